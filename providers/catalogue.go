@@ -1,0 +1,31 @@
+package providers
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Catalogue maps provider source addresses, in full such as
+// "registry.terraform.io/stokehq/train", to what is linked into the binary.
+type Catalogue map[string]Entry
+
+// Entry is one linked-in provider.
+type Entry struct {
+	// New returns a fresh, unconfigured value: one per phase and configuration.
+	New func() (Provider, error)
+	// Version is what `stoke version` and the lock file show.
+	Version string
+	// Review, when not nil, sees all planned instances of the provider once,
+	// after planning, for checks that need the whole.
+	Review func(ctx context.Context, planned []PlannedInstance) ([]Note, Diagnostics)
+}
+
+// PlannedInstance is one instance as the plan leaves it. Planned is null when
+// it is destroyed.
+type PlannedInstance struct {
+	Address string
+	Type    string
+	Prior   cty.Value
+	Planned cty.Value
+}
