@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+)
+
+// Recipe is stochastic gradient descent for one update: the learning rate is
+// what its schedule says at that point.
+type Recipe struct {
+	LearningRate float32 `json:"learning_rate"`
+	Momentum     float32 `json:"momentum,omitempty"` // 0: none, and no slots
+	Nesterov     bool    `json:"nesterov,omitempty"`
+	WeightDecay  float32 `json:"weight_decay,omitempty"` // L2, of the Vars with Decay
+	ClipNorm     float32 `json:"clip_norm,omitempty"`    // of the global mean gradient; 0: none
+}
+
+// Validate reports a recipe that cannot train.
+func (r Recipe) Validate() error {
+	switch {
+	case !(r.LearningRate > 0) || math.IsInf(float64(r.LearningRate), 0):
+		return fmt.Errorf("learning rate %v: want above 0", r.LearningRate)
+	case !(r.Momentum >= 0 && r.Momentum < 1):
+		return fmt.Errorf("momentum %v: want at least 0 and below 1", r.Momentum)
+	case r.Nesterov && r.Momentum == 0:
+		return fmt.Errorf("nesterov needs a momentum above 0")
+	case !(r.WeightDecay >= 0 && r.WeightDecay < 1):
+		return fmt.Errorf("weight decay %v: want at least 0 and below 1", r.WeightDecay)
+	case !(r.ClipNorm >= 0) || math.IsInf(float64(r.ClipNorm), 0):
+		return fmt.Errorf("clip norm %v: want 0 (none) or above", r.ClipNorm)
+	}
+	return nil
+}
+
+// Slots is how many vectors as long as the parameters the optimizer keeps.
+func (r Recipe) Slots() int {
+	if r.Momentum == 0 {
+		return 0
+	}
+	return 1
+}
+
+// Update applies one committed update to a vector, or to the span of it that
+// vars (see Cut) lay out: sums are the summed gradients of all its records,
+// weight their summed weights. Trained variables follow
+//
+//	g = sums/weight + decay·w;  v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v))
+//
+// and moments running = m·running + (1-m)·sums/weight. slots has the vector's
+// length, or is nil without momentum. An update of weight 0 changes nothing.
+//
+// With ClipNorm it clips by the norm of what it was given. Where several
+// servers hold parts of a vector, the norm is decided once for all: add their
+// SquaredNorm and use UpdateScaled.
+func Update(vector, slots, sums []float32, weight float64, vars []Var, r Recipe) {
+	scale := 1.0
+	if r.ClipNorm > 0 {
+		scale = r.ClipScale(SquaredNorm(sums, weight, vars))
+	}
+	UpdateScaled(vector, slots, sums, weight, vars, r, scale)
+}
+
+// UpdateScaled is Update with the clipping decided: mean gradients are
+// multiplied by scale, moments are not.
+func UpdateScaled(vector, slots, sums []float32, weight float64, vars []Var, r Recipe, scale float64) {
+	if weight <= 0 {
+		return
+	}
+	mean := float32(1 / weight)
+	gradient := float32(scale / weight)
+	for _, v := range vars {
+		w, s := vector[v.Offset:v.Offset+v.Len], sums[v.Offset:v.Offset+v.Len]
+		if v.Kind == Moment {
+			for i := range w {
+				w[i] = v.Momentum*w[i] + (1-v.Momentum)*(s[i]*mean)
+			}
+			continue
+		}
+		decay := float32(0)
+		if v.Decay {
+			decay = r.WeightDecay
+		}
+		if r.Momentum == 0 {
+			for i := range w {
+				w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
+			}
+			continue
+		}
+		slot := slots[v.Offset : v.Offset+v.Len]
+		for i := range w {
+			g := s[i]*gradient + decay*w[i]
+			slot[i] = r.Momentum*slot[i] + g
+			step := slot[i]
+			if r.Nesterov {
+				step = g + r.Momentum*slot[i]
+			}
+			w[i] -= r.LearningRate * step
+		}
+	}
+}
+
+// SquaredNorm is the squared Euclidean norm of the trained variables' mean
+// gradient; it adds up over spans.
+func SquaredNorm(sums []float32, weight float64, vars []Var) float64 {
+	if weight <= 0 {
+		return 0
+	}
+	total := 0.0
+	for _, v := range vars {
+		if v.Kind == Moment {
+			continue
+		}
+		for _, s := range sums[v.Offset : v.Offset+v.Len] {
+			total += float64(s) * float64(s)
+		}
+	}
+	return total / (weight * weight)
+}
+
+// ClipScale is the factor that brings a mean gradient of the given squared
+// norm down to ClipNorm: at most 1.
+func (r Recipe) ClipScale(squaredNorm float64) float64 {
+	norm := math.Sqrt(squaredNorm)
+	if r.ClipNorm <= 0 || norm <= float64(r.ClipNorm) {
+		return 1
+	}
+	return float64(r.ClipNorm) / norm
+}
+
+// Finite says whether no element is NaN or infinite.
+func Finite(v []float32) bool {
+	for _, x := range v {
+		if x-x != 0 {
+			return false
+		}
+	}
+	return true
+}

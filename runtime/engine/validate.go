@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Limits that no sensible model of this runtime passes; they keep every size
+// far from overflow, whatever a hostile file says.
+const (
+	MaxLayers     = 1000
+	MaxDimension  = 1 << 24 // of a tensor or a layer
+	MaxRecord     = 1 << 27 // elements that one layer gives per record
+	MaxParameters = 1 << 30 // elements of the flat vector
+)
+
+// Validate reports the first thing that is wrong with the model, naming the
+// layer.
+func (m *Model) Validate() error {
+	_, err := m.Shapes()
+	return err
+}
+
+// Shapes returns what each layer gives for one record, without the record's
+// dimension: [height width channels] or [features].
+func (m *Model) Shapes() ([][]int, error) {
+	if err := m.validateEnds(); err != nil {
+		return nil, fmt.Errorf("model %q: %w", m.Name, err)
+	}
+	in := m.InputShape()
+	shapes := make([][]int, 0, len(m.Layers))
+	names := make(map[string]bool, len(m.Layers))
+	for i, l := range m.Layers {
+		out, err := l.output(in)
+		switch {
+		case l.Name == "" || strings.Contains(l.Name, "/") || len(l.Name) > 100:
+			err = errors.New("its name must have 1 to 100 characters and no slash")
+		case names[l.Name]:
+			err = errors.New("another layer has the same name")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("model %q: layer %d (%s %q): %w", m.Name, i+1, l.Op, l.Name, err)
+		}
+		names[l.Name] = true
+		shapes = append(shapes, out)
+		in = out
+	}
+	if len(in) != 1 || in[0] != m.Classes {
+		return nil, fmt.Errorf("model %q: the last layer gives %v values per record, but there are %d classes", m.Name, in, m.Classes)
+	}
+	return shapes, nil
+}
+
+// InputShape is what the first layer gets: a two-dimensional picture has one
+// channel.
+func (m *Model) InputShape() []int {
+	in := slices.Clone(m.Input.Shape)
+	if len(in) == 2 {
+		in = append(in, 1)
+	}
+	return in
+}
+
+func (m *Model) validateEnds() error {
+	if m.Input.Type.Size() == 0 {
+		return fmt.Errorf("input type %s is unknown", m.Input.Type)
+	}
+	if n := len(m.Input.Shape); n < 1 || n > 3 {
+		return fmt.Errorf("input shape %v must have one to three dimensions: features, or height, width and channels", m.Input.Shape)
+	}
+	if _, err := elements(m.Input.Shape...); err != nil {
+		return fmt.Errorf("input shape %v: %w", m.Input.Shape, err)
+	}
+	if s := m.Input.Scale; s != s || s-s != 0 {
+		return fmt.Errorf("input scale %v is not a finite number", s)
+	}
+	if m.Classes < 2 || m.Classes > MaxDimension {
+		return fmt.Errorf("%d classes: want 2 to %d", m.Classes, MaxDimension)
+	}
+	if len(m.Layers) == 0 || len(m.Layers) > MaxLayers {
+		return fmt.Errorf("%d layers: want 1 to %d", len(m.Layers), MaxLayers)
+	}
+	if m.Loss != SoftmaxCrossEntropy {
+		return fmt.Errorf("unknown loss %q: want %q", m.Loss, SoftmaxCrossEntropy)
+	}
+	for _, metric := range m.Metrics {
+		if metric != Accuracy {
+			return fmt.Errorf("unknown metric %q: want %q", metric, Accuracy)
+		}
+	}
+	return nil
+}
+
+// output is the layer's output shape for one record of shape in.
+func (l Layer) output(in []int) ([]int, error) {
+	var out []int
+	switch l.Op {
+	case Dense:
+		if len(in) != 1 {
+			return nil, fmt.Errorf("needs one row of features, got shape %v: put a flatten before it", in)
+		}
+		out = []int{l.Units}
+	case Conv2D, MaxPool:
+		var err error
+		if out, err = l.windows(in); err != nil {
+			return nil, err
+		}
+	case BatchNorm:
+		if mo := l.RunningMomentum(); !(mo >= 0 && mo < 1) {
+			return nil, fmt.Errorf("momentum %v: want at least 0 and below 1", mo)
+		}
+		if e := l.Eps(); !(e > 0 && e < 1) {
+			return nil, fmt.Errorf("epsilon %v: want above 0 and below 1", e)
+		}
+		out = slices.Clone(in)
+	case ReLU:
+		out = slices.Clone(in)
+	case Dropout:
+		if !(l.Rate >= 0 && l.Rate < 1) {
+			return nil, fmt.Errorf("rate %v: want at least 0 and below 1", l.Rate)
+		}
+		out = slices.Clone(in)
+	case Flatten:
+		n, err := elements(in...)
+		if err != nil {
+			return nil, err
+		}
+		out = []int{n}
+	default:
+		return nil, fmt.Errorf("unknown operation %q", l.Op)
+	}
+	if _, err := elements(out...); err != nil {
+		return nil, fmt.Errorf("output %v: %w", out, err)
+	}
+	return out, nil
+}
+
+func (l Layer) windows(in []int) ([]int, error) {
+	if len(in) != 3 {
+		return nil, fmt.Errorf("needs height, width and channels, got shape %v", in)
+	}
+	if l.Kernel < 1 || l.Kernel > 1<<10 {
+		return nil, fmt.Errorf("kernel %d: want 1 to %d", l.Kernel, 1<<10)
+	}
+	if s := l.Step(); s < 1 || s > 1<<10 {
+		return nil, fmt.Errorf("stride %d: want 1 to %d", s, 1<<10)
+	}
+	switch {
+	case l.Op == MaxPool && l.Padding != "" && l.Padding != Valid,
+		l.Op == Conv2D && l.Padding != "" && l.Padding != Valid && l.Padding != Same:
+		return nil, fmt.Errorf("padding %q is not supported here", l.Padding)
+	}
+	_, h := l.WindowPadding(in[0])
+	_, w := l.WindowPadding(in[1])
+	if h < 1 || w < 1 {
+		return nil, fmt.Errorf("a window of %d × %d does not fit into an input of %d × %d", l.Kernel, l.Kernel, in[0], in[1])
+	}
+	if l.Op == MaxPool {
+		return []int{h, w, in[2]}, nil
+	}
+	// The unfolded input is the largest buffer that a convolution needs.
+	if _, err := elements(h, w, l.Kernel, l.Kernel, in[2]); err != nil {
+		return nil, fmt.Errorf("unfolded input: %w", err)
+	}
+	return []int{h, w, l.Filters}, nil
+}
+
+// elements multiplies dimensions, checking each and the product.
+func elements(shape ...int) (int, error) {
+	n := 1
+	for _, d := range shape {
+		if d < 1 || d > MaxDimension {
+			return 0, fmt.Errorf("dimension %d: want 1 to %d", d, MaxDimension)
+		}
+		if n > MaxRecord/d {
+			return 0, fmt.Errorf("more than %d elements per record", MaxRecord)
+		}
+		n *= d
+	}
+	return n, nil
+}

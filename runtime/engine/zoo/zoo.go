@@ -1,0 +1,97 @@
+package zoo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
+
+// Names lists the models, sorted.
+func Names() []string { return []string{"mlp", "mnist-cnn", "softmax"} }
+
+// Model makes the named model for records of the given features and number of
+// classes. hidden is the widths of "mlp"'s hidden layers (default 128); the
+// other models take none.
+func Model(name string, in engine.Features, classes int, hidden ...int) (*engine.Model, error) {
+	m := &engine.Model{
+		Name:    name,
+		Input:   in,
+		Classes: classes,
+		Loss:    engine.SoftmaxCrossEntropy,
+		Metrics: []string{engine.Accuracy},
+	}
+	m.Input.Shape = slices.Clone(in.Shape)
+	if len(hidden) > 0 && name != "mlp" && slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("model %q has no hidden layers to size: only \"mlp\" has", name)
+	}
+	switch name {
+	case "softmax":
+		m.Layers = flat(in, dense("output", classes))
+	case "mlp":
+		m.Layers = flat(in, perceptron(hidden, classes)...)
+	case "mnist-cnn":
+		m.Layers = convolutional(classes)
+	default:
+		return nil, unknown(name)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func dense(name string, units int) engine.Layer {
+	return engine.Layer{Name: name, Op: engine.Dense, Units: units}
+}
+
+// flat puts a flatten before the layers unless records are rows already.
+func flat(in engine.Features, layers ...engine.Layer) []engine.Layer {
+	if len(in.Shape) == 1 {
+		return layers
+	}
+	return append([]engine.Layer{{Name: "flatten", Op: engine.Flatten}}, layers...)
+}
+
+func perceptron(hidden []int, classes int) []engine.Layer {
+	if len(hidden) == 0 {
+		hidden = []int{128}
+	}
+	var layers []engine.Layer
+	for i, units := range hidden {
+		n := fmt.Sprint(i + 1)
+		layers = append(layers, dense("hidden"+n, units), engine.Layer{Name: "relu" + n, Op: engine.ReLU})
+	}
+	return append(layers, dense("output", classes))
+}
+
+// convolutional is the MNIST network of ElasticDL's model zoo.
+func convolutional(classes int) []engine.Layer {
+	return []engine.Layer{
+		{Name: "conv1", Op: engine.Conv2D, Filters: 32, Kernel: 3},
+		{Name: "relu1", Op: engine.ReLU},
+		{Name: "conv2", Op: engine.Conv2D, Filters: 64, Kernel: 3},
+		{Name: "relu2", Op: engine.ReLU},
+		{Name: "norm", Op: engine.BatchNorm},
+		{Name: "pool", Op: engine.MaxPool, Kernel: 2},
+		{Name: "dropout", Op: engine.Dropout, Rate: 0.25},
+		{Name: "flatten", Op: engine.Flatten},
+		dense("output", classes),
+	}
+}
+
+func unknown(name string) error {
+	best, distance := "", 4
+	for _, n := range Names() {
+		if d := levenshtein.Distance(strings.ToLower(name), n, nil); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("unknown model %q: did you mean %q?", name, best)
+	}
+	return fmt.Errorf("unknown model %q: want one of %s", name, strings.Join(Names(), ", "))
+}
