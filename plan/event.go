@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/providers"
+)
+
+// EventKind says what is going on.
+type EventKind uint8
+
+const (
+	RefreshStart EventKind = iota
+	RefreshDone
+	ReadStart // a data source
+	ReadDone
+	ApplyStart
+	ApplyProgress // from the provider: Progress is set
+	ApplyDone
+	ApplyFailed
+	Settled // the outcome of an interrupted operation was found out; Text says which
+)
+
+// Event is one sign of life of the engine, for live views. Events of one
+// object come in order; events of different objects come from several
+// goroutines, one at a time.
+type Event struct {
+	Kind     EventKind
+	Addr     address.Instance
+	Deposed  string
+	Action   Action    // of Apply events: Create, Update, Delete or Read
+	ID       cty.Value // the object's id attribute where it is known
+	Elapsed  time.Duration
+	Progress providers.Progress
+	Text     string
+}
+
+// Listener hears events; nil listens to nothing.
+type Listener func(Event)

@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Mode is what a plan is for.
+type Mode uint8
+
+const (
+	Normal Mode = iota
+	Destroy
+	RefreshOnly
+)
+
+// Action is what happens to one object.
+type Action uint8
+
+const (
+	NoOp Action = iota
+	Create
+	Read // a data source that can only be read while applying
+	Update
+	Delete
+	DeleteThenCreate
+	CreateThenDelete
+)
+
+// Replaces reports whether the object is made anew.
+func (a Action) Replaces() bool { return a == DeleteThenCreate || a == CreateThenDelete }
+
+// Reason says why an action was chosen where that is not plain from the
+// values. The words are those of Terraform's plan JSON (action_reason).
+type Reason string
+
+const (
+	NoReason               Reason = ""
+	ReplaceCannotUpdate    Reason = "replace_because_cannot_update"
+	ReplaceTainted         Reason = "replace_because_tainted"
+	ReplaceByRequest       Reason = "replace_by_request"
+	ReplaceByTriggers      Reason = "replace_by_triggers"
+	DeleteNoResourceConfig Reason = "delete_because_no_resource_config"
+	DeleteWrongRepetition  Reason = "delete_because_wrong_repetition"
+	DeleteCountIndex       Reason = "delete_because_count_index"
+	DeleteEachKey          Reason = "delete_because_each_key"
+	DeleteNoModule         Reason = "delete_because_no_module"
+	ReadConfigUnknown      Reason = "read_because_config_unknown"
+	ReadDependencyPending  Reason = "read_because_dependency_pending"
+)
+
+// Change is what the plan has in mind for one object. Values are unmarked;
+// what is sensitive in them is named by paths.
+type Change struct {
+	Addr     address.Instance
+	Deposed  string // key of a deposed object, else ""
+	Provider string // as the state writes it: provider["…"]
+	Action   Action
+	Reason   Reason
+
+	// Before is the refreshed object (null when there is none), After what it
+	// will be: unknown where only apply can tell, null when it goes.
+	Before, After                   cty.Value
+	BeforeSensitive, AfterSensitive []cty.Path
+	// Replace names the attributes that force a new object.
+	Replace []cty.Path
+	// Private is the provider's note to itself, made while planning.
+	Private []byte
+	// PriorPrivate is the stored object's.
+	PriorPrivate []byte
+
+	// Config is the configuration where it is wholly known; cty.NilVal says
+	// that apply has to evaluate it again.
+	Config cty.Value
+	// CreateBeforeDestroy is what is written to the state, whether asked for
+	// or forced by a dependent.
+	CreateBeforeDestroy bool
+	// Dependencies are written to the state: resource addresses without keys.
+	Dependencies []string
+	// Schema is the resource type's; a plan read from a file has it again
+	// once providers are there.
+	Schema *providers.ResourceSchema
+}
+
+// OutputChange is what becomes of one root output.
+type OutputChange struct {
+	Name            string
+	Action          Action // NoOp, Create, Update or Delete
+	Before, After   cty.Value
+	BeforeSensitive bool
+	Sensitive       bool
+}
+
+// OpKind says what an operation does.
+type OpKind uint8
+
+const (
+	// Barrier does nothing: it is done when all it waits for is done, and
+	// keeps the edges at n + m.
+	Barrier OpKind = iota
+	// Put creates or updates the change's object; of a CreateThenDelete the
+	// old one is set aside as deposed by the same operation.
+	Put
+	// Remove deletes the change's object; of a CreateThenDelete the deposed one.
+	Remove
+	// ReadData reads a data source.
+	ReadData
+	// Verify evaluates conditions of an unchanged object that planning could
+	// not decide.
+	Verify
+)
+
+// Op is one operation of a plan. Operations refer to each other and to
+// changes by index.
+type Op struct {
+	Kind   OpKind
+	Change int32   // index in Plan.Changes; -1 for barriers
+	After  []int32 // operations that come before; all have smaller indices
+}
+
+// Plan is pure data: what will be done, in which order, what it rests on.
+// Views render it, a plan file holds it, run carries it out.
+type Plan struct {
+	Mode    Mode
+	Changes []*Change // in address order, unchanged objects included
+	Drift   []*Change // what changed outside since the last apply: Before is stored, After is real
+	Outputs []*OutputChange
+	Ops     []Op
+	Notes   []providers.Note
+	Checks  []Check
+
+	// What the plan rests on.
+	Lineage   string
+	Serial    uint64
+	Dir       string // the root module's folder
+	Workspace string
+	Files     map[string][]byte    // every configuration file that was read
+	Variables map[string]cty.Value // root variables as given, converted, unmarked
+	Targets   []string
+	Made      time.Time
+
+	// Refreshed holds objects whose reading differs from the state: apply
+	// stores them first. After is what was read.
+	Refreshed []*Change
+	// Complete is false for a plan that ends in errors or covers targets only.
+	Complete bool
+}
+
+// Check is the outcome of a condition, for views and the plan's JSON.
+type Check struct {
+	Address string // object the condition belongs to
+	Status  string // "pass", "fail", "unknown"
+	Message string
+}
+
+// Changed reports whether applying the plan would do anything at all.
+func (p *Plan) Changed() bool {
+	for _, c := range p.Changes {
+		if c.Action != NoOp {
+			return true
+		}
+	}
+	for _, o := range p.Outputs {
+		if o.Action != NoOp {
+			return true
+		}
+	}
+	return p.Mode == RefreshOnly && len(p.Refreshed) > 0
+}
+
+// Count returns how many objects are added, changed and destroyed, as the
+// summary line counts them.
+func (p *Plan) Count() (add, change, destroy int) {
+	for _, c := range p.Changes {
+		switch c.Action {
+		case Create:
+			add++
+		case Update:
+			change++
+		case Delete:
+			destroy++
+		case DeleteThenCreate, CreateThenDelete:
+			add++
+			destroy++
+		}
+	}
+	return add, change, destroy
+}
