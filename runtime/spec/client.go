@@ -1,0 +1,172 @@
+package spec
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The paths of the coordinator's HTTP API. Every request carries the run's
+// token as "Authorization: Bearer …".
+const (
+	PathStatus  = "/v1/status"  // GET: Status
+	PathMetrics = "/v1/metrics" // GET ?after=N&wait=SECONDS: Events after number N, one per line; waits for the first
+	PathLedger  = "/v1/ledger"  // GET: Ledger
+	PathScale   = "/v1/scale"   // POST {"workers": N}
+	PathLive    = "/v1/live"    // POST Settings
+	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
+)
+
+// Ledger says which records have been committed, per epoch: disjoint,
+// ascending ranges of positions in the epoch's order.
+type Ledger struct {
+	Records int64         `json:"records"` // in the training set
+	Step    int64         `json:"step"`
+	Epochs  []EpochLedger `json:"epochs"`
+}
+
+// EpochLedger is the part of one epoch.
+type EpochLedger struct {
+	Epoch  int        `json:"epoch"`
+	Ranges [][2]int64 `json:"ranges"`
+}
+
+// Failure is the body of every answer that is no success.
+type Failure struct {
+	Summary string `json:"summary"`
+	Detail  string `json:"detail"`
+	File    string `json:"file,omitempty"`
+}
+
+func (f Failure) Error() string { return f.Summary + ". " + f.Detail }
+
+// Client talks to a running run.
+type Client struct {
+	base, token string
+	http        *http.Client
+}
+
+// Client makes a client for the run's current supervisor.
+func (f Folder) Client() (*Client, error) {
+	sup, err := f.ReadSupervisor()
+	if err != nil {
+		return nil, err
+	}
+	token, err := f.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	return NewClient(sup.API, token), nil
+}
+
+// NewClient makes a client for the API at base ("http://127.0.0.1:PORT").
+func NewClient(base, token string) *Client {
+	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
+		Proxy:           nil, // the API is on loopback, or where the launcher forwards it
+		IdleConnTimeout: 30 * time.Second,
+	}}}
+}
+
+// Close lets idle connections go.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Status asks how the run stands.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.call(ctx, http.MethodGet, PathStatus, nil, &s)
+	return s, err
+}
+
+// Ledger asks which records have been committed.
+func (c *Client) Ledger(ctx context.Context) (Ledger, error) {
+	var l Ledger
+	err := c.call(ctx, http.MethodGet, PathLedger, nil, &l)
+	return l, err
+}
+
+// Metrics returns the events after number n, waiting up to wait for the first.
+func (c *Client) Metrics(ctx context.Context, n int64, wait time.Duration) ([]Event, error) {
+	path := fmt.Sprintf("%s?after=%d&wait=%g", PathMetrics, n, wait.Seconds())
+	body, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	var events []Event
+	decoder := json.NewDecoder(io.LimitReader(body, 4*maxFile))
+	for {
+		var e Event
+		switch err := decoder.Decode(&e); err {
+		case nil:
+			events = append(events, e)
+		case io.EOF:
+			return events, nil
+		default:
+			return events, fmt.Errorf("read events: %w", err)
+		}
+	}
+}
+
+// Scale changes the number of workers.
+func (c *Client) Scale(ctx context.Context, workers int) error {
+	return c.call(ctx, http.MethodPost, PathScale, Settings{Workers: &workers}, nil)
+}
+
+// Change applies live changes.
+func (c *Client) Change(ctx context.Context, l Settings) error {
+	return c.call(ctx, http.MethodPost, PathLive, l, nil)
+}
+
+// Stop asks the run to end; it returns before the run has.
+func (c *Client) Stop(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, PathStop, nil, nil)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	body, err := c.do(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(body, maxFile)).Decode(out); err != nil {
+		return fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+	var payload io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("write request of %s: %w", path, err)
+		}
+		payload = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+path, payload)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode/100 == 2 {
+		return answer.Body, nil
+	}
+	defer answer.Body.Close()
+	var failure Failure
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&failure); err != nil || failure.Summary == "" {
+		return nil, fmt.Errorf("%s %s: %s", method, path, answer.Status)
+	}
+	return nil, failure
+}

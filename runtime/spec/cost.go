@@ -1,0 +1,159 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+)
+
+// Cost is what a change of one field does to a run.
+type Cost int
+
+const (
+	// Live changes reach the running processes.
+	Live Cost = iota
+	// Resume stops the run at a checkpoint and goes on with the new value.
+	Resume
+	// NewRun means that what was trained is no longer what was asked for.
+	NewRun
+)
+
+// String is the word that plans show.
+func (c Cost) String() string {
+	return [...]string{"live", "resume", "new run"}[c]
+}
+
+// costs is decision 10 of the design: one row per field of Spec. A test holds
+// that none is missing.
+var costs = map[string]Cost{
+	"name":     Live,
+	"deadline": Live,
+
+	"worker.replicas":        Live,
+	"worker.min_replicas":    Live,
+	"evaluation.every_steps": Live,
+	"checkpoint.every_steps": Live,
+	"checkpoint.keep":        Live,
+
+	"dataset.path":              Resume, // the same data elsewhere: the hash decides
+	"strategy":                  Resume,
+	"asynchronous":              Resume, // part of the strategy
+	"engine":                    Resume,
+	"worker.gpus":               Resume,
+	"worker.threads":            Resume,
+	"parameter_server.replicas": Resume,
+
+	"model":                  NewRun,
+	"dataset.hash":           NewRun,
+	"loss":                   NewRun,
+	"seed":                   NewRun,
+	"batch_size":             NewRun,
+	"batch_per":              NewRun,
+	"micro_batch":            NewRun,
+	"epochs":                 NewRun,
+	"max_steps":              NewRun,
+	"learning_rate":          NewRun,
+	"learning_rate_scaling":  NewRun,
+	"optimizer.name":         NewRun,
+	"optimizer.momentum":     NewRun,
+	"optimizer.nesterov":     NewRun,
+	"optimizer.weight_decay": NewRun,
+}
+
+// CostOf says what a change of the field costs; fields are named by their JSON
+// names joined with dots. A name that no field has is a programmer's error.
+func CostOf(field string) Cost {
+	c, ok := costs[field]
+	if !ok {
+		panic("spec: no such field: " + field)
+	}
+	return c
+}
+
+// Fields lists every field of Spec by name, sorted.
+func Fields() []string {
+	var names []string
+	for name := range flatten(Spec{}) {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Change is one field that differs between two specs.
+type Change struct {
+	Field    string
+	Cost     Cost
+	Old, New any
+}
+
+// Compare lists the fields that differ, sorted by name. The cost of the whole
+// is Costliest.
+func Compare(old, new Spec) []Change {
+	a, b := flatten(resolve(old)), flatten(resolve(new))
+	var changes []Change
+	for _, field := range Fields() {
+		if a[field] != b[field] {
+			changes = append(changes, Change{field, CostOf(field), a[field], b[field]})
+		}
+	}
+	return changes
+}
+
+// Costliest is the cost of all changes together; Live when there are none.
+func Costliest(changes []Change) Cost {
+	most := Live
+	for _, c := range changes {
+		most = max(most, c.Cost)
+	}
+	return most
+}
+
+// resolve fills in what a zero stands for, so that writing a default out is no
+// change.
+func resolve(s Spec) Spec {
+	s.Engine = s.EngineName()
+	s.MicroBatch = s.MicroBatchSize()
+	return s
+}
+
+// Hash identifies the run: it covers exactly the fields whose change means a
+// new one.
+func (s Spec) Hash() string {
+	values := flatten(resolve(s))
+	h := sha256.New()
+	fmt.Fprintln(h, "stoke run 1")
+	for _, field := range Fields() {
+		if CostOf(field) != NewRun {
+			continue
+		}
+		v, err := json.Marshal(values[field])
+		if err != nil { // NaN or infinity, which Validate refuses
+			v = fmt.Append(nil, values[field])
+		}
+		fmt.Fprintf(h, "%s=%s\n", field, v)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// flatten maps each leaf field's dotted name to its value.
+func flatten(s Spec) map[string]any {
+	out := make(map[string]any)
+	var walk func(prefix string, v reflect.Value)
+	walk = func(prefix string, v reflect.Value) {
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if f := v.Field(i); f.Kind() == reflect.Struct {
+				walk(prefix+name+".", f)
+			} else {
+				out[prefix+name] = f.Interface()
+			}
+		}
+	}
+	walk("", reflect.ValueOf(s))
+	return out
+}

@@ -1,0 +1,151 @@
+package spec
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sample() Spec {
+	s := Default()
+	s.Name, s.Model = "mnist", "mnist-cnn"
+	s.Dataset = Dataset{Path: "/data/mnist", Hash: "sha256:1"}
+	return s
+}
+
+func TestEveryFieldHasACost(t *testing.T) {
+	for _, f := range Fields() {
+		if _, ok := costs[f]; !ok {
+			t.Errorf("field %s is not in the table of costs", f)
+		}
+	}
+	if got, want := len(costs), len(Fields()); got != want {
+		t.Errorf("the table has %d rows, Spec has %d fields", got, want)
+	}
+}
+
+// change sets one field of s, given by its dotted name, to another value.
+func change(t *testing.T, s *Spec, field string) {
+	t.Helper()
+	var walk func(prefix string, v reflect.Value) bool
+	walk = func(prefix string, v reflect.Value) bool {
+		for i := range v.NumField() {
+			name := prefix + v.Type().Field(i).Tag.Get("json")
+			f := v.Field(i)
+			switch {
+			case f.Kind() == reflect.Struct:
+				if walk(name+".", f) {
+					return true
+				}
+			case name != field:
+			case f.Kind() == reflect.String:
+				f.SetString(f.String() + "x")
+				return true
+			case f.Kind() == reflect.Bool:
+				f.SetBool(!f.Bool())
+				return true
+			case f.CanInt():
+				f.SetInt(f.Int() + 1)
+				return true
+			case f.CanUint():
+				f.SetUint(f.Uint() + 1)
+				return true
+			case f.CanFloat():
+				f.SetFloat(f.Float() / 2)
+				f.SetFloat(f.Float() + 1e-9)
+				return true
+			}
+		}
+		return false
+	}
+	if !walk("", reflect.ValueOf(s).Elem()) {
+		t.Fatalf("no field %s", field)
+	}
+}
+
+func TestHashCoversExactlyNewRunFields(t *testing.T) {
+	for _, f := range Fields() {
+		t.Run(f, func(t *testing.T) {
+			a, b := sample(), sample()
+			a.MicroBatch, b.MicroBatch = 8, 8 // else batch_size changes it too
+			a.Engine, b.Engine = EngineCPU, EngineCPU
+			change(t, &b, f)
+			if got, want := a.Hash() != b.Hash(), CostOf(f) == NewRun; got != want {
+				t.Errorf("hash changed: %v, want %v", got, want)
+			}
+			got := Compare(a, b)
+			if len(got) != 1 || got[0].Field != f || got[0].Cost != CostOf(f) {
+				t.Errorf("Compare = %v", got)
+			}
+		})
+	}
+}
+
+func TestWritingADefaultOutIsNoChange(t *testing.T) {
+	a, b := sample(), sample()
+	b.MicroBatch, b.Engine = 32, EngineCPU
+	if diff := cmp.Diff([]Change(nil), Compare(a, b)); diff != "" || a.Hash() != b.Hash() {
+		t.Errorf("changes: %s", diff)
+	}
+}
+
+func TestSpecSurvivesJSON(t *testing.T) {
+	a := sample()
+	a.Deadline = Duration(90e9)
+	data, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b Spec
+	if err := json.Unmarshal(data, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := sample()
+	if p := good.Validate(); len(p) > 0 {
+		t.Fatalf("a good spec is refused: %v", p)
+	}
+	tests := map[string]func(*Spec){
+		"model":                     func(s *Spec) { s.Model = "" },
+		"dataset.path":              func(s *Spec) { s.Dataset.Path = "relative" },
+		"dataset.hash":              func(s *Spec) { s.Dataset.Hash = "" },
+		"loss":                      func(s *Spec) { s.Loss = "hinge" },
+		"strategy":                  func(s *Spec) { s.Strategy = "gossip" },
+		"engine":                    func(s *Spec) { s.Engine, s.Worker.GPUs = EngineCPU, 1 },
+		"deadline":                  func(s *Spec) { s.Deadline = -1 },
+		"batch_size":                func(s *Spec) { s.BatchSize = 0 },
+		"batch_per":                 func(s *Spec) { s.BatchPer = "epoch" },
+		"micro_batch":               func(s *Spec) { s.MicroBatch = s.BatchSize + 1 },
+		"epochs":                    func(s *Spec) { s.Epochs = 0 },
+		"max_steps":                 func(s *Spec) { s.MaxSteps = -1 },
+		"learning_rate":             func(s *Spec) { s.LearningRate = 0 },
+		"learning_rate_scaling":     func(s *Spec) { s.LearningRateScaling = ScalingLinear },
+		"optimizer.name":            func(s *Spec) { s.Optimizer.Name = "adam" },
+		"optimizer.momentum":        func(s *Spec) { s.Optimizer.Momentum = 1 },
+		"optimizer.nesterov":        func(s *Spec) { s.Optimizer.Momentum, s.Optimizer.Nesterov = 0, true },
+		"optimizer.weight_decay":    func(s *Spec) { s.Optimizer.WeightDecay = -1 },
+		"evaluation.every_steps":    func(s *Spec) { s.Evaluation.EverySteps = -1 },
+		"checkpoint.every_steps":    func(s *Spec) { s.Checkpoint.EverySteps = -1 },
+		"checkpoint.keep":           func(s *Spec) { s.Checkpoint.Keep = 0 },
+		"worker.replicas":           func(s *Spec) { s.Worker.Replicas = 5000 },
+		"worker.min_replicas":       func(s *Spec) { s.Worker.MinReplicas = 2 },
+		"worker.gpus":               func(s *Spec) { s.Worker.GPUs = -1 },
+		"worker.threads":            func(s *Spec) { s.Worker.Threads = -1 },
+		"parameter_server.replicas": func(s *Spec) { s.ParameterServer.Replicas = 0 },
+	}
+	for field, spoil := range tests {
+		s := sample()
+		spoil(&s)
+		problems := s.Validate()
+		if len(problems) != 1 || problems[0].Field != field {
+			t.Errorf("%s: problems %v", field, problems)
+		}
+	}
+}

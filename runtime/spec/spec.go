@@ -1,0 +1,166 @@
+package spec
+
+import "time"
+
+// The values that the enumerated fields of a Spec take.
+const (
+	StrategyParameterServer = "parameter_server"
+
+	BatchPerUpdate = "update" // batch_size is the batch of one update, whoever computes it
+	BatchPerWorker = "worker" // batch_size is one worker's part: the global batch grows with the workers
+
+	ScalingNone   = "none"
+	ScalingLinear = "linear" // learning rate × workers
+	ScalingSqrt   = "sqrt"   // learning rate × √workers
+
+	OptimizerSGD = "sgd"
+
+	LossSoftmaxCrossEntropy = "softmax_cross_entropy"
+
+	EngineCPU = "cpu"
+	EngineXLA = "xla"
+)
+
+// Spec is an experiment as it was planned, every default filled in. Two specs
+// with the same Hash describe the same run.
+type Spec struct {
+	Name     string   `json:"name"`
+	Model    string   `json:"model"` // a name of the zoo
+	Dataset  Dataset  `json:"dataset"`
+	Loss     string   `json:"loss"`
+	Seed     uint64   `json:"seed"`
+	Strategy string   `json:"strategy"`
+	Engine   string   `json:"engine"` // "" = cpu, or xla where worker.gpus > 0
+	Deadline Duration `json:"deadline"`
+
+	// Synchronous updates wait for their whole batch; asynchronous ones are
+	// one push each. A missing value in JSON means synchronous.
+	Asynchronous bool `json:"asynchronous"`
+
+	BatchSize           int     `json:"batch_size"`  // records
+	BatchPer            string  `json:"batch_per"`   // update | worker
+	MicroBatch          int     `json:"micro_batch"` // records per step of an engine; 0 = min(batch_size, 32)
+	Epochs              int     `json:"epochs"`
+	MaxSteps            int     `json:"max_steps"` // updates; 0 = no limit
+	LearningRate        float64 `json:"learning_rate"`
+	LearningRateScaling string  `json:"learning_rate_scaling"` // none | linear | sqrt, with batch_per = worker
+
+	Optimizer  Optimizer  `json:"optimizer"`
+	Evaluation Evaluation `json:"evaluation"`
+	Checkpoint Checkpoint `json:"checkpoint"`
+	Worker     Worker     `json:"worker"`
+
+	ParameterServer ParameterServer `json:"parameter_server"`
+}
+
+// Dataset names a folder that `stoke-trainer dataset prepare` made. The hash
+// is its identity: the folder may move.
+type Dataset struct {
+	Path string `json:"path"` // absolute
+	Hash string `json:"hash"`
+}
+
+// Optimizer turns the mean gradient of an update into a change of parameters.
+type Optimizer struct {
+	Name        string  `json:"name"`
+	Momentum    float64 `json:"momentum"`
+	Nesterov    bool    `json:"nesterov"`
+	WeightDecay float64 `json:"weight_decay"` // not applied to biases and normalisation
+}
+
+// Evaluation measures the model on held-out records. It always happens at the
+// end; EverySteps adds one after every so many updates (0 = none).
+type Evaluation struct {
+	EverySteps int `json:"every_steps"`
+}
+
+// Checkpoint saves a cut of the run after every so many updates (0 = only the
+// final model) and keeps the newest Keep of them.
+type Checkpoint struct {
+	EverySteps int `json:"every_steps"`
+	Keep       int `json:"keep"`
+}
+
+// Worker describes the processes that compute gradients.
+type Worker struct {
+	Replicas    int `json:"replicas"`
+	MinReplicas int `json:"min_replicas"` // with fewer alive, training waits
+	GPUs        int `json:"gpus"`         // per worker
+	Threads     int `json:"threads"`      // per worker; 0 = cores / replicas, at least 1
+}
+
+// ParameterServer describes the processes that hold the parameters, each a
+// contiguous span of the flat vector.
+type ParameterServer struct {
+	Replicas int `json:"replicas"`
+}
+
+// Default returns a spec with every default filled in; name, model and
+// dataset remain to be set.
+func Default() Spec {
+	return Spec{
+		Loss:                LossSoftmaxCrossEntropy,
+		Strategy:            StrategyParameterServer,
+		BatchSize:           64,
+		BatchPer:            BatchPerUpdate,
+		Epochs:              1,
+		LearningRate:        0.05,
+		LearningRateScaling: ScalingNone,
+		Optimizer:           Optimizer{Name: OptimizerSGD, Momentum: 0.9},
+		Checkpoint:          Checkpoint{Keep: 3},
+		Worker:              Worker{Replicas: 1, MinReplicas: 1},
+		ParameterServer:     ParameterServer{Replicas: 1},
+	}
+}
+
+// EngineName resolves an engine that was left to be chosen.
+func (s *Spec) EngineName() string {
+	switch {
+	case s.Engine != "":
+		return s.Engine
+	case s.Worker.GPUs > 0:
+		return EngineXLA
+	}
+	return EngineCPU
+}
+
+// MicroBatchSize resolves micro_batch = 0. It depends on nothing that can
+// change while the run lives, because batch normalisation normalises by it.
+func (s *Spec) MicroBatchSize() int {
+	if s.MicroBatch > 0 {
+		return s.MicroBatch
+	}
+	return min(s.BatchSize, 32)
+}
+
+// GlobalBatch is the number of records in one update: asynchronously of one
+// push, else of all workers' parts together.
+func (s *Spec) GlobalBatch(workers int) int {
+	if s.BatchPer == BatchPerWorker && !s.Asynchronous {
+		return s.BatchSize * max(1, workers)
+	}
+	return s.BatchSize
+}
+
+// Duration is a time.Duration that reads as text ("90s", "2h") in JSON. Zero
+// means none.
+type Duration time.Duration
+
+// MarshalText gives "" for zero, else Go's notation.
+func (d Duration) MarshalText() ([]byte, error) {
+	if d == 0 {
+		return []byte{}, nil
+	}
+	return []byte(time.Duration(d).String()), nil
+}
+
+// UnmarshalText accepts what MarshalText gives.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*d = 0
+		return nil
+	}
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}

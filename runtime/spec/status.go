@@ -1,0 +1,97 @@
+package spec
+
+import "time"
+
+// Phase is where a run is in its life.
+type Phase string
+
+const (
+	Pending   Phase = "pending" // made, or waiting for its roles
+	Running   Phase = "running"
+	Succeeded Phase = "succeeded"
+	Failed    Phase = "failed"
+	Stopped   Phase = "stopped" // by request, before its end
+	Lost      Phase = "lost"    // its supervisor is gone and left no final status
+)
+
+// Final phases never change by themselves. A lost run is not final: it can be
+// resumed.
+func (p Phase) Final() bool { return p == Succeeded || p == Failed || p == Stopped }
+
+// Status says how a run stands. Once Phase is final it is also its result.
+type Status struct {
+	Run     string `json:"run"`            // the folder's name
+	Hash    string `json:"hash"`           // of the spec
+	Phase   Phase  `json:"phase"`          //
+	Message string `json:"message"`        // one line for people: what it waits for, why it failed
+	Log     string `json:"log,omitempty"`  // of a failed run: last lines of the log that tells why
+	Step    int64  `json:"step"`           // updates committed
+	Steps   int64  `json:"steps"`          // updates that the whole run has, as known now
+	Epoch   int    `json:"epoch"`          // counted from 0; the number of epochs once all are done
+	Epochs  int    `json:"epochs"`         //
+	Records int64  `json:"records"`        // committed, over all epochs
+	Skipped int64  `json:"skipped"`        // updates left out because their gradients were not finite
+	Loss    Number `json:"loss"`           // mean over the last update's records
+	Resumed int    `json:"resumed"`        // times the run went back to a checkpoint (or its start)
+	Workers int    `json:"workers"`        // alive now
+	Wanted  int    `json:"workers_wanted"` //
+
+	// Metrics has the newest evaluation (accuracy, loss, …) under the model's
+	// names, and samples_per_second, training_seconds, elapsed_seconds,
+	// steps, records. Loss here is the evaluation's.
+	Metrics map[string]float64 `json:"metrics"`
+	// Evaluated is the version (number of updates) that the evaluation in
+	// Metrics is about; -1 when there was none.
+	Evaluated int64 `json:"evaluated"`
+
+	Started time.Time `json:"started"` // when its roles were first started
+	Ended   time.Time `json:"ended,omitzero"`
+	Updated time.Time `json:"updated"`
+}
+
+// EventType names one kind of line in metrics.jsonl.
+type EventType string
+
+const (
+	EventUpdate     EventType = "update"     // an update was committed: the ledger
+	EventEvaluation EventType = "evaluation" //
+	EventWorker     EventType = "worker"     // a worker joined or left
+	EventServer     EventType = "server"     // a parameter server was lost or came back
+	EventRestore    EventType = "restore"    // the run went back to Step: later updates of earlier generations are void
+	EventCheckpoint EventType = "checkpoint"
+	EventScale      EventType = "scale"
+	EventEpoch      EventType = "epoch" // an epoch's records have all been committed
+	EventEnd        EventType = "end"
+)
+
+// Event is one line of metrics.jsonl. Fields that an event type does not use
+// are left out.
+type Event struct {
+	Number     int64              `json:"n"` // 1, 2, … over the life of the run
+	Time       time.Time          `json:"time"`
+	Type       EventType          `json:"type"`
+	Generation int64              `json:"generation,omitempty"`
+	Step       int64              `json:"step"` // updates committed, this one included
+	Epoch      int                `json:"epoch"`
+	Records    int64              `json:"records,omitempty"` // in this update
+	Loss       Number             `json:"loss,omitempty"`
+	Norm       Number             `json:"norm,omitempty"`      // of the mean gradient
+	Staleness  int64              `json:"staleness,omitempty"` // asynchronous: updates since the parameters were pulled
+	Skipped    bool               `json:"skipped,omitempty"`
+	Taken      []Contribution     `json:"taken,omitempty"`
+	Metrics    map[string]float64 `json:"metrics,omitempty"`
+	Worker     *int               `json:"worker,omitempty"`
+	Message    string             `json:"message,omitempty"`
+}
+
+// Contribution is one push that an update was made of: the records at
+// positions [Start, End) of the epoch's order (see ledger.Order).
+type Contribution struct {
+	Epoch      int   `json:"epoch"`
+	Start      int64 `json:"start"`
+	End        int64 `json:"end"`
+	Sequence   int   `json:"sequence"` // its place in the update
+	Attempt    int   `json:"attempt"`  // 1 for the first worker that it was given to
+	Generation int64 `json:"generation"`
+	Worker     int   `json:"worker"`
+}
