@@ -1,0 +1,84 @@
+package lang
+
+import "github.com/zclconf/go-cty/cty"
+
+// Mark is something that a value carries through every operation.
+type Mark string
+
+const (
+	// Sensitive marks a value that no output shows.
+	Sensitive Mark = "sensitive"
+	// Ephemeral marks a value that is never stored.
+	Ephemeral Mark = "ephemeral"
+)
+
+// GoString helps tests to print marks.
+func (m Mark) GoString() string { return "lang.Mark(" + string(m) + ")" }
+
+// Marked is where a value's marks of this package were: paths into it, the
+// empty path for the value as a whole.
+type Marked struct {
+	Sensitive []cty.Path
+	Ephemeral []cty.Path
+}
+
+// IsZero reports whether nothing was marked.
+func (m Marked) IsZero() bool { return len(m.Sensitive) == 0 && len(m.Ephemeral) == 0 }
+
+// Apply puts the marks back. Paths that v does not have are ignored.
+func (m Marked) Apply(v cty.Value) cty.Value {
+	if m.IsZero() {
+		return v
+	}
+	pvm := make([]cty.PathValueMarks, 0, len(m.Sensitive)+len(m.Ephemeral))
+	for _, p := range m.Sensitive {
+		pvm = append(pvm, cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(Sensitive)})
+	}
+	for _, p := range m.Ephemeral {
+		pvm = append(pvm, cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(Ephemeral)})
+	}
+	return v.MarkWithPaths(pvm)
+}
+
+// Unmark removes all marks from v, at any depth, and says where those of
+// this package were. Other marks are returned as they are.
+func Unmark(v cty.Value) (cty.Value, Marked, []cty.PathValueMarks) {
+	if !v.ContainsMarked() {
+		return v, Marked{}, nil
+	}
+	var marked Marked
+	var others []cty.PathValueMarks
+	plain, pvm := v.UnmarkDeepWithPaths()
+	for _, at := range pvm {
+		for mark := range at.Marks {
+			switch mark {
+			case Sensitive:
+				marked.Sensitive = append(marked.Sensitive, at.Path)
+			case Ephemeral:
+				marked.Ephemeral = append(marked.Ephemeral, at.Path)
+			default:
+				others = append(others, cty.PathValueMarks{Path: at.Path, Marks: cty.NewValueMarks(mark)})
+			}
+		}
+	}
+	return plain, marked, others
+}
+
+// Has reports whether v or anything in it carries the mark.
+func Has(v cty.Value, m Mark) bool { return v.HasMarkDeep(m) }
+
+// Without removes one mark from v, at any depth.
+func Without(v cty.Value, m Mark) cty.Value {
+	if !v.HasMarkDeep(m) {
+		return v
+	}
+	plain, pvm := v.UnmarkDeepWithPaths()
+	kept := pvm[:0]
+	for _, at := range pvm {
+		delete(at.Marks, m)
+		if len(at.Marks) > 0 {
+			kept = append(kept, at)
+		}
+	}
+	return plain.MarkWithPaths(kept)
+}
