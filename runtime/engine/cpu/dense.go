@@ -1,0 +1,86 @@
+package cpu
+
+import "github.com/stokehq/stoke/runtime/engine"
+
+// narrow is the width up to which a dense layer works on transposed weights:
+// gonum is fast along long rows, and the inputs' side is the longer one then.
+const narrow = 32
+
+// dense is y = x·W + b.
+type dense struct {
+	crew         *crew
+	in, out      int
+	x, y, dx, dy []float32
+	weight, bias parameter
+	transposed   []float32   // out × in
+	scratch      [][]float32 // narrow: per part, the transposed weights' gradient
+	apply, learn job
+}
+
+func newDense(w wiring) *dense {
+	l := &dense{
+		crew: w.crew, in: w.in[0], out: w.out[0],
+		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
+		weight: w.find(engine.Weight), bias: w.find(engine.Bias),
+	}
+	if l.narrow() || l.dx != nil {
+		l.transposed = make([]float32, l.in*l.out)
+	}
+	if l.narrow() {
+		for range w.crew.parts {
+			l.scratch = append(l.scratch, make([]float32, l.in*l.out))
+		}
+	}
+	l.apply, l.learn = l.applyPart, l.learnPart
+	return l
+}
+
+func (l *dense) narrow() bool { return l.out <= narrow && l.out < l.in }
+
+func (l *dense) prepare() {
+	if l.transposed != nil {
+		transpose(l.in, l.out, l.weight.value, l.transposed)
+	}
+}
+
+func (l *dense) forward(p *pass)  { l.crew.run(p.n, l.apply) }
+func (l *dense) backward(p *pass) { l.crew.run(p.n, l.learn) }
+
+func (l *dense) applyPart(_, from, to int) {
+	x, y := l.x[from*l.in:to*l.in], l.y[from*l.out:to*l.out]
+	for r := 0; r < len(y); r += l.out {
+		copy(y[r:r+l.out], l.bias.value)
+	}
+	if l.narrow() {
+		mulAddTB(to-from, l.out, l.in, x, l.transposed, y)
+	} else {
+		mulAdd(to-from, l.out, l.in, x, l.weight.value, y)
+	}
+}
+
+func (l *dense) learnPart(part, from, to int) {
+	x, dy := l.x[from*l.in:to*l.in], l.dy[from*l.out:to*l.out]
+	bias := l.bias.sums[part]
+	for r := 0; r < len(dy); r += l.out {
+		addRow(dy[r:r+l.out], bias)
+	}
+	sums := l.weight.sums[part]
+	if l.narrow() {
+		s := l.scratch[part]
+		clear(s)
+		mulAddTA(l.out, l.in, to-from, dy, x, s)
+		for i := range l.in {
+			row := sums[i*l.out : (i+1)*l.out]
+			for j := range row {
+				row[j] += s[j*l.in+i]
+			}
+		}
+	} else {
+		mulAddTA(l.in, l.out, to-from, x, dy, sums)
+	}
+	if l.dx != nil {
+		dx := l.dx[from*l.in : to*l.in]
+		clear(dx)
+		mulAdd(to-from, l.in, l.out, dy, l.transposed, dx)
+	}
+}

@@ -1,0 +1,74 @@
+package cpu
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// The three products that the layers need, on row-major matrices. gonum's
+// Sgemm starts goroutines of its own from four 64 × 64 blocks of C on; the
+// tiles below stay under that, so that a call uses the one core that it was
+// given, and keep C's tile in the nearest cache. Its kernels skip zeros of A:
+// callers put the sparse side (rectified, dropped or blank values) there.
+
+const (
+	tile     = 64  // gonum's block
+	longTile = 192 // three blocks
+)
+
+var level3 gonum.Implementation
+
+// tiles cuts an m × n matrix into pieces that gonum computes serially.
+func tiles(n int) (rows, columns int) {
+	if n <= tile {
+		return longTile, tile
+	}
+	return tile, longTile
+}
+
+// mulAdd computes C += A·B with A m×k, B k×n.
+func mulAdd(m, n, k int, a []float32, b []float32, c []float32) {
+	rows, columns := tiles(n)
+	for i := 0; i < m; i += rows {
+		for j := 0; j < n; j += columns {
+			level3.Sgemm(blas.NoTrans, blas.NoTrans, min(rows, m-i), min(columns, n-j), k,
+				1, a[i*k:], k, b[j:], n, 1, c[i*n+j:], n)
+		}
+	}
+}
+
+// mulAddTA computes C += Aᵀ·B with A k×m, B k×n.
+func mulAddTA(m, n, k int, a []float32, b []float32, c []float32) {
+	rows, columns := tiles(n)
+	for i := 0; i < m; i += rows {
+		for j := 0; j < n; j += columns {
+			level3.Sgemm(blas.Trans, blas.NoTrans, min(rows, m-i), min(columns, n-j), k,
+				1, a[i:], m, b[j:], n, 1, c[i*n+j:], n)
+		}
+	}
+}
+
+// mulAddTB computes C += A·Bᵀ with A m×k, B n×k.
+func mulAddTB(m, n, k int, a []float32, b []float32, c []float32) {
+	rows, columns := tiles(n)
+	for i := 0; i < m; i += rows {
+		for j := 0; j < n; j += columns {
+			level3.Sgemm(blas.NoTrans, blas.Trans, min(rows, m-i), min(columns, n-j), k,
+				1, a[i*k:], k, b[j*k:], k, 1, c[i*n+j:], n)
+		}
+	}
+}
+
+// addRow adds a row to an accumulator of the same length.
+func addRow(row, accumulator []float32) {
+	level3.Saxpy(len(row), 1, row, 1, accumulator, 1)
+}
+
+// transpose writes the rows × columns matrix a into t as columns × rows.
+func transpose(rows, columns int, a, t []float32) {
+	for i := range rows {
+		for j, v := range a[i*columns : (i+1)*columns] {
+			t[j*rows+i] = v
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
+
+var errClosed = errors.New("the replica is closed")
+
+// replica is one model with its values and buffers.
+type replica struct {
+	model   *engine.Model
+	options engine.Options
+	vars    []engine.Var
+	shapes  [][]int
+
+	crew   *crew
+	vector []float32
+	sums   [][]float32 // per part; the first is the total once merged
+	layers []layer
+	spans  [][2]int // of each layer's trained variables
+	learns int      // the first layer that has any
+	input  []float32
+	logits []float32
+	loss   *crossEntropy
+
+	staged   *staged // under way
+	current  pass
+	convert  job
+	merge    job
+	mergedAt int
+	finite   []bool
+
+	dirty  bool // parameters changed since prepare
+	open   bool // an accumulation is under way
+	closed bool
+}
+
+func (r *replica) Layout() ([]engine.Var, []engine.Table) { return r.vars, nil }
+
+func (r *replica) Needs(*engine.Batch) [][]int64 { return nil }
+
+func (r *replica) Put(vector, offset int, v []float32) error {
+	if err := r.check(vector, offset, len(v)); err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	copy(r.vector[offset:], v)
+	r.dirty = true
+	return nil
+}
+
+func (r *replica) Get(vector, offset int, v []float32) error {
+	if err := r.check(vector, offset, len(v)); err != nil {
+		return fmt.Errorf("get: %w", err)
+	}
+	copy(v, r.vector[offset:])
+	return nil
+}
+
+func (r *replica) check(vector, offset, n int) error {
+	switch {
+	case r.closed:
+		return errClosed
+	case vector != 0:
+		return fmt.Errorf("vector %d: the cpu engine keeps only vector 0", vector)
+	case offset < 0 || offset > len(r.vector) || n > len(r.vector)-offset:
+		return fmt.Errorf("elements %d to %d of a vector of %d", offset, offset+n, len(r.vector))
+	}
+	return nil
+}
+
+// Step implements engine.Replica. LossScale is not needed in this precision
+// and ignored: sums are always unscaled. After an error the accumulation is
+// void; the next Step must be a First.
+func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	if err := r.begin(ctx, s); err != nil {
+		return engine.Result{}, fmt.Errorf("step: %w", err)
+	}
+	if p.First {
+		for _, sums := range r.sums {
+			clear(sums)
+		}
+	} else if !r.open {
+		return engine.Result{}, errors.New("step: no accumulation is under way: its first Step must say so")
+	}
+	r.open = false
+	r.current.training = true
+	result, err := r.ahead(ctx)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("step: %w", err)
+	}
+	if p.Last {
+		// The moments are complete before anything else.
+		trained := r.trained()
+		if trained < len(r.vector) {
+			r.finish(trained, len(r.vector), &result, p.Ready)
+		}
+	}
+	for i := len(r.layers) - 1; i >= r.learns; i-- {
+		if err := ctx.Err(); err != nil {
+			return engine.Result{}, fmt.Errorf("step: %w", err)
+		}
+		if r.current.n > 0 {
+			r.layers[i].backward(&r.current)
+		}
+		if span := r.spans[i]; p.Last && span[0] >= 0 {
+			r.finish(span[0], span[1], &result, p.Ready)
+		}
+	}
+	r.open = !p.Last
+	return result, nil
+}
+
+// Evaluate implements engine.Replica. Predictions are logits; those of
+// records of weight 0 are zeros.
+func (r *replica) Evaluate(ctx context.Context, s engine.Staged, out []float32) (engine.Result, error) {
+	if out != nil && len(out) != r.options.MicroBatch*r.model.Classes {
+		return engine.Result{}, fmt.Errorf("evaluate: room for %d predictions, want %d", len(out), r.options.MicroBatch*r.model.Classes)
+	}
+	if err := r.begin(ctx, s); err != nil {
+		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
+	}
+	r.current.training = false
+	result, err := r.ahead(ctx)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
+	}
+	if out != nil {
+		clear(out)
+		k := r.model.Classes
+		for i, place := range r.staged.places {
+			copy(out[place*k:(place+1)*k], r.logits[i*k:(i+1)*k])
+		}
+	}
+	return result, nil
+}
+
+// begin loads a batch and brings the layers up to date.
+func (r *replica) begin(ctx context.Context, s engine.Staged) error {
+	if r.closed {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	batch, ok := s.(*staged)
+	if !ok {
+		return fmt.Errorf("batch of type %T was not staged by the cpu engine", s)
+	}
+	if batch.pass.n > r.options.MicroBatch || len(batch.features) != batch.pass.n*product(r.model.Input.Shape)*r.model.Input.Type.Size() {
+		return errors.New("the batch was staged for another model")
+	}
+	if r.dirty {
+		for _, l := range r.layers {
+			l.prepare()
+		}
+		r.dirty = false
+	}
+	r.current = batch.pass
+	r.load(batch)
+	return nil
+}
+
+// ahead runs the layers and the loss.
+func (r *replica) ahead(ctx context.Context) (engine.Result, error) {
+	result := engine.Result{Finite: true, Metrics: make([]float64, len(r.model.Metrics))}
+	if r.current.n == 0 {
+		return result, nil
+	}
+	for _, l := range r.layers {
+		if err := ctx.Err(); err != nil {
+			return engine.Result{}, err
+		}
+		l.forward(&r.current)
+	}
+	loss, correct := r.loss.run(&r.current)
+	result.Weight, result.Loss = r.current.total, loss
+	for i := range result.Metrics {
+		result.Metrics[i] = correct
+	}
+	result.Finite = !math.IsNaN(loss) && !math.IsInf(loss, 0)
+	return result, nil
+}
+
+// trained is the length of the vector without its tail of moments.
+func (r *replica) trained() int {
+	for _, v := range r.vars {
+		if v.Kind == engine.Moment {
+			return v.Offset
+		}
+	}
+	return len(r.vector)
+}
+
+// finish adds the parts of a span of the sums and reports it.
+func (r *replica) finish(from, to int, result *engine.Result, ready func(int, []float32)) {
+	r.mergedAt = from
+	for i := range r.finite {
+		r.finite[i] = true
+	}
+	r.crew.run(to-from, r.merge)
+	for _, ok := range r.finite {
+		result.Finite = result.Finite && ok
+	}
+	if ready != nil {
+		ready(from, r.sums[0][from:to])
+	}
+}
+
+func (r *replica) mergePart(part, from, to int) {
+	total := r.sums[0][r.mergedAt+from : r.mergedAt+to]
+	for _, sums := range r.sums[1:] {
+		for i, v := range sums[r.mergedAt+from : r.mergedAt+to] {
+			total[i] += v
+		}
+	}
+	r.finite[part] = engine.Finite(total)
+}
+
+// Fork makes a replica with buffers of its own and this one's values.
+func (r *replica) Fork() (engine.Replica, error) {
+	if r.closed {
+		return nil, fmt.Errorf("fork: %w", errClosed)
+	}
+	f, err := maker{}.Build(r.model, r.options)
+	if err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
+	}
+	return f, f.Put(0, 0, r.vector)
+}
+
+func (r *replica) Close() error {
+	if !r.closed {
+		r.closed = true
+		r.crew.close()
+	}
+	return nil
+}

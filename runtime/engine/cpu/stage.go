@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
+
+// staged is a micro-batch without its padding: records of weight 0 are left
+// out, so that nothing has to mask them.
+type staged struct {
+	pass     pass
+	features []byte
+	places   []int // of the records in the micro-batch
+}
+
+// Stage checks and copies a batch; the caller may reuse its memory. It may
+// run beside a Step of the same replica. The staged batch may be used by any
+// number of Steps and Evaluates of it and of its forks.
+func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows) (engine.Staged, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(rows) != 0 {
+		return nil, fmt.Errorf("stage batch: %d tables' rows for a model without tables", len(rows))
+	}
+	n := len(b.Weights)
+	if n > r.options.MicroBatch {
+		return nil, fmt.Errorf("stage batch: %d records, but the micro-batch is %d", n, r.options.MicroBatch)
+	}
+	if len(b.Records) != n || len(b.Inputs) != 2 {
+		return nil, fmt.Errorf("stage batch: %d weights, %d record numbers, %d inputs: want as many numbers as weights, and features and labels", n, len(b.Records), len(b.Inputs))
+	}
+	features, labels := b.Inputs[0], b.Inputs[1]
+	record := product(r.model.Input.Shape) * r.model.Input.Type.Size()
+	if features.Type != r.model.Input.Type || len(features.Data) != n*record {
+		return nil, fmt.Errorf("stage batch: features are %d bytes of %s, want %d records of %d bytes of %s", len(features.Data), features.Type, n, record, r.model.Input.Type)
+	}
+	if labels.Type != engine.I32 || len(labels.Data) != n*4 {
+		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of i32", len(labels.Data), labels.Type, n)
+	}
+	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}}
+	for i, w := range b.Weights {
+		if !(w >= 0) || math.IsInf(float64(w), 0) {
+			return nil, fmt.Errorf("stage batch: record %d has weight %v", b.Records[i], w)
+		}
+		if w == 0 {
+			continue
+		}
+		label := int32(binary.LittleEndian.Uint32(labels.Data[4*i:]))
+		if label < 0 || int(label) >= r.model.Classes {
+			return nil, fmt.Errorf("stage batch: record %d has label %d, but there are %d classes", b.Records[i], label, r.model.Classes)
+		}
+		s.pass.weights = append(s.pass.weights, w)
+		s.pass.records = append(s.pass.records, b.Records[i])
+		s.pass.labels = append(s.pass.labels, label)
+		s.pass.total += float64(w)
+		s.places = append(s.places, i)
+		if s.features == nil {
+			s.features = slices.Grow(s.features, (n-i)*record)
+		}
+		s.features = append(s.features, features.Data[i*record:(i+1)*record]...)
+	}
+	s.pass.n = len(s.pass.weights)
+	return s, nil
+}
+
+// load turns the staged features into numbers in the input buffer.
+func (r *replica) load(s *staged) {
+	r.staged = s
+	r.crew.run(s.pass.n, r.convert)
+}
+
+func (r *replica) convertPart(_, from, to int) {
+	size := product(r.model.Input.Shape)
+	x := r.input[from*size : to*size]
+	width := r.model.Input.Type.Size()
+	data := r.staged.features[from*size*width : to*size*width]
+	factor := r.model.Input.Factor()
+	switch r.model.Input.Type {
+	case engine.U8:
+		for i, v := range data[:len(x)] {
+			x[i] = float32(v) * factor
+		}
+	case engine.I32:
+		for i := range x {
+			x[i] = float32(int32(binary.LittleEndian.Uint32(data[4*i:]))) * factor
+		}
+	case engine.I64:
+		for i := range x {
+			x[i] = float32(int64(binary.LittleEndian.Uint64(data[8*i:]))) * factor
+		}
+	default: // F32
+		for i := range x {
+			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])) * factor
+		}
+	}
+}
