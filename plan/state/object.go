@@ -1,0 +1,163 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// Meta is what is stored about an object beside its attributes.
+type Meta struct {
+	// Provider is the provider's configuration that made the object, as
+	// version 4 writes it: provider["registry.terraform.io/stokehq/train"],
+	// maybe with a module's path before it and an alias after it.
+	Provider            string
+	Tainted             bool
+	SchemaVersion       int64
+	Sensitive           []cty.Path // paths of the attributes to mark
+	Private             []byte     // the provider's own bytes
+	Dependencies        []string   // addresses of resources, without instance keys
+	CreateBeforeDestroy bool
+}
+
+// Object is one stored object. It is immutable, pointers to it are shared:
+// nothing in it may be changed. Make one with NewObject or, from JSON of a
+// schema that is not at hand, with RawObject.
+type Object struct {
+	Meta
+	// JSON holds the attributes exactly as they are stored. Where the schema
+	// says "dynamic", a value is {"value":…,"type":…}.
+	JSON []byte
+
+	extra []member // members of the stored instance that stoke does not know
+	value atomic.Pointer[decoded]
+}
+
+// member is a JSON member that is carried over untouched.
+type member struct {
+	name string
+	raw  []byte
+}
+
+type decoded struct {
+	ty cty.Type
+	v  cty.Value
+}
+
+// NewObject encodes v, which must be wholly known, unmarked and of the
+// schema's implied type ty. The value is kept, so that Value costs nothing.
+func NewObject(v cty.Value, ty cty.Type, m Meta) (*Object, error) {
+	if v.IsMarked() || v.ContainsMarked() {
+		return nil, errors.New("encode object: the value is marked")
+	}
+	if !v.IsWhollyKnown() {
+		return nil, errors.New("encode object: the value is not wholly known")
+	}
+	js, err := ctyjson.Marshal(v, ty)
+	if err != nil {
+		return nil, fmt.Errorf("encode object: %w", err)
+	}
+	o := &Object{Meta: m, JSON: js}
+	o.value.Store(&decoded{ty, v})
+	return o, nil
+}
+
+// RawObject is an object whose attributes are given as JSON.
+func RawObject(js []byte, m Meta) *Object {
+	return &Object{Meta: m, JSON: js}
+}
+
+// Value decodes the attributes as a value of the schema's implied type ty,
+// unmarked. It decodes once and is safe for concurrent use. The error says
+// that the stored attributes do not conform to ty: the provider has to
+// upgrade them first.
+func (o *Object) Value(ty cty.Type) (cty.Value, error) {
+	if d := o.value.Load(); d != nil && d.ty.Equals(ty) {
+		return d.v, nil
+	}
+	if o.JSON == nil {
+		return cty.DynamicVal, errors.New("decode object: its attributes are in the flat form of Terraform 0.11")
+	}
+	v, err := ctyjson.Unmarshal(o.JSON, ty)
+	if err != nil {
+		return cty.DynamicVal, fmt.Errorf("decode object: %w", err)
+	}
+	o.value.Store(&decoded{ty, v})
+	return v, nil
+}
+
+// With returns a copy of the object whose Meta change has altered.
+func (o *Object) With(change func(*Meta)) *Object {
+	c := &Object{Meta: o.Meta, JSON: o.JSON, extra: o.extra}
+	c.value.Store(o.value.Load())
+	change(&c.Meta)
+	return c
+}
+
+// WithTainted returns the object with the mark that it must be replaced, or
+// without it.
+func (o *Object) WithTainted(tainted bool) *Object {
+	if o.Tainted == tainted {
+		return o
+	}
+	return o.With(func(m *Meta) { m.Tainted = tainted })
+}
+
+// WithDependencies returns the object with other dependencies.
+func (o *Object) WithDependencies(deps []string) *Object {
+	return o.With(func(m *Meta) { m.Dependencies = deps })
+}
+
+// Equal reports whether both objects would be stored alike, white space
+// apart. Nil equals nil only.
+func (o *Object) Equal(p *Object) bool {
+	if o == p || o == nil || p == nil {
+		return o == p
+	}
+	if o.Provider != p.Provider || o.Tainted != p.Tainted || o.SchemaVersion != p.SchemaVersion ||
+		o.CreateBeforeDestroy != p.CreateBeforeDestroy || !bytes.Equal(o.Private, p.Private) {
+		return false
+	}
+	return equalStrings(o.Dependencies, p.Dependencies) && equalPaths(o.Sensitive, p.Sensitive) &&
+		equalMembers(o.extra, p.extra) && equalJSON(o.JSON, p.JSON)
+}
+
+func equalStrings(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func equalPaths(a, b []cty.Path) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Equals(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalMembers(a, b []member) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].name != b[i].name || !equalJSON(a[i].raw, b[i].raw) {
+			return false
+		}
+	}
+	return true
+}
