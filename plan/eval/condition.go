@@ -1,0 +1,158 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/lang"
+)
+
+// Context is where a condition is decided: in a module or about an instance,
+// with self where the object exists.
+type Context struct {
+	Module   *Module
+	Instance *Instance
+	Self     cty.Value
+}
+
+// Conditions decides pre- and postconditions. What is false is reported as an
+// error with the given summary and makes the result false; what is not known
+// yet counts as true.
+func (t *Task) Conditions(c Context, checks []*modules.Check, address, summary string) bool {
+	_, ok := t.Decide(c, checks, summary)
+	return ok
+}
+
+// Decide is Conditions that also says whether all of them were known.
+func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known, ok bool) {
+	known, ok = true, true
+	s := scope{module: c.Module, self: c.Self}
+	if c.Instance != nil {
+		s.module, s.rep = c.Instance.Resource.module, c.Instance.rep
+	}
+	for _, check := range checks {
+		v, fine := t.evaluate(s, check.Condition, cty.DynamicPseudoType)
+		if !fine {
+			ok = false
+			continue
+		}
+		v, _ = v.Unmark()
+		v, err := convert.Convert(v, cty.Bool)
+		switch {
+		case err != nil || v.IsNull():
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Invalid condition result",
+				Detail: "The condition must be true or false.", Subject: check.Condition.Range().Ptr(),
+			})
+			ok = false
+		case !v.IsKnown():
+			known = false
+		case v.False():
+			ok = false
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: summary,
+				Detail: t.message(s, check), Subject: check.Condition.Range().Ptr(),
+				Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
+			})
+		}
+	}
+	return known, ok
+}
+
+// message is the check's own, or the reason why there is none.
+func (t *Task) message(s scope, check *modules.Check) string {
+	if check.ErrorMessage == nil {
+		return "The condition is false."
+	}
+	v, ok := t.evaluate(s, check.ErrorMessage, cty.String)
+	if !ok {
+		return "The condition is false, and its error message has an error of its own."
+	}
+	plain, _ := v.Unmark()
+	switch {
+	case lang.Has(v, lang.Sensitive) || lang.Has(v, lang.Ephemeral):
+		return "The condition is false. Its error message holds a sensitive value and is not shown."
+	case plain.IsNull() || !plain.IsKnown():
+		return "The condition is false. Its error message is not known."
+	}
+	return plain.AsString()
+}
+
+// quiet is the context that an expression was evaluated in, for showing the
+// values in it.
+func (t *Task) quiet(s scope, expr hcl.Expression) *hcl.EvalContext {
+	refs, _ := lang.References(expr)
+	ctx, _ := t.context(s, refs)
+	return ctx
+}
+
+// validateVariable decides the variable's own validations; while they are
+// decided, var.NAME is the value under test.
+func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) bool {
+	ok := true
+	for _, check := range decl.Validations {
+		evaluate := func(expr hcl.Expression, ty cty.Type) (cty.Value, *hcl.EvalContext, bool) {
+			refs, diags := lang.References(expr)
+			var others []lang.Reference
+			for _, ref := range refs {
+				if ref.Subject != (lang.Variable{Name: decl.Name}) {
+					others = append(others, ref)
+				}
+			}
+			ctx, fine := t.context(scope{module: m}, others)
+			if !fine || diags.HasErrors() {
+				t.Report(diags...)
+				return cty.DynamicVal, nil, false
+			}
+			vars := map[string]cty.Value{decl.Name: v}
+			if all, ok := ctx.Variables["var"]; ok {
+				for name, v := range all.AsValueMap() {
+					vars[name] = v
+				}
+			}
+			ctx.Variables["var"] = cty.ObjectVal(vars)
+			got, diags := expr.Value(ctx)
+			if diags.HasErrors() {
+				t.Report(diags...)
+				return cty.DynamicVal, nil, false
+			}
+			got, err := convert.Convert(got, ty)
+			if err != nil {
+				t.Report(&hcl.Diagnostic{
+					Severity: hcl.DiagError, Summary: "Invalid validation rule",
+					Detail: fmt.Sprintf("The result is not what is needed here: %s.", err), Subject: expr.Range().Ptr(),
+				})
+				return cty.DynamicVal, nil, false
+			}
+			return got, ctx, true
+		}
+		result, ctx, fine := evaluate(check.Condition, cty.Bool)
+		if !fine {
+			ok = false
+			continue
+		}
+		result, _ = result.Unmark()
+		if !result.IsKnown() || result.IsNull() || result.True() {
+			continue
+		}
+		ok = false
+		detail := "The value does not pass the variable's validation."
+		if msg, _, fine := evaluate(check.ErrorMessage, cty.String); fine && msg.IsKnown() && !msg.IsNull() && !msg.IsMarked() {
+			detail = msg.AsString()
+		}
+		detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s.", check.Range)
+		subject := decl.Range.Ptr()
+		if m.call != nil && m.call.Args[decl.Name] != nil {
+			subject = m.call.Args[decl.Name].Expr.Range().Ptr()
+		}
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Invalid value for variable", Detail: detail,
+			Subject: subject, Expression: check.Condition, EvalContext: ctx,
+		})
+	}
+	return ok
+}

@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Resolver says what a resource instance's value is in this phase.
+type Resolver interface {
+	// Value returns the instance's object, marked where it is sensitive. It is
+	// asked once per instance. On failure it reports to the task and returns
+	// false.
+	Value(ctx context.Context, t *Task, i *Instance) (cty.Value, bool)
+}
+
+// Options is what an evaluator works on.
+type Options struct {
+	Root      *modules.Module
+	Variables map[string]cty.Value // the root module's, converted; required ones are all there
+	Catalogue providers.Catalogue
+	Resolver  Resolver
+
+	// Parallelism bounds how many tasks run at the same time, and with them
+	// the calls to providers. At least 1.
+	Parallelism int
+	Workspace   string
+	// Planning makes functions such as timestamp unknown.
+	Planning bool
+	PlanTime time.Time
+	// Validating leaves variables, count and for_each undecided: one instance
+	// stands for all of them.
+	Validating bool
+}
+
+// Evaluator holds the cells of one phase.
+type Evaluator struct {
+	opts   Options
+	ctx    context.Context
+	root   *Module
+	tokens chan struct{}
+
+	mu    sync.Mutex // guards cells, nodes and tasks
+	sinks struct {
+		sync.Mutex
+		diags hcl.Diagnostics
+		once  map[string]bool
+	}
+	shared struct {
+		sync.Mutex
+		functions map[string]map[string]function.Function
+		types     map[*providers.ResourceSchema]*Type
+		schemas   map[string]*cell[*providers.Schema]
+		opened    []providers.Provider
+	}
+}
+
+// New makes an evaluator. Nothing is evaluated before somebody asks.
+func New(ctx context.Context, o Options) *Evaluator {
+	ev := &Evaluator{opts: o, ctx: ctx, tokens: make(chan struct{}, max(o.Parallelism, 1))}
+	ev.sinks.once = map[string]bool{}
+	ev.shared.functions = map[string]map[string]function.Function{}
+	ev.shared.types = map[*providers.ResourceSchema]*Type{}
+	ev.shared.schemas = map[string]*cell[*providers.Schema]{}
+	ev.root = newModule(ev, o.Root, "", nil, nil, repetition{})
+	return ev
+}
+
+// Do runs f as a task. Several may run at the same time.
+func (ev *Evaluator) Do(f func(t *Task)) {
+	ev.acquire()
+	defer ev.release()
+	f(&Task{ev: ev})
+}
+
+// Root is the root module's only instance.
+func (ev *Evaluator) Root() *Module { return ev.root }
+
+// Close ends the providers that were configured.
+func (ev *Evaluator) Close() {
+	ev.shared.Lock()
+	defer ev.shared.Unlock()
+	for _, p := range ev.shared.opened {
+		p.Close() // what it worked on is over; there is nothing left to lose
+	}
+	ev.shared.opened = nil
+}
+
+// Stop asks all providers to return from calls in flight.
+func (ev *Evaluator) Stop(ctx context.Context) {
+	ev.shared.Lock()
+	opened := append([]providers.Provider(nil), ev.shared.opened...)
+	ev.shared.Unlock()
+	for _, p := range opened {
+		p.Stop(ctx) // a provider that cannot stop is not waited for either
+	}
+}
+
+// Diagnostics returns what was reported so far and forgets it.
+func (ev *Evaluator) Diagnostics() hcl.Diagnostics {
+	ev.sinks.Lock()
+	defer ev.sinks.Unlock()
+	diags := ev.sinks.diags
+	ev.sinks.diags = nil
+	return diags
+}
+
+// Failed reports whether an error was reported and not yet taken.
+func (ev *Evaluator) Failed() bool {
+	ev.sinks.Lock()
+	defer ev.sinks.Unlock()
+	return ev.sinks.diags.HasErrors()
+}
+
+func (ev *Evaluator) report(diags hcl.Diagnostics) {
+	if len(diags) == 0 {
+		return
+	}
+	ev.sinks.Lock()
+	defer ev.sinks.Unlock()
+	ev.sinks.diags = append(ev.sinks.diags, diags...)
+}
+
+func (ev *Evaluator) reportOnce(key string, d *hcl.Diagnostic) {
+	ev.sinks.Lock()
+	defer ev.sinks.Unlock()
+	if !ev.sinks.once[key] {
+		ev.sinks.once[key] = true
+		ev.sinks.diags = append(ev.sinks.diags, d)
+	}
+}
+
+func (ev *Evaluator) acquire() { ev.tokens <- struct{}{} }
+func (ev *Evaluator) release() { <-ev.tokens }
+func (ev *Evaluator) tryAcquire() bool {
+	select {
+	case ev.tokens <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// functions returns the table for a module's folder: one for all of its
+// instances.
+func (ev *Evaluator) functions(dir string) map[string]function.Function {
+	ev.shared.Lock()
+	defer ev.shared.Unlock()
+	table := ev.shared.functions[dir]
+	if table == nil {
+		table = lang.NewFunctions(lang.Options{BaseDir: dir, Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime})
+		ev.shared.functions[dir] = table
+	}
+	return table
+}

@@ -1,0 +1,201 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+)
+
+// Module is one instance of a module: its declarations with the cells that
+// hold their values.
+type Module struct {
+	Decl *modules.Module
+	Addr address.Module
+
+	ev        *Evaluator
+	parent    *Module
+	call      *modules.Call
+	rep       repetition
+	variables map[string]*cell[cty.Value]
+	locals    map[string]*cell[cty.Value]
+	outputs   map[string]*cell[cty.Value]
+	calls     map[string]*Call
+	resources map[modules.ResourceName]*Resource
+	ordered   []*Resource // as they stand in the files
+	providers map[string]*cell[*Provider]
+	awaits    cell[struct{}] // depends_on of the call
+}
+
+func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent *Module, call *modules.Call, rep repetition) *Module {
+	m := &Module{
+		Decl: decl, Addr: addr, ev: ev, parent: parent, call: call, rep: rep,
+		variables: make(map[string]*cell[cty.Value], len(decl.Variables)),
+		locals:    make(map[string]*cell[cty.Value], len(decl.Locals)),
+		outputs:   make(map[string]*cell[cty.Value], len(decl.Outputs)),
+		calls:     make(map[string]*Call, len(decl.Calls)),
+		resources: make(map[modules.ResourceName]*Resource, len(decl.Resources)),
+		providers: map[string]*cell[*Provider]{},
+	}
+	for name, v := range decl.Variables {
+		m.variables[name] = named(m, "var."+name, v.Range)
+	}
+	for name, l := range decl.Locals {
+		m.locals[name] = named(m, "local."+name, l.Range)
+	}
+	for name, o := range decl.Outputs {
+		m.outputs[name] = named(m, "output."+name, o.Range)
+	}
+	for name, c := range decl.Calls {
+		m.calls[name] = &Call{Decl: c, module: m}
+		m.calls[name].keys.name = func() string { return m.qualify("module." + name) }
+		m.calls[name].keys.rng = c.Range
+	}
+	m.ordered = make([]*Resource, 0, len(decl.Resources))
+	for name, r := range decl.Resources {
+		res := newResource(m, r)
+		m.resources[name] = res
+		m.ordered = append(m.ordered, res)
+	}
+	slices.SortFunc(m.ordered, func(a, b *Resource) int {
+		if c := strings.Compare(a.Decl.Range.Filename, b.Decl.Range.Filename); c != 0 {
+			return c
+		}
+		return a.Decl.Range.Start.Byte - b.Decl.Range.Start.Byte
+	})
+	return m
+}
+
+func named(m *Module, what string, rng hcl.Range) *cell[cty.Value] {
+	c := &cell[cty.Value]{}
+	c.name = func() string { return m.qualify(what) }
+	c.rng = rng
+	return c
+}
+
+func (m *Module) qualify(what string) string {
+	if m.Addr == "" {
+		return what
+	}
+	return string(m.Addr) + "." + what
+}
+
+// Resources are the module's own resources and data sources, in the order of
+// the files.
+func (m *Module) Resources() []*Resource { return m.ordered }
+
+// Calls are the module's calls in name order.
+func (m *Module) Calls() []*Call {
+	calls := make([]*Call, 0, len(m.calls))
+	for _, c := range m.calls {
+		calls = append(calls, c)
+	}
+	slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Decl.Name, b.Decl.Name) })
+	return calls
+}
+
+// Walk calls f for all instances of the module and of those it calls, as far
+// as their number can be told.
+func (m *Module) Walk(t *Task, f func(t *Task, m *Module)) {
+	f(t, m)
+	calls := m.Calls()
+	t.Each(len(calls), func(t *Task, i int) {
+		instances, ok := calls[i].Instances(t)
+		if !ok {
+			return
+		}
+		t.Each(len(instances), func(t *Task, j int) { instances[j].Walk(t, f) })
+	})
+}
+
+// Call is a module call in one instance of the caller.
+type Call struct {
+	Decl   *modules.Call
+	module *Module
+	keys   cell[[]*Module]
+	form   cell[repetitionForm]
+}
+
+// Instances returns the instances of the called module, in key order.
+func (c *Call) Instances(t *Task) ([]*Module, bool) {
+	return c.keys.get(t, func(t *Task) ([]*Module, bool) {
+		form, reps, ok := t.repetitions(c.module, c.Decl.Count, c.Decl.ForEach, "module")
+		if !ok {
+			return nil, false
+		}
+		c.form.value = form
+		instances := make([]*Module, len(reps))
+		for i, rep := range reps {
+			addr := c.module.Addr.Child(c.Decl.Name, rep.key)
+			instances[i] = newModule(t.ev, c.Decl.Module, addr, c.module, c.Decl, rep)
+		}
+		return instances, true
+	})
+}
+
+// value is what module.NAME stands for. only, when not nil, names the outputs
+// that are asked for of a call without count and for_each.
+func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
+	instances, ok := c.Instances(t)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	form := c.form.value
+	if form == undecided {
+		// Touch everything, so that mistakes inside are found.
+		for _, m := range instances {
+			m.object(t, nil)
+		}
+		return cty.DynamicVal, true
+	}
+	if form != once {
+		only = nil
+	}
+	values := make([]cty.Value, len(instances))
+	all := true
+	t.Each(len(instances), func(t *Task, i int) {
+		v, ok := instances[i].object(t, only)
+		values[i] = v
+		if !ok {
+			t.ev.mu.Lock()
+			all = false
+			t.ev.mu.Unlock()
+		}
+	})
+	if !all {
+		return cty.DynamicVal, false
+	}
+	return form.collect(values, func(i int) address.Key { return instances[i].rep.key }), true
+}
+
+func (m *Module) object(t *Task, only map[string]bool) (cty.Value, bool) {
+	attrs := make(map[string]cty.Value, len(m.outputs))
+	ok := true
+	for name := range m.outputs {
+		if only != nil && !only[name] {
+			continue
+		}
+		v, fine := m.Output(t, name)
+		ok = ok && fine
+		attrs[name] = v
+	}
+	return cty.ObjectVal(attrs), ok
+}
+
+// await makes what the call's depends_on names, and what its count or for_each
+// read, dependencies of the cell that the task computes.
+func (m *Module) await(t *Task) bool {
+	if m.call == nil {
+		return true
+	}
+	_, ok := m.awaits.get(t, func(t *Task) (struct{}, bool) {
+		ok := m.parent.await(t)
+		m.parent.calls[m.call.Name].Instances(t) // what the call's count read, everything in it needs
+		return struct{}{}, t.touch(m.parent, m.call.DependsOn) && ok
+	})
+	return ok
+}

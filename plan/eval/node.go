@@ -1,0 +1,61 @@
+package eval
+
+import "github.com/stokehq/stoke/modules/address"
+
+// Node is a cell's place in the dependency graph: what it read while it was
+// computed. Variables, locals, outputs and the like only pass dependencies on.
+type Node struct {
+	Resource *Resource // set for the value of a resource as a whole
+	Instance *Instance // set for one instance
+	deps     []*Node
+	flat     []address.Resource // memoised Resources
+	flatDone bool
+}
+
+// Deps are the nodes that this one read. They are complete when the cell is
+// done; the slice must not be changed.
+func (n *Node) Deps() []*Node { return n.deps }
+
+func (n *Node) add(d *Node) {
+	// Most cells read few others, so that a scan is cheaper than a set; of long
+	// lists only the recent part is searched, and a rare double does no harm.
+	for i := len(n.deps) - 1; i >= 0 && i >= len(n.deps)-16; i-- {
+		if n.deps[i] == d {
+			return
+		}
+	}
+	n.deps = append(n.deps, d)
+}
+
+// Resources returns the resources that the node reads directly, through any
+// number of locals, variables and outputs but not through other resources, in
+// the order in which they were found. It is for one goroutine, after
+// evaluation.
+func (n *Node) Resources() []address.Resource {
+	if n.flatDone {
+		return n.flat
+	}
+	n.flatDone = true
+	seen := map[*Node]bool{}
+	var visit func(*Node)
+	visit = func(d *Node) {
+		if seen[d] {
+			return
+		}
+		seen[d] = true
+		switch {
+		case d.Resource != nil:
+			n.flat = append(n.flat, d.Resource.Addr)
+		case d.Instance != nil:
+			n.flat = append(n.flat, d.Instance.Addr.Resource)
+		default:
+			for _, e := range d.deps {
+				visit(e)
+			}
+		}
+	}
+	for _, d := range n.deps {
+		visit(d)
+	}
+	return n.flat
+}

@@ -1,0 +1,157 @@
+package eval
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+)
+
+// repetition is one turn of a count or for_each: what count and each stand
+// for. The zero value is a thing that is not repeated.
+type repetition struct {
+	key   address.Key
+	index cty.Value // count.index; NilVal without count
+	each  cty.Value // each.value; NilVal without for_each
+	name  cty.Value // each.key
+}
+
+// repetitionForm says what the instances of one declaration form together.
+type repetitionForm uint8
+
+const (
+	once repetitionForm = iota
+	counted
+	mapped
+	undecided // validating: one instance stands for any number
+)
+
+// collect builds the value of the whole from its instances' values.
+func (f repetitionForm) collect(values []cty.Value, key func(int) address.Key) cty.Value {
+	switch f {
+	case once:
+		return values[0]
+	case counted:
+		return cty.TupleVal(values)
+	case mapped:
+		attrs := make(map[string]cty.Value, len(values))
+		for i, v := range values {
+			name, _ := key(i).Str()
+			attrs[name] = v
+		}
+		return cty.ObjectVal(attrs)
+	}
+	return cty.DynamicVal
+}
+
+// mostInstances bounds count, so that a slip of the keyboard does not take
+// the machine's memory.
+const mostInstances = 10_000_000
+
+// repetitions evaluates count or for_each, whichever is there.
+func (t *Task) repetitions(m *Module, count, forEach hcl.Expression, what string) (repetitionForm, []repetition, bool) {
+	switch {
+	case count != nil && forEach != nil:
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: `Invalid combination of "count" and "for_each"`,
+			Detail:  `Use either "count" or "for_each", not both.`,
+			Subject: forEach.Range().Ptr(),
+		})
+		return once, nil, false
+	case count != nil:
+		return t.counted(m, count, what)
+	case forEach != nil:
+		return t.mapped(m, forEach, what)
+	}
+	return once, []repetition{{}}, true
+}
+
+func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionForm, []repetition, bool) {
+	fail := func(detail string) (repetitionForm, []repetition, bool) {
+		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid count argument", Detail: detail, Subject: expr.Range().Ptr()})
+		return counted, nil, false
+	}
+	v, ok := t.evaluate(scope{module: m}, expr, cty.DynamicPseudoType)
+	if !ok {
+		return counted, nil, false
+	}
+	v, marks := v.Unmark()
+	if _, sensitive := marks[lang.Sensitive]; sensitive {
+		return fail(fmt.Sprintf("The number of instances would show in every output, but the value is sensitive. Use nonsensitive() if the %s's number is not a secret.", what))
+	}
+	v, err := convert.Convert(v, cty.Number)
+	switch {
+	case err != nil:
+		return fail("A whole number is required: " + err.Error() + ".")
+	case v.IsNull():
+		return fail(`The value is null; "count" needs a whole number. Leave the argument out for exactly one instance.`)
+	case !v.IsKnown():
+		if t.ev.opts.Validating {
+			return undecided, []repetition{{index: cty.UnknownVal(cty.Number)}}, true
+		}
+		return fail("The value depends on something that is known only after apply, so it cannot be told now how many instances there will be. Use values known while planning, or create what it depends on first with -target.")
+	}
+	var n int
+	if err := gocty.FromCtyValue(v, &n); err != nil || !v.AsBigFloat().IsInt() {
+		return fail(fmt.Sprintf("A whole number is required, not %s.", v.AsBigFloat().Text('g', -1)))
+	}
+	if n < 0 || n > mostInstances {
+		return fail(fmt.Sprintf("The number must be between 0 and %d, not %d.", mostInstances, n))
+	}
+	reps := make([]repetition, n)
+	for i := range reps {
+		reps[i] = repetition{key: address.IntKey(i), index: cty.NumberVal(new(big.Float).SetInt64(int64(i)))}
+	}
+	return counted, reps, true
+}
+
+func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionForm, []repetition, bool) {
+	fail := func(detail string) (repetitionForm, []repetition, bool) {
+		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid for_each argument", Detail: detail, Subject: expr.Range().Ptr()})
+		return mapped, nil, false
+	}
+	v, ok := t.evaluate(scope{module: m}, expr, cty.DynamicPseudoType)
+	if !ok {
+		return mapped, nil, false
+	}
+	v, marks := v.Unmark()
+	if _, sensitive := marks[lang.Sensitive]; sensitive {
+		return fail(fmt.Sprintf("The keys become part of addresses, which every output shows, but the value is sensitive. Use nonsensitive() on the keys if the %s's names are not secret.", what))
+	}
+	if v.IsKnown() && v.IsNull() {
+		return fail(`The value is null; "for_each" needs a map or a set of strings. Use an empty map ({}) for no instances.`)
+	}
+	ty := v.Type()
+	switch {
+	case ty == cty.DynamicPseudoType && !v.IsKnown():
+	case ty.IsMapType() || ty.IsObjectType():
+	case ty.IsSetType() && (ty.ElementType() == cty.String || ty.ElementType() == cty.DynamicPseudoType):
+	default:
+		return fail(fmt.Sprintf("A map or a set of strings is required, not %s. Use toset() to turn a list of strings into a set.", ty.FriendlyName()))
+	}
+	if !v.IsKnown() || (ty.IsSetType() && !v.IsWhollyKnown()) {
+		if t.ev.opts.Validating {
+			return undecided, []repetition{{name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
+		}
+		return fail("The keys depend on something that is known only after apply, so it cannot be told now which instances there will be. Use a map whose keys are known while planning (its values may be unknown), or create what it depends on first with -target.")
+	}
+	reps := make([]repetition, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		k, each := it.Element()
+		if ty.IsSetType() {
+			if k.IsNull() {
+				return fail("The set holds a null; every element must be a string.")
+			}
+			each, _ = each.Unmark()
+			k = each
+		}
+		reps = append(reps, repetition{key: address.StringKey(k.AsString()), name: k, each: each})
+	}
+	return mapped, reps, true
+}

@@ -1,0 +1,183 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Task is one line of evaluation: a goroutine with the stack of cells that it
+// is computing. It holds one of the evaluator's tokens while it runs and gives
+// it back while it waits for other tasks.
+type Task struct {
+	ev    *Evaluator
+	stack []*header
+
+	// For finding cycles across tasks, guarded by the evaluator's mutex.
+	waiting  *header        // the cell of another task that this one waits for
+	parent   *Task          // the task that spawned this one and joins it
+	depth    int            // how much of the parent's stack waits for this one
+	children map[*Task]bool // those that run now
+}
+
+// Report passes diagnostics on to whoever runs the evaluation.
+func (t *Task) Report(diags ...*hcl.Diagnostic) { t.ev.report(diags) }
+
+// Evaluator returns the evaluator that the task belongs to.
+func (t *Task) Evaluator() *Evaluator { return t.ev }
+
+func (t *Task) top() *header {
+	if len(t.stack) == 0 {
+		return nil
+	}
+	return t.stack[len(t.stack)-1]
+}
+
+// Each calls f for 0 … n-1, some of them at the same time, and returns when
+// all have. What the calls read are dependencies of the cell that t computes.
+func (t *Task) Each(n int, f func(t *Task, i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		if i == n-1 || !t.ev.tryAcquire() {
+			f(t, i)
+			continue
+		}
+		child := &Task{ev: t.ev, parent: t, depth: len(t.stack)}
+		if h := t.top(); h != nil {
+			// The child works on the parent's cell: its own reads are noted
+			// there, under the evaluator's mutex like all others.
+			child.stack = append(child.stack, h)
+		}
+		t.ev.mu.Lock()
+		if t.children == nil {
+			t.children = map[*Task]bool{}
+		}
+		t.children[child] = true
+		t.ev.mu.Unlock()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			f(child, i)
+			t.ev.mu.Lock()
+			delete(t.children, child)
+			t.ev.mu.Unlock()
+			t.ev.release()
+		}()
+	}
+	t.ev.release()
+	wg.Wait()
+	t.ev.acquire()
+}
+
+// cycle returns the chain of cells that leads from h back to the task if
+// waiting for h would never end, else nil. The evaluator's mutex is held.
+func (t *Task) cycle(h *header) []*header {
+	seen := map[*header]bool{}
+	var search func(h *header) []*header
+	search = func(h *header) []*header {
+		if seen[h] || h.owner == nil {
+			return nil
+		}
+		seen[h] = true
+		owner := h.owner
+		from := owner.index(h)
+		if from < 0 {
+			return nil
+		}
+		if line, ok := t.below(owner, from); ok {
+			return line
+		}
+		above := owner.stack[from:]
+		var next []*header
+		if owner.waiting != nil {
+			next = append(next, owner.waiting)
+		}
+		for child := range owner.children {
+			if child.depth > from {
+				next = child.waits(next)
+			}
+		}
+		for _, n := range next {
+			if chain := search(n); chain != nil {
+				return append(append([]*header{}, above...), chain...)
+			}
+		}
+		return nil
+	}
+	return search(h)
+}
+
+func (t *Task) index(h *header) int {
+	for i := len(t.stack) - 1; i >= 0; i-- {
+		if t.stack[i] == h {
+			return i
+		}
+	}
+	return -1
+}
+
+// below returns the cells from the owner's stack position down to the top of
+// t's stack, if t works for that position.
+func (t *Task) below(owner *Task, from int) ([]*header, bool) {
+	if t == owner {
+		return t.stack[from:], true
+	}
+	if t.parent == nil {
+		return nil, false
+	}
+	if t.parent == owner && t.depth > from {
+		return append(append([]*header{}, owner.stack[from:t.depth]...), t.stack...), true
+	}
+	line, ok := t.parent.below(owner, from)
+	if !ok {
+		return nil, false
+	}
+	return append(append([]*header{}, line...), t.stack...), true
+}
+
+// waits collects what the task and its children wait for.
+func (t *Task) waits(into []*header) []*header {
+	if t.waiting != nil {
+		into = append(into, t.waiting)
+	}
+	for child := range t.children {
+		into = child.waits(into)
+	}
+	return into
+}
+
+func (t *Task) reportCycle(chain []*header) {
+	var b strings.Builder
+	var first *hcl.Range
+	seen := map[string]bool{}
+	lines := 0
+	for _, h := range chain {
+		if h.name == nil {
+			continue
+		}
+		line := h.name()
+		if h.rng.Filename != "" {
+			line = fmt.Sprintf("%s (%s line %d)", line, h.rng.Filename, h.rng.Start.Line)
+			if first == nil {
+				first = h.rng.Ptr()
+			}
+		}
+		if !seen[line] {
+			seen[line] = true
+			lines++
+			b.WriteString("  - " + line + "\n")
+		}
+	}
+	intro := "Each of these needs the next one, and the last needs the first, so none can come first:\n"
+	if lines == 1 {
+		intro = "This needs its own value before it has one:\n"
+	}
+	t.ev.reportOnce("cycle", &hcl.Diagnostic{
+		Severity: hcl.DiagError,
+		Summary:  "Cycle",
+		Detail:   intro + b.String() + "Remove one of the references between them.",
+		Subject:  first,
+	})
+}

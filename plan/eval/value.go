@@ -1,0 +1,246 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agext/levenshtein"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+)
+
+// variable is the value of var.NAME; rng is where it is used.
+func (m *Module) variable(t *Task, name string, rng hcl.Range) (cty.Value, bool) {
+	c := m.variables[name]
+	if c == nil {
+		t.Report(m.undeclared("input variable", "var", name, rng, keysOf(m.variables)))
+		return cty.DynamicVal, false
+	}
+	return m.variableValue(t, name, c)
+}
+
+func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Value, bool) {
+	return c.get(t, func(t *Task) (cty.Value, bool) {
+		decl := m.Decl.Variables[name]
+		v, ok := m.given(t, decl)
+		if !ok {
+			return cty.DynamicVal, false
+		}
+		if decl.Sensitive {
+			v = v.Mark(lang.Sensitive)
+		}
+		if decl.Ephemeral {
+			v = v.Mark(lang.Ephemeral)
+		}
+		if !t.validateVariable(m, decl, v) {
+			return cty.DynamicVal, false
+		}
+		return v, true
+	})
+}
+
+// given is the variable's value as the caller gives it, before marks.
+func (m *Module) given(t *Task, decl *modules.Variable) (cty.Value, bool) {
+	if m.call == nil {
+		if t.ev.opts.Validating {
+			return cty.UnknownVal(decl.Type), true
+		}
+		v, ok := t.ev.opts.Variables[decl.Name]
+		if !ok {
+			v = decl.Default
+		}
+		if v == cty.NilVal {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "No value for required variable",
+				Detail:  fmt.Sprintf("The root module's variable %q has no default and was not set. Use a -var or -var-file argument, a terraform.tfvars file or the environment variable TF_VAR_%s.", decl.Name, decl.Name),
+				Subject: decl.Range.Ptr(),
+			})
+			return cty.DynamicVal, false
+		}
+		return v, true
+	}
+	attr := m.call.Args[decl.Name]
+	if attr == nil {
+		if decl.Default == cty.NilVal {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Missing required argument",
+				Detail:  fmt.Sprintf("The module's variable %q (declared at %s) has no default, so the argument is required.", decl.Name, decl.Range),
+				Subject: m.call.Range.Ptr(),
+			})
+			return cty.DynamicVal, false
+		}
+		return decl.Default, true
+	}
+	v, ok := t.evaluate(scope{module: m.parent, rep: m.rep}, attr.Expr, cty.DynamicPseudoType)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	return t.convertArgument(decl, v, attr)
+}
+
+func (t *Task) convertArgument(decl *modules.Variable, v cty.Value, attr *hcl.Attribute) (cty.Value, bool) {
+	fail := func(detail string) (cty.Value, bool) {
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Invalid value for input variable",
+			Detail:  fmt.Sprintf("The value of %q does not suit the variable declared at %s: %s.", decl.Name, decl.Range, detail),
+			Subject: attr.Expr.Range().Ptr(),
+		})
+		return cty.DynamicVal, false
+	}
+	if plain, _ := v.Unmark(); plain.IsNull() && !decl.Nullable {
+		if decl.Default == cty.NilVal {
+			return fail("null is not allowed")
+		}
+		return decl.Default, true
+	}
+	if decl.Defaults != nil && !v.IsNull() {
+		v = decl.Defaults.Apply(v)
+	}
+	want := decl.Constraint
+	if want == cty.NilType {
+		want = decl.Type
+	}
+	v, err := convert.Convert(v, want)
+	if err != nil {
+		return fail(err.Error())
+	}
+	return v, true
+}
+
+func (m *Module) local(t *Task, name string, rng hcl.Range) (cty.Value, bool) {
+	c := m.locals[name]
+	if c == nil {
+		t.Report(m.undeclared("local value", "local", name, rng, keysOf(m.locals)))
+		return cty.DynamicVal, false
+	}
+	return m.localValue(t, name, c)
+}
+
+func (m *Module) localValue(t *Task, name string, c *cell[cty.Value]) (cty.Value, bool) {
+	return c.get(t, func(t *Task) (cty.Value, bool) {
+		return t.evaluate(scope{module: m}, m.Decl.Locals[name].Expr, cty.DynamicPseudoType)
+	})
+}
+
+// Output is the value of one of the module's outputs, marked sensitive when it
+// says so.
+func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
+	return m.outputs[name].get(t, func(t *Task) (cty.Value, bool) {
+		decl := m.Decl.Outputs[name]
+		ok := t.touch(m, decl.DependsOn)
+		ok = m.await(t) && ok
+		if !t.Conditions(Context{Module: m}, decl.Preconditions, m.qualify("output."+name), "Module output value precondition failed") {
+			return cty.DynamicVal, false
+		}
+		v, fine := t.evaluate(scope{module: m}, decl.Value, cty.DynamicPseudoType)
+		if !ok || !fine {
+			return cty.DynamicVal, false
+		}
+		if m.parent == nil && !decl.Sensitive && lang.Has(v, lang.Sensitive) {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Output refers to sensitive values",
+				Detail:  "Every run shows root outputs. Add `sensitive = true` to the output to keep it out of sight, or use nonsensitive() if it is no secret.",
+				Subject: decl.Range.Ptr(),
+			})
+			return cty.DynamicVal, false
+		}
+		if decl.Sensitive {
+			v = v.Mark(lang.Sensitive)
+		}
+		return v, true
+	})
+}
+
+// Everything evaluates all variables, locals and outputs, so that mistakes in
+// what nobody uses are found too.
+func (m *Module) Everything(t *Task) {
+	for name, c := range m.variables {
+		m.variableValue(t, name, c)
+	}
+	for name, c := range m.locals {
+		m.localValue(t, name, c)
+	}
+	for name := range m.outputs {
+		m.Output(t, name)
+	}
+}
+
+func (m *Module) callValue(t *Task, name string, only map[string]bool, ref lang.Reference) (cty.Value, bool) {
+	call := m.calls[name]
+	if call == nil {
+		t.Report(m.undeclared("module call", "module", name, ref.Range, keysOf(m.calls)))
+		return cty.DynamicVal, false
+	}
+	for output := range only {
+		if call.Decl.Count != nil || call.Decl.ForEach != nil {
+			break
+		}
+		if _, ok := call.Decl.Module.Outputs[output]; !ok {
+			d := m.undeclared("output value", "module."+name, output, ref.Range, keysOf(call.Decl.Module.Outputs))
+			d.Summary = "Unsupported attribute"
+			t.Report(d)
+			return cty.DynamicVal, false
+		}
+	}
+	return call.value(t, only)
+}
+
+// undeclared says that a name does not exist, and which one comes near.
+func (m *Module) undeclared(what, root, name string, rng hcl.Range, declared []string) *hcl.Diagnostic {
+	where := "The root module"
+	if m.Addr != "" {
+		where = string(m.Addr)
+	}
+	detail := fmt.Sprintf("%s declares no %s named %q.", where, what, name)
+	if near := Nearest(name, declared); near != "" {
+		detail += fmt.Sprintf(" Did you mean %s.%s?", root, near)
+	}
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Reference to undeclared " + what,
+		Detail: detail, Subject: rng.Ptr(),
+	}
+}
+
+func (m *Module) undeclaredResource(s lang.Resource, ref lang.Reference) *hcl.Diagnostic {
+	var declared []string
+	prefix := ""
+	if s.Mode == address.Data {
+		prefix = "data."
+	}
+	for name := range m.resources {
+		if name.Mode == s.Mode {
+			declared = append(declared, name.Type+"."+name.Name)
+		}
+	}
+	d := m.undeclared("resource", "", s.Type+"."+s.Name, ref.Range, nil)
+	if near := Nearest(s.Type+"."+s.Name, declared); near != "" {
+		d.Detail += fmt.Sprintf(" Did you mean %s%s?", prefix, near)
+	}
+	return d
+}
+
+// Nearest returns the candidate that is most likely meant by a mistyped name,
+// or "".
+func Nearest(name string, candidates []string) string {
+	best, distance := "", max(1, min(3, len(name)/3))+1
+	slices.Sort(candidates)
+	for _, c := range candidates {
+		if d := levenshtein.Distance(name, c, nil); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+func keysOf[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
