@@ -1,0 +1,97 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Source is the provider's address.
+const Source = "terraform.io/builtin/terraform"
+
+const dataType = "terraform_data"
+
+// Entry is the provider as the catalogue lists it.
+func Entry() providers.Entry {
+	return providers.Entry{
+		New:     func() (providers.Provider, error) { return newProvider(), nil },
+		Version: "builtin",
+	}
+}
+
+type provider struct{ schema *providers.Schema }
+
+func newProvider() *provider {
+	return &provider{schema: &providers.Schema{
+		Provider: &providers.Block{},
+		Resources: map[string]*providers.ResourceSchema{dataType: {
+			NoEffect: true,
+			Block: &providers.Block{
+				Description: "A value that is kept in the state. It can stand for something that no resource describes, and force others to be replaced.",
+				Attributes: map[string]*providers.Attribute{
+					"id":               {Type: cty.String, Computed: true, Description: "A random UUID."},
+					"input":            {Type: cty.DynamicPseudoType, Optional: true, Description: "The value to keep."},
+					"output":           {Type: cty.DynamicPseudoType, Computed: true, Description: "The value of input, known after it was applied."},
+					"triggers_replace": {Type: cty.DynamicPseudoType, Optional: true, Description: "A value whose change replaces the object."},
+				},
+			},
+		}},
+	}}
+}
+
+func (p *provider) Schema(context.Context) (*providers.Schema, providers.Diagnostics) {
+	return p.schema, nil
+}
+
+func (p *provider) ValidateProvider(context.Context, cty.Value) providers.Diagnostics { return nil }
+
+func (p *provider) Configure(context.Context, cty.Value) providers.Diagnostics { return nil }
+
+func (p *provider) ValidateResource(_ context.Context, typeName string, config cty.Value) providers.Diagnostics {
+	if diags := known(typeName); diags != nil {
+		return diags
+	}
+	var diags providers.Diagnostics
+	for _, name := range []string{"id", "output"} {
+		if !config.IsKnown() || config.IsNull() || config.GetAttr(name).IsNull() {
+			continue
+		}
+		diags = append(diags, providers.Diagnostic{
+			Summary: "Read-only attribute",
+			Detail:  fmt.Sprintf("The provider decides on %q; take it out of the configuration.", name),
+			Path:    cty.GetAttrPath(name),
+		})
+	}
+	return diags
+}
+
+func (p *provider) ValidateData(_ context.Context, typeName string, _ cty.Value) providers.Diagnostics {
+	return noData(typeName)
+}
+
+func (p *provider) ReadData(_ context.Context, r providers.ReadDataRequest) providers.ReadDataResponse {
+	return providers.ReadDataResponse{Diagnostics: noData(r.Type)}
+}
+
+func (p *provider) Stop(context.Context) error { return nil }
+
+func (p *provider) Close() error { return nil }
+
+// known refuses types that the provider doesn't have.
+func known(typeName string) providers.Diagnostics {
+	if typeName == dataType {
+		return nil
+	}
+	return failure("Unknown resource type", "The provider %s has no resource type %q. It has %q.", Source, typeName, dataType)
+}
+
+func noData(typeName string) providers.Diagnostics {
+	return failure("Unknown data source", "The provider %s has no data source %q.", Source, typeName)
+}
+
+func failure(summary, format string, args ...any) providers.Diagnostics {
+	return providers.Diagnostics{{Summary: summary, Detail: fmt.Sprintf(format, args...)}}
+}
