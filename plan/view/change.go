@@ -1,0 +1,138 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/providers"
+)
+
+// change prints one object of the plan: what happens to it, why, what is to
+// be known about it, and its difference.
+func (p *Printer) change(c *plan.Change, notes []providers.Note) {
+	p.heading(subject(c)+" "+p.fate(c), p.reasons(c, notes))
+	d := &differ{color: p.Color}
+	d.WriteString(p.arrow(c.Action) + " " + blockHeader(c.Addr) + " {\n")
+	s := update
+	switch c.Action {
+	case plan.Create, plan.Read:
+		s = add
+	case plan.Delete:
+		s = remove
+	}
+	d.body(8, s, schemaBlock(c), whatChanges(c), true)
+	d.WriteString("    }\n\n")
+	p.print(d.String())
+}
+
+// heading prints "# what" and, below it, a line for each remark.
+func (p *Printer) heading(what string, remarks []string) {
+	p.print(p.in(bold, "  # "+what), "\n")
+	for _, r := range remarks {
+		p.print("  # ", r, "\n")
+	}
+}
+
+func subject(c *plan.Change) string {
+	if c.Deposed != "" {
+		return printable(c.Addr.String()) + " (deposed object " + printable(c.Deposed) + ")"
+	}
+	return printable(c.Addr.String())
+}
+
+func blockHeader(a address.Instance) string {
+	keyword := "resource"
+	if a.Mode == address.Data {
+		keyword = "data"
+	}
+	return keyword + " " + quoted(a.Type) + " " + quoted(a.Name)
+}
+
+func schemaBlock(c *plan.Change) *providers.Block {
+	if c.Schema == nil {
+		return nil
+	}
+	return c.Schema.Block
+}
+
+func whatChanges(c *plan.Change) pair {
+	known := declared(schemaBlock(c))
+	return pair{
+		before: c.Before, after: c.After,
+		beforeSecret: secret{placesOf(c.BeforeSensitive), known},
+		afterSecret:  secret{placesOf(c.AfterSensitive), known},
+		forces:       placesOf(c.Replace),
+	}
+}
+
+// reasons are the remarks below an object's heading: why, and the notes that
+// its provider has made.
+func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
+	var out []string
+	if why := because(c); why != "" {
+		out = append(out, "("+printable(why)+")")
+	}
+	for _, n := range notes {
+		out = append(out, p.note(n))
+	}
+	return out
+}
+
+func (p *Printer) note(n providers.Note) string {
+	tint := cyan
+	switch n.Kind {
+	case providers.NoteDisruption:
+		tint = yellow
+	case providers.NoteFact:
+		tint = plain
+	}
+	text := p.in(tint, string(n.Kind)+":") + " "
+	if len(n.Path) > 0 {
+		text += printable(pathText(n.Path)) + ": "
+	}
+	return text + printable(strings.ReplaceAll(n.Text, "\n", " "))
+}
+
+// drift prints one object that changed behind Stoke's back.
+func (p *Printer) drift(c *plan.Change) {
+	what := "has changed"
+	s, arrow := update, plan.Update
+	if absent(c.After) {
+		what, s, arrow = "has been deleted", remove, plan.Delete
+	}
+	p.heading(subject(c)+" "+what, nil)
+	d := &differ{color: p.Color}
+	d.WriteString(p.arrow(arrow) + " " + blockHeader(c.Addr) + " {\n")
+	d.body(8, s, schemaBlock(c), whatChanges(c), true)
+	d.WriteString("    }\n\n")
+	p.print(d.String())
+}
+
+// outputChange prints what becomes of one root output.
+func (p *Printer) outputChange(o *plan.OutputChange, width int) {
+	d := &differ{color: p.Color}
+	hide := func(on bool) secret { return secret{named: &places{here: on}} }
+	pr := pair{before: o.Before, after: o.After, beforeSecret: hide(o.BeforeSensitive), afterSecret: hide(o.Sensitive)}
+	switch o.Action {
+	case plan.Create:
+		d.begin(4, add)
+		d.label(o.Name, width)
+		d.whole(4, add, pr.after, pr.afterSecret)
+	case plan.Delete:
+		d.begin(4, remove)
+		d.label(o.Name, width)
+		d.whole(4, remove, pr.before, pr.beforeSecret)
+		d.WriteString(dress(d.color, dim, " -> null"))
+	default:
+		if pr.before == cty.NilVal || pr.after == cty.NilVal {
+			return
+		}
+		d.begin(4, update)
+		d.label(o.Name, width)
+		d.change(4, pr)
+	}
+	p.print(d.String(), "\n")
+}

@@ -1,0 +1,134 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Sources returns the bytes of a configuration file by the name that ranges
+// carry, or nil when it is not at hand.
+type Sources func(name string) []byte
+
+// Diagnostics prints what went wrong, each with its place, excerpt and the
+// values in it; equal ones are printed once. With compact, warnings are
+// shortened to a list unless there are errors too.
+func (p *Printer) Diagnostics(diags hcl.Diagnostics, src Sources, compact bool) {
+	merged := merge(diags)
+	if compact && !diags.HasErrors() && len(merged) > 0 {
+		p.warningList(merged)
+		return
+	}
+	for _, m := range merged {
+		p.diagnostic(m, src)
+	}
+}
+
+// mergedDiagnostic is a diagnostic and how many more say the same elsewhere.
+type mergedDiagnostic struct {
+	*hcl.Diagnostic
+	more int
+}
+
+// merge drops repeated diagnostics and folds warnings that differ in their
+// place alone into one. The order of first appearance stays; errors stay
+// apart, because each of their places has to be mended.
+func merge(diags hcl.Diagnostics) []mergedDiagnostic {
+	type key struct {
+		severity        hcl.DiagnosticSeverity
+		summary, detail string
+		at              string
+	}
+	exact := make(map[key]bool, len(diags))
+	warned := make(map[key]int)
+	merged := make([]mergedDiagnostic, 0, len(diags))
+	for _, d := range diags {
+		if d == nil {
+			continue
+		}
+		k := key{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			if i, ok := warned[k]; ok {
+				merged[i].more++
+				continue
+			}
+			warned[k] = len(merged)
+		} else {
+			if d.Subject != nil {
+				k.at = d.Subject.String()
+			}
+			if exact[k] {
+				continue
+			}
+			exact[k] = true
+		}
+		merged = append(merged, mergedDiagnostic{Diagnostic: d})
+	}
+	return merged
+}
+
+func (p *Printer) diagnostic(m mergedDiagnostic, src Sources) {
+	tint, word := red, "Error: "
+	if m.Severity == hcl.DiagWarning {
+		tint, word = yellow, "Warning: "
+	}
+	width := p.columns()
+	if p.Box {
+		width -= 2
+	}
+	lines := []string{p.in(bold+tint, word) + p.in(bold, printable(m.Summary))}
+	if m.Subject != nil {
+		lines = append(lines, "")
+		lines = append(lines, p.excerpt(m.Diagnostic, src)...)
+	}
+	if m.Detail != "" {
+		lines = append(lines, "")
+		lines = append(lines, wrap(m.Detail, width)...)
+	}
+	if m.more > 0 {
+		lines = append(lines, "", "(and "+counted(m.more, "more warning")+" like it elsewhere)")
+	}
+	p.frame(tint, lines)
+}
+
+// frame prints lines with a rule down their left side, or bare between empty
+// lines where frames are off.
+func (p *Printer) frame(tint paint, lines []string) {
+	var b strings.Builder
+	if !p.Box {
+		b.WriteByte('\n')
+		for _, l := range lines {
+			b.WriteString(l)
+			b.WriteByte('\n')
+		}
+		p.print(b.String())
+		return
+	}
+	b.WriteString(p.in(tint, "╷") + "\n")
+	for _, l := range lines {
+		b.WriteString(p.in(tint, "│"))
+		if l != "" {
+			b.WriteString(" " + l)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(p.in(tint, "╵") + "\n")
+	p.print(b.String())
+}
+
+func (p *Printer) warningList(merged []mergedDiagnostic) {
+	lines := []string{p.in(bold+yellow, "Warnings:"), ""}
+	for _, m := range merged {
+		line := "- " + printable(m.Summary)
+		if m.Subject != nil {
+			line += " (" + printable(m.Subject.Filename) + " line " + decimal(m.Subject.Start.Line)
+			if m.more > 0 {
+				line += " and " + decimal(m.more) + " more"
+			}
+			line += ")"
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, "", "Run without -compact-warnings to read them in full.")
+	p.frame(yellow, lines)
+}

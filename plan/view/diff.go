@@ -1,0 +1,171 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// differ writes values and differences of values as text. Columns count from
+// the left margin; the symbol of a line stands two columns before its text,
+// and what is nested stands four columns further in.
+type differ struct {
+	strings.Builder
+	color bool
+}
+
+// symbol says what happens to the thing on a line.
+type symbol string
+
+const (
+	same   symbol = " "
+	add    symbol = "+"
+	remove symbol = "-"
+	update symbol = "~"
+)
+
+func (s symbol) paint() paint {
+	switch s {
+	case add:
+		return green
+	case remove:
+		return red
+	case update:
+		return yellow
+	}
+	return plain
+}
+
+// begin starts a line: the symbol two columns before column c.
+func (d *differ) begin(c int, s symbol) {
+	for range c - 2 {
+		d.WriteByte(' ')
+	}
+	d.WriteString(dress(d.color, s.paint(), string(s)))
+	d.WriteByte(' ')
+}
+
+// comment writes a line "# …" in column c, for what is hidden.
+func (d *differ) comment(c int, text string) {
+	for range c {
+		d.WriteByte(' ')
+	}
+	d.WriteString(dress(d.color, dim, "# "+text))
+	d.WriteByte('\n')
+}
+
+// hidden says how many unchanged things are not shown.
+func (d *differ) hidden(c, n int, thing string) {
+	if n > 0 {
+		d.comment(c, "("+counted(n, "unchanged "+thing)+" hidden)")
+	}
+}
+
+// close ends something that spans lines: bracket in column c.
+func (d *differ) close(c int, bracket string) {
+	for range c {
+		d.WriteByte(' ')
+	}
+	d.WriteString(bracket)
+}
+
+// pair is a value before and after, with what must not be shown of either and
+// which places force a new object. An absent side is cty.NilVal.
+type pair struct {
+	before, after             cty.Value
+	beforeSecret, afterSecret secret
+	forces                    *places
+}
+
+func (p pair) name(n string, before, after cty.Value) pair {
+	return pair{before, after, p.beforeSecret.name(n), p.afterSecret.name(n), p.forces.name(n)}
+}
+
+func (p pair) index(i, j int, before, after cty.Value) pair {
+	return pair{before, after, p.beforeSecret.index(i), p.afterSecret.index(j), p.forces.index(j)}
+}
+
+// secret reports whether the value as a whole is hidden.
+func (p pair) secret() bool { return p.beforeSecret.is() || p.afterSecret.is() }
+
+// equal reports whether nothing changes, visibility included.
+func (p pair) equal() bool {
+	if p.before == cty.NilVal || p.after == cty.NilVal {
+		return p.before == p.after
+	}
+	return p.before.RawEquals(p.after) && p.beforeSecret.is() == p.afterSecret.is()
+}
+
+// symbol is what happens, for a value whose being null means being absent.
+func (p pair) symbol() symbol {
+	switch {
+	case p.equal():
+		return same
+	case absent(p.before):
+		return add
+	case absent(p.after):
+		return remove
+	}
+	return update
+}
+
+func absent(v cty.Value) bool { return v == cty.NilVal || (v.IsKnown() && v.IsNull()) }
+
+// change writes what a value was and becomes, from the current position on,
+// in a line whose text starts in column c.
+func (d *differ) change(c int, p pair) {
+	switch {
+	case p.secret():
+		d.WriteString(sensitiveValue)
+	case !p.after.IsKnown():
+		d.whole(c, remove, p.before, p.beforeSecret)
+		d.WriteString(dress(d.color, yellow, " -> ") + knownAfterApply)
+	case p.before.IsNull() || p.after.IsNull():
+		d.instead(c, p)
+	default:
+		d.changeKnown(c, p)
+		return // has said itself what forces a replacement
+	}
+	d.forced(p)
+}
+
+// forced ends a line with what its change costs.
+func (d *differ) forced(p pair) {
+	if p.forces.is() {
+		d.WriteString(dress(d.color, red, " # forces replacement"))
+	}
+}
+
+// open begins a value that spans lines.
+func (d *differ) open(bracket string, p pair) {
+	d.WriteString(bracket)
+	d.forced(p)
+	d.WriteByte('\n')
+}
+
+// instead writes the old value and then the new one.
+func (d *differ) instead(c int, p pair) {
+	d.whole(c, remove, p.before, p.beforeSecret)
+	d.WriteString(dress(d.color, yellow, " -> "))
+	d.whole(c, add, p.after, p.afterSecret)
+}
+
+func (d *differ) changeKnown(c int, p pair) {
+	before, after := p.before.Type(), p.after.Type()
+	switch {
+	case before == cty.String && after == cty.String:
+		d.changeString(c, p)
+	case keyed(before) && keyed(after):
+		d.changeKeyed(c, p)
+	case before.IsSetType() && after.IsSetType():
+		d.changeSet(c, p)
+	case sequential(before) && sequential(after):
+		d.changeSequence(c, p)
+	default:
+		d.instead(c, p)
+		d.forced(p)
+	}
+}
+
+func keyed(t cty.Type) bool      { return t.IsObjectType() || t.IsMapType() }
+func sequential(t cty.Type) bool { return t.IsListType() || t.IsTupleType() }

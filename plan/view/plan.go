@@ -1,0 +1,185 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Plan prints what a plan would do: drift first, then every change with its
+// reasons and notes, then outputs and the summary line.
+func (p *Printer) Plan(pl *plan.Plan) {
+	p.driftSection(pl)
+	if !pl.Changed() {
+		p.nothing(pl)
+		return
+	}
+	acts := actions(pl)
+	if len(acts) > 0 && pl.Mode != plan.RefreshOnly {
+		p.changesSection(pl, acts)
+		p.summary(pl)
+	}
+	p.outputsSection(pl, len(acts) == 0)
+}
+
+// Rule prints the line between a plan and what follows.
+func (p *Printer) Rule() {
+	p.print("\n", strings.Repeat("─", p.columns()-1), "\n\n")
+}
+
+// Saved tells what to do with a plan that was made: name is the file that it
+// was written to, or "".
+func (p *Printer) Saved(name string) {
+	p.Rule()
+	if name == "" {
+		p.paragraph("Note: this plan was not saved (-out=FILE), so \"stoke apply\" makes a new one, which may differ if something changes in the meantime.")
+		return
+	}
+	p.print("Saved the plan to: ", printable(name), "\n\nTo carry out exactly these actions, run:\n    stoke apply ", quoted(name), "\n")
+}
+
+// actions returns the kinds of change that the plan holds, in the order of
+// the legend.
+func actions(pl *plan.Plan) []plan.Action {
+	var has [plan.CreateThenDelete + 1]bool
+	for _, c := range pl.Changes {
+		has[c.Action] = true
+	}
+	var out []plan.Action
+	for _, a := range []plan.Action{plan.Create, plan.Update, plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete, plan.Read} {
+		if has[a] {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (p *Printer) changesSection(pl *plan.Plan, acts []plan.Action) {
+	p.print("\nStoke will carry out the following plan. Its symbols:\n")
+	for _, a := range acts {
+		p.print(p.arrow(a), " ", legend(a), "\n")
+	}
+	p.print("\nStoke will perform the following actions:\n\n")
+	notes := notesByAddress(pl.Notes)
+	for _, c := range pl.Changes {
+		if c.Action != plan.NoOp {
+			p.change(c, notes[c.Addr.String()])
+		}
+	}
+	p.otherNotes(pl, notes)
+}
+
+func notesByAddress(notes []providers.Note) map[string][]providers.Note {
+	by := make(map[string][]providers.Note)
+	for _, n := range notes {
+		by[n.Address] = append(by[n.Address], n)
+	}
+	return by
+}
+
+// otherNotes prints the notes of objects that do not change.
+func (p *Printer) otherNotes(pl *plan.Plan, by map[string][]providers.Note) {
+	shown := make(map[string]bool)
+	for _, c := range pl.Changes {
+		if c.Action != plan.NoOp {
+			shown[c.Addr.String()] = true
+		}
+	}
+	some := false
+	for _, n := range pl.Notes {
+		if shown[n.Address] {
+			continue
+		}
+		p.print("  # ")
+		if n.Address != "" {
+			p.print(printable(n.Address), ": ")
+		}
+		p.print(p.note(n), "\n")
+		some = true
+	}
+	if some {
+		p.print("\n")
+	}
+}
+
+func (p *Printer) summary(pl *plan.Plan) {
+	a, c, d := pl.Count()
+	p.print(p.in(bold, "Plan:"), " ", decimal(a), " to add, ", decimal(c), " to change, ", decimal(d), " to destroy.\n")
+	disruptions, costs, cost := 0, 0, 0.0
+	for _, n := range pl.Notes {
+		switch n.Kind {
+		case providers.NoteDisruption:
+			disruptions++
+		case providers.NoteCost:
+			costs++
+			cost += n.Number
+		}
+	}
+	if disruptions > 0 {
+		p.print(p.in(yellow, counted(disruptions, "disruption")), " of what is running, as noted above.\n")
+	}
+	if costs > 0 {
+		p.print("Cost of what is noted above: ", amount(cost), ".\n")
+	}
+}
+
+func (p *Printer) outputsSection(pl *plan.Plan, alone bool) {
+	width, n := 0, 0
+	for _, o := range pl.Outputs {
+		if o.Action != plan.NoOp {
+			width = max(width, columnsOf(o.Name))
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	p.print("\nChanges to Outputs:\n")
+	for _, o := range pl.Outputs {
+		if o.Action != plan.NoOp {
+			p.outputChange(o, width)
+		}
+	}
+	if alone {
+		p.print("\n")
+		p.paragraph("Applying this plan stores the new output values and touches nothing else.")
+	}
+}
+
+func (p *Printer) driftSection(pl *plan.Plan) {
+	if len(pl.Drift) == 0 {
+		return
+	}
+	p.print("\n", p.in(bold+cyan, "Note:"), p.in(bold, " Objects have changed outside of Stoke"), "\n\n")
+	p.paragraph("These are not as the last \"stoke apply\" left them:")
+	p.print("\n")
+	for _, c := range pl.Drift {
+		p.drift(c)
+	}
+	switch {
+	case pl.Mode == plan.RefreshOnly:
+		p.paragraph("Applying this plan stores what was found and touches none of these objects. Without it, the next plan may want to undo the differences.")
+	case pl.Changed():
+		p.paragraph("Unless the configuration says the same by now, or the attributes are listed in ignore_changes, the plan below responds to it.")
+		p.Rule()
+	}
+}
+
+// nothing says that there is nothing to do, in the words of the plan's mode.
+func (p *Printer) nothing(pl *plan.Plan) {
+	head, rest := "Your infrastructure matches the configuration.",
+		"Stoke compared what is really there with the configuration and found no difference that would need an action."
+	switch {
+	case pl.Mode == plan.Destroy:
+		head, rest = "No objects need to be destroyed.",
+			"The state holds no objects: none were made, or all of them are gone already."
+	case pl.Mode == plan.RefreshOnly:
+		head, rest = "Your infrastructure still matches the configuration.",
+			"What is really there is as the last apply left it."
+	case len(pl.Drift) > 0:
+		rest = "What changed outside needs no action: the configuration agrees with it. To store what was found, run \"stoke apply -refresh-only\"."
+	}
+	p.print("\n", p.in(bold+green, "No changes."), p.in(bold, " "+head), "\n\n")
+	p.paragraph(rest)
+}

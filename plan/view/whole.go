@@ -1,0 +1,114 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// whole writes a value as it stands; every line inside it carries symbol s.
+// The line that it starts in has its text in column c.
+func (d *differ) whole(c int, s symbol, v cty.Value, hide secret) {
+	switch {
+	case v == cty.NilVal:
+		d.WriteString("null")
+	case hide.is():
+		d.WriteString(sensitiveValue)
+	case !v.IsKnown():
+		d.WriteString(knownAfterApply)
+	case v.IsNull():
+		d.WriteString(dress(d.color, dim, "null"))
+	case v.Type() == cty.String:
+		d.wholeString(c, s, v.AsString())
+	case keyed(v.Type()):
+		d.wholeKeyed(c, s, v, hide)
+	case v.CanIterateElements():
+		d.wholeSequence(c, s, v, hide)
+	default:
+		d.WriteString(scalar(v))
+	}
+}
+
+func (d *differ) wholeString(c int, s symbol, text string) {
+	if lines, ok := heredoc(text); ok {
+		d.WriteString("<<-EOT\n")
+		for _, line := range lines {
+			d.begin(c+4, same)
+			d.WriteString(line)
+			d.WriteByte('\n')
+		}
+		d.close(c, "EOT")
+		return
+	}
+	if v, ok := jsonIn(text); ok {
+		d.WriteString("jsonencode(\n")
+		d.begin(c+4, same)
+		d.whole(c+4, s, v, secret{})
+		d.WriteByte('\n')
+		d.close(c, ")")
+		return
+	}
+	d.WriteString(quoted(text))
+}
+
+func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
+	names, values := elements(v)
+	if len(names) == 0 {
+		d.WriteString("{}")
+		return
+	}
+	always := v.Type().IsMapType()
+	width := 0
+	for _, n := range names {
+		width = max(width, columnsOf(keyName(n, always)))
+	}
+	d.WriteString("{\n")
+	for _, n := range names {
+		d.begin(c+4, s)
+		d.label(keyName(n, always), width)
+		d.whole(c+4, s, values[n], hide.name(n))
+		d.WriteByte('\n')
+	}
+	d.close(c, "}")
+}
+
+func (d *differ) wholeSequence(c int, s symbol, v cty.Value, hide secret) {
+	if v.LengthInt() == 0 {
+		d.WriteString("[]")
+		return
+	}
+	d.WriteString("[\n")
+	i := 0
+	for it := v.ElementIterator(); it.Next(); i++ {
+		_, e := it.Element()
+		d.begin(c+4, s)
+		d.whole(c+4, s, e, hide.index(i))
+		d.WriteString(",\n")
+	}
+	d.close(c, "]")
+}
+
+// label writes "name = " with the equals sign behind width columns.
+func (d *differ) label(name string, width int) {
+	d.WriteString(name)
+	for range width - columnsOf(name) {
+		d.WriteByte(' ')
+	}
+	d.WriteString(" = ")
+}
+
+// heredoc splits a text of several lines, when it can be shown line by line:
+// all printable, tabs allowed.
+func heredoc(text string) ([]string, bool) {
+	body := strings.TrimSuffix(text, "\n")
+	if !strings.Contains(text, "\n") || strings.TrimSpace(body) == "" {
+		return nil, false
+	}
+	lines := strings.Split(body, "\n")
+	for _, line := range lines {
+		if printable(line) != line {
+			return nil, false
+		}
+	}
+	return lines, true
+}
