@@ -13,7 +13,7 @@ const (
 	// of threads, when sums must not depend on it.
 	deterministicParts = 8
 	// maxBuffer is the most elements that a replica's activations may have.
-	maxBuffer = 1 << 32
+	maxBuffer = 1 << 31
 )
 
 // New returns the engine. Its replicas ignore Options.Device.
@@ -89,9 +89,8 @@ func (r *replica) wire() {
 			w.y = make([]float32, size)
 		}
 		// Where gradients of inputs go, unless nothing below learns.
-		w.dx = gradients[turn][:batch*product(in)]
-		if r.learns < 0 {
-			w.dx = nil
+		if r.learns >= 0 {
+			w.dx = gradients[turn][:batch*product(in)]
 		}
 		if !gradientInPlace(spec.Op) {
 			turn = 1 - turn

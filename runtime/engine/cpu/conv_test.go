@@ -1,0 +1,80 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
+
+func TestConvGradients(t *testing.T) {
+	same := conv("second", 3)
+	same.Padding = engine.Same
+	strided := same
+	strided.Stride = 2
+	for name, second := range map[string]engine.Layer{"valid": conv("second", 3), "same": same, "same, stride 2": strided} {
+		t.Run(name, func(t *testing.T) {
+			m := network([]int{7, 6, 2}, conv("first", 4), rectify, second, flat, dense("out", classes))
+			checkGradients(t, m, 1, 1.5)
+		})
+	}
+}
+
+// The unfolded product against the definition of a convolution, written out.
+func TestConvOutputs(t *testing.T) {
+	const height, width, depth = 6, 5, 2
+	for _, padding := range []string{engine.Valid, engine.Same} {
+		for kernel := 1; kernel <= 4; kernel++ {
+			for stride := 1; stride <= 3; stride++ {
+				t.Run(fmt.Sprintf("%s kernel %d stride %d", padding, kernel, stride), func(t *testing.T) {
+					l := engine.Layer{Name: "conv", Op: engine.Conv2D, Filters: classes, Kernel: kernel, Stride: stride, Padding: padding}
+					before, rowsOut := l.WindowPadding(height)
+					left, columnsOut := l.WindowPadding(width)
+					// A pool over everything would hide errors; look at each
+					// position through a dense layer that selects it.
+					m := network([]int{height, width, depth}, l, flat, dense("out", classes))
+					r := build(t, m, engine.Options{Threads: 1, MicroBatch: 1, Seed: 9})
+					jitter(t, r)
+					v := values(t, r)
+					weight := func(ky, kx, d, f int) float64 {
+						return float64(v[((ky*kernel+kx)*depth+d)*classes+f])
+					}
+					vars, _ := r.Layout()
+					bias, out := v[vars[1].Offset:], vars[2]
+					batch := floats(m.Input.Shape, 1)
+					pixel := decode(batch)
+					for oy := range rowsOut {
+						for ox := range columnsOut {
+							pick := make([]float32, out.Len+classes)
+							for f := range classes {
+								pick[((oy*columnsOut+ox)*classes+f)*classes+f] = 1
+							}
+							if err := r.Put(0, out.Offset, pick); err != nil {
+								t.Fatal(err)
+							}
+							got := predict(t, r, batch)
+							for f := range classes {
+								want := float64(bias[f])
+								for ky := range kernel {
+									for kx := range kernel {
+										y, x := oy*stride-before+ky, ox*stride-left+kx
+										if y < 0 || y >= height || x < 0 || x >= width {
+											continue
+										}
+										for d := range depth {
+											want += weight(ky, kx, d, f) * float64(pixel[(y*width+x)*depth+d])
+										}
+									}
+								}
+								if math.Abs(want-float64(got[f])) > 1e-4 {
+									t.Fatalf("output %d, %d of map %d is %v, want %v", oy, ox, f, got[f], want)
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
