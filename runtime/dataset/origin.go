@@ -1,0 +1,119 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// Formats lists the values of Origin.Format, sorted.
+func Formats() []string { return []string{"csv", "idx", "recordio", "synthetic-digits"} }
+
+// stream gives one split's records in order, once.
+type stream interface {
+	// info has everything but the hash, before the first record is read.
+	info() Info
+	// fill reads the next len(labels)/4 records; never more than info says.
+	fill(ctx context.Context, features, labels []byte) error
+	// finish checks what must follow the last record, e.g. nothing.
+	finish(ctx context.Context) error
+	close() error
+}
+
+// opened is an origin whose headers have been read and found consistent.
+type opened struct {
+	train, test stream
+}
+
+func (o opened) close() error { return errors.Join(o.train.close(), o.test.close()) }
+
+// open checks an origin as far as that is cheap and opens both splits.
+func (from Origin) open(ctx context.Context) (opened, error) {
+	if from.Train < 0 || from.Test < 0 {
+		return opened{}, fmt.Errorf("record limits %d and %d: want 0 (all) or more", from.Train, from.Test)
+	}
+	if from.CSV != nil && from.Format != "csv" {
+		return opened{}, fmt.Errorf("csv options given for format %q", from.Format)
+	}
+	if from.Format == "synthetic-digits" {
+		return openDigits(from)
+	}
+	var open func(context.Context, Origin) (opened, error)
+	switch from.Format {
+	case "idx":
+		open = openIDX
+	case "csv":
+		open = openCSV
+	case "recordio":
+		open = openStored
+	default:
+		return opened{}, unknownFormat(from.Format)
+	}
+	if from.Path == "" {
+		return opened{}, fmt.Errorf("format %q needs a path", from.Format)
+	}
+	o, err := open(ctx, from)
+	if err != nil {
+		return opened{}, err
+	}
+	for split, s := range map[Split]stream{Train: o.train, Test: o.test} {
+		if err := s.info().validate(); err != nil {
+			o.close()
+			return opened{}, fmt.Errorf("%s: %s split: %w", from.Path, split, err)
+		}
+	}
+	return o, nil
+}
+
+func unknownFormat(name string) error {
+	for _, f := range Formats() {
+		if levenshtein.Distance(strings.ToLower(name), f, nil) <= 2 {
+			return fmt.Errorf("unknown dataset format %q: did you mean %q?", name, f)
+		}
+	}
+	return fmt.Errorf("unknown dataset format %q: want one of %s", name, strings.Join(Formats(), ", "))
+}
+
+// limit is how many of the records there are a split takes.
+func limit(most, there int64) int64 {
+	if most == 0 {
+		return there
+	}
+	return min(most, there)
+}
+
+const (
+	maxDimension   = 1 << 24
+	maxRecordBytes = 1 << 28
+	maxClasses     = 1 << 16
+)
+
+// validate checks sizes so that products of them cannot overflow.
+func (i Info) validate() error {
+	if i.Type.Size() == 0 {
+		return fmt.Errorf("unknown element type %s", i.Type)
+	}
+	if len(i.Shape) == 0 || len(i.Shape) > 4 {
+		return fmt.Errorf("record shape %v: want one to four dimensions", i.Shape)
+	}
+	bytes := i.Type.Size()
+	for _, d := range i.Shape {
+		if d < 1 || d > maxDimension {
+			return fmt.Errorf("record shape %v: want dimensions of 1 to %d", i.Shape, maxDimension)
+		}
+		if bytes > maxRecordBytes/d {
+			return fmt.Errorf("record shape %v: more than %d bytes per record", i.Shape, maxRecordBytes)
+		}
+		bytes *= d
+	}
+	if i.Classes < 2 || i.Classes > maxClasses {
+		return fmt.Errorf("%d classes: want 2 to %d", i.Classes, maxClasses)
+	}
+	if i.Records < 1 {
+		return errors.New("no records")
+	}
+	return nil
+}
