@@ -2,64 +2,149 @@ package state
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
 )
 
-// File is a snapshot and journal as they were read.
+// File is a snapshot and journal as they were read. It belongs to one
+// goroutine; its State and Journal may be used by many.
 type File struct {
-	store Store
-	state *State
-	open  []Intent
-	notes []string
+	store   Store
+	version string // of the snapshot, as the store has it
+	snap    *snapshot
+	fresh   bool // there was no snapshot before this journal, or there is none
+
+	core    *core
+	at      uint64 // sequence number of the journal's last record
+	open    []openIntent
+	size    int64 // of the journal's whole records
+	journal standing
+	current *Journal // the one that is open for writing
+	notes   []string
 }
+
+// standing says how the journal stands to the snapshot.
+type standing uint8
+
+const (
+	journalNone  standing = iota // there is none
+	journalStale                 // it says nothing that the snapshot doesn't, and is to be removed
+	journalLive                  // it goes on from the snapshot
+)
 
 // Open reads snapshot and journal. Where neither exists the state is empty
 // and has a new lineage. Errors that say what is wrong: *CorruptError,
-// *NewerVersionError, *OlderVersionError.
-func Open(ctx context.Context, s Store) (*File, error) { return nil, errors.New("not yet") }
+// *NewerVersionError, *OlderVersionError. Open takes no lock and changes
+// nothing; it may run while another process writes.
+func Open(ctx context.Context, s Store) (*File, error) {
+	// Without a lock the snapshot may be replaced between two reads.
+	for range 10 {
+		f, err := read(ctx, s)
+		if err == nil {
+			return f, nil
+		}
+		_, version, again := s.ReadSnapshot(ctx)
+		if again != nil || f == nil || version == f.version {
+			return nil, err
+		}
+	}
+	name, _ := s.Names()
+	return nil, fmt.Errorf("read state: %s keeps changing", name)
+}
+
+// read returns a File with at least its version, or nil, beside an error.
+func read(ctx context.Context, s Store) (*File, error) {
+	data, version, err := s.ReadSnapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
+	}
+	f := &File{store: s, version: version, fresh: data == nil}
+	log, err := s.ReadJournal(ctx)
+	if err != nil {
+		return f, fmt.Errorf("read journal: %w", err)
+	}
+	name, _ := s.Names()
+	if data != nil {
+		if f.snap, err = decode(name, data); err != nil {
+			return f, err
+		}
+	}
+	if err := f.reconcile(log); err != nil {
+		return f, err
+	}
+	if f.snap == nil {
+		f.snap = (&State{core: newCore(&snapshot{lineage: uuid.NewString()})}).encode(0)
+	}
+	if f.core == nil {
+		f.core = newCore(f.snap)
+	}
+	return f, nil
+}
 
 // State is the state with everything that the journal holds.
-func (f *File) State() *State { return f.state }
+func (f *File) State() *State { return &State{core: f.core, at: f.at} }
 
 // Open lists the intents without a result, oldest first. They are to be
 // settled by reading before anything else is done.
-func (f *File) Open() []Intent { return f.open }
+func (f *File) Open() []Intent { return intents(f.open) }
 
 // Notes says what people should know of how the files were found, such as a
 // torn last record that was dropped.
-func (f *File) Notes() []string { return f.notes }
+func (f *File) Notes() []string { return slices.Clone(f.notes) }
+
+func (f *File) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
 
 // Begin opens the journal for writing, or goes on with the one that is there.
 // From here to Close the snapshot says version 5, so that Terraform refuses
 // it. The store should be locked. The journal is written regardless of ctx's
 // end.
-func (f *File) Begin(ctx context.Context) (*Journal, error) { return nil, errors.New("not yet") }
+func (f *File) Begin(ctx context.Context) (*Journal, error) {
+	if f.current != nil {
+		return nil, fmt.Errorf("begin journal: it has begun")
+	}
+	ctx = context.WithoutCancel(ctx)
+	// The header is there before the snapshot says 5, so that a 5 without a
+	// journal always means that the journal was lost.
+	if f.journal == journalStale {
+		if err := f.store.DropJournal(ctx); err != nil {
+			return nil, fmt.Errorf("remove old journal: %w", err)
+		}
+		f.journal, f.size, f.at = journalNone, 0, 0
+	}
+	if f.journal == journalNone {
+		h := header{journalFormat, f.snap.lineage, f.snap.serial, f.snap.sum(), f.fresh}
+		b := appendFrame(nil, 0, kindHeader, h.encode())
+		if err := f.store.Append(ctx, 0, b, true); err != nil {
+			return nil, fmt.Errorf("begin journal: %w", err)
+		}
+		f.journal, f.size = journalLive, int64(len(b))
+	}
+	if f.snap.version != versionOpen || f.version == "" {
+		b := f.snap.as(versionOpen)
+		version, err := f.store.WriteSnapshot(ctx, b, f.version)
+		if err != nil {
+			return nil, fmt.Errorf("begin journal: %w", err)
+		}
+		f.version, f.snap.raw, f.snap.version = version, b, versionOpen
+	}
+	f.current = newJournal(ctx, f)
+	return f.current, nil
+}
 
-// Journal takes down what happens. Its methods may be called by many
-// goroutines at once.
-type Journal struct{}
+// openIntent is an intent that has no result, and the record that holds it.
+type openIntent struct {
+	seq uint64
+	Intent
+}
 
-// Intent records that a provider call is about to be made. Nobody may make
-// the call before it has returned without an error.
-func (j *Journal) Intent(ctx context.Context, in Intent) error { return errors.New("not yet") }
-
-// Result records what came of a call, or any other change. State shows it
-// from then on. What has happened is recorded even if ctx has ended. After an
-// error the change is held in memory and Close tries again.
-func (j *Journal) Result(ctx context.Context, r Result) error { return errors.New("not yet") }
-
-// State is the state as of now; it costs nothing.
-func (j *Journal) State() *State { return nil }
-
-// Open lists the intents without a result as of now, oldest first.
-func (j *Journal) Open() []Intent { return nil }
-
-// Close ends the journal. When every intent has its result, it is folded into
-// the snapshot, whose serial grows by one if anything changed, and dropped.
-// Otherwise it stays beside the snapshot of version 5, for the next run to
-// settle. The File then holds the new state and may Begin again.
-func (j *Journal) Close(ctx context.Context) error { return errors.New("not yet") }
-
-// Rescue is the state as of now as a snapshot of version 4, for when Close
-// has failed and it has to be kept somewhere else.
-func (j *Journal) Rescue() []byte { return nil }
+func intents(list []openIntent) []Intent {
+	out := make([]Intent, len(list))
+	for i := range list {
+		out[i] = list[i].Intent
+	}
+	return out
+}

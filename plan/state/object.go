@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
@@ -34,6 +35,7 @@ type Object struct {
 	JSON []byte
 
 	extra []member // members of the stored instance that stoke does not know
+	text  text     // what it was read from
 	value atomic.Pointer[decoded]
 }
 
@@ -41,6 +43,14 @@ type Object struct {
 type member struct {
 	name string
 	raw  []byte
+}
+
+// text is how an object is stored in a snapshot, if it is: it is written back
+// as it was as long as it stays where it was.
+type text struct {
+	raw     []byte
+	key     address.Key
+	deposed string
 }
 
 type decoded struct {

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"github.com/stokehq/stoke/modules/address"
@@ -8,6 +10,9 @@ import (
 
 // snapshot is one decoded snapshot. It is immutable.
 type snapshot struct {
+	raw       []byte // the text
+	version   int    // of the format: versionFolded or versionOpen
+	versionAt int    // where in raw its one digit is
 	lineage   string
 	serial    uint64
 	resources []*resource // in address order, each once
@@ -19,7 +24,8 @@ type snapshot struct {
 // resource is all that is stored of one resource.
 type resource struct {
 	addr  address.Resource
-	slots []keyed // in key order, each key once
+	slots []keyed  // in key order, each key once
+	extra []member // members that stoke does not know
 }
 
 type keyed struct {
@@ -49,4 +55,20 @@ func (s *snapshot) keys(r address.Resource) []address.Key {
 		keys[i] = res.slots[i].key
 	}
 	return keys
+}
+
+// as returns the snapshot's text with another format version.
+func (s *snapshot) as(version int) []byte {
+	b := slices.Clone(s.raw)
+	b[s.versionAt] = byte('0' + version)
+	return b
+}
+
+// sum is the digest of the snapshot's text as if it had version 4.
+func (s *snapshot) sum() string {
+	h := sha256.New()
+	h.Write(s.raw[:s.versionAt])
+	h.Write([]byte{'0' + versionFolded})
+	h.Write(s.raw[s.versionAt+1:])
+	return hex.EncodeToString(h.Sum(nil))
 }
