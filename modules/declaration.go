@@ -71,7 +71,14 @@ type Variable struct {
 	Nullable    bool
 	Validations []*Check
 	Range       hcl.Range
+
+	// verbatim says that text from a flag or the environment is the value
+	// itself and no expression: the type is primitive, or none is given.
+	verbatim bool
 }
+
+// Required reports whether the variable has no default.
+func (v *Variable) Required() bool { return v.Default == cty.NilVal }
 
 // Check is a condition with the message to show when it is false: of a
 // variable's validation, a precondition or a postcondition.
@@ -143,7 +150,7 @@ type Lifecycle struct {
 // Call is a module block.
 type Call struct {
 	Name      string
-	Source    string
+	Source    string         // ./folder or ../folder
 	Args      hcl.Attributes // the child's variables
 	Count     hcl.Expression
 	ForEach   hcl.Expression
@@ -151,6 +158,8 @@ type Call struct {
 	Providers map[string]ProviderRef // child's key → ours
 	Module    *Module                // the child, loaded
 	Range     hcl.Range
+
+	SourceRange hcl.Range // of the argument's value
 }
 
 // ProviderConfig is a provider block.

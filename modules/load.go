@@ -1,10 +1,196 @@
 package modules
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+const (
+	// maxModuleDepth and maxModuleCalls bound trees of modules that call each
+	// other in ways that a cycle check cannot see, such as through symbolic
+	// links, or that double with every level.
+	maxModuleDepth = 64
+	maxModuleCalls = 20_000
+)
 
 // Load reads the module in dir and all modules that it calls. Both results
 // are best effort when there are errors, and never nil.
 func Load(src Source, dir string) (*Module, *Files, hcl.Diagnostics) {
-	files := NewFiles()
-	return &Module{Dir: dir}, files, nil
+	l := &loader{src: src, files: NewFiles(), read: map[string]*Module{}}
+	dir = filepath.Clean(dir)
+	root := l.folder(dir, nil)
+	l.children(root, []string{dir})
+	return root, l.files, inOrder(l.diags)
+}
+
+// inOrder sorts by place, and says once what was found on several ways.
+func inOrder(diags hcl.Diagnostics) hcl.Diagnostics {
+	place := func(d *hcl.Diagnostic) hcl.Range {
+		if d.Subject == nil {
+			return hcl.Range{}
+		}
+		return *d.Subject
+	}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
+		pa, pb := place(a), place(b)
+		return cmp.Or(strings.Compare(pa.Filename, pb.Filename), pa.Start.Byte-pb.Start.Byte)
+	})
+	return slices.CompactFunc(diags, func(a, b *hcl.Diagnostic) bool {
+		// hcl says several things about one wrong JSON value.
+		json := strings.HasSuffix(place(a).Filename, ".json")
+		return place(a) == place(b) && (json || a.Summary == b.Summary && a.Detail == b.Detail)
+	})
+}
+
+// loader reads one tree of modules.
+type loader struct {
+	src   Source
+	files *Files
+	read  map[string]*Module // by folder, as declared, without their children
+	calls int
+	diags hcl.Diagnostics
+}
+
+// folder reads the module in dir, once: further calls of it get copies that
+// know their own path. The call is nil for the root.
+func (l *loader) folder(dir string, call *Call) *Module {
+	if m, ok := l.read[dir]; ok {
+		return m
+	}
+	d := &decoder{module: newModule(dir)}
+	names, err := l.src.List(dir)
+	switch {
+	case err != nil && call != nil:
+		d.fail(&call.SourceRange, "Module folder cannot be read",
+			"The source %q of module %q is the folder %s, which cannot be read: %s.", call.Source, call.Name, dir, cause(err))
+	case err != nil:
+		d.fail(nil, "Configuration folder cannot be read", "The folder %s cannot be read: %s.", dir, cause(err))
+	default:
+		files := l.parse(dir, configurationFiles(names))
+		d.decode(files)
+		if len(files) == 0 {
+			noConfiguration(d, dir, call)
+		}
+	}
+	l.diags = append(l.diags, d.diags...)
+	l.read[dir] = d.module
+	return d.module
+}
+
+func noConfiguration(d *decoder, dir string, call *Call) {
+	if call != nil {
+		d.fail(&call.SourceRange, "Module folder without configuration",
+			"The source %q of module %q is the folder %s, which has no *.tf, *.tf.json or *.stoke.hcl files.", call.Source, call.Name, dir)
+		return
+	}
+	d.fail(nil, "No configuration files",
+		"The folder %s has no *.tf, *.tf.json or *.stoke.hcl files. Change to the folder of a configuration or name it with -chdir.", dir)
+}
+
+// children loads the modules that m calls. The stack holds the folders that
+// lead to it, m's own last.
+func (l *loader) children(m *Module, stack []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.Calls)) {
+		call := m.Calls[name]
+		if call.Source == "" {
+			continue // said when it was decoded
+		}
+		dir := filepath.Join(m.Dir, filepath.FromSlash(call.Source))
+		if !l.mayCall(call, dir, stack) {
+			continue
+		}
+		call.Module = l.folder(dir, call).at(append(slices.Clone(m.Path), name))
+		l.checkCall(call)
+		l.children(call.Module, append(slices.Clone(stack), dir))
+	}
+}
+
+// mayCall finds calls that would never end.
+func (l *loader) mayCall(call *Call, dir string, stack []string) bool {
+	if at := slices.Index(stack, dir); at >= 0 {
+		chain := append(slices.Clone(stack[at:]), dir)
+		l.fail(&call.SourceRange, "Module calls itself",
+			"Module %q leads back to its own folder: %s.", call.Name, strings.Join(chain, " → "))
+		return false
+	}
+	if len(stack) > maxModuleDepth {
+		l.fail(&call.SourceRange, "Modules nested too deeply",
+			"Module %q is more than %d calls away from the root module. Look for folders that link to each other.", call.Name, maxModuleDepth)
+		return false
+	}
+	if l.calls++; l.calls > maxModuleCalls {
+		if l.calls == maxModuleCalls+1 {
+			l.fail(&call.SourceRange, "Too many module calls",
+				"The configuration calls more than %d modules. Use count or for_each in place of that many calls.", maxModuleCalls)
+		}
+		return false
+	}
+	return true
+}
+
+// checkCall compares the arguments of a call with what the child declares.
+func (l *loader) checkCall(call *Call) {
+	child := call.Module
+	if len(child.Variables)+len(child.Outputs)+len(child.Resources)+len(child.Calls)+len(child.Locals) == 0 && l.diags.HasErrors() {
+		return // it could not be read, which has been said
+	}
+	for _, name := range slices.Sorted(maps.Keys(call.Args)) {
+		if child.Variables[name] == nil {
+			arg := call.Args[name]
+			l.fail(&arg.NameRange, "Unsupported argument", "Module %q has no variable %q.%s",
+				call.Name, name, didYouMean(name, slices.Collect(maps.Keys(child.Variables))))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(child.Variables)) {
+		if v := child.Variables[name]; v.Required() && call.Args[name] == nil {
+			l.fail(&call.Range, "Missing required argument", "Module %q needs the argument %q, a variable without default at %s.",
+				call.Name, name, v.Range)
+		}
+	}
+}
+
+func (l *loader) fail(at *hcl.Range, summary, format string, args ...any) {
+	l.diags = append(l.diags, failure(at, summary, format, args...))
+}
+
+func failure(at *hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: at}
+}
+
+func newModule(dir string) *Module {
+	return &Module{
+		Dir:       dir,
+		Settings:  Settings{RequiredProviders: map[string]RequiredProvider{}},
+		Variables: map[string]*Variable{},
+		Locals:    map[string]*Local{},
+		Outputs:   map[string]*Output{},
+		Resources: map[ResourceName]*Resource{},
+		Calls:     map[string]*Call{},
+		Providers: map[string]*ProviderConfig{},
+	}
+}
+
+// at returns the module as it is called by another path. What is the same
+// for all callers is shared.
+func (m *Module) at(path []string) *Module {
+	c := *m
+	c.Path = path
+	c.Resources = make(map[ResourceName]*Resource, len(m.Resources))
+	for name, r := range m.Resources {
+		copied := *r
+		copied.ModuleOwner = &c
+		c.Resources[name] = &copied
+	}
+	c.Calls = make(map[string]*Call, len(m.Calls))
+	for name, call := range m.Calls {
+		copied := *call
+		c.Calls[name] = &copied
+	}
+	return &c
 }

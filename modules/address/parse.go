@@ -90,7 +90,16 @@ func (m Module) Steps() []Step {
 
 // Contains reports whether the target covers the instance.
 func (t Target) Contains(i Instance) bool {
-	steps := i.Module.Steps()
+	return t.MayContain(i.Resource) && (t.Resource == nil || t.Key.IsZero() || t.Key == i.Key)
+}
+
+// MayContain reports whether the target covers some instance of the resource,
+// should it have that instance.
+func (t Target) MayContain(r Resource) bool {
+	if t.Resource != nil && (t.Resource.Mode != r.Mode || t.Resource.Type != r.Type || t.Resource.Name != r.Name) {
+		return false
+	}
+	steps := r.Module.Steps()
 	if len(steps) < len(t.Steps) || t.Resource != nil && len(steps) != len(t.Steps) {
 		return false
 	}
@@ -98,12 +107,6 @@ func (t Target) Contains(i Instance) bool {
 		if steps[n].Name != want.Name || !want.Key.IsZero() && steps[n].Key != want.Key {
 			return false
 		}
-	}
-	if r := t.Resource; r != nil {
-		if r.Mode != i.Mode || r.Type != i.Type || r.Name != i.Name {
-			return false
-		}
-		return t.Key.IsZero() || t.Key == i.Key
 	}
 	return true
 }

@@ -1,0 +1,162 @@
+package modules
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+var callSchema = newSchema(
+	[]string{"!source", "version", "providers", "count", "for_each", "depends_on"},
+	map[string][]string{"lifecycle": nil, "provider": {"name"}, "_": nil},
+)
+
+func (d *decoder) call(block *hcl.Block) {
+	name := block.Labels[0]
+	if !d.name("module", name, block.LabelRanges[0]) {
+		return
+	}
+	if first := d.module.Calls[name]; first != nil {
+		d.duplicate("module", name, block.DefRange, first.Range)
+		return
+	}
+	content, rest, diags := callSchema.split(block.Body)
+	d.diags = append(d.diags, diags...)
+	c := &Call{
+		Name:      name,
+		DependsOn: d.references(content.Attributes["depends_on"]),
+		Providers: d.passedProviders(content.Attributes["providers"]),
+		Range:     block.DefRange,
+	}
+	c.Count, c.ForEach = d.repetition(content)
+	d.callSource(c, content.Attributes)
+	for _, b := range content.Blocks {
+		d.fail(&b.DefRange, "Block not expected here", "A module call has no %s block.", b.Type)
+	}
+	c.Args, diags = rest.JustAttributes()
+	d.diags = append(d.diags, diags...)
+	d.module.Calls[name] = c
+}
+
+// callSource sets the source of a call to a local folder, or says why not.
+func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
+	attr := attrs["source"]
+	source := d.str(attr)
+	if source == "" {
+		return
+	}
+	c.SourceRange = attr.Expr.Range()
+	if !isLocal(source) {
+		hint := "Only folders can be called yet; registries, git and archives come with a later version."
+		if !strings.Contains(source, ":") && strings.Count(source, "/") != 2 {
+			hint += " A folder's path starts with ./ or ../."
+		}
+		d.fail(&c.SourceRange, "Module source not supported yet", "%q is no folder beside this one. %s", clip(source), hint)
+		return
+	}
+	if version := attrs["version"]; version != nil {
+		d.fail(&version.NameRange, "Version of a local module", "A folder has no versions. Remove the argument \"version\".")
+	}
+	c.Source = source
+}
+
+func isLocal(source string) bool {
+	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
+		if strings.HasPrefix(source, prefix) {
+			return true
+		}
+	}
+	return source == "." || source == ".."
+}
+
+// passedProviders reads providers = { theirs = ours, … }.
+func (d *decoder) passedProviders(attr *hcl.Attribute) map[string]ProviderRef {
+	if attr == nil {
+		return nil
+	}
+	pairs, diags := hcl.ExprMap(attr.Expr)
+	d.diags = append(d.diags, diags...)
+	passed := make(map[string]ProviderRef, len(pairs))
+	for _, pair := range pairs {
+		theirs, ok := d.providerRef(pair.Key)
+		ours, ok2 := d.providerRef(pair.Value)
+		if !ok || !ok2 {
+			continue
+		}
+		if first, ok := passed[theirs.Key()]; ok {
+			d.duplicate("provider of the module", theirs.Key(), pair.Key.Range(), first.Range)
+			continue
+		}
+		passed[theirs.Key()] = ours
+	}
+	return passed
+}
+
+var providerSchema = newSchema(
+	[]string{"alias", "version", "count", "for_each", "depends_on", "source"},
+	map[string][]string{"lifecycle": nil, "_": nil},
+)
+
+func (d *decoder) provider(block *hcl.Block) {
+	name := block.Labels[0]
+	if !d.name("provider", name, block.LabelRanges[0]) {
+		return
+	}
+	content, rest, diags := providerSchema.split(block.Body)
+	d.diags = append(d.diags, diags...)
+	p := &ProviderConfig{Name: name, Body: rest, Range: block.DefRange}
+	for _, reserved := range []string{"count", "for_each", "depends_on", "source"} {
+		if attr := content.Attributes[reserved]; attr != nil {
+			d.fail(&attr.NameRange, "Reserved argument", "A provider block has no argument %q.", reserved)
+		}
+	}
+	if attr := content.Attributes["version"]; attr != nil {
+		d.fail(&attr.NameRange, "Version in a provider block", "Say the version in terraform { required_providers { … } } instead.")
+	}
+	for _, b := range content.Blocks {
+		d.fail(&b.DefRange, "Block not expected here", "A provider block has no %s block.", b.Type)
+	}
+	if attr := content.Attributes["alias"]; attr != nil {
+		p.Alias = d.str(attr)
+		if p.Alias == "" || !d.name("provider's alias", p.Alias, attr.Expr.Range()) {
+			return
+		}
+	}
+	key := ProviderRef{Name: p.Name, Alias: p.Alias}.Key()
+	if first := d.module.Providers[key]; first != nil {
+		d.duplicate("provider configuration", key, block.DefRange, first.Range)
+		return
+	}
+	d.module.Providers[key] = p
+}
+
+// checkProviders finds references to aliased configurations that the module
+// neither has nor expects from its caller.
+func (d *decoder) checkProviders() {
+	known := map[string]bool{}
+	for key := range d.module.Providers {
+		known[key] = true
+	}
+	for _, required := range d.module.Settings.RequiredProviders {
+		for _, alias := range required.Aliases {
+			known[alias] = true
+		}
+	}
+	check := func(ref ProviderRef) {
+		if ref.Alias == "" || known[ref.Key()] {
+			return
+		}
+		d.fail(ref.Range.Ptr(), "Unknown provider configuration", "There is no provider %q block with alias = %q in this module.%s",
+			ref.Name, ref.Alias, didYouMean(ref.Key(), slices.Collect(maps.Keys(known))))
+	}
+	for _, r := range d.module.Resources {
+		check(r.Provider)
+	}
+	for _, c := range d.module.Calls {
+		for _, ref := range c.Providers {
+			check(ref)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package modules
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/modules/address"
+)
+
+// The arguments of every resource, whatever its provider says.
+var resourceSchema = newSchema(
+	[]string{"count", "for_each", "provider", "depends_on"},
+	map[string][]string{"lifecycle": nil, "connection": nil, "provisioner": {"type"}, "_": nil},
+)
+
+func (d *decoder) resource(block *hcl.Block) {
+	r := &Resource{
+		ResourceName: ResourceName{Type: block.Labels[0], Name: block.Labels[1]},
+		Range:        block.DefRange,
+		TypeRange:    block.LabelRanges[0],
+		ModuleOwner:  d.module,
+	}
+	what := "resource"
+	if block.Type == "data" {
+		r.Mode, what = address.Data, "data source"
+	}
+	if !d.name(what+"'s type", r.Type, block.LabelRanges[0]) || !d.name(what, r.Name, block.LabelRanges[1]) {
+		return
+	}
+	if first := d.module.Resources[r.ResourceName]; first != nil {
+		d.duplicate(what, address.Resource{Mode: r.Mode, Type: r.Type, Name: r.Name}.String(), block.DefRange, first.Range)
+		return
+	}
+	content, rest, diags := resourceSchema.split(block.Body)
+	d.diags = append(d.diags, diags...)
+	r.Body = rest
+	r.Count, r.ForEach = d.repetition(content)
+	r.DependsOn = d.references(content.Attributes["depends_on"])
+	r.Provider = ProviderRef{Name: impliedProvider(r.Type), Range: block.DefRange}
+	if attr := content.Attributes["provider"]; attr != nil {
+		if ref, ok := d.providerRef(attr.Expr); ok {
+			r.Provider = ref
+		}
+	}
+	d.resourceBlocks(r, content.Blocks)
+	d.module.Resources[r.ResourceName] = r
+}
+
+// impliedProvider is the local name of a type's provider: what comes before
+// its first underscore.
+func impliedProvider(ty string) string {
+	name, _, _ := strings.Cut(ty, "_")
+	return name
+}
+
+func (d *decoder) resourceBlocks(r *Resource, blocks hcl.Blocks) {
+	var lifecycle *hcl.Block
+	for _, b := range blocks {
+		switch b.Type {
+		case "lifecycle":
+			if lifecycle != nil {
+				d.duplicate("block", "lifecycle", b.DefRange, lifecycle.DefRange)
+				continue
+			}
+			lifecycle = b
+			r.Lifecycle = d.lifecycle(b, r.Mode)
+		case "provisioner", "connection":
+			d.fail(&b.DefRange, "Provisioners are not supported",
+				"Blocks of type %q run commands that no plan can show. Use a resource that does the work, or user data that the machine runs itself.", b.Type)
+		case "_":
+			d.fail(&b.DefRange, "Escaping blocks are not supported", "Write the arguments of this block directly into the %s block.", r.Type)
+		}
+	}
+}
+
+// repetition reads count and for_each, of which one may be given.
+func (d *decoder) repetition(content *hcl.BodyContent) (count, forEach hcl.Expression) {
+	if attr := content.Attributes["count"]; attr != nil {
+		count = attr.Expr
+	}
+	if attr := content.Attributes["for_each"]; attr != nil {
+		forEach = attr.Expr
+		if count != nil {
+			d.fail(&attr.NameRange, "Both count and for_each", "Only one of count and for_each can say how many instances there are. Remove the other.")
+			return count, nil
+		}
+	}
+	return count, forEach
+}
+
+// providerRef reads NAME or NAME.ALIAS.
+func (d *decoder) providerRef(expr hcl.Expression) (ProviderRef, bool) {
+	const detail = "A provider configuration is named without quotes, as NAME or NAME.ALIAS, such as gke or gke.europe."
+	t, diags := hcl.AbsTraversalForExpr(expr)
+	if diags.HasErrors() || len(t) > 2 {
+		d.fail(expr.Range().Ptr(), "Invalid provider reference", detail)
+		return ProviderRef{}, false
+	}
+	ref := ProviderRef{Name: t.RootName(), Range: expr.Range()}
+	if len(t) == 2 {
+		alias, ok := t[1].(hcl.TraverseAttr)
+		if !ok {
+			d.fail(expr.Range().Ptr(), "Invalid provider reference", detail)
+			return ProviderRef{}, false
+		}
+		ref.Alias = alias.Name
+	}
+	return ref, true
+}
+
+var lifecycleSchema = newSchema(
+	[]string{"create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by"},
+	map[string][]string{"precondition": nil, "postcondition": nil},
+)
+
+func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
+	content, diags := lifecycleSchema.all(block.Body)
+	d.diags = append(d.diags, diags...)
+	l := Lifecycle{
+		CreateBeforeDestroy: d.flag(content.Attributes["create_before_destroy"], false),
+		PreventDestroy:      d.flag(content.Attributes["prevent_destroy"], false),
+	}
+	if mode == address.Data {
+		for _, attr := range content.Attributes {
+			d.fail(&attr.NameRange, "Not for data sources",
+				"The argument %q is about changes; nothing changes a data source. Only conditions make sense in its lifecycle block.", attr.Name)
+		}
+		content.Attributes = nil
+	}
+	if attr := content.Attributes["ignore_changes"]; attr != nil {
+		l.IgnoreAll, l.IgnoreChanges = d.ignoreChanges(attr)
+	}
+	if attr := content.Attributes["replace_triggered_by"]; attr != nil {
+		exprs, diags := hcl.ExprList(attr.Expr)
+		d.diags = append(d.diags, diags...)
+		l.ReplaceTriggeredBy = exprs
+	}
+	for _, b := range content.Blocks {
+		if b.Type == "precondition" {
+			l.Preconditions = d.appendCheck(l.Preconditions, b)
+		} else {
+			l.Postconditions = d.appendCheck(l.Postconditions, b)
+		}
+	}
+	return l
+}
+
+func (d *decoder) ignoreChanges(attr *hcl.Attribute) (all bool, paths []hcl.Traversal) {
+	if hcl.ExprAsKeyword(attr.Expr) == "all" {
+		return true, nil
+	}
+	exprs, diags := hcl.ExprList(attr.Expr)
+	if diags.HasErrors() {
+		d.fail(attr.Expr.Range().Ptr(), "Invalid ignore_changes", "It must be a list of the resource's arguments in brackets, or all without quotes.")
+		return false, nil
+	}
+	for _, expr := range exprs {
+		t, diags := hcl.RelTraversalForExpr(expr)
+		if diags.HasErrors() {
+			d.fail(expr.Range().Ptr(), "Invalid ignore_changes",
+				"Each element must name an argument of the resource without quotes, such as labels or labels[\"team\"].")
+			continue
+		}
+		paths = append(paths, t)
+	}
+	return false, paths
+}
