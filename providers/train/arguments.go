@@ -1,0 +1,213 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// argument ties a field of the spec to where people write it.
+type argument struct {
+	field string // of spec.Spec, as in spec.Fields
+	in    string // nested attribute or block; "" for the top level
+	name  string
+	// set takes a value that is known and not null into the spec.
+	set func(s *spec.Spec, v attr.Value) error
+	// get gives the spec's value; nil where there is no default to show.
+	get func(s *spec.Spec) attr.Value
+}
+
+// path is where the argument stands in a configuration.
+func (a *argument) path() path.Path {
+	if a.in == "" {
+		return path.Root(a.name)
+	}
+	return path.Root(a.in).AtName(a.name)
+}
+
+// arguments lists every field that people write; dataset is apart, because a
+// URI becomes a path and a hash.
+func arguments() []argument {
+	const hyper = "hyperparameters"
+	return []argument{
+		textual("model", "", "model", func(s *spec.Spec) *string { return &s.Model }),
+		textual("name", "", "name", func(s *spec.Spec) *string { return &s.Name }),
+		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
+		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
+		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
+		synchronous(), deadline(),
+
+		real("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
+		real("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
+		real("optimizer.weight_decay", hyper, "weight_decay", func(s *spec.Spec) *float64 { return &s.Optimizer.WeightDecay }),
+		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
+		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
+		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
+		microBatch(), seed(), nesterov(),
+
+		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
+		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
+		count("worker.min_replicas", "worker", "min_replicas", func(s *spec.Spec) *int { return &s.Worker.MinReplicas }),
+		count("worker.gpus", "worker", "gpus", func(s *spec.Spec) *int { return &s.Worker.GPUs }),
+		count("worker.threads", "worker", "threads", func(s *spec.Spec) *int { return &s.Worker.Threads }),
+		count("evaluation.every_steps", "evaluation", "every_steps", func(s *spec.Spec) *int { return &s.Evaluation.EverySteps }),
+		count("checkpoint.every_steps", "checkpoint", "every_steps", func(s *spec.Spec) *int { return &s.Checkpoint.EverySteps }),
+		count("checkpoint.keep", "checkpoint", "keep", func(s *spec.Spec) *int { return &s.Checkpoint.Keep }),
+	}
+}
+
+// pathOf is where people wrote what ended up in a field of the spec.
+func pathOf(field string) path.Path {
+	for _, a := range arguments() {
+		if a.field == field {
+			return a.path()
+		}
+	}
+	switch field {
+	case "dataset.path", "dataset.hash":
+		return path.Root("dataset")
+	case "engine":
+		return path.Root("worker").AtName("gpus")
+	case "optimizer.name":
+		return path.Root("hyperparameters")
+	}
+	return path.Root("model")
+}
+
+func textual(field, in, name string, of func(*spec.Spec) *string) argument {
+	return argument{field, in, name,
+		func(s *spec.Spec, v attr.Value) error { *of(s) = v.(types.String).ValueString(); return nil },
+		func(s *spec.Spec) attr.Value { return types.StringValue(*of(s)) }}
+}
+
+func real(field, in, name string, of func(*spec.Spec) *float64) argument {
+	return argument{field, in, name,
+		func(s *spec.Spec, v attr.Value) error { *of(s) = float(v.(types.Number)); return nil },
+		func(s *spec.Spec) attr.Value { return decimal(*of(s)) }}
+}
+
+func count(field, in, name string, of func(*spec.Spec) *int) argument {
+	return argument{field, in, name,
+		func(s *spec.Spec, v attr.Value) error {
+			// What a field may hold is for spec.Validate to say; here only
+			// what an int can.
+			n, err := integer(v.(types.Number), math.MinInt32, math.MaxInt64>>1)
+			*of(s) = int(n)
+			return err
+		},
+		func(s *spec.Spec) attr.Value { return whole(int64(*of(s))) }}
+}
+
+func microBatch() argument {
+	a := count("micro_batch", "hyperparameters", "micro_batch", func(s *spec.Spec) *int { return &s.MicroBatch })
+	a.get = func(s *spec.Spec) attr.Value { return whole(int64(s.MicroBatchSize())) }
+	return a
+}
+
+func seed() argument {
+	return argument{"seed", "hyperparameters", "seed",
+		func(s *spec.Spec, v attr.Value) error {
+			n, err := integer(v.(types.Number), 0, math.MaxInt64)
+			s.Seed = uint64(n)
+			return err
+		},
+		func(s *spec.Spec) attr.Value { return whole(int64(s.Seed)) }}
+}
+
+func nesterov() argument {
+	return argument{"optimizer.nesterov", "hyperparameters", "nesterov",
+		func(s *spec.Spec, v attr.Value) error { s.Optimizer.Nesterov = v.(types.Bool).ValueBool(); return nil },
+		func(s *spec.Spec) attr.Value { return types.BoolValue(s.Optimizer.Nesterov) }}
+}
+
+func synchronous() argument {
+	return argument{"asynchronous", "", "synchronous",
+		func(s *spec.Spec, v attr.Value) error { s.Asynchronous = !v.(types.Bool).ValueBool(); return nil },
+		func(s *spec.Spec) attr.Value { return types.BoolValue(!s.Asynchronous) }}
+}
+
+func deadline() argument {
+	return argument{"deadline", "", "deadline",
+		func(s *spec.Spec, v attr.Value) error {
+			d, err := time.ParseDuration(v.(types.String).ValueString())
+			if err != nil || d <= 0 {
+				return fmt.Errorf("give a time such as \"90s\" or \"2h30m\"; it is %q", v.(types.String).ValueString())
+			}
+			s.Deadline = spec.Duration(d)
+			return nil
+		}, nil}
+}
+
+// object gives the nested attribute or block of that name.
+func (m *experimentModel) object(in string) *types.Object {
+	switch in {
+	case "hyperparameters":
+		return &m.Hyperparameters
+	case "parameter_server":
+		return &m.ParameterServer
+	case "worker":
+		return &m.Worker
+	case "evaluation":
+		return &m.Evaluation
+	case "checkpoint":
+		return &m.Checkpoint
+	}
+	panic("train: no such block: " + in) // arguments names no other
+}
+
+// value gives what stands at an argument's place.
+func (m *experimentModel) value(a *argument) attr.Value {
+	if a.in == "" {
+		return m.top(a.name)
+	}
+	o := m.object(a.in)
+	switch {
+	case o.IsUnknown():
+		return types.StringUnknown()
+	case o.IsNull():
+		return types.StringNull()
+	}
+	return o.Attributes()[a.name]
+}
+
+func (m *experimentModel) top(name string) attr.Value {
+	if name == "synchronous" {
+		return m.Synchronous
+	}
+	return *m.text(name)
+}
+
+// setTop puts a value at an argument of the top level.
+func (m *experimentModel) setTop(name string, v attr.Value) {
+	switch v := v.(type) {
+	case types.Bool:
+		m.Synchronous = v
+	case types.String:
+		*m.text(name) = v
+	}
+}
+
+// text gives the top level's textual argument of that name.
+func (m *experimentModel) text(name string) *types.String {
+	switch name {
+	case "model":
+		return &m.Model
+	case "name":
+		return &m.Name
+	case "strategy":
+		return &m.Strategy
+	case "batch_per":
+		return &m.BatchPer
+	case "learning_rate_scaling":
+		return &m.Scaling
+	case "deadline":
+		return &m.Deadline
+	}
+	panic("train: no such argument: " + name) // arguments names no other
+}

@@ -1,0 +1,145 @@
+package train
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// experimentResource is train_experiment: one run of a training, from its
+// launch to its result.
+type experimentResource struct{ settings *settings }
+
+// experimentModel is train_experiment's value.
+type experimentModel struct {
+	ID          types.String  `tfsdk:"id"`
+	Name        types.String  `tfsdk:"name"`
+	Cluster     types.Dynamic `tfsdk:"cluster"`
+	Model       types.String  `tfsdk:"model"`
+	Dataset     types.String  `tfsdk:"dataset"`
+	Strategy    types.String  `tfsdk:"strategy"`
+	Synchronous types.Bool    `tfsdk:"synchronous"`
+	BatchPer    types.String  `tfsdk:"batch_per"`
+	Scaling     types.String  `tfsdk:"learning_rate_scaling"`
+	Deadline    types.String  `tfsdk:"deadline"`
+	Wait        types.Bool    `tfsdk:"wait"`
+
+	Hyperparameters types.Object `tfsdk:"hyperparameters"`
+	ParameterServer types.Object `tfsdk:"parameter_server"`
+	Worker          types.Object `tfsdk:"worker"`
+	Evaluation      types.Object `tfsdk:"evaluation"`
+	Checkpoint      types.Object `tfsdk:"checkpoint"`
+
+	Status      types.String `tfsdk:"status"`
+	Metrics     types.Map    `tfsdk:"metrics"`
+	RunsDir     types.String `tfsdk:"runs_dir"`
+	RunDir      types.String `tfsdk:"run_dir"`
+	LogsDir     types.String `tfsdk:"logs_dir"`
+	MetricsFile types.String `tfsdk:"metrics_file"`
+	SpecHash    types.String `tfsdk:"spec_hash"`
+	DatasetHash types.String `tfsdk:"dataset_hash"`
+	StartedAt   types.String `tfsdk:"started_at"`
+	FinishedAt  types.String `tfsdk:"finished_at"`
+
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+}
+
+func (r *experimentResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_experiment"
+}
+
+func (r *experimentResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	configured(req, &r.settings)
+}
+
+func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		Description: "One training run: planned, launched, watched, rescaled and removed. A finished run stays finished.",
+		Attributes:  experimentAttributes(),
+		Blocks: map[string]schema.Block{
+			"parameter_server": block("Processes that hold the parameters.", map[string]schema.Attribute{
+				"replicas": number("How many; each holds a span of the parameters. Default: 1."),
+			}),
+			"worker": block("Processes that compute gradients.", map[string]schema.Attribute{
+				"replicas":     number("How many. Can change while the run lives. Default: 1."),
+				"min_replicas": number("With fewer of them alive, training waits. Default: 1."),
+				"gpus":         number("GPUs of each; more than 0 needs a trainer with a GPU engine. Default: 0."),
+				"threads":      number("Threads of each. Default: 0, the cores divided among the workers."),
+				"priority":     schema.StringAttribute{Optional: true, Description: "low, normal or high: who gives way on a full cluster. On one machine it is only recorded."},
+			}),
+			"evaluation": block("Measures the model on held-out records; always at the end.", map[string]schema.Attribute{
+				"every_steps": number("Also after every so many updates. Default: 0, only at the end."),
+			}),
+			"checkpoint": block("Saves the run, so that it can go on after a loss.", map[string]schema.Attribute{
+				"every_steps": number("After every so many updates. Default: 0, only the final model."),
+				"keep":        number("How many of the newest to keep. Default: 3."),
+			}),
+			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+				Create: true, Update: true, Delete: true,
+				CreateDescription: "How long apply waits for the run to end, e.g. \"2h\". The run itself goes on; see deadline. Default: no limit.",
+				UpdateDescription: "How long apply waits for a run that it attached to. Default: no limit.",
+				DeleteDescription: "How long stopping may take before it is forced. Default: 1m.",
+			}),
+		},
+	}
+}
+
+func experimentAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name":                  text("What people call the run. Default: the model's name."),
+		"cluster":               schema.DynamicAttribute{Optional: true, Description: "Connection to the cluster to run on. Left out: this machine."},
+		"model":                 schema.StringAttribute{Required: true, Description: "Built-in model: softmax, mlp or mnist-cnn."},
+		"dataset":               schema.StringAttribute{Required: true, Description: "Prepared dataset to train on: train_dataset's uri."},
+		"strategy":              text("How gradients become updates: parameter_server (default)."),
+		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
+		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
+		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
+		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may take, e.g. \"2h\"; then it is stopped. Default: no limit."},
+		"wait":                  schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether apply waits for the run to end. Default: true."},
+		"hyperparameters": schema.SingleNestedAttribute{
+			Optional: true, Computed: true,
+			Description: "What the result depends on: a change of any of them is a new run.",
+			Attributes: map[string]schema.Attribute{
+				"learning_rate": number("Step size. Default: 0.05."),
+				"batch_size":    number("Records; see batch_per. Default: 64."),
+				"epochs":        number("Passes over the training records. Default: 1."),
+				"max_steps":     number("Most updates. Default: 0, no limit."),
+				"micro_batch":   number("Records per step of the engine. Default: batch_size, at most 32."),
+				"momentum":      number("Of SGD, at least 0 and below 1. Default: 0.9."),
+				"nesterov":      schema.BoolAttribute{Optional: true, Computed: true, Description: "Nesterov's momentum. Default: false."},
+				"weight_decay":  number("Not applied to biases and normalisation. Default: 0."),
+				"seed":          number("Of initial values, order and dropout. Default: 0."),
+			},
+		},
+		"id":           result("Names the run."),
+		"status":       result("pending, running, succeeded, failed, stopped or lost."),
+		"metrics":      schema.MapAttribute{Computed: true, ElementType: types.NumberType, Description: "Newest evaluation (accuracy, loss, …) and samples_per_second, steps, epochs, elapsed_seconds, ….."},
+		"runs_dir":     result("Folder in which the run has its own."),
+		"run_dir":      result("The run's folder; removed on destroy."),
+		"logs_dir":     result("Logs of every process."),
+		"metrics_file": result("Every update and evaluation, one JSON object per line."),
+		"spec_hash":    result("Identifies what was trained; a change means a new run."),
+		"dataset_hash": result("Hash of the records that it was trained on."),
+		"started_at":   result("When it started (RFC 3339)."),
+		"finished_at":  result("When it ended (RFC 3339)."),
+	}
+}
+
+func number(text string) schema.NumberAttribute {
+	return schema.NumberAttribute{Optional: true, Computed: true, Description: text}
+}
+
+func text(text string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, Computed: true, Description: text}
+}
+
+func result(text string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, Description: text}
+}
+
+func block(text string, attributes map[string]schema.Attribute) schema.SingleNestedBlock {
+	return schema.SingleNestedBlock{Description: text, Attributes: attributes}
+}

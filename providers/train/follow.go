@@ -1,0 +1,144 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// ending says why following a run is over.
+type ending int
+
+const (
+	ended    ending = iota // the run has reached its end, whichever
+	lost                   // nobody runs it any more
+	detached               // we were asked to leave it
+	overdue                // we have waited long enough
+)
+
+// poll is how often the run's status is looked at; it is rewritten about once
+// a second.
+const poll = 100 * time.Millisecond
+
+// follow watches the run and reports what it sees until it ends, is lost, or
+// ctx or the call says to leave it; a deadline of ctx means overdue. The
+// status is the last one seen.
+func follow(ctx context.Context, call *providers.Call, f spec.Folder) (spec.Status, ending, error) {
+	w := watcher{call: call}
+	call.Report(providers.Progress{Line: fmt.Sprintf("%s is training; its logs are in %s", f.Name(), f.Logs()), Percent: -1})
+	call.Report(providers.Progress{Line: "Ctrl-C leaves it going; the next apply attaches to it again", Percent: -1})
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		s, err := standing(f)
+		if err != nil {
+			return s, ended, err
+		}
+		w.see(s)
+		switch {
+		case s.Phase.Final():
+			return s, ended, nil
+		case s.Phase == spec.Lost:
+			return s, lost, nil
+		}
+		select {
+		case <-tick.C:
+		case <-call.Stopping:
+			return s, detached, nil
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return s, overdue, nil
+			}
+			return s, detached, nil
+		}
+	}
+}
+
+// watcher tells what is new in one status after another.
+type watcher struct {
+	call *providers.Call
+	seen spec.Status
+	any  bool
+}
+
+func (w *watcher) see(s spec.Status) {
+	before, first := w.seen, !w.any
+	w.seen, w.any = s, true
+	if first {
+		before = spec.Status{Evaluated: -1, Workers: s.Workers, Resumed: s.Resumed}
+	}
+	if s.Evaluated >= 0 && s.Evaluated != before.Evaluated {
+		w.line("evaluation at step %s: %s", thousands(s.Evaluated), scores(s.Metrics))
+	}
+	if s.Workers < before.Workers && !s.Phase.Final() {
+		w.line("%d of %d workers are alive", s.Workers, s.Wanted)
+	}
+	if s.Resumed > before.Resumed {
+		w.line("went back to step %s", thousands(s.Step))
+	}
+	if first || s.Phase != before.Phase || s.Step != before.Step || s.Epoch != before.Epoch || s.Workers != before.Workers || s.Message != before.Message {
+		w.call.Report(providers.Progress{Step: step(s), Percent: percent(s)})
+	}
+}
+
+func (w *watcher) line(format string, args ...any) {
+	w.call.Report(providers.Progress{Line: fmt.Sprintf(format, args...), Percent: percent(w.seen)})
+}
+
+// step says in one line where the run is.
+func step(s spec.Status) string {
+	if s.Phase == spec.Pending {
+		if m := printable(s.Message); m != "" {
+			return "starting: " + m
+		}
+		return "starting"
+	}
+	parts := []string{fmt.Sprintf("epoch %d/%d", min(s.Epoch+1, max(1, s.Epochs)), max(1, s.Epochs))}
+	if s.Steps > 0 {
+		parts = append(parts, fmt.Sprintf("step %s/%s", thousands(s.Step), thousands(s.Steps)))
+	} else {
+		parts = append(parts, "step "+thousands(s.Step))
+	}
+	if s.Step > 0 {
+		parts = append(parts, fmt.Sprintf("loss %.3g", float64(s.Loss)))
+	}
+	if rate := s.Metrics["samples_per_second"]; rate > 0 && rate < 1e15 {
+		parts = append(parts, thousands(int64(rate))+" samples/s")
+	}
+	workers := fmt.Sprintf("%d workers", s.Workers)
+	if s.Workers == 1 {
+		workers = "1 worker"
+	}
+	return strings.Join(append(parts, workers), ", ")
+}
+
+func percent(s spec.Status) float64 {
+	if s.Steps <= 0 || s.Step < 0 {
+		return -1
+	}
+	return min(100, 100*float64(s.Step)/float64(s.Steps))
+}
+
+// scores words an evaluation: what was measured on held-out records, without
+// what is known about the run.
+func scores(metrics map[string]float64) string {
+	var names []string
+	for name := range metrics {
+		if name == "steps" || name == "records" || strings.HasSuffix(name, "_seconds") || strings.HasSuffix(name, "_per_second") {
+			continue
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = fmt.Sprintf("%s %.4g", name, metrics[name])
+	}
+	return strings.Join(parts, ", ")
+}

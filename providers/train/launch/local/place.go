@@ -1,0 +1,179 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// Place is the absolute path of the folder in which runs lie.
+type Place string
+
+// ID names a run. It follows from the operation that creates it, so that a
+// create whose outcome is unknown is found without an index. An operation of
+// "" (no engine that draws them) gives a random one.
+func ID(operation string) string {
+	if operation == "" {
+		var b [8]byte
+		rand.Read(b[:]) // never fails
+		return "run-" + hex.EncodeToString(b[:])
+	}
+	sum := sha256.Sum256([]byte("stoke run of operation " + operation))
+	return "run-" + hex.EncodeToString(sum[:8])
+}
+
+// ValidID reports whether id has the form that ID gives: then it is a plain
+// file name.
+func ValidID(id string) bool {
+	digits, ok := strings.CutPrefix(id, "run-")
+	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// mark says whose a run's folder is.
+type mark struct {
+	ID        string `json:"id"`
+	Operation string `json:"operation"`
+}
+
+const (
+	markFile     = "operation.json"
+	launchedFile = "launched.json"
+)
+
+// ErrNotOurs says that a folder does not carry the mark of the run.
+var ErrNotOurs = errors.New("folder does not carry the run's mark")
+
+// Folder is where the run of that id lies, whether it exists or not.
+func (p Place) Folder(id string) spec.Folder {
+	return spec.Folder(filepath.Join(string(p), id))
+}
+
+// Create makes the folder of a new run, marked and complete, or nothing.
+func (p Place) Create(id, operation string, s spec.Spec) (spec.Folder, error) {
+	if err := p.check(id); err != nil {
+		return "", fmt.Errorf("create run: %w", err)
+	}
+	if err := os.MkdirAll(string(p), 0o700); err != nil {
+		return "", fmt.Errorf("create run: %w", err)
+	}
+	if _, err := os.Lstat(string(p.Folder(id))); err == nil {
+		return "", fmt.Errorf("create run: %s exists already", p.Folder(id))
+	}
+	raw := filepath.Join(string(p), raw(id))
+	if err := os.RemoveAll(raw); err != nil { // left by a crash
+		return "", fmt.Errorf("create run: %w", err)
+	}
+	if err := p.fill(raw, id, operation, s); err != nil {
+		os.RemoveAll(raw)
+		return "", fmt.Errorf("create run: %w", err)
+	}
+	return p.Folder(id), nil
+}
+
+// fill makes the folder under its raw name, then gives it its own.
+func (p Place) fill(raw, id, operation string, s spec.Spec) error {
+	if err := os.Mkdir(raw, 0o700); err != nil {
+		return err
+	}
+	if err := spec.WriteJSON(filepath.Join(raw, markFile), mark{id, operation}); err != nil {
+		return err
+	}
+	if err := os.Rename(raw, string(p.Folder(id))); err != nil {
+		return err
+	}
+	if err := p.Folder(id).Create(s); err != nil {
+		return errors.Join(err, p.Remove(id))
+	}
+	return spec.SyncDir(string(p))
+}
+
+func raw(id string) string { return ".new-" + id }
+
+// Find returns the folder of the run if it is there and carries its mark;
+// otherwise fs.ErrNotExist or ErrNotOurs.
+func (p Place) Find(id string) (spec.Folder, error) {
+	if err := p.check(id); err != nil {
+		return "", fmt.Errorf("find run: %w", err)
+	}
+	info, err := os.Lstat(string(p.Folder(id)))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("find run: %w", err)
+	case !info.IsDir(): // a link to a folder is none of ours either
+		return "", fmt.Errorf("find run: %s: %w", p.Folder(id), ErrNotOurs)
+	}
+	var m mark
+	if err := spec.ReadJSON(filepath.Join(string(p.Folder(id)), markFile), &m); err != nil || m.ID != id {
+		return "", fmt.Errorf("find run: %s: %w", p.Folder(id), ErrNotOurs)
+	}
+	return p.Folder(id), nil
+}
+
+// Remove removes the run's folder with everything in it. One that is gone
+// already is no error; one without the run's mark is ErrNotOurs.
+func (p Place) Remove(id string) error {
+	_, err := p.Find(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove run: %w", err)
+	}
+	// Within an os.Root no name and no link leads out of the place.
+	root, err := os.OpenRoot(string(p))
+	if err != nil {
+		return fmt.Errorf("remove run: %w", err)
+	}
+	defer root.Close()
+	// The mark goes last: whatever interrupts us can be taken up again.
+	entries, err := fs.ReadDir(root.FS(), id)
+	if err != nil {
+		return fmt.Errorf("remove run: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == markFile {
+			continue
+		}
+		if err := root.RemoveAll(filepath.Join(id, e.Name())); err != nil {
+			return fmt.Errorf("remove run: %w", err)
+		}
+	}
+	if err := root.RemoveAll(id); err != nil {
+		return fmt.Errorf("remove run: %w", err)
+	}
+	return spec.SyncDir(string(p))
+}
+
+// Sweep removes what a create that was killed left under the run's raw name.
+func (p Place) Sweep(id string) error {
+	if err := p.check(id); err != nil {
+		return fmt.Errorf("sweep run: %w", err)
+	}
+	root, err := os.OpenRoot(string(p))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sweep run: %w", err)
+	}
+	defer root.Close()
+	return root.RemoveAll(raw(id))
+}
+
+func (p Place) check(id string) error {
+	if !filepath.IsAbs(string(p)) {
+		return fmt.Errorf("folder of runs %q is not absolute", string(p))
+	}
+	if !ValidID(id) {
+		return fmt.Errorf("%q is not the name of a run", id)
+	}
+	return nil
+}
