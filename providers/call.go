@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -95,4 +96,17 @@ func (c *Call) KeepOnError() {
 	if c.Keep != nil {
 		c.Keep()
 	}
+}
+
+// withKeep returns a context whose Call also tells the returned function of
+// KeepOnError.
+func withKeep(ctx context.Context) (context.Context, func() bool) {
+	var kept atomic.Bool
+	outer := CallFrom(ctx)
+	inner := *outer
+	inner.Keep = func() {
+		kept.Store(true)
+		outer.KeepOnError()
+	}
+	return WithCall(ctx, &inner), kept.Load
 }

@@ -99,10 +99,16 @@ type ApplyRequest struct {
 // then State is as much of it as exists. After a failed create an object that
 // is not null is stored as tainted, unless Keep says that the next plan can
 // finish it by an update.
+//
+// Lost says that the call broke off (the provider crashed, or its process is
+// gone), so that nobody knows what came of it; there are errors then, and State
+// is the prior object. The intent stays open and is settled by reading.
 type ApplyResponse struct {
 	State       cty.Value
 	Private     []byte
 	Keep        bool
+	Legacy      bool // legacy type system: inconsistencies are only logged
+	Lost        bool
 	Diagnostics Diagnostics
 }
 

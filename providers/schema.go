@@ -31,6 +31,8 @@ type Block struct {
 	Blocks      map[string]*NestedBlock
 	Description string
 	Deprecated  bool
+	// DeprecationMessage says what to use instead; providers often leave it out.
+	DeprecationMessage string
 }
 
 // Attribute is one argument or computed value.
@@ -44,6 +46,8 @@ type Attribute struct {
 	WriteOnly   bool
 	Deprecated  bool
 	Description string
+	// DeprecationMessage says what to use instead; providers often leave it out.
+	DeprecationMessage string
 }
 
 // NestedType is the type of an attribute that has attributes itself.
