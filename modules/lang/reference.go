@@ -235,7 +235,7 @@ func alternatives(root string, names []string) string {
 // Nearest returns the name of those given that somebody who wrote name most
 // likely meant, or "" where none is close.
 func Nearest(name string, names []string) string {
-	best, least := "", len(name)/3+2 // a third of the letters may be wrong
+	best, least := "", (len(name)+2)/3+1 // a third of the letters may be wrong
 	for _, candidate := range names {
 		if candidate == name {
 			continue
