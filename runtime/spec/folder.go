@@ -20,7 +20,6 @@ type Folder string
 // The places in a run's folder.
 func (f Folder) Spec() string        { return filepath.Join(string(f), "spec.json") }
 func (f Folder) StatusFile() string  { return filepath.Join(string(f), "status.json") }
-func (f Folder) LiveFile() string    { return filepath.Join(string(f), "live.json") }
 func (f Folder) Supervisor() string  { return filepath.Join(string(f), "supervisor.json") }
 func (f Folder) Token() string       { return filepath.Join(string(f), "token") }
 func (f Folder) Lock() string        { return filepath.Join(string(f), "lock") }

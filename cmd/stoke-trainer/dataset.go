@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/runtime/dataset"
+)
+
+func datasetCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "dataset", Short: "Check and prepare training data", Args: cobra.NoArgs}
+	cmd.AddCommand(inspectCommand(), prepareCommand())
+	return cmd
+}
+
+// originFlags adds the flags that say where records come from; --json reads
+// the whole origin from standard input instead.
+func originFlags(cmd *cobra.Command) func() (dataset.Origin, error) {
+	var o dataset.Origin
+	var fromInput bool
+	f := cmd.Flags()
+	f.BoolVar(&fromInput, "json", false, "read the origin as JSON from standard input")
+	f.StringVar(&o.Format, "format", "", "idx, csv, recordio or synthetic-digits")
+	f.StringVar(&o.Path, "path", "", "folder or file of the origin")
+	f.Int64Var(&o.Train, "train", 0, "most training records; 0 = all")
+	f.Int64Var(&o.Test, "test", 0, "most test records; 0 = all")
+	f.Uint64Var(&o.Seed, "seed", 0, "of synthetic digits and of splits")
+	return func() (dataset.Origin, error) {
+		if !fromInput {
+			return o, nil
+		}
+		decoder := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), 1<<20))
+		decoder.DisallowUnknownFields()
+		o = dataset.Origin{}
+		if err := decoder.Decode(&o); err != nil {
+			return o, fmt.Errorf("read origin: %w", err)
+		}
+		return o, nil
+	}
+}
+
+func inspectCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "inspect", Short: "Check an origin and print its manifest", Args: cobra.NoArgs}
+	origin := originFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o, err := origin()
+		if err != nil {
+			return failure(cmd.OutOrStdout(), "Origin not understood", err)
+		}
+		m, err := dataset.Inspect(cmd.Context(), o)
+		if err != nil {
+			return failure(cmd.OutOrStdout(), "Dataset cannot be used", err)
+		}
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+	}
+	return cmd
+}
+
+func prepareCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "prepare --to DIR", Short: "Write an origin in stoke's own format and print its manifest", Args: cobra.NoArgs}
+	origin := originFlags(cmd)
+	var to string
+	cmd.Flags().StringVar(&to, "to", "", "folder to write")
+	cmd.MarkFlagRequired("to") // the flag was just defined
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o, err := origin()
+		if err != nil {
+			return failure(cmd.OutOrStdout(), "Origin not understood", err)
+		}
+		m, err := dataset.Prepare(cmd.Context(), o, to, nil)
+		if err != nil {
+			return failure(cmd.OutOrStdout(), "Dataset cannot be prepared", err)
+		}
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+	}
+	return cmd
+}

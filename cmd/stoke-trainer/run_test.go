@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// The program under test and its data, made once.
+var (
+	trainer string
+	digits  spec.Dataset
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "stoke-trainer-test-*")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		trainer = filepath.Join(dir, "stoke-trainer")
+		build := exec.Command("go", "build", "-o", trainer, ".")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+			return 1
+		}
+		digits = spec.Dataset{Path: filepath.Join(dir, "digits")}
+		out, err := exec.Command(trainer, "dataset", "prepare", "--format", "synthetic-digits",
+			"--train", "1500", "--test", "400", "--to", digits.Path).Output()
+		var manifest dataset.Manifest
+		if err == nil {
+			err = json.Unmarshal(out, &manifest)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "prepare: %v\n%s", err, out)
+			return 1
+		}
+		digits.Hash = manifest.Hash
+		return m.Run()
+	}())
+}
+
+// small is a run of a few seconds at most.
+func small() spec.Spec {
+	s := spec.Default()
+	s.Name, s.Model, s.Dataset = "test", "mlp", digits
+	s.BatchSize, s.MicroBatch, s.Epochs, s.Seed = 40, 10, 2, 5
+	s.Worker.Replicas, s.Worker.Threads = 2, 1
+	return s
+}
+
+// run is a supervised run under test.
+type run struct {
+	t       *testing.T
+	folder  spec.Folder
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	self    spec.Supervisor
+	reaped  chan struct{}
+	success bool
+}
+
+// launch creates a run's folder, starts its supervisor and waits for its
+// identity; "go" is not said yet.
+func launch(t *testing.T, s spec.Spec) *run {
+	t.Helper()
+	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	if err := f.Create(s); err != nil {
+		t.Fatal(err)
+	}
+	return relaunch(t, f)
+}
+
+func relaunch(t *testing.T, f spec.Folder) *run {
+	t.Helper()
+	r := &run{t: t, folder: f, reaped: make(chan struct{})}
+	r.cmd = exec.Command(trainer, "supervise", "--run", string(f))
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	r.cmd.Stderr = os.Stderr
+	var err error
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &r.self)
+	}
+	if err != nil {
+		r.cmd.Process.Kill()
+		r.cmd.Wait()
+		t.Fatalf("identity %q: %v", line, err)
+	}
+	go func() {
+		defer close(r.reaped)
+		r.success = r.cmd.Wait() == nil
+	}()
+	t.Cleanup(func() {
+		r.in.Close()
+		r.cmd.Process.Kill()
+		<-r.reaped
+		eventually(t, "no role is left", func() bool { return len(roles(t, f)) == 0 })
+	})
+	return r
+}
+
+func (r *run) start() {
+	r.t.Helper()
+	if _, err := io.WriteString(r.in, "go\n"); err != nil {
+		r.t.Fatal(err)
+	}
+	r.in.Close()
+}
+
+// wait waits for the supervisor's end and returns the final status.
+func (r *run) wait() spec.Status {
+	r.t.Helper()
+	select {
+	case <-r.reaped:
+	case <-time.After(2 * time.Minute):
+		r.dump()
+		r.t.Fatal("the run does not end")
+	}
+	st, err := r.folder.Status()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.t.Failed() || st.Phase == spec.Lost {
+		r.dump()
+	}
+	if (st.Phase == spec.Succeeded) != r.success {
+		r.t.Errorf("phase %s, but the supervisor's success is %v", st.Phase, r.success)
+	}
+	if left := roles(r.t, r.folder); len(left) > 0 {
+		r.t.Errorf("roles left after the end: %v", left)
+	}
+	return st
+}
+
+func (r *run) dump() {
+	logs, _ := filepath.Glob(filepath.Join(r.folder.Logs(), "*.log"))
+	for _, l := range logs {
+		data, _ := os.ReadFile(l)
+		r.t.Logf("%s:\n%s", filepath.Base(l), data[max(0, len(data)-4000):])
+	}
+}
+
+// eventually waits for what must come true soon, whatever soon is here.
+func eventually(t *testing.T, what string, true func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not come true: %s", what)
+		}
+	}
+}
+
+// process is a live role of a run.
+type process struct {
+	pid  int
+	role string // "worker 0"
+}
+
+// roles lists the live processes of the run, but for its supervisor.
+func roles(t *testing.T, f spec.Folder) []process {
+	t.Helper()
+	var found []process
+	for _, dir := range must(filepath.Glob("/proc/[0-9]*")) {
+		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		args := strings.Split(string(data), "\x00")
+		if err != nil || len(args) < 4 || args[0] != trainer || args[3] != string(f) || args[1] == "supervise" {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if _, err := spec.Identify(pid); err != nil {
+			continue // ended, not reaped yet
+		}
+		p := process{pid: pid, role: args[1]}
+		for i, a := range args {
+			if a == "--index" {
+				p.role += " " + args[i+1]
+			}
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// events reads a file of events, leaving out what a later restore voided.
+func events(t *testing.T, path string) (all, valid []spec.Event) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		var e spec.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%s: %q: %v", path, line, err)
+		}
+		all = append(all, e)
+		switch e.Type {
+		case spec.EventRestore:
+			kept := valid[:0]
+			for _, v := range valid {
+				if v.Step <= e.Step {
+					kept = append(kept, v)
+				}
+			}
+			valid = kept
+		case spec.EventUpdate:
+			valid = append(valid, e)
+		}
+	}
+	return all, valid
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/supervisor"
+)
+
+// runFlag adds --run, the folder that spec.Folder.Create made.
+func runFlag(cmd *cobra.Command, run *string) {
+	cmd.Flags().StringVar(run, "run", "", "folder of the run")
+	cmd.MarkFlagRequired("run") // the flag was just defined
+}
+
+// folder makes --run absolute: roles have another working directory.
+func folder(run string) (spec.Folder, error) {
+	path, err := filepath.Abs(run)
+	return spec.Folder(path), err
+}
+
+func superviseCommand() *cobra.Command {
+	var run string
+	cmd := &cobra.Command{
+		Use:   "supervise --run DIR",
+		Short: "Own a run: start its roles after \"go\" on standard input, restart and reap them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := folder(run)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(f.Spec()); err != nil {
+				return fmt.Errorf("open run: %w", err)
+			}
+			log, file, err := logTo(f.Log("supervisor", 0))
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if err := debug.SetCrashOutput(file, debug.CrashOptions{}); err != nil {
+				log.Warn("a crash would not be logged", "error", err)
+			}
+			program, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			outcome, err := supervisor.Run(cmd.Context(), supervisor.Options{
+				Folder: f, Program: program, Version: version, In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log,
+			})
+			switch {
+			case errors.Is(err, supervisor.ErrNotStarted):
+				log.Info("not started")
+				return nil
+			case err != nil:
+				log.Error("supervisor ended", "error", err)
+				return err
+			case outcome.Phase != spec.Succeeded:
+				return reportedError{errors.New(outcome.Message)}
+			}
+			return nil
+		},
+	}
+	runFlag(cmd, &run)
+	return cmd
+}

@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// commit makes the update part of the parameters: every server sums up exactly
+// these contributions, then, once all of them are known to be finite, every
+// server applies them.
+func (c *coordinator) commit(u *update) error {
+	var ids []int64
+	var taken []spec.Contribution
+	var weight, loss float64
+	finite := true
+	staleness := int64(0)
+	for _, t := range u.tasks {
+		ids = append(ids, t.id)
+		taken = append(taken, t.Contribution)
+		weight += t.report.Weight
+		finite = finite && t.report.Finite && t.report.Loss != nil
+		if finite {
+			loss += *t.report.Loss
+		}
+		staleness = max(staleness, c.version-t.report.Version)
+	}
+	norm := 0.0
+	if finite {
+		answers, err := c.servers.ask(wire.TypePrepare, wire.Prepare{
+			Generation: c.generation, Version: c.version, IDs: ids, Discard: c.discard, Weight: weight,
+		})
+		if err != nil {
+			return err
+		}
+		c.discard = c.discard[:0]
+		for _, a := range answers {
+			norm += a.SquaredNorm
+			finite = finite && a.Finite
+		}
+		norm = math.Sqrt(norm)
+	} else {
+		c.discard = append(c.discard, ids...) // some of them were pushed
+	}
+	if _, err := c.servers.ask(wire.TypeApply, wire.Apply{
+		Generation: c.generation, Version: c.version, Skip: !finite, Scale: 1, Recipe: c.recipe(u.workers), Taken: taken,
+	}); err != nil {
+		return err
+	}
+	c.version++
+	c.updates = slices.DeleteFunc(c.updates, func(o *update) bool { return o == u })
+	for _, l := range c.leases { // those of the next update can be computed from now on
+		l.given = time.Now()
+	}
+	if err := c.book.Commit(taken...); err != nil {
+		return err
+	}
+	e := spec.Event{Type: spec.EventUpdate, Epoch: u.Epoch, Records: u.End - u.Start, Staleness: staleness, Taken: taken}
+	if finite {
+		c.loss, c.skips = loss/weight, 0
+		e.Loss, e.Norm = spec.Number(c.loss), spec.Number(norm)
+	} else {
+		c.skipped++
+		c.skips++
+		e.Skipped = true
+	}
+	c.note(e)
+	if c.book.Whole(u.Epoch) {
+		c.note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
+	}
+	c.publish(spec.Running)
+	if c.Spec.Asynchronous {
+		if m := c.members[u.tasks[0].Worker]; m != nil {
+			c.applied(m, false)
+		}
+	}
+	if c.skips >= maxSkips {
+		return fail("loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)", c.skips, c.Spec.LearningRate)
+	}
+	return nil
+}

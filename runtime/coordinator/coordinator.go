@@ -1,0 +1,346 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/task"
+)
+
+// Options is everything that a coordinator needs.
+type Options struct {
+	Spec    spec.Spec
+	Folder  spec.Folder
+	Token   string
+	Task    *task.Task
+	Workers net.Listener // where workers connect
+	API     net.Listener
+	Servers []string  // addresses of the parameter servers, in the order of their spans
+	Control io.Writer // what the supervisor is told: one Control per line; nil = nobody
+	Stop    <-chan struct{}
+	Log     *slog.Logger
+
+	// LeaseTimeout is how long one lease may take before its worker is given
+	// up; 0 = a minute.
+	LeaseTimeout time.Duration
+}
+
+// Control is one line to the supervisor.
+type Control struct {
+	Workers *int         `json:"workers,omitempty"` // how many should run from now on
+	Outcome *spec.Status `json:"outcome,omitempty"` // the run is over
+}
+
+// Times and limits of a run.
+const (
+	silence      = 5 * time.Second  // without a heartbeat, a worker is given up
+	stopGrace    = 30 * time.Second // from a stop to the last checkpoint
+	maxSkips     = 5                // skipped updates in a row
+	maxFailures  = 5                // workers that died on the same records
+	leaseTimeout = time.Minute
+)
+
+var errStop = errors.New("stopped by request")
+
+// failure ends the run as failed; its text is for people.
+type failure struct{ text string }
+
+func (f failure) Error() string { return f.text }
+
+func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
+
+// coordinator is the state of one run, owned by loop.
+type coordinator struct {
+	Options
+	hash    string // of the spec
+	events  chan any
+	saves   sync.WaitGroup
+	journal *journal
+	servers *servers
+	status  atomic.Pointer[spec.Status]
+
+	members    map[int]*member
+	generation int64
+	version    int64 // updates committed
+	book       *ledger.Book
+	queue      *queue
+	updates    []*update // open ones, the oldest first
+	leases     map[int64]*lease
+	lastLease  int64
+	discard    []int64 // leases taken back, for the servers to forget
+	evaluation *evaluation
+	saving     bool // a checkpoint is being written
+
+	evaluated int64 // version of the newest evaluation, -1: none
+	saved     int64 // version of the newest checkpoint, -1: none
+	final     bool  // the finished model is being saved, or is
+	metrics   map[string]float64
+	loss      float64
+	skipped   int64
+	skips     int // in a row
+	resumed   int
+	started   time.Time
+	clock     clock
+	reason    error // why the run is to end before its end
+	message   string
+}
+
+// Run trains to the end and returns how that went; the error is for what kept
+// the coordinator itself from working.
+func Run(ctx context.Context, o Options) (spec.Status, error) {
+	if o.LeaseTimeout == 0 {
+		o.LeaseTimeout = leaseTimeout
+	}
+	j, err := openJournal(o.Folder.Metrics())
+	if err != nil {
+		return spec.Status{}, err
+	}
+	defer j.close()
+	c := &coordinator{
+		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member),
+		hash: o.Spec.Hash(), evaluated: -1, saved: -1, metrics: make(map[string]float64), generation: j.generation,
+	}
+	c.started = c.firstStart()
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.servers = newServers(o)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer c.saves.Wait()
+	defer c.servers.close()
+	defer cancel(nil)
+	c.publish(spec.Running)
+	c.tell(Control{Workers: &c.Spec.Worker.Replicas})
+	serving.Go(func() { c.acceptWorkers(ctx, &serving) })
+	serving.Go(func() { c.serveAPI(ctx) })
+	err = c.loop(ctx, cancel)
+	outcome := c.end(err)
+	c.dismissAll("the run is over")
+	c.tell(Control{Outcome: &outcome})
+	return outcome, nil
+}
+
+// firstStart is when the run was started first, if it was before.
+func (c *coordinator) firstStart() time.Time {
+	var before spec.Status
+	if err := spec.ReadJSON(c.Folder.StatusFile(), &before); err == nil && !before.Started.IsZero() {
+		return before.Started
+	}
+	return time.Now()
+}
+
+// loop owns the state until the run is over: nil means succeeded.
+func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) error {
+	if err := c.restore(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	stop := c.Stop
+	for {
+		over, err := c.advance(ctx)
+		if over || err != nil {
+			return err
+		}
+		select {
+		case e := <-c.events:
+			err = c.handle(e)
+		case <-c.servers.signal:
+			c.servers.look()
+		case <-tick.C:
+			c.tick()
+		case <-stop:
+			stop = nil
+			c.finish(errStop)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if c.reason != nil && cancel != nil {
+			timer := time.AfterFunc(stopGrace, func() { cancel(c.reason) })
+			defer timer.Stop()
+			cancel = nil
+		}
+	}
+}
+
+// finish lets the run end at the present version: what is being computed is
+// given up.
+func (c *coordinator) finish(reason error) {
+	if c.reason != nil {
+		return
+	}
+	c.Log.Info("ending", "reason", reason)
+	c.reason = reason
+	for _, m := range c.members {
+		c.release(m, false)
+	}
+	c.updates, c.evaluation = nil, nil
+}
+
+// handle takes one event.
+func (c *coordinator) handle(e any) error {
+	switch e := e.(type) {
+	case joined:
+		c.join(e.member)
+	case left:
+		return c.leave(e.member, e.err)
+	case reported:
+		return c.report(e.member, e.Report)
+	case broken:
+		if len(c.members) == 0 && c.version == 0 {
+			return fail("worker %d cannot work: %s", e.index, e.why)
+		}
+		c.Log.Error("a worker cannot work", "worker", e.index, "error", e.why)
+	case change:
+		e.done <- c.change(e.Settings)
+	case ask:
+		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Epochs: c.book.Save()}
+	case stopAsked:
+		c.finish(errStop)
+	case written:
+		return c.checkpointed(e)
+	default:
+		panic(fmt.Sprintf("coordinator: unknown event %T", e))
+	}
+	return nil
+}
+
+// tick looks after what happens by time alone.
+func (c *coordinator) tick() {
+	now := time.Now()
+	for _, m := range c.members {
+		if now.Sub(m.lastHeard()) > silence {
+			c.Log.Warn("worker is silent", "worker", m.index)
+			m.conn.Close() // its reader then reports it as gone
+		}
+		for _, l := range m.held {
+			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout {
+				c.Log.Warn("lease takes too long", "worker", m.index, "lease", l.id)
+				m.conn.Close()
+			}
+		}
+	}
+	if d := time.Duration(c.Spec.Deadline); d > 0 && now.Sub(c.started) > d {
+		c.finish(fail("the deadline of %v passed before the end", d))
+	}
+	c.publish(spec.Running)
+	if err := spec.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
+		c.Log.Error("cannot write the status", "error", err)
+	}
+}
+
+// advance does everything that can be done without waiting for an event.
+func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
+	for {
+		if c.servers.lost() {
+			c.note(spec.Event{Type: spec.EventServer, Message: c.servers.why})
+			c.resumed++
+			if err := c.restore(ctx); err != nil {
+				return false, err
+			}
+		}
+		again, over, err := c.step(ctx)
+		if errors.Is(err, errServers) {
+			c.Log.Warn("servers do not follow", "error", err)
+			c.servers.drop(err)
+			continue
+		}
+		if over || err != nil {
+			return over, err
+		}
+		if !again {
+			break
+		}
+	}
+	c.assign()
+	return false, nil
+}
+
+// step makes one move, if there is one to make.
+func (c *coordinator) step(ctx context.Context) (again, over bool, err error) {
+	switch {
+	case c.evaluation != nil:
+		if !c.evaluation.whole() {
+			return false, false, nil
+		}
+		c.evaluated = c.version
+		c.concludeEvaluation()
+		return true, false, nil
+	case c.committable() != nil:
+		return true, false, c.commit(c.committable())
+	case len(c.updates) > 0:
+		return false, false, nil
+	}
+	return c.boundary(ctx)
+}
+
+// boundary is where every server is at the same version and nothing is under
+// way: the place for cuts.
+func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error) {
+	ended := c.ended()
+	due := func(every int) bool {
+		return c.reason == nil && every > 0 && c.version > 0 && c.version%int64(every) == 0
+	}
+	whole := ended && c.reason == nil
+	switch {
+	case c.evaluated != c.version && (whole || due(c.Spec.Evaluation.EverySteps)):
+		c.beginEvaluation()
+		return true, false, nil
+	case whole && !c.final, c.saved != c.version && (ended || due(c.Spec.Checkpoint.EverySteps)):
+		if c.saving {
+			return false, false, nil // one at a time
+		}
+		return true, false, c.checkpoint(ctx, whole)
+	case !ended:
+		return false, false, nil
+	}
+	return false, !c.saving, c.reason
+}
+
+// ended reports whether no further update is to be made.
+func (c *coordinator) ended() bool {
+	return c.reason != nil || c.queue.empty() || c.Spec.MaxSteps > 0 && c.version >= int64(c.Spec.MaxSteps)
+}
+
+// horizon is the version up to which updates may be opened: the next boundary
+// at which something is to be done.
+func (c *coordinator) horizon() int64 {
+	if c.reason != nil {
+		return c.version
+	}
+	next := int64(1) << 62
+	if c.Spec.MaxSteps > 0 {
+		next = int64(c.Spec.MaxSteps)
+	}
+	for _, every := range []int{c.Spec.Evaluation.EverySteps, c.Spec.Checkpoint.EverySteps} {
+		if e := int64(every); e > 0 {
+			next = min(next, (c.version/e+1)*e)
+		}
+	}
+	return next
+}
+
+func (c *coordinator) records() int64 { return c.Task.Train.Info().Records }
+
+// recipe is the optimizer's for one update.
+func (c *coordinator) recipe(workers int) engine.Recipe {
+	o := c.Spec.Optimizer
+	return engine.Recipe{
+		LearningRate: float32(c.Spec.Rate(workers)),
+		Momentum:     float32(o.Momentum),
+		Nesterov:     o.Nesterov,
+		WeightDecay:  float32(o.WeightDecay),
+	}
+}

@@ -1,0 +1,13 @@
+// Package coordinator runs one experiment: it knows who is there, hands out
+// leases on records, fixes what each update is made of, tells the servers to
+// commit it, keeps the ledger, evaluates at a fixed version, cuts checkpoints
+// and answers the HTTP API.
+//
+// It starts no process (that is the supervisor's, or Kubernetes'), holds no
+// parameter and computes no gradient.
+//
+// One goroutine owns the run's state (coordinator.loop); connections and the
+// API talk to it by events and read what it publishes.
+//
+// Entry point: Run.
+package coordinator

@@ -1,0 +1,82 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// shard is the number of test records in one lease, rounded up to whole
+// micro-batches.
+const shard = 500
+
+// evaluation is one measurement of the current version on the test records.
+// Training stands still meanwhile, so that the servers hold just this version;
+// a worker that sees another refuses.
+type evaluation struct {
+	units []*unit
+	open  int
+	began time.Time
+}
+
+func (e *evaluation) whole() bool { return e.open == 0 }
+
+func (c *coordinator) beginEvaluation() {
+	c.clock.pause()
+	e := &evaluation{began: time.Now()}
+	micro := int64(c.Spec.MicroBatchSize())
+	size := (shard + micro - 1) / micro * micro
+	for at, n := int64(0), c.Task.Test.Info().Records; at < n; at += size {
+		part := spec.Contribution{Start: at, End: min(at+size, n), Sequence: len(e.units)}
+		e.units = append(e.units, &unit{Contribution: part})
+	}
+	e.open = len(e.units)
+	c.evaluation = e
+}
+
+// concludeEvaluation merges the shards' sums, in their order.
+func (c *coordinator) concludeEvaluation() {
+	e := c.evaluation
+	c.evaluation = nil
+	var weight, loss float64
+	sums := make([]float64, len(c.Task.Model.Metrics))
+	finite := true
+	for _, u := range e.units {
+		weight += u.report.Weight
+		if u.report.Loss == nil {
+			finite = false
+		} else {
+			loss += *u.report.Loss
+		}
+		for i := range min(len(sums), len(u.report.Metrics)) {
+			sums[i] += u.report.Metrics[i]
+		}
+	}
+	found := make(map[string]float64)
+	if weight > 0 {
+		for i, name := range c.Task.Model.Metrics {
+			found[name] = sums[i] / weight
+		}
+		if finite {
+			found["loss"] = loss / weight
+		}
+	}
+	delete(c.metrics, "loss")
+	maps.Copy(c.metrics, found)
+	c.note(spec.Event{Type: spec.EventEvaluation, Metrics: found, Records: int64(weight), Epoch: c.epoch()})
+	c.Log.Info(fmt.Sprintf("Evaluation metrics[v=%d]: %s", c.version, pythonDict(found)), "seconds", time.Since(e.began).Seconds())
+	c.publish(spec.Running)
+}
+
+// pythonDict writes metrics as ElasticDL's log did, for whoever greps for it.
+func pythonDict(m map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("'%s': %.6g", name, m[name]))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,184 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// member is one connected worker. A worker is a connection: when that ends, so
+// does the membership.
+type member struct {
+	index   int
+	pid     int
+	conn    *wire.Conn
+	held    map[int64]*lease // owned by loop
+	leaving bool             // owned by loop
+	heard   atomic.Int64     // nanoseconds since 1970
+}
+
+func (m *member) lastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
+
+// The events that a worker's connection causes.
+type (
+	joined struct{ member *member }
+	left   struct {
+		member *member
+		err    error
+	}
+	reported struct {
+		member *member
+		wire.Report
+	}
+	broken struct {
+		index int
+		why   string
+	}
+)
+
+// acceptWorkers serves connections until ctx is done.
+func (c *coordinator) acceptWorkers(ctx context.Context, serving *sync.WaitGroup) {
+	stop := context.AfterFunc(ctx, func() { c.Workers.Close() })
+	defer stop()
+	for {
+		tcp, err := c.Workers.Accept()
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+				c.Log.Error("cannot accept connections", "error", err)
+			}
+			return
+		}
+		serving.Go(func() {
+			defer tcp.Close()
+			stop := context.AfterFunc(ctx, func() { tcp.Close() })
+			defer stop()
+			c.serveWorker(ctx, tcp)
+		})
+	}
+}
+
+// post hands an event to loop; false when the run is over.
+func (c *coordinator) post(ctx context.Context, e any) bool {
+	select {
+	case c.events <- e:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// serveWorker reads from one worker until its connection ends.
+func (c *coordinator) serveWorker(ctx context.Context, tcp net.Conn) {
+	conn, hello, err := wire.Accept(tcp, c.Token)
+	if err != nil {
+		c.Log.Warn("connection refused", "error", err)
+		return
+	}
+	m := &member{index: hello.Index, pid: hello.PID, conn: conn, held: make(map[int64]*lease)}
+	m.heard.Store(time.Now().UnixNano())
+	known := false
+	for {
+		msg, err := conn.Receive(0)
+		if err != nil {
+			if known {
+				c.post(ctx, left{m, err})
+			}
+			return
+		}
+		m.heard.Store(time.Now().UnixNano())
+		if !known && msg.Type != wire.TypeFailure { // every worker beats at once
+			known = true
+			if !c.post(ctx, joined{m}) {
+				return
+			}
+		}
+		switch msg.Type {
+		case wire.TypeHeartbeat:
+		case wire.TypeReport:
+			e := reported{member: m}
+			if err = msg.Decode(&e.Report); err == nil && !c.post(ctx, e) {
+				return
+			}
+		case wire.TypeFailure:
+			var f wire.Failure
+			if err = msg.Decode(&f); err == nil {
+				c.post(ctx, broken{hello.Index, f.Error})
+			}
+		default:
+			err = fmt.Errorf("unexpected %s", msg.Type)
+		}
+		if err != nil || msg.Values > 0 {
+			c.Log.Warn("worker does not keep to the protocol", "worker", m.index, "error", err)
+			conn.Close()
+		}
+	}
+}
+
+// join takes a worker in. One of the same index that is still known has been
+// replaced: its connection is dead or about to be.
+func (c *coordinator) join(m *member) {
+	if old := c.members[m.index]; old != nil {
+		c.release(old, true)
+		old.conn.Close()
+	}
+	if m.index < 0 || m.index >= c.Spec.Worker.Replicas {
+		c.dismiss(m, "the run needs fewer workers")
+		return
+	}
+	c.members[m.index] = m
+	c.Log.Info("worker joined", "worker", m.index, "pid", m.pid)
+	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "joined"})
+	c.publish(spec.Running)
+}
+
+// leave takes a worker out; what it held goes back.
+func (c *coordinator) leave(m *member, why error) error {
+	if c.members[m.index] != m {
+		return nil
+	}
+	delete(c.members, m.index)
+	err := c.release(m, !m.leaving)
+	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
+	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
+	c.publish(spec.Running)
+	return err
+}
+
+// dismiss tells a worker to go.
+func (c *coordinator) dismiss(m *member, reason string) {
+	m.leaving = true
+	if err := m.conn.Send(wire.TypeLeave, wire.Leave{Reason: reason}, nil); err != nil {
+		m.conn.Close()
+	}
+}
+
+func (c *coordinator) dismissAll(reason string) {
+	for _, m := range c.members {
+		c.dismiss(m, reason)
+	}
+}
+
+// release gives back what a member holds.
+func (c *coordinator) release(m *member, died bool) error {
+	var err error
+	for id, l := range m.held {
+		delete(m.held, id)
+		delete(c.leases, id)
+		c.discard = append(c.discard, id)
+		l.task.lease = nil
+		if !died || l.begun.IsZero() {
+			continue
+		}
+		if l.task.failures++; l.task.failures >= maxFailures {
+			err = fail("%d workers died computing %s; see the workers' logs", l.task.failures, l.task.describe())
+		}
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// queue yields the records that are still to be committed, in slices, epoch by
+// epoch. What it has yielded is its caller's to bring to an end.
+type queue struct {
+	book   *ledger.Book
+	epochs int
+	epoch  int
+	gaps   ledger.Ranges
+}
+
+// newQueue begins with what the book lacks now.
+func newQueue(book *ledger.Book, epochs int) *queue {
+	q := &queue{book: book, epochs: epochs}
+	if epochs > 0 {
+		q.gaps = book.Gaps(0)
+	}
+	q.settle()
+	return q
+}
+
+// settle moves on to an epoch that has something left. Nothing of a later
+// epoch has been yielded, so that the book is right about it.
+func (q *queue) settle() {
+	for len(q.gaps) == 0 && q.epoch < q.epochs {
+		if q.epoch++; q.epoch < q.epochs {
+			q.gaps = q.book.Gaps(q.epoch)
+		}
+	}
+}
+
+func (q *queue) empty() bool { return q.epoch >= q.epochs }
+
+// next yields up to n records of one epoch. It must not be empty.
+func (q *queue) next(n int) spec.Contribution {
+	g := &q.gaps[0]
+	s := spec.Contribution{Epoch: q.epoch, Start: g[0], End: min(g[1], g[0]+int64(n))}
+	if g[0] = s.End; g[0] == g[1] {
+		q.gaps = q.gaps[1:]
+	}
+	q.settle()
+	return s
+}
+
+// slices is how many slices of n records are left.
+func (q *queue) slices(n int) int64 {
+	count := func(gaps ledger.Ranges) (k int64) {
+		for _, g := range gaps {
+			k += (g[1] - g[0] + int64(n) - 1) / int64(n)
+		}
+		return k
+	}
+	k := count(q.gaps)
+	for e := q.epoch + 1; e < q.epochs; e++ {
+		k += count(q.book.Gaps(e))
+	}
+	return k
+}
+
+// update is one update that is being computed.
+type update struct {
+	spec.Contribution // epoch and all of its records
+	workers           int
+	tasks             []*unit
+	open              int // tasks without a report
+}
+
+// unit is one lease's worth of an update or of an evaluation.
+type unit struct {
+	spec.Contribution
+	update   *update // nil: of an evaluation
+	lease    *lease  // who computes it now
+	id       int64   // of the lease that computed it
+	report   *wire.Report
+	failures int
+}
+
+func (u *unit) describe() string {
+	if u.update == nil {
+		return fmt.Sprintf("test records %d to %d", u.Start, u.End-1)
+	}
+	return fmt.Sprintf("positions %d to %d of epoch %d", u.Start, u.End-1, u.Epoch)
+}
+
+// lease says who computes a unit.
+type lease struct {
+	id     int64
+	task   *unit
+	member *member
+	given  time.Time // to the member, or when it became the one that the member works on
+	begun  time.Time // when it became so; zero: read ahead
+}
+
+// open starts the next update.
+func (c *coordinator) open() *update {
+	workers := c.Spec.Worker.Replicas
+	u := &update{Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers}
+	size := int64(c.Spec.MicroBatchSize())
+	if c.Spec.Asynchronous {
+		size = u.End - u.Start
+	}
+	for at := u.Start; at < u.End; at += size {
+		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.tasks)}
+		u.tasks = append(u.tasks, &unit{Contribution: part, update: u})
+	}
+	u.open = len(u.tasks)
+	c.updates = append(c.updates, u)
+	return u
+}
+
+// current reports whether a lease's holder has all that it needs to compute
+// it: one of the next update waits for this one's commit.
+func (c *coordinator) current(l *lease) bool {
+	return !l.begun.IsZero() && (c.Spec.Asynchronous || l.task.update == nil || l.task.update == c.updates[0])
+}
+
+// idleUnit is the first unit that nobody computes or has computed.
+func idleUnit(units []*unit) (first *unit, count int) {
+	for _, t := range units {
+		if t.lease == nil && t.report == nil {
+			if count++; first == nil {
+				first = t
+			}
+		}
+	}
+	return first, count
+}
+
+// committable is an open update that is whole: asynchronously any, else the
+// oldest.
+func (c *coordinator) committable() *update {
+	for _, u := range c.updates {
+		if u.open == 0 {
+			return u
+		}
+		if !c.Spec.Asynchronous {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// answerTime is the longest that a server may take for one request.
+const answerTime = time.Minute
+
+// errServers means that the servers are not where they should be: all go back
+// to one checkpoint.
+var errServers = errors.New("parameter servers")
+
+// servers are the connections to the parameter servers, used by loop only.
+type servers struct {
+	options Options
+	signal  chan struct{} // a link has ended: look
+	links   []*link
+	why     string // they are lost; "": they are not
+	readers sync.WaitGroup
+}
+
+// link is one connection. Its reader tells at once when it ends.
+type link struct {
+	conn    *wire.Conn
+	answers chan wire.Answer
+	gone    chan struct{}
+	err     error // why it ended; to be read once gone is closed
+}
+
+func newServers(o Options) *servers {
+	return &servers{options: o, signal: make(chan struct{}, 1)}
+}
+
+func (s *servers) lost() bool { return s.why != "" }
+
+// look drops the connections when one of them has ended.
+func (s *servers) look() {
+	for i, l := range s.links {
+		select {
+		case <-l.gone:
+			s.drop(fmt.Errorf("connection to server %d lost: %w", i, l.err))
+			return
+		default:
+		}
+	}
+}
+
+// drop gives up all connections.
+func (s *servers) drop(why error) {
+	s.why = why.Error()
+	s.close()
+}
+
+func (s *servers) close() {
+	for _, l := range s.links {
+		l.conn.Close()
+	}
+	s.links = nil
+	s.readers.Wait()
+}
+
+// connect dials every server until it answers or ctx is done.
+func (s *servers) connect(ctx context.Context) error {
+	s.close()
+	for i, address := range s.options.Servers {
+		hello := wire.Hello{Token: s.options.Token, Role: "coordinator", PID: os.Getpid()}
+		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+			conn, err := wire.Dial(ctx, address, hello)
+			if err == nil {
+				s.add(conn)
+				break
+			}
+			if errors.Is(err, wire.ErrRefused) {
+				return fmt.Errorf("connect to server %d: %w", i, err)
+			}
+			s.options.Log.Warn("cannot connect to a server", "server", i, "error", err)
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	s.why = ""
+	return nil
+}
+
+func (s *servers) add(conn *wire.Conn) {
+	l := &link{conn: conn, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
+	s.links = append(s.links, l)
+	s.readers.Go(func() {
+		l.err = l.read()
+		conn.Close()
+		close(l.gone)
+		select {
+		case s.signal <- struct{}{}:
+		default: // one is waiting already
+		}
+	})
+}
+
+func (l *link) read() error {
+	for {
+		m, err := l.conn.Receive(0)
+		if err != nil {
+			return err
+		}
+		var a wire.Answer
+		if m.Type != wire.TypeAnswer || m.Values > 0 {
+			return fmt.Errorf("answered with %s", m.Type)
+		}
+		if err := m.Decode(&a); err != nil {
+			return err
+		}
+		select {
+		case l.answers <- a:
+		default:
+			return errors.New("answered without having been asked")
+		}
+	}
+}
+
+// ask sends one request to every server and collects the answers.
+func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
+	for i, l := range s.links {
+		if err := l.conn.Send(t, head, nil); err != nil {
+			return nil, fmt.Errorf("%w: server %d: %w", errServers, i, err)
+		}
+	}
+	answers := make([]wire.Answer, len(s.links))
+	for i := range s.links {
+		var err error
+		if answers[i], err = s.await(i, t); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// askOne sends a request with values to one server.
+func (s *servers) askOne(i int, t wire.Type, head any, body []float32) (wire.Answer, error) {
+	if err := s.links[i].conn.Send(t, head, body); err != nil {
+		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errServers, i, err)
+	}
+	return s.await(i, t)
+}
+
+func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
+	timer := time.NewTimer(answerTime)
+	defer timer.Stop()
+	l := s.links[i]
+	select {
+	case a := <-l.answers:
+		switch {
+		case a.Error != "":
+			return a, fmt.Errorf("%s on server %d: %s", t, i, a.Error)
+		case a.Refused != "":
+			return a, fmt.Errorf("%w: %s on server %d: %s", errServers, t, i, a.Refused)
+		}
+		return a, nil
+	case <-l.gone:
+		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errServers, i)
+	case <-timer.C:
+		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errServers, i, t, answerTime)
+	}
+}

@@ -1,0 +1,112 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// epoch is the first one with records left to commit.
+func (c *coordinator) epoch() int {
+	if c.book == nil {
+		return 0
+	}
+	e := 0
+	for e < c.Spec.Epochs && c.book.Whole(e) {
+		e++
+	}
+	return e
+}
+
+// publish sets what the API tells.
+func (c *coordinator) publish(phase spec.Phase) {
+	now := time.Now()
+	s := &spec.Status{
+		Run: c.Folder.Name(), Hash: c.hash, Phase: phase, Message: c.message,
+		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
+		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
+		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
+		Evaluated: c.evaluated, Started: c.started, Updated: now,
+	}
+	if c.reason != nil {
+		s.Message = "ending: " + c.reason.Error()
+	}
+	if c.queue != nil {
+		s.Steps = c.version + int64(len(c.updates)) + c.queue.slices(c.Spec.GlobalBatch(c.Spec.Worker.Replicas))
+		if limit := int64(c.Spec.MaxSteps); limit > 0 {
+			s.Steps = min(s.Steps, limit)
+		}
+		s.Records = c.book.Records()
+	}
+	s.Metrics = maps.Clone(c.metrics)
+	training := c.clock.read().Seconds()
+	s.Metrics["training_seconds"] = training
+	s.Metrics["elapsed_seconds"] = now.Sub(c.started).Seconds()
+	s.Metrics["steps"] = float64(s.Step)
+	s.Metrics["records"] = float64(s.Records)
+	if training > 0 {
+		s.Metrics["samples_per_second"] = float64(s.Records) / training
+	}
+	c.status.Store(s)
+}
+
+// end is the run's outcome.
+func (c *coordinator) end(err error) spec.Status {
+	c.clock.pause()
+	phase := spec.Succeeded
+	c.message = ""
+	var f failure
+	switch {
+	case err == nil:
+	case errors.Is(err, errStop):
+		phase, c.message = spec.Stopped, "stopped by request; started again, it goes on from its newest checkpoint"
+	case errors.As(err, &f):
+		phase, c.message = spec.Failed, f.text
+	default:
+		phase, c.message = spec.Failed, err.Error()
+	}
+	c.reason = nil
+	c.publish(phase)
+	s := *c.status.Load()
+	s.Ended = time.Now()
+	c.note(spec.Event{Type: spec.EventEnd, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)})
+	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)
+	return s
+}
+
+// note writes an event to metrics.jsonl.
+func (c *coordinator) note(e spec.Event) {
+	e.Generation, e.Step = c.generation, c.version
+	if err := c.journal.append(e); err != nil {
+		c.Log.Error("cannot write metrics", "error", err)
+	}
+}
+
+// tell sends a line to the supervisor.
+func (c *coordinator) tell(line Control) {
+	if c.Control == nil {
+		return
+	}
+	data, err := json.Marshal(line)
+	if err == nil {
+		_, err = c.Control.Write(append(data, '\n'))
+	}
+	if err != nil {
+		c.Log.Error("cannot reach the supervisor", "error", err)
+	}
+}
+
+// Hopeless tells the supervisor that the run cannot begin, for a reason that
+// starting again does not mend.
+func Hopeless(control io.Writer, f spec.Folder, why error) error {
+	var s spec.Status
+	if err := spec.ReadJSON(f.StatusFile(), &s); err != nil {
+		return err
+	}
+	s.Phase, s.Message, s.Ended = spec.Failed, why.Error(), time.Now()
+	return json.NewEncoder(control).Encode(Control{Outcome: &s})
+}

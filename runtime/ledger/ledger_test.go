@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+func TestOrderIsAPermutation(t *testing.T) {
+	for _, n := range []int64{1, 2, 3, 4, 5, 16, 17, 1000, 4096, 60000} {
+		o := NewOrder(7, 1, n)
+		seen := make([]bool, n)
+		for p := range n {
+			r := o.At(p)
+			if r < 0 || r >= n || seen[r] {
+				t.Fatalf("n=%d: position %d gives %d (again: %v)", n, p, r, r >= 0 && r < n)
+			}
+			seen[r] = true
+		}
+	}
+}
+
+func TestOrderDependsOnSeedAndEpoch(t *testing.T) {
+	const n = 1000
+	same := func(a, b Order) (equal int) {
+		for p := range int64(n) {
+			if a.At(p) == b.At(p) {
+				equal++
+			}
+		}
+		return
+	}
+	first := NewOrder(1, 0, n)
+	if same(first, NewOrder(1, 0, n)) != n {
+		t.Error("the same seed and epoch give another order")
+	}
+	for name, o := range map[string]Order{"epoch": NewOrder(1, 1, n), "seed": NewOrder(2, 0, n)} {
+		if k := same(first, o); k > 20 { // 1 is expected
+			t.Errorf("another %s leaves %d of %d records in place", name, k, n)
+		}
+	}
+}
+
+// Neighbours in the order must not be neighbours in the file: the mean
+// distance of two random records is n/3.
+func TestOrderSpreadsNeighbours(t *testing.T) {
+	const n = 10000
+	o := NewOrder(3, 0, n)
+	sum := 0.0
+	for p := range int64(n - 1) {
+		d := o.At(p) - o.At(p+1)
+		sum += float64(max(d, -d))
+	}
+	if mean := sum / (n - 1); mean < 0.31*n || mean > 0.36*n {
+		t.Errorf("mean distance %g, want about %g", mean, n/3.0)
+	}
+}
+
+func TestRangesAgainstASet(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const n = 60
+	for range 200 {
+		var r Ranges
+		set := make([]bool, n)
+		for range 40 {
+			start := random.Int64N(n)
+			end := min(n, start+1+random.Int64N(8))
+			free := true
+			for _, in := range set[start:end] {
+				free = free && !in
+			}
+			err := r.Add(start, end)
+			if (err == nil) != free {
+				t.Fatalf("add [%d, %d) to %v: %v", start, end, r, err)
+			}
+			if free {
+				for i := start; i < end; i++ {
+					set[i] = true
+				}
+			}
+		}
+		got := make([]bool, n)
+		last := int64(-1)
+		for _, s := range r {
+			if s[0] <= last {
+				t.Fatalf("ranges touch: %v", r)
+			}
+			last = s[1]
+			for i := s[0]; i < s[1]; i++ {
+				got[i] = true
+			}
+		}
+		if diff := cmp.Diff(set, got); diff != "" {
+			t.Fatal(diff)
+		}
+		if r.Count()+r.Gaps(n).Count() != n {
+			t.Fatalf("%v and its gaps %v do not fill %d", r, r.Gaps(n), n)
+		}
+	}
+}
+
+func TestBook(t *testing.T) {
+	b := NewBook(10)
+	c := func(epoch int, start, end int64) spec.Contribution {
+		return spec.Contribution{Epoch: epoch, Start: start, End: end}
+	}
+	if err := b.Commit(c(0, 0, 5), c(0, 5, 10), c(1, 2, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if !b.Whole(0) || b.Whole(1) || b.Whole(2) || b.Records() != 12 {
+		t.Errorf("book %+v", b)
+	}
+	for _, again := range []spec.Contribution{c(0, 9, 10), c(1, 3, 5), c(1, 0, 11), c(-1, 0, 1), c(2, 3, 3)} {
+		if err := b.Commit(again); err == nil {
+			t.Errorf("%+v was taken", again)
+		}
+	}
+	back, err := Load(10, b.Save())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Ranges{{0, 2}, {4, 10}}, back.Gaps(1)); diff != "" {
+		t.Error(diff)
+	}
+}

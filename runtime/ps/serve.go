@@ -1,0 +1,172 @@
+package ps
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// Serve answers until ctx is done, then closes the listener and every
+// connection and returns once nobody is served any more.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	for {
+		tcp, err := l.Accept()
+		if err != nil {
+			cancel()
+			if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		serving.Add(1)
+		go func() {
+			defer serving.Done()
+			defer tcp.Close()
+			stop := context.AfterFunc(ctx, func() { tcp.Close() })
+			defer stop()
+			s.answer(ctx, tcp)
+		}()
+	}
+}
+
+// answer serves one connection to its end.
+func (s *Server) answer(ctx context.Context, tcp net.Conn) {
+	c, hello, err := wire.Accept(tcp, s.token)
+	if err != nil {
+		s.log.Warn("connection refused", "error", err)
+		return
+	}
+	log := s.log.With("role", hello.Role, "index", hello.Index)
+	log.Info("connected")
+	handle := s.forWorker
+	if hello.Role == "coordinator" {
+		handle = s.forCoordinator
+	}
+	l := &link{Conn: c, closed: ctx.Done()}
+	for {
+		m, err := c.Receive(0)
+		if err == nil {
+			err = handle(l, m)
+		}
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+				log.Warn("connection lost", "error", err)
+			} else {
+				log.Info("disconnected")
+			}
+			return
+		}
+	}
+}
+
+// link is one connection with what is reused on it.
+type link struct {
+	*wire.Conn
+	closed <-chan struct{}
+	values []float32
+}
+
+func (l *link) answer(a wire.Answer) error { return l.Send(wire.TypeAnswer, a, nil) }
+
+func (s *Server) forWorker(l *link, m *wire.Message) error {
+	switch m.Type {
+	case wire.TypePull:
+		var p wire.Pull
+		if err := m.Decode(&p); err != nil {
+			return err
+		}
+		v, values, refused := s.pull(p, l.values, l.closed)
+		if refused != nil {
+			return l.answer(*refused)
+		}
+		l.values = values
+		return l.Send(wire.TypeValues, v, values)
+	case wire.TypePush:
+		return s.push(l, m)
+	}
+	return l.answer(wire.Answer{Error: "a worker may not ask for " + m.Type.String()})
+}
+
+// push reads a contribution straight into the buffer that is kept.
+func (s *Server) push(l *link, m *wire.Message) error {
+	var p wire.Push
+	if err := m.Decode(&p); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	ours := p.Generation == s.generation && m.Values == len(s.vector)
+	var sums []float32
+	if ours {
+		sums = s.buffer()
+	}
+	s.mu.Unlock()
+	if !ours {
+		if err := l.Skip(m); err != nil {
+			return err
+		}
+		return l.answer(refuse("of another generation, or of another length"))
+	}
+	if err := l.Body(m, sums); err != nil {
+		s.mu.Lock()
+		s.release(sums)
+		s.mu.Unlock()
+		return err
+	}
+	return l.answer(s.take(p, sums))
+}
+
+func (s *Server) forCoordinator(l *link, m *wire.Message) error {
+	var a wire.Answer
+	var err error
+	switch m.Type {
+	case wire.TypeRestore:
+		var r wire.Restore
+		if err = m.Decode(&r); err != nil {
+			return err
+		}
+		values := make([]float32, m.Values)
+		if err = l.Body(m, values); err != nil {
+			return err
+		}
+		a = s.restore(r, values)
+	case wire.TypePrepare:
+		var p wire.Prepare
+		if err = m.Decode(&p); err == nil {
+			a = s.prepare(p)
+		}
+	case wire.TypeApply:
+		var p wire.Apply
+		if err = m.Decode(&p); err == nil {
+			a = s.apply(p)
+		}
+	case wire.TypeCut:
+		var c wire.Cut
+		if err = m.Decode(&c); err == nil {
+			a = s.copy(c)
+		}
+	case wire.TypeWrite:
+		var w wire.Write
+		if err = m.Decode(&w); err == nil {
+			a = s.write(w)
+		}
+	default:
+		a.Error = "the coordinator may not ask for " + m.Type.String()
+	}
+	if err != nil {
+		return err
+	}
+	if a.Error != "" {
+		s.log.Error("request failed", "request", m.Type.String(), "error", a.Error)
+	}
+	return l.answer(a)
+}

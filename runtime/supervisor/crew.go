@@ -1,0 +1,303 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/coordinator"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// Times and limits of restarting.
+const (
+	quickly      = 5 * time.Second // an end this soon after the start counts as quick
+	firstPause   = 100 * time.Millisecond
+	lastPause    = 10 * time.Second
+	maxQuick     = 8 // quick ends in a row of one worker
+	maxEnds      = 5 // ends of a server or of the coordinator
+	stopTime     = 40 * time.Second
+	terminate    = 5 * time.Second // from SIGTERM to SIGKILL
+	maxControlLn = 1 << 20
+)
+
+// crew is the run's processes. One goroutine (run) owns it.
+type crew struct {
+	Options
+	spec    spec.Spec
+	ports   *ports
+	starter *starter
+	alive   *os.File // the roles' standard input
+	hold    *os.File // its other end: closed when this process ends
+	roles   []*role
+	wanted  int // workers
+	events  chan any
+	readers sync.WaitGroup // of processes and control pipes
+}
+
+// ended is the event of a process that ended.
+type ended struct {
+	role  *role
+	state string
+	ok    bool
+}
+
+func newCrew(o Options, s spec.Spec, p *ports) *crew {
+	return &crew{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
+}
+
+// run starts everything and returns the outcome once everything has ended.
+func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
+	c.starter = newStarter()
+	defer c.starter.close()
+	var err error
+	if c.alive, c.hold, err = os.Pipe(); err != nil {
+		return failed(began, "cannot make a pipe: "+err.Error(), "")
+	}
+	defer c.alive.Close()
+	defer c.hold.Close()
+	c.roles = append(c.roles, &role{name: Coordinator})
+	for i := range c.ports.servers {
+		c.roles = append(c.roles, &role{name: Server, index: i})
+	}
+	c.scale(c.wanted)
+	outcome := c.watch(ctx, began)
+	c.stopAll()
+	if outcome.Phase == spec.Failed && outcome.Log == "" {
+		outcome.Log = tail(c.Folder, c.roles[0])
+	}
+	outcome.Workers = 0
+	outcome.Updated = time.Now()
+	if outcome.Ended.IsZero() {
+		outcome.Ended = outcome.Updated
+	}
+	c.Log.Info("run ended", "phase", outcome.Phase, "message", outcome.Message)
+	return outcome
+}
+
+func failed(s spec.Status, message, log string) spec.Status {
+	s.Phase, s.Message, s.Log = spec.Failed, message, log
+	return s
+}
+
+// last is the newest status that the coordinator wrote.
+func (c *crew) last(began spec.Status) spec.Status {
+	s := began
+	if err := spec.ReadJSON(c.Folder.StatusFile(), &s); err != nil {
+		return began
+	}
+	return s
+}
+
+// watch keeps the roles running until there is an outcome.
+func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
+	stop := ctx.Done()
+	var late <-chan time.Time
+	for {
+		next, err := c.startDue()
+		if err != nil {
+			return failed(c.last(began), err.Error(), "")
+		}
+		select {
+		case e := <-c.events:
+			switch e := e.(type) {
+			case coordinator.Control:
+				if e.Outcome != nil {
+					return *e.Outcome
+				}
+				if e.Workers != nil {
+					c.scale(*e.Workers)
+				}
+			case ended:
+				if why := c.ended(e); why != "" {
+					return failed(c.last(began), why, tail(c.Folder, e.role))
+				}
+			}
+		case <-next:
+		case <-stop:
+			c.Log.Info("stopping")
+			stop = nil
+			late = time.After(stopTime)
+			if p := c.roles[0].process; p != nil {
+				p.Signal(syscall.SIGTERM) // it answers with the outcome
+				continue
+			}
+			return stopped(c.last(began))
+		case <-late:
+			return stopped(c.last(began))
+		}
+	}
+}
+
+func stopped(s spec.Status) spec.Status {
+	s.Phase, s.Message = spec.Stopped, "stopped by request"
+	return s
+}
+
+// startDue starts what is to run and does not; the channel tells when there is
+// more to start.
+func (c *crew) startDue() (<-chan time.Time, error) {
+	var soonest time.Time
+	now := time.Now()
+	for _, r := range c.roles {
+		switch {
+		case r.process != nil || r.name == Worker && r.index >= c.wanted:
+		case r.due.After(now):
+			if soonest.IsZero() || r.due.Before(soonest) {
+				soonest = r.due
+			}
+		default:
+			if err := c.start(r); err != nil {
+				return nil, fmt.Errorf("cannot start %s: %w", r, err)
+			}
+		}
+	}
+	if soonest.IsZero() {
+		return nil, nil
+	}
+	return time.After(time.Until(soonest)), nil
+}
+
+// start starts one role.
+func (c *crew) start(r *role) error {
+	var extra []*os.File
+	var err error
+	switch r.name {
+	case Coordinator:
+		extra, err = files(c.ports.workers, c.ports.api)
+	case Server:
+		extra, err = files(c.ports.servers[r.index])
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { closeAll(extra) }()
+	var control *os.File
+	if r.name == Coordinator {
+		var to *os.File
+		if control, to, err = os.Pipe(); err != nil {
+			return err
+		}
+		extra = append(extra, to)
+	}
+	cmd, log, err := command(c.Options, r, c.alive, extra)
+	if err == nil {
+		defer log.Close()
+		err = c.starter.start(cmd)
+	}
+	if err != nil {
+		if control != nil {
+			control.Close()
+		}
+		return err
+	}
+	r.process, r.started = cmd.Process, time.Now()
+	c.Log.Info("started", "role", r.name, "index", r.index, "pid", cmd.Process.Pid)
+	read := make(chan struct{})
+	if control == nil {
+		close(read)
+	} else {
+		c.readers.Go(func() {
+			defer close(read)
+			defer control.Close()
+			c.listen(control)
+		})
+	}
+	c.readers.Go(func() {
+		cmd.Wait() // the state says it all
+		<-read     // its last words come before its end
+		c.events <- ended{r, cmd.ProcessState.String(), cmd.ProcessState.Success()}
+	})
+	return nil
+}
+
+// listen passes on what the coordinator says.
+func (c *crew) listen(control io.Reader) {
+	lines := bufio.NewScanner(control)
+	lines.Buffer(nil, maxControlLn)
+	for lines.Scan() {
+		var line coordinator.Control
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			c.Log.Error("the coordinator said something else", "error", err)
+			continue
+		}
+		c.events <- line
+	}
+}
+
+// scale sets the number of workers. Those that are too many are told to leave
+// by the coordinator; stubborn ones are ended when the run is.
+func (c *crew) scale(n int) {
+	c.wanted = n
+	have := make(map[int]bool)
+	for _, r := range c.roles {
+		if r.name == Worker {
+			have[r.index] = true
+			r.due, r.quick = time.Time{}, 0
+		}
+	}
+	for i := range n {
+		if !have[i] {
+			c.roles = append(c.roles, &role{name: Worker, index: i})
+		}
+	}
+}
+
+// ended notes that a process ended and when it is to be started again; the
+// text is why the run cannot go on.
+func (c *crew) ended(e ended) string {
+	r := e.role
+	r.process = nil
+	r.ends++
+	lived := time.Since(r.started)
+	if lived > quickly {
+		r.quick = 0
+	}
+	pause := min(firstPause<<min(r.quick, 10), lastPause)
+	r.quick++
+	r.due = time.Now().Add(pause)
+	c.Log.Warn("ended", "role", r.name, "index", r.index, "state", e.state, "after", lived)
+	switch {
+	case r.name == Worker && r.index >= c.wanted:
+		return ""
+	case r.name == Worker && r.quick >= maxQuick:
+		return fmt.Sprintf("%s ended %d times soon after its start (%s)", r, r.quick, e.state)
+	case r.name != Worker && r.ends >= maxEnds:
+		return fmt.Sprintf("%s ended %d times (%s)", r, r.ends, e.state)
+	}
+	return ""
+}
+
+// stopAll ends and reaps every process.
+func (c *crew) stopAll() {
+	running := 0
+	each := func(f func(*os.Process)) {
+		running = 0
+		for _, r := range c.roles {
+			if r.process != nil {
+				running++
+				f(r.process)
+			}
+		}
+	}
+	each(func(p *os.Process) { p.Signal(syscall.SIGTERM) })
+	kill := time.After(terminate)
+	for running > 0 {
+		select {
+		case e := <-c.events:
+			if e, ok := e.(ended); ok {
+				e.role.process = nil
+				running--
+			}
+		case <-kill:
+			each(func(p *os.Process) { p.Kill() })
+		}
+	}
+	c.readers.Wait()
+}

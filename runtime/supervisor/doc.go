@@ -1,0 +1,15 @@
+// Package supervisor owns the processes of one run on this machine: it opens
+// their listeners, starts them after "go", restarts those that die, and reaps
+// them all before it writes the run's final status. spec's documentation has
+// the protocol with whoever launches it.
+//
+// It neither trains nor decides how training goes: the coordinator tells it
+// how many workers to run and what the outcome is. On Kubernetes its place is
+// taken by the Jobs.
+//
+// No role outlives it, however it ends: on Linux the kernel kills them
+// (PR_SET_PDEATHSIG), and everywhere they exit when their standard input, a
+// pipe that only the supervisor holds open, ends.
+//
+// Entry point: Run.
+package supervisor

@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// Options says what to supervise.
+type Options struct {
+	Folder  spec.Folder
+	Program string    // the stoke-trainer that roles are started from
+	Version string    // of it
+	In      io.Reader // where "go" comes from
+	Out     io.Writer // where the identity is written, once
+	Log     *slog.Logger
+}
+
+// ErrNotStarted means that the launcher went away before it said "go".
+var ErrNotStarted = errors.New("the launcher closed the pipe before \"go\": nothing was started")
+
+// Endpoints are the addresses of a run's roles.
+type Endpoints struct {
+	Coordinator string   `json:"coordinator"`
+	Servers     []string `json:"servers"`
+}
+
+func endpointsFile(f spec.Folder) string { return filepath.Join(string(f), "endpoints.json") }
+
+// ReadEndpoints reads where the roles of a supervised run listen.
+func ReadEndpoints(f spec.Folder) (Endpoints, error) {
+	var e Endpoints
+	err := spec.ReadJSON(endpointsFile(f), &e)
+	return e, err
+}
+
+// Run supervises the run from its start, or from its newest checkpoint, to its
+// end. When ctx is done it stops the run. The returned status has been written
+// as the run's final one.
+func Run(ctx context.Context, o Options) (spec.Status, error) {
+	lock := flock.New(o.Folder.Lock(), flock.SetPermissions(0o600))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return spec.Status{}, fmt.Errorf("lock run: %w", err)
+	}
+	if !locked {
+		return spec.Status{}, fmt.Errorf("lock run: %s already has a supervisor", o.Folder.Name())
+	}
+	defer lock.Unlock()
+	s, err := o.Folder.ReadSpec()
+	if err != nil {
+		return spec.Status{}, err
+	}
+	before, err := o.Folder.Status()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return spec.Status{}, err
+	}
+	if before.Phase == spec.Succeeded {
+		return before, fmt.Errorf("run %s has already succeeded", o.Folder.Name())
+	}
+	ports, err := listen(s.ParameterServer.Replicas)
+	if err != nil {
+		return spec.Status{}, err
+	}
+	defer ports.close()
+	if err := announce(o, ports); err != nil {
+		return spec.Status{}, err
+	}
+	if err := waitForGo(ctx, o.In); err != nil {
+		os.Remove(o.Folder.Supervisor())
+		return spec.Status{}, err
+	}
+	if err := spec.WriteJSON(endpointsFile(o.Folder), ports.endpoints()); err != nil {
+		return spec.Status{}, err
+	}
+	began := begun(o, s, before)
+	if err := spec.WriteJSON(o.Folder.StatusFile(), began); err != nil {
+		return spec.Status{}, err
+	}
+	outcome := newCrew(o, s, ports).run(ctx, began)
+	if err := spec.WriteJSON(o.Folder.StatusFile(), outcome); err != nil {
+		return outcome, fmt.Errorf("write the final status: %w", err)
+	}
+	return outcome, nil
+}
+
+// begun is the status from "go" to the coordinator's first.
+func begun(o Options, s spec.Spec, before spec.Status) spec.Status {
+	st := before
+	st.Run, st.Hash, st.Epochs, st.Wanted = o.Folder.Name(), s.Hash(), s.Epochs, s.Worker.Replicas
+	st.Phase, st.Message, st.Log, st.Ended, st.Workers = spec.Running, "starting", "", time.Time{}, 0
+	st.Updated = time.Now()
+	if st.Started.IsZero() {
+		st.Started, st.Evaluated = st.Updated, -1
+	}
+	return st
+}
+
+// announce makes the supervisor known, on disk and to the launcher.
+func announce(o Options, p *ports) error {
+	self, err := spec.Self()
+	if err != nil {
+		return fmt.Errorf("identify this process: %w", err)
+	}
+	record := spec.Supervisor{
+		Process: self, API: "http://" + p.api.Addr().String(), Token: o.Folder.Token(), Version: o.Version,
+	}
+	if err := spec.WriteJSON(o.Folder.Supervisor(), record); err != nil {
+		return err
+	}
+	line, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if _, err := o.Out.Write(append(line, '\n')); err != nil {
+		o.Log.Warn("nobody reads the identity", "error", err)
+	}
+	return nil
+}
+
+// waitForGo returns nil once "go" has come.
+func waitForGo(ctx context.Context, in io.Reader) error {
+	said := make(chan error, 1)
+	go func() { // ends with the pipe, at the latest with the process
+		line, err := bufio.NewReader(io.LimitReader(in, 16)).ReadString('\n')
+		if err == nil && strings.TrimRight(line, "\r\n") != spec.Go {
+			err = fmt.Errorf("expected %q, got %q: nothing was started", spec.Go, line)
+		}
+		if err == io.EOF {
+			err = ErrNotStarted
+		}
+		said <- err
+	}()
+	select {
+	case err := <-said:
+		return err
+	case <-ctx.Done():
+		return ErrNotStarted
+	}
+}

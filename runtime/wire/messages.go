@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// Type says what a frame's head is.
+type Type uint8
+
+// The types of frames. Comments name head and body.
+const (
+	TypeHello   Type = iota + 1 // Hello
+	TypeWelcome                 // nothing
+	TypeRefused                 // nothing
+
+	// Worker and coordinator.
+	TypeLease     // Lease: to the worker
+	TypeReport    // Report: to the coordinator
+	TypeHeartbeat // nothing: to the coordinator
+	TypeApplied   // Applied: to a worker of an asynchronous run
+	TypeLeave     // Leave: to the worker, which ends
+	TypeFailure   // Failure: to the coordinator, from a worker that cannot work
+
+	// Worker and server.
+	TypePull   // Pull
+	TypeValues // Values, with the server's span
+	TypePush   // Push, with the server's span of the summed gradients
+	TypeAnswer // Answer: to Push, Pull and all of the coordinator's requests
+
+	// Coordinator and server; each is answered by Answer.
+	TypeRestore // Restore, with the initial values unless it names a checkpoint
+	TypePrepare // Prepare
+	TypeApply   // Apply
+	TypeCut     // Cut
+	TypeWrite   // Write
+)
+
+var typeNames = map[Type]string{
+	TypeHello: "hello", TypeWelcome: "welcome", TypeRefused: "refusal", TypeLease: "lease", TypeReport: "report",
+	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
+	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
+	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write",
+}
+
+func (t Type) String() string {
+	if n, ok := typeNames[t]; ok {
+		return n
+	}
+	return fmt.Sprintf("frame of type %d", uint8(t))
+}
+
+// Lease hands a worker records to compute. The contribution's records are the
+// positions [Start, End) of the epoch's order, or for an evaluation the test
+// records of these numbers.
+type Lease struct {
+	ID       int64 `json:"id"` // never given twice in a generation
+	Evaluate bool  `json:"evaluate,omitempty"`
+	// Version of the parameters to compute with: exactly this one, or
+	// asynchronously at least this one.
+	Version int64 `json:"version"`
+	Exact   bool  `json:"exact,omitempty"`
+	spec.Contribution
+}
+
+// Report ends a lease.
+type Report struct {
+	ID         int64     `json:"id"`
+	Generation int64     `json:"generation"`
+	Evaluate   bool      `json:"evaluate,omitempty"`
+	Version    int64     `json:"version"` // that was computed with
+	Weight     float64   `json:"weight"`  // sums over the records, as in engine.Result
+	Loss       *float64  `json:"loss"`    // nil when it is not finite
+	Metrics    []float64 `json:"metrics,omitempty"`
+	Finite     bool      `json:"finite"`
+	// Dropped means that the lease was void (a server refused it): nothing was
+	// computed for it.
+	Dropped bool `json:"dropped,omitempty"`
+	// Error is why the records could not be computed.
+	Error string `json:"error,omitempty"`
+}
+
+// Applied tells a worker that a push of its own has been applied.
+type Applied struct {
+	Generation int64 `json:"generation"`
+	Version    int64 `json:"version"`
+}
+
+// Leave ends a worker: the run is over, or needs fewer.
+type Leave struct {
+	Reason string `json:"reason"`
+}
+
+// Failure is a worker's last word.
+type Failure struct {
+	Error string `json:"error"`
+}
+
+// Pull asks for a server's parameters, once it is at Version. Have is the
+// version that the worker holds: when nothing is newer, no values are sent.
+type Pull struct {
+	Generation int64 `json:"generation"`
+	Version    int64 `json:"version"`
+	Have       int64 `json:"have"` // -1: none
+}
+
+// Values answers Pull.
+type Values struct {
+	Version int64 `json:"version"`
+	From    int   `json:"from"` // offset of the span in the flat vector
+}
+
+// Push gives a server its span of a lease's sums. It is kept apart until the
+// coordinator names it in Prepare.
+type Push struct {
+	ID      int64   `json:"id"`
+	Version int64   `json:"version"` // that was computed with
+	Exact   bool    `json:"exact,omitempty"`
+	Weight  float64 `json:"weight"`
+	spec.Contribution
+}
+
+// Answer ends a request. Refused is for requests that came too late or too
+// early and may be dropped; Error is for what should not happen.
+type Answer struct {
+	Refused string `json:"refused,omitempty"`
+	Error   string `json:"error,omitempty"`
+
+	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
+	Finite      bool    `json:"finite,omitempty"`       // Prepare
+	File        File    `json:"file,omitzero"`          // Write
+}
+
+// Restore puts a server at one cut and begins a generation: whatever it held
+// of an earlier one is void.
+type Restore struct {
+	Generation int64         `json:"generation"`
+	Version    int64         `json:"version"`
+	From       int           `json:"from"` // the server's span of the flat vector
+	To         int           `json:"to"`
+	Vars       []engine.Var  `json:"vars"` // of the span, offsets relative to From
+	Recipe     engine.Recipe `json:"recipe"`
+	Files      []File        `json:"files,omitempty"` // of the checkpoint; none: the body has the values, slots are zero
+	Folder     string        `json:"folder,omitempty"`
+}
+
+// File is one server's part of a checkpoint: its span of the parameters, then
+// of each slot vector, as little-endian float32s.
+type File struct {
+	Name    string `json:"name"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+	Vectors int    `json:"vectors"` // 1 + slots
+	SHA256  string `json:"sha256"`
+}
+
+// Prepare makes a server sum up the named contributions, in this order.
+// Nothing is applied yet.
+type Prepare struct {
+	Generation int64   `json:"generation"`
+	Version    int64   `json:"version"` // before the update
+	IDs        []int64 `json:"ids"`
+	Discard    []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
+	Weight     float64 `json:"weight"`
+}
+
+// Apply commits the prepared update, or skips it; either way the version
+// grows by one.
+type Apply struct {
+	Generation int64         `json:"generation"`
+	Version    int64         `json:"version"` // before the update
+	Skip       bool          `json:"skip,omitempty"`
+	Scale      float64       `json:"scale"` // of the mean gradient
+	Recipe     engine.Recipe `json:"recipe"`
+	// Taken is for the log of an update that is skipped without having been
+	// prepared.
+	Taken []spec.Contribution `json:"taken,omitempty"`
+}
+
+// Cut makes a server copy its parameters and slots; training may go on.
+type Cut struct {
+	Generation int64 `json:"generation"`
+	Version    int64 `json:"version"`
+}
+
+// Write makes a server write its last cut into the folder.
+type Write struct {
+	Folder string `json:"folder"`
+	Name   string `json:"name"`
+}

@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// pair connects a client to a server that accepts with the right token.
+func pair(t *testing.T, with string) (client, server *Conn, clientErr, serverErr error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tcp, err := l.Accept()
+		if err != nil {
+			serverErr = err
+			return
+		}
+		server, _, serverErr = Accept(tcp, token)
+	}()
+	client, clientErr = Dial(context.Background(), l.Addr().String(), Hello{Token: with, Role: "worker"})
+	<-done
+	t.Cleanup(func() {
+		for _, c := range []*Conn{client, server} {
+			if c != nil {
+				c.Close()
+			}
+		}
+	})
+	return
+}
+
+func TestValuesTravelUnchanged(t *testing.T) {
+	client, server, err, serr := pair(t, token)
+	if err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	want := []float32{0, -1.5, float32(math.Inf(1)), math.MaxFloat32, math.SmallestNonzeroFloat32}
+	for range 3 {
+		if err := client.Send(TypePush, Push{ID: 7}, want); err != nil {
+			t.Fatal(err)
+		}
+		m, err := server.Receive(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Push
+		if err := m.Decode(&p); err != nil || p.ID != 7 || m.Values != len(want) {
+			t.Fatalf("%+v %d %v", p, m.Values, err)
+		}
+		got := make([]float32, m.Values)
+		if err := server.Body(m, got); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				t.Errorf("value %d: %v, want %v", i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestPlatformIsLittleEndian(t *testing.T) {
+	if got := binary.LittleEndian.Uint32(raw([]float32{1.5})); got != math.Float32bits(1.5) {
+		t.Errorf("1.5 lies in memory as %#x", got)
+	}
+}
+
+func TestWrongTokenIsRefused(t *testing.T) {
+	for _, with := range []string{"", "x", token[:31], token + "0"} {
+		client, server, err, serr := pair(t, with)
+		if !errors.Is(err, ErrRefused) || !errors.Is(serr, ErrRefused) || client != nil || server != nil {
+			t.Errorf("token %q: client %v, server %v", with, err, serr)
+		}
+	}
+}
+
+func TestMalformedFramesAreRefused(t *testing.T) {
+	good := func() []byte {
+		b := make([]byte, headerBytes+2)
+		copy(b[headerBytes:], "{}")
+		header{kind: TypeHello, head: 2, sum: 0x6d8b8a5d}.put(b)
+		return b
+	}
+	tests := map[string]struct {
+		bytes func() []byte
+		want  string
+	}{
+		"not ours":       {func() []byte { return []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n") }, "not a frame"},
+		"other protocol": {func() []byte { b := good(); b[2] = 9; return b }, "protocol 9"},
+		"huge head":      {func() []byte { b := good(); binary.LittleEndian.PutUint32(b[4:], 1<<31); return b }, "over the limit"},
+		"huge body":      {func() []byte { b := good(); binary.LittleEndian.PutUint32(b[8:], 1<<31); return b }, "over the limit"},
+		"bad checksum":   {func() []byte { b := good(); b[12]++; return b }, "checksum"},
+		"cut off":        {func() []byte { return good()[:headerBytes+1] }, io.ErrUnexpectedEOF.Error()},
+	}
+	for name, tt := range tests {
+		a, b := net.Pipe()
+		go func() {
+			a.Write(tt.bytes())
+			a.Close()
+		}()
+		if c, _, err := Accept(b, token); err == nil || !strings.Contains(err.Error(), tt.want) || c != nil {
+			t.Errorf("%s: %v, want an error with %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestSpoiledBodyIsRefused(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	c := newConn(b)
+	defer c.Close()
+	go func() {
+		frame := make([]byte, headerBytes+2+4)
+		copy(frame[headerBytes:], "{}")
+		header{kind: TypePush, head: 2, body: 4, sum: 1}.put(frame)
+		a.Write(frame)
+	}()
+	m, err := c.Receive(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Body(m, make([]float32, 1)); err == nil {
+		t.Error("a body that does not match its checksum was taken")
+	}
+}
+
+func BenchmarkPush(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	values := make([]float32, 110_000)
+	go func() {
+		tcp, err := l.Accept()
+		if err != nil {
+			return
+		}
+		c, _, err := Accept(tcp, token)
+		if err != nil {
+			return
+		}
+		into := make([]float32, len(values))
+		for {
+			m, err := c.Receive(0)
+			if err != nil {
+				return
+			}
+			if c.Body(m, into) != nil || c.Send(TypeAnswer, Answer{}, nil) != nil {
+				return
+			}
+		}
+	}()
+	c, err := Dial(context.Background(), l.Addr().String(), Hello{Token: token})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	b.SetBytes(int64(4 * len(values)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Send(TypePush, Push{}, values); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := c.Receive(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/task"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// Options says which worker of which run this is.
+type Options struct {
+	Spec        spec.Spec
+	Index       int
+	Token       string
+	Coordinator string   // address
+	Servers     []string // addresses, in the order of their spans
+	Task        *task.Task
+	Engine      engine.Engine
+	Log         *slog.Logger
+}
+
+// Times of the worker's side of a connection.
+const (
+	heartbeat  = time.Second
+	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
+	lastPause  = 2 * time.Second
+)
+
+// errLeave ends a worker that is not needed any more.
+var errLeave = errors.New("told to leave")
+
+// worker is one worker's own state, kept from session to session.
+type worker struct {
+	Options
+	replica engine.Replica
+	sums    []float32 // of the lease being computed, the whole vector
+	micro   int
+}
+
+// Run works until the coordinator says leave (nil), ctx is done, or the
+// replica cannot be built. Lost connections are made again.
+func Run(ctx context.Context, o Options) error {
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Task.Vars))}
+	replica, err := o.Engine.Build(o.Task.Model, engine.Options{
+		Device:     o.Index,
+		Threads:    Threads(&o.Spec),
+		MicroBatch: w.micro,
+		Seed:       o.Spec.Seed,
+	})
+	if err != nil {
+		err = fmt.Errorf("build replica: %w", err)
+		Fail(ctx, o, err)
+		return err
+	}
+	w.replica = replica
+	defer replica.Close()
+	pause := firstPause
+	for {
+		began := time.Now()
+		err := w.session(ctx)
+		switch {
+		case errors.Is(err, errLeave):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, wire.ErrRefused):
+			return err
+		}
+		if time.Since(began) > lastPause {
+			pause = firstPause
+		}
+		o.Log.Warn("session ended; connecting again", "error", err, "in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// Threads is the number of threads that one worker of the spec uses.
+func Threads(s *spec.Spec) int {
+	if s.Worker.Threads > 0 {
+		return s.Worker.Threads
+	}
+	return max(1, runtime.GOMAXPROCS(0)/s.Worker.Replicas)
+}
+
+// Fail tells the coordinator why a worker cannot work.
+func Fail(ctx context.Context, o Options, why error) {
+	c, err := wire.Dial(ctx, o.Coordinator, o.hello())
+	if err != nil {
+		o.Log.Error("cannot tell the coordinator", "error", err)
+		return
+	}
+	defer c.Close()
+	if err := c.Send(wire.TypeFailure, wire.Failure{Error: why.Error()}, nil); err != nil {
+		o.Log.Error("cannot tell the coordinator", "error", err)
+	}
+}
+
+func (o *Options) hello() wire.Hello {
+	return wire.Hello{Token: o.Token, Role: "worker", Index: o.Index, PID: os.Getpid()}
+}
+
+// session is the time between connecting and losing a connection.
+type session struct {
+	*worker
+	coordinator *wire.Conn
+	servers     *servers
+	leases      chan wire.Lease
+	applied     chan wire.Applied
+	held        held // of the replica's parameters
+	least       wire.Applied
+}
+
+func (w *worker) session(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	peers, err := dialServers(ctx, w.Options)
+	if err != nil {
+		return err
+	}
+	defer peers.close()
+	c, err := wire.Dial(ctx, w.Coordinator, w.hello())
+	if err != nil {
+		return fmt.Errorf("connect to the coordinator: %w", err)
+	}
+	defer c.Close()
+	s := &session{
+		worker: w, coordinator: c, servers: peers,
+		leases: make(chan wire.Lease, 8), applied: make(chan wire.Applied, 8),
+	}
+	w.Log.Info("connected", "coordinator", w.Coordinator)
+	group, ctx := errgroup.WithContext(ctx)
+	stop := context.AfterFunc(ctx, func() { // whoever waits for a frame returns
+		c.Close()
+		peers.close()
+	})
+	defer stop()
+	batches := make(chan *batch, 1)
+	group.Go(func() error { return s.listen(ctx) })
+	group.Go(func() error { return s.beat(ctx) })
+	group.Go(func() error { return s.readAhead(ctx, batches) })
+	group.Go(func() error { return s.compute(ctx, batches) })
+	return group.Wait()
+}
+
+// listen receives what the coordinator says.
+func (s *session) listen(ctx context.Context) error {
+	for {
+		m, err := s.coordinator.Receive(0)
+		if err != nil {
+			return fmt.Errorf("coordinator: %w", err)
+		}
+		switch m.Type {
+		case wire.TypeLease:
+			var l wire.Lease
+			if err := m.Decode(&l); err != nil {
+				return err
+			}
+			select {
+			case s.leases <- l:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case wire.TypeApplied:
+			var a wire.Applied
+			if err := m.Decode(&a); err != nil {
+				return err
+			}
+			select {
+			case s.applied <- a:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case wire.TypeLeave:
+			var l wire.Leave
+			if err := m.Decode(&l); err != nil {
+				return err
+			}
+			s.Log.Info("leaving", "reason", l.Reason)
+			return errLeave
+		default:
+			return fmt.Errorf("coordinator sent %s", m.Type)
+		}
+	}
+}
+
+// beat shows the coordinator that the process still runs.
+func (s *session) beat(ctx context.Context) error {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		// The first one makes the worker a member.
+		if err := s.coordinator.Send(wire.TypeHeartbeat, struct{}{}, nil); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
