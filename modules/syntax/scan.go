@@ -14,7 +14,7 @@ const (
 	// hcl parses some of them recursively and evaluates all of them so.
 	maxChain = 10_000
 	// chunkSize is how much of a file is worth a goroutine, in bytes.
-	chunkSize = 32 << 10
+	chunkSize = 8 << 10
 )
 
 // dialect is what a text is, which decides how it starts and whether a
