@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -40,3 +41,17 @@ type Event struct {
 
 // Listener hears events; nil listens to nothing.
 type Listener func(Event)
+
+// OneAtATime returns a listener that may be called by many goroutines and
+// calls l by one of them at a time. Of nil it is one that does nothing.
+func OneAtATime(l Listener) Listener {
+	if l == nil {
+		return func(Event) {}
+	}
+	var mu sync.Mutex
+	return func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		l(e)
+	}
+}

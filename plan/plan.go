@@ -73,6 +73,10 @@ type Change struct {
 	// PriorPrivate is the stored object's.
 	PriorPrivate []byte
 
+	// Legacy is set by providers of the legacy type system, whose results are
+	// not held against the plan.
+	Legacy bool
+
 	// Config is the configuration where it is wholly known; cty.NilVal says
 	// that apply has to evaluate it again.
 	Config cty.Value

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/providers"
 )
@@ -60,6 +61,7 @@ type Evaluator struct {
 		types     map[*providers.ResourceSchema]*Type
 		schemas   map[string]*cell[*providers.Schema]
 		opened    []providers.Provider
+		modules   map[address.Module]*Module // instances found so far
 	}
 }
 
@@ -70,6 +72,7 @@ func New(ctx context.Context, o Options) *Evaluator {
 	ev.shared.functions = map[string]map[string]function.Function{}
 	ev.shared.types = map[*providers.ResourceSchema]*Type{}
 	ev.shared.schemas = map[string]*cell[*providers.Schema]{}
+	ev.shared.modules = map[address.Module]*Module{}
 	ev.root = newModule(ev, o.Root, "", nil, nil, repetition{})
 	return ev
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
 )
 
 // Module is one instance of a module: its declarations with the cells that
@@ -41,6 +42,9 @@ func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent 
 		resources: make(map[modules.ResourceName]*Resource, len(decl.Resources)),
 		providers: map[string]*cell[*Provider]{},
 	}
+	ev.shared.Lock()
+	ev.shared.modules[addr] = m
+	ev.shared.Unlock()
 	for name, v := range decl.Variables {
 		m.variables[name] = named(m, "var."+name, v.Range)
 	}
@@ -87,6 +91,63 @@ func (m *Module) qualify(what string) string {
 // Resources are the module's own resources and data sources, in the order of
 // the files.
 func (m *Module) Resources() []*Resource { return m.ordered }
+
+// Resource returns the module's resource of a name, or nil.
+func (m *Module) Resource(s lang.Resource) *Resource {
+	return m.resources[modules.ResourceName{Mode: s.Mode, Type: s.Type, Name: s.Name}]
+}
+
+// Instance returns the instance that the configuration wants under an address,
+// nil if there is none.
+func (ev *Evaluator) Instance(t *Task, addr address.Instance) *Instance {
+	m := ev.moduleAt(t, addr.Module)
+	if m == nil {
+		return nil
+	}
+	r := m.resources[modules.ResourceName{Mode: addr.Mode, Type: addr.Type, Name: addr.Name}]
+	if r == nil {
+		return nil
+	}
+	return r.Instance(t, addr.Key)
+}
+
+func (ev *Evaluator) moduleAt(t *Task, addr address.Module) *Module {
+	if m := ev.known(addr); m != nil {
+		return m
+	}
+	m := ev.root
+	for _, step := range addr.Steps() {
+		call := m.calls[step.Name]
+		if call == nil {
+			return nil
+		}
+		call.Instances(t)
+		if m = ev.known(m.Addr.Child(step.Name, step.Key)); m == nil {
+			return nil
+		}
+	}
+	return m
+}
+
+func (ev *Evaluator) known(addr address.Module) *Module {
+	ev.shared.Lock()
+	defer ev.shared.Unlock()
+	return ev.shared.modules[addr]
+}
+
+// Declared returns the declaration of a resource wherever it is in the tree
+// of modules, whatever the instance keys on the way; nil if there is none.
+func (ev *Evaluator) Declared(r address.Resource) *modules.Resource {
+	decl := ev.opts.Root
+	for _, step := range r.Module.Steps() {
+		call := decl.Calls[step.Name]
+		if call == nil || call.Module == nil {
+			return nil
+		}
+		decl = call.Module
+	}
+	return decl.Resources[modules.ResourceName{Mode: r.Mode, Type: r.Type, Name: r.Name}]
+}
 
 // Calls are the module's calls in name order.
 func (m *Module) Calls() []*Call {
@@ -198,4 +259,13 @@ func (m *Module) await(t *Task) bool {
 		return struct{}{}, t.touch(m.parent, m.call.DependsOn) && ok
 	})
 	return ok
+}
+
+// ProviderBlocks lists the provider blocks that the module declares.
+func (m *Module) ProviderBlocks() []modules.ProviderRef {
+	refs := make([]modules.ProviderRef, 0, len(m.Decl.Providers))
+	for _, p := range m.Decl.Providers {
+		refs = append(refs, modules.ProviderRef{Name: p.Name, Alias: p.Alias, Range: p.Range})
+	}
+	return refs
 }

@@ -7,6 +7,7 @@ import "github.com/stokehq/stoke/modules/address"
 type Node struct {
 	Resource *Resource // set for the value of a resource as a whole
 	Instance *Instance // set for one instance
+	Provider bool      // a provider configuration: it orders operations but is no dependency of the object
 	deps     []*Node
 	flat     []address.Resource // memoised Resources
 	flatDone bool
@@ -44,6 +45,7 @@ func (n *Node) Resources() []address.Resource {
 		}
 		seen[d] = true
 		switch {
+		case d.Provider && n != d:
 		case d.Resource != nil:
 			n.flat = append(n.flat, d.Resource.Addr)
 		case d.Instance != nil:

@@ -19,6 +19,7 @@ type Provider struct {
 	Source string // registry.terraform.io/stokehq/train
 	Schema *providers.Schema
 	Server providers.Provider
+	Node   *Node
 	Type   func(schema *providers.ResourceSchema) *Type
 }
 
@@ -126,6 +127,7 @@ func (m *Module) Provider(t *Task, ref modules.ProviderRef) (*Provider, bool) {
 	c := owner.providers[key]
 	if c == nil {
 		c = &cell[*Provider]{}
+		c.node = &Node{Provider: true}
 		c.name = func() string { return owner.qualify("provider." + key) }
 		if decl := owner.Decl.Providers[key]; decl != nil {
 			c.rng = decl.Range
@@ -133,7 +135,13 @@ func (m *Module) Provider(t *Task, ref modules.ProviderRef) (*Provider, bool) {
 		owner.providers[key] = c
 	}
 	ev.shared.Unlock()
-	return c.get(t, func(t *Task) (*Provider, bool) { return t.configure(owner, ref) })
+	return c.get(t, func(t *Task) (*Provider, bool) {
+		p, ok := t.configure(owner, ref)
+		if p != nil {
+			p.Node = c.node
+		}
+		return p, ok
+	})
 }
 
 func (t *Task) configure(m *Module, ref modules.ProviderRef) (*Provider, bool) {

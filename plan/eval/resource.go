@@ -23,6 +23,7 @@ type Resource struct {
 	module   *Module
 	form     repetitionForm // valid once keys is done
 	keys     cell[[]*Instance]
+	byName   map[string]*Instance   // of a for_each; valid once keys is done
 	demanded cell[struct{}]         // depends_on, the resource's own and its module call's
 	base     cell[*hcl.EvalContext] // what the body refers to, shared by all instances
 	value    cell[cty.Value]
@@ -69,8 +70,38 @@ func (r *Resource) Instances(t *Task) ([]*Instance, bool) {
 			inst.value.rng = r.Decl.Range
 			instances[i] = inst
 		}
+		if form == mapped {
+			r.byName = make(map[string]*Instance, len(instances))
+			for _, inst := range instances {
+				name, _ := inst.Addr.Key.Str()
+				r.byName[name] = inst
+			}
+		}
 		return instances, true
 	})
+}
+
+// Instance returns the instance with a key, nil if there is none.
+func (r *Resource) Instance(t *Task, key address.Key) *Instance {
+	instances, ok := r.Instances(t)
+	if !ok {
+		return nil
+	}
+	switch r.form {
+	case once:
+		if key.IsZero() {
+			return instances[0]
+		}
+	case counted:
+		if i, ok := key.Int(); ok && i >= 0 && i < len(instances) {
+			return instances[i]
+		}
+	case mapped:
+		if name, ok := key.Str(); ok {
+			return r.byName[name]
+		}
+	}
+	return nil
 }
 
 // Repeated says by which argument the resource is repeated: "", "count" or

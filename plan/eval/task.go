@@ -25,6 +25,9 @@ type Task struct {
 // Report passes diagnostics on to whoever runs the evaluation.
 func (t *Task) Report(diags ...*hcl.Diagnostic) { t.ev.report(diags) }
 
+// ReportOnce reports the first of all diagnostics with the same key.
+func (t *Task) ReportOnce(key string, d *hcl.Diagnostic) { t.ev.reportOnce(key, d) }
+
 // Evaluator returns the evaluator that the task belongs to.
 func (t *Task) Evaluator() *Evaluator { return t.ev }
 

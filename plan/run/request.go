@@ -3,9 +3,24 @@ package run
 import (
 	"time"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/providers"
 )
+
+// Request is what an apply works on.
+type Request struct {
+	Plan        *plan.Plan
+	Root        *modules.Module // what the plan was made from: for a plan file, loaded from its own files
+	Journal     *state.Journal  // open; the caller closes it
+	Catalogue   providers.Catalogue
+	Parallelism int // 0: 10
+
+	Listen   plan.Listener
+	Stopping <-chan struct{} // closed: start nothing more
+}
 
 // Status is how one operation ended.
 type Status uint8
@@ -31,5 +46,14 @@ type Outcome struct {
 type Report struct {
 	Outcomes                  []Outcome // in the order they ended; skipped ones last
 	Added, Changed, Destroyed int
-	// Outputs as they are in the state now, by name, are read from the state.
+}
+
+// Complete reports whether everything was done.
+func (r *Report) Complete() bool {
+	for i := range r.Outcomes {
+		if r.Outcomes[i].Status != Done {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/contract"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/providers"
+)
+
+// data reads a data source now, or plans to read it while applying when its
+// configuration or what it has to wait for is not there yet.
+func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
+	d, ok := p.draft(t, inst)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	decl := inst.Resource.Decl
+	known, fine := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
+	if !fine || !d.validate(ctx) {
+		return cty.DynamicVal, false
+	}
+	c := &Change{
+		Addr: inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema,
+		Before: cty.NullVal(d.ty.Implied), Action: Read, Reason: ReadConfigUnknown,
+	}
+	d.change = c
+	pending := p.pending(inst.Resource)
+	if !d.config.IsWhollyKnown() || pending || !known {
+		if d.config.IsWhollyKnown() {
+			c.Reason, c.Config = ReadDependencyPending, d.config
+		}
+		c.After = contract.ProposedUnknown(d.ty.Schema.Block, d.config)
+		d.sensitive()
+		value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
+		p.keep(inst, c, false, value)
+		return value, true
+	}
+	started := time.Now()
+	p.emit(Event{Kind: ReadStart, Addr: inst.Addr})
+	resp := d.owner.Server.ReadData(p.call(ctx, inst.Addr), providers.ReadDataRequest{Type: inst.Addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema)})
+	p.emit(Event{Kind: ReadDone, Addr: inst.Addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
+	if !d.said(resp.Diagnostics) {
+		return cty.DynamicVal, false
+	}
+	c.Action, c.Reason, c.After, c.Config = NoOp, NoReason, resp.State, d.config
+	d.sensitive()
+	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
+	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
+	if !fine {
+		return cty.DynamicVal, false
+	}
+	p.remember(inst, c, d)
+	p.keep(inst, c, !settled, value)
+	return value, true
+}
+
+// remember has apply store what was read, where it is news.
+func (p *planner) remember(inst *eval.Instance, c *Change, d *draft) {
+	c.Before, c.BeforeSensitive = c.After, c.AfterSensitive
+	if o := p.prior.Current(inst.Addr); o != nil {
+		if v, err := o.Value(d.ty.Implied); err == nil && v.RawEquals(c.After) {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refreshed = append(p.refreshed, c)
+}
+
+// pending reports whether something that depends_on names is going to change.
+func (p *planner) pending(r *eval.Resource) bool {
+	node := r.Demanded()
+	if node == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(node.Resources(), func(r address.Resource) bool { return p.changing[r] })
+}

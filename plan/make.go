@@ -1,0 +1,304 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Request is what a plan is made from.
+type Request struct {
+	Root      *modules.Module
+	Files     *modules.Files
+	Variables map[string]cty.Value // the root module's, converted
+	State     *state.State         // after settling
+	Catalogue providers.Catalogue
+
+	Mode        Mode
+	SkipRefresh bool
+	Targets     []string // addresses as given; none: everything
+	Replace     []string
+	Parallelism int // 0: 10
+	Workspace   string
+	Dir         string
+
+	Listen   Listener        // nil: nobody
+	Stopping <-chan struct{} // nil: never
+}
+
+// Make reads what is there, compares it with what the configuration wants and
+// plans the difference. When the diagnostics hold errors, the plan is what
+// could be told and must not be applied.
+func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
+	p, diags := newPlanner(ctx, r)
+	if diags.HasErrors() {
+		return &Plan{Mode: r.Mode}, diags
+	}
+	defer p.ev.Close()
+	defer p.watchCancel(ctx)()
+
+	p.ev.Do(func(t *eval.Task) {
+		switch r.Mode {
+		case Destroy:
+			p.destroy(t)
+		default:
+			p.configured(t)
+			p.orphans(t)
+		}
+		p.outputs(t)
+	})
+	diags = append(diags, p.ev.Diagnostics()...)
+	if p.stopped() || ctx.Err() != nil {
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Planning interrupted", Detail: "Nothing was changed. Run the command again to make a plan."})
+	}
+	result := p.assemble()
+	if !diags.HasErrors() {
+		diags = append(diags, p.order(result)...)
+		diags = append(diags, p.review(ctx, result)...)
+	}
+	result.Complete = !diags.HasErrors() && len(r.Targets) == 0
+	return result, eval.SortDiagnostics(diags)
+}
+
+// planner is the resolver of the planning phase: it gives every instance the
+// value that it will have.
+type planner struct {
+	req     Request
+	ctx     context.Context
+	ev      *eval.Evaluator
+	prior   *state.State
+	targets []address.Target
+	replace map[address.Instance]bool
+
+	mu        sync.Mutex
+	items     map[address.Instance]*item
+	changing  map[address.Resource]bool // some instance of it changes
+	extra     []*Change                 // orphans and deposed objects
+	drift     []*Change
+	refreshed []*Change
+	outs      []*OutputChange
+	notes     []providers.Note
+	owners    map[string]*eval.Provider // provider configurations in use, by address
+}
+
+// item is one instance that the configuration wants, planned.
+type item struct {
+	change *Change
+	inst   *eval.Instance
+	verify bool // unchanged, but a condition is not known yet
+	value  cty.Value
+}
+
+func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
+	if r.Parallelism <= 0 {
+		r.Parallelism = 10
+	}
+	r.Listen = OneAtATime(r.Listen)
+	p := &planner{
+		req: r, ctx: ctx, prior: r.State,
+		items: map[address.Instance]*item{}, changing: map[address.Resource]bool{},
+		owners:  map[string]*eval.Provider{},
+		replace: map[address.Instance]bool{},
+	}
+	var diags hcl.Diagnostics
+	for _, text := range r.Targets {
+		target, err := address.ParseTarget(text)
+		if err != nil {
+			diags = append(diags, invalidAddress("-target", text, err))
+			continue
+		}
+		p.targets = append(p.targets, target)
+	}
+	for _, text := range r.Replace {
+		addr, err := address.ParseInstance(text)
+		if err != nil {
+			diags = append(diags, invalidAddress("-replace", text, err))
+			continue
+		}
+		p.replace[addr] = true
+	}
+	p.ev = eval.New(ctx, eval.Options{
+		Root: r.Root, Variables: r.Variables, Catalogue: r.Catalogue, Resolver: p,
+		Parallelism: r.Parallelism, Workspace: r.Workspace, Planning: true, PlanTime: time.Now(),
+	})
+	return p, diags
+}
+
+func invalidAddress(flag, text string, err error) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid " + flag + " address", Detail: text + ": " + err.Error() + "."}
+}
+
+// watchCancel asks providers to return once the context ends; the function
+// that it returns ends the watch.
+func (p *planner) watchCancel(ctx context.Context) func() {
+	stop := context.AfterFunc(ctx, func() { p.ev.Stop(context.WithoutCancel(ctx)) })
+	return func() { stop() }
+}
+
+func (p *planner) stopped() bool {
+	select {
+	case <-p.req.Stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// configured plans everything that the configuration wants.
+func (p *planner) configured(t *eval.Task) {
+	p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+		if len(p.targets) == 0 {
+			m.Everything(t)
+		}
+		resources := m.Resources()
+		t.Each(len(resources), func(t *eval.Task, i int) {
+			if !p.mayContain(resources[i].Addr) {
+				return
+			}
+			instances, ok := resources[i].Instances(t)
+			if !ok {
+				return
+			}
+			if len(p.targets) == 0 {
+				resources[i].Value(t)
+				return
+			}
+			t.Each(len(instances), func(t *eval.Task, j int) {
+				if p.contains(instances[j].Addr) {
+					instances[j].Value(t)
+				}
+			})
+		})
+	})
+}
+
+// mayContain reports whether some instance of the resource may be targeted.
+func (p *planner) mayContain(r address.Resource) bool {
+	if len(p.targets) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.targets, func(t address.Target) bool {
+		t.Key = address.Key{}
+		return t.Contains(r.Instance(address.Key{}))
+	})
+}
+
+// contains reports whether an instance is targeted.
+func (p *planner) contains(i address.Instance) bool {
+	if len(p.targets) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.targets, func(t address.Target) bool { return t.Contains(i) })
+}
+
+// assemble makes the plan's data, without the order of its operations.
+func (p *planner) assemble() *Plan {
+	result := &Plan{
+		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
+		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.req.Variables, Targets: p.req.Targets,
+		Outputs: p.outs, Notes: p.notes, Refreshed: p.refreshed, Made: time.Now(),
+	}
+	if p.req.Files != nil {
+		result.Files = p.req.Files.Content()
+	}
+	result.Changes = make([]*Change, 0, len(p.items)+len(p.extra))
+	for _, it := range p.items {
+		result.Changes = append(result.Changes, it.change)
+	}
+	result.Changes = append(result.Changes, p.extra...)
+	sortChanges(result.Changes)
+	sortChanges(result.Refreshed)
+	p.replaceOrder(result)
+	result.Drift = p.relevantDrift(result)
+	slices.SortFunc(result.Outputs, func(a, b *OutputChange) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	slices.SortStableFunc(result.Notes, func(a, b providers.Note) int {
+		if a.Address < b.Address {
+			return -1
+		} else if a.Address > b.Address {
+			return 1
+		}
+		return 0
+	})
+	return result
+}
+
+func sortChanges(changes []*Change) {
+	slices.SortFunc(changes, func(a, b *Change) int {
+		if c := a.Addr.Compare(b.Addr); c != 0 {
+			return c
+		}
+		if a.Deposed < b.Deposed {
+			return -1
+		}
+		return 1
+	})
+}
+
+// relevantDrift keeps what changed outside where it matters to the plan: of
+// objects that change themselves or that something which changes depends on.
+func (p *planner) relevantDrift(result *Plan) []*Change {
+	if p.req.Mode == RefreshOnly {
+		sortChanges(p.drift)
+		return p.drift
+	}
+	matters := map[address.Resource]bool{}
+	for _, c := range result.Changes {
+		if c.Action == NoOp {
+			continue
+		}
+		matters[c.Addr.Resource] = true
+		if it := p.items[c.Addr]; it != nil && it.inst != nil {
+			for _, r := range it.inst.Node().Resources() {
+				matters[r] = true
+			}
+		}
+	}
+	var drift []*Change
+	for _, d := range p.drift {
+		if matters[d.Addr.Resource] {
+			drift = append(drift, d)
+		}
+	}
+	sortChanges(drift)
+	return drift
+}
+
+// review hands every provider all of its planned instances.
+func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
+	bySource := map[string][]providers.PlannedInstance{}
+	var order []string
+	for _, c := range result.Changes {
+		source, _, ok := eval.ParseProviderAddr(c.Provider)
+		if !ok || p.req.Catalogue[source].Review == nil {
+			continue
+		}
+		if bySource[source] == nil {
+			order = append(order, source)
+		}
+		bySource[source] = append(bySource[source], providers.PlannedInstance{
+			Address: c.Addr.String(), Type: c.Addr.Type, Prior: c.Before, Planned: c.After,
+		})
+	}
+	var diags hcl.Diagnostics
+	for _, source := range order {
+		notes, more := p.req.Catalogue[source].Review(ctx, bySource[source])
+		result.Notes = append(result.Notes, notes...)
+		diags = append(diags, eval.FromProvider(more, nil, hcl.Range{}, "provider "+source)...)
+	}
+	return diags
+}

@@ -1,0 +1,334 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/contract"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Value plans an instance and returns what it will be.
+func (p *planner) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
+	if p.stopped() || ctx.Err() != nil {
+		return cty.DynamicVal, false
+	}
+	if p.req.Mode == Destroy {
+		return p.stored(t, inst)
+	}
+	if inst.Addr.Mode == address.Data {
+		return p.data(ctx, t, inst)
+	}
+	if p.req.Mode == RefreshOnly {
+		return p.refreshOnly(ctx, t, inst)
+	}
+	return p.managed(ctx, t, inst)
+}
+
+// draft is a planned instance in the making.
+type draft struct {
+	p     *planner
+	t     *eval.Task
+	inst  *eval.Instance
+	ty    *eval.Type
+	owner *eval.Provider
+
+	config  cty.Value   // unmarked
+	marked  lang.Marked // where config was marked
+	before  cty.Value
+	private []byte
+	tainted bool
+	change  *Change
+}
+
+func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
+	d, ok := p.draft(t, inst)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	decl := inst.Resource.Decl
+	known, fine := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
+	if !fine || !d.validate(ctx) {
+		return cty.DynamicVal, false
+	}
+	stored := p.prior.Current(inst.Addr)
+	var sensitive []cty.Path
+	d.before = cty.NullVal(d.ty.Implied)
+	if stored != nil {
+		d.tainted = stored.Tainted
+		object, ok := p.read(ctx, t, inst.Addr, "", stored, d.owner, d.ty)
+		if !ok {
+			return cty.DynamicVal, false
+		}
+		d.before, d.private, sensitive = object.value, object.private, object.sensitive
+	}
+	d.change = &Change{
+		Addr: inst.Addr, Provider: d.owner.Addr, Before: d.before, BeforeSensitive: sensitive,
+		PriorPrivate: d.private, Schema: d.ty.Schema, CreateBeforeDestroy: decl.Lifecycle.CreateBeforeDestroy,
+	}
+	if !d.plan(ctx) {
+		return cty.DynamicVal, false
+	}
+	c := d.change
+	if decl.Lifecycle.PreventDestroy && c.Action.Replaces() {
+		t.Report(preventDestroy(inst.Addr, decl.Range))
+		return cty.DynamicVal, false
+	}
+	if d.config.IsWhollyKnown() && len(d.marked.Ephemeral) == 0 {
+		c.Config = d.config
+	}
+	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
+	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
+	if !fine {
+		return cty.DynamicVal, false
+	}
+	p.keep(inst, c, c.Action == NoOp && !(known && settled), value)
+	return value, true
+}
+
+func preventDestroy(addr address.Instance, rng hcl.Range) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Instance cannot be destroyed",
+		Detail:  fmt.Sprintf("%s has lifecycle.prevent_destroy set, but the plan calls for destroying it. Take prevent_destroy away or keep the plan from destroying it, for example with -target.", addr),
+		Subject: rng.Ptr(),
+	}
+}
+
+func (p *planner) keep(inst *eval.Instance, c *Change, verify bool, value cty.Value) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items[inst.Addr] = &item{change: c, inst: inst, verify: verify, value: value}
+	if c.Action != NoOp {
+		p.changing[inst.Addr.Resource] = true
+	}
+}
+
+func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
+	config, ty, ok := inst.Config(t)
+	if !ok {
+		return nil, false
+	}
+	owner, ok := inst.Resource.Provider(t)
+	if !ok {
+		return nil, false
+	}
+	p.mu.Lock()
+	p.owners[owner.Addr] = owner
+	p.mu.Unlock()
+	d := &draft{p: p, t: t, inst: inst, ty: ty, owner: owner}
+	d.config, d.marked, _ = lang.Unmark(config)
+	return d, true
+}
+
+func (d *draft) validate(ctx context.Context) bool {
+	var diags providers.Diagnostics
+	if d.inst.Addr.Mode == address.Data {
+		diags = d.owner.Server.ValidateData(ctx, d.inst.Addr.Type, d.config)
+	} else {
+		diags = d.owner.Server.ValidateResource(ctx, d.inst.Addr.Type, d.config)
+	}
+	return d.said(diags)
+}
+
+// said reports what the provider says and returns whether it is no error.
+func (d *draft) said(diags providers.Diagnostics) bool {
+	decl := d.inst.Resource.Decl
+	d.t.Report(eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String())...)
+	return !diags.HasErrors()
+}
+
+// call is the context that a provider's call gets.
+func (p *planner) call(ctx context.Context, addr address.Instance) context.Context {
+	name := addr.String()
+	return providers.WithCall(ctx, &providers.Call{
+		Address: name, Stopping: p.req.Stopping,
+		Note: func(n providers.Note) {
+			if n.Address == "" {
+				n.Address = name
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.notes = append(p.notes, n)
+		},
+	})
+}
+
+// plan asks the provider and decides on the action.
+func (d *draft) plan(ctx context.Context) bool {
+	c, lifecycle := d.change, d.inst.Resource.Decl.Lifecycle
+	ctx = d.p.call(ctx, d.inst.Addr)
+	config := IgnoreChanges(d.config, d.before, lifecycle, d.ty.Schema.Block)
+	planned, resp, ok := d.ask(ctx, d.before, config, d.private)
+	if !ok {
+		return false
+	}
+	c.Private = resp.Private
+	if d.before.IsNull() {
+		c.Action, c.After, c.Legacy = Create, planned, resp.Legacy
+		d.sensitive()
+		return true
+	}
+	c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
+	triggered, ok := d.triggered(lifecycle.ReplaceTriggeredBy)
+	if !ok {
+		return false
+	}
+	switch {
+	case len(c.Replace) > 0:
+		c.Reason = ReplaceCannotUpdate
+	case d.tainted:
+		c.Reason = ReplaceTainted
+	case d.p.replace[d.inst.Addr]:
+		c.Reason = ReplaceByRequest
+	case triggered:
+		c.Reason = ReplaceByTriggers
+	}
+	if c.Reason != NoReason {
+		c.Action = DeleteThenCreate // the order is settled once all dependents are known
+		if d.tainted {
+			c.Reason = ReplaceTainted
+		}
+		planned, resp, ok = d.ask(ctx, cty.NullVal(d.ty.Implied), config, nil)
+		if !ok {
+			return false
+		}
+		c.After, c.Private = planned, resp.Private
+		c.Legacy = resp.Legacy
+		d.sensitive()
+		return true
+	}
+	c.After, c.Legacy = planned, resp.Legacy
+	d.sensitive()
+	c.Action = Update
+	if planned.RawEquals(d.before) && samePaths(c.BeforeSensitive, c.AfterSensitive) {
+		c.Action = NoOp
+	}
+	return true
+}
+
+// ask calls the provider's Plan and holds the answer against the rules.
+func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte) (cty.Value, providers.PlanResponse, bool) {
+	block := d.ty.Schema.Block
+	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
+		Type: d.inst.Addr.Type, Prior: prior, Proposed: contract.Proposed(block, prior, config), Config: config,
+		Private: private, Meta: NoMeta(d.owner.Schema),
+	})
+	if !d.said(resp.Diagnostics) {
+		return cty.DynamicVal, resp, false
+	}
+	errs := contract.CheckConforms(d.ty.Implied, resp.Planned)
+	if len(errs) == 0 && !resp.Legacy {
+		errs = contract.CheckPlanned(block, prior, config, resp.Planned)
+	}
+	for _, err := range errs {
+		d.t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Provider produced invalid plan",
+			Detail:  fmt.Sprintf("The provider %s planned an invalid value for %s: %s. This is a mistake in the provider; please report it to its makers.", d.owner.Source, d.inst.Addr, Describe(err)),
+			Subject: d.inst.Resource.Decl.Range.Ptr(),
+		})
+	}
+	return resp.Planned, resp, len(errs) == 0
+}
+
+// sensitive names what is sensitive in the planned object: what the
+// configuration marks and what the schema does.
+func (d *draft) sensitive() {
+	paths := slices.Clone(d.marked.Sensitive)
+	for _, path := range d.ty.Sensitive(d.change.After) {
+		if !slices.ContainsFunc(paths, path.Equals) {
+			paths = append(paths, path)
+		}
+	}
+	d.change.AfterSensitive = paths
+}
+
+// triggered reports whether something that replace_triggered_by names changes.
+func (d *draft) triggered(exprs []hcl.Expression) (changes, ok bool) {
+	ok = true
+	for _, expr := range exprs {
+		refs, diags := lang.References(expr)
+		d.t.Report(diags...)
+		ok = ok && !diags.HasErrors()
+		for _, ref := range refs {
+			s, isResource := ref.Subject.(lang.Resource)
+			if !isResource {
+				continue
+			}
+			r := d.inst.Resource.Module().Resource(s)
+			if r == nil {
+				d.t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Reference to undeclared resource", Detail: fmt.Sprintf("There is no resource %s.", s), Subject: ref.Range.Ptr()})
+				ok = false
+				continue
+			}
+			if _, fine := r.Value(d.t); !fine {
+				ok = false
+				continue
+			}
+			instances, _ := r.Instances(d.t)
+			for _, inst := range instances {
+				changes = changes || d.p.touches(inst.Addr, ref.Remaining)
+			}
+		}
+	}
+	return changes, ok
+}
+
+// touches reports whether the planned change of an instance concerns what the
+// rest of a reference names.
+func (p *planner) touches(addr address.Instance, rest hcl.Traversal) bool {
+	p.mu.Lock()
+	it := p.items[addr]
+	p.mu.Unlock()
+	if it == nil || it.change.Action == NoOp {
+		return false
+	}
+	if !addr.Key.IsZero() && len(rest) > 0 {
+		if index, ok := rest[0].(hcl.TraverseIndex); ok {
+			if !sameKey(addr.Key, index.Key) {
+				return false
+			}
+			rest = rest[1:]
+		}
+	}
+	if len(rest) == 0 || it.change.Action.Replaces() {
+		return true
+	}
+	before, d1 := rest.TraverseRel(it.change.Before)
+	after, d2 := rest.TraverseRel(it.change.After)
+	return d1.HasErrors() || d2.HasErrors() || !before.RawEquals(after)
+}
+
+func sameKey(k address.Key, v cty.Value) bool {
+	if n, ok := k.Int(); ok {
+		return v.Type() == cty.Number && v.RawEquals(cty.NumberIntVal(int64(n)))
+	}
+	s, _ := k.Str()
+	return v.Type() == cty.String && v.RawEquals(cty.StringVal(s))
+}
+
+func samePaths(a, b []cty.Path) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, p := range a {
+		if !slices.ContainsFunc(b, p.Equals) {
+			return false
+		}
+	}
+	return true
+}
+
+// NoMeta is the provider_meta of a call where the configuration has none.
+func NoMeta(s *providers.Schema) cty.Value {
+	if s.Meta == nil {
+		return cty.NullVal(cty.EmptyObject)
+	}
+	return cty.NullVal(s.Meta.ImpliedType())
+}

@@ -1,0 +1,251 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/contract"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/providers"
+)
+
+// doomed is a stored object that goes.
+type doomed struct {
+	addr    address.Instance
+	deposed string
+	object  *state.Object
+	reason  Reason
+}
+
+// orphans plans the end of whatever is stored but not wanted any more, and of
+// all deposed objects.
+func (p *planner) orphans(t *eval.Task) {
+	if p.ev.Failed() && p.req.Mode == RefreshOnly {
+		return
+	}
+	wanted := p.wanted(t)
+	var list []doomed
+	for _, addr := range p.prior.Instances() {
+		if !p.contains(addr) {
+			continue
+		}
+		for key, o := range p.prior.Deposed(addr) {
+			list = append(list, doomed{addr, key, o, NoReason})
+		}
+		o := p.prior.Current(addr)
+		if o == nil {
+			continue
+		}
+		if reason, gone := wanted.missing(addr); gone {
+			list = append(list, doomed{addr, "", o, reason})
+		}
+	}
+	p.remove(t, list)
+}
+
+// destroy plans the end of everything that is stored.
+func (p *planner) destroy(t *eval.Task) {
+	dependents := p.dependents()
+	var list []doomed
+	for _, addr := range p.prior.Instances() {
+		if !p.contains(addr) && !dependents[Keyless(addr.Resource)] {
+			continue
+		}
+		for key, o := range p.prior.Deposed(addr) {
+			list = append(list, doomed{addr, key, o, NoReason})
+		}
+		if o := p.prior.Current(addr); o != nil {
+			list = append(list, doomed{addr, "", o, NoReason})
+		}
+	}
+	p.remove(t, list)
+}
+
+// dependents returns the resources that depend on targeted ones, however
+// indirectly: they cannot stay when those go.
+func (p *planner) dependents() map[string]bool {
+	if len(p.targets) == 0 {
+		return nil
+	}
+	users := map[string][]string{} // resource → those that depend on it
+	var queue []string
+	for _, addr := range p.prior.Instances() {
+		name := Keyless(addr.Resource)
+		if o := p.prior.Current(addr); o != nil {
+			for _, dep := range o.Dependencies {
+				users[dep] = append(users[dep], name)
+			}
+		}
+		if p.contains(addr) {
+			queue = append(queue, name)
+		}
+	}
+	found := map[string]bool{}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		for _, user := range users[next] {
+			if !found[user] {
+				found[user] = true
+				queue = append(queue, user)
+			}
+		}
+	}
+	return found
+}
+
+// remove plans deletions, several at a time.
+func (p *planner) remove(t *eval.Task, list []doomed) {
+	t.Each(len(list), func(t *eval.Task, i int) {
+		d := list[i]
+		if p.stopped() || p.ctx.Err() != nil {
+			return
+		}
+		if d.addr.Mode == address.Data {
+			p.forget(d)
+			return
+		}
+		p.removeOne(t, d)
+	})
+}
+
+// forget drops a data source's stored result, which needs no operation.
+func (p *planner) forget(d doomed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refreshed = append(p.refreshed, &Change{
+		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason,
+		Before: cty.NullVal(cty.DynamicPseudoType), After: cty.NullVal(cty.DynamicPseudoType),
+	})
+}
+
+func (p *planner) removeOne(t *eval.Task, d doomed) {
+	owner, ok := p.ev.ProviderAt(t, d.object.Provider)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	p.owners[d.object.Provider] = owner
+	p.mu.Unlock()
+	rs := owner.Schema.Resources[d.addr.Type]
+	if rs == nil {
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Resource type not supported",
+			Detail: fmt.Sprintf("The state holds %s, but the provider %s has no resource type %q.", d.addr, owner.Source, d.addr.Type),
+		})
+		return
+	}
+	ty := owner.Type(rs)
+	o, ok := p.read(p.ctx, t, d.addr, d.deposed, d.object, owner, ty)
+	if !ok || o.value.IsNull() {
+		return
+	}
+	if p.req.Mode == RefreshOnly {
+		return
+	}
+	if p.protected(t, d) {
+		return
+	}
+	c := &Change{
+		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason,
+		Before: o.value, After: cty.NullVal(ty.Implied), BeforeSensitive: o.sensitive,
+		PriorPrivate: o.private, Private: o.private, Dependencies: d.object.Dependencies,
+		Config: cty.NullVal(ty.Implied), CreateBeforeDestroy: d.object.CreateBeforeDestroy, Schema: rs,
+	}
+	if owner.Schema.PlanDestroy {
+		resp := owner.Server.Plan(p.call(p.ctx, d.addr), providers.PlanRequest{
+			Type: d.addr.Type, Prior: o.value, Proposed: cty.NullVal(ty.Implied), Config: cty.NullVal(ty.Implied),
+			Private: o.private, Meta: NoMeta(owner.Schema),
+		})
+		t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, d.addr.String())...)
+		if resp.Diagnostics.HasErrors() {
+			return
+		}
+		if errs := contract.CheckConforms(ty.Implied, resp.Planned); len(errs) > 0 || !resp.Planned.IsNull() {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Provider produced invalid plan",
+				Detail: fmt.Sprintf("The provider %s planned something other than the end of %s.", owner.Source, d.addr),
+			})
+			return
+		}
+		c.Private = resp.Private
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.extra = append(p.extra, c)
+}
+
+// protected reports, with a diagnostic, whether the configuration forbids the
+// object's end.
+func (p *planner) protected(t *eval.Task, d doomed) bool {
+	if d.deposed != "" {
+		return false
+	}
+	decl := p.ev.Declared(d.addr.Resource)
+	if decl == nil || !decl.Lifecycle.PreventDestroy {
+		return false
+	}
+	t.Report(preventDestroy(d.addr, decl.Range))
+	return true
+}
+
+// wantedSet is what the configuration wants, as far as it was evaluated.
+type wantedSet struct {
+	modules   map[address.Module]bool
+	resources map[address.Resource]*eval.Resource
+	instances map[address.Instance]bool
+	undecided map[address.Resource]bool // their instances could not be told
+}
+
+func (p *planner) wanted(t *eval.Task) *wantedSet {
+	w := &wantedSet{
+		modules: map[address.Module]bool{}, resources: map[address.Resource]*eval.Resource{},
+		instances: map[address.Instance]bool{}, undecided: map[address.Resource]bool{},
+	}
+	p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+		p.mu.Lock()
+		w.modules[m.Addr] = true
+		p.mu.Unlock()
+		for _, r := range m.Resources() {
+			if !p.mayContain(r.Addr) {
+				continue
+			}
+			instances, ok := r.Instances(t)
+			p.mu.Lock()
+			w.resources[r.Addr] = r
+			w.undecided[r.Addr] = !ok
+			for _, inst := range instances {
+				w.instances[inst.Addr] = true
+			}
+			p.mu.Unlock()
+		}
+	})
+	return w
+}
+
+// missing says why a stored instance is not wanted any more, or that it is.
+func (w *wantedSet) missing(addr address.Instance) (Reason, bool) {
+	if w.instances[addr] || w.undecided[addr.Resource] {
+		return NoReason, false
+	}
+	r := w.resources[addr.Resource]
+	if r == nil {
+		if !w.modules[addr.Module] {
+			return DeleteNoModule, true
+		}
+		return DeleteNoResourceConfig, true
+	}
+	_, number := addr.Key.Int()
+	_, text := addr.Key.Str()
+	switch repeated := r.Repeated(); {
+	case repeated == "count" && number:
+		return DeleteCountIndex, true
+	case repeated == "for_each" && text:
+		return DeleteEachKey, true
+	}
+	return DeleteWrongRepetition, true
+}

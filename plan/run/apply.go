@@ -1,0 +1,252 @@
+package run
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// Apply carries the plan out. What was done is in the journal whatever
+// happens; the report tells what was not done and why. When ctx ends, calls in
+// flight are asked to return at once.
+func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
+	if r.Parallelism <= 0 {
+		r.Parallelism = 10
+	}
+	r.Listen = plan.OneAtATime(r.Listen)
+	x := &runner{
+		req: r, ctx: ctx, plan: r.Plan,
+		values:  make(map[address.Instance]cty.Value, len(r.Plan.Changes)),
+		deposed: map[*plan.Change]string{},
+		report:  &Report{},
+	}
+	x.ev = eval.New(ctx, eval.Options{
+		Root: r.Root, Variables: r.Plan.Variables, Catalogue: r.Catalogue, Resolver: x,
+		Parallelism: r.Parallelism, Workspace: r.Plan.Workspace, PlanTime: r.Plan.Made,
+	})
+	defer x.ev.Close()
+	stop := context.AfterFunc(ctx, func() { x.ev.Stop(context.WithoutCancel(ctx)) })
+	defer stop()
+
+	x.start()
+	newPool(x, r.Plan.Ops).run(r.Parallelism)
+	x.outputs()
+	return x.report, eval.SortDiagnostics(x.ev.Diagnostics())
+}
+
+// runner is the resolver of the apply phase: instances have the values that
+// came of their operations.
+type runner struct {
+	req  Request
+	ctx  context.Context
+	plan *plan.Plan
+	ev   *eval.Evaluator
+
+	mu      sync.Mutex
+	values  map[address.Instance]cty.Value // marked; objects that are there
+	deposed map[*plan.Change]string        // where replaced objects went
+	report  *Report
+	failed  bool
+}
+
+// Value gives what an operation has left, or what was there unchanged.
+func (x *runner) Value(_ context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
+	x.mu.Lock()
+	v, ok := x.values[inst.Addr]
+	x.mu.Unlock()
+	if ok || x.plan.Mode != plan.Destroy {
+		return v, ok
+	}
+	// Provider configurations may read what is about to go.
+	ty, ok := inst.Resource.Type(t)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	if o := x.req.Journal.State().Current(inst.Addr); o != nil {
+		if v, err := o.Value(ty.Implied); err == nil {
+			return lang.Marked{Sensitive: o.Sensitive}.Apply(v), true
+		}
+	}
+	return cty.UnknownVal(ty.Implied), true
+}
+
+// start records what planning read and takes over the values of everything
+// that stays as it is.
+func (x *runner) start() {
+	now := x.req.Journal.State()
+	for _, c := range x.plan.Changes {
+		if c.Action != plan.NoOp || c.Deposed != "" {
+			continue
+		}
+		x.values[c.Addr] = lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
+		// References may have changed though the values have not.
+		if o := now.Current(c.Addr); o != nil && !equal(o.Dependencies, c.Dependencies) && x.plan.Mode == plan.Normal {
+			x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.WithDependencies(c.Dependencies)}}})
+		}
+	}
+	for _, c := range x.plan.Refreshed {
+		change := state.Change{Address: c.Addr, Deposed: c.Deposed}
+		if !c.After.IsNull() {
+			meta := state.Meta{
+				Provider: c.Provider, SchemaVersion: c.Schema.Version, Sensitive: c.AfterSensitive, Private: c.Private,
+				Dependencies: c.Dependencies, CreateBeforeDestroy: c.CreateBeforeDestroy,
+			}
+			if o := now.Current(c.Addr); o != nil && c.Deposed == "" {
+				meta.Tainted = o.Tainted
+			}
+			object, err := state.NewObject(c.After, c.Schema.Block.ImpliedType(), meta)
+			if err != nil {
+				x.broken(c.Addr, err)
+				continue
+			}
+			change.Object = object
+		}
+		x.record(state.Result{Changes: []state.Change{change}})
+	}
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// record writes a result; an error is reported once and ends the run.
+func (x *runner) record(r state.Result) bool {
+	if err := x.req.Journal.Result(x.ctx, r); err != nil {
+		x.unwritable(err)
+		return false
+	}
+	return true
+}
+
+func (x *runner) unwritable(err error) {
+	x.ev.Do(func(t *eval.Task) {
+		t.ReportOnce("journal", &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Failed to write the journal",
+			Detail: "Nothing more is started, because it could not be recorded: " + err.Error() + ".",
+		})
+	})
+	x.mu.Lock()
+	x.failed = true
+	x.mu.Unlock()
+}
+
+func (x *runner) broken(addr address.Instance, err error) {
+	x.ev.Do(func(t *eval.Task) {
+		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Object cannot be stored", Detail: addr.String() + ": " + err.Error() + "."})
+	})
+}
+
+// stopped reports whether nothing more may be started.
+func (x *runner) stopped() bool {
+	if x.ctx.Err() != nil {
+		return true
+	}
+	select {
+	case <-x.req.Stopping:
+		return true
+	default:
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.failed
+}
+
+// outputs evaluates the root module's outputs and records them. Those that
+// cannot be told keep the value that they had.
+func (x *runner) outputs() {
+	if len(x.plan.Outputs) == 0 || len(x.plan.Targets) > 0 {
+		return
+	}
+	before := x.req.Journal.State().Outputs()
+	after := make(map[string]state.Output, len(x.plan.Outputs))
+	x.ev.Do(func(t *eval.Task) {
+		for _, c := range x.plan.Outputs {
+			old, had := before[c.Name]
+			if c.Action == plan.Delete {
+				if x.plan.Mode == plan.Destroy && !x.report.Complete() && had {
+					after[c.Name] = old
+				}
+				continue
+			}
+			v, ok := x.ev.Root().Output(t, c.Name)
+			v, _, _ = lang.Unmark(v)
+			switch {
+			case ok && v.IsWhollyKnown() && v.IsNull():
+			case ok && v.IsWhollyKnown():
+				after[c.Name] = state.Output{Value: v, Sensitive: c.Sensitive}
+			case had:
+				after[c.Name] = old
+			}
+		}
+	})
+	same := len(before) == len(after)
+	for name, o := range after {
+		b, had := before[name]
+		same = same && had && b.Sensitive == o.Sensitive && b.Value.RawEquals(o.Value)
+	}
+	if !same {
+		x.record(state.Result{Outputs: after})
+	}
+}
+
+// ended notes how an operation came out.
+func (x *runner) ended(o Outcome) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.report.Outcomes = append(x.report.Outcomes, o)
+	if o.Status != Done {
+		return
+	}
+	switch o.Action {
+	case plan.Create:
+		x.report.Added++
+	case plan.Update:
+		x.report.Changed++
+	case plan.Delete:
+		x.report.Destroyed++
+	}
+}
+
+func (x *runner) emit(e plan.Event) { x.req.Listen(e) }
+
+func (x *runner) set(addr address.Instance, v cty.Value) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.values[addr] = v
+}
+
+// action is what an operation does, as people name it.
+func action(op plan.Op, c *plan.Change) plan.Action {
+	switch op.Kind {
+	case plan.Remove:
+		return plan.Delete
+	case plan.ReadData:
+		return plan.Read
+	case plan.Put:
+		if c.Action == plan.Update {
+			return plan.Update
+		}
+		return plan.Create
+	}
+	return plan.NoOp
+}
+
+// since is a duration for people.
+func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/contract"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Validate checks a configuration without looking at any state or at
+// anything real: references, types, and what providers say of arguments.
+// Variables have no values yet.
+func Validate(ctx context.Context, r Request) hcl.Diagnostics {
+	if r.Parallelism <= 0 {
+		r.Parallelism = 10
+	}
+	ev := eval.New(ctx, eval.Options{
+		Root: r.Root, Catalogue: r.Catalogue, Resolver: validator{}, Parallelism: r.Parallelism,
+		Workspace: r.Workspace, Planning: true, Validating: true,
+	})
+	defer ev.Close()
+	ev.Do(func(t *eval.Task) {
+		ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+			m.Everything(t)
+			for _, ref := range m.ProviderBlocks() {
+				m.Provider(t, ref)
+			}
+			resources := m.Resources()
+			t.Each(len(resources), func(t *eval.Task, i int) { resources[i].Value(t) })
+		})
+	})
+	return eval.SortDiagnostics(ev.Diagnostics())
+}
+
+// validator gives instances the values that validation works with: what the
+// configuration says, everything computed unknown.
+type validator struct{}
+
+func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
+	config, ty, ok := inst.Config(t)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	owner, ok := inst.Resource.Provider(t)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	plain, marked, _ := lang.Unmark(config)
+	decl := inst.Resource.Decl
+	var diags providers.Diagnostics
+	if inst.Addr.Mode == address.Data {
+		diags = owner.Server.ValidateData(ctx, inst.Addr.Type, plain)
+	} else {
+		diags = owner.Server.ValidateResource(ctx, inst.Addr.Type, plain)
+	}
+	t.Report(eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String())...)
+	if diags.HasErrors() {
+		return cty.DynamicVal, false
+	}
+	value := marked.Apply(contract.ProposedUnknown(ty.Schema.Block, plain))
+	_, pre := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
+	_, post := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
+	return value, pre && post
+}
