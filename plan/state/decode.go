@@ -40,6 +40,9 @@ func decode(path string, data []byte) (*snapshot, error) {
 	if d.err == nil && d.snap.version == 0 {
 		d.fail(0, "it has no member \"version\": this is not a state")
 	}
+	if d.err != nil && d.versionNumber == 0 {
+		d.versionNumber = findVersion(data)
+	}
 	if v := d.versionNumber; v > versionOpen {
 		return nil, &NewerVersionError{path, v, versionFolded}
 	} else if v > 0 && v < versionFolded {
@@ -107,6 +110,20 @@ func (d *decoder) version() {
 		return
 	}
 	d.snap.version, d.snap.versionAt = int(n), start
+}
+
+// findVersion looks for the version of a snapshot that makes no sense, as a
+// newer format might not; 0 if there is none.
+func findVersion(data []byte) int64 {
+	d := &decoder{scanner: scanner{buf: data}, snap: &snapshot{}}
+	d.object(func(name []byte, _ int) {
+		if string(name) == "version" {
+			d.version()
+		} else {
+			d.skip()
+		}
+	})
+	return d.versionNumber
 }
 
 func (d *decoder) outputs() map[string]Output {

@@ -11,7 +11,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Meta is what is stored about an object beside its attributes.
+// Meta is what is stored about an object beside its attributes. Who stores an
+// object anew (after a refresh or an update) starts from its old Meta, so that
+// what other programs stored with it is carried over.
 type Meta struct {
 	// Provider is the provider's configuration that made the object, as
 	// version 4 writes it: provider["registry.terraform.io/stokehq/train"],
@@ -23,6 +25,8 @@ type Meta struct {
 	Private             []byte     // the provider's own bytes
 	Dependencies        []string   // addresses of resources, without instance keys
 	CreateBeforeDestroy bool
+
+	extra []member // members of the stored instance that stoke does not know
 }
 
 // Object is one stored object. It is immutable, pointers to it are shared:
@@ -34,7 +38,6 @@ type Object struct {
 	// says "dynamic", a value is {"value":…,"type":…}.
 	JSON []byte
 
-	extra []member // members of the stored instance that stoke does not know
 	text  text     // what it was read from
 	value atomic.Pointer[decoded]
 }
@@ -102,7 +105,7 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 
 // With returns a copy of the object whose Meta change has altered.
 func (o *Object) With(change func(*Meta)) *Object {
-	c := &Object{Meta: o.Meta, JSON: o.JSON, extra: o.extra}
+	c := &Object{Meta: o.Meta, JSON: o.JSON}
 	c.value.Store(o.value.Load())
 	change(&c.Meta)
 	return c
