@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -104,7 +105,7 @@ func (t *Task) cycle(h *header) []*header {
 		}
 		for _, n := range next {
 			if chain := search(n); chain != nil {
-				return append(append([]*header{}, above...), chain...)
+				return slices.Concat(above, chain)
 			}
 		}
 		return nil
@@ -122,7 +123,8 @@ func (t *Task) index(h *header) int {
 }
 
 // below returns the cells from the owner's stack position down to the top of
-// t's stack, if t works for that position.
+// t's stack, if t works for that position: because it is the owner, or because
+// the owner spawned it, or the task that did, while computing that cell.
 func (t *Task) below(owner *Task, from int) ([]*header, bool) {
 	if t == owner {
 		return t.stack[from:], true
@@ -130,14 +132,17 @@ func (t *Task) below(owner *Task, from int) ([]*header, bool) {
 	if t.parent == nil {
 		return nil, false
 	}
-	if t.parent == owner && t.depth > from {
-		return append(append([]*header{}, owner.stack[from:t.depth]...), t.stack...), true
+	if t.parent == owner {
+		if t.depth <= from {
+			return nil, false
+		}
+		return slices.Concat(owner.stack[from:t.depth], t.stack), true
 	}
 	line, ok := t.parent.below(owner, from)
 	if !ok {
 		return nil, false
 	}
-	return append(append([]*header{}, line...), t.stack...), true
+	return slices.Concat(line, t.stack), true
 }
 
 // waits collects what the task and its children wait for.
