@@ -162,7 +162,7 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 	out := jsonResourceChange{
 		Address: c.Addr.String(), ModuleAddress: string(c.Addr.Module), Mode: modeName(c.Addr.Mode),
 		Type: c.Addr.Type, Name: c.Addr.Name, Index: jsonKey(c.Addr.Key), Deposed: c.Deposed,
-		ProviderName: providerName(c.Provider), ActionReason: string(c.Reason),
+		ProviderName: ProviderSource(c.Provider), ActionReason: string(c.Reason),
 		Change: jsonChange{
 			Actions: actions, Before: before, After: after,
 			AfterUnknown:    emptied(outline(c.After, secret{}, isUnknown), c.After),

@@ -99,7 +99,7 @@ func resourceJSON(a address.Instance, provider string, version int64, v cty.Valu
 	values, _ := jsonValue(v)
 	return jsonResource{
 		Address: a.String(), Mode: modeName(a.Mode), Type: a.Type, Name: a.Name, Index: jsonKey(a.Key),
-		ProviderName: providerName(provider), SchemaVersion: version,
+		ProviderName: ProviderSource(provider), SchemaVersion: version,
 		Values: values, SensitiveValues: outline(v, hide, isSecret),
 	}
 }

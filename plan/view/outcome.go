@@ -10,12 +10,17 @@ const tableRows = 20
 
 // Applied prints how an apply ended: one line when all went well, else the
 // table of outcomes and how to go on.
-func (p *Printer) Applied(r *run.Report, mode plan.Mode) {
+func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	word, command := "Apply", "stoke apply"
 	if mode == plan.Destroy {
 		word, command = "Destroy", "stoke destroy"
 	}
 	by := groupOutcomes(r)
+	if len(by.failed)+len(by.interrupted)+by.skipped == 0 && interrupted {
+		p.print("\n", p.in(bold+yellow, word+" interrupted! "+resources(r, mode)), "\n\n")
+		p.paragraph("Runs that were still going go on by themselves. Run \"" + command + "\" again to wait for them.")
+		return
+	}
 	if len(by.failed)+len(by.interrupted)+by.skipped == 0 {
 		p.print("\n", p.in(bold+green, word+" complete! "+resources(r, mode)), "\n")
 		return

@@ -153,14 +153,15 @@ func TestApplied(t *testing.T) {
 	}
 	row("a_b.one", plan.Create, run.Done, "")
 	row("a_b.two", plan.Update, run.Done, "")
-	p.Applied(report, plan.Normal)
-	p.Applied(&run.Report{Destroyed: 3}, plan.Destroy)
+	p.Applied(report, plan.Normal, false)
+	p.Applied(&run.Report{Destroyed: 3}, plan.Destroy, false)
+	p.Applied(&run.Report{Added: 1}, plan.Normal, true)
 	row("a_b.bad", plan.Create, run.Failed, "dataset is truncated")
 	for i := range 30 {
 		row("a_b.many["+decimal(i)+"]", plan.Create, run.Skipped, "a_b.bad")
 	}
 	row("a_b.other", plan.Delete, run.Skipped, "a_b.worse")
 	row("a_b.late", plan.Delete, run.Interrupted, "")
-	p.Applied(report, plan.Normal)
+	p.Applied(report, plan.Normal, false)
 	golden(t, "applied.txt", b.String())
 }

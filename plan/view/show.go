@@ -63,6 +63,12 @@ func (p *Printer) object(a address.Instance, remark string, o *state.Object, sch
 	p.print(d.String())
 }
 
+// ObjectValue is an object's attributes; known is false where its schema is
+// not at hand and they are read as plain JSON.
+func ObjectValue(a address.Instance, o *state.Object, schemas Schemas) (v cty.Value, known bool) {
+	return objectValue(o, lookup(schemas, a, o))
+}
+
 func lookup(schemas Schemas, a address.Instance, o *state.Object) *providers.ResourceSchema {
 	if schemas == nil {
 		return nil
@@ -89,9 +95,9 @@ func objectValue(o *state.Object, schema *providers.ResourceSchema) (cty.Value, 
 	return v, false
 }
 
-// providerName is the source address in a provider as the state writes it:
+// ProviderSource is the source address in a provider as the state writes it:
 // module.a.provider["registry.terraform.io/x/y"].alias.
-func providerName(text string) string {
+func ProviderSource(text string) string {
 	_, rest, ok := strings.Cut(text, `provider["`)
 	if !ok {
 		return text

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/plan"
+)
+
+func applyCommand(s *session) *cobra.Command {
+	f := &planFlags{}
+	var approved bool
+	cmd := &cobra.Command{
+		Use:   "apply [options] [PLAN]",
+		Short: "Create or change what the configuration describes",
+		Long: `Makes a plan, shows it, asks whether to go on, and carries it out: training runs
+included, which are shown live until they end.
+
+Given a file saved by "stoke plan -out", it carries out that plan without a
+question. An apply that failed or was interrupted is resumed by running it again.`,
+		Args: atMost(1, "; one saved plan can be applied"),
+	}
+	f.addPlan(cmd.Flags(), true)
+	addApply(s, f, &approved, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			if err := noPlanOptions(cmd); err != nil {
+				return err
+			}
+			return applySaved(cmd.Context(), s, f, args[0])
+		}
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		return planAndApply(cmd.Context(), s, f, approved)
+	}
+	return cmd
+}
+
+func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
+	f.addRun(s, cmd.Flags())
+	cmd.Flags().BoolVar(approved, "auto-approve", false, "Carry the plan out without asking.")
+	cmd.Flags().StringVar(&f.backup, "backup", "", "Keep the state before this run in `FILE`; - keeps none. It is FILE.backup unless said otherwise.")
+	in(cmd.Flags(), otherOptions, "auto-approve", "backup")
+}
+
+// noPlanOptions refuses options that a saved plan has already decided.
+func noPlanOptions(cmd *cobra.Command) error {
+	for _, name := range []string{"var", "var-file", "target", "replace", "destroy", "refresh-only", "refresh"} {
+		if cmd.Flags().Changed(name) {
+			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s has no place beside a saved plan, which holds what was given when it was made", name)}
+		}
+	}
+	return nil
+}
+
+func planAndApply(ctx context.Context, s *session, f *planFlags, approved bool) error {
+	o := newOperation(s, f)
+	name := "Apply"
+	if o.mode == plan.Destroy {
+		name = "Destroy"
+	}
+	if f.json && !approved {
+		s.complain(problem("Approval needed", "With -json nothing is asked: add -auto-approve, or apply a saved plan."))
+		return failed
+	}
+	if err := o.open(ctx, name); err != nil {
+		return err
+	}
+	defer o.close()
+	pl, err := o.planned(ctx)
+	if err != nil {
+		return err
+	}
+	if pl.Changed() && !approved {
+		if err := o.approve(pl); err != nil {
+			return err
+		}
+	}
+	return o.carryOut(ctx, pl)
+}
+
+func applySaved(ctx context.Context, s *session, f *planFlags, name string) error {
+	o := newOperation(s, f)
+	pl, err := o.openPlan(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	return o.carryOut(ctx, pl)
+}
+
+// carryOut applies the plan and shows the outputs as they are then.
+func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
+	if err := o.apply(ctx, pl); err != nil {
+		return err
+	}
+	if pl.Mode != plan.Destroy {
+		o.s.display().outputs(o.state.State().Outputs())
+	}
+	return nil
+}

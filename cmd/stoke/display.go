@@ -1,0 +1,86 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/view"
+)
+
+// display is who reads along: people (textDisplay) or a pipeline that wants
+// JSON (jsonDisplay).
+type display interface {
+	// begin starts a live view of what the engine does; end stops it.
+	begin() plan.Listener
+	end()
+	diagnostics(diags hcl.Diagnostics)
+	// say prints a message that is no result, also while a view is live.
+	say(text string)
+	plan(pl *plan.Plan)
+	applied(r *run.Report, mode plan.Mode, interrupted bool)
+	outputs(outputs map[string]state.Output)
+}
+
+// textDisplay writes for people.
+type textDisplay struct {
+	s    *session
+	mu   sync.Mutex
+	live *view.Progress
+}
+
+func (d *textDisplay) begin() plan.Listener {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.live = d.s.stdout().Progress(d.s.stage.live())
+	return d.live.Listen
+}
+
+func (d *textDisplay) end() {
+	d.mu.Lock()
+	live := d.live
+	d.live = nil
+	d.mu.Unlock()
+	if live != nil {
+		live.Stop()
+	}
+}
+
+// diagnostics prints warnings with the results and errors apart from them, as
+// pipelines expect.
+func (d *textDisplay) diagnostics(diags hcl.Diagnostics) {
+	if len(diags) == 0 {
+		return
+	}
+	if diags.HasErrors() {
+		d.s.stderr().Diagnostics(diags, d.s.source, d.s.compact)
+		return
+	}
+	d.s.stdout().Diagnostics(diags, d.s.source, d.s.compact)
+}
+
+func (d *textDisplay) say(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live != nil {
+		d.live.Say(text)
+		return
+	}
+	_, _ = d.s.stage.err.WriteString(text)
+}
+
+func (d *textDisplay) plan(pl *plan.Plan) { d.s.stdout().Plan(pl) }
+
+func (d *textDisplay) applied(r *run.Report, mode plan.Mode, interrupted bool) {
+	d.s.stdout().Applied(r, mode, interrupted)
+}
+
+func (d *textDisplay) outputs(outputs map[string]state.Output) {
+	if len(outputs) > 0 {
+		d.s.say("\nOutputs:\n\n")
+		d.s.stdout().Outputs(outputs)
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/view"
+)
+
+// jsonDisplay writes one JSON object per line, for pipelines.
+type jsonDisplay struct {
+	s      *session
+	stream *view.Stream
+}
+
+func newJSONDisplay(s *session) *jsonDisplay {
+	return &jsonDisplay{s: s, stream: view.NewStream(s.stage.out, time.Now, version)}
+}
+
+func (d *jsonDisplay) begin() plan.Listener { return d.stream.Listen }
+func (d *jsonDisplay) end()                 {}
+func (d *jsonDisplay) say(text string)      { d.stream.Log(text) }
+func (d *jsonDisplay) plan(pl *plan.Plan)   { d.stream.Plan(pl) }
+
+func (d *jsonDisplay) diagnostics(diags hcl.Diagnostics) { d.stream.Diagnostics(diags, d.s.source) }
+
+func (d *jsonDisplay) applied(r *run.Report, mode plan.Mode, _ bool) { d.stream.Applied(r, mode) }
+
+func (d *jsonDisplay) outputs(outputs map[string]state.Output) { d.stream.Outputs(outputs) }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// Everything that the command line asks of the engine is in this file.
+
+// request is what the engine is told about this working directory.
+func (o *operation) request() plan.Request {
+	r := plan.Request{
+		Files: o.s.files, Catalogue: o.catalogue,
+		Mode: o.mode, SkipRefresh: !o.flags.refresh, Targets: o.flags.targets, Replace: o.flags.replace,
+		Parallelism: o.flags.parallelism, Workspace: "default", Dir: ".",
+		Stopping: o.s.signals.stopping,
+	}
+	if o.config != nil {
+		r.Root, r.Variables = o.config.root, o.config.variables
+	}
+	return r
+}
+
+// settle finds out what became of operations that were announced and never
+// reported.
+func (o *operation) settle(ctx context.Context, intents []state.Intent) error {
+	return o.journalled(ctx, func(j *state.Journal) (hcl.Diagnostics, bool) {
+		r := o.request()
+		r.Listen = o.s.display().begin()
+		defer o.s.display().end()
+		return plan.Settle(ctx, r, j, intents), true
+	})
+}
+
+// make makes a plan of the state as it is.
+func (o *operation) make(ctx context.Context) (*plan.Plan, hcl.Diagnostics) {
+	r := o.request()
+	r.State = o.state.State()
+	r.Listen = o.s.display().begin()
+	defer o.s.display().end()
+	return plan.Make(ctx, r)
+}
+
+// apply carries a plan out.
+func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
+	var report *run.Report
+	return o.journalled(ctx, func(j *state.Journal) (hcl.Diagnostics, bool) {
+		listen := o.s.display().begin()
+		var diags hcl.Diagnostics
+		report, diags = run.Apply(ctx, run.Request{
+			Plan: pl, Root: o.config.root, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism,
+			Listen: o.tellLock(listen), Stopping: o.s.signals.stopping,
+		})
+		o.s.display().end()
+		o.s.complain(diags...)
+		interrupted := o.s.signals.interrupted()
+		o.s.display().applied(report, pl.Mode, interrupted)
+		return nil, report.Complete() && !diags.HasErrors() && !interrupted
+	})
+}
+
+// journalled opens the journal, does the work and closes the journal whatever
+// happens. It fails when the work is not good or has errors.
+func (o *operation) journalled(ctx context.Context, work func(*state.Journal) (diags hcl.Diagnostics, good bool)) error {
+	j, err := o.state.Begin(ctx)
+	if err != nil {
+		o.s.complain(stateProblem(err))
+		return failed
+	}
+	diags, good := work(j)
+	o.s.complain(diags...)
+	if err := j.Close(context.WithoutCancel(ctx)); err != nil {
+		o.s.rescue(j, err)
+		return failed
+	}
+	if !good || diags.HasErrors() {
+		return failed
+	}
+	return nil
+}
+
+// validate checks a configuration.
+func validate(ctx context.Context, s *session, c *configuration) hcl.Diagnostics {
+	return plan.Validate(ctx, plan.Request{Root: c.root, Files: s.files, Catalogue: catalogue(), Workspace: "default", Dir: "."})
+}

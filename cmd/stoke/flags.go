@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/modules"
+)
+
+// planFlags are the options of plan, apply and destroy.
+type planFlags struct {
+	destroy, refreshOnly bool
+	refresh              bool
+	targets, replace     []string
+	variables            []modules.Flag
+	parallelism          int
+	input                bool
+	state                string
+	backup               string
+	stateOut             string
+	lock                 lockFlags
+	json                 bool
+}
+
+type lockFlags struct {
+	lock    bool
+	timeout time.Duration
+}
+
+const (
+	planOptions  = "Options that shape the plan"
+	otherOptions = "Other options"
+)
+
+// in puts flags into a group of the help text.
+func in(flags *pflag.FlagSet, title string, names ...string) {
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, optionGroup, []string{title}); err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
+}
+
+// addPlan defines the options that shape a plan. withModes adds those that
+// choose what the plan is for.
+func (f *planFlags) addPlan(flags *pflag.FlagSet, withModes bool) {
+	if withModes {
+		flags.BoolVar(&f.destroy, "destroy", false, "Plan to destroy everything that the state holds.")
+		flags.BoolVar(&f.refreshOnly, "refresh-only", false, "Look for what changed outside of Stoke, and plan to store it; nothing else.")
+		in(flags, planOptions, "destroy", "refresh-only")
+	}
+	flags.BoolVar(&f.refresh, "refresh", true, "Do not read the real objects first: plan with what the state says. Faster, and maybe out of date.")
+	flags.StringArrayVar(&f.replace, "replace", nil, "Make the object at `ADDRESS` anew even if it could stay. May be given several times.")
+	flags.StringArrayVar(&f.targets, "target", nil, "Plan only for the module, resource or object at `ADDRESS` and what it needs. May be given several times; for exceptions, not for every day.")
+	f.addVariables(flags)
+	in(flags, planOptions, "refresh", "replace", "target", "var", "var-file")
+}
+
+func (f *planFlags) addVariables(flags *pflag.FlagSet) {
+	flags.Var(&variableFlag{list: &f.variables}, "var", "Set an input variable of the root module: `'NAME=VALUE'`. May be given several times.")
+	flags.Var(&variableFlag{list: &f.variables, file: true}, "var-file", "Read variables from `FILE`, beside terraform.tfvars and *.auto.tfvars. May be given several times.")
+}
+
+// addRun defines the options of how a plan or an apply is carried out.
+func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
+	flags.BoolVar(&s.compact, "compact-warnings", false, "Where there are warnings and no errors, print their summaries only.")
+	flags.BoolVar(&f.input, "input", true, "Ask for nothing: what is missing is an error.")
+	f.lock.add(flags)
+	s.addNoColor(flags)
+	flags.VarP(&parallelism{&f.parallelism}, "parallelism", "", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise.")
+	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
+	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
+	in(flags, otherOptions, "compact-warnings", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "json")
+}
+
+func (l *lockFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&l.lock, "lock", true, "Do not lock the state. Dangerous when others may work on it.")
+	flags.DurationVar(&l.timeout, "lock-timeout", 0, "How long to wait for a lock that somebody holds: `DURATION`, such as 10s.")
+}
+
+func (s *session) addNoColor(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.noColor, "no-color", false, "Print bare text, without colours and frames.")
+}
+
+// variableFlag collects -var and -var-file in the order in which they stand
+// on the command line: each overrules those before it.
+type variableFlag struct {
+	list *[]modules.Flag
+	file bool
+}
+
+func (v *variableFlag) String() string { return "" }
+func (v *variableFlag) Type() string   { return "string" }
+
+func (v *variableFlag) Set(text string) error {
+	*v.list = append(*v.list, modules.Flag{File: v.file, Text: text})
+	return nil
+}
+
+type parallelism struct{ n *int }
+
+func (p *parallelism) String() string { return "" }
+func (p *parallelism) Type() string   { return "int" }
+
+func (p *parallelism) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("a whole number from 1 on is needed")
+	}
+	*p.n = n
+	return nil
+}
+
+// check finds options that contradict each other.
+func (f *planFlags) check(cmd *cobra.Command) error {
+	fail := func(format string, args ...any) error {
+		return &usageError{path: cmd.CommandPath(), err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case f.destroy && f.refreshOnly:
+		return fail("-destroy and -refresh-only exclude each other")
+	case f.refreshOnly && !f.refresh:
+		return fail("-refresh-only and -refresh=false exclude each other")
+	case f.refreshOnly && len(f.replace) > 0:
+		return fail("-refresh-only and -replace exclude each other")
+	case f.destroy && len(f.replace) > 0:
+		return fail("-destroy and -replace exclude each other")
+	}
+	return nil
+}

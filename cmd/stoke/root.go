@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Groups of commands in the help text.
+const (
+	mainCommands  = "main"
+	otherCommands = "other"
+)
+
+// exitCode is how a command ends when that has been said already.
+type exitCode int
+
+func (e exitCode) Error() string { return "exit" }
+
+// failed ends a command whose errors are on the screen.
+const failed exitCode = 1
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	path string // of the command, "" for none
+	err  error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// execute carries out one command line and returns the exit code.
+func execute(args []string, st stage) int {
+	s := newSession(st)
+	root := newRoot(s)
+	line, err := understand(root, args, st.getenv)
+	if err != nil {
+		return s.exit(&usageError{err: err})
+	}
+	if line.chdir != "" {
+		if err := os.Chdir(line.chdir); err != nil {
+			return s.exit(&usageError{err: err})
+		}
+	}
+	if len(line.args) == 0 {
+		printHelp(root)
+		return 127
+	}
+	root.SetArgs(line.args)
+	ctx, stop := s.interruptible(context.Background())
+	defer stop()
+	return s.exit(root.ExecuteContext(ctx))
+}
+
+// exit says what has not been said yet and returns the exit code.
+func (s *session) exit(err error) int {
+	var code exitCode
+	var usage *usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &usage):
+		s.complain(problem("Command line not understood", "%s.", usage.err))
+		s.hint(usage.path)
+	default:
+		s.complain(problem("Command failed", "%s.", err))
+	}
+	return 1
+}
+
+func newRoot(s *session) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "stoke",
+		Short:         "Declare machines, clusters and training runs, and let them become real",
+		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand("stoke", args[0], commandNames(s.root))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { printHelp(cmd); return exitCode(127) },
+	}
+	s.root = root
+	cobra.EnableCommandSorting = false // the order below is the order of work
+	root.SetOut(s.stage.out)
+	root.SetErr(s.stage.err)
+	root.AddGroup(&cobra.Group{ID: mainCommands, Title: "Main commands:"}, &cobra.Group{ID: otherCommands, Title: "All other commands:"})
+	root.SetCompletionCommandGroupID(otherCommands)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(cmd) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{path: cmd.CommandPath(), err: flagError(cmd, err)}
+	})
+	for _, add := range []func(*session) *cobra.Command{initCommand, validateCommand, planCommand, applyCommand, destroyCommand} {
+		group(root, mainCommands, add(s))
+	}
+	for _, add := range []func(*session) *cobra.Command{showCommand, outputCommand, stateCommand, listCommand, versionCommand} {
+		group(root, otherCommands, add(s))
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("completion")
+	return root
+}
+
+func group(root *cobra.Command, id string, cmd *cobra.Command) {
+	cmd.GroupID = id
+	root.AddCommand(cmd)
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// flagError puts a parse error in the words of this command line, with the
+// flag that was most likely meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	given := unknown.GetSpecifiedName()
+	return errors.New("there is no option -" + given + suggest("-", given, names))
+}
+
+func unknownCommand(parent, name string, names []string) error {
+	return &usageError{path: parent, err: errors.New(parent + " has no command named \"" + name + "\"" + suggest("", name, names))}
+}
+
+// atMost is the check of how many arguments a command takes beside its flags.
+func atMost(n int, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= n {
+			return nil
+		}
+		return &usageError{path: cmd.CommandPath(), err: errors.New("there are too many arguments: \"" + args[n] + "\" is not expected" + hint)}
+	}
+}
+
+// problem is an error for people, without a place.
+func problem(summary, format string, args ...any) *hcl.Diagnostic {
+	return diagnostic(hcl.DiagError, summary, format, args...)
+}

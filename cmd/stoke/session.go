@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/plan/view"
+)
+
+// session is one run of the command line.
+type session struct {
+	stage
+	root    *cobra.Command
+	answers *answers
+	signals *signals
+	files   *modules.Files // what diagnostics quote
+
+	noColor bool
+	compact bool // -compact-warnings
+
+	mu      sync.Mutex
+	current display
+}
+
+func newSession(st stage) *session {
+	s := &session{stage: st, files: modules.NewFiles(), answers: newAnswers(st.in)}
+	s.showOn(&textDisplay{s: s})
+	return s
+}
+
+// display is who reads along. Signals come at any time, hence the lock.
+func (s *session) display() display {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+func (s *session) showOn(d display) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = d
+}
+
+// stdout and stderr are the printers; they are made when they are used,
+// because -no-color is known by then.
+func (s *session) stdout() *view.Printer { return s.printer(s.stage.out, s.noColor) }
+func (s *session) stderr() *view.Printer { return s.printer(s.stage.err, s.noColor) }
+
+func (s *session) source(name string) []byte { return s.files.Content()[name] }
+
+// complain prints errors and warnings.
+func (s *session) complain(diags ...*hcl.Diagnostic) {
+	s.display().diagnostics(diags)
+}
+
+// hint says where to read more about a command.
+func (s *session) hint(path string) {
+	if path == "" {
+		path = "stoke"
+	}
+	fmt.Fprintf(s.stage.err, "\nFor more about this command, run:\n  %s -help\n", path)
+}
+
+// say prints text of a command's own on its standard output.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.stage.out, format, args...)
+}
+
+func diagnostic(severity hcl.DiagnosticSeverity, summary, format string, args ...any) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...)}
+}
+
+// interruptible returns a context that the second Ctrl-C ends; the first one
+// closes s.signals.stopping.
+func (s *session) interruptible(ctx context.Context) (context.Context, func()) {
+	s.signals = &signals{stopping: make(chan struct{})}
+	return s.signals.watch(ctx, func(text string) { s.display().say(text) })
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/view"
+)
+
+func showCommand(s *session) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [options] [FILE]",
+		Short: "Show the current state or a saved plan",
+		Long: `Shows a saved plan or a state file, or the current state when no file is given.
+
+With -json the output has Terraform's published format and holds sensitive values
+in the clear.`,
+		Args: atMost(1, ""),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print Terraform's JSON of the state or plan.")
+	s.addNoColor(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return s.showFile(cmd.Context(), args[0], asJSON)
+		}
+		file, err := s.currentState(cmd.Context(), "")
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		return s.showState(cmd.Context(), file.State(), asJSON)
+	}
+	return cmd
+}
+
+// showFile shows a state, which is a JSON object, or else a plan.
+func (s *session) showFile(ctx context.Context, name string, asJSON bool) error {
+	start, err := beginning(name)
+	if err != nil {
+		s.complain(problem("File cannot be read", "%s.", err))
+		return failed
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{")) {
+		file, err := s.openState(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		return s.showState(ctx, file.State(), asJSON)
+	}
+	pl, err := readPlan(name)
+	if err != nil {
+		s.complain(problem("File not understood", "%s is neither a state nor a saved plan: %s.", name, err))
+		return failed
+	}
+	// What has no schema, because its provider is not at hand, is shown all the same.
+	_ = pl.Bind(ctx, catalogue())
+	return s.showPlan(pl, asJSON)
+}
+
+func beginning(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	start := make([]byte, 64)
+	n, err := f.Read(start)
+	if n == 0 && err != nil {
+		return nil, err
+	}
+	return start[:n], nil
+}
+
+func (s *session) showState(ctx context.Context, st *state.State, asJSON bool) error {
+	find := schemas(ctx, catalogue())
+	if !asJSON {
+		s.stdout().State(st, find)
+		return nil
+	}
+	text, err := view.StateJSON(st, find)
+	if err != nil {
+		return err
+	}
+	s.say("%s\n", text)
+	return nil
+}
+
+func (s *session) showPlan(pl *plan.Plan, asJSON bool) error {
+	if !asJSON {
+		s.display().plan(pl)
+		return nil
+	}
+	text, err := view.PlanJSON(pl)
+	if err != nil {
+		return err
+	}
+	s.say("%s\n", text)
+	return nil
+}
+
+// currentState opens the state of the working directory for reading: the file
+// given, or the one that the configuration names.
+func (s *session) currentState(ctx context.Context, path string) (*stateFile, error) {
+	if path == "" {
+		path = s.configuredPath()
+	}
+	return s.openState(ctx, path)
+}

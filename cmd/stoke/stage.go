@@ -1,0 +1,82 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
+
+	"github.com/stokehq/stoke/plan/view"
+)
+
+// stage is the process around a command: its streams and environment.
+type stage struct {
+	in, out, err *os.File
+	environ      []string
+}
+
+// getenv returns a variable of the environment, "" where it is not set.
+func (st stage) getenv(name string) string {
+	for i := len(st.environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(st.environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// isTerminal reports whether a stream is a screen or a keyboard.
+func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// screen says how large the terminal behind a stream is.
+func screen(f *os.File) view.Terminal {
+	return func() (int, int) {
+		columns, rows, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return columns, rows
+	}
+}
+
+// printer dresses a stream: colours on a terminal that wants them, frames
+// unless -no-color asks for bare text.
+func (st stage) printer(f *os.File, noColor bool) *view.Printer {
+	p := &view.Printer{Out: f, Box: !noColor}
+	if isTerminal(f) {
+		p.Color = !noColor && st.getenv("NO_COLOR") == "" && st.getenv("TERM") != "dumb"
+		p.Width, _ = screen(f)()
+	}
+	return p
+}
+
+// live is the terminal to draw a live area on; nil where there is none.
+func (st stage) live() view.Terminal {
+	if !isTerminal(st.out) || st.getenv("TERM") == "dumb" {
+		return nil
+	}
+	return screen(st.out)
+}
+
+// mayAsk reports whether people may be asked: -input and TF_INPUT allow it.
+func (st stage) mayAsk(input bool) bool {
+	if text := st.getenv("TF_INPUT"); text != "" {
+		if allowed, err := strconv.ParseBool(text); err == nil && !allowed {
+			return false
+		}
+	}
+	return input
+}
+
+// automated reports whether nobody reads hints about what to run next.
+func (st stage) automated() bool { return st.getenv("TF_IN_AUTOMATION") != "" }
+
+// dataDir is the folder for what belongs to this working directory alone.
+func (st stage) dataDir() string {
+	if dir := st.getenv("TF_DATA_DIR"); dir != "" {
+		return dir
+	}
+	return ".terraform"
+}

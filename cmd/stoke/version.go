@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+func versionCommand(s *session) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version [options]",
+		Short: "Show the version of Stoke and of its providers",
+		Args:  atMost(0, ""),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the versions as JSON.")
+	s.addNoColor(cmd.Flags())
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if asJSON {
+			return s.versionJSON()
+		}
+		s.say("Stoke v%s\non %s_%s\n", version, runtime.GOOS, runtime.GOARCH)
+		built := catalogue()
+		for _, source := range sources(built) {
+			if v := numbered(built[source]); v != "" {
+				s.say("+ provider %s v%s\n", source, v)
+			}
+		}
+		s.say("Speaks the language, state and plan formats of Terraform %s.\n", terraformVersion)
+		return nil
+	}
+	return cmd
+}
+
+func (s *session) versionJSON() error {
+	selections := make(map[string]string)
+	for source, entry := range catalogue() {
+		if v := numbered(entry); v != "" {
+			selections[source] = v
+		}
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"terraform_version": terraformVersion, "stoke_version": version,
+		"platform": runtime.GOOS + "_" + runtime.GOARCH, "provider_selections": selections, "terraform_outdated": false,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	s.say("%s\n", text)
+	return nil
+}

@@ -1,0 +1,201 @@
+package view
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// Stream writes what happens as JSON, one object per line, in Terraform's
+// format 1.2 of machine-readable UI.
+// https://developer.hashicorp.com/terraform/internals/machine-readable-ui
+//
+// It is safe for concurrent use.
+type Stream struct {
+	mu  sync.Mutex
+	out io.Writer
+	now func() time.Time
+}
+
+// NewStream begins a stream with the message that says which version speaks.
+func NewStream(out io.Writer, now func() time.Time, version string) *Stream {
+	s := &Stream{out: out, now: now}
+	s.write("info", "Stoke "+version, "version", map[string]any{"terraform": TerraformVersion, "stoke": version, "ui": "1.2"})
+	return s
+}
+
+func (s *Stream) write(level, message, kind string, more map[string]any) {
+	line := map[string]any{
+		"@level": level, "@message": message, "@module": "stoke.ui",
+		"@timestamp": s.now().UTC().Format("2006-01-02T15:04:05.000000Z07:00"), "type": kind,
+	}
+	for k, v := range more {
+		line[k] = v
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		return // strings, numbers and values made of them always encode
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.out.Write(append(text, '\n')) // nobody is left to be told
+}
+
+// Log writes a message that is none of the others.
+func (s *Stream) Log(text string) {
+	s.write("info", strings.TrimSpace(text), "log", nil)
+}
+
+// Diagnostics writes errors and warnings.
+func (s *Stream) Diagnostics(diags hcl.Diagnostics, src Sources) {
+	for _, m := range merge(diags) {
+		j := diagnosticJSON(m.Diagnostic, src)
+		level, word := "error", "Error: "
+		if j.Severity == "warning" {
+			level, word = "warn", "Warning: "
+		}
+		s.write(level, word+j.Summary, "diagnostic", map[string]any{"diagnostic": j})
+	}
+}
+
+func streamResource(a address.Instance) map[string]any {
+	local := address.Instance{Resource: a.Resource, Key: a.Key}
+	local.Module = ""
+	implied, _, _ := strings.Cut(a.Type, "_")
+	return map[string]any{
+		"addr": a.String(), "module": string(a.Module), "resource": local.String(), "implied_provider": implied,
+		"resource_type": a.Type, "resource_name": a.Name, "resource_key": jsonKey(a.Key),
+	}
+}
+
+// streamAction is an action in the words of the stream.
+func streamAction(a plan.Action) string {
+	switch {
+	case a == plan.NoOp:
+		return "noop"
+	case a.Replaces():
+		return "replace"
+	}
+	return actionNames(a)[0]
+}
+
+// Plan writes drift, changes, the summary and outputs.
+func (s *Stream) Plan(pl *plan.Plan) {
+	for _, c := range pl.Drift {
+		change := map[string]any{"resource": streamResource(c.Addr), "action": driftActions(c)[0]}
+		s.write("info", c.Addr.String()+": Drift detected ("+driftActions(c)[0]+")", "resource_drift", map[string]any{"change": change})
+	}
+	for _, c := range pl.Changes {
+		if c.Action == plan.NoOp {
+			continue
+		}
+		change := map[string]any{"resource": streamResource(c.Addr), "action": streamAction(c.Action)}
+		if c.Reason != plan.NoReason {
+			change["reason"] = strings.TrimPrefix(string(c.Reason), "replace_because_")
+		}
+		s.write("info", c.Addr.String()+": Plan to "+streamAction(c.Action), "planned_change", map[string]any{"change": change})
+	}
+	a, c, d := pl.Count()
+	s.summary("Plan: "+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", a, c, d)
+	outputs := make(map[string]any)
+	for _, o := range pl.Outputs {
+		outputs[o.Name] = map[string]any{"action": streamAction(o.Action), "sensitive": o.Sensitive}
+	}
+	if len(outputs) > 0 {
+		s.write("info", "Outputs: "+decimal(len(outputs)), "outputs", map[string]any{"outputs": outputs})
+	}
+}
+
+func (s *Stream) summary(message, operation string, add, change, remove int) {
+	s.write("info", message, "change_summary", map[string]any{"changes": map[string]any{
+		"add": add, "change": change, "import": 0, "remove": remove, "operation": operation,
+	}})
+}
+
+// Applied writes the summary of an apply, and what was not done.
+func (s *Stream) Applied(r *run.Report, mode plan.Mode) {
+	for _, o := range r.Outcomes {
+		if o.Status == run.Skipped || o.Status == run.Interrupted {
+			text := addressRow(o) + ": Not started"
+			if o.Because != "" {
+				text += ", because of " + o.Because
+			}
+			s.write("warn", text, "log", map[string]any{"resource": streamResource(o.Addr)})
+		}
+	}
+	word, operation := "Apply", "apply"
+	if mode == plan.Destroy {
+		word, operation = "Destroy", "destroy"
+	}
+	end := " complete! "
+	if !r.Complete() {
+		end = " incomplete! "
+	}
+	s.summary(word+end+resources(r, mode), operation, r.Added, r.Changed, r.Destroyed)
+}
+
+// Outputs writes the outputs, without the values of sensitive ones.
+func (s *Stream) Outputs(outputs map[string]state.Output) {
+	all := make(map[string]any, len(outputs))
+	for name, o := range outputs {
+		j, err := outputJSON(o.Value, o.Sensitive)
+		if err != nil {
+			continue
+		}
+		if o.Sensitive {
+			j.Value = nil
+		}
+		all[name] = j
+	}
+	s.write("info", "Outputs: "+decimal(len(all)), "outputs", map[string]any{"outputs": all})
+}
+
+// Listen is a plan.Listener.
+func (s *Stream) Listen(e plan.Event) {
+	kinds := map[plan.EventKind]string{
+		plan.RefreshStart: "refresh_start", plan.RefreshDone: "refresh_complete",
+		plan.ReadStart: "apply_start", plan.ReadDone: "apply_complete",
+		plan.ApplyStart: "apply_start", plan.ApplyProgress: "apply_progress",
+		plan.ApplyDone: "apply_complete", plan.ApplyFailed: "apply_errored",
+	}
+	kind, ok := kinds[e.Kind]
+	if !ok {
+		s.write("info", eventLabel(e)+": "+eventText(e), "log", nil)
+		return
+	}
+	hook := map[string]any{"resource": streamResource(e.Addr)}
+	if e.Kind == plan.ReadStart || e.Kind == plan.ReadDone {
+		e.Action = plan.Read
+	}
+	if e.Kind != plan.RefreshStart && e.Kind != plan.RefreshDone {
+		hook["action"] = streamAction(e.Action)
+		if kind != "apply_start" {
+			hook["elapsed_seconds"] = int(e.Elapsed.Seconds())
+		}
+	}
+	if e.Kind == plan.ApplyProgress {
+		hook["progress"] = map[string]any{"step": e.Progress.Step, "percent": e.Progress.Percent, "line": e.Progress.Line}
+	}
+	if id := plainID(e.ID); id != "" {
+		hook["id_key"], hook["id_value"] = "id", id
+	}
+	s.write("info", eventLabel(e)+": "+eventText(e), kind, map[string]any{"hook": hook})
+}
+
+func plainID(id cty.Value) string {
+	text, ok := strings.CutPrefix(idText(id), " [id=")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(text, "]")
+}
