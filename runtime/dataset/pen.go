@@ -18,8 +18,9 @@ const (
 	minRadius      = 0.85  // of the stroke, in pixels
 	maxRadius      = 1.7
 	distractorRate = 0.35
-	maxNoise       = 40 // grey levels
-	subdivisions   = 5  // of a smooth stroke, per point
+	maxNoise       = 80  // grey levels
+	speckle        = 210 // of 255 draws of noise, those above leave a trace
+	subdivisions   = 5   // of a smooth stroke, per point
 )
 
 // pen draws one digit at a time. Products that are added to something go
@@ -198,10 +199,10 @@ func (p *pen) expose(pixels []byte) {
 		if i%8 == 0 {
 			bits = p.random.Uint64()
 		}
-		grain := float64(bits&0xff) * (1.0 / 255)
+		// Speckles: most of the paper stays black, as in scanned digits.
+		grain := float64(max(int(bits&0xff)-speckle, 0)) / (255 - speckle)
 		bits >>= 8
-		// Mostly dark: paper has a grain, but is not grey.
-		v := times(ink, contrast) + times(times(grain, grain), noise)
+		v := times(ink, contrast) + times(grain, noise)
 		pixels[i] = byte(min(v, 255))
 	}
 }

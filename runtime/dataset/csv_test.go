@@ -1,0 +1,154 @@
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
+
+// load prepares an origin and reads a split whole.
+func load(t *testing.T, from Origin, split Split) (Info, []byte, []int32) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "prepared")
+	if _, err := Prepare(context.Background(), from, dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir, split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	numbers := make([]int64, s.Info().Records)
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	f, l := make([]byte, len(numbers)*s.Info().FeatureBytes()), make([]byte, len(numbers)*4)
+	if err := s.Read(context.Background(), numbers, f, l); err != nil {
+		t.Fatal(err)
+	}
+	labels := make([]int32, len(numbers))
+	for i := range labels {
+		labels[i] = int32(binary.LittleEndian.Uint32(l[4*i:]))
+	}
+	return s.Info(), f, labels
+}
+
+func TestCSVPixels(t *testing.T) {
+	dir := folder(t, map[string][]byte{
+		"train.csv": []byte("\xef\xbb\xbflabel,p0,p1,p2,p3\r\n1,0,255,3,4\r\n\r\n0,5,6,7,8\r\n"),
+		"test.csv":  []byte("label,p0,p1,p2,p3\n1,9,10,11,12"),
+	})
+	about, pixels, labels := load(t, Origin{Format: "csv", Path: dir, CSV: &CSV{Shape: []int{2, 2}}}, Train)
+	if about.Type != engine.U8 || !cmp.Equal(about.Shape, []int{2, 2}) || about.Classes != 2 {
+		t.Errorf("info %+v", about)
+	}
+	if diff := cmp.Diff([]byte{0, 255, 3, 4, 5, 6, 7, 8}, pixels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int32{1, 0}, labels); diff != "" {
+		t.Error(diff)
+	}
+	if _, pixels, _ := load(t, Origin{Format: "csv", Path: dir}, Test); !cmp.Equal(pixels, []byte{9, 10, 11, 12}) {
+		t.Errorf("test pixels %v", pixels)
+	}
+}
+
+// Floats, a label in the last column, one file for both splits.
+func TestCSVShare(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("width, \"height\", kind\n")
+	for i := range 600 {
+		fmt.Fprintf(&text, "%d.5, -1e-2, %d\n", i, i%3)
+	}
+	path := filepath.Join(folder(t, map[string][]byte{"iris.csv": []byte(text.String())}), "iris.csv")
+	seen := map[float32]Split{}
+	for _, split := range []Split{Train, Test} {
+		about, values, labels := load(t, Origin{Format: "csv", Path: path, Seed: 5, CSV: &CSV{Label: "kind", TestShare: 0.25}}, split)
+		if about.Type != engine.F32 || !cmp.Equal(about.Shape, []int{2}) || about.Classes != 3 {
+			t.Errorf("info %+v", about)
+		}
+		for i, l := range labels {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(values[8*i:]))
+			if int32(v)%3 != l {
+				t.Errorf("record %v has label %d", v, l)
+			}
+			if _, twice := seen[v]; twice {
+				t.Errorf("record %v is in both splits", v)
+			}
+			seen[v] = split
+		}
+		if split == Test && (len(labels) < 100 || len(labels) > 200) {
+			t.Errorf("%d test records, want about 150", len(labels))
+		}
+	}
+	if len(seen) != 600 {
+		t.Errorf("%d records in all", len(seen))
+	}
+}
+
+func TestCSVRefusals(t *testing.T) {
+	long := []byte("1," + strings.Repeat("5", maxLine))
+	for name, c := range map[string]struct {
+		train, test []byte
+		options     CSV
+		want        string
+	}{
+		"missing":         {nil, nil, CSV{}, "train.csv"},
+		"empty":           {[]byte{}, nil, CSV{}, "no lines"},
+		"header only":     {[]byte("label,a\n"), []byte("label,a\n1,1\n"), CSV{}, "at least one of each"},
+		"one column":      {[]byte("1\n2\n"), nil, CSV{}, "one column"},
+		"fewer columns":   {[]byte("1,2,3\n0,2\n"), nil, CSV{}, "line 2 has 2 columns"},
+		"more columns":    {[]byte("1,2\n0,2,3\n"), nil, CSV{}, "more than the 2 columns"},
+		"word":            {[]byte("1,2\n0,x\n"), nil, CSV{}, "line 2, column 1"},
+		"not a number":    {[]byte("1,2\n0,NaN\n"), nil, CSV{}, "finite"},
+		"infinite":        {[]byte("1,2\n0,1e999\n"), nil, CSV{}, "finite"},
+		"label -1":        {[]byte("1,2\n-1,3\n"), nil, CSV{}, "label"},
+		"label 0.5":       {[]byte("1,2\n0.5,3\n"), nil, CSV{}, "label"},
+		"label huge":      {[]byte("1,2\n9999999,3\n"), nil, CSV{}, "label"},
+		"test label":      {[]byte("1,2\n0,3\n"), []byte("2,2\n"), CSV{}, "label 2"},
+		"test columns":    {[]byte("1,2\n0,3\n"), []byte("1,2,3\n"), CSV{}, "columns"},
+		"label column":    {[]byte("a,b\n0,3\n"), nil, CSV{Label: "kind"}, "kind"},
+		"shape":           {[]byte("1,2\n0,3\n"), []byte("1,2\n"), CSV{Shape: []int{2, 2}}, "shape"},
+		"negative shape":  {[]byte("1,2\n0,3\n"), []byte("1,2\n"), CSV{Shape: []int{-1, -1}}, "shape"},
+		"u8 asked":        {[]byte("1,2.5\n0,3\n"), []byte("1,2\n"), CSV{Type: "u8"}, "u8"},
+		"type":            {[]byte("1,2\n0,3\n"), nil, CSV{Type: "f64"}, "f64"},
+		"share":           {[]byte("1,2\n0,3\n"), nil, CSV{TestShare: 1}, "test_share"},
+		"endless line":    {long, nil, CSV{Header: "no"}, "longer"},
+		"binary":          {[]byte("\x7fELF\x00\x00\x01\n\x00\x00,\x01\n"), nil, CSV{}, "one column"},
+		"too few to part": {[]byte("1,2\n"), nil, CSV{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, map[string][]byte{"train.csv": c.train, "test.csv": c.test})
+			from := Origin{Format: "csv", Path: dir, CSV: &c.options}
+			parent := t.TempDir()
+			_, err := Prepare(context.Background(), from, filepath.Join(parent, "out"), nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("want an error with %q, got %v", c.want, err)
+			}
+			if left, _ := os.ReadDir(parent); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add([]byte("label,a\n0,1\n1,2\n0,3\n"))
+	f.Add([]byte("1;2\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := folder(t, map[string][]byte{"train.csv": append([]byte{}, text...)})
+		m, err := Inspect(context.Background(), Origin{Format: "csv", Path: dir})
+		if err == nil && m.Train.Records+m.Test.Records > int64(len(text)) {
+			t.Errorf("%d bytes gave %d records", len(text), m.Train.Records+m.Test.Records)
+		}
+	})
+}

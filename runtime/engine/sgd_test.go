@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"math"
+	"testing"
+)
+
+func near(t *testing.T, name string, got []float32, want ...float64) {
+	t.Helper()
+	for i, w := range want {
+		if math.Abs(float64(got[i])-w) > 1e-6 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+			return
+		}
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	vars := []Var{
+		{Name: "w", Offset: 0, Len: 2, Decay: true},
+		{Name: "b", Offset: 2, Len: 1},
+		{Name: "m", Offset: 3, Len: 1, Kind: Moment, Momentum: 0.9},
+	}
+	sums := []float32{8, -4, 2, 40} // of weight 4: means 2, -1, 0.5, 10
+	for name, c := range map[string]struct {
+		recipe        Recipe
+		vector, slots []float64 // after two updates
+	}{
+		"plain":    {Recipe{LearningRate: 0.1}, []float64{0.6, 1.2, 0.9}, nil},
+		"momentum": {Recipe{LearningRate: 0.1, Momentum: 0.5}, []float64{1 - 0.2 - 0.3, 1 + 0.1 + 0.15, 1 - 0.05 - 0.075}, []float64{3, -1.5, 0.75}},
+		"nesterov": {Recipe{LearningRate: 0.1, Momentum: 0.5, Nesterov: true}, []float64{1 - 0.3 - 0.35, 1 + 0.15 + 0.175, 1 - 0.075 - 0.0875}, []float64{3, -1.5, 0.75}},
+		"decay":    {Recipe{LearningRate: 0.1, WeightDecay: 0.5}, []float64{(1-0.25)*0.95 - 0.2, 1.05*0.95 + 0.1, 0.9}, nil},
+		// The gradient's norm is √5.25; moments are not clipped.
+		"clip": {Recipe{LearningRate: 0.1, ClipNorm: 1}, []float64{1 - 0.4/math.Sqrt(5.25), 1 + 0.2/math.Sqrt(5.25), 1 - 0.1/math.Sqrt(5.25)}, nil},
+	} {
+		vector, slots := []float32{1, 1, 1, 1}, make([]float32, 4)
+		if c.recipe.Slots() == 0 {
+			slots = nil
+		}
+		for range 2 {
+			Update(vector, slots, sums, 4, vars, c.recipe)
+		}
+		near(t, name, vector, c.vector[:3]...)
+		near(t, name+" moment", vector[3:], 0.9*(0.9*1+0.1*10)+0.1*10)
+		near(t, name+" slots", slots, c.slots...)
+		before := vector[0]
+		Update(vector, slots, sums, 0, vars, c.recipe)
+		near(t, name+" after an update of weight 0", vector, float64(before))
+	}
+}
+
+// Servers that hold parts of the vector get what one server would.
+func TestUpdateInParts(t *testing.T) {
+	vars, _, err := small().Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Length(vars)
+	recipe := Recipe{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, ClipNorm: 0.5}
+	make3 := func() (v, s, g []float32) {
+		v, s, g = make([]float32, n), make([]float32, n), make([]float32, n)
+		for i := range v {
+			v[i], g[i] = float32(i%7), float32(i%5)-2
+		}
+		return v, s, g
+	}
+	whole, wholeSlots, sums := make3()
+	Update(whole, wholeSlots, sums, 3, vars, recipe)
+	parts, slots, _ := make3()
+	cuts := []int{0, 17, 41, 100, n}
+	norm := 0.0
+	for i := range cuts[1:] {
+		from, to := cuts[i], cuts[i+1]
+		norm += SquaredNorm(sums[from:to], 3, Cut(vars, from, to))
+	}
+	scale := recipe.ClipScale(norm)
+	if scale >= 1 {
+		t.Fatal("nothing is clipped")
+	}
+	for i := range cuts[1:] {
+		from, to := cuts[i], cuts[i+1]
+		UpdateScaled(parts[from:to], slots[from:to], sums[from:to], 3, Cut(vars, from, to), recipe, scale)
+	}
+	for i := range whole {
+		if math.Abs(float64(whole[i]-parts[i])) > 1e-6 {
+			t.Fatalf("element %d: %v whole, %v in parts", i, whole[i], parts[i])
+		}
+	}
+}
+
+func TestRecipeRefusals(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, r := range []Recipe{
+		{}, {LearningRate: -1}, {LearningRate: nan}, {LearningRate: float32(math.Inf(1))},
+		{LearningRate: 1, Momentum: 1}, {LearningRate: 1, Momentum: nan}, {LearningRate: 1, Nesterov: true},
+		{LearningRate: 1, WeightDecay: -1}, {LearningRate: 1, ClipNorm: -1},
+	} {
+		if r.Validate() == nil {
+			t.Errorf("%+v passes", r)
+		}
+	}
+	if err := (Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 1e-4, ClipNorm: 1}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFinite(t *testing.T) {
+	if !Finite([]float32{1, -2, math.MaxFloat32}) || Finite([]float32{1, float32(math.NaN())}) || Finite([]float32{float32(math.Inf(-1))}) {
+		t.Error("finite is told wrongly")
+	}
+}

@@ -1,0 +1,60 @@
+package zoo_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/zoo"
+)
+
+var digits = engine.Features{Type: engine.U8, Shape: []int{28, 28}}
+
+func TestModels(t *testing.T) {
+	// Numbers of parameters as they are known from elsewhere; moments apart.
+	want := map[string]int{"softmax": 7850, "mlp": 101_770, "mnist-cnn": 320 + 18_496 + 128 + 92_170}
+	if len(want) != len(zoo.Names()) || !slices.IsSorted(zoo.Names()) {
+		t.Errorf("names %v", zoo.Names())
+	}
+	for _, name := range zoo.Names() {
+		m, err := zoo.Model(name, digits, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars, _, err := m.Layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		trained := 0
+		for _, v := range vars {
+			if v.Kind == engine.Trained {
+				trained += v.Len
+			}
+		}
+		if trained != want[name] {
+			t.Errorf("%s has %d parameters, want %d", name, trained, want[name])
+		}
+	}
+	rows := engine.Features{Type: engine.F32, Shape: []int{4}}
+	if m, err := zoo.Model("mlp", rows, 3, 64, 32); err != nil || len(m.Layers) != 5 {
+		t.Errorf("mlp of rows: %+v, %v", m, err)
+	}
+}
+
+func TestModelRefusals(t *testing.T) {
+	rows := engine.Features{Type: engine.F32, Shape: []int{4}}
+	for want, call := range map[string]func() (*engine.Model, error){
+		`did you mean "mnist-cnn"`: func() (*engine.Model, error) { return zoo.Model("MNIST_cnn", digits, 10) },
+		`did you mean "mlp"`:       func() (*engine.Model, error) { return zoo.Model("mpl", digits, 10) },
+		`want one of mlp, `:        func() (*engine.Model, error) { return zoo.Model("transformer", digits, 10) },
+		`needs height`:             func() (*engine.Model, error) { return zoo.Model("mnist-cnn", rows, 10) },
+		`no hidden layers`:         func() (*engine.Model, error) { return zoo.Model("softmax", digits, 10, 5) },
+		`dimension -5`:             func() (*engine.Model, error) { return zoo.Model("mlp", digits, 10, -5) },
+		`classes`:                  func() (*engine.Model, error) { return zoo.Model("mlp", digits, 0) },
+	} {
+		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
