@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/run"
 )
 
 func applyCommand(s *session) *cobra.Command {
@@ -92,10 +93,15 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 	return o.carryOut(ctx, pl)
 }
 
-// carryOut applies the plan and shows the outputs as they are then.
+// carryOut applies the plan and shows the outputs as they are then. A plan
+// without any operation leaves the state's files alone.
 func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
-	if err := o.apply(ctx, pl); err != nil {
-		return err
+	if pl.Changed() || len(pl.Ops) > 0 {
+		if err := o.apply(ctx, pl); err != nil {
+			return err
+		}
+	} else {
+		o.s.display().applied(&run.Report{}, pl.Mode, false)
 	}
 	if pl.Mode != plan.Destroy {
 		o.s.display().outputs(o.state.State().Outputs())

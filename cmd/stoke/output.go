@@ -90,7 +90,7 @@ func (s *session) oneOutput(outputs map[string]state.Output, name string, f outp
 	case f.raw:
 		text, err := view.Raw(o.Value)
 		if err != nil {
-			s.complain(problem("Unsupported value for raw output", "-raw prints strings, numbers and booleans, and of output %q %s. Use -json for it.", name, err))
+			s.complain(problem("Unsupported value for raw output", "Output %q cannot be printed bare: %s. -raw is for strings, numbers and booleans; use -json for it.", name, err))
 			return failed
 		}
 		s.say("%s", text)

@@ -83,7 +83,7 @@ func (o *operation) checkPlan(ctx context.Context, pl *plan.Plan) error {
 		return err
 	}
 	if err := pl.Stale(o.state.State()); err != nil {
-		o.s.complain(problem("Saved plan is stale", "%s. Make a new plan.", err))
+		o.s.complain(problem("Saved plan is stale", "%s", asSentence(err.Error())))
 		return failed
 	}
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -43,7 +44,7 @@ func execute(args []string, st stage) int {
 	}
 	if line.chdir != "" {
 		if err := os.Chdir(line.chdir); err != nil {
-			return s.exit(&usageError{err: err})
+			return s.exit(&usageError{err: fmt.Errorf("-chdir=%s does not work: %w", line.chdir, err)})
 		}
 	}
 	if len(line.args) == 0 {
@@ -66,7 +67,7 @@ func (s *session) exit(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &usage):
-		s.complain(problem("Command line not understood", "%s.", usage.err))
+		s.complain(problem("Command line not understood", "%s", asSentence(usage.err.Error())))
 		s.hint(usage.path)
 	default:
 		s.complain(problem("Command failed", "%s.", err))
@@ -103,9 +104,19 @@ func newRoot(s *session) *cobra.Command {
 	for _, add := range []func(*session) *cobra.Command{showCommand, outputCommand, stateCommand, listCommand, versionCommand} {
 		group(root, otherCommands, add(s))
 	}
+	inOrder(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd("completion")
 	return root
+}
+
+// inOrder lists options as they were defined, below every command.
+func inOrder(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	cmd.Flags().SortFlags = false
+	for _, c := range cmd.Commands() {
+		inOrder(c)
+	}
 }
 
 func group(root *cobra.Command, id string, cmd *cobra.Command) {
@@ -127,13 +138,20 @@ func commandNames(cmd *cobra.Command) []string {
 // flag that was most likely meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return err
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		given := unknown.GetSpecifiedName()
+		return errors.New("there is no option -" + given + suggest("-", given, names))
+	case errors.As(err, &invalid):
+		return fmt.Errorf("%q is no value for -%s: %w", invalid.GetValue(), invalid.GetFlag().Name, invalid.Unwrap())
+	case errors.As(err, &missing):
+		return errors.New("the option -" + missing.GetSpecifiedName() + " needs a value")
 	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	given := unknown.GetSpecifiedName()
-	return errors.New("there is no option -" + given + suggest("-", given, names))
+	return err
 }
 
 func unknownCommand(parent, name string, names []string) error {

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/agext/levenshtein"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agext/levenshtein"
+)
 
 // nearest returns the name that was most likely meant, "" where none is near.
 func nearest(given string, names []string) string {
@@ -20,4 +26,14 @@ func suggest(prefix, given string, names []string) string {
 		return ". Did you mean \"" + prefix + name + "\"?"
 	}
 	return ""
+}
+
+// asSentence makes a sentence of an error's text.
+func asSentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if strings.HasSuffix(text, "?") || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?\"") {
+		return text
+	}
+	return text + "."
 }
