@@ -87,10 +87,14 @@ func launch(t *testing.T, s spec.Spec) *run {
 	return relaunch(t, f)
 }
 
+func supervise(f spec.Folder) *exec.Cmd {
+	return exec.Command(trainer, "supervise", "--run", string(f))
+}
+
 func relaunch(t *testing.T, f spec.Folder) *run {
 	t.Helper()
 	r := &run{t: t, folder: f, reaped: make(chan struct{})}
-	r.cmd = exec.Command(trainer, "supervise", "--run", string(f))
+	r.cmd = supervise(f)
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	r.cmd.Stderr = os.Stderr
 	var err error

@@ -33,53 +33,98 @@ func (c *coordinator) assign() {
 	sort.Slice(members, func(i, j int) bool { return members[i].index < members[j].index })
 	for holds := range ahead {
 		for _, m := range members {
-			if len(m.held) != holds {
+			if c.computable(m) != holds {
 				continue
 			}
-			if t, version := c.pick(holds, len(members)); t != nil {
-				c.give(m, t, version)
+			if t := c.pick(); t != nil {
+				// Reading ahead is for long updates: near the end of one, what
+				// is left goes to those who have nothing to do.
+				if holds == 0 || c.Spec.Asynchronous || c.idle() >= len(members) {
+					c.give(m, t, c.version)
+				}
+			}
+		}
+	}
+	for _, m := range members {
+		if len(m.held) < ahead && c.computable(m) == len(m.held) {
+			if t := c.pickNext(); t != nil {
+				c.give(m, t, c.version+1)
 			}
 		}
 	}
 }
 
-// pick chooses the next unit for a worker that holds so many, and the version
-// that it is to be computed with.
-func (c *coordinator) pick(holds, members int) (*unit, int64) {
+// computable is how many of a member's leases it has all it needs for; the
+// others are of the next update.
+func (c *coordinator) computable(m *member) int {
+	n := 0
+	for _, l := range m.held {
+		if c.current(l) {
+			n++
+		}
+	}
+	return n
+}
+
+// pick is the next unit that can be computed with the present version.
+func (c *coordinator) pick() *unit {
 	if c.evaluation != nil {
 		t, _ := idleUnit(c.evaluation.units)
-		return t, c.version
+		return t
 	}
-	if c.Spec.Asynchronous {
-		for _, u := range c.updates {
-			if t, _ := idleUnit(u.tasks); t != nil {
-				return t, 0
-			}
+	if !c.Spec.Asynchronous {
+		if len(c.updates) == 0 && !c.openNext() {
+			return nil
 		}
-		if !c.queue.empty() && c.version+int64(len(c.updates)) < c.horizon() {
-			return c.open().tasks[0], 0
-		}
-		return nil, 0
+		t, _ := idleUnit(c.updates[0].tasks)
+		return t
 	}
-	for i := range 2 { // the current update, and the next
-		version := c.version + int64(i)
-		if i == len(c.updates) {
-			if c.queue.empty() || version >= c.horizon() {
-				return nil, 0
-			}
-			c.open()
-		}
-		t, idle := idleUnit(c.updates[i].tasks)
-		// Reading ahead within the current update is for long ones: near its
-		// end, what is left goes to those who have nothing to do.
-		if t != nil && (i > 0 || holds == 0 || idle >= members) {
-			return t, version
-		}
-		if t != nil {
-			return nil, 0
+	for _, u := range c.updates {
+		if t, _ := idleUnit(u.tasks); t != nil {
+			return t
 		}
 	}
-	return nil, 0
+	if !c.openNext() {
+		return nil
+	}
+	return c.updates[len(c.updates)-1].tasks[0]
+}
+
+// idle is how many units of the current update or evaluation nobody has.
+func (c *coordinator) idle() int {
+	units := c.updates[:min(1, len(c.updates))]
+	if c.evaluation != nil {
+		_, n := idleUnit(c.evaluation.units)
+		return n
+	}
+	n := 0
+	for _, u := range units {
+		_, k := idleUnit(u.tasks)
+		n += k
+	}
+	return n
+}
+
+// pickNext is a unit of the update after the current one: its records can be
+// read before the parameters are there.
+func (c *coordinator) pickNext() *unit {
+	if c.evaluation != nil || c.Spec.Asynchronous || len(c.updates) == 0 {
+		return nil
+	}
+	if len(c.updates) == 1 && !c.openNext() {
+		return nil
+	}
+	t, _ := idleUnit(c.updates[1].tasks)
+	return t
+}
+
+// openNext opens one more update, unless something is to be done before it.
+func (c *coordinator) openNext() bool {
+	if c.queue.empty() || c.version+int64(len(c.updates)) >= c.horizon() {
+		return false
+	}
+	c.open()
+	return true
 }
 
 // give leases a unit to a member.
@@ -88,12 +133,9 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 	t.Attempt++
 	t.Generation, t.Worker = c.generation, m.index
 	l := &lease{id: c.lastLease, task: t, member: m, given: time.Now()}
-	if len(m.held) == 0 {
-		l.begun = l.given
-	}
 	t.lease, m.held[l.id], c.leases[l.id] = l, l, l
 	out := wire.Lease{
-		ID: l.id, Evaluate: t.update == nil, Version: version,
+		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
 		Exact: t.update == nil || !c.Spec.Asynchronous, Contribution: t.Contribution,
 	}
 	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
@@ -105,26 +147,23 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 func (c *coordinator) report(m *member, r wire.Report) error {
 	l := c.leases[r.ID]
 	if l == nil || l.member != m || r.Generation != c.generation {
-		c.applied(m, r.Evaluate) // of a lease that was taken back: it has no effect
+		c.answerReport(m, r) // of a lease that was taken back: it has no effect
 		return nil
 	}
 	delete(c.leases, l.id)
 	delete(m.held, l.id)
-	for _, next := range m.held {
-		if next.begun.IsZero() {
-			next.begun = time.Now()
-			next.given = next.begun
-		}
+	for _, next := range m.held { // it turns to one of these now
+		next.given = time.Now()
 	}
 	t := l.task
 	t.lease = nil
 	switch {
 	case r.Dropped:
 		c.discard = append(c.discard, l.id)
-		c.applied(m, r.Evaluate)
+		c.answerReport(m, r)
 		return nil
 	case r.Error != "":
-		c.applied(m, r.Evaluate)
+		c.answerReport(m, r)
 		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "error", r.Error)
 		if t.failures++; t.failures >= 3 {
 			return fail("%s cannot be computed: %s", t.describe(), r.Error)
@@ -140,12 +179,17 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	return nil
 }
 
-// applied lets a worker of an asynchronous run go on.
-func (c *coordinator) applied(m *member, evaluation bool) {
-	if evaluation || !c.Spec.Asynchronous {
-		return
+// answerReport lets a worker of an asynchronous run go on after a report that
+// comes to nothing.
+func (c *coordinator) answerReport(m *member, r wire.Report) {
+	if c.Spec.Asynchronous && !r.Evaluate {
+		c.applied(m)
 	}
+}
+
+// applied tells a worker of a commit that it waits for.
+func (c *coordinator) applied(m *member) {
 	if err := m.conn.Send(wire.TypeApplied, wire.Applied{Generation: c.generation, Version: c.version}, nil); err != nil {
-		m.conn.Close()
+		m.conn.Close() // its reader reports it as gone
 	}
 }

@@ -314,6 +314,9 @@ func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
 	c.leases = make(map[int64]*lease)
 	for _, member := range c.members {
 		clear(member.held)
+		if c.Spec.Asynchronous { // one may wait for what is not going to come
+			c.applied(member)
+		}
 	}
 	c.final = false
 	c.saved, c.evaluated, c.loss = -1, m.Evaluated, float64(m.Loss)

@@ -52,9 +52,7 @@ func (c *coordinator) commit(u *update) error {
 	}
 	c.version++
 	c.updates = slices.DeleteFunc(c.updates, func(o *update) bool { return o == u })
-	for _, l := range c.leases { // those of the next update can be computed from now on
-		l.given = time.Now()
-	}
+	c.announce(u)
 	if err := c.book.Commit(taken...); err != nil {
 		return err
 	}
@@ -72,13 +70,29 @@ func (c *coordinator) commit(u *update) error {
 		c.note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
 	}
 	c.publish(spec.Running)
-	if c.Spec.Asynchronous {
-		if m := c.members[u.tasks[0].Worker]; m != nil {
-			c.applied(m, false)
-		}
-	}
 	if c.skips >= maxSkips {
 		return fail("loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)", c.skips, c.Spec.LearningRate)
 	}
 	return nil
+}
+
+// announce tells those who wait for the commit: asynchronously the one whose
+// push it was, else those who hold a lease on what is now the current update.
+func (c *coordinator) announce(u *update) {
+	if c.Spec.Asynchronous {
+		if m := c.members[u.tasks[0].Worker]; m != nil {
+			c.applied(m)
+		}
+		return
+	}
+	now := time.Now()
+	for _, m := range c.members {
+		if c.computable(m) == 0 {
+			continue
+		}
+		for _, l := range m.held {
+			l.given = now
+		}
+		c.applied(m)
+	}
 }

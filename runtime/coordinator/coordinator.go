@@ -306,7 +306,10 @@ func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error
 	case !ended:
 		return false, false, nil
 	}
-	return false, !c.saving, c.reason
+	if c.saving {
+		return false, false, nil
+	}
+	return false, true, c.reason
 }
 
 // ended reports whether no further update is to be made.

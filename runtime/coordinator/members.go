@@ -173,7 +173,7 @@ func (c *coordinator) release(m *member, died bool) error {
 		delete(c.leases, id)
 		c.discard = append(c.discard, id)
 		l.task.lease = nil
-		if !died || l.begun.IsZero() {
+		if !died || !c.current(l) {
 			continue
 		}
 		if l.task.failures++; l.task.failures >= maxFailures {

@@ -96,8 +96,7 @@ type lease struct {
 	id     int64
 	task   *unit
 	member *member
-	given  time.Time // to the member, or when it became the one that the member works on
-	begun  time.Time // when it became so; zero: read ahead
+	given  time.Time // to the member, or when the member could turn to it
 }
 
 // open starts the next update.
@@ -120,7 +119,7 @@ func (c *coordinator) open() *update {
 // current reports whether a lease's holder has all that it needs to compute
 // it: one of the next update waits for this one's commit.
 func (c *coordinator) current(l *lease) bool {
-	return !l.begun.IsZero() && (c.Spec.Asynchronous || l.task.update == nil || l.task.update == c.updates[0])
+	return c.Spec.Asynchronous || l.task.update == nil || len(c.updates) > 0 && l.task.update == c.updates[0]
 }
 
 // idleUnit is the first unit that nobody computes or has computed.

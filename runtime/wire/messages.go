@@ -20,7 +20,7 @@ const (
 	TypeLease     // Lease: to the worker
 	TypeReport    // Report: to the coordinator
 	TypeHeartbeat // nothing: to the coordinator
-	TypeApplied   // Applied: to a worker of an asynchronous run
+	TypeApplied   // Applied: to a worker
 	TypeLeave     // Leave: to the worker, which ends
 	TypeFailure   // Failure: to the coordinator, from a worker that cannot work
 
@@ -62,6 +62,9 @@ type Lease struct {
 	// asynchronously at least this one.
 	Version int64 `json:"version"`
 	Exact   bool  `json:"exact,omitempty"`
+	// Current is the version that the servers have reached. A lease beyond it
+	// is for reading its records ahead, until Applied tells of its version.
+	Current int64 `json:"current"`
 	spec.Contribution
 }
 
@@ -82,7 +85,8 @@ type Report struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Applied tells a worker that a push of its own has been applied.
+// Applied tells a worker that the servers have reached a version that it waits
+// for: asynchronously, one that has its own push.
 type Applied struct {
 	Generation int64 `json:"generation"`
 	Version    int64 `json:"version"`

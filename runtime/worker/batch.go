@@ -20,23 +20,27 @@ type batch struct {
 	weights          []float32
 }
 
-// readAhead reads the records of the next lease while the one before is
-// computed.
+// buffers is how many batches there are: the coordinator gives a worker two
+// leases to compute and one to read ahead; one more takes what was taken back
+// meanwhile.
+const buffers = 4
+
+// readAhead reads the records of leases while earlier ones are computed.
 func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
-	var ring [3]batch // one is computed, one waits in the channel, one is filled
-	for i := 0; ; i = (i + 1) % len(ring) {
-		b := &ring[i]
+	for {
+		var b *batch
+		select {
+		case b = <-s.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		select {
 		case b.Lease = <-s.leases:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		b.err = s.read(ctx, b)
-		select {
-		case out <- b:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		out <- b // never blocks: it has room for every buffer
 	}
 }
 

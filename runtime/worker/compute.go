@@ -5,37 +5,71 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// compute works off the leases, one at a time.
+// compute works off the leases, one at a time: of those that can be computed,
+// the first. A lease of the next update waits until that is the current one,
+// and is overtaken by what comes back from a worker that died.
 func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
+	var waiting []*batch
 	for {
-		var b *batch
-		select {
-		case b = <-batches:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		report, err := s.lease(ctx, b)
-		if err != nil {
-			return err
-		}
-		report.ID, report.Generation, report.Evaluate = b.ID, b.Generation, b.Evaluate
-		if err := s.coordinator.Send(wire.TypeReport, report, nil); err != nil {
-			return err
-		}
-		if b.Exact || b.Evaluate {
+		i := s.choose(waiting)
+		if i < 0 {
+			select {
+			case b := <-batches:
+				waiting = append(waiting, b)
+				s.reach(wire.Applied{Generation: b.Generation, Version: b.Current})
+			case a := <-s.applied:
+				s.reach(a)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			continue
 		}
-		// Asynchronously, the next pull must contain this worker's own push.
+		b := waiting[i]
+		waiting = slices.Delete(waiting, i, i+1)
+		report, lost := s.lease(ctx, b)
+		if lost != nil { // it is not these records that end the session
+			report = wire.Report{Dropped: true}
+		}
+		report.ID, report.Generation, report.Evaluate = b.ID, b.Generation, b.Evaluate
+		err := s.coordinator.Send(wire.TypeReport, report, nil)
+		if lost != nil || err != nil {
+			return errors.Join(lost, err)
+		}
+		wait := !b.Exact // asynchronously, the next pull must contain this push
+		s.free <- b      // never blocks: it has room for every buffer
+		if !wait {
+			continue
+		}
 		select {
-		case s.least = <-s.applied:
+		case a := <-s.applied:
+			s.reach(a)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// choose finds the first batch that can be computed now; -1: none.
+func (s *session) choose(waiting []*batch) int {
+	for i, b := range waiting {
+		r := s.reached
+		if !b.Exact || b.Version <= r.Version || b.Generation < r.Generation {
+			return i
+		}
+	}
+	return -1
+}
+
+// reach notes how far the servers are.
+func (s *session) reach(a wire.Applied) {
+	if a.Generation > s.reached.Generation || a.Generation == s.reached.Generation && a.Version > s.reached.Version {
+		s.reached = a
 	}
 }
 
@@ -49,8 +83,8 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 		return wire.Report{Error: fmt.Sprintf("read records: %v", b.err)}, nil
 	}
 	version := b.Version
-	if s.least.Generation == b.Generation && !b.Exact {
-		version = max(version, s.least.Version)
+	if s.reached.Generation == b.Generation && !b.Exact {
+		version = s.reached.Version
 	}
 	err := s.servers.pull(s.replica, b.Generation, version, b.Exact, &s.held)
 	if errors.As(err, new(refusedError)) {

@@ -121,8 +121,9 @@ type session struct {
 	servers     *servers
 	leases      chan wire.Lease
 	applied     chan wire.Applied
-	held        held // of the replica's parameters
-	least       wire.Applied
+	free        chan *batch  // buffers
+	held        held         // of the replica's parameters
+	reached     wire.Applied // the newest version known of the servers
 }
 
 func (w *worker) session(ctx context.Context) error {
@@ -149,7 +150,11 @@ func (w *worker) session(ctx context.Context) error {
 		peers.close()
 	})
 	defer stop()
-	batches := make(chan *batch, 1)
+	s.free = make(chan *batch, buffers)
+	for range buffers {
+		s.free <- new(batch)
+	}
+	batches := make(chan *batch, buffers)
 	group.Go(func() error { return s.listen(ctx) })
 	group.Go(func() error { return s.beat(ctx) })
 	group.Go(func() error { return s.readAhead(ctx, batches) })

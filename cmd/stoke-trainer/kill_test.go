@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// long is a run that takes a few seconds, so that there is time to disturb it.
+func long() spec.Spec {
+	s := small()
+	s.Epochs, s.Checkpoint.EverySteps = 16, 50
+	return s
+}
+
+// longRecords is what all epochs of long have.
+const longRecords = 16 * 1500
+
+func client(t *testing.T, f spec.Folder) *spec.Client {
+	t.Helper()
+	c, err := f.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// status asks the API, or tells what the files say when it does not answer.
+func status(t *testing.T, f spec.Folder) spec.Status {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c := client(t, f)
+	st, err := c.Status(ctx)
+	if err != nil {
+		if st, err = f.Status(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st
+}
+
+// kill sends SIGKILL to one live role whose name begins so.
+func kill(t *testing.T, f spec.Folder, role string) bool {
+	t.Helper()
+	for _, p := range roles(t, f) {
+		if strings.HasPrefix(p.role, role) {
+			return syscall.Kill(p.pid, syscall.SIGKILL) == nil
+		}
+	}
+	return false
+}
+
+func TestKilledRolesLoseNothing(t *testing.T) {
+	// The coordinator is killed last: the count of restarts is its own.
+	for _, role := range []string{"worker 0", "worker", "ps", "coordinator"} {
+		t.Run(role, func(t *testing.T) {
+			s := long()
+			r := launch(t, s)
+			r.start()
+			random := rand.New(rand.NewPCG(1, uint64(len(role))))
+			killed := 0
+			for at := int64(5); killed < 3; at += 80 + random.Int64N(60) {
+				eventually(t, "the run reaches the next step", func() bool {
+					st := status(t, r.folder)
+					return st.Step >= at || st.Phase.Final()
+				})
+				if status(t, r.folder).Phase.Final() {
+					break
+				}
+				if kill(t, r.folder, role) {
+					killed++
+				}
+			}
+			st := r.wait()
+			if st.Phase != spec.Succeeded {
+				r.dump()
+				t.Fatalf("status %+v", st)
+			}
+			if killed == 0 {
+				t.Fatal("nothing was killed")
+			}
+			checkLedger(t, r.folder, s, 1500)
+			if st.Records != longRecords {
+				t.Errorf("%d records", st.Records)
+			}
+			t.Logf("killed %d times; %v", killed, st.Metrics)
+		})
+	}
+}
+
+// TestKilledWorkerCostsLittle measures; it only fails if training stops.
+func TestKilledWorkerCostsLittle(t *testing.T) {
+	s := long()
+	s.Worker.Replicas, s.Checkpoint.EverySteps = 2, 0
+	r := launch(t, s)
+	r.start()
+	c := client(t, r.folder)
+	eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 5 })
+	before, err := c.Status(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	if !kill(t, r.folder, "worker 0") {
+		t.Fatal("no worker to kill")
+	}
+	if st := r.wait(); st.Phase != spec.Succeeded {
+		r.dump()
+		t.Fatalf("status %+v", st)
+	}
+	all, _ := events(t, r.folder.Metrics())
+	var usual []time.Duration
+	var last time.Time
+	for _, e := range all {
+		if e.Type != spec.EventUpdate {
+			continue
+		}
+		if !last.IsZero() && last.Before(at) && e.Time.After(at) {
+			t.Logf("after the kill at step %d, step %d was committed in %v", before.Step, e.Step, e.Time.Sub(at))
+		} else if !last.IsZero() {
+			usual = append(usual, e.Time.Sub(last))
+		}
+		last = e.Time
+	}
+	slices.Sort(usual)
+	t.Logf("usual time per update: median %v, longest %v", usual[len(usual)/2], usual[len(usual)-1])
+}
+
+func TestScaleWhileTraining(t *testing.T) {
+	s := long()
+	r := launch(t, s)
+	r.start()
+	c := client(t, r.folder)
+	ctx := context.Background()
+	for _, workers := range []int{4, 1, 3} {
+		from := status(t, r.folder).Step
+		eventually(t, "steps are made", func() bool { return status(t, r.folder).Step >= from+20 })
+		if err := c.Scale(ctx, workers); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the workers are as many as asked for", func() bool {
+			st := status(t, r.folder)
+			return st.Phase.Final() || st.Workers == workers && st.Wanted == workers
+		})
+	}
+	if err := c.Scale(ctx, 0); err == nil {
+		t.Error("0 workers were taken")
+	}
+	if err := c.Scale(ctx, 1_000_000); err == nil {
+		t.Error("a million workers were taken")
+	}
+	st := r.wait()
+	if st.Phase != spec.Succeeded {
+		r.dump()
+		t.Fatalf("status %+v", st)
+	}
+	checkLedger(t, r.folder, s, 1500)
+}
+
+func TestSupervisorKilledLeavesNoRole(t *testing.T) {
+	s := long()
+	r := launch(t, s)
+	r.start()
+	eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 60 })
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-r.reaped
+	eventually(t, "no role is left", func() bool { return len(roles(t, r.folder)) == 0 })
+	st, err := r.folder.Status()
+	if err != nil || st.Phase != spec.Lost {
+		t.Fatalf("status %+v, %v", st, err)
+	}
+	// A new supervisor goes on from the checkpoint.
+	again := relaunch(t, r.folder)
+	again.start()
+	if st := again.wait(); st.Phase != spec.Succeeded || st.Records != longRecords {
+		again.dump()
+		t.Fatalf("status %+v", st)
+	}
+	checkLedger(t, r.folder, s, 1500)
+	all, _ := events(t, r.folder.Metrics())
+	resumed := false
+	for _, e := range all {
+		resumed = resumed || e.Type == spec.EventRestore && e.Step >= 50
+	}
+	if !resumed {
+		t.Error("the run did not resume from a checkpoint")
+	}
+}
+
+func TestPipeClosedBeforeGoStartsNothing(t *testing.T) {
+	r := launch(t, small())
+	if !r.self.Alive() {
+		t.Error("the supervisor that announced itself is not alive")
+	}
+	if got, err := r.folder.ReadSupervisor(); err != nil || got != r.self {
+		t.Errorf("supervisor.json has %+v, %v; announced was %+v", got, err, r.self)
+	}
+	r.in.Close()
+	<-r.reaped
+	if !r.success {
+		t.Error("the supervisor failed")
+	}
+	if st, err := r.folder.Status(); err != nil || st.Phase != spec.Pending {
+		t.Errorf("status %+v, %v", st, err)
+	}
+	if logs, _ := os.ReadDir(r.folder.Logs()); len(logs) != 1 {
+		t.Errorf("logs of roles that were never to start: %v", logs)
+	}
+}
+
+func TestSecondSupervisorIsRefused(t *testing.T) {
+	r := launch(t, small())
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close()
+	second := run{t: t, folder: r.folder}
+	if text, ok := second.refused(in); ok || !strings.Contains(text, "already has a supervisor") {
+		t.Errorf("second supervisor: %v %q", ok, text)
+	}
+	if got, err := r.folder.ReadSupervisor(); err != nil || got != r.self {
+		t.Errorf("the second supervisor put itself into supervisor.json: %+v, %v", got, err)
+	}
+	r.start()
+	if st := r.wait(); st.Phase != spec.Succeeded {
+		t.Errorf("status %+v", st)
+	}
+	third := run{t: t, folder: r.folder}
+	if text, ok := third.refused(in); ok || !strings.Contains(text, "already succeeded") {
+		t.Errorf("supervisor of a finished run: %v %q", ok, text)
+	}
+}
+
+func TestStopKeepsACheckpoint(t *testing.T) {
+	for name, stop := range map[string]func(*testing.T, *run){
+		"signal": func(t *testing.T, r *run) {
+			if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"request": func(t *testing.T, r *run) {
+			if err := client(t, r.folder).Stop(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := long()
+			s.Checkpoint.EverySteps = 0
+			r := launch(t, s)
+			r.start()
+			eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 3 })
+			stop(t, r)
+			st := r.wait()
+			if st.Phase != spec.Stopped || st.Step < 3 {
+				r.dump()
+				t.Fatalf("status %+v", st)
+			}
+			again := relaunch(t, r.folder)
+			again.start()
+			end := again.wait()
+			if end.Phase != spec.Succeeded || end.Records != longRecords {
+				again.dump()
+				t.Fatalf("status %+v", end)
+			}
+			all, _ := events(t, r.folder.Metrics())
+			last := int64(-1)
+			for _, e := range all {
+				if e.Type == spec.EventRestore {
+					last = e.Step
+				}
+			}
+			if last != st.Step {
+				t.Errorf("stopped at step %d, resumed from %d", st.Step, last)
+			}
+			checkLedger(t, r.folder, s, 1500)
+		})
+	}
+}
+
+// refused starts a supervisor that is to refuse, and returns what it said.
+func (r *run) refused(in *os.File) (string, bool) {
+	r.t.Helper()
+	cmd := supervise(r.folder)
+	cmd.Stdin = in
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	text, _ := io.ReadAll(out)
+	return string(text), cmd.Wait() == nil
+}
