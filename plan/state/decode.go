@@ -62,14 +62,14 @@ type decoder struct {
 }
 
 func (d *decoder) file() {
-	var seen intern = map[string]string{}
+	seen := map[string]bool{}
 	var list []entry
 	d.object(func(name []byte, offset int) {
-		if _, ok := seen[string(name)]; ok {
+		if seen[string(name)] {
 			d.fail(offset, "the member %q is given twice", clip(name))
 			return
 		}
-		seen.get(name)
+		seen[string(name)] = true
 		switch string(name) {
 		case "version":
 			d.version()
@@ -190,12 +190,17 @@ func decodeValue(value, ty []byte) (v cty.Value, err error) {
 	return ctyjson.Unmarshal(value, t)
 }
 
+// found is a stored object and the offset where it was found.
+type found struct {
+	stored
+	at int
+}
+
 // entry is one element of "resources". A resource has several when its
 // objects belong to different providers.
 type entry struct {
 	addr  address.Resource
-	list  []stored
-	at    []int // offsets of list
+	list  []found
 	extra []member
 }
 
@@ -208,26 +213,29 @@ func (d *decoder) resource() entry {
 		at := d.pos
 		switch string(member) {
 		case "module":
-			m := d.optionalStr()
+			if d.null() {
+				return
+			}
+			m := d.shared(d.strings)
 			if m != "" && !strings.HasPrefix(m, "module.") {
 				d.fail(at, "%q is no module's address", clip([]byte(m)))
 			}
-			e.addr.Module = address.Module(d.strings.get([]byte(m)))
+			e.addr.Module = address.Module(m)
 		case "mode":
 			mode = d.str()
 		case "type":
-			ty = d.strings.get(d.strBytes("a string"))
+			ty = d.shared(d.strings)
 			d.checkName(at, "type", ty)
 		case "name":
-			name = d.strings.get(d.strBytes("a string"))
+			name = d.str()
 			d.checkName(at, "name", name)
 		case "provider":
-			provider = d.strings.get(d.strBytes("a string"))
+			provider = d.shared(d.strings)
 		case "instances":
 			if !d.null() {
 				d.array(func() {
-					e.at = append(e.at, d.pos)
-					e.list = append(e.list, d.storedInstance())
+					at := d.pos
+					e.list = append(e.list, found{d.storedInstance(), at})
 				})
 			}
 		default:
@@ -273,7 +281,6 @@ func (d *decoder) assemble(list []entry) {
 		}
 		if first := all[e.addr]; first != nil {
 			first.list = append(first.list, e.list...)
-			first.at = append(first.at, e.at...)
 			continue
 		}
 		all[e.addr] = e
@@ -289,17 +296,12 @@ func (d *decoder) assemble(list []entry) {
 
 // place puts the objects of an entry into the slots of its resource.
 func (d *decoder) place(r *resource, e *entry) {
-	order := make([]int, len(e.list))
-	for i := range order {
-		order[i] = i
+	byKey := func(a, b found) int { return cmp.Or(a.key.Compare(b.key), a.at-b.at) }
+	if !slices.IsSortedFunc(e.list, byKey) {
+		slices.SortFunc(e.list, byKey)
 	}
-	byKey := func(i, j int) int { return cmp.Or(e.list[i].key.Compare(e.list[j].key), i-j) }
-	if !slices.IsSortedFunc(order, byKey) {
-		slices.SortFunc(order, byKey)
-	}
-	r.slots = make([]keyed, 0, len(order))
-	for _, i := range order {
-		in := &e.list[i]
+	r.slots = make([]keyed, 0, len(e.list))
+	for _, in := range e.list {
 		if n := len(r.slots); n == 0 || r.slots[n-1].key != in.key {
 			r.slots = append(r.slots, keyed{key: in.key})
 		}
@@ -313,7 +315,7 @@ func (d *decoder) place(r *resource, e *entry) {
 			}
 			k.deposed[in.deposed] = in.object
 		default:
-			d.fail(e.at[i], "%s is there twice", describe(r.addr.Instance(in.key), in.deposed))
+			d.fail(in.at, "%s is there twice", describe(r.addr.Instance(in.key), in.deposed))
 			return
 		}
 	}

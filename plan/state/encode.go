@@ -30,7 +30,7 @@ func (s *State) encode(serial uint64) *snapshot {
 		outputs: s.Outputs(),
 		extra:   base.extra,
 	}
-	w := &writer{buf: make([]byte, 0, len(base.raw)+len(base.raw)/8+4096), indent: true}
+	w := &writer{buf: make([]byte, 0, s.sizeEstimate()), indent: true}
 	w.open('{')
 	w.name("version")
 	n.versionAt = len(w.buf)
@@ -60,6 +60,18 @@ func (s *State) encode(serial uint64) *snapshot {
 	w.close('}')
 	w.buf = append(w.buf, '\n')
 	n.raw = w.buf
+	return n
+}
+
+// sizeEstimate guesses how long the encoded state will be.
+func (s *State) sizeEstimate() int {
+	n := len(s.core.base.raw) + 4096
+	s.core.mu.RLock()
+	defer s.core.mu.RUnlock()
+	n += 768 * len(s.core.changed)
+	if s.own != nil {
+		n += 768 * len(s.own.changed)
+	}
 	return n
 }
 

@@ -45,16 +45,32 @@ func (w *writer) instance(in stored) {
 	w.close('}')
 }
 
-// intern keeps one copy of strings that occur thousands of times.
+// intern keeps one copy of strings that occur thousands of times, by their
+// text in the file.
 type intern map[string]string
 
-func (t intern) get(b []byte) string {
-	if s, ok := t[string(b)]; ok {
-		return s
+// shared reads a string of which there should be only one copy.
+func (s *scanner) shared(strings intern) string {
+	if s.peek() != '"' || s.err != nil {
+		s.expected("a string")
+		return ""
 	}
-	s := string(b)
-	t[s] = s
-	return s
+	start := s.pos
+	escaped := s.skipString()
+	if s.err != nil {
+		return ""
+	}
+	raw := s.buf[start:s.pos]
+	if v, ok := strings[string(raw)]; ok {
+		return v
+	}
+	v := string(raw[1 : len(raw)-1])
+	if escaped {
+		s.pos = start
+		v = s.str()
+	}
+	strings[string(raw)] = v
+	return v
 }
 
 // instance reads an element of "instances".
@@ -190,7 +206,7 @@ func (s *scanner) strings(strings intern) []string {
 		return nil
 	}
 	var list []string
-	s.array(func() { list = append(list, strings.get(s.strBytes("a string"))) })
+	s.array(func() { list = append(list, s.shared(strings)) })
 	return list
 }
 
@@ -218,7 +234,7 @@ func (s *scanner) step(strings intern) cty.PathStep {
 	s.object(func(name []byte, offset int) {
 		switch string(name) {
 		case "type":
-			kind = strings.get(s.strBytes("a string"))
+			kind = s.shared(strings)
 		case "value":
 			at = s.pos
 			value = s.raw()
@@ -235,7 +251,7 @@ func (s *scanner) step(strings intern) cty.PathStep {
 	case value == nil:
 		s.fail(start, "the step of the path has no value")
 	case kind == "get_attr":
-		step = cty.GetAttrStep{Name: strings.get(sub.strBytes("a string"))}
+		step = cty.GetAttrStep{Name: sub.shared(strings)}
 	case kind == "index":
 		step = cty.IndexStep{Key: sub.indexKey()}
 	default:
@@ -279,7 +295,20 @@ func (s *scanner) indexKey() cty.Value {
 
 // checkName fails unless name is a name as configurations have them.
 func (s *scanner) checkName(offset int, what, name string) {
-	if s.err == nil && !hclsyntax.ValidIdentifier(name) {
+	if s.err == nil && !plainName(name) && !hclsyntax.ValidIdentifier(name) {
 		s.fail(offset, "%q is no %s", clip([]byte(name)), what)
 	}
+}
+
+// plainName reports whether name is one of the names that almost all are; to
+// ask hclsyntax takes a hundred times as long.
+func plainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != ""
 }

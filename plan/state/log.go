@@ -20,6 +20,7 @@ type log struct {
 
 	mu     sync.Mutex
 	next   *batch // gathers
+	spare  []byte // for the batch after
 	failed error  // why the store could not be written; from then on batches only gather
 
 	size    int64  // of the journal; with unsaved, the writing goroutine's until done is closed
@@ -92,7 +93,8 @@ func (l *log) flush() {
 		l.mu.Unlock()
 		return
 	}
-	l.next = &batch{done: make(chan struct{})}
+	l.next = &batch{buf: l.spare, done: make(chan struct{})}
+	l.spare = nil
 	l.mu.Unlock()
 	if err == nil {
 		err = l.store.Append(l.ctx, l.size, b.buf, b.durable)
@@ -107,6 +109,9 @@ func (l *log) flush() {
 	}
 	b.err = err
 	close(b.done)
+	l.mu.Lock()
+	l.spare = b.buf[:0]
+	l.mu.Unlock()
 }
 
 // stop ends the goroutine, tries once more to write what could not be

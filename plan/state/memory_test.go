@@ -18,6 +18,7 @@ type memory struct {
 	journal  []byte // nil: none
 	synced   int    // how much of journal survives a power failure
 	backup   []byte
+	own      bool // journal is nobody else's
 	appends  int
 	syncs    int
 
@@ -51,7 +52,9 @@ func (m *memory) revive() *memory {
 
 // step does one step of work, or dies of it.
 func (m *memory) step(name string, do func(), half func()) error {
-	m.log = append(m.log, name)
+	if m.steps >= 0 || len(m.log) < 100 {
+		m.log = append(m.log, name)
+	}
 	if m.steps < 0 {
 		do()
 		return nil
@@ -118,7 +121,10 @@ func (m *memory) Append(_ context.Context, at int64, b []byte, durable bool) err
 		return fmt.Errorf("append at %d of %d", at, len(m.journal))
 	}
 	put := func(b []byte) {
-		m.journal = append(m.journal[:at:at], b...)
+		if !m.own { // others may look at the bytes
+			m.journal, m.own = append([]byte{}, m.journal...), true
+		}
+		m.journal = append(m.journal[:at], b...)
 		m.synced = min(m.synced, int(at))
 	}
 	if err := m.step("append", func() { put(b) }, func() { put(b[:m.rand.Intn(len(b)+1)]) }); err != nil {
@@ -135,7 +141,7 @@ func (m *memory) Append(_ context.Context, at int64, b []byte, durable bool) err
 func (m *memory) DropJournal(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.step("drop journal", func() { m.journal = nil; m.synced = 0 }, nil)
+	return m.step("drop journal", func() { m.journal = nil; m.synced = 0; m.own = false }, nil)
 }
 
 func (m *memory) Lock(context.Context, LockInfo) (Lock, error) { return nil, errors.ErrUnsupported }

@@ -38,7 +38,7 @@ type Object struct {
 	// says "dynamic", a value is {"value":…,"type":…}.
 	JSON []byte
 
-	text  text     // what it was read from
+	text  text // what it was read from
 	value atomic.Pointer[decoded]
 }
 

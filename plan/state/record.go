@@ -106,7 +106,7 @@ func (s *scanner) addressMember(a *address.Instance, name []byte, strings intern
 	at := s.pos
 	switch string(name) {
 	case "module":
-		a.Module = address.Module(strings.get(s.strBytes("a string")))
+		a.Module = address.Module(s.shared(strings))
 	case "mode":
 		switch m := s.str(); m {
 		case "data":
@@ -116,10 +116,10 @@ func (s *scanner) addressMember(a *address.Instance, name []byte, strings intern
 			s.fail(at, "the mode %q is unknown", clip([]byte(m)))
 		}
 	case "type":
-		a.Type = strings.get(s.strBytes("a string"))
+		a.Type = s.shared(strings)
 		s.checkName(at, "type", a.Type)
 	case "name":
-		a.Name = strings.get(s.strBytes("a string"))
+		a.Name = s.str()
 		s.checkName(at, "name", a.Name)
 	case "index_key":
 		a.Key = s.key()
@@ -165,7 +165,7 @@ func (s *scanner) intent(strings intern) Intent {
 			in.ID = s.str()
 		case "action":
 			at := s.pos
-			in.Action = Action(strings.get(s.strBytes("a string")))
+			in.Action = Action(s.shared(strings))
 			if !in.Action.known() {
 				s.fail(at, "the action %q is unknown", clip([]byte(in.Action)))
 			}
@@ -174,7 +174,7 @@ func (s *scanner) intent(strings intern) Intent {
 		case "depose_to":
 			in.DeposeTo = s.str()
 		case "provider":
-			in.Provider = strings.get(s.strBytes("a string"))
+			in.Provider = s.shared(strings)
 		case "schema_version":
 			in.SchemaVersion = s.schemaVersion()
 		case "planned":
@@ -262,7 +262,7 @@ func (s *scanner) change(strings intern) Change {
 		case "deposed":
 			c.Deposed = s.str()
 		case "provider":
-			provider = strings.get(s.strBytes("a string"))
+			provider = s.shared(strings)
 		case "object":
 			c.Object = s.instance(strings).object
 		default:
