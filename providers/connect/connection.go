@@ -1,0 +1,142 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/gocty"
+)
+
+// Connection leads to a Kubernetes cluster.
+type Connection struct {
+	// ID is the UID of the namespace kube-system. Two connections with one ID
+	// lead to the same cluster, whatever else differs. "" when it isn't known
+	// to whoever wrote the connection.
+	ID string
+	// Endpoint is the API server, such as "https://10.0.0.1:6443". "" with a
+	// kubeconfig, which has its own.
+	Endpoint string
+	// CA is the certificate authority of the API server, in PEM. "" with a
+	// kubeconfig, or when the system's authorities are meant.
+	CA         string
+	Credential Credential
+}
+
+// Credential is one of four ways to get a credential; the others are nil.
+type Credential struct {
+	Kubeconfig *Kubeconfig
+	Exec       *Exec
+	Google     *Google
+	SSH        *SSH
+}
+
+// Kubeconfig takes the credential from a file.
+type Kubeconfig struct {
+	Path    string // "~/" is the home directory
+	Context string // "" for the file's current context
+}
+
+// Exec asks a credential plugin. The plugin gets the environment that stoke
+// runs in; there is none to be written here, as it would end up in the state.
+type Exec struct {
+	Command    string
+	Args       []string
+	APIVersion string // "" for client.authentication.k8s.io/v1
+}
+
+// Google asks Google for a token.
+type Google struct {
+	CredentialsFile string // "" for the application default credentials
+}
+
+// SSH gets a short-lived client certificate on the control plane, and dials
+// the API server from there.
+type SSH struct {
+	Hop
+	Hops []Hop // the machines on the way, nearest first
+}
+
+// Hop is a machine that SSH goes to.
+type Hop struct {
+	Address string // host name or IP address
+	Port    int    // 0 for 22
+	User    string // "" for the user of the provider's block ssh
+	HostKey string // "ssh-ed25519 AAAA…"; always required
+}
+
+// Type is the type of a connection's value.
+var Type = cty.Object(map[string]cty.Type{
+	"id":       cty.String,
+	"endpoint": cty.String,
+	"ca":       cty.String,
+	"credential": cty.Object(map[string]cty.Type{
+		"kubeconfig": cty.Object(map[string]cty.Type{"path": cty.String, "context": cty.String}),
+		"exec":       cty.Object(map[string]cty.Type{"command": cty.String, "args": cty.List(cty.String), "api_version": cty.String}),
+		"google":     cty.Object(map[string]cty.Type{"credentials_file": cty.String}),
+		"ssh":        SSHType,
+	}),
+})
+
+// SSHType is the type of the value that leads to one machine.
+var SSHType = cty.Object(map[string]cty.Type{
+	"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String,
+	"hops": cty.List(cty.Object(map[string]cty.Type{
+		"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String,
+	})),
+})
+
+// AttributeTypes is the type of a connection in the framework's terms.
+func AttributeTypes() map[string]attr.Type {
+	return Argument("").GetType().(types.ObjectType).AttrTypes
+}
+
+// FromValue reads a connection from its value, which has to be known and not
+// null. Nothing is validated.
+func FromValue(v cty.Value) (Connection, error) {
+	if v.IsNull() || !v.IsWhollyKnown() {
+		return Connection{}, fmt.Errorf("read connection: it is not known")
+	}
+	var w wire
+	if err := gocty.FromCtyValue(v, &w); err != nil {
+		return Connection{}, fmt.Errorf("read connection: %w", err)
+	}
+	return w.connection(), nil
+}
+
+// Value is the connection's value, of type Type.
+func (c Connection) Value() (cty.Value, error) {
+	v, err := gocty.ToCtyValue(wireOf(c), Type)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("write connection: %w", err)
+	}
+	return v, nil
+}
+
+// FromObject reads a connection from an argument. known is false when any part
+// of it isn't known yet: then whatever depends on it has to wait, and must not
+// guess. A nil connection that is known is one that was left out.
+func FromObject(ctx context.Context, o types.Object) (c *Connection, known bool, diags diag.Diagnostics) {
+	if o.IsNull() {
+		return nil, true, nil
+	}
+	if v, err := o.ToTerraformValue(ctx); err != nil || !v.IsFullyKnown() {
+		return nil, false, nil
+	}
+	var w wire
+	diags = o.As(ctx, &w, basetypes.ObjectAsOptions{})
+	if diags.HasError() {
+		return nil, true, diags
+	}
+	conn := w.connection()
+	return &conn, true, diags
+}
+
+// Object is the connection as the framework stores it.
+func (c Connection) Object(ctx context.Context) (types.Object, diag.Diagnostics) {
+	return types.ObjectValueFrom(ctx, AttributeTypes(), wireOf(c))
+}

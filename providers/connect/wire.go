@@ -1,0 +1,121 @@
+package connect
+
+// wire is a Connection with its nulls, named for both kinds of values.
+type wire struct {
+	ID         *string         `tfsdk:"id" cty:"id"`
+	Endpoint   *string         `tfsdk:"endpoint" cty:"endpoint"`
+	CA         *string         `tfsdk:"ca" cty:"ca"`
+	Credential *wireCredential `tfsdk:"credential" cty:"credential"`
+}
+
+type wireCredential struct {
+	Kubeconfig *wireKubeconfig `tfsdk:"kubeconfig" cty:"kubeconfig"`
+	Exec       *wireExec       `tfsdk:"exec" cty:"exec"`
+	Google     *wireGoogle     `tfsdk:"google" cty:"google"`
+	SSH        *wireSSH        `tfsdk:"ssh" cty:"ssh"`
+}
+
+type wireKubeconfig struct {
+	Path    *string `tfsdk:"path" cty:"path"`
+	Context *string `tfsdk:"context" cty:"context"`
+}
+
+type wireExec struct {
+	Command    *string  `tfsdk:"command" cty:"command"`
+	Args       []string `tfsdk:"args" cty:"args"`
+	APIVersion *string  `tfsdk:"api_version" cty:"api_version"`
+}
+
+type wireGoogle struct {
+	CredentialsFile *string `tfsdk:"credentials_file" cty:"credentials_file"`
+}
+
+type wireSSH struct {
+	Address *string   `tfsdk:"address" cty:"address"`
+	Port    *int64    `tfsdk:"port" cty:"port"`
+	User    *string   `tfsdk:"user" cty:"user"`
+	HostKey *string   `tfsdk:"host_key" cty:"host_key"`
+	Hops    []wireHop `tfsdk:"hops" cty:"hops"`
+}
+
+type wireHop struct {
+	Address *string `tfsdk:"address" cty:"address"`
+	Port    *int64  `tfsdk:"port" cty:"port"`
+	User    *string `tfsdk:"user" cty:"user"`
+	HostKey *string `tfsdk:"host_key" cty:"host_key"`
+}
+
+// text is what a pointer leads to, and "" for null.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// pointer is null for "".
+func pointer(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func portPointer(n int) *int64 {
+	if n == 0 {
+		return nil
+	}
+	port := int64(n)
+	return &port
+}
+
+func port(p *int64) int {
+	if p == nil {
+		return 0
+	}
+	return int(*p)
+}
+
+func (w wire) connection() Connection {
+	c := Connection{ID: text(w.ID), Endpoint: text(w.Endpoint), CA: text(w.CA)}
+	if w.Credential == nil {
+		return c
+	}
+	if k := w.Credential.Kubeconfig; k != nil {
+		c.Credential.Kubeconfig = &Kubeconfig{Path: text(k.Path), Context: text(k.Context)}
+	}
+	if e := w.Credential.Exec; e != nil {
+		c.Credential.Exec = &Exec{Command: text(e.Command), Args: e.Args, APIVersion: text(e.APIVersion)}
+	}
+	if g := w.Credential.Google; g != nil {
+		c.Credential.Google = &Google{CredentialsFile: text(g.CredentialsFile)}
+	}
+	if s := w.Credential.SSH; s != nil {
+		c.Credential.SSH = &SSH{Hop: Hop{Address: text(s.Address), Port: port(s.Port), User: text(s.User), HostKey: text(s.HostKey)}}
+		for _, h := range s.Hops {
+			c.Credential.SSH.Hops = append(c.Credential.SSH.Hops, Hop{Address: text(h.Address), Port: port(h.Port), User: text(h.User), HostKey: text(h.HostKey)})
+		}
+	}
+	return c
+}
+
+func wireOf(c Connection) wire {
+	w := wire{ID: pointer(c.ID), Endpoint: pointer(c.Endpoint), CA: pointer(c.CA), Credential: &wireCredential{}}
+	if k := c.Credential.Kubeconfig; k != nil {
+		w.Credential.Kubeconfig = &wireKubeconfig{Path: pointer(k.Path), Context: pointer(k.Context)}
+	}
+	if e := c.Credential.Exec; e != nil {
+		w.Credential.Exec = &wireExec{Command: pointer(e.Command), Args: e.Args, APIVersion: pointer(e.APIVersion)}
+	}
+	if g := c.Credential.Google; g != nil {
+		w.Credential.Google = &wireGoogle{CredentialsFile: pointer(g.CredentialsFile)}
+	}
+	if s := c.Credential.SSH; s != nil {
+		ssh := &wireSSH{Address: pointer(s.Address), Port: portPointer(s.Port), User: pointer(s.User), HostKey: pointer(s.HostKey)}
+		for _, h := range s.Hops {
+			ssh.Hops = append(ssh.Hops, wireHop{Address: pointer(h.Address), Port: portPointer(h.Port), User: pointer(h.User), HostKey: pointer(h.HostKey)})
+		}
+		w.Credential.SSH = ssh
+	}
+	return w
+}
