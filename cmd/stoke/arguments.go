@@ -20,7 +20,7 @@ type commandLine struct {
 // environment adds (TF_CLI_ARGS, TF_CLI_ARGS_plan and so on).
 func understand(root *cobra.Command, args []string, getenv func(string) string) (commandLine, error) {
 	var line commandLine
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		name, value, given := flagParts(args[0])
 		args = args[1:]
 		switch name {
