@@ -1,0 +1,316 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/ps"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/task"
+	"github.com/stokehq/stoke/runtime/worker"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// points are records (x0, x1) whose class is x0 > x1, in memory.
+type points struct{ n int64 }
+
+func (p points) Info() dataset.Info {
+	return dataset.Info{Records: p.n, Type: engine.U8, Shape: []int{2}, Classes: 2}
+}
+
+func (p points) Read(_ context.Context, records []int64, features, labels []byte) error {
+	for i, r := range records {
+		x, y := byte(r*37), byte(r*101+13)
+		features[2*i], features[2*i+1] = x, y
+		labels[4*i] = 0
+		if x > y {
+			labels[4*i] = 1
+		}
+	}
+	return nil
+}
+
+func (p points) Close() error { return nil }
+
+// linear is an engine for the tests: logistic regression on points, padded
+// with size more parameters that cost nothing to compute.
+type linear struct {
+	size  int
+	spoil func(records []int64) bool // these records' loss is not a number
+}
+
+func (l linear) Build(_ *engine.Model, o engine.Options) (engine.Replica, error) {
+	return &line{linear: l, micro: o.MicroBatch, w: make([]float32, 6+l.size), sums: make([]float32, 6+l.size)}, nil
+}
+
+type line struct {
+	linear
+	micro   int
+	w, sums []float32
+}
+
+func (l *line) Layout() ([]engine.Var, []engine.Table) { return nil, nil }
+func (l *line) Needs(*engine.Batch) [][]int64          { return nil }
+func (l *line) Get(_, offset int, v []float32) error   { copy(v, l.w[offset:]); return nil }
+func (l *line) Put(_, offset int, v []float32) error   { copy(l.w[offset:], v); return nil }
+func (l *line) Fork() (engine.Replica, error)          { return nil, fmt.Errorf("not needed") }
+func (l *line) Close() error                           { return nil }
+func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engine.Staged, error) {
+	return b, nil
+}
+
+func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	if p.First {
+		clear(l.sums[:3])
+	}
+	r := l.pass(s.(*engine.Batch), l.sums)
+	if p.Last {
+		p.Ready(0, l.sums)
+	}
+	return r, nil
+}
+
+func (l *line) Evaluate(_ context.Context, s engine.Staged, _ []float32) (engine.Result, error) {
+	return l.pass(s.(*engine.Batch), nil), nil
+}
+
+func (l *line) pass(b *engine.Batch, sums []float32) engine.Result {
+	r := engine.Result{Metrics: []float64{0}, Finite: true}
+	if len(b.Weights) != l.micro {
+		panic("another micro-batch than was built for")
+	}
+	for i, weight := range b.Weights {
+		if weight == 0 {
+			continue
+		}
+		x, y := float32(b.Inputs[0].Data[2*i])/255, float32(b.Inputs[0].Data[2*i+1])/255
+		label := float64(b.Inputs[1].Data[4*i])
+		p := 1 / (1 + math.Exp(-float64(l.w[0]*x+l.w[1]*y+l.w[2])))
+		r.Weight++
+		r.Loss -= label*math.Log(p) + (1-label)*math.Log(1-p)
+		if (p > 0.5) == (label == 1) {
+			r.Metrics[0]++
+		}
+		if sums != nil {
+			g := float32(p - label)
+			sums[0], sums[1], sums[2] = sums[0]+g*x, sums[1]+g*y, sums[2]+g
+		}
+	}
+	if sums != nil && l.spoil != nil && l.spoil(b.Records) {
+		r.Loss, r.Finite = math.NaN(), false
+	}
+	return r
+}
+
+// bench is a run in this process.
+type bench struct {
+	t       testing.TB
+	options Options
+	engine  engine.Engine
+	servers sync.WaitGroup
+	applied []*bytes.Buffer
+	cancel  context.CancelFunc
+	ctx     context.Context
+	logs    *locked
+}
+
+// locked is a buffer that is safe for many loggers.
+type locked struct {
+	sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *locked) String() string {
+	l.Lock()
+	defer l.Unlock()
+	return l.text.String()
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// newBench starts the servers of a run on points; its folder is new.
+func newBench(t testing.TB, s spec.Spec, e linear) *bench {
+	t.Helper()
+	s.Model, s.Dataset = "softmax", spec.Dataset{Path: "/nowhere", Hash: "x"}
+	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	if err := f.Create(s); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, engine: e, logs: new(locked)}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	log := slog.New(slog.NewTextHandler(b.logs, nil))
+	model := &engine.Model{ // its first three parameters are the linear engine's
+		Name: "points", Input: engine.Features{Type: engine.U8, Shape: []int{2 + e.size/2}}, Classes: 2, Metrics: []string{engine.Accuracy},
+		Layers: []engine.Layer{{Name: "w", Op: engine.Dense, Units: 2}}, Loss: engine.SoftmaxCrossEntropy,
+	}
+	vars, _, err := model.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.options = Options{
+		Spec: s, Folder: f, Token: token, Workers: listen(t), API: listen(t), Log: log,
+		Task: &task.Task{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
+	}
+	for i := range s.ParameterServer.Replicas {
+		l := listen(t)
+		b.options.Servers = append(b.options.Servers, l.Addr().String())
+		b.applied = append(b.applied, new(bytes.Buffer))
+		server := ps.New(i, token, b.applied[i], log)
+		b.servers.Go(func() {
+			if err := server.Serve(b.ctx, l); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		b.cancel()
+		b.servers.Wait()
+		if t.Failed() {
+			t.Log(b.logs.String())
+		}
+	})
+	return b
+}
+
+// work runs one worker until it is told to leave or ctx is done.
+func (b *bench) work(ctx context.Context, index int) error {
+	return worker.Run(ctx, worker.Options{
+		Spec: b.options.Spec, Index: index, Token: token, Coordinator: b.options.Workers.Addr().String(),
+		Servers: b.options.Servers, Task: b.options.Task, Engine: b.engine, Log: b.options.Log,
+	})
+}
+
+// run trains with the spec's workers to the end.
+func (b *bench) run() spec.Status {
+	b.t.Helper()
+	var workers sync.WaitGroup
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
+	defer cancel()
+	for i := range b.options.Spec.Worker.Replicas {
+		workers.Go(func() { b.work(ctx, i) }) // a worker whose run has ended may see that as an error
+	}
+	st, err := Run(ctx, b.options)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cancel()
+	workers.Wait()
+	return st
+}
+
+func pointsSpec() spec.Spec {
+	s := spec.Default()
+	s.Epochs, s.BatchSize, s.MicroBatch, s.LearningRate = 3, 50, 8, 2
+	return s
+}
+
+func TestResultDoesNotDependOnWorkersOrServers(t *testing.T) {
+	var want map[string]float64
+	for _, shape := range []struct{ workers, servers int }{{1, 1}, {3, 1}, {3, 2}, {2, 3}} {
+		s := pointsSpec()
+		s.Worker.Replicas, s.ParameterServer.Replicas = shape.workers, shape.servers
+		st := newBench(t, s, linear{}).run()
+		if st.Phase != spec.Succeeded || st.Records != 1800 || st.Step != 36 || st.Epoch != 3 {
+			t.Fatalf("%+v: status %+v", shape, st)
+		}
+		got := map[string]float64{"loss": st.Metrics["loss"], "accuracy": st.Metrics["accuracy"], "last": float64(st.Loss)}
+		if want == nil {
+			want = got
+			if got["accuracy"] < 0.9 {
+				t.Errorf("accuracy %g", got["accuracy"])
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" { // exactly: sums are made in a fixed order
+			t.Errorf("%+v: %s", shape, diff)
+		}
+	}
+}
+
+func TestNonFiniteUpdatesAreSkipped(t *testing.T) {
+	s := pointsSpec()
+	s.ParameterServer.Replicas, s.Worker.Replicas = 2, 2
+	has := func(records []int64) bool {
+		for _, r := range records {
+			if r == 7 {
+				return true
+			}
+		}
+		return false
+	}
+	st := newBench(t, s, linear{spoil: has}).run()
+	if st.Phase != spec.Succeeded || st.Skipped != 3 || st.Records != 1800 {
+		t.Errorf("one bad record in 3 epochs: %+v", st)
+	}
+	st = newBench(t, s, linear{spoil: func([]int64) bool { return true }}).run()
+	if st.Phase != spec.Failed || !strings.Contains(st.Message, "learning rate") || st.Step != maxSkips {
+		t.Errorf("all records bad: %+v", st)
+	}
+}
+
+func TestMaxStepsAndDeadline(t *testing.T) {
+	s := pointsSpec()
+	s.MaxSteps, s.Evaluation.EverySteps = 10, 4
+	b := newBench(t, s, linear{})
+	st := b.run()
+	if st.Phase != spec.Succeeded || st.Step != 10 || st.Steps != 10 || st.Evaluated != 10 {
+		t.Errorf("status %+v", st)
+	}
+	for _, v := range []string{"[v=4]", "[v=8]", "[v=10]"} {
+		if !strings.Contains(b.logs.String(), "Evaluation metrics"+v+": {'accuracy': 0.") {
+			t.Errorf("no evaluation %s in the log", v)
+		}
+	}
+	s = pointsSpec()
+	s.Deadline = spec.Duration(time.Nanosecond)
+	s.Worker.MinReplicas, s.Worker.Replicas = 1, 1
+	b = newBench(t, s, linear{})
+	b.options.Spec.Worker.MinReplicas = 2 // which never come
+	if st := b.run(); st.Phase != spec.Failed || !strings.Contains(st.Message, "deadline") {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// BenchmarkUpdate measures what an update costs beside its computing: 110,000
+// parameters, one micro-batch for each of two workers, all in one process.
+func BenchmarkUpdate(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			s := pointsSpec()
+			s.Worker.Replicas, s.BatchSize, s.MicroBatch, s.LearningRate = workers, workers, 1, 1e-6
+			s.MaxSteps = max(2, b.N)
+			s.Epochs = s.MaxSteps
+			run := newBench(b, s, linear{size: 110_000})
+			b.ResetTimer()
+			st := run.run()
+			b.ReportMetric(1e6*st.Metrics["training_seconds"]/float64(st.Step), "µs/update")
+		})
+	}
+}
