@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/dynblock"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
@@ -102,11 +101,6 @@ func within(expr hclsyntax.Expression, path cty.Path) hcl.Range {
 		}
 	}
 	return expr.Range()
-}
-
-// variablesIn lists what a body refers to.
-func variablesIn(body hcl.Body, ty *Type) []hcl.Traversal {
-	return dynblock.VariablesHCLDec(body, ty.spec)
 }
 
 // SortDiagnostics puts errors and warnings in the order of the files, those

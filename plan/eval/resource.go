@@ -174,7 +174,7 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 			return struct{}{}, t.touch(r.module, r.Decl.DependsOn) && ok
 		})
 		var refs []lang.Reference
-		for _, tr := range dynblock.VariablesHCLDec(r.Decl.Body, ty.spec) {
+		for _, tr := range variablesIn(r.Decl.Body, ty) {
 			ref, diags := lang.ParseReference(tr)
 			t.Report(diags...)
 			if diags.HasErrors() {

@@ -1,7 +1,10 @@
 package eval
 
 import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/dynblock"
 	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
@@ -37,6 +40,26 @@ func (ty *Type) Sensitive(v cty.Value) []cty.Path {
 		return nil
 	}
 	return blockSecrets(nil, nil, ty.Schema.Block, v)
+}
+
+// variablesIn lists what a body refers to. Native bodies without dynamic blocks
+// are read directly; the general way builds schemas for every block.
+func variablesIn(body hcl.Body, ty *Type) []hcl.Traversal {
+	native, ok := body.(*hclsyntax.Body)
+	if !ok || hasDynamic(body) {
+		return dynblock.VariablesHCLDec(body, ty.spec)
+	}
+	return nativeVariables(nil, native)
+}
+
+func nativeVariables(into []hcl.Traversal, body *hclsyntax.Body) []hcl.Traversal {
+	for _, attr := range body.Attributes {
+		into = append(into, attr.Expr.Variables()...)
+	}
+	for _, b := range body.Blocks {
+		into = nativeVariables(into, b.Body)
+	}
+	return into
 }
 
 func blockSpec(b *providers.Block) hcldec.Spec {

@@ -125,6 +125,25 @@ func (w *world) apply(mode plan.Mode) (*plan.Plan, *run.Report, hcl.Diagnostics)
 	return p, report, append(diags, more...)
 }
 
+// applyStopping applies with a channel that stands for Ctrl-C.
+func (w *world) applyStopping(stopping <-chan struct{}) *run.Report {
+	w.tb.Helper()
+	ctx := context.Background()
+	f := w.open()
+	p, diags := plan.Make(ctx, w.request(f, plan.Normal))
+	w.must(diags)
+	j, err := f.Begin(ctx)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	report, diags := run.Apply(ctx, run.Request{Plan: p, Root: w.root, Journal: j, Catalogue: w.catalogue, Stopping: stopping})
+	w.must(diags)
+	if err := j.Close(ctx); err != nil {
+		w.tb.Fatal(err)
+	}
+	return report
+}
+
 func (w *world) applied(mode plan.Mode) *plan.Plan {
 	w.tb.Helper()
 	p, _, diags := w.apply(mode)

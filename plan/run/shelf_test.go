@@ -1,0 +1,207 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// shelf is a provider whose objects are on a shelf in memory, where tests can
+// look at them, change them and break them.
+type shelf struct {
+	mu     sync.Mutex
+	things map[string]map[string]cty.Value // id → attributes
+	marks  map[string]string               // operation → id
+	log    []string
+	next   int
+	// hook, when not nil, is called before a create, update or delete.
+	hook func(what, name string) error
+	// after, when not nil, is called after a create, update or delete while
+	// nothing else happens on the shelf.
+	after func(what, name string)
+	dead  bool // no call has any effect
+}
+
+func newShelf() *shelf {
+	return &shelf{things: map[string]map[string]cty.Value{}, marks: map[string]string{}}
+}
+
+func (s *shelf) catalogue() providers.Catalogue {
+	return providers.Catalogue{"registry.terraform.io/stokehq/shelf": {
+		Version: "1", New: func() (providers.Provider, error) { return &shelfServer{s: s}, nil },
+	}}
+}
+
+var shelfBlock = &providers.Block{Attributes: map[string]*providers.Attribute{
+	"id":     {Type: cty.String, Computed: true},
+	"name":   {Type: cty.String, Required: true},
+	"value":  {Type: cty.String, Optional: true},
+	"tags":   {Type: cty.Map(cty.String), Optional: true},
+	"secret": {Type: cty.String, Optional: true, Sensitive: true},
+	"stamp":  {Type: cty.String, Computed: true},
+	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie"
+}}
+
+var shelfSchema = &providers.Schema{
+	Provider: &providers.Block{Attributes: map[string]*providers.Attribute{"prefix": {Type: cty.String, Optional: true}}},
+	Resources: map[string]*providers.ResourceSchema{
+		"shelf_thing": {Block: shelfBlock},
+	},
+	Data: map[string]*providers.ResourceSchema{
+		"shelf_thing": {Block: &providers.Block{Attributes: map[string]*providers.Attribute{
+			"id": {Type: cty.String, Required: true}, "value": {Type: cty.String, Computed: true},
+		}}},
+	},
+	Marks: true,
+}
+
+type shelfServer struct {
+	s      *shelf
+	prefix string
+}
+
+func (p *shelfServer) Schema(context.Context) (*providers.Schema, providers.Diagnostics) {
+	return shelfSchema, nil
+}
+func (p *shelfServer) ValidateProvider(context.Context, cty.Value) providers.Diagnostics { return nil }
+func (p *shelfServer) ValidateResource(_ context.Context, _ string, config cty.Value) providers.Diagnostics {
+	if v := config.GetAttr("value"); v.IsKnown() && !v.IsNull() && v.AsString() == "forbidden" {
+		return providers.Diagnostics{{Summary: "Forbidden value", Detail: "Choose another.", Path: cty.GetAttrPath("value")}}
+	}
+	return nil
+}
+func (p *shelfServer) ValidateData(context.Context, string, cty.Value) providers.Diagnostics {
+	return nil
+}
+func (p *shelfServer) Configure(_ context.Context, config cty.Value) providers.Diagnostics {
+	if v := config.GetAttr("prefix"); v.IsKnown() && !v.IsNull() {
+		p.prefix = v.AsString()
+	}
+	return nil
+}
+func (p *shelfServer) Upgrade(_ context.Context, r providers.UpgradeRequest) providers.UpgradeResponse {
+	v, err := ctyjson.Unmarshal(r.JSON, shelfBlock.ImpliedType())
+	if err != nil {
+		return providers.UpgradeResponse{Diagnostics: providers.Diagnostics{{Summary: err.Error()}}}
+	}
+	return providers.UpgradeResponse{State: v}
+}
+func (p *shelfServer) Read(ctx context.Context, r providers.ReadRequest) providers.ReadResponse {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	null := cty.NullVal(shelfBlock.ImpliedType())
+	call := providers.CallFrom(ctx)
+	id := r.State.GetAttr("id")
+	if call.Settling {
+		marked, ok := p.s.marks[call.Operation]
+		if !ok {
+			return providers.ReadResponse{State: null}
+		}
+		id = cty.StringVal(marked)
+	}
+	if id.IsNull() || p.s.things[id.AsString()] == nil {
+		return providers.ReadResponse{State: null}
+	}
+	return providers.ReadResponse{State: cty.ObjectVal(p.s.things[id.AsString()]), Private: r.Private}
+}
+func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) providers.PlanResponse {
+	if r.Proposed.IsNull() {
+		return providers.PlanResponse{Planned: r.Proposed}
+	}
+	resp := providers.PlanResponse{Planned: r.Proposed, Private: []byte("planned")}
+	attrs := r.Proposed.AsValueMap()
+	if r.Prior.IsNull() {
+		attrs["id"], attrs["stamp"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
+		resp.Planned = cty.ObjectVal(attrs)
+	} else {
+		if !r.Proposed.RawEquals(r.Prior) {
+			attrs["stamp"] = cty.UnknownVal(cty.String)
+			providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteChange, Text: "changes a thing"})
+		}
+		resp.Planned = cty.ObjectVal(attrs)
+		resp.Replace = []cty.Path{cty.GetAttrPath("name")}
+	}
+	return resp
+}
+func (p *shelfServer) Apply(ctx context.Context, r providers.ApplyRequest) providers.ApplyResponse {
+	source := r.Planned
+	what := "create"
+	switch {
+	case r.Planned.IsNull():
+		what, source = "delete", r.Prior
+	case !r.Prior.IsNull():
+		what = "update"
+	}
+	name := source.GetAttr("name").AsString()
+	if p.s.hook != nil {
+		if err := p.s.hook(what, name); err != nil {
+			return providers.ApplyResponse{State: r.Prior, Diagnostics: providers.Diagnostics{{Summary: "Shelf broke", Detail: err.Error()}}}
+		}
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if p.s.dead {
+		return providers.ApplyResponse{State: r.Prior, Diagnostics: providers.Diagnostics{{Summary: "Killed"}}}
+	}
+	if p.s.after != nil {
+		defer p.s.after(what, name)
+	}
+	p.s.log = append(p.s.log, what+" "+name)
+	if what == "delete" {
+		delete(p.s.things, r.Prior.GetAttr("id").AsString())
+		return providers.ApplyResponse{State: r.Planned}
+	}
+	attrs := r.Planned.AsValueMap()
+	if what == "create" {
+		p.s.next++
+		attrs["id"] = cty.StringVal(fmt.Sprintf("%s%d", p.prefix, p.s.next))
+		p.s.marks[providers.CallFrom(ctx).Operation] = attrs["id"].AsString()
+	}
+	if !attrs["stamp"].IsKnown() {
+		attrs["stamp"] = cty.StringVal(fmt.Sprintf("s%d", len(p.s.log)))
+	}
+	resp := providers.ApplyResponse{Private: []byte("applied")}
+	if b := attrs["broken"]; !b.IsNull() {
+		switch b.AsString() {
+		case "error":
+			return providers.ApplyResponse{State: r.Prior, Diagnostics: providers.Diagnostics{{Summary: "Shelf broke", Detail: "On request."}}}
+		case "partial", "keep":
+			resp.Diagnostics = providers.Diagnostics{{Summary: "Half done", Detail: "On request."}}
+			if b.AsString() == "keep" {
+				providers.CallFrom(ctx).KeepOnError()
+			}
+		case "lie":
+			attrs["value"] = cty.StringVal("a lie")
+		}
+	}
+	p.s.things[attrs["id"].AsString()] = attrs
+	resp.State = cty.ObjectVal(attrs)
+	return resp
+}
+func (p *shelfServer) Import(context.Context, providers.ImportRequest) providers.ImportResponse {
+	return providers.ImportResponse{}
+}
+func (p *shelfServer) ReadData(_ context.Context, r providers.ReadDataRequest) providers.ReadDataResponse {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.s.log = append(p.s.log, "read "+r.Config.GetAttr("id").AsString())
+	thing := p.s.things[r.Config.GetAttr("id").AsString()]
+	if thing == nil {
+		return providers.ReadDataResponse{Diagnostics: providers.Diagnostics{{Summary: "No such thing", Path: cty.GetAttrPath("id")}}}
+	}
+	return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{"id": r.Config.GetAttr("id"), "value": thing["value"]})}
+}
+func (p *shelfServer) Stop(context.Context) error { return nil }
+func (p *shelfServer) Close() error               { return nil }
+
+// sizes of the shelf, for messages of tests.
+func (s *shelf) String() string {
+	b, _ := json.Marshal(s.log)
+	return string(b)
+}
