@@ -39,10 +39,7 @@ func TestDigitsArePinned(t *testing.T) {
 }
 
 // source prepares digits and reads batches of them.
-type source struct {
-	dataset.Source
-	features engine.Features
-}
+type source struct{ dataset.Source }
 
 func (s source) batch(t testing.TB, r engine.Replica, records []int64) engine.Staged {
 	t.Helper()
@@ -113,6 +110,13 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 			}
 		}
 	}
+	return evaluate(t, r, test)
+}
+
+// evaluate returns the accuracy over a whole split.
+func evaluate(t testing.TB, r engine.Replica, test source) float64 {
+	t.Helper()
+	const batch = 64
 	var total engine.Result
 	total.Metrics = []float64{0}
 	for i := int64(0); i < test.Info().Records; i += batch {
@@ -138,11 +142,11 @@ func TestDigitsAreNoGiveaway(t *testing.T) {
 		t.Fatal(err)
 	}
 	recipe := engine.Recipe{LearningRate: 0.05, Momentum: 0.9}
-	if a := heldOut(t, dir, "softmax", 4, recipe); a >= 0.90 || a < 0.5 {
+	if a := heldOut(t, dir, "softmax", 2, recipe); a >= 0.90 || a < 0.5 {
 		t.Errorf("softmax reaches %.4f, want it to learn, but to stay below 0.90", a)
 	}
-	if testing.Short() {
-		t.Skip("the network's part takes a few seconds")
+	if testing.Short() || underRace {
+		t.Skip("the network's part takes a few seconds, and minutes under the race detector")
 	}
 	if a := heldOut(t, dir, "mlp", 6, recipe); a < 0.96 {
 		t.Errorf("mlp reaches %.4f, want at least 0.96", a)

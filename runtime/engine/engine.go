@@ -81,12 +81,18 @@ type Batch struct {
 	Seed, Epoch uint64
 }
 
-// Pass is one Step's place in an accumulation.
+// Pass is one Step's place in an accumulation. After a Step that failed the
+// accumulation is void: the next one must be a First.
 type Pass struct {
 	First, Last bool // First zeroes the sums, Last reports them
-	LossScale   float32
+	// LossScale multiplies the loss within half-precision backward passes (0:
+	// the engine chooses). Sums are reported without it.
+	LossScale float32
 	// Ready, when not nil, hears of every finished span of the sums during
-	// the Last step, back to front; sums is read-only until the next First.
+	// the Last step: the moments at the vector's tail first, which forward
+	// completes, then back to front. Together the spans are the whole vector,
+	// and this is the only way to the sums. A span is read-only and stays
+	// valid until the next First.
 	Ready func(offset int, sums []float32)
 }
 
@@ -100,7 +106,8 @@ type Result struct {
 	Finite  bool      // no NaN or infinity in loss and gradients
 }
 
-// Staged is a batch on its way to the device, made by Replica.Stage.
+// Staged is a batch on its way to the device, made by Replica.Stage. It may be
+// used again, by the replica that made it and by its forks.
 type Staged any
 
 // Replica is one model on one device in one process, used by one goroutine.
