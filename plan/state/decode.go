@@ -62,14 +62,8 @@ type decoder struct {
 }
 
 func (d *decoder) file() {
-	seen := map[string]bool{}
 	var list []entry
-	d.object(func(name []byte, offset int) {
-		if seen[string(name)] {
-			d.fail(offset, "the member %q is given twice", clip(name))
-			return
-		}
-		seen[string(name)] = true
+	d.members(func(name []byte, _ int) {
 		switch string(name) {
 		case "version":
 			d.version()
@@ -86,7 +80,7 @@ func (d *decoder) file() {
 				d.array(func() { list = append(list, d.resource()) })
 			}
 		default:
-			d.snap.extra = d.extraMember(d.snap.extra, name, offset)
+			d.snap.extra = d.extraMember(d.snap.extra, name)
 		}
 	})
 	if d.err == nil {
@@ -147,7 +141,7 @@ func (s *scanner) output() Output {
 	var out Output
 	var value, ty []byte
 	start := s.pos
-	s.object(func(name []byte, _ int) {
+	s.members(func(name []byte, _ int) {
 		switch string(name) {
 		case "value":
 			value = s.raw()
@@ -209,7 +203,7 @@ func (d *decoder) resource() entry {
 	var provider string
 	var mode, ty, name string
 	start := d.pos
-	d.object(func(member []byte, offset int) {
+	d.members(func(member []byte, _ int) {
 		at := d.pos
 		switch string(member) {
 		case "module":
@@ -239,7 +233,7 @@ func (d *decoder) resource() entry {
 				})
 			}
 		default:
-			e.extra = d.extraMember(e.extra, member, offset)
+			e.extra = d.extraMember(e.extra, member)
 		}
 	})
 	switch {

@@ -78,7 +78,7 @@ func (s *scanner) instance(strings intern) stored {
 	in := stored{object: &Object{}}
 	o := in.object
 	start := s.pos
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, _ int) {
 		switch string(name) {
 		case "index_key":
 			in.key = s.key()
@@ -99,7 +99,7 @@ func (s *scanner) instance(strings intern) stored {
 		case "create_before_destroy":
 			o.CreateBeforeDestroy = !s.null() && s.boolean()
 		default:
-			o.extra = s.extraMember(o.extra, name, offset)
+			o.extra = s.extraMember(o.extra, name)
 		}
 	})
 	if s.err == nil && o.JSON == nil && !hasMember(o.extra, "attributes_flat") {
@@ -109,13 +109,8 @@ func (s *scanner) instance(strings intern) stored {
 }
 
 // extraMember takes down a member that stoke does not know.
-func (s *scanner) extraMember(list []member, name []byte, offset int) []member {
-	n := string(name)
-	if hasMember(list, n) {
-		s.fail(offset, "the member %q is given twice", clip(name))
-		return list
-	}
-	return append(list, member{n, s.raw()})
+func (s *scanner) extraMember(list []member, name []byte) []member {
+	return append(list, member{string(name), s.raw()})
 }
 
 func hasMember(list []member, name string) bool {
@@ -231,7 +226,7 @@ func (s *scanner) step(strings intern) cty.PathStep {
 	var kind string
 	var value []byte
 	at := 0
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "type":
 			kind = s.shared(strings)
@@ -267,7 +262,7 @@ func (s *scanner) indexKey() cty.Value {
 	start := s.pos
 	var kind string
 	var value []byte
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "type":
 			kind = s.str()

@@ -33,7 +33,7 @@ func (h header) encode() []byte {
 
 func decodeHeader(payload []byte) (h header, err *syntaxError) {
 	s := &scanner{buf: payload}
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "stoke_journal":
 			h.format = s.unsigned()
@@ -73,7 +73,7 @@ func (f fold) encode() []byte {
 
 func decodeFold(payload []byte) (f fold, err *syntaxError) {
 	s := &scanner{buf: payload}
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "serial":
 			f.serial = s.unsigned()
@@ -159,7 +159,7 @@ func (w *writer) intent(in *Intent) {
 
 func (s *scanner) intent(strings intern) Intent {
 	var in Intent
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "id":
 			in.ID = s.str()
@@ -236,7 +236,7 @@ func (w *writer) change(c *Change) {
 
 func (s *scanner) result(strings intern) Result {
 	var r Result
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "intent":
 			r.Intent = s.str()
@@ -257,7 +257,7 @@ func (s *scanner) result(strings intern) Result {
 func (s *scanner) change(strings intern) Change {
 	var c Change
 	var provider string
-	s.object(func(name []byte, offset int) {
+	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "deposed":
 			c.Deposed = s.str()

@@ -19,6 +19,7 @@ type scanner struct {
 	buf   []byte
 	pos   int
 	depth int
+	seen  [][]byte // names of the members of the objects that members is reading
 	err   *syntaxError
 }
 
@@ -66,8 +67,32 @@ func (s *scanner) end() {
 	}
 }
 
+// maxMembers is how many members the objects may have that members reads: far
+// more than any program writes.
+const maxMembers = 1000
+
+// members reads an object whose members are known by name, most of them. Each
+// may be there once.
+func (s *scanner) members(member func(name []byte, offset int)) {
+	start := len(s.seen)
+	s.object(func(name []byte, offset int) {
+		for _, n := range s.seen[start:] {
+			if string(n) == string(name) {
+				s.fail(offset, "the member %q is given twice", clip(name))
+				return
+			}
+		}
+		if s.seen = append(s.seen, name); len(s.seen)-start > maxMembers {
+			s.fail(offset, "the object has more than %d members", maxMembers)
+			return
+		}
+		member(name, offset)
+	})
+	s.seen = s.seen[:start]
+}
+
 // object reads an object and calls member for each of its members, which must
-// read the value. Each name may occur once.
+// read the value.
 func (s *scanner) object(member func(name []byte, offset int)) {
 	if !s.enter('{', "an object") {
 		return

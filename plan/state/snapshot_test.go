@@ -147,26 +147,28 @@ func TestDecodeErrors(t *testing.T) {
 		"duplicate":        {edit(`"index_key": 10`, `"index_key": 0`), "module.net[0].metal_firewall.machine[0] is there twice"},
 		"duplicate deposed": {fmt.Sprintf(inst, `{"deposed":"x","attributes":{}},{"deposed":"x","attributes":{}}`),
 			"a.b (deposed object x) is there twice"},
-		"no attributes":   {fmt.Sprintf(inst, `{"schema_version":0}`), "has no attributes"},
-		"null attributes": {fmt.Sprintf(inst, `{"attributes":null}`), "has no attributes"},
-		"list attributes": {fmt.Sprintf(inst, `{"attributes":[]}`), "where an object of attributes should be"},
-		"bad number":      {fmt.Sprintf(inst, `{"attributes":{"a":01}}`), "where"},
-		"bad escape":      {fmt.Sprintf(inst, `{"attributes":{"a":"\x"}}`), "escape"},
-		"raw newline":     {fmt.Sprintf(inst, "{\"attributes\":{\"a\":\"\n\"}}"), "control character"},
-		"half key":        {fmt.Sprintf(inst, `{"index_key":1.5,"attributes":{}}`), "1.5 is not a whole number"},
-		"huge key":        {fmt.Sprintf(inst, `{"index_key":99999999999,"attributes":{}}`), "larger than any count"},
-		"object key":      {fmt.Sprintf(inst, `{"index_key":{},"attributes":{}}`), "where an instance key"},
-		"status":          {fmt.Sprintf(inst, `{"status":"odd","attributes":{}}`), `the status "odd" is unknown`},
-		"private":         {fmt.Sprintf(inst, `{"private":"#","attributes":{}}`), "not base64"},
-		"dependencies":    {fmt.Sprintf(inst, `{"dependencies":"a","attributes":{}}`), "where an array should be"},
-		"path":            {fmt.Sprintf(inst, `{"sensitive_attributes":[[{"type":"odd","value":1}]],"attributes":{}}`), `unknown type "odd"`},
-		"path value":      {fmt.Sprintf(inst, `{"sensitive_attributes":[[{"type":"get_attr","value":1}]],"attributes":{}}`), "where a string"},
-		"mode":            {edit(`"mode": "data"`, `"mode": "odd"`), `mode is "odd"`},
-		"type":            {edit(`"type": "metal_image"`, `"type": "a b"`), `"a b" is no type`},
-		"module":          {edit(`"module": "module.net[0]"`, `"module": "net"`), `"net" is no module's address`},
-		"output type":     {edit(`"type": "number"`, `"type": "odd"`), "the output does not decode"},
-		"output value":    {edit(`0.9712`, `"x"`), "the output does not decode"},
-		"deep":            {`{"version":4,"x":` + strings.Repeat("[", 200000), "nests deeper than 10000"},
+		"attributes twice": {fmt.Sprintf(inst, `{"attributes":{},"attributes":{"a":1}}`), `the member "attributes" is given twice`},
+		"many members":     {`{"version":4` + manyMembers(1001) + "}", "more than 1000 members"},
+		"no attributes":    {fmt.Sprintf(inst, `{"schema_version":0}`), "has no attributes"},
+		"null attributes":  {fmt.Sprintf(inst, `{"attributes":null}`), "has no attributes"},
+		"list attributes":  {fmt.Sprintf(inst, `{"attributes":[]}`), "where an object of attributes should be"},
+		"bad number":       {fmt.Sprintf(inst, `{"attributes":{"a":01}}`), "where"},
+		"bad escape":       {fmt.Sprintf(inst, `{"attributes":{"a":"\x"}}`), "escape"},
+		"raw newline":      {fmt.Sprintf(inst, "{\"attributes\":{\"a\":\"\n\"}}"), "control character"},
+		"half key":         {fmt.Sprintf(inst, `{"index_key":1.5,"attributes":{}}`), "1.5 is not a whole number"},
+		"huge key":         {fmt.Sprintf(inst, `{"index_key":99999999999,"attributes":{}}`), "larger than any count"},
+		"object key":       {fmt.Sprintf(inst, `{"index_key":{},"attributes":{}}`), "where an instance key"},
+		"status":           {fmt.Sprintf(inst, `{"status":"odd","attributes":{}}`), `the status "odd" is unknown`},
+		"private":          {fmt.Sprintf(inst, `{"private":"#","attributes":{}}`), "not base64"},
+		"dependencies":     {fmt.Sprintf(inst, `{"dependencies":"a","attributes":{}}`), "where an array should be"},
+		"path":             {fmt.Sprintf(inst, `{"sensitive_attributes":[[{"type":"odd","value":1}]],"attributes":{}}`), `unknown type "odd"`},
+		"path value":       {fmt.Sprintf(inst, `{"sensitive_attributes":[[{"type":"get_attr","value":1}]],"attributes":{}}`), "where a string"},
+		"mode":             {edit(`"mode": "data"`, `"mode": "odd"`), `mode is "odd"`},
+		"type":             {edit(`"type": "metal_image"`, `"type": "a b"`), `"a b" is no type`},
+		"module":           {edit(`"module": "module.net[0]"`, `"module": "net"`), `"net" is no module's address`},
+		"output type":      {edit(`"type": "number"`, `"type": "odd"`), "the output does not decode"},
+		"output value":     {edit(`0.9712`, `"x"`), "the output does not decode"},
+		"deep":             {`{"version":4,"x":` + strings.Repeat("[", 200000), "nests deeper than 10000"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -250,4 +252,12 @@ func TestTwoProviders(t *testing.T) {
 			t.Errorf("%s: %+v", c.Address, n.Current(c.Address))
 		}
 	}
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"m%d":0`, i)
+	}
+	return b.String()
 }

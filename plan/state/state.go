@@ -193,16 +193,8 @@ func (s *State) With(changes []Change, outputs map[string]Output) *State {
 // Keys lists the keys of a resource's instances in order, those included that
 // have deposed objects only. It costs as much as there are.
 func (s *State) Keys(r address.Resource) []address.Key {
-	var touched []address.Key
-	if s.own != nil {
-		touched = append(touched, s.own.touched[r]...)
-	}
-	if s.at > 0 {
-		s.core.mu.RLock()
-		touched = append(touched, s.core.touched[r]...)
-		s.core.mu.RUnlock()
-	}
 	keys := s.core.base.keys(r)
+	touched := s.touched(r)
 	if len(touched) == 0 {
 		return keys
 	}
@@ -210,6 +202,21 @@ func (s *State) Keys(r address.Resource) []address.Key {
 	slices.SortFunc(keys, address.Key.Compare)
 	keys = slices.Compact(keys)
 	return slices.DeleteFunc(keys, func(k address.Key) bool { return s.slot(r.Instance(k)).empty() })
+}
+
+// touched lists the keys of the instances that changed, some of them twice and
+// some of them after this state.
+func (s *State) touched(r address.Resource) []address.Key {
+	var keys []address.Key
+	if s.own != nil {
+		keys = append(keys, s.own.touched[r]...)
+	}
+	if s.at > 0 {
+		s.core.mu.RLock()
+		defer s.core.mu.RUnlock()
+		keys = append(keys, s.core.touched[r]...)
+	}
+	return keys
 }
 
 // Instances lists all addresses in order, those included that have deposed
@@ -249,5 +256,7 @@ func (s *State) Resources() []address.Resource {
 	}
 	slices.SortFunc(out, address.Resource.Compare)
 	out = slices.Compact(out)
-	return slices.DeleteFunc(out, func(r address.Resource) bool { return len(s.Keys(r)) == 0 })
+	return slices.DeleteFunc(out, func(r address.Resource) bool {
+		return len(s.touched(r)) > 0 && len(s.Keys(r)) == 0
+	})
 }
