@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,10 +63,16 @@ func kill(t *testing.T, f spec.Folder, role string) bool {
 }
 
 func TestKilledRolesLoseNothing(t *testing.T) {
-	// The coordinator is killed last: the count of restarts is its own.
-	for _, role := range []string{"worker 0", "worker", "ps", "coordinator"} {
-		t.Run(role, func(t *testing.T) {
+	for _, tt := range []struct {
+		role         string
+		asynchronous bool
+	}{{"worker 0", false}, {"worker", false}, {"ps", false}, {"coordinator", false}, {"worker", true}, {"ps", true}} {
+		role := tt.role
+		t.Run(fmt.Sprintf("%s asynchronous=%v", role, tt.asynchronous), func(t *testing.T) {
 			s := long()
+			if s.Asynchronous = tt.asynchronous; s.Asynchronous {
+				s.Optimizer.Momentum = 0
+			}
 			r := launch(t, s)
 			r.start()
 			random := rand.New(rand.NewPCG(1, uint64(len(role))))
@@ -306,4 +314,77 @@ func (r *run) refused(in *os.File) (string, bool) {
 	}
 	text, _ := io.ReadAll(out)
 	return string(text), cmd.Wait() == nil
+}
+
+// TestDamagedCheckpointIsPassedOver spoils the newest checkpoint of a lost run:
+// the run goes on from the one before.
+func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+	spoilers := map[string]func(path string) error{
+		"parameters": func(path string) error {
+			file, err := os.OpenFile(filepath.Join(path, "server-0-of-1.f32"), os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			_, err = file.WriteAt([]byte{1, 2, 3}, 1000)
+			return err
+		},
+		"truncated":   func(path string) error { return os.Truncate(filepath.Join(path, "server-0-of-1.f32"), 100) },
+		"manifest":    func(path string) error { return os.Truncate(filepath.Join(path, "manifest.json"), 100) },
+		"no manifest": func(path string) error { return os.Remove(filepath.Join(path, "manifest.json")) },
+	}
+	for name, spoil := range spoilers {
+		t.Run(name, func(t *testing.T) {
+			s := long()
+			r := launch(t, s)
+			r.start()
+			saved := func() []string { return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*"))) }
+			eventually(t, "there are checkpoints", func() bool { return len(saved()) >= 2 })
+			r.cmd.Process.Kill()
+			<-r.reaped
+			eventually(t, "no role is left", func() bool { return len(roles(t, r.folder)) == 0 })
+			have := saved()
+			newest := have[len(have)-1]
+			if err := spoil(newest); err != nil {
+				t.Fatal(err)
+			}
+			again := relaunch(t, r.folder)
+			again.start()
+			if st := again.wait(); st.Phase != spec.Succeeded || st.Records != longRecords {
+				again.dump()
+				t.Fatalf("status %+v", st)
+			}
+			checkLedger(t, r.folder, s, 1500)
+			log := string(must(os.ReadFile(r.folder.Log("coordinator", 0))))
+			if !strings.Contains(log, "checkpoint is not usable") || !strings.Contains(log, filepath.Base(newest)) {
+				t.Error("the log does not name the damaged checkpoint")
+			}
+		})
+	}
+}
+
+// TestResumeWithMoreServers cuts the parameters anew.
+func TestResumeWithMoreServers(t *testing.T) {
+	s := long()
+	r := launch(t, s)
+	r.start()
+	eventually(t, "there is a checkpoint", func() bool { return status(t, r.folder).Step > 60 })
+	if err := client(t, r.folder).Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.wait(); st.Phase != spec.Stopped {
+		t.Fatalf("status %+v", st)
+	}
+	s.ParameterServer.Replicas = 3
+	if err := r.folder.WriteSpec(s); err != nil {
+		t.Fatal(err)
+	}
+	again := relaunch(t, r.folder)
+	again.start()
+	st := again.wait()
+	if st.Phase != spec.Succeeded || st.Records != longRecords {
+		again.dump()
+		t.Fatalf("status %+v", st)
+	}
+	t.Logf("%v", st.Metrics)
 }

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		trainer = filepath.Join(dir, "stoke-trainer")
-		build := exec.Command("go", "build", "-o", trainer, ".")
+		build := exec.Command("go", "build", fmt.Sprintf("-race=%v", raceBuild), "-o", trainer, ".")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1
@@ -156,6 +156,12 @@ func (r *run) wait() spec.Status {
 	}
 	if (st.Phase == spec.Succeeded) != r.success {
 		r.t.Errorf("phase %s, but the supervisor's success is %v", st.Phase, r.success)
+	}
+	logs := must(filepath.Glob(filepath.Join(r.folder.Logs(), "*.log")))
+	for _, l := range logs {
+		if data := must(os.ReadFile(l)); bytes.Contains(data, []byte("DATA RACE")) || bytes.Contains(data, []byte("panic:")) {
+			r.t.Errorf("%s:\n%s", filepath.Base(l), data)
+		}
 	}
 	if left := roles(r.t, r.folder); len(left) > 0 {
 		r.t.Errorf("roles left after the end: %v", left)

@@ -158,6 +158,9 @@ func (c *coordinator) change(s spec.Settings) error {
 	}
 	before := c.Spec.Worker.Replicas
 	c.Spec = next
+	if c.queue != nil {
+		c.forecast()
+	}
 	if next.Worker.Replicas != before {
 		c.note(spec.Event{Type: spec.EventScale, Metrics: map[string]float64{"workers": float64(next.Worker.Replicas)}})
 		c.Log.Info("scaled", "from", before, "to", next.Worker.Replicas)

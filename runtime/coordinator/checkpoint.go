@@ -334,6 +334,7 @@ func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
 		c.clock.total = time.Duration(m.Training * float64(time.Second))
 	}
 	c.message = ""
+	c.forecast()
 	c.publish(spec.Running)
 	// What a killed process left half written.
 	if junk, err := filepath.Glob(filepath.Join(c.Folder.Checkpoints(), ".new-*")); err == nil && !c.saving {

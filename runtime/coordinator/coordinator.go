@@ -72,6 +72,7 @@ type coordinator struct {
 	members    map[int]*member
 	generation int64
 	version    int64 // updates committed
+	steps      int64 // that there will be in the end
 	book       *ledger.Book
 	queue      *queue
 	updates    []*update // open ones, the oldest first
@@ -122,6 +123,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c.tell(Control{Workers: &c.Spec.Worker.Replicas})
 	serving.Go(func() { c.acceptWorkers(ctx, &serving) })
 	serving.Go(func() { c.serveAPI(ctx) })
+	serving.Go(func() { c.keepStatus(ctx) })
 	err = c.loop(ctx, cancel)
 	outcome := c.end(err)
 	c.dismissAll("the run is over")
@@ -236,9 +238,6 @@ func (c *coordinator) tick() {
 		c.finish(fail("the deadline of %v passed before the end", d))
 	}
 	c.publish(spec.Running)
-	if err := spec.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
-		c.Log.Error("cannot write the status", "error", err)
-	}
 }
 
 // advance does everything that can be done without waiting for an event.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -36,10 +37,7 @@ func (c *coordinator) publish(phase spec.Phase) {
 		s.Message = "ending: " + c.reason.Error()
 	}
 	if c.queue != nil {
-		s.Steps = c.version + int64(len(c.updates)) + c.queue.slices(c.Spec.GlobalBatch(c.Spec.Worker.Replicas))
-		if limit := int64(c.Spec.MaxSteps); limit > 0 {
-			s.Steps = min(s.Steps, limit)
-		}
+		s.Steps = c.steps
 		s.Records = c.book.Records()
 	}
 	s.Metrics = maps.Clone(c.metrics)
@@ -52,6 +50,31 @@ func (c *coordinator) publish(phase spec.Phase) {
 		s.Metrics["samples_per_second"] = float64(s.Records) / training
 	}
 	c.status.Store(s)
+}
+
+// forecast sets how many updates the run will have had in the end.
+func (c *coordinator) forecast() {
+	c.steps = c.version + int64(len(c.updates)) + c.queue.slices(c.Spec.GlobalBatch(c.Spec.Worker.Replicas))
+	if limit := int64(c.Spec.MaxSteps); limit > 0 {
+		c.steps = min(c.steps, limit)
+	}
+}
+
+// keepStatus writes status.json twice a second until ctx is done: beside the
+// loop, because a disk may be slow.
+func (c *coordinator) keepStatus(ctx context.Context) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := spec.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
+			c.Log.Error("cannot write the status", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // end is the run's outcome.

@@ -185,15 +185,18 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	}
 	s.ready = r
 	norm := engine.SquaredNorm(r.sums, weight, s.vars)
-	return wire.Answer{SquaredNorm: finiteOr(norm, math.MaxFloat64), Finite: engine.Finite(r.sums)}
-}
-
-// finiteOr replaces what JSON cannot carry.
-func finiteOr(v, otherwise float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return otherwise
+	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
+		return wire.Answer{}
 	}
-	return v
+	// The squares of float32s cannot overflow in float64: a finite norm vouches
+	// for all that it covers.
+	finite := true
+	for _, v := range s.vars {
+		if v.Kind == engine.Moment {
+			finite = finite && engine.Finite(r.sums[v.Offset:v.Offset+v.Len])
+		}
+	}
+	return wire.Answer{SquaredNorm: norm, Finite: finite}
 }
 
 // apply commits or skips the prepared update.
