@@ -1,0 +1,173 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// begun starts a run whose workers do not come until the test lets them.
+func begun(t *testing.T, s spec.Spec) (b *bench, done chan spec.Status) {
+	t.Helper()
+	b = newBench(t, s, linear{})
+	done = make(chan spec.Status, 1)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		st, err := Run(b.ctx, b.options)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- st
+	}()
+	t.Cleanup(func() { b.cancel(); <-stopped })
+	return b, done
+}
+
+func TestAPIWantsTheToken(t *testing.T) {
+	b, _ := begun(t, pointsSpec())
+	base := "http://" + b.options.API.Addr().String()
+	for _, path := range []string{spec.PathStatus, spec.PathMetrics, spec.PathLedger, spec.PathStop, spec.PathLive, "/", "/nowhere"} {
+		for _, header := range []string{"", "Bearer", "Bearer wrong", token, "Basic " + token} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				request, err := http.NewRequest(method, base+path, strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Authorization", header)
+				answer, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer.Body.Close()
+				if answer.StatusCode != http.StatusUnauthorized {
+					t.Errorf("%s %s with %q: %s", method, path, header, answer.Status)
+				}
+			}
+		}
+	}
+}
+
+func TestAPIFollowsARun(t *testing.T) {
+	s := pointsSpec()
+	b, done := begun(t, s)
+	c := spec.NewClient("http://"+b.options.API.Addr().String(), token)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	defer cancel()
+	first, err := c.Metrics(ctx, 0, 10*time.Second)
+	if err != nil || len(first) == 0 || first[0].Type != spec.EventRestore {
+		t.Fatalf("first events %+v, %v", first, err)
+	}
+	st, err := c.Status(ctx)
+	if err != nil || st.Phase != spec.Running || st.Workers != 0 {
+		t.Errorf("status %+v, %v", st, err)
+	}
+	for name, bad := range map[string]string{
+		"no JSON": "{", "unknown": `{"wrokers": 2}`, "none": `{"workers": 0}`, "huge": `{"workers": 99999999}`, "wrong type": `{"workers": "2"}`,
+		"long": `{"workers": ` + strings.Repeat(" ", 1<<20) + "2}",
+	} {
+		request, err := http.NewRequest(http.MethodPost, "http://"+b.options.API.Addr().String()+spec.PathLive, strings.NewReader(bad))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode/100 != 4 {
+			t.Errorf("%s: %s", name, answer.Status)
+		}
+	}
+	go b.work(ctx, 0) // ends with ctx, or when it is told to leave
+	seen, last := first[len(first)-1].Number, first[0]
+	updates := 0
+	for last.Type != spec.EventEnd {
+		events, err := c.Metrics(ctx, seen, 10*time.Second)
+		if err != nil {
+			break // the run is over
+		}
+		for _, e := range events {
+			if e.Number != seen+1 {
+				t.Fatalf("event %d follows %d", e.Number, seen)
+			}
+			seen, last = e.Number, e
+			if e.Type == spec.EventUpdate {
+				updates++
+			}
+		}
+	}
+	if end := <-done; end.Phase != spec.Succeeded || end.Step != 36 {
+		t.Errorf("status %+v", end)
+	}
+	// What the API could not deliver any more is in the file.
+	j, err := openJournal(b.options.Folder.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	var rest bytes.Buffer
+	if err := j.copy(&rest, seen); err != nil {
+		t.Fatal(err)
+	}
+	if got := updates + strings.Count(rest.String(), `"type":"update"`); got != 36 {
+		t.Errorf("%d updates seen", got)
+	}
+}
+
+func TestJournalGoesOnAfterATornLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	j, err := openJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 * stride {
+		if err := j.append(spec.Event{Type: spec.EventUpdate, Generation: 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.close()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(`{"n":769,"ty`); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	if j, err = openJournal(path); err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	if j.last != 3*stride || j.generation != 4 {
+		t.Errorf("last event %d, generation %d", j.last, j.generation)
+	}
+	if err := j.append(spec.Event{Type: spec.EventEnd}); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []int64{-5, 0, 1, stride - 1, stride, stride + 1, 3*stride - 1, 3 * stride, 3*stride + 1, 1 << 40} {
+		var out bytes.Buffer
+		if err := j.copy(&out, after); err != nil {
+			t.Fatal(err)
+		}
+		want := 3*stride + 1 - min(max(after, 0), 3*stride+1)
+		if got := int64(bytes.Count(out.Bytes(), []byte("\n"))); got != want {
+			t.Errorf("after %d: %d events, want %d", after, got, want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("{\"n\":1}\nnonsense\n{\"n\":3}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openJournal(path); err == nil || !strings.Contains(err.Error(), "byte 8") {
+		t.Errorf("damaged in the middle: %v", err)
+	}
+}

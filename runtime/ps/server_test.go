@@ -1,0 +1,354 @@
+package ps
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+var recipe = engine.Recipe{LearningRate: 0.5, Momentum: 0.5}
+
+func newServer(applied io.Writer) *Server {
+	return New(0, token, applied, slog.New(slog.DiscardHandler))
+}
+
+// restored is a server of the span [2, 6) at version 10 of generation 3.
+func restored(t *testing.T, applied io.Writer) *Server {
+	t.Helper()
+	s := newServer(applied)
+	a := s.restore(wire.Restore{
+		Generation: 3, Version: 10, From: 2, To: 6, Recipe: recipe,
+		Vars: []engine.Var{{Name: "w", Len: 4}},
+	}, []float32{1, 2, 3, 4})
+	if a != (wire.Answer{}) {
+		t.Fatalf("restore: %+v", a)
+	}
+	return s
+}
+
+func push(id int64, exact bool, version int64) wire.Push {
+	return wire.Push{ID: id, Version: version, Exact: exact, Weight: 1, Contribution: spec.Contribution{
+		Generation: 3, Start: id, End: id + 1,
+	}}
+}
+
+func values(t *testing.T, s *Server, generation, version int64) []float32 {
+	t.Helper()
+	_, v, refused := s.pull(wire.Pull{Generation: generation, Version: version, Have: -1}, nil, nil)
+	if refused != nil {
+		t.Fatalf("pull: %+v", refused)
+	}
+	return v
+}
+
+func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
+	var applied bytes.Buffer
+	s := restored(t, &applied)
+	for id := range int64(4) {
+		v := float32(int(1) << id)
+		if a := s.take(push(id, true, 10), []float32{v, v, v, v}); a != (wire.Answer{}) {
+			t.Fatalf("push %d: %+v", id, a)
+		}
+	}
+	if a := s.take(push(2, true, 10), make([]float32, 4)); a.Refused == "" {
+		t.Error("a repeated push was taken")
+	}
+	p := wire.Prepare{Generation: 3, Version: 10, IDs: []int64{3, 0}, Discard: []int64{1}, Weight: 2}
+	if a := s.prepare(p); !a.Finite || math.Abs(a.SquaredNorm-4*4.5*4.5) > 1e-12 {
+		t.Fatalf("prepare: %+v", a)
+	}
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
+		t.Errorf("prepared is not applied: %s", diff)
+	}
+	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+		t.Fatalf("apply: %+v", a)
+	}
+	// The mean gradient is (8+1)/2, the rate 0.5.
+	if diff := cmp.Diff([]float32{-1.25, -0.25, 0.75, 1.75}, values(t, s, 3, 11)); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.pending) != 0 {
+		t.Errorf("%d contributions wait that can never be named", len(s.pending))
+	}
+	var last spec.Event
+	lines := strings.Split(strings.TrimSpace(applied.String()), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Taken) != 2 || last.Taken[0].Start != 3 || last.Taken[1].Start != 0 || last.Step != 11 {
+		t.Errorf("the log says %+v", last)
+	}
+}
+
+func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
+	s := restored(t, io.Discard)
+	if a := s.take(push(1, true, 10), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	otherGeneration := push(2, true, 10)
+	otherGeneration.Generation = 2
+	weightless := push(3, true, 10)
+	weightless.Weight = 0
+	for name, a := range map[string]wire.Answer{
+		"push of an earlier generation":   s.take(otherGeneration, make([]float32, 4)),
+		"push of an earlier version":      s.take(push(4, true, 9), make([]float32, 4)),
+		"push of a later version":         s.take(push(5, false, 11), make([]float32, 4)),
+		"push of another length":          s.take(push(6, true, 10), make([]float32, 3)),
+		"push without weight":             s.take(weightless, make([]float32, 4)),
+		"prepare of an earlier version":   s.prepare(wire.Prepare{Generation: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
+		"prepare of another generation":   s.prepare(wire.Prepare{Generation: 4, Version: 10, IDs: []int64{1}, Weight: 1}),
+		"prepare of what is not there":    s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
+		"prepare of nothing":              s.prepare(wire.Prepare{Generation: 3, Version: 10}),
+		"prepare of one twice":            s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
+		"prepare with another weight":     s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
+		"apply of nothing":                s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}),
+		"cut of another version":          s.copy(wire.Cut{Generation: 3, Version: 11}),
+		"write without a cut":             s.write(wire.Write{Folder: t.TempDir(), Name: "x"}),
+		"restore of a span that is none":  s.restore(wire.Restore{Generation: 5, From: 3, To: 3}, nil),
+		"restore with too few values":     s.restore(wire.Restore{Generation: 5, To: 3}, make([]float32, 2)),
+		"restore with a variable outside": s.restore(wire.Restore{Generation: 5, To: 3, Vars: []engine.Var{{Offset: 2, Len: 2}}}, make([]float32, 3)),
+	} {
+		if a.Refused == "" && a.Error == "" {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
+		t.Error(diff)
+	}
+	if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
+		t.Errorf("the one good contribution got lost: %+v", a)
+	}
+	bad := wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: engine.Recipe{LearningRate: -1}}
+	if a := s.apply(bad); a.Error == "" {
+		t.Error("a recipe that cannot train was applied")
+	}
+}
+
+func TestNonFiniteSumsAreReported(t *testing.T) {
+	for name, v := range map[string]float32{"NaN": float32(math.NaN()), "infinity": float32(math.Inf(1)), "overflow": math.MaxFloat32} {
+		s := restored(t, io.Discard)
+		for id := range int64(2) {
+			if a := s.take(push(id, true, 10), []float32{0, v, 0, 0}); a != (wire.Answer{}) {
+				t.Fatal(a)
+			}
+		}
+		if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{0, 1}, Weight: 2}); a.Finite || a.Error != "" || a.Refused != "" {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if a := s.apply(wire.Apply{Generation: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
+			t.Errorf("%s: skip: %+v", name, a)
+		}
+		if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 11)); diff != "" {
+			t.Errorf("%s: a skipped update changed values: %s", name, diff)
+		}
+	}
+}
+
+func TestCheckpointIsCutAnew(t *testing.T) {
+	s := restored(t, io.Discard)
+	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe})
+	want := values(t, s, 3, 11)
+	wantSlots := append([]float32(nil), s.slots...)
+	if a := s.copy(wire.Cut{Generation: 3, Version: 11}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	dir := t.TempDir()
+	a := s.write(wire.Write{Folder: dir, Name: "part"})
+	if a.Error != "" {
+		t.Fatal(a)
+	}
+	// A file of the values before and one of those behind make the vector whole.
+	parts := []wire.File{a.File, part(t, dir, "before", 0, 2), part(t, dir, "behind", 6, 8)}
+	var got, gotSlots []float32
+	for _, span := range [][2]int{{0, 3}, {3, 5}, {5, 8}} {
+		piece := newServer(io.Discard)
+		r := wire.Restore{Generation: 1, Version: 11, From: span[0], To: span[1], Recipe: recipe, Files: parts, Folder: dir}
+		if a := piece.restore(r, nil); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		got = append(got, piece.vector...)
+		gotSlots = append(gotSlots, piece.slots...)
+	}
+	if diff := cmp.Diff(append([]float32{0, 0}, append(want, 0, 0)...), got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(append([]float32{0, 0}, append(wantSlots, 0, 0)...), gotSlots); diff != "" {
+		t.Error(diff)
+	}
+	missing := wire.Restore{Generation: 1, To: 8, Recipe: recipe, Files: parts[:2], Folder: dir}
+	if a := newServer(io.Discard).restore(missing, nil); a.Error == "" {
+		t.Error("a checkpoint that lacks a part was taken")
+	}
+}
+
+// part writes a file of zeros for a span.
+func part(t *testing.T, dir, name string, from, to int) wire.File {
+	t.Helper()
+	zeros := make([]float32, to-from)
+	sum, err := save(filepath.Join(dir, name), [][]float32{zeros, zeros})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.File{Name: name, From: from, To: to, Vectors: 2, SHA256: sum}
+}
+
+func TestLoadStaysInItsFolder(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, make([]byte, 32), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := wire.File{Name: "../" + filepath.Base(filepath.Dir(outside)) + "/secret", To: 4, Vectors: 2}
+	if _, err := load(t.TempDir(), f, 0, 4, make([][]float32, 2)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("read a file elsewhere: %v", err)
+	}
+}
+
+// serve runs a server until the test ends.
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func TestHostilePeersDoNoHarm(t *testing.T) {
+	s := restored(t, io.Discard)
+	address := serve(t, s)
+	ctx := context.Background()
+	if _, err := wire.Dial(ctx, address, wire.Hello{Token: "wrong", Role: "coordinator"}); !errors.Is(err, wire.ErrRefused) {
+		t.Errorf("wrong token: %v", err)
+	}
+	garbage, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(garbage, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	if data, err := io.ReadAll(garbage); len(data) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("garbage was answered with %q, %v", data, err)
+	}
+	garbage.Close()
+
+	dial := func(role string) *wire.Conn {
+		t.Helper()
+		c, err := wire.Dial(ctx, address, wire.Hello{Token: token, Role: role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	ask := func(c *wire.Conn, kind wire.Type, head any, body []float32) wire.Answer {
+		t.Helper()
+		if err := c.Send(kind, head, body); err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.Receive(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a wire.Answer
+		if err := m.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	w := dial("worker")
+	if a := ask(w, wire.TypeApply, wire.Apply{Generation: 3, Version: 10, Skip: true}, nil); a.Error == "" {
+		t.Error("a worker applied an update")
+	}
+	if a := ask(w, wire.TypePush, push(1, true, 10), make([]float32, 1000)); a.Refused == "" {
+		t.Error("a push of another length was taken")
+	}
+	if a := ask(w, wire.TypePush, push(1, true, 10), make([]float32, 4)); a != (wire.Answer{}) {
+		t.Errorf("a good push after a bad one: %+v", a)
+	}
+	if a := ask(dial("coordinator"), wire.TypePush, push(2, true, 10), nil); a.Error == "" {
+		t.Error("the coordinator pushed")
+	}
+	// One that hangs up in the middle of a push leaves nothing behind.
+	half := dial("worker")
+	if err := half.Send(wire.TypePull, wire.Pull{Generation: 3, Version: 11, Have: -1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	half.Close() // while it waits for a version that is not there yet
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkPullPush(b *testing.B) {
+	const n = 110_000
+	s := newServer(io.Discard)
+	s.restore(wire.Restore{Generation: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go s.Serve(ctx, l)
+	c, err := wire.Dial(ctx, l.Addr().String(), wire.Hello{Token: token, Role: "worker"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	values := make([]float32, n)
+	version := int64(0)
+	var pull, pushed, commit time.Duration
+	for b.Loop() {
+		t0 := time.Now()
+		c.Send(wire.TypePull, wire.Pull{Generation: 3, Version: version, Have: -1}, nil)
+		m, err := c.Receive(0)
+		if err != nil || c.Body(m, values) != nil {
+			b.Fatal("pull")
+		}
+		t1 := time.Now()
+		c.Send(wire.TypePush, push(version, true, version), values)
+		if _, err := c.Receive(0); err != nil {
+			b.Fatal(err)
+		}
+		t2 := time.Now()
+		s.prepare(wire.Prepare{Generation: 3, Version: version, IDs: []int64{version}, Weight: 1})
+		if a := s.apply(wire.Apply{Generation: 3, Version: version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+			b.Fatal(a)
+		}
+		version++
+		pull, pushed, commit = pull+t1.Sub(t0), pushed+t2.Sub(t1), commit+time.Since(t2)
+	}
+	for name, d := range map[string]time.Duration{"µs/pull": pull, "µs/push": pushed, "µs/commit": commit} {
+		b.ReportMetric(float64(d.Microseconds())/float64(b.N), name)
+	}
+}
