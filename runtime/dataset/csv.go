@@ -51,7 +51,6 @@ type tableSplit struct {
 	split Split
 	share *share
 	at    int64 // record of the file
-	taken int64 // of this split
 }
 
 func openCSV(ctx context.Context, from Origin) (opened, error) {
