@@ -11,6 +11,7 @@ import (
 	"github.com/stokehq/stoke/plan/view"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/builtin"
+	"github.com/stokehq/stoke/providers/filetest"
 	"github.com/stokehq/stoke/providers/train"
 )
 
@@ -19,6 +20,7 @@ func catalogue() providers.Catalogue {
 	return providers.Catalogue{
 		"terraform.io/builtin/terraform": builtin.Entry(),
 		train.Source:                     train.Entry(version),
+		filetest.Source:                  filetest.Entry(),
 	}
 }
 

@@ -1,0 +1,9 @@
+//go:build !e2e
+
+package main
+
+// How much the crash test does in every test run; `make e2e-crash` does more.
+const (
+	crashMoments = 6
+	crashObjects = 200
+)

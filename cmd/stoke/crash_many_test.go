@@ -1,0 +1,8 @@
+//go:build e2e
+
+package main
+
+const (
+	crashMoments = 50
+	crashObjects = 1500
+)
