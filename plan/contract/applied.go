@@ -83,14 +83,10 @@ func (c *checker) appliedBlocks(s shape, planned, actual cty.Value) {
 		c.appliedObject(s, planned, actual)
 		return
 	}
-	// Older providers give null for no blocks at all.
 	switch {
-	case planned.IsNull() && actual.IsNull():
-		return
 	case planned.IsNull() || actual.IsNull():
-		if other := firstKnown(planned, actual); !other.IsNull() && !empty(other) {
-			c.errorf("number of blocks changed to or from none")
-		}
+		// Older providers give null for blocks by mistake, and Terraform lets
+		// them.
 		return
 	case !actual.IsKnown():
 		c.errorf("was known, but is now unknown")
@@ -109,13 +105,6 @@ func (c *checker) appliedBlocks(s shape, planned, actual cty.Value) {
 		return
 	}
 	c.appliedElements(planned, actual, func(p, a cty.Value) { c.appliedObject(s, p, a) })
-}
-
-func firstKnown(a, b cty.Value) cty.Value {
-	if a.IsNull() && b.IsKnown() {
-		return b
-	}
-	return a
 }
 
 // appliedElements compares lists, tuples, maps or objects key by key.

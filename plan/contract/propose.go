@@ -14,8 +14,9 @@ import (
 //
 // A null prior means a create: computed attributes stay null then, and it is
 // the provider's part to plan them as unknown. A null configuration means a
-// destroy, and proposes null. Write-only attributes are always null: providers
-// take them from the configuration.
+// destroy, and proposes null. Write-only attributes are proposed as they are
+// configured, and the provider plans them as null; so a proposed object must
+// not be stored.
 func Proposed(schema *providers.Block, prior, config cty.Value) cty.Value {
 	return rootShape(schema).propose(prior, config)
 }
@@ -29,8 +30,6 @@ func ProposedUnknown(schema *providers.Block, config cty.Value) cty.Value {
 
 func proposeAttribute(a *providers.Attribute, prior, config cty.Value) cty.Value {
 	switch {
-	case a.WriteOnly:
-		return cty.NullVal(config.Type())
 	case a.Computed && config.IsNull():
 		if !prior.IsKnown() {
 			return cty.UnknownVal(a.ImpliedType())
