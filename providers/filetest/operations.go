@@ -36,7 +36,7 @@ func (fileResource) Create(ctx context.Context, req resource.CreateRequest, resp
 		o.content = o.content[:len(o.content)/2]
 	}
 	if err := o.create(); err != nil {
-		addCreateError(&resp.Diagnostics, o, call.Address, err)
+		addCreateError(&resp.Diagnostics, m, call.Address, err)
 		there, err := load(o.path)
 		if err != nil || there.mark != o.mark || o.mark == unmarked {
 			return
@@ -55,7 +55,9 @@ func (fileResource) Create(ctx context.Context, req resource.CreateRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-func addCreateError(diags *diag.Diagnostics, o object, address string, err error) {
+// addCreateError writes the id to import as the configuration writes the
+// directory, so that the imported object is no other than the configured one.
+func addCreateError(diags *diag.Diagnostics, m fileModel, address string, err error) {
 	if !errors.Is(err, errExists) {
 		diags.AddError("File not made", err.Error()+".")
 		return
@@ -63,13 +65,14 @@ func addCreateError(diags *diag.Diagnostics, o object, address string, err error
 	if address == "" {
 		address = "test_file.NAME"
 	}
+	id := m.Directory.ValueString() + "/" + m.Name.ValueString()
 	diags.AddError("File already exists", fmt.Sprintf(`%s is there, and this object did not make it. Remove it, or import it:
 
   import {
     to = %s
     id = %q
   }
-`, o.path, address, o.path))
+`, id, address, id))
 }
 
 // Read looks at the file. While settling, only a file that carries the

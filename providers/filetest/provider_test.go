@@ -379,6 +379,12 @@ func TestImportAndForeignFiles(t *testing.T) {
 	if r := w.p.Import(t.Context(), providers.ImportRequest{Type: fileType, ID: ""}); !r.Diagnostics.HasErrors() {
 		t.Error("imported nothing")
 	}
+	for id, want := range map[string]string{"./out/f": "./out", "/f": "/", "f": ".", "a/b/f": "a/b"} {
+		r := w.p.Import(t.Context(), providers.ImportRequest{Type: fileType, ID: id})
+		if len(r.Objects) != 1 || get(r.Objects[0].State, "directory") != want || get(r.Objects[0].State, "name") != "f" {
+			t.Errorf("import %s: %+v", id, r)
+		}
+	}
 	missing := w.p.Import(t.Context(), providers.ImportRequest{Type: fileType, ID: w.path("none")})
 	if r := w.read(t.Context(), missing.Objects[0].State); !r.State.IsNull() {
 		t.Errorf("imported what is not there: %#v", r.State)

@@ -145,11 +145,13 @@ func (fileResource) ImportState(ctx context.Context, req resource.ImportStateReq
 		resp.Diagnostics.AddError("Import id is no path", "Give the path of the file as the id.")
 		return
 	}
-	// directory keeps the user's own way of writing it, so that the next plan
-	// finds no difference.
-	for name, value := range map[string]string{
-		"id": abs, "path": abs, "directory": filepath.Dir(req.ID), "name": filepath.Base(req.ID),
-	} {
+	// The directory stays as it was written, so that the next plan finds no
+	// difference.
+	directory, name := ".", req.ID
+	if i := strings.LastIndexByte(req.ID, '/'); i >= 0 {
+		directory, name = req.ID[:max(i, 1)], req.ID[i+1:]
+	}
+	for name, value := range map[string]string{"id": abs, "path": abs, "directory": directory, "name": name} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
 	}
 }
