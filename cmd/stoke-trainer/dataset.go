@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,23 +18,23 @@ func datasetCommand() *cobra.Command {
 	return cmd
 }
 
-// originFlags adds the flags that say where records come from; --json reads
-// the whole origin from standard input instead.
+// originFlags adds the flags that say where records come from; --origin takes
+// all of it as one JSON object instead.
 func originFlags(cmd *cobra.Command) func() (dataset.Origin, error) {
 	var o dataset.Origin
-	var fromInput bool
+	var text string
 	f := cmd.Flags()
-	f.BoolVar(&fromInput, "json", false, "read the origin as JSON from standard input")
+	f.StringVar(&text, "origin", "", "the whole origin as a JSON object, instead of the other flags")
 	f.StringVar(&o.Format, "format", "", "idx, csv, recordio or synthetic-digits")
 	f.StringVar(&o.Path, "path", "", "folder or file of the origin")
 	f.Int64Var(&o.Train, "train", 0, "most training records; 0 = all")
 	f.Int64Var(&o.Test, "test", 0, "most test records; 0 = all")
 	f.Uint64Var(&o.Seed, "seed", 0, "of synthetic digits and of splits")
 	return func() (dataset.Origin, error) {
-		if !fromInput {
+		if text == "" {
 			return o, nil
 		}
-		decoder := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), 1<<20))
+		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.DisallowUnknownFields()
 		o = dataset.Origin{}
 		if err := decoder.Decode(&o); err != nil {
@@ -42,17 +44,30 @@ func originFlags(cmd *cobra.Command) func() (dataset.Origin, error) {
 	}
 }
 
+// progress writes {"done", "total"} lines to standard error, a few a second.
+func progress(out io.Writer) func(done, total int64) {
+	var last time.Time
+	encoder := json.NewEncoder(out)
+	return func(done, total int64) {
+		if done < total && time.Since(last) < 200*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		encoder.Encode(map[string]int64{"done": done, "total": total}) // nobody may be listening
+	}
+}
+
 func inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "inspect", Short: "Check an origin and print its manifest", Args: cobra.NoArgs}
 	origin := originFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := origin()
 		if err != nil {
-			return failure(cmd.OutOrStdout(), "Origin not understood", err)
+			return failure(cmd.ErrOrStderr(), "Origin not understood", err)
 		}
 		m, err := dataset.Inspect(cmd.Context(), o)
 		if err != nil {
-			return failure(cmd.OutOrStdout(), "Dataset cannot be used", err)
+			return failure(cmd.ErrOrStderr(), "Dataset cannot be used", err)
 		}
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
 	}
@@ -68,11 +83,11 @@ func prepareCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := origin()
 		if err != nil {
-			return failure(cmd.OutOrStdout(), "Origin not understood", err)
+			return failure(cmd.ErrOrStderr(), "Origin not understood", err)
 		}
-		m, err := dataset.Prepare(cmd.Context(), o, to, nil)
+		m, err := dataset.Prepare(cmd.Context(), o, to, progress(cmd.ErrOrStderr()))
 		if err != nil {
-			return failure(cmd.OutOrStdout(), "Dataset cannot be prepared", err)
+			return failure(cmd.ErrOrStderr(), "Dataset cannot be prepared", err)
 		}
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
 	}

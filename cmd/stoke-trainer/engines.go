@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +12,8 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// engineInfo is one engine of this build, as `engines` prints it.
-type engineInfo struct {
-	Name  string `json:"name"`
-	GPUs  int    `json:"gpus"`  // that it can use on this machine
-	Cores int    `json:"cores"` //
-}
-
-// engines lists what this build can compute with on this machine.
-func engines() []engineInfo {
-	return []engineInfo{{Name: spec.EngineCPU, Cores: runtime.NumCPU()}}
-}
+// engines names what this build can compute with on this machine.
+func engines() []string { return []string{spec.EngineCPU} }
 
 // engineOf gives the engine that the spec asks for; never another one.
 func engineOf(s *spec.Spec) (engine.Engine, error) {
@@ -33,10 +24,17 @@ func engineOf(s *spec.Spec) (engine.Engine, error) {
 }
 
 func enginesCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "engines", Short: "List what this build can compute with, as JSON", Args: cobra.NoArgs,
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "engines", Short: "List what this build can compute with", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(engines())
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string][]string{"engines": engines()})
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(engines(), "\n"))
+			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
 }

@@ -61,7 +61,8 @@ func versionCommand() *cobra.Command {
 // run's status.
 type reportedError struct{ error }
 
-// failure answers a program that reads our standard output: the error as JSON.
+// failure answers a program that reads our standard error: the error as JSON,
+// on the last line.
 func failure(out io.Writer, summary string, err error) error {
 	f := spec.Failure{Summary: summary, Detail: err.Error()}
 	var path *fs.PathError
