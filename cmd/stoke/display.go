@@ -56,10 +56,10 @@ func (d *textDisplay) diagnostics(diags hcl.Diagnostics) {
 		return
 	}
 	if diags.HasErrors() {
-		d.s.stderr().Diagnostics(diags, d.s.source, d.s.compact)
+		d.s.stderr().Diagnostics(diags, d.s.source(), d.s.compact)
 		return
 	}
-	d.s.stdout().Diagnostics(diags, d.s.source, d.s.compact)
+	d.s.stdout().Diagnostics(diags, d.s.source(), d.s.compact)
 }
 
 func (d *textDisplay) say(text string) {

@@ -26,7 +26,7 @@ func (d *jsonDisplay) end()                 {}
 func (d *jsonDisplay) say(text string)      { d.stream.Log(text) }
 func (d *jsonDisplay) plan(pl *plan.Plan)   { d.stream.Plan(pl) }
 
-func (d *jsonDisplay) diagnostics(diags hcl.Diagnostics) { d.stream.Diagnostics(diags, d.s.source) }
+func (d *jsonDisplay) diagnostics(diags hcl.Diagnostics) { d.stream.Diagnostics(diags, d.s.source()) }
 
 func (d *jsonDisplay) applied(r *run.Report, mode plan.Mode, _ bool) { d.stream.Applied(r, mode) }
 

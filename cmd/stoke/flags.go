@@ -21,7 +21,6 @@ type planFlags struct {
 	input                bool
 	state                string
 	backup               string
-	stateOut             string
 	lock                 lockFlags
 	json                 bool
 }

@@ -52,6 +52,13 @@ func (o *operation) open(ctx context.Context, name string) error {
 	if o.state, err = o.s.lockState(ctx, path, o.flags, name); err != nil {
 		return err
 	}
+	// Without the lock the run that announced these operations may be alive,
+	// and a plan must not write into its journal.
+	if open := len(o.state.Open()); open > 0 && name == "Plan" && !o.flags.lock.lock {
+		o.s.complain(diagnostic(hcl.DiagWarning, "Operations are under way",
+			"The state tells of %d operation(s) that have not ended: another run is at work, or was cut short. This plan, made without the lock, leaves them out.", open))
+		return nil
+	}
 	if err := o.settleOpen(ctx); err != nil {
 		o.close()
 		return err

@@ -51,7 +51,11 @@ func (s *session) showOn(d display) {
 func (s *session) stdout() *view.Printer { return s.printer(s.stage.out, s.noColor) }
 func (s *session) stderr() *view.Printer { return s.printer(s.stage.err, s.noColor) }
 
-func (s *session) source(name string) []byte { return s.files.Content()[name] }
+// source gives diagnostics the text of the files that were read.
+func (s *session) source() view.Sources {
+	content := s.files.Content()
+	return func(name string) []byte { return content[name] }
+}
 
 // complain prints errors and warnings.
 func (s *session) complain(diags ...*hcl.Diagnostic) {

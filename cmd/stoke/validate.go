@@ -36,7 +36,7 @@ needs no values for variables.`,
 
 func (s *session) validated(diags hcl.Diagnostics, asJSON bool) error {
 	if asJSON {
-		text, err := view.ValidateJSON(diags, s.source)
+		text, err := view.ValidateJSON(diags, s.source())
 		if err != nil {
 			return err
 		}

@@ -19,10 +19,17 @@ func (p *Printer) Diagnostics(diags hcl.Diagnostics, src Sources, compact bool) 
 		p.warningList(merged)
 		return
 	}
-	for _, m := range merged {
+	for _, m := range merged[:min(len(merged), maxDiagnostics)] {
 		p.diagnostic(m, src)
 	}
+	if left := len(merged) - maxDiagnostics; left > 0 {
+		p.frame(red, []string{"… and " + counted(left, "more message") + " like these. Mend the first ones and run the command again."})
+	}
 }
+
+// maxDiagnostics is how many are printed at once: nobody reads more, and
+// looking up the place of each takes a pass over its file.
+const maxDiagnostics = 200
 
 // mergedDiagnostic is a diagnostic and how many more say the same elsewhere.
 type mergedDiagnostic struct {

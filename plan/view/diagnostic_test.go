@@ -95,3 +95,15 @@ func TestInBlock(t *testing.T) {
 		}
 	}
 }
+
+func TestManyDiagnostics(t *testing.T) {
+	var diags hcl.Diagnostics
+	for i := range 5000 {
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Bad " + decimal(i)})
+	}
+	var b bytes.Buffer
+	(&Printer{Out: &b}).Diagnostics(diags, nil, false)
+	if n := strings.Count(b.String(), "Error: "); n != maxDiagnostics || !strings.Contains(b.String(), "and 4800 more messages") {
+		t.Errorf("%d of 5000 are printed:\n%s", n, b.String()[b.Len()-200:])
+	}
+}

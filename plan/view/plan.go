@@ -10,6 +10,8 @@ import (
 // Plan prints what a plan would do: drift first, then every change with its
 // reasons and notes, then outputs and the summary line.
 func (p *Printer) Plan(pl *plan.Plan) {
+	p, flush := p.buffered()
+	defer flush()
 	p.driftSection(pl)
 	if !pl.Changed() {
 		p.nothing(pl)

@@ -2,6 +2,8 @@ package view
 
 import (
 	"bytes"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -290,4 +292,24 @@ func FuzzEdits(f *testing.F) {
 			t.Fatal("elements are missing")
 		}
 	})
+}
+
+// Costs must grow with the plan and no faster.
+func BenchmarkPlan(b *testing.B) {
+	for _, n := range []int{100, 1000, 10000} {
+		pl := &plan.Plan{}
+		for i := range n {
+			addr := address.Resource{Type: "terraform_data", Name: "x"}.Instance(address.IntKey(i))
+			pl.Changes = append(pl.Changes, &plan.Change{
+				Addr: addr, Action: plan.Update, Schema: dataSchema,
+				Before: data(str("i-1"), str("a"), str("a"), noValue), After: data(str("i-1"), str("b"), cty.DynamicVal, noValue),
+			})
+		}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				(&Printer{Out: io.Discard}).Plan(pl)
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bufio"
 	"io"
 	"strings"
 	"unicode"
@@ -34,6 +35,14 @@ func (p *Printer) print(text ...string) {
 	for _, t := range text {
 		_, _ = io.WriteString(p.Out, t)
 	}
+}
+
+// buffered is the printer with a buffer before its output, for long views.
+func (p *Printer) buffered() (*Printer, func()) {
+	w := bufio.NewWriterSize(p.Out, 64<<10)
+	q := *p
+	q.Out = w
+	return &q, func() { _ = w.Flush() } // as in print
 }
 
 // paint is an ANSI "select graphic rendition" code.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	redraw     = 150 * time.Millisecond // how often the live area is drawn
+	redraw     = 150 * time.Millisecond // how often something is written, at most
 	lineEvery  = time.Second            // at most one progress line per object
 	stillEvery = 10 * time.Second       // "Still creating..." of silent objects
 )
@@ -37,6 +37,7 @@ type Progress struct {
 	index   map[string]*task
 	pending strings.Builder // lines to go above the live area
 	drawn   int             // rows of the live area on the screen
+	painted time.Time       // when something was last written
 
 	quit, done chan struct{}
 }
@@ -55,11 +56,7 @@ type task struct {
 // Progress begins a live view; size is nil where Out is no terminal.
 func (p *Printer) Progress(size Terminal) *Progress {
 	g := newProgress(p, size, time.Now)
-	every := lineEvery
-	if size != nil {
-		every = redraw
-	}
-	go g.run(every)
+	go g.run()
 	return g
 }
 
@@ -70,9 +67,9 @@ func newProgress(p *Printer, size Terminal, now func() time.Time) *Progress {
 	}
 }
 
-func (g *Progress) run(every time.Duration) {
+func (g *Progress) run() {
 	defer close(g.done)
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(redraw)
 	defer ticker.Stop()
 	for {
 		select {
@@ -132,7 +129,7 @@ func (g *Progress) Listen(e plan.Event) {
 	default:
 		g.say(label, eventText(e))
 	}
-	if g.size == nil {
+	if g.size == nil && g.now().Sub(g.painted) >= redraw {
 		g.paint()
 	}
 }
@@ -215,6 +212,7 @@ func (g *Progress) say(label, text string) {
 
 // paint writes what is pending and, on a terminal, draws the live area.
 func (g *Progress) paint() {
+	g.painted = g.now()
 	if g.size == nil {
 		if g.pending.Len() > 0 {
 			g.p.print(g.pending.String())

@@ -17,6 +17,8 @@ type Schemas func(provider string, mode address.Mode, typeName string) *provider
 
 // State prints every object of a state and its outputs.
 func (p *Printer) State(s *state.State, schemas Schemas) {
+	p, flush := p.buffered()
+	defer flush()
 	instances := s.Instances()
 	if len(instances) == 0 && len(s.Outputs()) == 0 {
 		p.print("The state is empty: it holds no objects and no outputs.\n")
