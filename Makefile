@@ -1,0 +1,75 @@
+# Everything that people and CI do here. It needs Go, gcc (for the race
+# detector alone) and make. `make help` lists it.
+
+VERSION   ?= 0.1.0-dev
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+FUZZTIME  ?= 10s
+BENCH     ?= ./plan/run ./runtime/engine/cpu
+
+GO    := go
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
+# The suites under the build tag e2e take minutes, need a free machine, or
+# both. Only the tests of the files that carry the tag are run: `make test` has
+# run the others.
+E2E_FILES = $(shell grep -rlE --include='*_test.go' '^//go:build .*\<e2e\>' . )
+E2E_TESTS = $(shell sed -nE 's/^func (Test[A-Za-z0-9_]*)\(.*/\1/p' $(E2E_FILES) /dev/null | sort -u | paste -sd'|' -)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./bin/stoke and ./bin/stoke-trainer.
+	$(BUILD) -o bin/ ./cmd/stoke ./cmd/stoke-trainer
+
+.PHONY: quickstart
+quickstart: build ## Build, then train a model on this machine with one apply.
+	./bin/stoke -chdir=examples/quickstart apply -auto-approve
+
+.PHONY: test
+test: ## Run every test that needs nothing but Go.
+	$(GO) test ./...
+
+.PHONY: e2e
+e2e: build ## Run the slow suites (build tag e2e): processes killed at random moments.
+	$(if $(strip $(E2E_FILES)),$(GO) test -tags e2e -count=1 -timeout 30m -run '^($(E2E_TESTS))$$' $(sort $(dir $(E2E_FILES))),@echo 'no tests carry the build tag e2e')
+
+.PHONY: race
+race: ## Run the tests under the race detector (needs gcc).
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
+
+.PHONY: lint
+lint: bin/staticcheck ## gofmt, go vet and staticcheck, with the e2e suites.
+	@files=$$(gofmt -s -l .); if [ -n "$$files" ]; then echo "gofmt -s -w is needed on:"; echo "$$files"; exit 1; fi
+	$(GO) vet -tags e2e ./...
+	./bin/staticcheck -tags e2e ./...
+
+bin/staticcheck: tools/go.mod tools/go.sum
+	$(GO) build -C tools -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+	@touch $@
+
+.PHONY: bench
+bench: ## Measure the engine (plan, apply, plan again, destroy) and the CPU trainer.
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCH)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser and reader for a moment each (FUZZTIME=10s).
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's/^(.*)\/[^/]*:func (.*)/\1 \2/' | sort | \
+	while read -r package target; do \
+		echo "== $$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+	done
+
+.PHONY: cross
+cross: ## Compile for linux and darwin, amd64 and arm64.
+	@for platform in $(PLATFORMS); do \
+		echo "== $$platform"; \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build ./... || exit 1; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin
