@@ -31,7 +31,6 @@ type seen struct {
 	region           types.String
 	calls            []string // "create op-1" and the like
 	writeOnly        string
-	meta             string
 }
 
 func (p *fakeProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -147,8 +146,7 @@ func (t *thing) Create(ctx context.Context, req resource.CreateRequest, resp *re
 	_, diags := limit.Create(ctx, 0)
 	resp.Diagnostics.Append(diags...)
 	if do.ValueString() == "panic" {
-		var nothing map[string]int
-		nothing["x"] = 1
+		panic("out of cheese")
 	}
 	if do.ValueString() == "fail" {
 		resp.Diagnostics.AddError("Could not make it", "Nothing is there.")

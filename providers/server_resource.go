@@ -166,7 +166,9 @@ func (s *server) Plan(ctx context.Context, r PlanRequest) PlanResponse {
 	if resp != nil {
 		x.add(resp.Diagnostics)
 		out.Planned = x.decode(resp.PlannedState, out.Planned)
-		out.Private, out.Legacy = resp.PlannedPrivate, resp.UnsafeToUseLegacyTypeSystem
+		out.Private = resp.PlannedPrivate
+		//lint:ignore SA1019 providers are advised against it, hosts have to heed it
+		out.Legacy = resp.UnsafeToUseLegacyTypeSystem
 		for _, p := range resp.RequiresReplace {
 			path, err := pathFromProtocol(p)
 			if err != nil {
@@ -213,7 +215,9 @@ func (s *server) Apply(ctx context.Context, r ApplyRequest) ApplyResponse {
 			out.State, out.Private = state, resp.Private
 		}
 	}
-	out.Legacy, out.Keep, out.Diagnostics = resp.UnsafeToUseLegacyTypeSystem, kept(), x.diags
+	//lint:ignore SA1019 providers are advised against it, hosts have to heed it
+	out.Legacy = resp.UnsafeToUseLegacyTypeSystem
+	out.Keep, out.Diagnostics = kept(), x.diags
 	return out
 }
 

@@ -253,7 +253,7 @@ func TestServerApplyErrors(t *testing.T) {
 		{do: "fail", summary: "Could not make it", inDetail: "Nothing"},
 		{do: "partial", wantID: str("id-1"), summary: "Half done", inDetail: "rest"},
 		{do: "keep", wantID: str("id-1"), keep: true, summary: "Half done", inDetail: "rest"},
-		{do: "panic", lost: true, summary: "Provider crashed", inDetail: "stokehq/fake panicked in ApplyResourceChange of fake_thing: assignment to entry in nil map"},
+		{do: "panic", lost: true, summary: "Provider crashed", inDetail: "stokehq/fake panicked in ApplyResourceChange of fake_thing: out of cheese"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.do, func(t *testing.T) {
@@ -423,7 +423,7 @@ func (b *brokenServer) ApplyResourceChange(context.Context, *tfprotov6.ApplyReso
 	if b.none || b.err != nil {
 		return nil, b.err
 	}
-	return &tfprotov6.ApplyResourceChangeResponse{NewState: b.answer, UnsafeToUseLegacyTypeSystem: true}, nil
+	return &tfprotov6.ApplyResourceChangeResponse{NewState: b.answer}, nil
 }
 
 func (b *brokenServer) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {

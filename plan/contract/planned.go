@@ -64,7 +64,8 @@ func (c *checker) plannedAttribute(a *providers.Attribute, prior, config, planne
 		if !planned.IsNull() {
 			c.errorf("planned a value for a write-only attribute")
 		}
-	case same(planned, config):
+	case same(planned, config) && (a.Nested == nil || planned.IsNull() || !planned.IsKnown()):
+		// Attributes within are looked at one by one, as some may be write-only.
 	case !config.IsNull() && !prior.IsNull() && same(planned, prior):
 	case a.Computed && (config.IsNull() || !a.Optional):
 	case config.IsNull():
@@ -94,7 +95,7 @@ func (c *checker) plannedNested(s shape, prior, config, planned cty.Value) {
 
 func (c *checker) plannedBlocks(s shape, prior, config, planned cty.Value) {
 	switch {
-	case same(planned, config):
+	case planned.IsNull() && config.IsNull(), !planned.IsKnown() && !config.IsKnown():
 	case !config.IsKnown():
 		c.errorf("planned %s for blocks whose number is not known yet", planned)
 	case !planned.IsKnown():
