@@ -120,7 +120,7 @@ func (s store) add(ctx context.Context, id, operation, hash string, fill func(fo
 		return manifest{}, fmt.Errorf("add dataset: %w", err)
 	}
 	defer os.RemoveAll(raw) // of no effect once renamed
-	if err := os.MkdirAll(filepath.Join(raw, "owners"), 0o700); err != nil {
+	if err := os.MkdirAll(string(s), 0o700); err != nil {
 		return manifest{}, fmt.Errorf("add dataset: %w", err)
 	}
 	m, err := fill(raw)
@@ -129,6 +129,9 @@ func (s store) add(ctx context.Context, id, operation, hash string, fill func(fo
 	}
 	if m.Hash != hash {
 		return manifest{}, errChanged
+	}
+	if err := os.MkdirAll(filepath.Join(raw, "owners"), 0o700); err != nil {
+		return manifest{}, fmt.Errorf("add dataset: %w", err)
 	}
 	if err := s.mark(raw, id, operation); err != nil {
 		return manifest{}, fmt.Errorf("add dataset: %w", err)
