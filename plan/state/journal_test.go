@@ -317,8 +317,8 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d records, %d appends, %d syncs", j.State().Seq(), m.appends, m.syncs)
 	closeJournal(t, j)
+	t.Logf("%d records, %d appends, %d syncs", j.State().Seq(), m.appends, m.syncs)
 	if n := len(open(t, m).State().Instances()); n != goroutines*each {
 		t.Errorf("%d instances", n)
 	}
