@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -87,8 +88,8 @@ type planner struct {
 	drift     []*Change
 	refreshed []*Change
 	outs      []*OutputChange
-	notes     []providers.Note
-	owners    map[string]*eval.Provider // provider configurations in use, by address
+	notes     map[string][]providers.Note // by address
+	owners    map[string]*eval.Provider   // provider configurations in use, by address
 }
 
 // item is one instance that the configuration wants, planned.
@@ -108,6 +109,7 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 		req: r, ctx: ctx, prior: r.State,
 		items: map[address.Instance]*item{}, changing: map[address.Resource]bool{},
 		owners:  map[string]*eval.Provider{},
+		notes:   map[string][]providers.Note{},
 		replace: map[address.Instance]bool{},
 	}
 	var diags hcl.Diagnostics
@@ -206,7 +208,7 @@ func (p *planner) assemble() *Plan {
 	result := &Plan{
 		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
 		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.req.Variables, Targets: p.req.Targets,
-		Outputs: p.outs, Notes: p.notes, Refreshed: p.refreshed, Made: time.Now(),
+		Outputs: p.outs, Refreshed: p.refreshed, Made: time.Now(),
 	}
 	if p.req.Files != nil {
 		result.Files = p.req.Files.Content()
@@ -226,14 +228,9 @@ func (p *planner) assemble() *Plan {
 		}
 		return 1
 	})
-	slices.SortStableFunc(result.Notes, func(a, b providers.Note) int {
-		if a.Address < b.Address {
-			return -1
-		} else if a.Address > b.Address {
-			return 1
-		}
-		return 0
-	})
+	for _, address := range slices.Sorted(maps.Keys(p.notes)) {
+		result.Notes = append(result.Notes, p.notes[address]...)
+	}
 	return result
 }
 

@@ -153,11 +153,22 @@ func (p *planner) call(ctx context.Context, addr address.Instance) context.Conte
 			if n.Address == "" {
 				n.Address = name
 			}
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.notes = append(p.notes, n)
+			p.note(n)
 		},
 	})
+}
+
+// note keeps a plan note. A replacement is planned twice, and says most things
+// twice.
+func (p *planner) note(n providers.Note) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	same := func(m providers.Note) bool {
+		return m.Kind == n.Kind && m.Text == n.Text && m.Number == n.Number && m.Path.Equals(n.Path)
+	}
+	if !slices.ContainsFunc(p.notes[n.Address], same) {
+		p.notes[n.Address] = append(p.notes[n.Address], n)
+	}
 }
 
 // plan asks the provider and decides on the action.
