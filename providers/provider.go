@@ -43,6 +43,7 @@ type UpgradeRequest struct {
 	JSON    []byte
 }
 
+// UpgradeResponse holds the object as a value of the current schema.
 type UpgradeResponse struct {
 	State       cty.Value
 	Diagnostics Diagnostics
@@ -77,6 +78,8 @@ type PlanRequest struct {
 	Meta     cty.Value
 }
 
+// PlanResponse says what an object will be like; unknowns in Planned are what
+// only the apply can tell.
 type PlanResponse struct {
 	Planned     cty.Value
 	Replace     []cty.Path // attributes whose change means a new object
@@ -112,6 +115,7 @@ type ApplyResponse struct {
 	Diagnostics Diagnostics
 }
 
+// ImportRequest asks for existing objects by the id that people know them by.
 type ImportRequest struct {
 	Type string
 	ID   string
@@ -124,17 +128,20 @@ type Imported struct {
 	Private []byte
 }
 
+// ImportResponse holds the objects that were found.
 type ImportResponse struct {
 	Objects     []Imported
 	Diagnostics Diagnostics
 }
 
+// ReadDataRequest asks for a data source's values.
 type ReadDataRequest struct {
 	Type   string
 	Config cty.Value
 	Meta   cty.Value
 }
 
+// ReadDataResponse holds a data source as it is now.
 type ReadDataResponse struct {
 	State       cty.Value
 	Diagnostics Diagnostics

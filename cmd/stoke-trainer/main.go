@@ -1,6 +1,3 @@
-// Command stoke-trainer runs the processes of a training run: the supervisor
-// that owns a run on this machine, its roles (coordinator, parameter server,
-// worker), and the preparation of datasets.
 package main
 
 import (
