@@ -66,7 +66,10 @@ func (r *datasetResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	}
 	var plan, prior datasetModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -75,7 +78,6 @@ func (r *datasetResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if diags.HasError() {
 		return
 	}
-	exists := !req.State.Raw.IsNull()
 	if !known {
 		if exists { // the records may be others
 			plan.forget()

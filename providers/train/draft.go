@@ -33,6 +33,7 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		default:
 			if err := a.set(&d.spec, v); err != nil {
 				diags.AddAttributeError(a.path(), "Value out of range", fmt.Sprintf("%s: %s.", a.name, err))
+				d.unknown[a.field] = true // one error is enough
 			}
 		}
 	}

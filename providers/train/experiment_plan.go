@@ -51,7 +51,10 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	// What is planned follows from the configuration alone: the proposed state
 	// would keep a value that somebody has taken out of it.
 	resp.Diagnostics.Append(req.Config.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -61,7 +64,6 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 		return
 	}
 	plan.fill(ctx, d)
-	exists := !req.State.Raw.IsNull()
 	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: providers.CallFrom(ctx)}
 	p.dataset(&prior, exists)
 	if resp.Diagnostics.HasError() {

@@ -58,7 +58,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		}
 		state.adopt(ctx, of)
 	}
-	if s.Hash != "" && s.Hash != state.SpecHash.ValueString() {
+	if s.Hash != state.SpecHash.ValueString() {
 		resp.Diagnostics.AddWarning("Run is not the recorded one", fmt.Sprintf("%s holds a run of %s. It is taken to be as it was.", f, printable(s.Hash)))
 		return
 	}

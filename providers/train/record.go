@@ -78,7 +78,7 @@ func standing(f spec.Folder) (spec.Status, error) {
 	default:
 		return spec.Status{}, fmt.Errorf("read how the run stands: %s names no known phase: %.40q", f.StatusFile(), s.Phase)
 	}
-	if s.Run != "" && s.Run != f.Name() {
+	if s.Run != f.Name() {
 		return spec.Status{}, fmt.Errorf("read how the run stands: %s is about another run: %.40q", f.StatusFile(), s.Run)
 	}
 	if len(s.Metrics) > 1000 {

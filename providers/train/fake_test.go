@@ -1,0 +1,249 @@
+package train
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// The test binary is its own stoke-trainer: started under that name it speaks
+// the supervisor's protocol, strictly, and pretends to train.
+
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == trainerName {
+		os.Exit(fakeTrainer(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// behaviour is read from behaviour.json beside the fake trainer.
+type behaviour struct {
+	Hold    string   `json:"hold"`     // train until this file exists
+	Fail    bool     `json:"fail"`     // end as failed
+	Mute    bool     `json:"mute"`     // never say who we are
+	Refuse  bool     `json:"refuse"`   // exit at once
+	Deaf    bool     `json:"deaf"`     // ignore SIGTERM
+	Save    bool     `json:"save"`     // leave a checkpoint
+	Engines []string `json:"engines"`  //
+	PrepErr string   `json:"prep_err"` // fail to prepare
+}
+
+func fakeFolder() string { return filepath.Dir(os.Args[0]) }
+
+func readBehaviour() (b behaviour) {
+	data, err := os.ReadFile(filepath.Join(fakeFolder(), "behaviour.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &b)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic(err)
+	}
+	return b
+}
+
+// note appends a line to a log beside the fake trainer, for tests to count.
+func noteCall(log, line string) {
+	f, err := os.OpenFile(filepath.Join(fakeFolder(), log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, line)
+}
+
+func fakeTrainer(args []string) int {
+	b := readBehaviour()
+	switch {
+	case len(args) == 3 && args[0] == "supervise" && args[1] == "--run":
+		return fakeSupervise(b, spec.Folder(args[2]))
+	case len(args) >= 2 && args[0] == "dataset":
+		return fakeDataset(b, args[1:])
+	case len(args) >= 1 && args[0] == "engines":
+		json.NewEncoder(os.Stdout).Encode(map[string]any{"engines": append([]string{"cpu"}, b.Engines...)})
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "unknown command %q\n", args)
+	return 2
+}
+
+type fakeRun struct {
+	mu     sync.Mutex
+	folder spec.Folder
+	spec   spec.Spec
+	status spec.Status
+}
+
+func fakeSupervise(b behaviour, f spec.Folder) int {
+	if b.Refuse {
+		fmt.Fprintln(os.Stderr, "no disk left")
+		return 1
+	}
+	lock := flock.New(f.Lock())
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		fmt.Fprintln(os.Stderr, "another supervisor owns the run")
+		return 1
+	}
+	s, err := f.ReadSpec()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	run := &fakeRun{folder: f, spec: s}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go http.Serve(listener, run)
+	if b.Mute {
+		time.Sleep(time.Hour)
+	}
+	self, err := spec.Self()
+	if err != nil {
+		panic(err)
+	}
+	sup := spec.Supervisor{Process: self, API: "http://" + listener.Addr().String(), Token: f.Token(), Version: "fake"}
+	if err := spec.WriteJSON(f.Supervisor(), sup); err != nil {
+		panic(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(sup)
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil || line != spec.Go+"\n" {
+		os.Remove(f.Supervisor())
+		return 0
+	}
+	noteCall("starts.log", f.Name())
+	return run.train(b)
+}
+
+func (r *fakeRun) train(b behaviour) int {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	now := time.Now()
+	r.write(func(s *spec.Status) {
+		*s = spec.Status{Run: r.folder.Name(), Hash: r.spec.Hash(), Phase: spec.Running, Steps: 100, Epochs: r.spec.Epochs,
+			Workers: r.spec.Worker.Replicas, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now}
+	})
+	if b.Save {
+		os.MkdirAll(filepath.Join(r.folder.Checkpoints(), "step-10"), 0o700)
+	}
+	for step := int64(1); ; step++ {
+		_, err := os.Stat(b.Hold)
+		held := b.Hold != "" && err != nil
+		r.write(func(s *spec.Status) { s.Step, s.Loss = min(step, 99), 0.5 })
+		if !held {
+			break
+		}
+		select {
+		case <-term:
+			if !b.Deaf {
+				r.write(func(s *spec.Status) { s.Phase, s.Message = spec.Stopped, "stopped by request" })
+				return 1
+			}
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	r.write(func(s *spec.Status) {
+		s.Ended = time.Now()
+		if b.Fail {
+			s.Phase, s.Message, s.Log = spec.Failed, "worker 0 ran out of memory", "first line\nallocation of 99 GB failed\x1b[31m\n"
+			return
+		}
+		s.Phase, s.Step, s.Epoch, s.Evaluated = spec.Succeeded, 100, r.spec.Epochs, 100
+		s.Metrics = map[string]float64{"accuracy": 0.97312345, "loss": 0.1, "samples_per_second": 5120.3, "steps": 100}
+	})
+	if b.Fail {
+		return 1
+	}
+	return 0
+}
+
+func (r *fakeRun) write(change func(*spec.Status)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.status)
+	r.status.Updated = time.Now()
+	if err := spec.WriteJSON(r.folder.StatusFile(), r.status); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic(err)
+	}
+}
+
+func (r *fakeRun) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	token, err := r.folder.ReadToken()
+	if err != nil || req.Header.Get("Authorization") != "Bearer "+token {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var change spec.Settings
+	if req.Method != http.MethodPost || req.URL.Path != spec.PathLive || json.NewDecoder(req.Body).Decode(&change) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	change.Apply(&r.spec)
+	r.status.Workers, r.status.Wanted = r.spec.Worker.Replicas, r.spec.Worker.Replicas
+	noteCall("live.log", fmt.Sprint(r.spec.Worker.Replicas))
+}
+
+func fakeDataset(b behaviour, args []string) int {
+	fail := func(summary, detail, file string) int {
+		json.NewEncoder(os.Stderr).Encode(spec.Failure{Summary: summary, Detail: detail, File: file})
+		return 1
+	}
+	if len(args) < 3 || args[1] != "--origin" {
+		return 2
+	}
+	var from origin
+	if err := json.Unmarshal([]byte(args[2]), &from); err != nil {
+		return fail("Origin is malformed", err.Error(), "")
+	}
+	noteCall(args[0]+".log", from.Format)
+	h := sha256.New()
+	if from.Path == "" {
+		fmt.Fprint(h, args[2])
+	} else {
+		data, err := os.ReadFile(filepath.Join(from.Path, "data"))
+		if err != nil {
+			return fail("File of the dataset is missing", "Put it there.", filepath.Join(from.Path, "data"))
+		}
+		if string(data) == "truncated" {
+			return fail("File is truncated", "The header promises more records.", filepath.Join(from.Path, "data"))
+		}
+		h.Write(data)
+	}
+	m := manifest{Format: from.Format, Hash: "sha256:" + hex.EncodeToString(h.Sum(nil)),
+		Train: split{Records: 1000, Shape: []int{28, 28}, Classes: 10}, Test: split{Records: 200, Shape: []int{28, 28}, Classes: 10}}
+	if args[0] == "prepare" {
+		if b.PrepErr != "" {
+			return fail(b.PrepErr, "Make room.", "")
+		}
+		fmt.Fprintln(os.Stderr, `{"done":500,"total":1200}`)
+		for _, name := range []string{"train.rio", "test.rio"} {
+			if err := os.WriteFile(filepath.Join(args[4], name), []byte("records"), 0o600); err != nil {
+				return fail("File cannot be written", err.Error(), "")
+			}
+		}
+		if err := spec.WriteJSON(filepath.Join(args[4], "manifest.json"), m); err != nil {
+			return fail("File cannot be written", err.Error(), "")
+		}
+	}
+	json.NewEncoder(os.Stdout).Encode(m)
+	return 0
+}

@@ -1,0 +1,173 @@
+package train
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	str, num := cty.StringVal, cty.NumberIntVal
+	worker := cty.GetAttrPath("worker")
+	hyper := cty.GetAttrPath("hyperparameters")
+	tests := []struct {
+		name    string
+		change  values
+		summary string
+		at      cty.Path
+	}{
+		{"rate", values{"hyperparameters.learning_rate": num(0)}, "Value out of range", hyper.GetAttr("learning_rate")},
+		{"infinite rate", values{"hyperparameters.learning_rate": cty.MustParseNumberVal("1e999")}, "Value out of range", hyper.GetAttr("learning_rate")},
+		{"half a batch", values{"hyperparameters.batch_size": cty.NumberFloatVal(1.5)}, "Value out of range", hyper.GetAttr("batch_size")},
+		{"huge batch", values{"hyperparameters.batch_size": cty.MustParseNumberVal("1e30")}, "Value out of range", hyper.GetAttr("batch_size")},
+		{"a million workers", values{"worker.replicas": num(1000000)}, "Value out of range", worker.GetAttr("replicas")},
+		{"more than there are", values{"worker.min_replicas": num(9)}, "Value out of range", worker.GetAttr("min_replicas")},
+		{"negative seed", values{"hyperparameters.seed": num(-1)}, "Value out of range", hyper.GetAttr("seed")},
+		{"strategy", values{"strategy": str("ring")}, "Unknown value", cty.GetAttrPath("strategy")},
+		{"deadline", values{"deadline": str("soon")}, "Value out of range", cty.GetAttrPath("deadline")},
+		{"scaling", values{"learning_rate_scaling": str("linear")}, "Scaling needs a growing batch", cty.GetAttrPath("learning_rate_scaling")},
+		{"priority", values{"worker.priority": str("urgent")}, "Unknown value", worker.GetAttr("priority")},
+		{"cluster", values{"cluster": str("lab")}, "Clusters come with a later version", cty.GetAttrPath("cluster")},
+		{"relative dataset", values{"dataset": str("data/mnist")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
+		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
+		{"no dataset", values{"dataset": str("/nonexistent/stoke")}, "There is no such dataset", cty.GetAttrPath("dataset")},
+		{"gpus", values{"worker.gpus": num(1)}, "This trainer has no GPU engine", worker.GetAttr("gpus")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := b.plan(b.new(experiment), b.experiment(data, test.change))
+			if d := oneError(t, p.Diagnostics, test.summary); !d.Path.Equals(test.at) {
+				t.Errorf("error is at %#v, want %#v", d.Path, test.at)
+			}
+		})
+	}
+	b.behave(behaviour{Engines: []string{"xla"}})
+	noErrors(t, b.plan(b.new(experiment), b.experiment(data, values{"worker.gpus": num(1)})).Diagnostics)
+	if _, err := os.Stat(b.runs); err == nil {
+		t.Error("planning wrote to the runs folder")
+	}
+}
+
+func TestTrainerThatIsMissingIsSaidWhilePlanning(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	if err := os.Remove(filepath.Join(b.dir, trainerName)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	oneError(t, b.plan(b.new(experiment), b.experiment(data, nil)).Diagnostics, "stoke-trainer was not found")
+}
+
+func TestUnknownsLeaveTheCreateOpen(t *testing.T) {
+	b := newBench(t)
+	unknown := cty.UnknownVal(cty.String)
+	p := b.plan(b.new(experiment), b.experiment(nil, values{"dataset": unknown}))
+	noErrors(t, p.Diagnostics)
+	for _, name := range []string{"id", "status", "metrics", "spec_hash", "dataset_hash"} {
+		if p.Planned.GetAttr(name).IsKnown() {
+			t.Errorf("%s is known although the dataset is not", name)
+		}
+	}
+	p = b.plan(b.new(experiment), b.experiment(nil, values{"hyperparameters": cty.UnknownVal(b.schema(experiment).ImpliedType().AttributeType("hyperparameters"))}))
+	noErrors(t, p.Diagnostics)
+	if p.Planned.GetAttr("spec_hash").IsKnown() {
+		t.Error("spec_hash is known although the hyperparameters are not")
+	}
+	// A dataset that is yet to be made is known by its hash.
+	p = b.plan(b.new(experiment), b.experiment(nil, nil))
+	noErrors(t, p.Diagnostics)
+	if !p.Planned.GetAttr("spec_hash").IsKnown() {
+		t.Error("a planned dataset's hash is not used")
+	}
+}
+
+func TestLaunchThatFailsLeavesNothing(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	b.behave(behaviour{Refuse: true})
+	config := b.experiment(data, nil)
+	th := b.new(experiment)
+	p := b.plan(th, config)
+	d := oneError(t, b.apply(t.Context(), b.call("op-run"), th, config, p), "Experiment could not be launched")
+	if want := "no disk left"; !contains(d.Detail, want) {
+		t.Errorf("detail does not say %q: %s", want, d.Detail)
+	}
+	if entries, _ := os.ReadDir(b.runs); len(entries) > 0 || !th.state.IsNull() {
+		t.Errorf("left behind: %v, %s", entries, show(th.state))
+	}
+}
+
+func TestImportTakesAnIDOrAFolder(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	config := b.experiment(data, values{"evaluation.every_steps": cty.NumberIntVal(10)})
+	made := b.make(experiment, "op-run", config)
+	for _, id := range []string{made.state.GetAttr("id").AsString(), made.state.GetAttr("run_dir").AsString()} {
+		resp := b.p.Import(t.Context(), importRequest(id))
+		noErrors(t, resp.Diagnostics)
+		th := &thing{typ: experiment, state: resp.Objects[0].State, private: resp.Objects[0].Private}
+		noErrors(t, b.read(th))
+		if status(th) != "succeeded" || !th.state.GetAttr("spec_hash").RawEquals(made.state.GetAttr("spec_hash")) {
+			t.Errorf("imported as %s", show(th.state))
+		}
+		p := b.plan(th, config)
+		noErrors(t, p.Diagnostics)
+		if len(p.Replace) > 0 {
+			t.Errorf("an imported run is replaced: %#v", p.Replace)
+		}
+	}
+	for _, id := range []string{"", "run-0000000000000000", "/etc", "../" + made.state.GetAttr("id").AsString()} {
+		oneError(t, b.p.Import(t.Context(), importRequest(id)).Diagnostics, "There is no such run")
+	}
+}
+
+func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
+	computed := map[string]bool{"loss": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true}
+	have := make(map[string]bool)
+	for _, a := range arguments() {
+		have[a.field] = true
+	}
+	for _, field := range spec.Fields() {
+		if !have[field] && !computed[field] {
+			t.Errorf("nobody can set %s", field)
+		}
+	}
+}
+
+func TestSupervisorNumberOfSomebodyElseIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	defer b.held(behaviour{})()
+	victim := b.leave("op-victim", b.experiment(data, nil))
+	th := b.leave("op-run", b.experiment(data, nil))
+	bystander, err := b.folder(victim).ReadSupervisor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, b.folder(th))
+	// The machine gives the dead supervisor's number to somebody else.
+	old, err := b.folder(th).ReadSupervisor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.PID = bystander.PID
+	for _, file := range []string{b.folder(th).Supervisor(), filepath.Join(string(b.folder(th)), "launched.json")} {
+		if err := spec.WriteJSON(file, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if local.Alive(b.folder(th)) {
+		t.Error("another process counts as the supervisor")
+	}
+	b.destroy(th)
+	if !bystander.Alive() {
+		t.Error("a process that is not ours was stopped")
+	}
+}
