@@ -117,7 +117,7 @@ func (c *checker) plannedElements(s shape, prior, config, planned cty.Value, wha
 		configured = length(config)
 	}
 	if s.nesting == providers.Set {
-		c.plannedSet(config, planned, configured, what)
+		c.plannedSet(config, planned, what == "blocks")
 		return
 	}
 	if s.nesting == providers.List && length(planned) != configured {
@@ -143,17 +143,25 @@ func (c *checker) plannedElements(s shape, prior, config, planned cty.Value, wha
 	}
 }
 
-func (c *checker) plannedSet(config, planned cty.Value, configured int, what string) {
-	for key, el := range planned.Elements() {
-		if !el.IsKnown() && (config.IsNull() || config.IsWhollyKnown()) {
-			c.index(planned.Type(), key)
-			c.errorf("planned an element as unknown; only attributes within it may be unknown")
-			c.up()
+// plannedSet checks as little as can be said of elements without a name.
+func (c *checker) plannedSet(config, planned cty.Value, blocks bool) {
+	if blocks {
+		for key, el := range planned.Elements() {
+			if !el.IsKnown() {
+				c.index(planned.Type(), key)
+				c.errorf("planned a block as unknown; only attributes within it may be unknown")
+				c.up()
+			}
 		}
+		return
 	}
-	// Elements that are not wholly known may turn out to be equal, so then
-	// their number says nothing.
-	if what == "elements" && length(planned) != configured && config.IsWhollyKnown() && planned.IsWhollyKnown() {
-		c.errorf("planned %d %s, but the configuration has %d", length(planned), what, configured)
+	// The number of elements that are not wholly known is not known either,
+	// as they may turn out to be equal.
+	count, wanted := planned.Length(), config.Length()
+	if !count.IsKnown() && !wanted.IsKnown() {
+		return
+	}
+	if agree := count.Equals(wanted); !agree.IsKnown() || agree.False() {
+		c.errorf("planned %s elements, but the configuration has %s", count, wanted)
 	}
 }
