@@ -4,6 +4,7 @@ package main
 
 // How much the crash test does in every test run; `make e2e-crash` does more.
 const (
-	crashMoments = 6
-	crashObjects = 200
+	crashMoments   = 6
+	crashObjects   = 200
+	crashTrainings = 3
 )

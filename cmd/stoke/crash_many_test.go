@@ -3,6 +3,7 @@
 package main
 
 const (
-	crashMoments = 50
-	crashObjects = 1500
+	crashMoments   = 50
+	crashObjects   = 1500
+	crashTrainings = 25
 )
