@@ -9,11 +9,9 @@ BENCH     ?= ./plan/run ./runtime/engine/cpu
 GO    := go
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-# The suites under the build tag e2e take minutes, need a free machine, or
-# both. Only the tests of the files that carry the tag are run: `make test` has
-# run the others.
-E2E_FILES = $(shell grep -rlE --include='*_test.go' '^//go:build .*\<e2e\>' . )
-E2E_TESTS = $(shell sed -nE 's/^func (Test[A-Za-z0-9_]*)\(.*/\1/p' $(E2E_FILES) /dev/null | sort -u | paste -sd'|' -)
+# The packages with suites under the build tag e2e: those take minutes, need a
+# machine for themselves, or both.
+E2E = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
 
 .DEFAULT_GOAL := help
 
@@ -35,7 +33,7 @@ test: ## Run every test that needs nothing but Go.
 
 .PHONY: e2e
 e2e: build ## Run the slow suites (build tag e2e): processes killed at random moments.
-	$(if $(strip $(E2E_FILES)),$(GO) test -tags e2e -count=1 -timeout 30m -run '^($(E2E_TESTS))$$' $(sort $(dir $(E2E_FILES))),@echo 'no tests carry the build tag e2e')
+	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m $(E2E)
 
 .PHONY: race
 race: ## Run the tests under the race detector (needs gcc).
