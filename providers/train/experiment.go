@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // experimentResource is train_experiment: one run of a training, from its
@@ -15,17 +17,17 @@ type experimentResource struct{ settings *settings }
 
 // experimentModel is train_experiment's value.
 type experimentModel struct {
-	ID          types.String  `tfsdk:"id"`
-	Name        types.String  `tfsdk:"name"`
-	Cluster     types.Dynamic `tfsdk:"cluster"`
-	Model       types.String  `tfsdk:"model"`
-	Dataset     types.String  `tfsdk:"dataset"`
-	Strategy    types.String  `tfsdk:"strategy"`
-	Synchronous types.Bool    `tfsdk:"synchronous"`
-	BatchPer    types.String  `tfsdk:"batch_per"`
-	Scaling     types.String  `tfsdk:"learning_rate_scaling"`
-	Deadline    types.String  `tfsdk:"deadline"`
-	Wait        types.Bool    `tfsdk:"wait"`
+	ID          types.String `tfsdk:"id"`
+	Name        types.String `tfsdk:"name"`
+	Cluster     types.Object `tfsdk:"cluster"`
+	Model       types.String `tfsdk:"model"`
+	Dataset     types.String `tfsdk:"dataset"`
+	Strategy    types.String `tfsdk:"strategy"`
+	Synchronous types.Bool   `tfsdk:"synchronous"`
+	BatchPer    types.String `tfsdk:"batch_per"`
+	Scaling     types.String `tfsdk:"learning_rate_scaling"`
+	Deadline    types.String `tfsdk:"deadline"`
+	Wait        types.Bool   `tfsdk:"wait"`
 
 	Hyperparameters types.Object `tfsdk:"hyperparameters"`
 	ParameterServer types.Object `tfsdk:"parameter_server"`
@@ -90,7 +92,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 func experimentAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name":                  text("What people call the run. Default: the model's name."),
-		"cluster":               schema.DynamicAttribute{Optional: true, Description: "Connection to the cluster to run on. Left out: this machine."},
+		"cluster":               connect.Argument("Connection to the cluster to run on. Left out: this machine."),
 		"model":                 schema.StringAttribute{Required: true, Description: "Built-in model: softmax, mlp or mnist-cnn."},
 		"dataset":               schema.StringAttribute{Required: true, Description: "Prepared dataset to train on: train_dataset's uri."},
 		"strategy":              text("How gradients become updates: parameter_server (default)."),

@@ -75,8 +75,12 @@ func fakeTrainer(args []string) int {
 		return fakeSupervise(b, spec.Folder(args[2]))
 	case len(args) >= 2 && args[0] == "dataset":
 		return fakeDataset(b, args[1:])
-	case len(args) >= 1 && args[0] == "engines":
-		json.NewEncoder(os.Stdout).Encode(map[string]any{"engines": append([]string{"cpu"}, b.Engines...)})
+	case len(args) == 1 && args[0] == "engines":
+		var engines []map[string]any
+		for _, name := range append([]string{"cpu"}, b.Engines...) {
+			engines = append(engines, map[string]any{"name": name, "gpus": 0, "cores": 2})
+		}
+		json.NewEncoder(os.Stdout).Encode(engines)
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "unknown command %q\n", args)
@@ -235,6 +239,9 @@ func fakeDataset(b behaviour, args []string) int {
 			return fail(b.PrepErr, "Make room.", "")
 		}
 		fmt.Fprintln(os.Stderr, `{"done":500,"total":1200}`)
+		if err := os.Mkdir(args[4], 0o700); err != nil { // as the real one: never into what is there
+			return fail("Dataset cannot be prepared", err.Error(), "")
+		}
 		for _, name := range []string{"train.rio", "test.rio"} {
 			if err := os.WriteFile(filepath.Join(args[4], name), []byte("records"), 0o600); err != nil {
 				return fail("File cannot be written", err.Error(), "")

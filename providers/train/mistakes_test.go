@@ -17,6 +17,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 	str, num := cty.StringVal, cty.NumberIntVal
 	worker := cty.GetAttrPath("worker")
 	hyper := cty.GetAttrPath("hyperparameters")
+	lab := cty.ObjectVal(values{"credential": cty.ObjectVal(values{"kubeconfig": cty.ObjectVal(values{"path": str("~/.kube/config")})})})
 	tests := []struct {
 		name    string
 		change  values
@@ -34,7 +35,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"deadline", values{"deadline": str("soon")}, "Value out of range", cty.GetAttrPath("deadline")},
 		{"scaling", values{"learning_rate_scaling": str("linear")}, "Scaling needs a growing batch", cty.GetAttrPath("learning_rate_scaling")},
 		{"priority", values{"worker.priority": str("urgent")}, "Unknown value", worker.GetAttr("priority")},
-		{"cluster", values{"cluster": str("lab")}, "Clusters come with a later version", cty.GetAttrPath("cluster")},
+		{"cluster", values{"cluster": lab}, "Clusters come with a later version", cty.GetAttrPath("cluster")},
 		{"relative dataset", values{"dataset": str("data/mnist")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"no dataset", values{"dataset": str("/nonexistent/stoke")}, "There is no such dataset", cty.GetAttrPath("dataset")},

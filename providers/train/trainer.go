@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -148,17 +149,21 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 
 // engines lists the engines that this trainer was built with.
 func (t trainer) engines(ctx context.Context) ([]string, error) {
-	out, err := t.run(ctx, nil, "engines", "--json")
+	out, err := t.run(ctx, nil, "engines")
 	if err != nil {
 		return nil, fmt.Errorf("ask for engines: %w", err)
 	}
-	var answer struct {
-		Engines []string `json:"engines"`
+	var answer []struct {
+		Name string `json:"name"`
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return nil, fmt.Errorf("ask for engines: %w", err)
 	}
-	return answer.Engines, nil
+	names := make([]string, len(answer))
+	for i, e := range answer {
+		names[i] = e.Name
+	}
+	return names, nil
 }
 
 // maxAnswer bounds what a trainer may say: a manifest is a kilobyte.
@@ -169,14 +174,16 @@ const maxAnswer = 1 << 20
 // the reason of a failure.
 func (t trainer) run(ctx context.Context, progress func(done, total int64), args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, string(t), args...)
-	// A killed parent takes what it asked for with it: the pipe says so.
 	stdout := &limited{left: maxAnswer}
 	stderr := &messages{progress: progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us to pass on
+	cmd.SysProcAttr = attributes()
+	// Where a death is passed on, it is the thread's that started the child.
+	runtime.LockOSThread()
 	err := cmd.Run()
+	runtime.UnlockOSThread()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
