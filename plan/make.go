@@ -211,7 +211,7 @@ func (p *planner) assemble() *Plan {
 		Outputs: p.outs, Refreshed: p.refreshed, Made: time.Now(),
 	}
 	if p.req.Files != nil {
-		result.Files = p.req.Files.Content()
+		result.Files = p.req.Files.Configuration() // values are in Variables, where they can be sealed
 	}
 	result.Changes = make([]*Change, 0, len(p.items)+len(p.extra))
 	for _, it := range p.items {

@@ -30,14 +30,17 @@ func (m Marked) Apply(v cty.Value) cty.Value {
 	if m.IsZero() {
 		return v
 	}
-	pvm := make([]cty.PathValueMarks, 0, len(m.Sensitive)+len(m.Ephemeral))
-	for _, p := range m.Sensitive {
-		pvm = append(pvm, cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(Sensitive)})
+	// One kind after the other: a path that is given twice counts once.
+	v = v.MarkWithPaths(at(m.Sensitive, Sensitive))
+	return v.MarkWithPaths(at(m.Ephemeral, Ephemeral))
+}
+
+func at(paths []cty.Path, m Mark) []cty.PathValueMarks {
+	pvm := make([]cty.PathValueMarks, len(paths))
+	for i, p := range paths {
+		pvm[i] = cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(m)}
 	}
-	for _, p := range m.Ephemeral {
-		pvm = append(pvm, cty.PathValueMarks{Path: p, Marks: cty.NewValueMarks(Ephemeral)})
-	}
-	return v.MarkWithPaths(pvm)
+	return pvm
 }
 
 // Unmark removes all marks from v, at any depth, and says where those of

@@ -16,6 +16,7 @@ type Reference struct {
 	Subject   Subject
 	Remaining hcl.Traversal // what follows the subject: attributes and indices
 	Range     hcl.Range     // of the subject
+	Prefixed  bool          // a resource that is written as resource.TYPE.NAME
 }
 
 // Subject is one of the structs below. Subjects compare with == and serve as
@@ -91,7 +92,7 @@ func ParseReference(t hcl.Traversal) (Reference, hcl.Diagnostics) {
 	case "module":
 		return single(t, "a module call", func(name string) Subject { return ModuleCall{name} })
 	case "self":
-		return Reference{Self{}, t[1:], t[0].SourceRange()}, nil
+		return Reference{Subject: Self{}, Remaining: t[1:], Range: t[0].SourceRange()}, nil
 	case "count":
 		return member(t, map[string]Subject{"index": CountIndex{}})
 	case "each":
@@ -142,7 +143,7 @@ func single(t hcl.Traversal, what string, make func(string) Subject) (Reference,
 	if !ok {
 		return Reference{}, invalid(t, fmt.Sprintf("%q must be followed by a dot and a name, not by an index: %s.NAME.", root, root))
 	}
-	return Reference{make(attr.Name), t[2:], hcl.RangeBetween(t[0].SourceRange(), attr.SrcRange)}, nil
+	return Reference{Subject: make(attr.Name), Remaining: t[2:], Range: hcl.RangeBetween(t[0].SourceRange(), attr.SrcRange)}, nil
 }
 
 // member parses ROOT.NAME where the language defines the names.
@@ -167,7 +168,7 @@ func member(t hcl.Traversal, members map[string]Subject) (Reference, hcl.Diagnos
 		detail := fmt.Sprintf("%q has no attribute %q; write %s.", root, attr.Name, alternatives(root, names))
 		return Reference{}, invalid(t, detail)
 	}
-	return Reference{subject, t[2:], hcl.RangeBetween(t[0].SourceRange(), attr.SrcRange)}, nil
+	return Reference{Subject: subject, Remaining: t[2:], Range: hcl.RangeBetween(t[0].SourceRange(), attr.SrcRange)}, nil
 }
 
 // resource parses TYPE.NAME at the start of rest, which is whole without its
@@ -198,6 +199,7 @@ func resource(whole, rest hcl.Traversal, mode address.Mode) (Reference, hcl.Diag
 	return Reference{
 		Subject:   Resource{mode, ty, name},
 		Remaining: rest[2:],
+		Prefixed:  prefix == "resource.",
 		Range:     hcl.RangeBetween(whole[0].SourceRange(), rest[1].SourceRange()),
 	}, nil
 }
@@ -236,6 +238,9 @@ func alternatives(root string, names []string) string {
 // likely meant, or "" where none is close.
 func Nearest(name string, names []string) string {
 	best, least := "", (len(name)+2)/3+1 // a third of the letters may be wrong
+	if len(name) < 2 {
+		return ""
+	}
 	for _, candidate := range names {
 		if candidate == name {
 			continue

@@ -66,6 +66,7 @@ func (t *Task) context(s scope, refs []lang.Reference) (*hcl.EvalContext, bool) 
 	}
 	for _, ref := range refs {
 		b.note(ref)
+		b.prefixed = b.prefixed || ref.Prefixed
 	}
 	for _, ref := range refs {
 		if !b.seen[ref.Subject] {
@@ -83,6 +84,7 @@ type contextBuilder struct {
 
 	roots         map[string]map[string]cty.Value // var, local, module, path, …
 	managed, data map[string]map[string]cty.Value // type → name → value
+	prefixed      bool                            // some resource is named by resource.TYPE.NAME
 	self          cty.Value
 	seen          map[lang.Subject]bool
 	outputs       map[string]map[string]bool // module call → outputs asked for; nil: all
@@ -200,11 +202,11 @@ func (b *contextBuilder) finish() *hcl.EvalContext {
 	if len(b.data) > 0 {
 		vars["data"] = types(b.data)
 	}
-	if len(b.managed) > 0 {
+	if b.prefixed {
 		vars["resource"] = types(b.managed)
-		for typeName, names := range b.managed {
-			vars[typeName] = cty.ObjectVal(names)
-		}
+	}
+	for typeName, names := range b.managed {
+		vars[typeName] = cty.ObjectVal(names)
 	}
 	if b.self != cty.NilVal {
 		vars["self"] = b.self

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -41,38 +42,53 @@ func (t *Task) top() *header {
 
 // Each calls f for 0 … n-1, some of them at the same time, and returns when
 // all have. What the calls read are dependencies of the cell that t computes.
+//
+// Helpers take one item after the other, so that their stacks grow once.
 func (t *Task) Each(n int, f func(t *Task, i int)) {
 	var wg sync.WaitGroup
-	for i := range n {
-		if i == n-1 || !t.ev.tryAcquire() {
-			f(t, i)
-			continue
+	var taken atomic.Int64
+	for {
+		i := int(taken.Add(1)) - 1
+		if i >= n {
+			break
 		}
-		child := &Task{ev: t.ev, parent: t, depth: len(t.stack)}
-		if h := t.top(); h != nil {
-			// The child works on the parent's cell: its own reads are noted
-			// there, under the evaluator's mutex like all others.
-			child.stack = append(child.stack, h)
+		if i < n-1 && t.ev.tryAcquire() {
+			child := t.spawn()
+			wg.Go(func() {
+				for {
+					i := int(taken.Add(1)) - 1
+					if i >= n {
+						break
+					}
+					f(child, i)
+				}
+				t.ev.mu.Lock()
+				delete(t.children, child)
+				t.ev.mu.Unlock()
+				t.ev.release()
+			})
 		}
-		t.ev.mu.Lock()
-		if t.children == nil {
-			t.children = map[*Task]bool{}
-		}
-		t.children[child] = true
-		t.ev.mu.Unlock()
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			f(child, i)
-			t.ev.mu.Lock()
-			delete(t.children, child)
-			t.ev.mu.Unlock()
-			t.ev.release()
-		}()
+		f(t, i)
 	}
 	t.ev.release()
 	wg.Wait()
 	t.ev.acquire()
+}
+
+// spawn makes a task that works on the cell that t computes: its reads are
+// noted there too.
+func (t *Task) spawn() *Task {
+	child := &Task{ev: t.ev, parent: t, depth: len(t.stack)}
+	if h := t.top(); h != nil {
+		child.stack = append(child.stack, h)
+	}
+	t.ev.mu.Lock()
+	defer t.ev.mu.Unlock()
+	if t.children == nil {
+		t.children = map[*Task]bool{}
+	}
+	t.children[child] = true
+	return child
 }
 
 // cycle returns the chain of cells that leads from h back to the task if

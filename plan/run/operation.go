@@ -145,6 +145,9 @@ func (o *operation) remove() bool {
 		Type: c.Addr.Type, Prior: c.Before, Planned: null, Config: null, Private: private, Meta: plan.NoMeta(o.owner.Schema),
 	})
 	ok := o.said(resp.Diagnostics)
+	if resp.Lost {
+		return o.lost()
+	}
 	result := state.Result{Intent: in.ID, Durable: in.Durable, Err: o.reason}
 	left := contract.UnknownsToNull(resp.State)
 	switch {
@@ -164,6 +167,16 @@ func (o *operation) remove() bool {
 		}
 	}
 	return o.settle(result, ok)
+}
+
+// lost ends an operation whose call broke off: what it did is not known. Its
+// intent stays open, so that the next run finds out by reading.
+func (o *operation) lost() bool {
+	if o.reason == "" {
+		o.fail("Provider call broke off", fmt.Sprintf("What became of %s is not known. The next plan or apply finds out.", o.change.Addr))
+	}
+	o.x.emit(plan.Event{Kind: plan.ApplyFailed, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: since(o.began), Text: o.reason})
+	return false
 }
 
 func (o *operation) storedAs(deposed string) *state.Object {

@@ -119,6 +119,9 @@ func (o *operation) contradicts(summary, what string, errs []error) {
 func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyResponse) bool {
 	c := o.change
 	ok := o.said(resp.Diagnostics)
+	if resp.Lost {
+		return o.lost()
+	}
 	faulty := !ok // the provider's own error: a created object is not to be trusted
 	left := resp.State
 	switch errs := contract.CheckConforms(o.ty.Implied, left); {

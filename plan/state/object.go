@@ -95,7 +95,7 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	if o.JSON == nil {
 		return cty.DynamicVal, errors.New("decode object: its attributes are in the flat form of Terraform 0.11")
 	}
-	v, err := ctyjson.Unmarshal(o.JSON, ty)
+	v, err := decodeAttributes(o.JSON, ty)
 	if err != nil {
 		return cty.DynamicVal, fmt.Errorf("decode object: %w", err)
 	}
