@@ -1,45 +1,52 @@
 package modules
 
 import (
+	"maps"
 	"sync"
-
-	"github.com/hashicorp/hcl/v2"
 )
 
-// Files is every file that was read: what diagnostics quote and a saved plan
-// carries. It may be used by several goroutines.
+// Files is every text that was read: what diagnostics quote and, the
+// configuration alone, what a saved plan carries. It may be used by several
+// goroutines.
 type Files struct {
-	mu      sync.Mutex
-	content map[string][]byte
+	mu            sync.Mutex
+	configuration map[string][]byte
+	values        map[string][]byte
 }
 
 // NewFiles returns an empty set of files.
-func NewFiles() *Files { return &Files{content: map[string][]byte{}} }
-
-// Add remembers a file, or a text that has a name, such as the value of a
-// -var flag.
-func (f *Files) Add(name string, content []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.content[name] = content
+func NewFiles() *Files {
+	return &Files{configuration: map[string][]byte{}, values: map[string][]byte{}}
 }
 
-// Content returns the files by name. The caller must not change the bytes.
+// AddValues remembers a file of values, or a text that has a name, such as
+// the value of a -var flag. It may hold secrets.
+func (f *Files) AddValues(name string, content []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.values[name] = content
+}
+
+func (f *Files) addConfiguration(name string, content []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.configuration[name] = content
+}
+
+// Content returns all files by name. The caller must not change the bytes.
 func (f *Files) Content() map[string][]byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make(map[string][]byte, len(f.content))
-	for name, b := range f.content {
-		all[name] = b
-	}
+	all := maps.Clone(f.configuration)
+	maps.Copy(all, f.values)
 	return all
 }
 
-// ForDiagnostics returns the files as hcl's diagnostic writer wants them.
-func (f *Files) ForDiagnostics() map[string]*hcl.File {
-	all := map[string]*hcl.File{}
-	for name, b := range f.Content() {
-		all[name] = &hcl.File{Bytes: b}
-	}
-	return all
+// Configuration returns the files that Load read, without any that give
+// values to variables: Load works from them again, and a saved plan may hold
+// them where it must not hold secrets.
+func (f *Files) Configuration() map[string][]byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.configuration)
 }

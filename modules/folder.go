@@ -81,7 +81,7 @@ func (l *loader) parseFile(dir, name string) *file {
 		f.diags = hcl.Diagnostics{failure(&at, "File cannot be read", "%s cannot be read: %s.", f.name, cause(err))}
 		return f
 	}
-	l.files.Add(f.name, content)
+	l.files.addConfiguration(f.name, content)
 	body, diags := syntax.Parse(f.name, content)
 	f.diags = diags
 	if !diags.HasErrors() {

@@ -88,7 +88,7 @@ func MissingDiagnostics(missing []*Variable) hcl.Diagnostics {
 // are in a text that is added to files as "<value for var.NAME>".
 func (v *Variable) Parse(text string, origin Origin, files *Files) (Value, hcl.Diagnostics) {
 	name := "<value for var." + v.Name + ">"
-	files.Add(name, []byte(text))
+	files.AddValues(name, []byte(text))
 	at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.Pos{Line: 1, Column: len(text) + 1, Byte: len(text)}}
 	raw := cty.StringVal(text)
 	if !v.verbatim {
@@ -227,7 +227,7 @@ func (g *gatherer) file(name string) {
 		g.diags = append(g.diags, failure(&at, "File of values cannot be read", "%s cannot be read: %s.", name, what))
 		return
 	}
-	g.files.Add(name, content)
+	g.files.AddValues(name, content)
 	body, diags := syntax.Parse(name, content)
 	if diags.HasErrors() {
 		g.diags = append(g.diags, diags...)

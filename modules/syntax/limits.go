@@ -44,6 +44,15 @@ func tooDeep(name string, src []byte, out outline) hcl.Diagnostics {
 		limit = maxChain
 	}
 	at := out.deepAt + len(src) - len(withoutBOM(src))
+	if out.long {
+		return hcl.Diagnostics{{
+			Severity: hcl.DiagError,
+			Summary:  "Text too long",
+			Detail: fmt.Sprintf("This text has more than %d lines and interpolations. "+
+				"Put it into a file of its own and read it with the function file.", maxPieces),
+			Subject: position(name, src, at).Ptr(),
+		}}
+	}
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagError,
 		Summary:  "Nested too deeply",

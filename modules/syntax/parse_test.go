@@ -66,15 +66,15 @@ func TestNotTooDeep(t *testing.T) {
 			attr.Expr.Value(&hcl.EvalContext{})
 		}
 	}
-	const n = 50_000
+	const n = 12_000 // more than any limit
 	flat := map[string]string{
 		"traversal":  "a = b" + strings.Repeat(".c", n),
 		"list":       "a = [" + strings.Repeat("[1], -1,\n", n) + "]",
 		"object":     "a = {\n" + strings.Repeat("b = !true\n", n) + "}",
 		"blocks":     strings.Repeat("b {\n}\n", n),
 		"attributes": "b {\n" + attributes(n) + "}\n",
-		"strings":    `a = "` + strings.Repeat(`((( [[[ ${1} %{if true}x%{endif}`, n) + `"`,
-		"heredoc":    "a = <<EOT\n" + strings.Repeat("((( ${1} ]\n", n) + "EOT\n",
+		"strings":    `a = "` + strings.Repeat(`((( [[[ ${1} %{if true}x%{endif}`, n/4) + `"`,
+		"heredoc":    "a = <<EOT\n" + strings.Repeat("((( ${1} ]\n", n/4) + "EOT\n",
 		"comments":   strings.Repeat("# [[[ (((\n// {{{\n/* ((( \n[ */\n", n),
 		"sums":       "a = 1" + strings.Repeat(" + 1", 9_000),
 	}
@@ -110,6 +110,23 @@ func TestJSONTooDeep(t *testing.T) {
 	flat := `{"a":[` + strings.Repeat(`"((( [[[ ${1}",`, n) + `"\"["]}`
 	if _, diags := Parse("x.tf.json", []byte(flat)); diags.HasErrors() {
 		t.Error(diags)
+	}
+}
+
+// hcl's time for a text grows with the square of its lines.
+func TestLongTexts(t *testing.T) {
+	const n = 400_000
+	for name, text := range map[string]string{
+		"lines":    "a = <<EOT\n" + strings.Repeat("text\n", n) + "EOT\n",
+		"dollars":  `a = "` + strings.Repeat("$ ", n) + "\"\n",
+		"literals": "a = <<EOT\n" + strings.Repeat("$${", n) + "\nEOT\n",
+	} {
+		if _, diags := Parse("x.tf", []byte(text)); len(diags) != 1 || diags[0].Summary != "Text too long" {
+			t.Errorf("%s: %v", name, diags)
+		}
+	}
+	if _, diags := ParseTemplate("x", []byte(strings.Repeat("text\n", n))); len(diags) != 1 {
+		t.Errorf("template: %v", diags)
 	}
 }
 

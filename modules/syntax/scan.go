@@ -13,6 +13,10 @@ const (
 	// maxChain bounds the operators, indices and splats of one expression:
 	// hcl parses some of them recursively and evaluates all of them so.
 	maxChain = 10_000
+	// maxPieces bounds the lines and interpolations of one text. hcl joins
+	// pieces of text in time that grows with the square of their number:
+	// 30,000 take about a second.
+	maxPieces = 30_000
 	// chunkSize is how much of a file is worth a goroutine, in bytes.
 	chunkSize = 8 << 10
 )
@@ -34,9 +38,10 @@ type cut struct{ offset, line int }
 type outline struct {
 	cuts    []cut // where the file can be split, at least chunkSize apart
 	broken  bool  // brackets do not match: never split
-	deep    bool  // beyond the limits; at says where
+	deep    bool  // beyond the limits; deepAt says where
 	deepAt  int   // byte offset
 	deepest string
+	long    bool // it is a text that has too many pieces
 }
 
 // scan follows hcl's lexer through the text, without building its tokens,
@@ -98,6 +103,7 @@ type frame struct {
 	started bool // its first token was seen
 	isFor   bool // a for expression: newlines mean nothing
 	chain   int  // recursion within the current item beyond the frame itself
+	pieces  int  // of text, and interpolations
 }
 
 type scanner struct {
@@ -161,6 +167,14 @@ func (s *scanner) closing(open byte) {
 		return
 	}
 	s.pop(open)
+}
+
+// piece counts what hcl makes a part of a template.
+func (s *scanner) piece() {
+	if s.top().pieces++; s.top().pieces > maxPieces {
+		s.tooDeep("pieces")
+		s.out.long = true
+	}
 }
 
 func (s *scanner) extend(n int) {

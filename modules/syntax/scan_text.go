@@ -34,6 +34,7 @@ func special(c byte) bool {
 // text reads a piece of a heredoc or of a bare template: the rest of a line
 // up to a template sequence.
 func (s *scanner) text() {
+	s.piece()
 	m := &s.modes[len(s.modes)-1]
 	rest := s.src[s.pos:]
 	if c := rest[0]; c == '$' || c == '%' {
@@ -66,6 +67,7 @@ func (s *scanner) text() {
 
 // introducer reads ${ or %{, or the character that looked like its start.
 func (s *scanner) introducer(c byte) {
+	s.piece()
 	switch {
 	case s.peek(1) == c && s.peek(2) == '{': // $${ is text
 		s.pos += 3
