@@ -110,7 +110,7 @@ func experimentAttributes() map[string]schema.Attribute {
 				"epochs":        number("Passes over the training records. Default: 1."),
 				"max_steps":     number("Most updates. Default: 0, no limit."),
 				"micro_batch":   number("Records per step of the engine. Default: batch_size, at most 32."),
-				"momentum":      number("Of SGD, at least 0 and below 1. Default: 0.9."),
+				"momentum":      number("Of SGD, at least 0 and below 1. Default: 0."),
 				"nesterov":      schema.BoolAttribute{Optional: true, Computed: true, Description: "Nesterov's momentum. Default: false."},
 				"weight_decay":  number("Not applied to biases and normalisation. Default: 0."),
 				"seed":          number("Of initial values, order and dropout. Default: 0."),

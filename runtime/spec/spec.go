@@ -106,7 +106,7 @@ func Default() Spec {
 		Epochs:              1,
 		LearningRate:        0.05,
 		LearningRateScaling: ScalingNone,
-		Optimizer:           Optimizer{Name: OptimizerSGD, Momentum: 0.9},
+		Optimizer:           Optimizer{Name: OptimizerSGD},
 		Checkpoint:          Checkpoint{Keep: 3},
 		Worker:              Worker{Replicas: 1, MinReplicas: 1},
 		ParameterServer:     ParameterServer{Replicas: 1},
