@@ -106,7 +106,7 @@ func TestExperimentTrainsOnceAndStaysFinished(t *testing.T) {
 	if rate := th.state.GetAttr("hyperparameters").GetAttr("learning_rate"); !rate.RawEquals(cty.MustParseNumberVal("0.05")) {
 		t.Errorf("learning_rate is %#v", rate)
 	}
-	if momentum := th.state.GetAttr("hyperparameters").GetAttr("momentum"); !momentum.RawEquals(cty.MustParseNumberVal("0.9")) {
+	if momentum := th.state.GetAttr("hyperparameters").GetAttr("momentum"); !momentum.RawEquals(cty.MustParseNumberVal("0")) {
 		t.Errorf("default momentum is shown as %#v", momentum)
 	}
 	var said strings.Builder
