@@ -75,12 +75,8 @@ func fakeTrainer(args []string) int {
 		return fakeSupervise(b, spec.Folder(args[2]))
 	case len(args) >= 2 && args[0] == "dataset":
 		return fakeDataset(b, args[1:])
-	case len(args) == 1 && args[0] == "engines":
-		var engines []map[string]any
-		for _, name := range append([]string{"cpu"}, b.Engines...) {
-			engines = append(engines, map[string]any{"name": name, "gpus": 0, "cores": 2})
-		}
-		json.NewEncoder(os.Stdout).Encode(engines)
+	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
+		json.NewEncoder(os.Stdout).Encode(map[string][]string{"engines": append([]string{"cpu"}, b.Engines...)})
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "unknown command %q\n", args)

@@ -149,21 +149,17 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 
 // engines lists the engines that this trainer was built with.
 func (t trainer) engines(ctx context.Context) ([]string, error) {
-	out, err := t.run(ctx, nil, "engines")
+	out, err := t.run(ctx, nil, "engines", "--json")
 	if err != nil {
 		return nil, fmt.Errorf("ask for engines: %w", err)
 	}
-	var answer []struct {
-		Name string `json:"name"`
+	var answer struct {
+		Engines []string `json:"engines"`
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return nil, fmt.Errorf("ask for engines: %w", err)
 	}
-	names := make([]string, len(answer))
-	for i, e := range answer {
-		names[i] = e.Name
-	}
-	return names, nil
+	return answer.Engines, nil
 }
 
 // maxAnswer bounds what a trainer may say: a manifest is a kilobyte.
