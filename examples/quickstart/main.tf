@@ -24,8 +24,9 @@ resource "train_experiment" "digits" {
 
   hyperparameters = {
     learning_rate = 0.05
+    momentum      = 0.9
     batch_size    = 64
-    epochs        = 4
+    epochs        = 6
   }
 
   parameter_server {
