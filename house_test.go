@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,10 +42,22 @@ func (s *source) place(n ast.Node) string {
 
 func (s *source) line(at token.Pos) int { return s.files.Position(at).Line }
 
-// sources parses every Go file of the module. Build tags play no part: a rule
-// holds on every platform.
+// sources returns every Go file of the module, parsed. Build tags play no part:
+// a rule holds on every platform.
 func sources(t *testing.T) []*source {
 	t.Helper()
+	all, err := parsed()
+	if err != nil {
+		t.Fatalf("read the module's sources: %v", err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d Go files found: the walk does not see the module", len(all))
+	}
+	return all
+}
+
+// parsed does the work of sources once for all tests.
+var parsed = sync.OnceValues(func() ([]*source, error) {
 	files := token.NewFileSet()
 	var all []*source
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -68,14 +81,8 @@ func sources(t *testing.T) []*source {
 		all = append(all, &source{name: filepath.ToSlash(name), text: text, tree: tree, files: files})
 		return nil
 	})
-	if err != nil {
-		t.Fatalf("read the module's sources: %v", err)
-	}
-	if len(all) < 50 {
-		t.Fatalf("only %d Go files found: the walk does not see the module", len(all))
-	}
-	return all
-}
+	return all, err
+})
 
 // skip passes folders over that are not packages of this module.
 func skip(name string) error {
