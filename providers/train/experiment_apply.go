@@ -132,8 +132,9 @@ func verdict(call *providers.Call, s spec.Status, f spec.Folder) (diags diag.Dia
 	case spec.Failed:
 		diags.AddError("The experiment failed", reason(s, f))
 	case spec.Stopped:
-		diags.AddWarning("The experiment was stopped before its end", fmt.Sprintf("%s It is recorded as it stands, at step %s; train anew with -replace.",
-			sentence(s.Message), thousands(s.Step)))
+		call.KeepOnError()
+		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. "+
+			"The next apply goes on from its newest checkpoint.\n\nIts logs are in %s.", sentence(s.Message), thousands(s.Step), f.Logs()))
 	case spec.Lost:
 		call.KeepOnError()
 		diags.AddError("The experiment was lost", fmt.Sprintf("Its supervisor is gone without a result, at step %s. "+
@@ -173,7 +174,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	if d.spec.Dataset.Hash == "" {
 		d.spec.Dataset.Hash = prior.DatasetHash.ValueString()
 	}
-	if over := spec.Phase(prior.Status.ValueString()); over == spec.Succeeded || over == spec.Stopped {
+	if spec.Phase(prior.Status.ValueString()) == spec.Succeeded {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...) // only recorded
 		return
 	}
@@ -192,7 +193,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
-// adjust brings the run's processes to what is planned: a lost run is started
+// adjust brings the run's processes to what is planned: an idle run is started
 // again, a running one takes on what it can.
 func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
 	s, err := standing(f)
@@ -201,22 +202,10 @@ func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft
 		return diags
 	}
 	switch {
+	case idle(s.Phase):
+		return r.resume(ctx, f, d, s)
 	case s.Phase.Final():
 		return nil // it ended since the plan
-	case s.Phase == spec.Lost:
-		t, missing := r.settings.trainer()
-		if missing != nil {
-			return diag.Diagnostics{missing}
-		}
-		if err := f.WriteSpec(d.spec); err != nil {
-			diags.AddError("Experiment could not be resumed", err.Error()+".")
-			return diags
-		}
-		providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + f.Name(), Percent: -1})
-		if _, err := local.Launch(ctx, string(t), f); err != nil {
-			diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. Its folder is unharmed: apply again.", err))
-		}
-		return diags
 	}
 	before, diags := prior.draft()
 	if len(spec.Compare(before.spec, d.spec)) == 0 {
@@ -227,6 +216,29 @@ func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft
 			return diags // it ended meanwhile: there is nothing to change
 		}
 		diags.AddError("Running experiment did not take the change", fmt.Sprintf("%s. It goes on as it was; apply again.", err))
+	}
+	return diags
+}
+
+// resume starts an idle run again, with what is planned.
+func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft, s spec.Status) (diags diag.Diagnostics) {
+	t, missing := r.settings.trainer()
+	if missing != nil {
+		return diag.Diagnostics{missing}
+	}
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + f.Name(), Percent: -1})
+	// Nobody else writes to an idle run. Its status must not look like an end
+	// until the new supervisor writes one.
+	s.Phase, s.Message = spec.Pending, ""
+	err := f.WriteSpec(d.spec)
+	if err == nil {
+		err = spec.WriteJSON(f.StatusFile(), s)
+	}
+	if err == nil {
+		_, err = local.Launch(ctx, string(t), f)
+	}
+	if err != nil {
+		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. What it has saved is unharmed: apply again.", err))
 	}
 	return diags
 }

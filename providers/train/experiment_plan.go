@@ -193,10 +193,10 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one failed")
 	}
-	lost := p.lost(prior, phase)
-	if lost && !resumable(prior) {
+	idle := p.idle(prior, phase)
+	if idle && !resumable(prior) {
 		replace = append(replace, path.Root("status"))
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one was lost and left no checkpoint")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one did not reach its end and left no checkpoint")
 	}
 	if len(replace) > 0 {
 		p.resp.RequiresReplace.Append(replace...)
@@ -204,33 +204,33 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 		return
 	}
 	p.plan.keep(prior)
-	if phase == spec.Succeeded || phase == spec.Stopped {
+	if phase == spec.Succeeded {
 		for _, c := range changes {
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "only recorded: the run has ended")
 		}
 		return
 	}
-	p.unfinished(ctx, changes, lost)
+	p.unfinished(ctx, changes, idle)
 }
 
 // unfinished plans for a run that is not over and stays the same run.
-func (p *planning) unfinished(ctx context.Context, changes []spec.Change, lost bool) {
+func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle bool) {
 	for _, c := range changes {
 		switch {
-		case c.Cost == spec.Resume && !lost:
+		case c.Cost == spec.Resume && !idle:
 			p.resp.Diagnostics.AddAttributeError(pathOf(c.Field), "A running experiment cannot change this",
 				fmt.Sprintf("%s needs the run to stop at a checkpoint and go on, which comes with a later version. "+
 					"Wait for the run to end, or start over with -replace.", c.Field))
-		case c.Cost == spec.Resume:
+		case idle:
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: goes on from its checkpoint with the new value")
 		default:
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, live(c))
 		}
 	}
 	switch {
-	case lost:
+	case idle:
 		p.capable(ctx)
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: the run was lost and goes on from its checkpoint")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: nobody runs it any more; it goes on from its newest checkpoint")
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "live: attaches to the run and waits for its end")
 	default:
@@ -279,14 +279,19 @@ func (p *planning) newRun(ctx context.Context, changes []spec.Change) path.Paths
 	return at
 }
 
-// lost reports whether the run needs somebody to start it again.
-func (p *planning) lost(prior *experimentModel, phase spec.Phase) bool {
+// idle reports whether the run is unfinished and nobody runs it: it was lost,
+// or somebody stopped it, as a machine does that shuts down in good order.
+func (p *planning) idle(prior *experimentModel, phase spec.Phase) bool {
 	switch phase {
-	case spec.Lost:
+	case spec.Lost, spec.Stopped:
 		return true
 	case spec.Running, spec.Pending:
 		f, err := prior.place().Find(prior.ID.ValueString())
-		return err == nil && isLost(f)
+		if err != nil {
+			return false
+		}
+		s, err := standing(f)
+		return err == nil && idle(s.Phase)
 	}
 	return false
 }

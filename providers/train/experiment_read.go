@@ -28,7 +28,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		return
 	}
 	phase := spec.Phase(state.Status.ValueString())
-	over := phase == spec.Succeeded || phase == spec.Stopped
+	over := phase == spec.Succeeded
 	f, err := state.place().Find(state.ID.ValueString())
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && over:

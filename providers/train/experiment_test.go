@@ -357,6 +357,46 @@ func TestLostRunResumesOrIsReplaced(t *testing.T) {
 	}
 }
 
+func TestStoppedRunGoesOn(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	config := b.experiment(data, nil)
+	release := b.held(behaviour{Save: true})
+	th := b.new(experiment)
+	p := b.plan(th, config)
+	call := b.call("op-run")
+	report := call.Progress
+	stopped := false
+	call.Progress = func(p providers.Progress) { // as a machine that shuts down does
+		report(p)
+		if strings.HasPrefix(p.Step, "epoch") && !stopped {
+			stopped = true
+			if err := local.Stop(t.Context(), local.Place(b.runs).Folder(local.ID("op-run"))); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	oneError(t, b.apply(context.Background(), call, th, config, p), "The experiment was stopped before its end")
+	if !b.kept || status(th) != "stopped" {
+		t.Errorf("kept %v, status %s", b.kept, status(th))
+	}
+	b.restart()
+	noErrors(t, b.read(th))
+	// What a running run cannot change, one that goes on can.
+	config = b.experiment(data, values{"parameter_server.replicas": cty.NumberIntVal(2)})
+	p = b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: ") {
+		t.Errorf("replaces by %v, notes %+v", p.Replace, b.notes)
+	}
+	release()
+	noErrors(t, b.apply(context.Background(), b.call(""), th, config, p))
+	if status(th) != "succeeded" || b.logged("starts.log") != 2 {
+		t.Errorf("status %s after %d starts", status(th), b.logged("starts.log"))
+	}
+	b.unchanged(th, config)
+}
+
 func TestRunLostWhileWaitingIsKept(t *testing.T) {
 	b := newBench(t)
 	data := b.make("train_dataset", "op-data", b.digits(nil))

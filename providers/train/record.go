@@ -97,13 +97,10 @@ func standing(f spec.Folder) (spec.Status, error) {
 	return s, nil
 }
 
-// isLost reports whether the run is unfinished and nobody runs it.
-func isLost(f spec.Folder) bool {
-	s, err := standing(f)
-	return err == nil && s.Phase == spec.Lost
-}
+// idle tells the phases of a run that is unfinished and that nobody runs.
+func idle(p spec.Phase) bool { return p == spec.Lost || p == spec.Stopped }
 
-// resumable reports whether a lost run can go on: it has a checkpoint, or it
+// resumable reports whether an idle run can go on: it has a checkpoint, or it
 // was never let go, so that there is nothing to lose.
 func resumable(m *experimentModel) bool {
 	f, err := m.place().Find(m.ID.ValueString())
