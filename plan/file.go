@@ -51,7 +51,6 @@ type filePlan struct {
 	Outputs   []fileOutput            `json:"outputs,omitempty"`
 	Ops       []Op                    `json:"ops"`
 	Notes     []fileNote              `json:"notes,omitempty"`
-	Checks    []Check                 `json:"checks,omitempty"`
 	Variables map[string]fileVariable `json:"variables,omitempty"`
 }
 
@@ -108,7 +107,7 @@ func Encode(w io.Writer, p *Plan) error {
 	e := encoder{types: map[string]int{}}
 	f := filePlan{
 		Format: planFormat, Mode: p.Mode, Lineage: p.Lineage, Serial: p.Serial, Dir: p.Dir, Workspace: p.Workspace,
-		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Ops: p.Ops, Checks: p.Checks,
+		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Ops: p.Ops,
 		Changes: e.changes(p.Changes), Drift: e.changes(p.Drift), Refreshed: e.changes(p.Refreshed),
 		Variables: map[string]fileVariable{},
 	}
@@ -295,7 +294,7 @@ func fill(p *Plan, f *filePlan) error {
 		d.types = append(d.types, ty)
 	}
 	p.Mode, p.Lineage, p.Serial, p.Dir, p.Workspace = f.Mode, f.Lineage, f.Serial, f.Dir, f.Workspace
-	p.Made, p.Complete, p.Targets, p.Ops, p.Checks = f.Made, f.Complete, f.Targets, f.Ops, f.Checks
+	p.Made, p.Complete, p.Targets, p.Ops = f.Made, f.Complete, f.Targets, f.Ops
 	p.Changes, p.Drift, p.Refreshed = d.changes(f.Changes), d.changes(f.Drift), d.changes(f.Refreshed)
 	for _, o := range f.Outputs {
 		p.Outputs = append(p.Outputs, &OutputChange{

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/lang"
@@ -55,11 +53,4 @@ func (p *planner) outputs(t *eval.Task) {
 			p.outs = append(p.outs, c)
 		}
 	}
-}
-
-// Sensitive lists the sensitive paths of a marked value, whole values first.
-func Sensitive(v cty.Value) []cty.Path {
-	_, marked, _ := lang.Unmark(v)
-	slices.SortFunc(marked.Sensitive, func(a, b cty.Path) int { return len(a) - len(b) })
-	return marked.Sensitive
 }

@@ -135,7 +135,6 @@ type Plan struct {
 	Outputs []*OutputChange
 	Ops     []Op
 	Notes   []providers.Note
-	Checks  []Check
 
 	// What the plan rests on.
 	Lineage   string
@@ -152,13 +151,6 @@ type Plan struct {
 	Refreshed []*Change
 	// Complete is false for a plan that ends in errors or covers targets only.
 	Complete bool
-}
-
-// Check is the outcome of a condition, for views and the plan's JSON.
-type Check struct {
-	Address string // object the condition belongs to
-	Status  string // "pass", "fail", "unknown"
-	Message string
 }
 
 // Changed reports whether applying the plan would do anything at all.
