@@ -1,0 +1,278 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// The test binary plays the supervisor: what it does is told by its name.
+
+func TestMain(m *testing.M) {
+	play, ok := map[string]func(spec.Folder){
+		"good": func(f spec.Folder) { introduce(f, os.Getpid()); obey(f) },
+		"liar": func(f spec.Folder) { introduce(f, os.Getppid()); obey(f) },
+		"loud": func(spec.Folder) { os.Stdout.WriteString(strings.Repeat("x", 1<<20)) },
+		"odd":  func(spec.Folder) { os.Stdout.WriteString("hello\n") },
+		"mute": func(f spec.Folder) { obey(f) },
+		"dead": func(spec.Folder) { os.Stderr.WriteString("no space left\n"); os.Exit(1) },
+	}[filepath.Base(os.Args[0])]
+	if ok {
+		play(spec.Folder(os.Args[3]))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func introduce(f spec.Folder, pid int) {
+	p, err := spec.Identify(pid)
+	if err != nil {
+		panic(err)
+	}
+	sup := spec.Supervisor{Process: p}
+	if err := spec.WriteJSON(f.Supervisor(), sup); err != nil {
+		panic(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(sup)
+}
+
+// obey waits for "go" and then for its end, or ends with the pipe. What it was
+// told is left in a file.
+func obey(f spec.Folder) {
+	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return
+	}
+	launched, _ := Launched(f)
+	secret := os.Getenv("TF_VAR_secret") + os.Getenv("STOKE_PLAN_KEY")
+	if err := spec.WriteJSON(filepath.Join(string(f), "told.json"), []any{strings.TrimSpace(line), launched, secret}); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Hour)
+}
+
+// player gives a program that plays the part.
+func player(t *testing.T, part string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), part)
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func small() spec.Spec {
+	s := spec.Default()
+	s.Name, s.Model = "digits", "mlp"
+	s.Dataset = spec.Dataset{Path: "/data", Hash: "sha256:0"}
+	return s
+}
+
+func made(t *testing.T, operation string) (Place, string, spec.Folder) {
+	t.Helper()
+	p := Place(filepath.Join(t.TempDir(), "runs"))
+	id := ID(operation)
+	f, err := p.Create(id, operation, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := Stop(ctx, f); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, id, f
+}
+
+func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
+	t.Setenv("TF_VAR_secret", "hunter2")
+	t.Setenv("STOKE_PLAN_KEY", "hunter3")
+	p, id, f := made(t, "op")
+	sup, err := Launch(t.Context(), player(t, "good"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []any
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if err := spec.ReadJSON(filepath.Join(string(f), "told.json"), &told); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if told[0] != "go" || told[1] != true {
+		t.Errorf("told %v, record on disk by then: %v", told[0], told[1])
+	}
+	if told[2] != "" {
+		t.Error("secrets of the engine reach a process that outlives it")
+	}
+	if !Alive(f) {
+		t.Error("the supervisor does not count as alive")
+	}
+	if got, err := p.Settle(shortly(t), id); err != nil || got != f {
+		t.Errorf("settled as %q, %v", got, err)
+	}
+	if err := Stop(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if sup.Alive() || Alive(f) {
+		t.Error("the supervisor is still there")
+	}
+	if err := Stop(t.Context(), f); err != nil {
+		t.Errorf("stopping what has ended: %v", err)
+	}
+}
+
+// shortly bounds the moment that a settling waits for a decision.
+func shortly(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestBadSupervisorsAreNotLetGo(t *testing.T) {
+	tests := map[string]string{
+		"liar": "supervisor says that it is process",
+		"loud": "ended before it was ready",
+		"odd":  `introduced itself with "hello\n"`,
+		"mute": "did not say who it is",
+		"dead": "it says: no space left",
+	}
+	for part, want := range tests {
+		t.Run(part, func(t *testing.T) {
+			p, id, f := made(t, "op-"+part)
+			ctx := t.Context()
+			if part == "mute" {
+				ctx = shortly(t)
+			}
+			_, err := Launch(ctx, player(t, part), f)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error is %v, want %q", err, want)
+			}
+			if _, err := os.Lstat(filepath.Join(string(f), "told.json")); err == nil {
+				t.Error("it was let go")
+			}
+			os.Remove(f.Supervisor()) // the liar's names this test
+			if _, err := p.Settle(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("settled with %v", err)
+			}
+			if _, err := os.Lstat(string(f)); !errors.Is(err, fs.ErrNotExist) {
+				t.Error("its folder is still there")
+			}
+		})
+	}
+	_, _, f := made(t, "op-missing")
+	if _, err := Launch(t.Context(), filepath.Join(t.TempDir(), "nothing"), f); err == nil {
+		t.Error("a trainer that is missing is no error")
+	}
+}
+
+// TestStopLeavesOthersAlone: the number fits, the start time does not.
+func TestStopLeavesOthersAlone(t *testing.T) {
+	_, _, f := made(t, "op")
+	bystander := exec.Command("sleep", "3600")
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { bystander.Wait(); close(ended) }()
+	defer func() { bystander.Process.Kill(); <-ended }()
+	who, err := spec.Identify(bystander.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who.Start++
+	if err := spec.WriteJSON(f.Supervisor(), spec.Supervisor{Process: who}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Stop(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+		t.Error("a process that is not ours was stopped")
+	default:
+	}
+}
+
+func TestPlaceGuardsWhatItRemoves(t *testing.T) {
+	p, id, f := made(t, "op")
+	if _, err := p.Create(id, "op", small()); err == nil {
+		t.Error("a run was made twice")
+	}
+	for _, bad := range []string{"", ".", "..", "../" + id, "run-", "run-../../../../..", "run-0123456789ABCDEF"} {
+		if err := p.Remove(bad); err == nil {
+			t.Errorf("removing %q is no error", bad)
+		}
+		if err := p.Sweep(bad); err == nil {
+			t.Errorf("sweeping %q is no error", bad)
+		}
+	}
+	if err := Place("runs").Remove(id); err == nil {
+		t.Error("a relative place is no error")
+	}
+
+	// Somebody's folder under a run's name, and a link to somebody's folder.
+	theirs := ID("theirs")
+	if err := os.Mkdir(string(p.Folder(theirs)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Remove(theirs); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("removing an unmarked folder: %v", err)
+	}
+	linked := ID("linked")
+	if err := os.Symlink(string(f), string(p.Folder(linked))); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Remove(linked); !errors.Is(err, ErrNotOurs) {
+		t.Errorf("removing a link: %v", err)
+	}
+
+	// A link within goes, what it leads to stays.
+	outside := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(outside, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(f.Logs(), "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Remove(id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("what a link led to is gone: %v", err)
+	}
+	if _, err := os.Lstat(string(f)); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the folder is still there")
+	}
+	if err := p.Remove(id); err != nil {
+		t.Errorf("removing what is gone: %v", err)
+	}
+}
+
+func TestIDFollowsFromTheOperation(t *testing.T) {
+	if ID("a") != ID("a") || ID("a") == ID("b") || ID("") == ID("") {
+		t.Error("ids do not follow from operations")
+	}
+	for _, id := range []string{ID("a"), ID("")} {
+		if !ValidID(id) {
+			t.Errorf("%s is not valid", id)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// realBench is a bench whose trainer is the real one.
+func realBench(t *testing.T) *bench {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the real trainer")
+	}
+	b := newBench(t)
+	path := filepath.Join(b.dir, trainerName)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "build", "-o", path, "github.com/stokehq/stoke/cmd/stoke-trainer").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the trainer: %v\n%s", err, out)
+	}
+	return b
+}
+
+func TestRealTrainer(t *testing.T) {
+	b := realBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(values{"train": cty.NumberIntVal(1500), "test": cty.NumberIntVal(200)}))
+	b.unchanged(data, b.digits(values{"train": cty.NumberIntVal(1500), "test": cty.NumberIntVal(200)}))
+	change := values{
+		"model": cty.StringVal("softmax"), "hyperparameters.epochs": cty.NumberIntVal(2000), // far longer than the test
+		"checkpoint.every_steps": cty.NumberIntVal(20),
+	}
+	config := b.experiment(data, change)
+	th := b.leave("op-run", config)
+	f := b.folder(th)
+	trains := func(workers int) {
+		t.Helper()
+		eventually(t, "it trains", func() bool {
+			s, err := f.Status()
+			return err == nil && s.Phase == spec.Running && s.Step > 40 && s.Workers == workers
+		})
+	}
+	trains(2)
+	b.restart()
+	noErrors(t, b.read(th))
+	if status(th) != "running" {
+		t.Fatalf("status is %s", status(th))
+	}
+
+	// One worker more, while it trains.
+	change["worker.replicas"] = cty.NumberIntVal(3)
+	config = b.experiment(data, change)
+	b.again(th, config)
+	trains(3)
+
+	// Its supervisor dies: it goes on from a checkpoint, one server more.
+	eventually(t, "there is a checkpoint", func() bool {
+		found, _ := filepath.Glob(filepath.Join(f.Checkpoints(), "step-*"))
+		return len(found) > 0
+	})
+	kill(t, f)
+	eventually(t, "its roles are gone", func() bool { return len(roles(t, f)) == 0 })
+	noErrors(t, b.read(th))
+	if status(th) != "lost" {
+		t.Fatalf("status is %s", status(th))
+	}
+	change["parameter_server.replicas"] = cty.NumberIntVal(2)
+	config = b.experiment(data, change)
+	b.again(th, config)
+	trains(3)
+	if !restored(t, f) {
+		t.Error("it did not go back to a checkpoint")
+	}
+	b.destroy(th)
+	if left := roles(t, f); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	b.destroy(data)
+}
+
+// restored reports whether the run ever went back to a checkpoint.
+func restored(t *testing.T, f spec.Folder) bool {
+	t.Helper()
+	data, err := os.ReadFile(f.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		var e spec.Event
+		if json.Unmarshal(line, &e) == nil && e.Type == spec.EventRestore && e.Step > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// again plans and applies an update, and leaves the run going.
+func (b *bench) again(th *thing, config cty.Value) {
+	b.t.Helper()
+	p := b.plan(th, config)
+	noErrors(b.t, p.Diagnostics)
+	if len(p.Replace) > 0 {
+		b.t.Fatalf("replaces by %#v", p.Replace)
+	}
+	call := b.call("")
+	stopping := make(chan struct{})
+	close(stopping)
+	call.Stopping = stopping
+	noErrors(b.t, b.apply(context.Background(), call, th, config, p))
+}
+
+// roles lists the processes whose command line names the run's folder.
+func roles(t *testing.T, f spec.Folder) (found []string) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		data, err := os.ReadFile(line) // it may have ended meanwhile
+		if text := string(bytes.ReplaceAll(data, []byte{0}, []byte{' '})); err == nil && strings.Contains(text, string(f)) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+func TestRealTrainerFinishesAndFails(t *testing.T) {
+	b := realBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(values{"train": cty.NumberIntVal(600), "test": cty.NumberIntVal(100)}))
+	config := b.experiment(data, nil)
+	th := b.make(experiment, "op-run", config)
+	for _, name := range []string{"accuracy", "loss", "samples_per_second", "steps", "epochs", "elapsed_seconds"} {
+		if _, ok := th.state.GetAttr("metrics").AsValueMap()[name]; !ok {
+			t.Errorf("metrics have no %s: %s", name, show(th.state.GetAttr("metrics")))
+		}
+	}
+	b.unchanged(th, config)
+	b.destroy(th)
+
+	config = b.experiment(data, values{"model": cty.StringVal("no-such-model")})
+	failing := b.new(experiment)
+	p := b.plan(failing, config)
+	noErrors(t, p.Diagnostics)
+	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
+	if !strings.Contains(d.Detail, "no-such-model") {
+		t.Errorf("detail does not name the model: %s", d.Detail)
+	}
+	b.destroy(failing)
+}
+
+func TestRealTrainerNamesBadData(t *testing.T) {
+	b := realBench(t)
+	dir := t.TempDir()
+	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
+		// A header that promises 60,000 images, and nothing behind it.
+		header := []byte{0, 0, 8, 3, 0, 0, 0xea, 0x60, 0, 0, 0, 28, 0, 0, 0, 28}
+		if err := os.WriteFile(filepath.Join(dir, name), header, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := t.TempDir()
+	for _, path := range []string{dir, empty} {
+		p := b.plan(b.new("train_dataset"), b.digits(values{"format": cty.StringVal("idx"), "path": cty.StringVal(path)}))
+		var found []providers.Diagnostic
+		for _, d := range p.Diagnostics {
+			if d.Severity == providers.Error {
+				found = append(found, d)
+			}
+		}
+		if len(found) != 1 || !found[0].Path.Equals(cty.GetAttrPath("path")) || !strings.Contains(found[0].Detail, path) {
+			t.Errorf("lying or missing files give %+v", found)
+		}
+	}
+	if _, err := os.Stat(b.data); err == nil {
+		t.Error("planning wrote something")
+	}
+}
