@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/engine/zoo"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -29,7 +30,7 @@ func enginesCommand() *cobra.Command {
 		Use: "engines", Short: "List what this build can compute with", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string][]string{"engines": engines()})
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string][]string{"engines": engines(), "models": zoo.Names()})
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(engines(), "\n"))
 			return nil

@@ -148,19 +148,19 @@ func (p *planning) capable(ctx context.Context) {
 		p.resp.Diagnostics.Append(missing)
 		return
 	}
-	if p.draft.spec.Worker.GPUs == 0 {
-		return
-	}
-	at := path.Root("worker").AtName("gpus")
-	engines, err := t.engines(ctx)
+	can, err := t.abilities(ctx)
 	if err != nil {
-		p.resp.Diagnostics.AddAttributeError(at, "GPU engine cannot be asked for", fmt.Sprintf("%s: %s.", t, err))
+		p.resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
 		return
 	}
-	if !slices.Contains(engines, spec.EngineXLA) {
-		p.resp.Diagnostics.AddAttributeError(at, "This trainer has no GPU engine",
+	if s := &p.draft.spec; !p.draft.unknown["model"] && !slices.Contains(can.Models, s.Model) {
+		p.resp.Diagnostics.AddAttributeError(path.Root("model"), "There is no such model",
+			fmt.Sprintf("The trainer has %s; model is %q.", strings.Join(can.Models, ", "), s.Model))
+	}
+	if p.draft.spec.Worker.GPUs > 0 && !slices.Contains(can.Engines, spec.EngineXLA) {
+		p.resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("gpus"), "This trainer has no GPU engine",
 			fmt.Sprintf("%s was built with: %s. Set gpus = 0 to train on the CPU, or install a trainer with the %s engine.",
-				t, strings.Join(engines, ", "), spec.EngineXLA))
+				t, strings.Join(can.Engines, ", "), spec.EngineXLA))
 	}
 }
 

@@ -76,7 +76,7 @@ func fakeTrainer(args []string) int {
 	case len(args) >= 2 && args[0] == "dataset":
 		return fakeDataset(b, args[1:])
 	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
-		json.NewEncoder(os.Stdout).Encode(map[string][]string{"engines": append([]string{"cpu"}, b.Engines...)})
+		json.NewEncoder(os.Stdout).Encode(abilities{Engines: append([]string{"cpu"}, b.Engines...), Models: []string{"mlp", "mnist-cnn", "softmax"}})
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "unknown command %q\n", args)

@@ -31,6 +31,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"a million workers", values{"worker.replicas": num(1000000)}, "Value out of range", worker.GetAttr("replicas")},
 		{"more than there are", values{"worker.min_replicas": num(9)}, "Value out of range", worker.GetAttr("min_replicas")},
 		{"negative seed", values{"hyperparameters.seed": num(-1)}, "Value out of range", hyper.GetAttr("seed")},
+		{"model", values{"model": str("mnist-cn")}, "There is no such model", cty.GetAttrPath("model")},
 		{"strategy", values{"strategy": str("ring")}, "Unknown value", cty.GetAttrPath("strategy")},
 		{"deadline", values{"deadline": str("soon")}, "Value out of range", cty.GetAttrPath("deadline")},
 		{"scaling", values{"learning_rate_scaling": str("linear")}, "Scaling needs a growing batch", cty.GetAttrPath("learning_rate_scaling")},

@@ -150,13 +150,15 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 	b.unchanged(th, config)
 	b.destroy(th)
 
-	config = b.experiment(data, values{"model": cty.StringVal("no-such-model")})
+	oneError(t, b.plan(b.new(experiment), b.experiment(data, values{"model": cty.StringVal("mnist")})).Diagnostics, "There is no such model")
+
+	config = b.experiment(data, values{"deadline": cty.StringVal("1ms"), "hyperparameters.epochs": cty.NumberIntVal(100000)})
 	failing := b.new(experiment)
 	p := b.plan(failing, config)
 	noErrors(t, p.Diagnostics)
 	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
-	if !strings.Contains(d.Detail, "no-such-model") {
-		t.Errorf("detail does not name the model: %s", d.Detail)
+	if !strings.Contains(d.Detail, "deadline") {
+		t.Errorf("detail does not name the deadline: %s", d.Detail)
 	}
 	b.destroy(failing)
 }

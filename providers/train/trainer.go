@@ -147,19 +147,21 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 	return m, nil
 }
 
-// engines lists the engines that this trainer was built with.
-func (t trainer) engines(ctx context.Context) ([]string, error) {
+// abilities is what a trainer was built with.
+type abilities struct {
+	Engines []string `json:"engines"`
+	Models  []string `json:"models"`
+}
+
+func (t trainer) abilities(ctx context.Context) (a abilities, err error) {
 	out, err := t.run(ctx, nil, "engines", "--json")
 	if err != nil {
-		return nil, fmt.Errorf("ask for engines: %w", err)
+		return a, fmt.Errorf("ask for engines: %w", err)
 	}
-	var answer struct {
-		Engines []string `json:"engines"`
+	if err := json.Unmarshal(out, &a); err != nil {
+		return a, fmt.Errorf("ask for engines: %w", err)
 	}
-	if err := json.Unmarshal(out, &answer); err != nil {
-		return nil, fmt.Errorf("ask for engines: %w", err)
-	}
-	return answer.Engines, nil
+	return a, nil
 }
 
 // maxAnswer bounds what a trainer may say: a manifest is a kilobyte.
