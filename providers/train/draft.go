@@ -55,16 +55,6 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 	return d, diags
 }
 
-// known reports whether nothing is left open.
-func (d *draft) known() bool {
-	for _, open := range d.unknown {
-		if open {
-			return false
-		}
-	}
-	return true
-}
-
 // runKnown reports whether all that the spec's hash covers is known.
 func (d *draft) runKnown() bool {
 	for field, open := range d.unknown {

@@ -113,7 +113,7 @@ func TestExperimentTrainsOnceAndStaysFinished(t *testing.T) {
 	for _, p := range b.progress {
 		said.WriteString(p.Step + "\n" + p.Line + "\n")
 	}
-	for _, want := range []string{"Ctrl-C leaves it going", "evaluation at step 100: accuracy 0.9731, loss 0.1", "epoch "} {
+	for _, want := range []string{"Ctrl-C leaves run-", "evaluation at step 100: accuracy 0.9731, loss 0.1", "epoch "} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("progress does not say %q:\n%s", want, said.String())
 		}

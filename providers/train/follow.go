@@ -31,8 +31,8 @@ const poll = 100 * time.Millisecond
 // status is the last one seen.
 func follow(ctx context.Context, call *providers.Call, f spec.Folder) (spec.Status, ending, error) {
 	w := watcher{call: call}
-	call.Report(providers.Progress{Line: fmt.Sprintf("%s is training; its logs are in %s", f.Name(), f.Logs()), Percent: -1})
-	call.Report(providers.Progress{Line: "Ctrl-C leaves it going; the next apply attaches to it again", Percent: -1})
+	call.Report(providers.Progress{Step: "starting", Percent: -1,
+		Line: fmt.Sprintf("Ctrl-C leaves %s going; the next apply attaches to it again", f.Name())})
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -88,7 +88,7 @@ func (w *watcher) see(s spec.Status) {
 }
 
 func (w *watcher) line(format string, args ...any) {
-	w.call.Report(providers.Progress{Line: fmt.Sprintf(format, args...), Percent: percent(w.seen)})
+	w.call.Report(providers.Progress{Step: step(w.seen), Line: fmt.Sprintf(format, args...), Percent: percent(w.seen)})
 }
 
 // step says in one line where the run is.
@@ -111,11 +111,14 @@ func step(s spec.Status) string {
 	if rate := s.Metrics["samples_per_second"]; rate > 0 && rate < 1e15 {
 		parts = append(parts, thousands(int64(rate))+" samples/s")
 	}
-	workers := fmt.Sprintf("%d workers", s.Workers)
-	if s.Workers == 1 {
-		workers = "1 worker"
+	switch {
+	case s.Phase.Final(): // they have all left
+	case s.Workers == 1:
+		parts = append(parts, "1 worker")
+	default:
+		parts = append(parts, fmt.Sprintf("%d workers", s.Workers))
 	}
-	return strings.Join(append(parts, workers), ", ")
+	return strings.Join(parts, ", ")
 }
 
 func percent(s spec.Status) float64 {

@@ -267,12 +267,19 @@ func TestPlaceGuardsWhatItRemoves(t *testing.T) {
 }
 
 func TestIDFollowsFromTheOperation(t *testing.T) {
-	if ID("a") != ID("a") || ID("a") == ID("b") || ID("") == ID("") {
-		t.Error("ids do not follow from operations")
-	}
-	for _, id := range []string{ID("a"), ID("")} {
+	seen := make(map[string]string)
+	for _, operation := range []string{"a", "b", "", "a", ""} {
+		id := ID(operation)
 		if !ValidID(id) {
 			t.Errorf("%s is not valid", id)
 		}
+		before, again := seen[operation]
+		if again && (before == id) != (operation != "") {
+			t.Errorf("operation %q: %s, then %s", operation, before, id)
+		}
+		seen[operation] = id
+	}
+	if seen["a"] == seen["b"] {
+		t.Error("two operations make one run")
 	}
 }
