@@ -242,7 +242,13 @@ func TestCtrlCLeavesTheRunAndTheNextApplyAttaches(t *testing.T) {
 		t.Errorf("a run that was left is %s", s)
 	}
 	b.restart()
+	eventually(t, "the run trains", func() bool { noErrors(t, b.read(th)); return status(th) == "running" })
+	before := th.state
+	time.Sleep(50 * time.Millisecond) // its numbers move meanwhile
 	noErrors(t, b.read(th))
+	if !th.state.RawEquals(before) {
+		t.Error("a run that goes on shows as drift")
+	}
 	p := b.plan(th, config)
 	noErrors(t, p.Diagnostics)
 	if len(p.Replace) > 0 || p.Planned.GetAttr("status").IsKnown() || !b.noted(providers.NoteChange, "live: attaches") {
