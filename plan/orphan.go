@@ -27,9 +27,13 @@ func (p *planner) orphans(t *eval.Task) {
 	if p.ev.Failed() && p.req.Mode == RefreshOnly {
 		return
 	}
+	stored := p.prior.Instances()
+	if len(stored) == 0 {
+		return
+	}
 	wanted := p.wanted(t)
 	var list []doomed
-	for _, addr := range p.prior.Instances() {
+	for _, addr := range stored {
 		if !p.contains(addr) {
 			continue
 		}

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -82,6 +83,7 @@ func BenchmarkDestroy(b *testing.B) {
 }
 
 func bench(b *testing.B, f, before func(w *world, config string)) {
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the stoke command runs
 	for _, s := range shapes {
 		b.Run(s.name, func(b *testing.B) {
 			w := newWorld(b, nil)

@@ -48,9 +48,11 @@ func (o *operation) put() bool {
 	if c.Action == plan.CreateThenDelete {
 		in.DeposeTo = o.depose()
 	}
-	var err error
-	if in.Planned, err = encode(aim.planned, o.ty.Implied); err != nil {
-		return o.fail("Planned value cannot be encoded", fmt.Sprintf("%s: %s.", c.Addr, err))
+	if !o.ty.Schema.NoEffect { // of the others nothing is ever looked for
+		var err error
+		if in.Planned, err = encode(aim.planned, o.ty.Implied); err != nil {
+			return o.fail("Planned value cannot be encoded", fmt.Sprintf("%s: %s.", c.Addr, err))
+		}
 	}
 	if !o.announce(in) {
 		return false
