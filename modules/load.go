@@ -83,13 +83,17 @@ func (l *loader) folder(dir string, call *Call) *Module {
 	return d.module
 }
 
+// NoConfiguration is the summary of the error that says that a folder has no
+// configuration files, for commands that can do without.
+const NoConfiguration = "No configuration files"
+
 func noConfiguration(d *decoder, dir string, call *Call) {
 	if call != nil {
 		d.fail(&call.SourceRange, "Module folder without configuration",
 			"The source %q of module %q is the folder %s, which has no *.tf, *.tf.json or *.stoke.hcl files.", call.Source, call.Name, dir)
 		return
 	}
-	d.fail(nil, "No configuration files",
+	d.fail(nil, NoConfiguration,
 		"The folder %s has no *.tf, *.tf.json or *.stoke.hcl files. Change to the folder of a configuration or name it with -chdir.", dir)
 }
 

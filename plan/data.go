@@ -45,10 +45,10 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	started := time.Now()
 	p.emit(Event{Kind: ReadStart, Addr: inst.Addr})
 	resp := d.owner.Server.ReadData(p.call(ctx, inst.Addr), providers.ReadDataRequest{Type: inst.Addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema)})
-	p.emit(Event{Kind: ReadDone, Addr: inst.Addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
 	if !d.said(resp.Diagnostics) {
 		return cty.DynamicVal, false
 	}
+	p.emit(Event{Kind: ReadDone, Addr: inst.Addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
 	c.Action, c.Reason, c.After, c.Config = NoOp, NoReason, resp.State, d.config
 	d.sensitive()
 	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)

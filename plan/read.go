@@ -145,6 +145,9 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 		Schema: ty.Schema, CreateBeforeDestroy: stored.CreateBeforeDestroy,
 	}
 	value := lang.Marked{Sensitive: o.sensitive}.Apply(o.value)
+	if o.value.IsNull() {
+		value = cty.UnknownVal(ty.Implied) // it is gone; what refers to it keeps what it has
+	}
 	p.keep(inst, c, false, value)
 	return value, true
 }

@@ -16,10 +16,14 @@ type configuration struct {
 	variables map[string]cty.Value
 }
 
-// load reads the configuration in the working directory.
-func (s *session) load() (*modules.Module, error) {
+// load reads the configuration in the working directory. A destroy works on
+// what the state holds, and needs none.
+func (s *session) load(destroy bool) (*modules.Module, error) {
 	root, files, diags := modules.Load(modules.OnDisk(), ".")
 	s.files = files
+	if destroy && len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
+		diags = nil
+	}
 	if !diags.HasErrors() {
 		diags = append(diags, versionDiagnostics(root)...)
 	}
@@ -33,7 +37,7 @@ func (s *session) load() (*modules.Module, error) {
 // configure reads the configuration and finds the values of its variables,
 // asking for missing ones where that is possible.
 func (s *session) configure(f *planFlags) (*configuration, error) {
-	root, err := s.load()
+	root, err := s.load(f.destroy)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func addTerraformInit(cmd *cobra.Command) {
 }
 
 func (s *session) initialise() error {
-	root, err := s.load()
+	root, err := s.load(false)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -69,6 +70,9 @@ func (o *operation) open(ctx context.Context, name string) error {
 func (o *operation) settleOpen(ctx context.Context) error {
 	intents := o.state.Open()
 	if len(intents) == 0 {
+		if o.state.Unfolded() && o.state.lock != nil {
+			return o.journalled(ctx, func(*state.Journal) (hcl.Diagnostics, bool) { return nil, true })
+		}
 		return nil
 	}
 	o.s.complain(diagnostic(hcl.DiagWarning, "An earlier run was cut short",

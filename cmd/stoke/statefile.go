@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -97,6 +98,9 @@ func stateProblem(err error) *hcl.Diagnostic {
 		return problem("State is corrupt", "%s.\n\nNothing was changed. Restore the file from its .backup or from version control, or mend it by hand.", err)
 	case errors.As(err, &newer), errors.As(err, &older):
 		return problem("State format not supported", "%s.", err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal beside it, so the folder must be writable. To look without writing, run a plan with -lock=false.", err)
 	}
 	return problem("State cannot be read", "%s.", err)
 }

@@ -57,7 +57,7 @@ type Evaluator struct {
 	}
 	shared struct {
 		sync.Mutex
-		functions map[string]map[string]function.Function
+		functions map[string]function.Function
 		types     map[*providers.ResourceSchema]*Type
 		schemas   map[string]*cell[*providers.Schema]
 		opened    []providers.Provider
@@ -69,7 +69,6 @@ type Evaluator struct {
 func New(ctx context.Context, o Options) *Evaluator {
 	ev := &Evaluator{opts: o, ctx: ctx, tokens: make(chan struct{}, max(o.Parallelism, 1))}
 	ev.sinks.once = map[string]bool{}
-	ev.shared.functions = map[string]map[string]function.Function{}
 	ev.shared.types = map[*providers.ResourceSchema]*Type{}
 	ev.shared.schemas = map[string]*cell[*providers.Schema]{}
 	ev.shared.modules = map[address.Module]*Module{}
@@ -152,15 +151,14 @@ func (ev *Evaluator) tryAcquire() bool {
 	}
 }
 
-// functions returns the table for a module's folder: one for all of its
-// instances.
-func (ev *Evaluator) functions(dir string) map[string]function.Function {
+// functions returns the table, one for all. Relative file names start from the
+// working directory, whatever module they are in: that is what path.module is
+// made for.
+func (ev *Evaluator) functions() map[string]function.Function {
 	ev.shared.Lock()
 	defer ev.shared.Unlock()
-	table := ev.shared.functions[dir]
-	if table == nil {
-		table = lang.NewFunctions(lang.Options{BaseDir: dir, Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime})
-		ev.shared.functions[dir] = table
+	if ev.shared.functions == nil {
+		ev.shared.functions = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime})
 	}
-	return table
+	return ev.shared.functions
 }

@@ -191,7 +191,7 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 			refs = append(refs, ref)
 		}
 		ctx, fine := t.context(scope{module: r.module}, refs)
-		return ctx, ok && fine
+		return ctx, t.nestedNames(r.Decl.Body, ty.Schema.Block) && ok && fine
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -211,7 +212,7 @@ func (b *contextBuilder) finish() *hcl.EvalContext {
 	if b.self != cty.NilVal {
 		vars["self"] = b.self
 	}
-	return &hcl.EvalContext{Variables: vars, Functions: b.task.ev.functions(b.scope.module.Decl.Dir)}
+	return &hcl.EvalContext{Variables: vars, Functions: b.task.ev.functions()}
 }
 
 func types(byType map[string]map[string]cty.Value) cty.Value {
@@ -274,13 +275,17 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 			}
 			instances, fine := call.Instances(t)
 			ok = ok && fine
+			var failed atomic.Bool
 			for _, inst := range instances {
 				inst.Walk(t, func(t *Task, m *Module) {
 					for _, r := range m.ordered {
-						r.Value(t)
+						if _, fine := r.Value(t); !fine {
+							failed.Store(true)
+						}
 					}
 				})
 			}
+			ok = ok && !failed.Load()
 		default:
 			_, fine := t.context(scope{module: m}, []lang.Reference{ref})
 			ok = ok && fine

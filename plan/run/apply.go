@@ -88,6 +88,9 @@ func (x *runner) start() {
 			continue
 		}
 		x.values[c.Addr] = lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
+		if c.After.IsNull() {
+			x.values[c.Addr] = cty.UnknownVal(c.After.Type()) // refresh found it gone; what refers to it keeps what it has
+		}
 		// References may have changed though the values have not.
 		if o := now.Current(c.Addr); o != nil && !equal(o.Dependencies, c.Dependencies) && x.plan.Mode == plan.Normal {
 			x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.WithDependencies(c.Dependencies)}}})
@@ -211,10 +214,13 @@ func (x *runner) ended(o Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.report.Outcomes = append(x.report.Outcomes, o)
-	if o.Status != Done {
-		return
-	}
-	switch o.Action {
+}
+
+// count adds a call that succeeded to the totals, whatever its conditions say.
+func (x *runner) count(a plan.Action) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch a {
 	case plan.Create:
 		x.report.Added++
 	case plan.Update:

@@ -249,6 +249,9 @@ func (o *operation) settle(r state.Result, ok bool) bool {
 	if !o.x.record(r) {
 		o.reason, ok = "Failed to write the journal", false
 	}
+	if ok {
+		o.x.count(o.action)
+	}
 	e := plan.Event{Kind: plan.ApplyDone, Addr: o.change.Addr, Deposed: o.change.Deposed, Action: o.action, Elapsed: since(o.began), Text: o.reason}
 	if !ok {
 		e.Kind = plan.ApplyFailed

@@ -175,12 +175,15 @@ func (o *operation) depose() string {
 	return key
 }
 
-// finish gives the value to those that wait for it and decides the
-// postconditions.
+// finish decides the postconditions and gives the value to those that wait for
+// it: nobody, not even an output, works with an object that does not pass.
 func (o *operation) finish(v cty.Value, sensitive []cty.Path) bool {
 	value := lang.Marked{Sensitive: sensitive}.Apply(v)
+	if !o.conditions(value) {
+		return false
+	}
 	o.x.set(o.change.Addr, value)
-	return o.conditions(value)
+	return true
 }
 
 // conditions decides the postconditions, and of an unchanged object the

@@ -2,12 +2,16 @@ package run_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/run"
@@ -96,6 +100,7 @@ func TestOrder(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	cases := []struct{ name, config, want string }{
 		{"unknown attribute", thing("a", "valu = 1"), "main.tf:3,1-5: Unsupported argument"},
+		{"unknown nested attribute", "resource \"shelf_thing\" \"a\" {\n  name = \"a\"\n  nested = { sise = 1 }\n}", "main.tf:3,14-18: Unsupported argument: An argument named \"sise\" is not expected here. Did you mean \"size\"?"},
 		{"unknown type", `resource "shelf_thong" "a" {}`, `Did you mean "shelf_thing"?`},
 		{"undeclared resource", thing("a", "value = shelf_thing.bb.id") + thing("b", ""), "Did you mean shelf_thing.b?"},
 		{"undeclared variable", "variable \"region\" {\n  default = 1\n}\n" + thing("a", "value = var.regoin"), "Did you mean var.region?"},
@@ -361,5 +366,68 @@ func TestInterrupt(t *testing.T) {
 	}
 	if !slices.Equal(s.log, []string{"create a", "create b"}) {
 		t.Errorf("the provider was called: %s", s)
+	}
+}
+
+// TestGoneWhileReferredTo takes over that an object is gone, though an output
+// and another object refer to it.
+func TestGoneWhileReferredTo(t *testing.T) {
+	s := newShelf()
+	w := newWorld(t, s.catalogue())
+	w.must(w.config("main.tf", thing("a", "")+thing("b", "value = shelf_thing.a.id")+"output \"o\" { value = shelf_thing.a.id }"))
+	w.applied(plan.Normal)
+	delete(s.things, "1")
+	p := w.applied(plan.RefreshOnly)
+	if len(p.Drift) != 1 || p.Drift[0].Action != plan.Delete {
+		t.Errorf("drift: %+v", p.Drift)
+	}
+	a, _ := address.ParseInstance("shelf_thing.a")
+	if w.open().State().Current(a) != nil {
+		t.Error("what is gone is still in the state")
+	}
+}
+
+// TestRejectedObject checks that nothing works with an object whose
+// postcondition fails: no dependent, no output.
+func TestRejectedObject(t *testing.T) {
+	s := newShelf()
+	w := newWorld(t, s.catalogue())
+	w.must(w.config("main.tf", thing("a", "lifecycle {\n postcondition {\n condition = self.stamp == \"never\"\n error_message = \"Rejected.\"\n}\n}")+
+		thing("b", "value = shelf_thing.a.id")+"output \"o\" { value = shelf_thing.a.id }"))
+	_, report, diags := w.apply(plan.Normal)
+	if text := text(diags); !strings.Contains(text, "Rejected.") || report.Added != 1 {
+		t.Errorf("%d added, diagnostics: %s", report.Added, text)
+	}
+	if o, ok := w.open().State().Outputs()["o"]; ok {
+		t.Errorf("the output was stored: %#v", o)
+	}
+	if slices.Contains(s.log, "create b") {
+		t.Error("a dependent was made")
+	}
+}
+
+// TestModuleFiles reads a file by path.module from within a module.
+func TestModuleFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, content := range map[string]string{
+		"main.tf":   "module \"m\" { source = \"./m\" }\noutput \"o\" { value = module.m.o }\n",
+		"m/main.tf": "output \"o\" { value = \"${file(\"${path.module}/x.txt\")} ${fileexists(\"m/x.txt\")}\" }\n",
+		"m/x.txt":   "text",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, nil)
+	var diags hcl.Diagnostics
+	w.root, w.files, diags = modules.Load(modules.OnDisk(), ".")
+	w.must(diags)
+	w.applied(plan.Normal)
+	if o := w.open().State().Outputs()["o"]; o.Value.AsString() != "text true" {
+		t.Errorf("output: %#v", o.Value)
 	}
 }

@@ -45,6 +45,9 @@ var shelfBlock = &providers.Block{Attributes: map[string]*providers.Attribute{
 	"tags":   {Type: cty.Map(cty.String), Optional: true},
 	"secret": {Type: cty.String, Optional: true, Sensitive: true},
 	"stamp":  {Type: cty.String, Computed: true},
+	"nested": {Optional: true, Nested: &providers.NestedType{Nesting: providers.Single, Attributes: map[string]*providers.Attribute{
+		"size": {Type: cty.Number, Optional: true},
+	}}},
 	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie"
 }}
 

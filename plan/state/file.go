@@ -90,6 +90,11 @@ func (f *File) State() *State { return &State{core: f.core, at: f.at} }
 // settled by reading before anything else is done.
 func (f *File) Open() []Intent { return intents(f.open) }
 
+// Unfolded reports whether a journal is left that an earlier run did not live
+// to fold into the snapshot. Begin and Close do it, once its intents are
+// settled.
+func (f *File) Unfolded() bool { return f.journal != journalNone }
+
 // Notes says what people should know of how the files were found, such as a
 // torn last record that was dropped.
 func (f *File) Notes() []string { return slices.Clone(f.notes) }

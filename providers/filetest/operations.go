@@ -55,8 +55,8 @@ func (fileResource) Create(ctx context.Context, req resource.CreateRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// addCreateError writes the id to import as the configuration writes the
-// directory, so that the imported object is no other than the configured one.
+// addCreateError says why a file was not made, in the words of the
+// configuration.
 func addCreateError(diags *diag.Diagnostics, m fileModel, address string, err error) {
 	if !errors.Is(err, errExists) {
 		diags.AddError("File not made", err.Error()+".")
@@ -66,13 +66,7 @@ func addCreateError(diags *diag.Diagnostics, m fileModel, address string, err er
 		address = "test_file.NAME"
 	}
 	id := m.Directory.ValueString() + "/" + m.Name.ValueString()
-	diags.AddError("File already exists", fmt.Sprintf(`%s is there, and this object did not make it. Remove it, or import it:
-
-  import {
-    to = %s
-    id = %q
-  }
-`, id, address, id))
+	diags.AddError("File already exists", fmt.Sprintf(`%s is there, and this object did not make it. Remove the file, or give %s another name.`, id, address))
 }
 
 // Read looks at the file. While settling, only a file that carries the

@@ -193,7 +193,7 @@ func TestOnlyOurMarkIsTakenOver(t *testing.T) {
 	if !r.State.IsNull() || len(r.Diagnostics) != 1 || r.Diagnostics[0].Summary != "File already exists" {
 		t.Fatalf("%+v", r)
 	}
-	want := fmt.Sprintf("  import {\n    to = test_file.x[\"a\"]\n    id = %q\n  }", w.path("a"))
+	want := `Remove the file, or give test_file.x["a"] another name.`
 	if !strings.Contains(r.Diagnostics[0].Detail, want) {
 		t.Errorf("detail:\n%s", r.Diagnostics[0].Detail)
 	}

@@ -181,6 +181,12 @@ func (p *planning) forecast() {
 
 // change plans for a run that exists.
 func (p *planning) change(ctx context.Context, prior *experimentModel) {
+	if p.draft.spec.Worker.GPUs > 0 && !p.settings.unknown {
+		// Not even as a record: it would say that GPUs did what the CPU has done.
+		if p.capable(ctx); p.resp.Diagnostics.HasError() {
+			return
+		}
+	}
 	before, diags := prior.draft()
 	p.resp.Diagnostics.Append(diags...)
 	if diags.HasError() {
