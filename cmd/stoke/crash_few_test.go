@@ -2,7 +2,7 @@
 
 package main
 
-// How much the crash test does in every test run; `make e2e-crash` does more.
+// How much the crash test does in every test run; `make e2e` does more.
 const (
 	crashMoments   = 6
 	crashObjects   = 200

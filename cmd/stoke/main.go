@@ -8,8 +8,8 @@ import (
 )
 
 // version is stoke's own; the files and formats it writes are those of
-// view.TerraformVersion.
-const version = "0.1.0-dev"
+// view.TerraformVersion. Builds set it with -ldflags "-X main.version=…".
+var version = "0.1.0-dev"
 
 const terraformVersion = view.TerraformVersion
 
