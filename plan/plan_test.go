@@ -3,6 +3,7 @@ package plan
 import (
 	"archive/zip"
 	"bytes"
+	"io"
 	"slices"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestKeyless(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads plan.json of any content: an error or a plan, no crash.
+// FuzzDecode reads plan.jsonl of any content: an error or a plan, no crash.
 func FuzzDecode(f *testing.F) {
 	var file bytes.Buffer
 	thing := address.Resource{Type: "t", Name: "n"}.Instance(address.IntKey(1))
@@ -121,7 +122,11 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	seed, err := unpack(z.File[0])
+	in, err := z.File[0].Open()
+	if err != nil {
+		f.Fatal(err)
+	}
+	seed, err := io.ReadAll(in)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// fileHeader is the first record of a plan file.
+type fileHeader struct {
+	Format    int       `json:"stoke_plan"`
+	Mode      Mode      `json:"mode"`
+	Lineage   string    `json:"lineage"`
+	Serial    uint64    `json:"serial"`
+	Dir       string    `json:"dir"`
+	Workspace string    `json:"workspace"`
+	Made      time.Time `json:"made"`
+	Complete  bool      `json:"complete"`
+	Targets   []string  `json:"targets,omitempty"`
+}
+
+// fileRecord is any record after the first; exactly one member is set. The
+// order within a kind is the plan's, and a type comes before what is of it.
+type fileRecord struct {
+	Type      json.RawMessage `json:"type,omitempty"` // numbered from 0 in the order of their occurrence
+	Variable  *fileVariable   `json:"variable,omitempty"`
+	Change    *fileChange     `json:"change,omitempty"`
+	Drift     *fileChange     `json:"drift,omitempty"`
+	Refreshed *fileChange     `json:"refreshed,omitempty"`
+	Output    *fileOutput     `json:"output,omitempty"`
+	Note      *fileNote       `json:"note,omitempty"`
+	Op        *Op             `json:"op,omitempty"`
+}
+
+type fileVariable struct {
+	Name  string `json:"name"`
+	Type  int    `json:"type"`
+	Value []byte `json:"value"`
+}
+
+type fileChange struct {
+	Addr            string   `json:"addr"`
+	Deposed         string   `json:"deposed,omitempty"`
+	Provider        string   `json:"provider"`
+	Action          Action   `json:"action"`
+	Reason          Reason   `json:"reason,omitempty"`
+	Type            int      `json:"type"`
+	Before          []byte   `json:"before"`
+	After           []byte   `json:"after"`
+	Config          []byte   `json:"config,omitempty"`
+	BeforeSensitive [][]step `json:"before_sensitive,omitempty"`
+	AfterSensitive  [][]step `json:"after_sensitive,omitempty"`
+	Replace         [][]step `json:"replace,omitempty"`
+	Private         []byte   `json:"private,omitempty"`
+	PriorPrivate    []byte   `json:"prior_private,omitempty"`
+	Legacy          bool     `json:"legacy,omitempty"`
+	CBD             bool     `json:"create_before_destroy,omitempty"`
+	Dependencies    []string `json:"dependencies,omitempty"`
+}
+
+type fileOutput struct {
+	Name            string `json:"name"`
+	Action          Action `json:"action"`
+	Before          []byte `json:"before"`
+	After           []byte `json:"after"`
+	BeforeSensitive bool   `json:"before_sensitive,omitempty"`
+	Sensitive       bool   `json:"sensitive,omitempty"`
+}
+
+type fileNote struct {
+	Address string             `json:"address"`
+	Path    []step             `json:"path,omitempty"`
+	Kind    providers.NoteKind `json:"kind"`
+	Text    string             `json:"text"`
+	Number  float64            `json:"number,omitempty"`
+}
+
+// step is one step of a path; exactly one member is set.
+type step struct {
+	Attr  *string         `json:"attr,omitempty"`
+	Index json.RawMessage `json:"index,omitempty"`
+}
