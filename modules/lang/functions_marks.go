@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 )
@@ -60,14 +59,5 @@ var ephemeralasnullFunc = function.New(&function.Spec{
 			delete(marks, Ephemeral)
 			return cty.NullVal(plain.Type()).WithMarks(marks), nil
 		})
-	},
-})
-
-// typeFunc is for the console: the type of its argument, as it is written.
-var typeFunc = function.New(&function.Spec{
-	Params: anyValue("value"),
-	Type:   function.StaticReturnType(cty.String),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return cty.StringVal(typeexpr.TypeString(args[0].Type())), nil
 	},
 })

@@ -10,6 +10,9 @@ const (
 	Sensitive Mark = "sensitive"
 	// Ephemeral marks a value that is never stored.
 	Ephemeral Mark = "ephemeral"
+	// TypeName marks what the console's function type returns, which is shown
+	// as it is and fits nowhere else.
+	TypeName Mark = "type"
 )
 
 // GoString helps tests to print marks.

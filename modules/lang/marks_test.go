@@ -134,7 +134,7 @@ func TestTimes(t *testing.T) {
 	if v, _ := value(t, "plantimestamp()", Options{PlanTime: at}); !v.RawEquals(cty.StringVal("2026-01-02T02:04:05Z")) {
 		t.Errorf("%#v", v)
 	}
-	if v, diags := value(t, "type([1, x])", Options{Console: true}); diags.HasErrors() || !strings.HasPrefix(v.AsString(), "tuple(") {
+	if v, diags := value(t, "type([1, x])", Options{Console: true}); diags.HasErrors() || !v.HasMark(TypeName) {
 		t.Errorf("%#v %v", v, diags)
 	}
 	if _, diags := value(t, "type(1)", Options{}); !diags.HasErrors() {

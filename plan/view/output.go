@@ -19,7 +19,7 @@ func (p *Printer) Outputs(outputs map[string]state.Output) {
 		o := outputs[name]
 		text := "<sensitive>"
 		if !o.Sensitive {
-			text = expression(o.Value, 0)
+			text = Expression(o.Value)
 		}
 		p.print(name, " = ", text, "\n")
 	}
@@ -27,7 +27,7 @@ func (p *Printer) Outputs(outputs map[string]state.Output) {
 
 // OutputValue prints one value as an expression, sensitive or not: somebody
 // has asked for it by name.
-func (p *Printer) OutputValue(v cty.Value) { p.print(expression(v, 0), "\n") }
+func (p *Printer) OutputValue(v cty.Value) { p.print(Expression(v), "\n") }
 
 func outputNames(outputs map[string]state.Output) []string {
 	names := make([]string, 0, len(outputs))
@@ -36,69 +36,6 @@ func outputNames(outputs map[string]state.Output) []string {
 	}
 	sort.Strings(names)
 	return names
-}
-
-// expression writes a value in the syntax of configuration, with the function
-// that makes its type where the brackets alone would make another.
-func expression(v cty.Value, indent int) string {
-	switch {
-	case v == cty.NilVal || v.IsNull():
-		return "null"
-	case !v.IsKnown():
-		return knownAfterApply
-	case v.Type() == cty.String:
-		return stringExpression(v.AsString(), indent)
-	case v.Type().IsPrimitiveType():
-		return scalar(v)
-	case v.Type().IsListType():
-		return "tolist(" + sequenceExpression(v, indent) + ")"
-	case v.Type().IsSetType():
-		return "toset(" + sequenceExpression(v, indent) + ")"
-	case v.Type().IsMapType():
-		return "tomap(" + keyedExpression(v, indent) + ")"
-	case v.Type().IsTupleType():
-		return sequenceExpression(v, indent)
-	case v.Type().IsObjectType():
-		return keyedExpression(v, indent)
-	}
-	return scalar(v)
-}
-
-func stringExpression(s string, indent int) string {
-	lines, ok := heredoc(s)
-	if !ok || !strings.HasSuffix(s, "\n") {
-		return quoted(s)
-	}
-	pad := strings.Repeat(" ", indent)
-	return "<<-EOT\n" + pad + strings.Join(lines, "\n"+pad) + "\n" + pad + "EOT"
-}
-
-func sequenceExpression(v cty.Value, indent int) string {
-	if v.LengthInt() == 0 {
-		return "[]"
-	}
-	var b strings.Builder
-	b.WriteString("[\n")
-	for it := v.ElementIterator(); it.Next(); {
-		_, e := it.Element()
-		b.WriteString(strings.Repeat(" ", indent+2) + expression(e, indent+2) + ",\n")
-	}
-	b.WriteString(strings.Repeat(" ", indent) + "]")
-	return b.String()
-}
-
-func keyedExpression(v cty.Value, indent int) string {
-	names, values := elements(v)
-	if len(names) == 0 {
-		return "{}"
-	}
-	var b strings.Builder
-	b.WriteString("{\n")
-	for _, n := range names {
-		b.WriteString(strings.Repeat(" ", indent+2) + quoted(n) + " = " + expression(values[n], indent+2) + "\n")
-	}
-	b.WriteString(strings.Repeat(" ", indent) + "}")
-	return b.String()
 }
 
 // jsonOutput is one output in Terraform's JSON.

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/eval"
+)
+
+// Explorer answers questions about a configuration: what an expression in its
+// root module is worth.
+type Explorer struct {
+	p       *planner
+	planned bool
+	stop    func()
+}
+
+// Explore makes an explorer. Resources have the values that the state holds
+// or, when planned is set, those that a plan made now gives them. The caller
+// closes it.
+func Explore(ctx context.Context, r Request, planned bool) (*Explorer, hcl.Diagnostics) {
+	if !planned {
+		r.Mode = Destroy // it is the mode in which resources are what the state says
+	}
+	p, diags := newPlanner(ctx, r)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	e := &Explorer{p: p, planned: planned, stop: p.watchCancel(ctx)}
+	if planned {
+		p.ev.Do(p.configured)
+		diags = eval.SortDiagnostics(append(diags, p.ev.Diagnostics()...))
+	} else {
+		e.renew()
+	}
+	if diags.HasErrors() {
+		e.Close()
+		return nil, diags
+	}
+	return e, diags
+}
+
+// renew forgets all values, and with them which ones could not be made.
+func (e *Explorer) renew() {
+	e.p.ev.Close()
+	e.p.ev = eval.New(e.p.ctx, eval.Options{
+		Root: e.p.req.Root, Variables: e.p.req.Variables, Catalogue: e.p.req.Catalogue, Resolver: e.p,
+		Parallelism: e.p.req.Parallelism, Workspace: e.p.req.Workspace,
+	})
+}
+
+// Value evaluates an expression. Next to a value there may be warnings.
+func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostics) {
+	e.p.ev.Do(func(t *eval.Task) {
+		var ok bool
+		if v, ok = e.p.ev.Root().Expression(t, expr); ok && lang.Has(v, lang.TypeName) && !v.HasMark(lang.TypeName) {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Invalid use of function type",
+				Detail:  "What type returns can be looked at, but it is no value: use it outermost.",
+				Subject: expr.Range().Ptr(),
+			})
+		}
+	})
+	diags = eval.SortDiagnostics(e.p.ev.Diagnostics())
+	if diags.HasErrors() && !e.planned {
+		e.renew() // the same mistake is told again to whoever asks again
+	}
+	return v, diags
+}
+
+// Close ends the providers that were asked.
+func (e *Explorer) Close() {
+	e.stop()
+	e.p.ev.Close()
+}
