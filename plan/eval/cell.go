@@ -21,7 +21,19 @@ type header struct {
 	ready chan struct{} // made by the first task that waits
 	node  *Node
 	name  func() string // for cycle reports; nil where a reader would not know the thing
-	rng   hcl.Range
+	rng   *hcl.Range    // nil where nothing is written
+}
+
+// title is what a cycle report calls the cell, "" where a reader would not
+// know the thing. Instances are many, so their names are made when asked for.
+func (h *header) title() string {
+	switch {
+	case h.name != nil:
+		return h.name()
+	case h.node != nil && h.node.Instance != nil && !h.node.Instance.Addr.Key.IsZero():
+		return h.node.Instance.Addr.String()
+	}
+	return ""
 }
 
 // cell computes a value once per phase.

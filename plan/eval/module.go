@@ -46,18 +46,18 @@ func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent 
 	ev.shared.modules[addr] = m
 	ev.shared.Unlock()
 	for name, v := range decl.Variables {
-		m.variables[name] = named(m, "var."+name, v.Range)
+		m.variables[name] = named(m, "var."+name, &v.Range)
 	}
 	for name, l := range decl.Locals {
-		m.locals[name] = named(m, "local."+name, l.Range)
+		m.locals[name] = named(m, "local."+name, &l.Range)
 	}
 	for name, o := range decl.Outputs {
-		m.outputs[name] = named(m, "output."+name, o.Range)
+		m.outputs[name] = named(m, "output."+name, &o.Range)
 	}
 	for name, c := range decl.Calls {
 		m.calls[name] = &Call{Decl: c, module: m}
 		m.calls[name].keys.name = func() string { return m.qualify("module." + name) }
-		m.calls[name].keys.rng = c.Range
+		m.calls[name].keys.rng = &c.Range
 	}
 	m.ordered = make([]*Resource, 0, len(decl.Resources))
 	for name, r := range decl.Resources {
@@ -74,7 +74,7 @@ func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent 
 	return m
 }
 
-func named(m *Module, what string, rng hcl.Range) *cell[cty.Value] {
+func named(m *Module, what string, rng *hcl.Range) *cell[cty.Value] {
 	c := &cell[cty.Value]{}
 	c.name = func() string { return m.qualify(what) }
 	c.rng = rng

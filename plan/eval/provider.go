@@ -130,7 +130,7 @@ func (m *Module) Provider(t *Task, ref modules.ProviderRef) (*Provider, bool) {
 		c.node = &Node{Provider: true}
 		c.name = func() string { return owner.qualify("provider." + key) }
 		if decl := owner.Decl.Providers[key]; decl != nil {
-			c.rng = decl.Range
+			c.rng = &decl.Range
 		}
 		owner.providers[key] = c
 	}

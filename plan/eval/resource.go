@@ -36,8 +36,8 @@ func newResource(m *Module, decl *modules.Resource) *Resource {
 	}
 	name := r.Addr.String
 	r.value.node = &Node{Resource: r}
-	r.value.name, r.value.rng = name, decl.Range
-	r.keys.name, r.keys.rng = func() string { return name() + " (its count or for_each)" }, decl.Range
+	r.value.name, r.value.rng = name, &decl.Range
+	r.keys.name, r.keys.rng = func() string { return name() + " (its count or for_each)" }, &decl.Range
 	return r
 }
 
@@ -64,10 +64,7 @@ func (r *Resource) Instances(t *Task) ([]*Instance, bool) {
 		for i, rep := range reps {
 			inst := &Instance{Resource: r, Addr: r.Addr.Instance(rep.key), rep: rep}
 			inst.value.node = &Node{Instance: inst}
-			if form != once {
-				inst.value.name = inst.Addr.String
-			}
-			inst.value.rng = r.Decl.Range
+			inst.value.rng = &r.Decl.Range
 			instances[i] = inst
 		}
 		if form == mapped {

@@ -178,14 +178,14 @@ func (t *Task) reportCycle(chain []*header) {
 	seen := map[string]bool{}
 	lines := 0
 	for _, h := range chain {
-		if h.name == nil {
+		line := h.title()
+		if line == "" {
 			continue
 		}
-		line := h.name()
-		if h.rng.Filename != "" {
+		if h.rng != nil {
 			line = fmt.Sprintf("%s (%s line %d)", line, h.rng.Filename, h.rng.Start.Line)
 			if first == nil {
-				first = h.rng.Ptr()
+				first = h.rng
 			}
 		}
 		if !seen[line] {
