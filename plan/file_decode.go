@@ -133,7 +133,7 @@ func (d *decoder) change(f *fileChange) *Change {
 		Addr: addr, Deposed: f.Deposed, Provider: f.Provider, Action: f.Action, Reason: f.Reason,
 		Before: d.value(f.Before, ty), After: d.value(f.After, ty), Config: d.value(f.Config, ty),
 		BeforeSensitive: d.paths(f.BeforeSensitive), AfterSensitive: d.paths(f.AfterSensitive), Replace: d.paths(f.Replace),
-		Private: f.Private, PriorPrivate: f.PriorPrivate, Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies,
+		Private: f.Private, PriorPrivate: f.PriorPrivate, Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies, PriorDependencies: f.PriorDependencies,
 	}
 }
 

@@ -121,7 +121,7 @@ func (e *encoder) change(c *Change) *fileChange {
 		Addr: c.Addr.String(), Deposed: c.Deposed, Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
 		Before: e.value(c.Before, t.ty), After: e.value(c.After, t.ty), Config: e.value(c.Config, t.ty),
 		BeforeSensitive: e.paths(c.BeforeSensitive), AfterSensitive: e.paths(c.AfterSensitive), Replace: e.paths(c.Replace),
-		Private: c.Private, PriorPrivate: c.PriorPrivate, Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies,
+		Private: c.Private, PriorPrivate: c.PriorPrivate, Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,
 	}
 }
 

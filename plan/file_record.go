@@ -40,23 +40,24 @@ type fileVariable struct {
 }
 
 type fileChange struct {
-	Addr            string   `json:"addr"`
-	Deposed         string   `json:"deposed,omitempty"`
-	Provider        string   `json:"provider"`
-	Action          Action   `json:"action"`
-	Reason          Reason   `json:"reason,omitempty"`
-	Type            int      `json:"type"`
-	Before          []byte   `json:"before"`
-	After           []byte   `json:"after"`
-	Config          []byte   `json:"config,omitempty"`
-	BeforeSensitive [][]step `json:"before_sensitive,omitempty"`
-	AfterSensitive  [][]step `json:"after_sensitive,omitempty"`
-	Replace         [][]step `json:"replace,omitempty"`
-	Private         []byte   `json:"private,omitempty"`
-	PriorPrivate    []byte   `json:"prior_private,omitempty"`
-	Legacy          bool     `json:"legacy,omitempty"`
-	CBD             bool     `json:"create_before_destroy,omitempty"`
-	Dependencies    []string `json:"dependencies,omitempty"`
+	Addr              string   `json:"addr"`
+	Deposed           string   `json:"deposed,omitempty"`
+	Provider          string   `json:"provider"`
+	Action            Action   `json:"action"`
+	Reason            Reason   `json:"reason,omitempty"`
+	Type              int      `json:"type"`
+	Before            []byte   `json:"before"`
+	After             []byte   `json:"after"`
+	Config            []byte   `json:"config,omitempty"`
+	BeforeSensitive   [][]step `json:"before_sensitive,omitempty"`
+	AfterSensitive    [][]step `json:"after_sensitive,omitempty"`
+	Replace           [][]step `json:"replace,omitempty"`
+	Private           []byte   `json:"private,omitempty"`
+	PriorPrivate      []byte   `json:"prior_private,omitempty"`
+	Legacy            bool     `json:"legacy,omitempty"`
+	CBD               bool     `json:"create_before_destroy,omitempty"`
+	Dependencies      []string `json:"dependencies,omitempty"`
+	PriorDependencies []string `json:"prior_dependencies,omitempty"`
 }
 
 type fileOutput struct {

@@ -73,6 +73,9 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 		Addr: inst.Addr, Provider: d.owner.Addr, Before: d.before, BeforeSensitive: sensitive,
 		PriorPrivate: d.private, Schema: d.ty.Schema, CreateBeforeDestroy: decl.Lifecycle.CreateBeforeDestroy,
 	}
+	if stored != nil {
+		d.change.PriorDependencies = stored.Dependencies
+	}
 	if !d.plan(ctx) {
 		return cty.DynamicVal, false
 	}

@@ -157,7 +157,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 	c := &Change{
 		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason,
 		Before: o.value, After: cty.NullVal(ty.Implied), BeforeSensitive: o.sensitive,
-		PriorPrivate: o.private, Private: o.private, Dependencies: d.object.Dependencies,
+		PriorPrivate: o.private, Private: o.private, Dependencies: d.object.Dependencies, PriorDependencies: d.object.Dependencies,
 		Config: cty.NullVal(ty.Implied), CreateBeforeDestroy: d.object.CreateBeforeDestroy, Schema: rs,
 	}
 	if owner.Schema.PlanDestroy {

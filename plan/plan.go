@@ -72,6 +72,8 @@ type Change struct {
 	Private []byte
 	// PriorPrivate is the stored object's.
 	PriorPrivate []byte
+	// PriorDependencies are those of the stored object.
+	PriorDependencies []string
 
 	// Legacy is set by providers of the legacy type system, whose results are
 	// not held against the plan.

@@ -142,7 +142,7 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 	c := &Change{
 		Addr: inst.Addr, Provider: stored.Provider, Action: NoOp, Before: o.value, After: o.value,
 		BeforeSensitive: o.sensitive, AfterSensitive: o.sensitive, PriorPrivate: o.private, Private: o.private,
-		Schema: ty.Schema, CreateBeforeDestroy: stored.CreateBeforeDestroy,
+		Schema: ty.Schema, CreateBeforeDestroy: stored.CreateBeforeDestroy, PriorDependencies: stored.Dependencies,
 	}
 	value := lang.Marked{Sensitive: o.sensitive}.Apply(o.value)
 	if o.value.IsNull() {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"os"
 
+	tfaddr "github.com/hashicorp/terraform-registry-address"
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/view"
+	"github.com/stokehq/stoke/providers"
 )
 
 func showCommand(s *session) *cobra.Command {
@@ -61,7 +64,7 @@ func (s *session) showFile(ctx context.Context, name string, asJSON bool) error 
 	}
 	// What has no schema, because its provider is not at hand, is shown all the same.
 	_ = pl.Bind(ctx, catalogue())
-	return s.showPlan(pl, asJSON)
+	return s.showPlan(ctx, pl, asJSON)
 }
 
 func beginning(name string) ([]byte, error) {
@@ -84,25 +87,48 @@ func (s *session) showState(ctx context.Context, st *state.State, asJSON bool) e
 		s.stdout().State(st, find)
 		return nil
 	}
-	text, err := view.StateJSON(st, find)
-	if err != nil {
+	if err := view.StateJSON(s.stage.out, st, find); err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.say("\n")
 	return nil
 }
 
-func (s *session) showPlan(pl *plan.Plan, asJSON bool) error {
+func (s *session) showPlan(ctx context.Context, pl *plan.Plan, asJSON bool) error {
 	if !asJSON {
 		s.display().plan(pl)
 		return nil
 	}
-	text, err := view.PlanJSON(pl)
-	if err != nil {
+	if err := view.PlanJSON(s.stage.out, pl, s.planConfiguration(ctx, pl)); err != nil {
 		return err
 	}
-	s.say("%s\n", text)
+	s.say("\n")
 	return nil
+}
+
+// planConfiguration is the configuration that a saved plan carries. What
+// cannot be read any more is left out.
+func (s *session) planConfiguration(ctx context.Context, pl *plan.Plan) view.Configuration {
+	built := catalogue()
+	root, _, _ := modules.Load(modules.InMemory(pl.Files), pl.Dir)
+	known := make(map[string]*providers.Schema)
+	return view.Configuration{
+		Root: root,
+		Source: func(m *modules.Module, name string) string {
+			if r := m.Settings.RequiredProviders[name]; r.Source != "" {
+				if p, err := tfaddr.ParseProviderSource(r.Source); err == nil {
+					return p.String()
+				}
+			}
+			return impliedSource(name, built)
+		},
+		Schema: func(source string) *providers.Schema {
+			if _, asked := known[source]; !asked {
+				known[source] = schemaOf(ctx, built, source)
+			}
+			return known[source]
+		},
+	}
 }
 
 // currentState opens the state of the working directory for reading: the file

@@ -3,50 +3,30 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"sort"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan"
 )
-
-// jsonPlan is Terraform's published JSON of a plan, format 1.2.
-// https://developer.hashicorp.com/terraform/internals/json-format#plan-representation
-type jsonPlan struct {
-	FormatVersion    string                      `json:"format_version"`
-	TerraformVersion string                      `json:"terraform_version"`
-	Variables        map[string]jsonVariable     `json:"variables,omitempty"`
-	PlannedValues    jsonValues                  `json:"planned_values"`
-	ResourceDrift    []jsonResourceChange        `json:"resource_drift,omitempty"`
-	ResourceChanges  []jsonResourceChange        `json:"resource_changes,omitempty"`
-	OutputChanges    map[string]jsonOutputChange `json:"output_changes,omitempty"`
-	PriorState       *jsonState                  `json:"prior_state,omitempty"`
-	Configuration    jsonConfiguration           `json:"configuration"`
-	Timestamp        string                      `json:"timestamp"`
-	Applyable        bool                        `json:"applyable"`
-	Complete         bool                        `json:"complete"`
-	Errored          bool                        `json:"errored"`
-}
 
 type jsonVariable struct {
 	Value any `json:"value"`
 }
 
-type jsonConfiguration struct {
-	RootModule struct{} `json:"root_module"`
-}
-
 type jsonChange struct {
-	Actions         []string `json:"actions"`
-	Before          any      `json:"before"`
-	After           any      `json:"after"`
-	AfterUnknown    any      `json:"after_unknown"`
-	BeforeSensitive any      `json:"before_sensitive"`
-	AfterSensitive  any      `json:"after_sensitive"`
-	ReplacePaths    [][]any  `json:"replace_paths,omitempty"`
+	Actions         []string        `json:"actions"`
+	Before          any             `json:"before"`
+	After           json.RawMessage `json:"after,omitempty"` // left out where all of it is unknown
+	AfterUnknown    any             `json:"after_unknown"`
+	BeforeSensitive any             `json:"before_sensitive"`
+	AfterSensitive  any             `json:"after_sensitive"`
+	ReplacePaths    [][]any         `json:"replace_paths,omitempty"`
 }
-
-type jsonOutputChange = jsonChange
 
 type jsonResourceChange struct {
 	Address       string     `json:"address"`
@@ -61,111 +41,220 @@ type jsonResourceChange struct {
 	ActionReason  string     `json:"action_reason,omitempty"`
 }
 
-// PlanJSON is a plan in Terraform's published format.
-func PlanJSON(pl *plan.Plan) ([]byte, error) {
-	out := jsonPlan{
-		FormatVersion: "1.2", TerraformVersion: TerraformVersion,
-		Timestamp: pl.Made.UTC().Format(time.RFC3339),
-		Applyable: pl.Changed(), Complete: pl.Complete,
+// PlanJSON writes a plan in Terraform's published format 1.2.
+// https://developer.hashicorp.com/terraform/internals/json-format#plan-representation
+func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
+	w := &planWriter{jsonWriter: newJSONWriter(out), plan: pl}
+	w.object(func() {
+		w.member("format_version", "1.2")
+		w.member("terraform_version", TerraformVersion)
+		w.variables(c.Root)
+		w.name("planned_values")
+		w.planned()
+		w.changes("resource_drift", pl.Drift, driftActions)
+		w.changes("resource_changes", byDepth(pl.Changes), func(c *plan.Change) []string { return actionNames(c.Action) })
+		w.outputChanges()
+		w.prior()
+		w.member("configuration", configurationJSON(c))
+		w.member("timestamp", pl.Made.UTC().Format(time.RFC3339))
+		w.member("applyable", pl.Changed())
+		w.member("complete", pl.Complete)
+		w.member("errored", false)
+	})
+	if err := w.finish(); err != nil {
+		return fmt.Errorf("write plan: %w", err)
 	}
-	for name, v := range pl.Variables {
-		if out.Variables == nil {
-			out.Variables = make(map[string]jsonVariable)
-		}
-		x, _ := jsonValue(v)
-		out.Variables[name] = jsonVariable{x}
-	}
-	for _, c := range pl.Drift {
-		out.ResourceDrift = append(out.ResourceDrift, changeJSON(c, driftActions(c)))
-	}
-	for _, c := range pl.Changes {
-		out.ResourceChanges = append(out.ResourceChanges, changeJSON(c, actionNames(c.Action)))
-	}
-	if err := out.addValues(pl); err != nil {
-		return nil, err
-	}
-	return json.Marshal(out)
+	return nil
 }
 
-// addValues adds what the plan says about whole objects: how they will be,
-// and how they were.
-func (out *jsonPlan) addValues(pl *plan.Plan) error {
-	planned, prior := newModuleTree(), newModuleTree()
-	some := false
-	for _, c := range pl.Changes {
-		known := declared(schemaBlock(c))
-		version := int64(0)
-		if c.Schema != nil {
-			version = c.Schema.Version
+type planWriter struct {
+	*jsonWriter
+	plan *plan.Plan
+}
+
+// variables writes what was given, and the defaults of what was not.
+func (w *planWriter) variables(root *modules.Module) {
+	all := maps.Clone(w.plan.Variables)
+	if all == nil {
+		all = map[string]cty.Value{}
+	}
+	if root != nil {
+		for name, v := range root.Variables {
+			if _, given := all[name]; !given && !v.Required() {
+				all[name] = v.Default
+			}
 		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	w.name("variables")
+	w.object(func() {
+		for _, name := range sortedKeys(all) {
+			w.member(name, jsonVariable{plainJSON(all[name])})
+		}
+	})
+}
+
+// planned writes how everything will be.
+func (w *planWriter) planned() {
+	tree := newModuleTree()
+	for _, c := range w.plan.Changes {
 		if !absent(c.After) && c.Deposed == "" {
-			planned.add(c.Addr.Module, resourceJSON(c.Addr, c.Provider, version, c.After, secret{placesOf(c.AfterSensitive), known}))
-		}
-		if !absent(c.Before) {
-			r := resourceJSON(c.Addr, c.Provider, version, c.Before, secret{placesOf(c.BeforeSensitive), known})
-			r.DeposedKey = c.Deposed
-			prior.add(c.Addr.Module, r)
-			some = true
+			tree.add(c.Addr.Module, func() jsonResource {
+				return resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.After, secret{placesOf(c.AfterSensitive), declared(schemaBlock(c))})
+			})
 		}
 	}
-	out.PlannedValues.RootModule = planned.finish()
-	values := &jsonValues{RootModule: prior.finish()}
-	for _, o := range pl.Outputs {
-		if err := out.addOutput(o, values); err != nil {
-			return fmt.Errorf("encode output %s: %w", o.Name, err)
-		}
-	}
-	if some || len(values.Outputs) > 0 {
-		out.PriorState = &jsonState{FormatVersion: "1.0", TerraformVersion: TerraformVersion, Values: values}
-	}
-	return nil
+	w.object(func() {
+		w.outputs(func(o *plan.OutputChange) (cty.Value, bool, bool) {
+			return o.After, o.Sensitive, o.Action != plan.Delete
+		})
+		w.name("root_module")
+		tree.write(w.jsonWriter)
+	})
 }
 
-func (out *jsonPlan) addOutput(o *plan.OutputChange, prior *jsonValues) error {
-	if out.OutputChanges == nil {
-		out.OutputChanges = make(map[string]jsonOutputChange)
+// prior writes how everything was when the plan was made: the state, with
+// what refreshing and planning found out since.
+func (w *planWriter) prior() {
+	tree := newModuleTree()
+	for _, c := range w.plan.Changes {
+		if absent(c.Before) {
+			continue
+		}
+		tree.add(c.Addr.Module, func() jsonResource {
+			r := resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.Before, secret{placesOf(c.BeforeSensitive), declared(schemaBlock(c))})
+			r.DeposedKey, r.DependsOn, r.Tainted = c.Deposed, c.PriorDependencies, c.Reason == plan.ReplaceTainted
+			return r
+		})
 	}
-	before, _ := jsonValue(o.Before)
-	after, _ := jsonValue(o.After)
-	out.OutputChanges[o.Name] = jsonChange{
-		Actions: actionNames(o.Action), Before: before, After: after,
-		AfterUnknown:    outline(o.After, secret{}, isUnknown),
-		BeforeSensitive: o.BeforeSensitive, AfterSensitive: o.Sensitive,
+	value := func(o *plan.OutputChange) (cty.Value, bool, bool) {
+		if o.Action == plan.Delete {
+			return o.Before, o.BeforeSensitive, true
+		}
+		return o.After, o.Sensitive, o.After != cty.NilVal && o.After.IsWhollyKnown()
 	}
-	if o.Action != plan.Delete {
-		j, err := outputJSON(o.After, o.Sensitive)
+	some := tree.some
+	for _, o := range w.plan.Outputs {
+		_, _, there := value(o)
+		some = some || there
+	}
+	if !some {
+		return
+	}
+	w.name("prior_state")
+	w.object(func() {
+		w.member("format_version", "1.0")
+		w.member("terraform_version", TerraformVersion)
+		w.name("values")
+		w.object(func() {
+			w.outputs(value)
+			w.name("root_module")
+			tree.write(w.jsonWriter)
+		})
+	})
+}
+
+// outputs writes the outputs that value picks.
+func (w *planWriter) outputs(value func(o *plan.OutputChange) (v cty.Value, sensitive, there bool)) {
+	all := make(map[string]jsonOutput)
+	for _, o := range w.plan.Outputs {
+		v, sensitive, there := value(o)
+		if !there {
+			continue
+		}
+		j, err := outputJSON(v, sensitive)
 		if err != nil {
-			return err
+			w.fail(fmt.Errorf("encode output %s: %w", o.Name, err))
 		}
-		if out.PlannedValues.Outputs == nil {
-			out.PlannedValues.Outputs = make(map[string]jsonOutput)
-		}
-		out.PlannedValues.Outputs[o.Name] = j
+		all[o.Name] = j
 	}
-	if o.Before != cty.NilVal && o.Action != plan.Create {
-		j, err := outputJSON(o.Before, o.BeforeSensitive)
-		if err != nil {
-			return err
-		}
-		if prior.Outputs == nil {
-			prior.Outputs = make(map[string]jsonOutput)
-		}
-		prior.Outputs[o.Name] = j
+	if len(all) > 0 {
+		w.member("outputs", all)
 	}
-	return nil
+}
+
+func (w *planWriter) changes(name string, list []*plan.Change, actions func(*plan.Change) []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.name(name)
+	w.array(func() {
+		for _, c := range list {
+			w.value(changeJSON(c, actions(c)))
+		}
+	})
+}
+
+func (w *planWriter) outputChanges() {
+	if len(w.plan.Outputs) == 0 {
+		return
+	}
+	w.name("output_changes")
+	w.object(func() {
+		for _, o := range w.plan.Outputs {
+			sensitive := o.Sensitive || o.BeforeSensitive // the format knows one of both
+			w.member(o.Name, jsonChange{
+				Actions: actionNames(o.Action), Before: plainJSON(o.Before), After: rawJSON(o.After),
+				AfterUnknown:    unknownInOutput(o.After),
+				BeforeSensitive: sensitive, AfterSensitive: sensitive,
+			})
+		}
+	})
+}
+
+func unknownInOutput(v cty.Value) any {
+	if v == cty.NilVal || v.IsWhollyKnown() {
+		return false
+	}
+	return outline(v, secret{}, isUnknown)
+}
+
+// byDepth orders changes as Terraform does: those of modules after those of
+// the modules that call them.
+func byDepth(changes []*plan.Change) []*plan.Change {
+	list := append([]*plan.Change{}, changes...)
+	depth := make(map[string]int)
+	for _, c := range list {
+		if m := string(c.Addr.Module); depth[m] == 0 {
+			depth[m] = 1 + len(c.Addr.Module.Steps())
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool { return depth[string(list[i].Addr.Module)] < depth[string(list[j].Addr.Module)] })
+	return list
+}
+
+func schemaVersion(c *plan.Change) int64 {
+	if c.Schema == nil {
+		return 0
+	}
+	return c.Schema.Version
+}
+
+// rawJSON is a value's JSON, nothing for what is unknown altogether.
+func rawJSON(v cty.Value) json.RawMessage {
+	x, known := jsonValue(v)
+	if !known {
+		return nil
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return nil // strings, numbers and what is made of them always encode
+	}
+	return text
 }
 
 func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 	p := whatChanges(c)
 	before, _ := jsonValue(c.Before)
-	after, _ := jsonValue(c.After)
 	out := jsonResourceChange{
 		Address: c.Addr.String(), ModuleAddress: string(c.Addr.Module), Mode: modeName(c.Addr.Mode),
 		Type: c.Addr.Type, Name: c.Addr.Name, Index: jsonKey(c.Addr.Key), Deposed: c.Deposed,
 		ProviderName: ProviderSource(c.Provider), ActionReason: string(c.Reason),
 		Change: jsonChange{
-			Actions: actions, Before: before, After: after,
-			AfterUnknown:    emptied(outline(c.After, secret{}, isUnknown), c.After),
+			Actions: actions, Before: before, After: rawJSON(c.After),
+			AfterUnknown:    unknownIn(c.After),
 			BeforeSensitive: outline(c.Before, p.beforeSecret, isSecret),
 			AfterSensitive:  outline(c.After, p.afterSecret, isSecret),
 		},
@@ -176,13 +265,13 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 	return out
 }
 
-// emptied is what Terraform writes for "nothing is unknown" of an object that
-// goes: an empty object.
-func emptied(x any, v cty.Value) any {
-	if absent(v) {
+// unknownIn is which parts of an object are unknown: nothing of one that is
+// known as a whole, or goes.
+func unknownIn(v cty.Value) any {
+	if absent(v) || v.IsWhollyKnown() {
 		return map[string]any{}
 	}
-	return x
+	return outline(v, secret{}, isUnknown)
 }
 
 func driftActions(c *plan.Change) []string {

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"sort"
 
 	"github.com/zclconf/go-cty/cty"
@@ -14,25 +14,6 @@ import (
 // TerraformVersion is the version whose formats and files these are; tools
 // that read them decide by it.
 const TerraformVersion = "1.11.4"
-
-// jsonState is Terraform's published JSON of a state, format 1.0.
-// https://developer.hashicorp.com/terraform/internals/json-format#state-representation
-type jsonState struct {
-	FormatVersion    string      `json:"format_version"`
-	TerraformVersion string      `json:"terraform_version,omitempty"`
-	Values           *jsonValues `json:"values,omitempty"`
-}
-
-type jsonValues struct {
-	Outputs    map[string]jsonOutput `json:"outputs,omitempty"`
-	RootModule *jsonModule           `json:"root_module"`
-}
-
-type jsonModule struct {
-	Resources    []jsonResource `json:"resources,omitempty"`
-	Address      string         `json:"address,omitempty"`
-	ChildModules []*jsonModule  `json:"child_modules,omitempty"`
-}
 
 type jsonResource struct {
 	Address         string   `json:"address"`
@@ -49,43 +30,62 @@ type jsonResource struct {
 	DeposedKey      string   `json:"deposed_key,omitempty"`
 }
 
-// StateJSON is a state in Terraform's published format.
-func StateJSON(s *state.State, schemas Schemas) ([]byte, error) {
-	out := jsonState{FormatVersion: "1.0"}
-	instances := s.Instances()
-	if len(instances) > 0 || len(s.Outputs()) > 0 {
-		out.TerraformVersion = TerraformVersion
-		out.Values = &jsonValues{}
+// StateJSON writes a state in Terraform's published format 1.0.
+// https://developer.hashicorp.com/terraform/internals/json-format#state-representation
+func StateJSON(out io.Writer, s *state.State, schemas Schemas) error {
+	w := newJSONWriter(out)
+	w.object(func() {
+		w.member("format_version", "1.0")
+		instances := s.Instances()
+		if len(instances) == 0 && len(s.Outputs()) == 0 {
+			return
+		}
+		w.member("terraform_version", TerraformVersion)
 		tree := newModuleTree()
 		for _, a := range instances {
 			tree.addObjects(s, a, schemas)
 		}
-		out.Values.RootModule = tree.finish()
-		for name, o := range s.Outputs() {
-			j, err := outputJSON(o.Value, o.Sensitive)
-			if err != nil {
-				return nil, fmt.Errorf("encode output %s: %w", name, err)
+		w.name("values")
+		w.object(func() {
+			if len(s.Outputs()) > 0 {
+				w.stateOutputs(s.Outputs())
 			}
-			if out.Values.Outputs == nil {
-				out.Values.Outputs = make(map[string]jsonOutput)
-			}
-			out.Values.Outputs[name] = j
-		}
+			w.name("root_module")
+			tree.write(w)
+		})
+	})
+	if err := w.finish(); err != nil {
+		return fmt.Errorf("write state: %w", err)
 	}
-	return json.Marshal(out)
+	return nil
+}
+
+func (w *jsonWriter) stateOutputs(outputs map[string]state.Output) {
+	w.name("outputs")
+	w.object(func() {
+		for _, name := range sortedKeys(outputs) {
+			j, err := outputJSON(outputs[name].Value, outputs[name].Sensitive)
+			if err != nil {
+				w.fail(fmt.Errorf("encode output %s: %w", name, err))
+			}
+			w.member(name, j)
+		}
+	})
 }
 
 func (t *moduleTree) addObjects(s *state.State, a address.Instance, schemas Schemas) {
 	add := func(o *state.Object, deposed string) {
-		schema := lookup(schemas, a, o)
-		v, known := objectValue(o, schema)
-		hide := secret{named: placesOf(o.Sensitive)}
-		if known {
-			hide.declared = declared(schema.Block)
-		}
-		r := resourceJSON(a, o.Provider, o.SchemaVersion, v, hide)
-		r.DependsOn, r.Tainted, r.DeposedKey = o.Dependencies, o.Tainted, deposed
-		t.add(a.Module, r)
+		t.add(a.Module, func() jsonResource {
+			schema := lookup(schemas, a, o)
+			v, known := objectValue(o, schema)
+			hide := secret{named: placesOf(o.Sensitive)}
+			if known {
+				hide.declared = declared(schema.Block)
+			}
+			r := resourceJSON(a, o.Provider, o.SchemaVersion, v, hide)
+			r.DependsOn, r.Tainted, r.DeposedKey = o.Dependencies, o.Tainted, deposed
+			return r
+		})
 	}
 	if o := s.Current(a); o != nil {
 		add(o, "")
@@ -121,24 +121,33 @@ func jsonKey(k address.Key) any {
 	return nil
 }
 
-// moduleTree puts resources under the modules that they belong to.
+// moduleTree puts resources under the modules that they belong to. They are
+// encoded one by one while the tree is written.
 type moduleTree struct {
-	root    *jsonModule
-	modules map[address.Module]*jsonModule
+	root    *moduleNode
+	modules map[address.Module]*moduleNode
+	some    bool
+}
+
+type moduleNode struct {
+	address   address.Module
+	resources []func() jsonResource
+	children  []*moduleNode
 }
 
 func newModuleTree() *moduleTree {
-	root := &jsonModule{}
-	return &moduleTree{root: root, modules: map[address.Module]*jsonModule{"": root}}
+	root := &moduleNode{}
+	return &moduleTree{root: root, modules: map[address.Module]*moduleNode{"": root}}
 }
 
-func (t *moduleTree) add(m address.Module, r jsonResource) {
+func (t *moduleTree) add(m address.Module, r func() jsonResource) {
 	at := t.module(m)
-	at.Resources = append(at.Resources, r)
+	at.resources = append(at.resources, r)
+	t.some = true
 }
 
 // module returns the node of a module, with those above it.
-func (t *moduleTree) module(m address.Module) *jsonModule {
+func (t *moduleTree) module(m address.Module) *moduleNode {
 	if at := t.modules[m]; at != nil {
 		return at
 	}
@@ -148,15 +157,33 @@ func (t *moduleTree) module(m address.Module) *jsonModule {
 		parent = parent.Child(s.Name, s.Key)
 	}
 	up := t.module(parent)
-	at := &jsonModule{Address: string(m)}
-	up.ChildModules = append(up.ChildModules, at)
+	at := &moduleNode{address: m}
+	up.children = append(up.children, at)
 	t.modules[m] = at
 	return at
 }
 
-func (t *moduleTree) finish() *jsonModule {
-	for _, m := range t.modules {
-		sort.Slice(m.ChildModules, func(i, j int) bool { return m.ChildModules[i].Address < m.ChildModules[j].Address })
-	}
-	return t.root
+func (t *moduleTree) write(w *jsonWriter) { t.root.write(w) }
+
+func (n *moduleNode) write(w *jsonWriter) {
+	sort.Slice(n.children, func(i, j int) bool { return n.children[i].address < n.children[j].address })
+	w.object(func() {
+		if len(n.resources) > 0 {
+			w.name("resources")
+			w.array(func() {
+				for _, r := range n.resources {
+					w.value(r())
+				}
+			})
+		}
+		w.optional("address", string(n.address))
+		if len(n.children) > 0 {
+			w.name("child_modules")
+			w.array(func() {
+				for _, c := range n.children {
+					c.write(w)
+				}
+			})
+		}
+	})
 }

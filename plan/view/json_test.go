@@ -68,21 +68,21 @@ func TestState(t *testing.T) {
 	}
 	golden(t, "state.txt", b.String())
 
-	text, err := StateJSON(s, schemas)
-	if err != nil {
+	var text bytes.Buffer
+	if err := StateJSON(&text, s, schemas); err != nil {
 		t.Fatal(err)
 	}
 	var got tfjson.State
-	if err := json.Unmarshal(text, &got); err != nil {
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
 		t.Fatalf("terraform-json does not read it: %v", err)
 	}
 	if err := got.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "state.json", indented(t, text))
-	empty, err := StateJSON(state.New("x"), schemas)
-	if err != nil || string(empty) != `{"format_version":"1.0"}` {
-		t.Errorf("the empty state is %s, %v", empty, err)
+	golden(t, "state.json", indented(t, text.Bytes()))
+	var empty bytes.Buffer
+	if err := StateJSON(&empty, state.New("x"), schemas); err != nil || empty.String() != `{"format_version":"1.0"}` {
+		t.Errorf("the empty state is %s, %v", &empty, err)
 	}
 }
 
@@ -117,21 +117,21 @@ func TestPlanJSON(t *testing.T) {
 			{Name: "c", Action: plan.Delete, Before: num(1), After: cty.NullVal(cty.DynamicPseudoType)},
 		},
 	}
-	text, err := PlanJSON(pl)
-	if err != nil {
+	var text bytes.Buffer
+	if err := PlanJSON(&text, pl, Configuration{}); err != nil {
 		t.Fatal(err)
 	}
 	var got tfjson.Plan
-	if err := json.Unmarshal(text, &got); err != nil {
+	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
 		t.Fatalf("terraform-json does not read it: %v", err)
 	}
 	if err := got.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if !got.ResourceChanges[0].Change.Actions.DestroyBeforeCreate() {
+	if !got.ResourceChanges[len(got.ResourceChanges)-1].Change.Actions.DestroyBeforeCreate() {
 		t.Error("the replacement is not recognised")
 	}
-	golden(t, "plan.json", indented(t, text))
+	golden(t, "plan.json", indented(t, text.Bytes()))
 }
 
 func TestOutputs(t *testing.T) {

@@ -63,8 +63,10 @@ func outline(v cty.Value, hide secret, yes func(cty.Value, secret) bool) any {
 		return false
 	case yes(v, hide):
 		return true
-	case !v.IsKnown() || v.IsNull():
+	case v.IsNull():
 		return false
+	case !v.IsKnown():
+		return nothingIn(v.Type())
 	}
 	switch {
 	case keyed(v.Type()):
@@ -83,6 +85,17 @@ func outline(v cty.Value, hide secret, yes func(cty.Value, secret) bool) any {
 			list = append(list, outline(e, hide.index(i), yes))
 		}
 		return list
+	}
+	return false
+}
+
+// nothingIn is the outline of a value of which nothing is known but its type.
+func nothingIn(ty cty.Type) any {
+	switch {
+	case keyed(ty):
+		return map[string]any{}
+	case ty.IsListType() || ty.IsSetType() || ty.IsTupleType():
+		return []any{}
 	}
 	return false
 }

@@ -69,7 +69,7 @@ func (p *provider) Plan(_ context.Context, r providers.PlanRequest) providers.Pl
 	input, triggers := r.Proposed.GetAttr("input"), r.Proposed.GetAttr("triggers_replace")
 	switch {
 	case r.Prior.IsNull():
-		output := cty.DynamicVal
+		output := cty.UnknownVal(input.Type())
 		if input.IsKnown() && input.IsNull() {
 			output = input
 		}
@@ -77,7 +77,7 @@ func (p *provider) Plan(_ context.Context, r providers.PlanRequest) providers.Pl
 	default:
 		id, output := r.Prior.GetAttr("id"), r.Prior.GetAttr("output")
 		if !equal(r.Prior.GetAttr("input"), input) {
-			output = cty.DynamicVal
+			output = cty.UnknownVal(input.Type())
 		}
 		if !equal(r.Prior.GetAttr("triggers_replace"), triggers) {
 			resp.Replace = []cty.Path{cty.GetAttrPath("triggers_replace")}
