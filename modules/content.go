@@ -72,8 +72,7 @@ func (s *schema) split(body hcl.Body) (*hcl.BodyContent, hcl.Body, hcl.Diagnosti
 		found := native.Attributes[attr.Name]
 		if found == nil {
 			if attr.Required {
-				diags = append(diags, failure(content.MissingItemRange.Ptr(), "Missing required argument",
-					"The argument %q is required, but no definition was found.", attr.Name))
+				diags = append(diags, missingArgument(content.MissingItemRange, attr.Name))
 			}
 			continue
 		}

@@ -6,8 +6,10 @@ import (
 
 // decoder turns the files of one folder into declarations.
 type decoder struct {
-	module *Module
-	diags  hcl.Diagnostics
+	module   *Module
+	required *hcl.Block // required_providers
+	cloud    *hcl.Block
+	diags    hcl.Diagnostics
 }
 
 func (d *decoder) fail(at *hcl.Range, summary, format string, args ...any) {
@@ -49,6 +51,9 @@ func (d *decoder) decode(files []*file) {
 	var blocks, overrides hcl.Blocks
 	for _, f := range files {
 		d.diags = append(d.diags, f.diags...)
+		if f.broken != nil {
+			d.sniffVersion(f.broken)
+		}
 		s := rootSchema
 		if f.stoke {
 			s = stokeSchema
@@ -65,18 +70,20 @@ func (d *decoder) decode(files []*file) {
 		}
 	}
 	if len(overrides) > 0 {
-		d.override(blocks, overrides)
+		blocks = d.override(blocks, overrides)
 	}
 	for _, block := range blocks {
 		d.block(block)
 	}
+	d.overrideRest(overrides)
+	d.checkCloud()
 	d.checkProviders()
 }
 
 func (d *decoder) block(block *hcl.Block) {
 	switch block.Type {
 	case "terraform", "stoke":
-		d.settings(block)
+		d.settings(block, false)
 	case "variable":
 		d.variable(block)
 	case "locals":

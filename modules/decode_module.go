@@ -33,9 +33,11 @@ func (d *decoder) call(block *hcl.Block) {
 	c.Count, c.ForEach = d.repetition(content)
 	d.callSource(c, content.Attributes)
 	for _, b := range content.Blocks {
-		d.fail(&b.DefRange, "Block not expected here", "A module call has no %s block.", b.Type)
+		if b.Type != "_" {
+			d.fail(&b.DefRange, "Block not expected here", "A module call has no %s block.", b.Type)
+		}
 	}
-	c.Args, diags = rest.JustAttributes()
+	c.Args, diags = d.escaped(rest, content.Blocks).JustAttributes()
 	d.diags = append(d.diags, diags...)
 	d.module.Calls[name] = c
 }
@@ -101,12 +103,12 @@ var providerSchema = newSchema(
 
 func (d *decoder) provider(block *hcl.Block) {
 	name := block.Labels[0]
-	if !d.name("provider", name, block.LabelRanges[0]) {
+	if !d.providerName(name, block.LabelRanges[0]) {
 		return
 	}
 	content, rest, diags := providerSchema.split(block.Body)
 	d.diags = append(d.diags, diags...)
-	p := &ProviderConfig{Name: name, Body: rest, Range: block.DefRange}
+	p := &ProviderConfig{Name: name, Body: d.escaped(rest, content.Blocks), Range: block.DefRange}
 	for _, reserved := range []string{"count", "for_each", "depends_on", "source"} {
 		if attr := content.Attributes[reserved]; attr != nil {
 			d.fail(&attr.NameRange, "Reserved argument", "A provider block has no argument %q.", reserved)
@@ -116,7 +118,9 @@ func (d *decoder) provider(block *hcl.Block) {
 		d.fail(&attr.NameRange, "Version in a provider block", "Say the version in terraform { required_providers { … } } instead.")
 	}
 	for _, b := range content.Blocks {
-		d.fail(&b.DefRange, "Block not expected here", "A provider block has no %s block.", b.Type)
+		if b.Type != "_" {
+			d.fail(&b.DefRange, "Block not expected here", "A provider block has no %s block.", b.Type)
+		}
 	}
 	if attr := content.Attributes["alias"]; attr != nil {
 		p.Alias = d.str(attr)

@@ -4,8 +4,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/syntax"
 )
 
 // The arguments of every resource, whatever its provider says.
@@ -34,7 +37,7 @@ func (d *decoder) resource(block *hcl.Block) {
 	}
 	content, rest, diags := resourceSchema.split(block.Body)
 	d.diags = append(d.diags, diags...)
-	r.Body = rest
+	r.Body = d.escaped(rest, content.Blocks)
 	r.Count, r.ForEach = d.repetition(content)
 	r.DependsOn = d.references(content.Attributes["depends_on"])
 	r.Provider = ProviderRef{Name: impliedProvider(r.Type), Range: block.DefRange}
@@ -68,8 +71,6 @@ func (d *decoder) resourceBlocks(r *Resource, blocks hcl.Blocks) {
 		case "provisioner", "connection":
 			d.fail(&b.DefRange, "Provisioners are not supported",
 				"Blocks of type %q run commands that no plan can show. Use a resource that does the work, or user data that the machine runs itself.", b.Type)
-		case "_":
-			d.fail(&b.DefRange, "Escaping blocks are not supported", "Write the arguments of this block directly into the %s block.", r.Type)
 		}
 	}
 }
@@ -134,7 +135,9 @@ func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
 	if attr := content.Attributes["replace_triggered_by"]; attr != nil {
 		exprs, diags := hcl.ExprList(attr.Expr)
 		d.diags = append(d.diags, diags...)
-		l.ReplaceTriggeredBy = exprs
+		for _, expr := range exprs {
+			l.ReplaceTriggeredBy = append(l.ReplaceTriggeredBy, d.unquoted(expr))
+		}
 	}
 	for _, b := range content.Blocks {
 		if b.Type == "precondition" {
@@ -144,6 +147,27 @@ func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
 		}
 	}
 	return l
+}
+
+// unquoted turns JSON text that is a reference into the expression it is.
+func (d *decoder) unquoted(expr hcl.Expression) hcl.Expression {
+	if !json.IsJSONExpression(expr) {
+		return expr
+	}
+	text, diags := expr.Value(nil)
+	if diags.HasErrors() || text.Type() != cty.String || text.IsNull() {
+		d.fail(expr.Range().Ptr(), "Reference required", "Write a reference as text, such as \"metal_host.machine\".")
+		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
+	}
+	start := expr.Range().Start
+	start.Column++ // after the quote
+	start.Byte++
+	parsed, diags := syntax.ParseExpression(expr.Range().Filename, []byte(text.AsString()), start)
+	d.diags = append(d.diags, diags...)
+	if parsed == nil {
+		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
+	}
+	return parsed
 }
 
 func (d *decoder) ignoreChanges(attr *hcl.Attribute) (all bool, paths []hcl.Traversal) {

@@ -28,7 +28,7 @@ func TestUnreadableFiles(t *testing.T) {
 		}, "200.0 MiB"},
 		"fifo":    {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "no regular file"},
 		"device":  {func(path string) error { return os.Symlink("/dev/zero", path) }, "no regular file"},
-		"folder":  {func(path string) error { return os.Mkdir(path, 0o700) }, "it is a folder"},
+		"folder":  {func(path string) error { return os.Symlink(".", path) }, "it is a folder"},
 		"loop":    {func(path string) error { return os.Symlink(filepath.Base(path), path) }, "too many levels of symbolic links"},
 		"nowhere": {func(path string) error { return os.Symlink("nowhere", path) }, "no such file"},
 		"binary":  {func(path string) error { return os.WriteFile(path, []byte("\x7fELF\x00\x01\xfe"), 0o600) }, "NUL byte"},
@@ -55,6 +55,24 @@ func TestUnreadableFiles(t *testing.T) {
 				t.Errorf("%q does not say %q", diags[0].Detail, c.want)
 			}
 		})
+	}
+}
+
+// A folder may be called like a file; it is none.
+func TestFolderCalledLikeAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "modules.tf"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x.tf"), []byte("\xef\xbb\xbflocals {\r\n  a = <<E\r\nb\r\nE\r\n}\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "y.tf.json"), []byte("\xef\xbb\xbf{\r\n\"locals\": {\"b\": 1}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _, diags := Load(OnDisk(), dir)
+	if len(diags) > 0 || len(m.Locals) != 2 {
+		t.Fatal(report(diags), m.Locals)
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 type file struct {
 	name     string
 	body     hcl.Body
-	override bool // its blocks change those of other files
-	stoke    bool // it may have stoke {} blocks
+	broken   hcl.Body // what could be understood of a file with mistakes in it, else nil
+	override bool     // its blocks change those of other files
+	stoke    bool     // it may have stoke {} blocks
 	diags    hcl.Diagnostics
 }
 
@@ -84,8 +85,10 @@ func (l *loader) parseFile(dir, name string) *file {
 	l.files.addConfiguration(f.name, content)
 	body, diags := syntax.Parse(f.name, content)
 	f.diags = diags
-	if !diags.HasErrors() {
-		f.body = body // half a file would only lead to errors that are none
+	if diags.HasErrors() {
+		f.broken = body // half a file would only lead to errors that are none
+	} else {
+		f.body = body
 	}
 	return f
 }

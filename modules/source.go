@@ -17,7 +17,8 @@ const maxFileSize = 8 << 20
 
 // Source is where configuration files come from.
 type Source interface {
-	// List returns the names of everything in a folder, in lexical order.
+	// List returns the names of everything in a folder that is no folder
+	// itself, in lexical order.
 	List(dir string) ([]string, error)
 	// Read returns the content of a file that has at most maxFileSize bytes.
 	Read(name string) ([]byte, error)
@@ -43,9 +44,11 @@ func (disk) List(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
 	}
 	return names, nil
 }

@@ -19,19 +19,26 @@ type configuration struct {
 // load reads the configuration in the working directory. A destroy works on
 // what the state holds, and needs none.
 func (s *session) load(destroy bool) (*modules.Module, error) {
-	root, files, diags := modules.Load(modules.OnDisk(), ".")
-	s.files = files
+	root, diags := s.read()
 	if destroy && len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
 		diags = nil
-	}
-	if !diags.HasErrors() {
-		diags = append(diags, versionDiagnostics(root)...)
 	}
 	s.complain(diags...)
 	if diags.HasErrors() {
 		return nil, failed
 	}
 	return root, nil
+}
+
+// read loads the files. A module that is written for another version may
+// have all sorts of mistakes in this one, which would say nothing.
+func (s *session) read() (*modules.Module, hcl.Diagnostics) {
+	root, files, diags := modules.Load(modules.OnDisk(), ".")
+	s.files = files
+	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
+		return root, unsupported
+	}
+	return root, diags
 }
 
 // configure reads the configuration and finds the values of its variables,

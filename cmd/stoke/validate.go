@@ -4,7 +4,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan/view"
 )
 
@@ -21,11 +20,7 @@ needs no values for variables.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the outcome as JSON, for editors and pipelines.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		root, files, diags := modules.Load(modules.OnDisk(), ".")
-		s.files = files
-		if !diags.HasErrors() {
-			diags = append(diags, versionDiagnostics(root)...)
-		}
+		root, diags := s.read()
 		if !diags.HasErrors() {
 			diags = append(diags, validate(cmd.Context(), s, &configuration{root: root})...)
 		}

@@ -126,7 +126,7 @@ func parseJSON(name string, src []byte) (hcl.Body, hcl.Diagnostics) {
 	if diags := checkJSON(name, src); diags.HasErrors() {
 		return hcl.EmptyBody(), diags
 	}
-	file, diags := json.Parse(src, name)
+	file, diags := json.Parse(withoutBOM(src), name)
 	if file == nil {
 		return hcl.EmptyBody(), readable(diags)
 	}

@@ -178,10 +178,14 @@ func decodeValue(value, ty []byte) (v cty.Value, err error) {
 	if err != nil {
 		return cty.NilVal, err
 	}
-	if t.HasDynamicTypes() && t != cty.DynamicPseudoType {
+	if v, err = ctyjson.Unmarshal(value, t); err != nil {
+		return cty.NilVal, err
+	}
+	// A null that never had a type is stored as null of type dynamic.
+	if t != cty.DynamicPseudoType && !v.Type().Equals(t) {
 		return cty.NilVal, errors.New("its type is not wholly known")
 	}
-	return ctyjson.Unmarshal(value, t)
+	return v, nil
 }
 
 // found is a stored object and the offset where it was found.

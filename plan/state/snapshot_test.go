@@ -168,7 +168,9 @@ func TestDecodeErrors(t *testing.T) {
 		"module":           {edit(`"module": "module.net[0]"`, `"module": "net"`), `"net" is no module's address`},
 		"output type":      {edit(`"type": "number"`, `"type": "odd"`), "the output does not decode"},
 		"output value":     {edit(`0.9712`, `"x"`), "the output does not decode"},
-		"deep":             {`{"version":4,"x":` + strings.Repeat("[", 200000), "nests deeper than 10000"},
+		"hidden type": {`{"version":4,"serial":1,"lineage":"l","outputs":{"o":{"value":[{"value":1,"type":"number"}],"type":["tuple",["dynamic"]]}}}`,
+			"not wholly known"},
+		"deep": {`{"version":4,"x":` + strings.Repeat("[", 200000), "nests deeper than 10000"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,6 +217,9 @@ func TestEncodeValues(t *testing.T) {
 	s := New("l").With([]Change{{Address: a, Object: o}}, map[string]Output{
 		text:   {Value: cty.MapVal(map[string]cty.Value{text: cty.True})},
 		"null": {Value: cty.NullVal(cty.List(cty.String)), Sensitive: true},
+		"untyped": {Value: cty.TupleVal([]cty.Value{
+			cty.NullVal(cty.DynamicPseudoType), cty.MapVal(map[string]cty.Value{"a": cty.NullVal(cty.DynamicPseudoType)}),
+		})},
 	})
 	n, err := Decode("x", s.Encode(1))
 	if err != nil {
