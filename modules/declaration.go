@@ -21,6 +21,8 @@ type Module struct {
 	Resources map[ResourceName]*Resource
 	Calls     map[string]*Call
 	Providers map[string]*ProviderConfig // by "name" or "name.alias"
+
+	Refactorings
 }
 
 // ResourceName names a resource within its module.

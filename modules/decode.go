@@ -78,6 +78,7 @@ func (d *decoder) decode(files []*file) {
 	d.overrideRest(overrides)
 	d.checkCloud()
 	d.checkProviders()
+	d.checkRefactorings()
 }
 
 func (d *decoder) block(block *hcl.Block) {
@@ -96,6 +97,8 @@ func (d *decoder) block(block *hcl.Block) {
 		d.call(block)
 	case "provider":
 		d.provider(block)
+	case "moved":
+		d.moved(block)
 	default:
 		d.fail(&block.DefRange, "Block not supported yet",
 			"Blocks of type %q come with a later version of stoke. Remove the block to go on without what it does.", block.Type)

@@ -111,6 +111,7 @@ func (l *loader) children(m *Module, stack []string) {
 		}
 		call.Module = l.folder(dir, call).at(append(slices.Clone(m.Path), name))
 		l.checkCall(call)
+		l.checkNoImports(call)
 		l.children(call.Module, append(slices.Clone(stack), dir))
 	}
 }

@@ -67,6 +67,8 @@ func (d *decoder) record(rec *fileRecord) {
 		d.types = append(d.types, ty)
 	case rec.Variable != nil:
 		p.Variables[rec.Variable.Name] = d.value(rec.Variable.Value, d.typeAt(rec.Variable.Type))
+	case rec.Move != nil:
+		p.Moves = append(p.Moves, d.move(rec.Move))
 	case rec.Change != nil:
 		p.Changes = append(p.Changes, d.change(rec.Change))
 	case rec.Drift != nil:
@@ -129,12 +131,12 @@ func (d *decoder) change(f *fileChange) *Change {
 	addr, err := address.ParseInstance(f.Addr)
 	d.fail(err)
 	ty := d.typeAt(f.Type)
-	return &Change{
+	return d.refactoring(f.fileRefactoring, &Change{
 		Addr: addr, Deposed: f.Deposed, Provider: f.Provider, Action: f.Action, Reason: f.Reason,
 		Before: d.value(f.Before, ty), After: d.value(f.After, ty), Config: d.value(f.Config, ty),
 		BeforeSensitive: d.paths(f.BeforeSensitive), AfterSensitive: d.paths(f.AfterSensitive), Replace: d.paths(f.Replace),
 		Private: f.Private, PriorPrivate: f.PriorPrivate, Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies, PriorDependencies: f.PriorDependencies,
-	}
+	})
 }
 
 func (d *decoder) paths(in [][]step) []cty.Path {

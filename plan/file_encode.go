@@ -26,6 +26,9 @@ func encodeRecords(w io.Writer, p *Plan) error {
 		v := p.Variables[name]
 		e.write(fileRecord{Variable: &fileVariable{name, e.typeOf(v.Type()), e.value(v, v.Type())}})
 	}
+	for _, m := range p.Moves {
+		e.write(fileRecord{Move: &fileMove{m.From.String(), m.To.String()}})
+	}
 	for _, c := range p.Changes {
 		e.write(fileRecord{Change: e.change(c)})
 	}
@@ -118,7 +121,7 @@ func (e *encoder) value(v cty.Value, ty cty.Type) []byte {
 func (e *encoder) change(c *Change) *fileChange {
 	t := e.objectType(c.Schema)
 	return &fileChange{
-		Addr: c.Addr.String(), Deposed: c.Deposed, Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
+		Addr: c.Addr.String(), Deposed: c.Deposed, fileRefactoring: refactoringOf(c), Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
 		Before: e.value(c.Before, t.ty), After: e.value(c.After, t.ty), Config: e.value(c.Config, t.ty),
 		BeforeSensitive: e.paths(c.BeforeSensitive), AfterSensitive: e.paths(c.AfterSensitive), Replace: e.paths(c.Replace),
 		Private: c.Private, PriorPrivate: c.PriorPrivate, Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,

@@ -25,6 +25,7 @@ type fileHeader struct {
 type fileRecord struct {
 	Type      json.RawMessage `json:"type,omitempty"` // numbered from 0 in the order of their occurrence
 	Variable  *fileVariable   `json:"variable,omitempty"`
+	Move      *fileMove       `json:"move,omitempty"`
 	Change    *fileChange     `json:"change,omitempty"`
 	Drift     *fileChange     `json:"drift,omitempty"`
 	Refreshed *fileChange     `json:"refreshed,omitempty"`
@@ -40,6 +41,7 @@ type fileVariable struct {
 }
 
 type fileChange struct {
+	fileRefactoring
 	Addr              string   `json:"addr"`
 	Deposed           string   `json:"deposed,omitempty"`
 	Provider          string   `json:"provider"`

@@ -47,6 +47,9 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 	}
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
+	if diags = append(diags, p.relocate()...); diags.HasErrors() {
+		return &Plan{Mode: r.Mode}, diags
+	}
 
 	p.ev.Do(func(t *eval.Task) {
 		switch r.Mode {
@@ -54,6 +57,7 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 			p.destroy(t)
 		default:
 			p.configured(t)
+			p.stayed(t)
 			p.orphans(t)
 		}
 		p.outputs(t)
@@ -77,9 +81,13 @@ type planner struct {
 	req     Request
 	ctx     context.Context
 	ev      *eval.Evaluator
-	prior   *state.State
+	prior   *state.State // after moves
 	targets []address.Target
 	replace map[address.Instance]bool
+
+	moves      []Move
+	from       map[address.Instance]address.Instance // of moves, by where they lead
+	statements []*statement                          // moved blocks
 
 	mu        sync.Mutex
 	items     map[address.Instance]*item
@@ -208,7 +216,7 @@ func (p *planner) assemble() *Plan {
 	result := &Plan{
 		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
 		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.req.Variables, Targets: p.req.Targets,
-		Outputs: p.outs, Refreshed: p.refreshed, Made: time.Now(),
+		Outputs: p.outs, Refreshed: p.refreshed, Moves: p.moves, Made: time.Now(),
 	}
 	if p.req.Files != nil {
 		result.Files = p.req.Files.Configuration() // values are in Variables, where they can be sealed
@@ -250,6 +258,7 @@ func sortChanges(changes []*Change) {
 // objects that change themselves or that something which changes depends on.
 func (p *planner) relevantDrift(result *Plan) []*Change {
 	if p.req.Mode == RefreshOnly {
+		p.drift = append(p.drift, p.onlyMoved()...)
 		sortChanges(p.drift)
 		return p.drift
 	}

@@ -105,6 +105,9 @@ func preventDestroy(addr address.Instance, rng hcl.Range) *hcl.Diagnostic {
 }
 
 func (p *planner) keep(inst *eval.Instance, c *Change, verify bool, value cty.Value) {
+	if !c.Before.IsNull() {
+		c.Previous = p.from[inst.Addr]
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items[inst.Addr] = &item{change: c, inst: inst, verify: verify, value: value}

@@ -45,6 +45,9 @@ func (p *planner) orphans(t *eval.Task) {
 			continue
 		}
 		if reason, gone := wanted.missing(addr); gone {
+			if _, moved := p.from[addr]; moved && (reason == DeleteNoResourceConfig || reason == DeleteNoModule) {
+				reason = DeleteNoMoveTarget
+			}
 			list = append(list, doomed{addr, "", o, reason})
 		}
 	}
@@ -155,7 +158,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 		return
 	}
 	c := &Change{
-		Addr: d.addr, Deposed: d.deposed, Provider: d.object.Provider, Action: Delete, Reason: d.reason,
+		Addr: d.addr, Deposed: d.deposed, Previous: p.from[d.addr], Provider: d.object.Provider, Action: Delete, Reason: d.reason,
 		Before: o.value, After: cty.NullVal(ty.Implied), BeforeSensitive: o.sensitive,
 		PriorPrivate: o.private, Private: o.private, Dependencies: d.object.Dependencies, PriorDependencies: d.object.Dependencies,
 		Config: cty.NullVal(ty.Implied), CreateBeforeDestroy: d.object.CreateBeforeDestroy, Schema: rs,

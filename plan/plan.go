@@ -49,6 +49,7 @@ const (
 	DeleteCountIndex       Reason = "delete_because_count_index"
 	DeleteEachKey          Reason = "delete_because_each_key"
 	DeleteNoModule         Reason = "delete_because_no_module"
+	DeleteNoMoveTarget     Reason = "delete_because_no_move_target"
 	ReadConfigUnknown      Reason = "read_because_config_unknown"
 	ReadDependencyPending  Reason = "read_because_dependency_pending"
 )
@@ -56,8 +57,10 @@ const (
 // Change is what the plan has in mind for one object. Values are unmarked;
 // what is sensitive in them is named by paths.
 type Change struct {
-	Addr     address.Instance
-	Deposed  string // key of a deposed object, else ""
+	Addr    address.Instance
+	Deposed string // key of a deposed object, else ""
+	// Previous is where the object was before it moved; zero where it didn't.
+	Previous address.Instance
 	Provider string // as the state writes it: provider["…"]
 	Action   Action
 	Reason   Reason
@@ -148,6 +151,8 @@ type Plan struct {
 	Targets   []string
 	Made      time.Time
 
+	// Moves are stored before anything else, all of them at once.
+	Moves []Move
 	// Refreshed holds objects whose reading differs from the state: apply
 	// stores them first. After is what was read.
 	Refreshed []*Change
@@ -166,6 +171,9 @@ func (p *Plan) Changed() bool {
 		if o.Action != NoOp {
 			return true
 		}
+	}
+	if p.Mode != RefreshOnly && len(p.Moves) > 0 {
+		return true
 	}
 	return p.Mode == RefreshOnly && len(p.Refreshed) > 0
 }

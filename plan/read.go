@@ -58,7 +58,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 // moved notes that an object is not what the state says.
 func (p *planner) moved(addr address.Instance, deposed string, owner *eval.Provider, ty *eval.Type, stored *state.Object, before cty.Value, resp providers.ReadResponse) {
 	c := &Change{
-		Addr: addr, Deposed: deposed, Provider: owner.Addr, Action: Update, Before: before, After: resp.State,
+		Addr: addr, Deposed: deposed, Previous: p.from[addr], Provider: owner.Addr, Action: Update, Before: before, After: resp.State,
 		BeforeSensitive: sensitiveIn(stored.Sensitive, ty, before), Private: resp.Private, PriorPrivate: stored.Private,
 		Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy, Schema: ty.Schema,
 	}

@@ -96,7 +96,7 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 // carryOut applies the plan and shows the outputs as they are then. A plan
 // without any operation leaves the state's files alone.
 func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
-	if pl.Changed() || len(pl.Ops) > 0 {
+	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 {
 		if err := o.apply(ctx, pl); err != nil {
 			return err
 		}

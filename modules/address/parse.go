@@ -251,3 +251,18 @@ func clip(s string) string {
 	}
 	return s[:cut] + "…"
 }
+
+// Keyless returns the target without any instance keys.
+func (t Target) Keyless() Target {
+	steps := make([]Step, len(t.Steps))
+	for i, s := range t.Steps {
+		steps[i] = Step{Name: s.Name}
+	}
+	out := Target{Steps: steps}
+	if t.Resource != nil {
+		r := *t.Resource
+		r.Module = join(steps)
+		out.Resource = &r
+	}
+	return out
+}

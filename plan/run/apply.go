@@ -82,6 +82,9 @@ func (x *runner) Value(_ context.Context, t *eval.Task, inst *eval.Instance) (ct
 // start records what planning read and takes over the values of everything
 // that stays as it is.
 func (x *runner) start() {
+	if len(x.plan.Moves) > 0 && !x.relocate() {
+		return
+	}
 	now := x.req.Journal.State()
 	for _, c := range x.plan.Changes {
 		if c.Action != plan.NoOp || c.Deposed != "" {

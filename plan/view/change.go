@@ -13,6 +13,10 @@ import (
 // change prints one object of the plan: what happens to it, why, what is to
 // be known about it, and its difference.
 func (p *Printer) change(c *plan.Change, notes []providers.Note) {
+	if c.Action == plan.NoOp {
+		p.onlyMoved(c, notes)
+		return
+	}
 	p.heading(subject(c)+" "+p.fate(c), p.reasons(c, notes))
 	d := &differ{color: p.Color}
 	d.WriteString(p.arrow(c.Action) + " " + blockHeader(c.Addr) + " {\n")
@@ -75,6 +79,9 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 	if why := because(c); why != "" {
 		out = append(out, "("+printable(why)+")")
 	}
+	if c.Moved() && c.Action != plan.NoOp {
+		out = append(out, "(moved from "+printable(c.Previous.String())+")")
+	}
 	for _, n := range notes {
 		out = append(out, p.note(n))
 	}
@@ -98,12 +105,20 @@ func (p *Printer) note(n providers.Note) string {
 
 // drift prints one object that changed behind Stoke's back.
 func (p *Printer) drift(c *plan.Change) {
+	if c.Action == plan.NoOp && c.Moved() {
+		p.onlyMoved(c, nil)
+		return
+	}
 	what := "has changed"
 	s, arrow := update, plan.Update
 	if absent(c.After) {
 		what, s, arrow = "has been deleted", remove, plan.Delete
 	}
-	p.heading(subject(c)+" "+what, nil)
+	var remarks []string
+	if c.Moved() {
+		remarks = []string{"(moved from " + printable(c.Previous.String()) + ")"}
+	}
+	p.heading(subject(c)+" "+what, remarks)
 	d := &differ{color: p.Color}
 	d.WriteString(p.arrow(arrow) + " " + blockHeader(c.Addr) + " {\n")
 	d.body(8, s, schemaBlock(c), whatChanges(c), true)

@@ -30,6 +30,7 @@ type jsonChange struct {
 
 type jsonResourceChange struct {
 	Address       string     `json:"address"`
+	Previous      string     `json:"previous_address,omitempty"`
 	ModuleAddress string     `json:"module_address,omitempty"`
 	Mode          string     `json:"mode"`
 	Type          string     `json:"type"`
@@ -259,6 +260,9 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 			AfterSensitive:  outline(c.After, p.afterSecret, isSecret),
 		},
 	}
+	if c.Moved() {
+		out.Previous = c.Previous.String()
+	}
 	for _, path := range c.Replace {
 		out.Change.ReplacePaths = append(out.Change.ReplacePaths, jsonPath(path))
 	}
@@ -275,6 +279,9 @@ func unknownIn(v cty.Value) any {
 }
 
 func driftActions(c *plan.Change) []string {
+	if c.Action == plan.NoOp && c.Moved() { // and that is all
+		return []string{"no-op"}
+	}
 	if absent(c.After) {
 		return []string{"delete"}
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/plan"
@@ -14,15 +15,18 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	defer flush()
 	p.driftSection(pl)
 	if !pl.Changed() {
-		p.nothing(pl)
+		if pl.Mode != plan.RefreshOnly || len(pl.Moves) == 0 {
+			p.nothing(pl)
+		}
 		return
 	}
 	acts := actions(pl)
-	if len(acts) > 0 && pl.Mode != plan.RefreshOnly {
+	some := len(acts) > 0 || slices.ContainsFunc(pl.Changes, func(c *plan.Change) bool { return !c.Idle() })
+	if some && pl.Mode != plan.RefreshOnly {
 		p.changesSection(pl, acts)
 		p.summary(pl)
 	}
-	p.outputsSection(pl, len(acts) == 0)
+	p.outputsSection(pl, !some)
 }
 
 // Rule prints the line between a plan and what follows.
@@ -58,14 +62,16 @@ func actions(pl *plan.Plan) []plan.Action {
 }
 
 func (p *Printer) changesSection(pl *plan.Plan, acts []plan.Action) {
-	p.print("\nStoke will carry out the following plan. Its symbols:\n")
+	if len(acts) > 0 {
+		p.print("\nStoke will carry out the following plan. Its symbols:\n")
+	}
 	for _, a := range acts {
 		p.print(p.arrow(a), " ", legend(a), "\n")
 	}
 	p.print("\nStoke will perform the following actions:\n\n")
 	notes := notesByAddress(pl.Notes)
 	for _, c := range pl.Changes {
-		if c.Action != plan.NoOp {
+		if !c.Idle() {
 			p.change(c, notes[c.Addr.String()])
 		}
 	}
@@ -84,7 +90,7 @@ func notesByAddress(notes []providers.Note) map[string][]providers.Note {
 func (p *Printer) otherNotes(pl *plan.Plan, by map[string][]providers.Note) {
 	shown := make(map[string]bool)
 	for _, c := range pl.Changes {
-		if c.Action != plan.NoOp {
+		if !c.Idle() {
 			shown[c.Addr.String()] = true
 		}
 	}

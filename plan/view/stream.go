@@ -92,18 +92,18 @@ func streamAction(a plan.Action) string {
 // Plan writes drift, changes, the summary and outputs.
 func (s *Stream) Plan(pl *plan.Plan) {
 	for _, c := range pl.Drift {
-		change := map[string]any{"resource": streamResource(c.Addr), "action": driftActions(c)[0]}
-		s.write("info", c.Addr.String()+": Drift detected ("+driftActions(c)[0]+")", "resource_drift", map[string]any{"change": change})
+		change := streamChange(c, driftActions(c)[0])
+		s.write("info", c.Addr.String()+": Drift detected ("+change["action"].(string)+")", "resource_drift", map[string]any{"change": change})
 	}
 	for _, c := range pl.Changes {
-		if c.Action == plan.NoOp {
+		if c.Idle() {
 			continue
 		}
-		change := map[string]any{"resource": streamResource(c.Addr), "action": streamAction(c.Action)}
+		change := streamChange(c, streamAction(c.Action))
 		if c.Reason != plan.NoReason {
 			change["reason"] = strings.TrimPrefix(string(c.Reason), "replace_because_")
 		}
-		s.write("info", c.Addr.String()+": Plan to "+streamAction(c.Action), "planned_change", map[string]any{"change": change})
+		s.write("info", c.Addr.String()+": Plan to "+change["action"].(string), "planned_change", map[string]any{"change": change})
 	}
 	a, c, d := pl.Count()
 	s.summary("Plan: "+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", a, c, d)

@@ -83,6 +83,8 @@ func because(c *plan.Change) string {
 		return "because " + c.Addr.Resource.String() + " is not in configuration"
 	case plan.DeleteNoModule:
 		return "because " + string(c.Addr.Module) + " is not in configuration"
+	case plan.DeleteNoMoveTarget:
+		return "because " + c.Previous.String() + " was moved to " + c.Addr.String() + ", which is not in configuration"
 	case plan.DeleteCountIndex:
 		return "because index " + key.String() + " is out of range for count"
 	case plan.DeleteEachKey:

@@ -1,0 +1,7 @@
+package plan
+
+// Moved reports whether the object was at another address before.
+func (c *Change) Moved() bool { return c.Previous.Type != "" }
+
+// Idle reports whether nothing happens to the object, not even in the state.
+func (c *Change) Idle() bool { return c.Action == NoOp && !c.Moved() }

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// relocate gives objects that have moved their new addresses, in one record:
+// whatever happens, each of them is at one address.
+func (x *runner) relocate() bool {
+	now := x.req.Journal.State()
+	for _, m := range x.plan.Moves {
+		if now.Current(m.To) != nil || len(now.Deposed(m.To)) > 0 {
+			x.ev.Do(func(t *eval.Task) {
+				t.Report(&hcl.Diagnostic{
+					Severity: hcl.DiagError, Summary: "State has changed since the plan",
+					Detail: fmt.Sprintf("%s was to move to %s, where there is something by now. Make a new plan.", m.From, m.To),
+				})
+			})
+			x.mu.Lock()
+			x.failed = true
+			x.mu.Unlock()
+			return false
+		}
+	}
+	return x.record(state.Result{Changes: plan.Relocated(now, x.plan.Moves), Durable: true})
+}
