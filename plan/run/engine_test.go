@@ -234,8 +234,7 @@ resource "terraform_data" "b" {
   for_each = { x = 0, y = 1 }
   input = "${each.key}:${terraform_data.a[each.value].output}"
 }
-output "all" { value = terraform_data.a[*].output }`, want: `- terraform_data.a delete_because_wrong_repetition
-+ terraform_data.a[0]
+output "all" { value = terraform_data.a[*].output }`, want: `~ terraform_data.a[0]
 + terraform_data.a[1]
 + terraform_data.a[2]
 + terraform_data.b["x"]
