@@ -20,6 +20,7 @@ type Module struct {
 	Outputs   map[string]*Output
 	Resources map[ResourceName]*Resource
 	Calls     map[string]*Call
+	Checks    map[string]*CheckBlock
 	Providers map[string]*ProviderConfig // by "name" or "name.alias"
 
 	Refactorings
@@ -82,14 +83,6 @@ type Variable struct {
 // Required reports whether the variable has no default.
 func (v *Variable) Required() bool { return v.Default == cty.NilVal }
 
-// Check is a condition with the message to show when it is false: of a
-// variable's validation, a precondition or a postcondition.
-type Check struct {
-	Condition    hcl.Expression
-	ErrorMessage hcl.Expression
-	Range        hcl.Range
-}
-
 // Local is one local value.
 type Local struct {
 	Name  string
@@ -118,6 +111,7 @@ type Resource struct {
 	Provider    ProviderRef    // local name and alias
 	DependsOn   []hcl.Traversal
 	Lifecycle   Lifecycle
+	Check       string    // name of the check block that alone can see it; mostly ""
 	Range       hcl.Range // the block's header
 	TypeRange   hcl.Range // the type label
 	ModuleOwner *Module
@@ -147,6 +141,7 @@ type Lifecycle struct {
 	ReplaceTriggeredBy  []hcl.Expression
 	Preconditions       []*Check
 	Postconditions      []*Check
+	Range               hcl.Range // zero where there is no block
 }
 
 // Call is a module block.

@@ -99,6 +99,8 @@ func (d *decoder) block(block *hcl.Block) {
 		d.provider(block)
 	case "moved":
 		d.moved(block)
+	case "check":
+		d.check(block)
 	default:
 		d.fail(&block.DefRange, "Block not supported yet",
 			"Blocks of type %q come with a later version of stoke. Remove the block to go on without what it does.", block.Type)
@@ -158,20 +160,4 @@ func (d *decoder) output(block *hcl.Block) {
 	if o.Value != nil {
 		d.module.Outputs[name] = o
 	}
-}
-
-var checkSchema = newSchema([]string{"!condition", "!error_message"}, nil)
-
-// appendCheck decodes a validation, precondition or postcondition block.
-func (d *decoder) appendCheck(checks []*Check, block *hcl.Block) []*Check {
-	content, diags := checkSchema.all(block.Body)
-	d.diags = append(d.diags, diags...)
-	if diags.HasErrors() {
-		return checks
-	}
-	return append(checks, &Check{
-		Condition:    content.Attributes["condition"].Expr,
-		ErrorMessage: content.Attributes["error_message"].Expr,
-		Range:        block.DefRange,
-	})
 }

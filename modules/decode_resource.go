@@ -69,10 +69,26 @@ func (d *decoder) resourceBlocks(r *Resource, blocks hcl.Blocks) {
 			lifecycle = b
 			r.Lifecycle = d.lifecycle(b, r.Mode)
 		case "provisioner", "connection":
-			d.fail(&b.DefRange, "Provisioners are not supported",
-				"Blocks of type %q run commands that no plan can show. Use a resource that does the work, or user data that the machine runs itself.", b.Type)
+			d.fail(&b.DefRange, "Provisioners are not supported", "%s", insteadOf(b))
 		}
 	}
+}
+
+// insteadOf says what does the work of a provisioner or connection block.
+func insteadOf(block *hcl.Block) string {
+	const why = "No plan can show what a provisioner will do, and nothing can tell afterwards whether it is still done. "
+	if block.Type == "connection" {
+		return why + "A connection block serves provisioners alone: remove it, and say how machines are reached in the ssh block of their provider, such as provider \"metal\"."
+	}
+	switch block.Labels[0] {
+	case "local-exec":
+		return why + "Run the command in the pipeline before or after \"stoke apply\" (\"stoke output -json\" hands it the values), or use a provider whose resource does the same work."
+	case "remote-exec":
+		return why + "Let the machine run the commands itself (user data, cloud-init), or use resources that work on machines, such as those of the provider \"metal\"."
+	case "file":
+		return why + "Hand the file over in the machine's user data (cloud-init), build it into the image, or keep it in a Kubernetes ConfigMap or Secret."
+	}
+	return why + "Build the software into the image, or let the machine set itself up by its user data (cloud-init)."
 }
 
 // repetition reads count and for_each, of which one may be given.
@@ -121,6 +137,7 @@ func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
 	l := Lifecycle{
 		CreateBeforeDestroy: d.flag(content.Attributes["create_before_destroy"], false),
 		PreventDestroy:      d.flag(content.Attributes["prevent_destroy"], false),
+		Range:               block.DefRange,
 	}
 	if mode == address.Data {
 		for _, attr := range content.Attributes {

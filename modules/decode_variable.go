@@ -53,7 +53,7 @@ func (d *decoder) variable(block *hcl.Block) {
 		d.variableDefault(v, attr)
 	}
 	for _, b := range content.Blocks {
-		v.Validations = d.appendCheck(v.Validations, b)
+		d.appendValidation(v, b)
 	}
 	d.module.Variables[name] = v
 }

@@ -177,6 +177,7 @@ func newModule(dir string) *Module {
 		Outputs:   map[string]*Output{},
 		Resources: map[ResourceName]*Resource{},
 		Calls:     map[string]*Call{},
+		Checks:    map[string]*CheckBlock{},
 		Providers: map[string]*ProviderConfig{},
 	}
 }

@@ -135,7 +135,7 @@ resource "metal_host" "h" {
     ignore_changes        = [address, tags["x"]]
     replace_triggered_by  = [metal_host.other[each.key].id]
     precondition {
-      condition     = true
+      condition     = each.key != ""
       error_message = "a"
     }
     postcondition {

@@ -42,30 +42,40 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 		p.keep(inst, c, false, value)
 		return value, true
 	}
-	started := time.Now()
-	p.emit(Event{Kind: ReadStart, Addr: inst.Addr})
-	resp := d.owner.Server.ReadData(p.call(ctx, inst.Addr), providers.ReadDataRequest{Type: inst.Addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema)})
-	if !d.said(resp.Diagnostics) {
+	found, fine := d.readData(ctx)
+	if !fine {
 		return cty.DynamicVal, false
 	}
-	p.emit(Event{Kind: ReadDone, Addr: inst.Addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
-	c.Action, c.Reason, c.After, c.Config = NoOp, NoReason, resp.State, d.config
+	c.Action, c.Reason, c.After, c.Config = NoOp, NoReason, found, d.config
 	d.sensitive()
 	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
 	if !fine {
 		return cty.DynamicVal, false
 	}
-	p.remember(inst, c, d)
+	p.remember(inst, c, d.ty.Implied)
 	p.keep(inst, c, !settled, value)
 	return value, true
 }
 
+// readData asks the provider for a data source's values.
+func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
+	p, addr := d.p, d.inst.Addr
+	started := time.Now()
+	p.emit(Event{Kind: ReadStart, Addr: addr})
+	resp := d.owner.Server.ReadData(p.call(ctx, addr), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema)})
+	if !d.said(resp.Diagnostics) {
+		return cty.DynamicVal, false
+	}
+	p.emit(Event{Kind: ReadDone, Addr: addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
+	return resp.State, true
+}
+
 // remember has apply store what was read, where it is news.
-func (p *planner) remember(inst *eval.Instance, c *Change, d *draft) {
+func (p *planner) remember(inst *eval.Instance, c *Change, ty cty.Type) {
 	c.Before, c.BeforeSensitive = c.After, c.AfterSensitive
 	if o := p.prior.Current(inst.Addr); o != nil {
-		if v, err := o.Value(d.ty.Implied); err == nil && v.RawEquals(c.After) {
+		if v, err := o.Value(ty); err == nil && v.RawEquals(c.After) {
 			return
 		}
 	}

@@ -61,12 +61,15 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 			p.orphans(t)
 		}
 		p.outputs(t)
+		p.checks(t)
+		p.quietChecks()
 	})
 	diags = append(diags, p.ev.Diagnostics()...)
 	if p.stopped() || ctx.Err() != nil {
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Planning interrupted", Detail: "Nothing was changed. Run the command again to make a plan."})
 	}
 	result := p.assemble()
+	result.Checks = p.ev.CheckResults(nil, r.Mode != Destroy && len(p.targets) == 0)
 	if !diags.HasErrors() {
 		diags = append(diags, p.order(result)...)
 		diags = append(diags, p.review(ctx, result)...)
@@ -172,7 +175,7 @@ func (p *planner) configured(t *eval.Task) {
 		}
 		resources := m.Resources()
 		t.Each(len(resources), func(t *eval.Task, i int) {
-			if !p.mayContain(resources[i].Addr) {
+			if !p.mayContain(resources[i].Addr) || resources[i].Decl.Check != "" {
 				return
 			}
 			instances, ok := resources[i].Instances(t)

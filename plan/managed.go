@@ -23,6 +23,9 @@ func (p *planner) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) 
 	if p.req.Mode == Destroy {
 		return p.stored(t, inst)
 	}
+	if inst.Resource.Decl.Check != "" {
+		return p.scopedData(ctx, t, inst)
+	}
 	if inst.Addr.Mode == address.Data {
 		return p.data(ctx, t, inst)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -52,6 +53,7 @@ const (
 	DeleteNoMoveTarget     Reason = "delete_because_no_move_target"
 	ReadConfigUnknown      Reason = "read_because_config_unknown"
 	ReadDependencyPending  Reason = "read_because_dependency_pending"
+	ReadCheckNested        Reason = "read_because_check_nested"
 )
 
 // Change is what the plan has in mind for one object. Values are unmarked;
@@ -140,6 +142,7 @@ type Plan struct {
 	Outputs []*OutputChange
 	Ops     []Op
 	Notes   []providers.Note
+	Checks  []state.CheckResult // what became of conditions, as far as it is known
 
 	// What the plan rests on.
 	Lineage   string

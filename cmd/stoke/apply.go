@@ -8,6 +8,7 @@ import (
 
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/state"
 )
 
 func applyCommand(s *session) *cobra.Command {
@@ -96,7 +97,8 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 // carryOut applies the plan and shows the outputs as they are then. A plan
 // without any operation leaves the state's files alone.
 func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
-	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 {
+	judged := !state.EqualChecks(pl.Checks, o.state.State().CheckResults())
+	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 || judged {
 		if err := o.apply(ctx, pl); err != nil {
 			return err
 		}

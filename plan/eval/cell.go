@@ -22,6 +22,8 @@ type header struct {
 	node  *Node
 	name  func() string // for cycle reports; nil where a reader would not know the thing
 	rng   *hcl.Range    // nil where nothing is written
+
+	advises *advice // set for a check's own data source
 }
 
 // title is what a cycle report calls the cell, "" where a reader would not

@@ -9,12 +9,14 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/state"
 )
 
 // Context is where a condition is decided: in a module or about an instance,
 // with self where the object exists.
 type Context struct {
 	Module   *Module
+	Output   string // of the module, where there is no instance
 	Instance *Instance
 	Self     cty.Value
 }
@@ -22,7 +24,7 @@ type Context struct {
 // Conditions decides pre- and postconditions. What is false is reported as an
 // error with the given summary and makes the result false; what is not known
 // yet counts as true.
-func (t *Task) Conditions(c Context, checks []*modules.Check, address, summary string) bool {
+func (t *Task) Conditions(c Context, checks []*modules.Check, summary string) bool {
 	_, ok := t.Decide(c, checks, summary)
 	return ok
 }
@@ -30,37 +32,58 @@ func (t *Task) Conditions(c Context, checks []*modules.Check, address, summary s
 // Decide is Conditions that also says whether all of them were known.
 func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known, ok bool) {
 	known, ok = true, true
+	if len(checks) == 0 {
+		return known, ok
+	}
 	s := scope{module: c.Module, self: c.Self}
+	what := checked{}
 	if c.Instance != nil {
 		s.module, s.rep = c.Instance.Resource.module, c.Instance.rep
+		what = c.Instance.checked()
+	} else {
+		what = c.Module.checked(state.CheckedOutput, c.Output)
 	}
 	for _, check := range checks {
-		v, fine := t.evaluate(s, check.Condition, cty.DynamicPseudoType)
-		if !fine {
-			ok = false
-			continue
-		}
-		v, _ = v.Unmark()
-		v, err := convert.Convert(v, cty.Bool)
+		v, fine := t.condition(s, check)
 		switch {
-		case err != nil || v.IsNull():
-			t.Report(&hcl.Diagnostic{
-				Severity: hcl.DiagError, Summary: "Invalid condition result",
-				Detail: "The condition must be true or false.", Subject: check.Condition.Range().Ptr(),
-			})
+		case !fine:
 			ok = false
+			t.ev.note(what, state.CheckErred)
 		case !v.IsKnown():
 			known = false
+			t.ev.note(what, state.CheckUnknown)
 		case v.False():
 			ok = false
+			message := t.message(s, check)
+			t.ev.note(what, state.CheckFailed, message)
 			t.Report(&hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: summary,
-				Detail: t.message(s, check), Subject: check.Condition.Range().Ptr(),
+				Detail: message, Subject: check.Condition.Range().Ptr(),
 				Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
 			})
+		default:
+			t.ev.note(what, state.CheckPassed)
 		}
 	}
 	return known, ok
+}
+
+// condition is a condition's value: true, false or unknown, without marks.
+func (t *Task) condition(s scope, check *modules.Check) (cty.Value, bool) {
+	v, ok := t.evaluate(s, check.Condition, cty.DynamicPseudoType)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	v, _ = v.Unmark()
+	v, err := convert.Convert(v, cty.Bool)
+	if err != nil || v.IsNull() {
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Invalid condition result",
+			Detail: "The condition must be true or false.", Subject: check.Condition.Range().Ptr(),
+		})
+		return cty.DynamicVal, false
+	}
+	return v, true
 }
 
 // message is the check's own, or the reason why there is none.
@@ -94,6 +117,7 @@ func (t *Task) quiet(s scope, expr hcl.Expression) *hcl.EvalContext {
 // decided, var.NAME is the value under test.
 func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) bool {
 	ok := true
+	what := m.checked(state.CheckedVariable, decl.Name)
 	for _, check := range decl.Validations {
 		evaluate := func(expr hcl.Expression, ty cty.Type) (cty.Value, *hcl.EvalContext, bool) {
 			refs, diags := lang.References(expr)
@@ -133,10 +157,24 @@ func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) 
 		result, ctx, fine := evaluate(check.Condition, cty.Bool)
 		if !fine {
 			ok = false
+			t.ev.note(what, state.CheckErred)
 			continue
 		}
 		result, _ = result.Unmark()
-		if !result.IsKnown() || result.IsNull() || result.True() {
+		switch {
+		case result.IsNull():
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Invalid condition result",
+				Detail: "The condition must be true or false.", Subject: check.Condition.Range().Ptr(),
+			})
+			ok = false
+			t.ev.note(what, state.CheckErred)
+			continue
+		case !result.IsKnown():
+			t.ev.note(what, state.CheckUnknown)
+			continue
+		case result.True():
+			t.ev.note(what, state.CheckPassed)
 			continue
 		}
 		ok = false
@@ -144,6 +182,7 @@ func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) 
 		if msg, _, fine := evaluate(check.ErrorMessage, cty.String); fine && msg.IsKnown() && !msg.IsNull() && !msg.IsMarked() {
 			detail = msg.AsString()
 		}
+		t.ev.note(what, state.CheckFailed, detail)
 		detail += fmt.Sprintf("\n\nThis was checked by the validation rule at %s.", check.Range)
 		subject := decl.Range.Ptr()
 		if m.call != nil && m.call.Args[decl.Name] != nil {

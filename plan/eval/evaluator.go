@@ -55,6 +55,7 @@ type Evaluator struct {
 		diags hcl.Diagnostics
 		once  map[string]bool
 	}
+	tally  tally
 	shared struct {
 		sync.Mutex
 		functions map[string]function.Function

@@ -38,6 +38,9 @@ func newResource(m *Module, decl *modules.Resource) *Resource {
 	r.value.node = &Node{Resource: r}
 	r.value.name, r.value.rng = name, &decl.Range
 	r.keys.name, r.keys.rng = func() string { return name() + " (its count or for_each)" }, &decl.Range
+	for _, h := range []*header{&r.value.header, &r.keys.header, &r.demanded.header, &r.base.header} {
+		r.scoped(h)
+	}
 	return r
 }
 
@@ -65,6 +68,7 @@ func (r *Resource) Instances(t *Task) ([]*Instance, bool) {
 			inst := &Instance{Resource: r, Addr: r.Addr.Instance(rep.key), rep: rep}
 			inst.value.node = &Node{Instance: inst}
 			inst.value.rng = &r.Decl.Range
+			inst.value.advises = r.value.advises
 			instances[i] = inst
 		}
 		if form == mapped {

@@ -21,6 +21,7 @@ type scope struct {
 	module *Module
 	rep    repetition
 	self   cty.Value // NilVal where self means nothing
+	check  string    // the check block that the expression is in
 }
 
 // evaluate gives the expression's value, converted to ty.
@@ -184,6 +185,10 @@ func (b *contextBuilder) resource(s lang.Resource, ref lang.Reference) {
 	if r == nil {
 		b.ok = false
 		b.task.Report(m.undeclaredResource(s, ref))
+		into[s.Type][s.Name] = cty.DynamicVal
+		return
+	}
+	if !b.mayRefer(r, ref) {
 		into[s.Type][s.Name] = cty.DynamicVal
 		return
 	}

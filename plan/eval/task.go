@@ -17,6 +17,9 @@ type Task struct {
 	ev    *Evaluator
 	stack []*header
 
+	advises *advice // as header's, where there is no cell
+	reports int     // how many diagnostics the task itself has reported
+
 	// For finding cycles across tasks, guarded by the evaluator's mutex.
 	waiting  *header        // the cell of another task that this one waits for
 	parent   *Task          // the task that spawned this one and joins it
@@ -25,7 +28,10 @@ type Task struct {
 }
 
 // Report passes diagnostics on to whoever runs the evaluation.
-func (t *Task) Report(diags ...*hcl.Diagnostic) { t.ev.report(diags) }
+func (t *Task) Report(diags ...*hcl.Diagnostic) {
+	t.reports += len(diags)
+	t.ev.report(t.advised(diags))
+}
 
 // ReportOnce reports the first of all diagnostics with the same key.
 func (t *Task) ReportOnce(key string, d *hcl.Diagnostic) { t.ev.reportOnce(key, d) }
@@ -78,7 +84,7 @@ func (t *Task) Each(n int, f func(t *Task, i int)) {
 // spawn makes a task that works on the cell that t computes: its reads are
 // noted there too.
 func (t *Task) spawn() *Task {
-	child := &Task{ev: t.ev, parent: t, depth: len(t.stack)}
+	child := &Task{ev: t.ev, parent: t, depth: len(t.stack), advises: t.advises}
 	if h := t.top(); h != nil {
 		child.stack = append(child.stack, h)
 	}

@@ -134,7 +134,7 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 		decl := m.Decl.Outputs[name]
 		ok := t.touch(m, decl.DependsOn)
 		ok = m.await(t) && ok
-		if !t.Conditions(Context{Module: m}, decl.Preconditions, m.qualify("output."+name), "Module output value precondition failed") {
+		if !t.Conditions(Context{Module: m, Output: name}, decl.Preconditions, "Module output value precondition failed") {
 			return cty.DynamicVal, false
 		}
 		v, fine := t.evaluate(scope{module: m}, decl.Value, cty.DynamicPseudoType)

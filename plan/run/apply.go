@@ -40,6 +40,7 @@ func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 	x.start()
 	newPool(x, r.Plan.Ops).run(r.Parallelism)
 	x.outputs()
+	x.checks()
 	return x.report, eval.SortDiagnostics(x.ev.Diagnostics())
 }
 

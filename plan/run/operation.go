@@ -187,8 +187,17 @@ func (o *operation) storedAs(deposed string) *state.Object {
 	return now.Current(o.change.Addr)
 }
 
-// read reads a data source.
+// read reads a data source. That a check's own cannot be read is a result of
+// the check.
 func (o *operation) read() bool {
+	if o.inst.Resource.Decl.Check != "" {
+		o.t.Within(o.inst.Resource)
+		return o.readData() || !o.x.stopped()
+	}
+	return o.readData()
+}
+
+func (o *operation) readData() bool {
 	c := o.change
 	config, marked, ok := o.config()
 	if !ok {
@@ -200,7 +209,8 @@ func (o *operation) read() bool {
 	o.x.emit(plan.Event{Kind: plan.ApplyStart, Addr: c.Addr, Action: plan.Read})
 	resp := o.owner.Server.ReadData(o.call(""), providers.ReadDataRequest{Type: c.Addr.Type, Config: config, Meta: plan.NoMeta(o.owner.Schema)})
 	if !o.said(resp.Diagnostics) {
-		return o.settle(state.Result{}, false)
+		scoped := o.inst.Resource.Decl.Check != ""
+		return o.settle(state.Result{}, scoped) && !scoped
 	}
 	sensitive := append(marked.Sensitive, o.ty.Sensitive(resp.State)...)
 	object, err := o.object(resp.State, nil, sensitive)

@@ -197,7 +197,7 @@ func (o *operation) conditions(value cty.Value) bool {
 		return false
 	}
 	checks := o.inst.Resource.Decl.Lifecycle.Postconditions
-	if !o.t.Conditions(eval.Context{Instance: o.inst, Self: value}, checks, "", "Resource postcondition failed") {
+	if !o.t.Conditions(eval.Context{Instance: o.inst, Self: value}, checks, "Resource postcondition failed") {
 		o.reason = "Resource postcondition failed"
 		return false
 	}
@@ -206,7 +206,7 @@ func (o *operation) conditions(value cty.Value) bool {
 
 func (o *operation) preconditions() bool {
 	checks := o.inst.Resource.Decl.Lifecycle.Preconditions
-	if !o.t.Conditions(eval.Context{Instance: o.inst}, checks, "", "Resource precondition failed") {
+	if !o.t.Conditions(eval.Context{Instance: o.inst}, checks, "Resource precondition failed") {
 		o.reason = "Resource precondition failed"
 		return false
 	}

@@ -115,7 +115,7 @@ func TestMistakes(t *testing.T) {
 		{"for_each of a list", thing("b", `for_each = ["a"]`), "toset()"},
 		{"count outside of count", thing("b", "value = count.index"), `Reference to "count" in non-count context`},
 		{"no provider", `resource "aws_instance" "a" {}`, "Provider not available"},
-		{"precondition", thing("a", "lifecycle {\n precondition {\n condition = 1 > 2\n error_message = \"No luck.\"\n}\n}"), "No luck."},
+		{"precondition", thing("a", "lifecycle {\n precondition {\n condition = path.module == \"\"\n error_message = \"No luck.\"\n}\n}"), "No luck."},
 		{"postcondition", thing("a", "value = \"v\"\nlifecycle {\n postcondition {\n condition = self.value == \"w\"\n error_message = \"Not w.\"\n}\n}"), "Not w."},
 		{"sensitive output", "variable \"s\" {\n default = \"x\"\n sensitive = true\n}\noutput \"o\" { value = var.s }", "Output refers to sensitive values"},
 		{"variable validation", "variable \"n\" {\n default = 3\n validation {\n condition = var.n < 3\n error_message = \"Too much.\"\n}\n}\n", "Too much."},

@@ -79,6 +79,8 @@ func (d *decoder) file() {
 			if !d.null() {
 				d.array(func() { list = append(list, d.resource()) })
 			}
+		case "check_results":
+			d.snap.checks = d.checkResults()
 		default:
 			d.snap.extra = d.extraMember(d.snap.extra, name)
 		}

@@ -28,6 +28,7 @@ func (s *State) encode(serial uint64) *snapshot {
 		lineage: base.lineage,
 		serial:  serial,
 		outputs: s.Outputs(),
+		checks:  s.CheckResults(),
 		extra:   base.extra,
 	}
 	w := &writer{buf: make([]byte, 0, s.sizeEstimate()), indent: true}
@@ -51,9 +52,7 @@ func (s *State) encode(serial uint64) *snapshot {
 		w.resource(r)
 	}
 	w.close(']')
-	if !hasMember(n.extra, "check_results") {
-		w.rawMember("check_results", []byte("null"))
-	}
+	w.checksMember("check_results", n.checks)
 	for _, m := range n.extra {
 		w.rawMember(m.name, m.raw)
 	}

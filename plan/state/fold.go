@@ -52,6 +52,9 @@ func (f *File) changed() bool {
 			return true
 		}
 	}
+	if n := len(f.core.checks); n > 0 && !EqualChecks(f.snap.checks, f.core.checks[n-1].list) {
+		return true
+	}
 	n := len(f.core.outputs)
 	return n > 0 && !equalOutputs(f.snap.outputs, f.core.outputs[n-1].m)
 }

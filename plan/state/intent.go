@@ -54,6 +54,7 @@ type Result struct {
 	Intent  string // the id of the intent that this settles; "" for refresh, state commands, outputs
 	Changes []Change
 	Outputs map[string]Output // the root module's outputs from now on; nil: as before
+	Checks  []CheckResult     // the check results from now on; nil: as before
 	Err     string            // why the call failed; kept for people
 	Durable bool              // as in Intent
 }

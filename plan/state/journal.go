@@ -119,6 +119,7 @@ func (j *Journal) Result(ctx context.Context, r Result) error {
 		delete(j.open, r.Intent)
 		j.at++
 		j.core.apply(j.at, r.Changes, r.Outputs)
+		j.core.setChecks(j.at, r.Checks)
 		return j.log.add(j.at, kindResult, w.buf, r.Durable), nil
 	}()
 	if err == nil {

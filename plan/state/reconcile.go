@@ -103,6 +103,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 	f.core = newCore(s)
 	for i := range r.results {
 		f.core.apply(r.results[i].seq, r.results[i].Changes, r.results[i].Outputs)
+		f.core.setChecks(r.results[i].seq, r.results[i].Checks)
 	}
 	f.open = sortedIntents(r.open)
 	return nil
@@ -151,7 +152,7 @@ func (r *replay) read(frames []frame) *syntaxError {
 				s.fail(0, "a result names the intent %q, which is not open", clip([]byte(res.Intent)))
 			}
 			delete(r.open, res.Intent)
-			if len(res.Changes) > 0 || res.Outputs != nil {
+			if len(res.Changes) > 0 || res.Outputs != nil || res.Checks != nil {
 				r.effects++
 			}
 			r.results = append(r.results, seqResult{fr.seq, res})

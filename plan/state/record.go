@@ -219,6 +219,9 @@ func (w *writer) result(r *Result) {
 	if r.Outputs != nil {
 		w.outputsMember("outputs", r.Outputs)
 	}
+	if r.Checks != nil {
+		w.checksMember("checks", r.Checks)
+	}
 	w.close('}')
 }
 
@@ -247,6 +250,10 @@ func (s *scanner) result(strings intern) Result {
 		case "outputs":
 			r.Outputs = map[string]Output{}
 			s.object(func(name []byte, _ int) { r.Outputs[string(name)] = s.output() })
+		case "checks":
+			if r.Checks = s.checkResults(); r.Checks == nil {
+				r.Checks = []CheckResult{}
+			}
 		default:
 			s.unknown(name, offset)
 		}

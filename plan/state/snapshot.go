@@ -18,6 +18,7 @@ type snapshot struct {
 	resources []*resource // in address order, each once
 	index     map[address.Resource]*resource
 	outputs   map[string]Output
+	checks    []CheckResult
 	extra     []member // top-level members that stoke does not know
 }
 

@@ -24,6 +24,7 @@ type core struct {
 	changed map[address.Instance][]version
 	touched map[address.Resource][]address.Key // of changed, each once
 	outputs []outputsVersion
+	checks  []checksVersion
 }
 
 // slot is what is stored under one address. It is immutable.

@@ -57,6 +57,7 @@ func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
 		w.outputChanges()
 		w.prior()
 		w.member("configuration", configurationJSON(c))
+		w.checks(pl.Checks)
 		w.member("timestamp", pl.Made.UTC().Format(time.RFC3339))
 		w.member("applyable", pl.Changed())
 		w.member("complete", pl.Complete)

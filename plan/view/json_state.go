@@ -53,6 +53,7 @@ func StateJSON(out io.Writer, s *state.State, schemas Schemas) error {
 			w.name("root_module")
 			tree.write(w)
 		})
+		w.checks(s.CheckResults())
 	})
 	if err := w.finish(); err != nil {
 		return fmt.Errorf("write state: %w", err)

@@ -93,6 +93,8 @@ func because(c *plan.Change) string {
 		return wrongRepetition(key)
 	case plan.ReadConfigUnknown:
 		return "config refers to values not yet known"
+	case plan.ReadCheckNested:
+		return "config will be reloaded to verify a check block"
 	case plan.ReadDependencyPending:
 		return "depends on a resource or a module with changes pending"
 	}
