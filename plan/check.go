@@ -8,6 +8,7 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
 )
 
 // checks decides the check blocks, once everything that they may refer to is
@@ -42,9 +43,9 @@ func (p *planner) scopedData(ctx context.Context, t *eval.Task, inst *eval.Insta
 		c.Reason, c.Config = ReadDependencyPending, d.config
 	default:
 		c.Config = d.config
-		state, fine := d.readData(ctx)
+		found, fine := d.readData(ctx)
 		if ok = fine; ok {
-			c.After = state
+			c.After = found
 		}
 	}
 	d.sensitive()
@@ -84,4 +85,49 @@ func (p *planner) quietChecks() {
 			p.remember(it.inst, c, c.Schema.Block.ImpliedType())
 		}
 	}
+}
+
+// checkRecord is a check result as a plan file holds it.
+func checkRecord(r state.CheckResult) *fileCheck {
+	f := &fileCheck{Kind: r.Kind, Config: r.Config, Status: r.Status}
+	for _, o := range r.Objects {
+		f.Objects = append(f.Objects, fileCheckedObject(o))
+	}
+	return f
+}
+
+func (f *fileCheck) result() state.CheckResult {
+	r := state.CheckResult{Kind: f.Kind, Config: f.Config, Status: f.Status}
+	for _, o := range f.Objects {
+		r.Objects = append(r.Objects, state.CheckedObject(o))
+	}
+	return r
+}
+
+// checksLast makes the reads of checks wait for everything else: a check is
+// about what the apply has left.
+func (o *ordering) checksLast() {
+	var others, reads []int32
+	for i, op := range o.ops {
+		switch {
+		case op.Change < 0: // a barrier, perhaps of the read itself
+		case o.isCheckRead(o.result.Changes[op.Change]):
+			reads = append(reads, int32(i))
+		default:
+			others = append(others, int32(i))
+		}
+	}
+	if len(reads) == 0 || len(others) == 0 {
+		return
+	}
+	all := o.add(Barrier, -1)
+	o.ops[all].After = others
+	for _, read := range reads {
+		o.ops[read].After = append(o.ops[read].After, all)
+	}
+}
+
+func (o *ordering) isCheckRead(c *Change) bool {
+	it := o.p.items[c.Addr]
+	return it != nil && c.Action == Read && it.inst.Resource.Decl.Check != ""
 }

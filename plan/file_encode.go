@@ -47,6 +47,9 @@ func encodeRecords(w io.Writer, p *Plan) error {
 	for _, n := range p.Notes {
 		e.write(fileRecord{Note: &fileNote{n.Address, e.path(n.Path), n.Kind, n.Text, n.Number}})
 	}
+	for _, c := range p.Checks {
+		e.write(fileRecord{Check: checkRecord(c)})
+	}
 	for i := range p.Ops {
 		e.write(fileRecord{Op: &p.Ops[i]})
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -31,6 +32,7 @@ type fileRecord struct {
 	Refreshed *fileChange     `json:"refreshed,omitempty"`
 	Output    *fileOutput     `json:"output,omitempty"`
 	Note      *fileNote       `json:"note,omitempty"`
+	Check     *fileCheck      `json:"check,omitempty"`
 	Op        *Op             `json:"op,omitempty"`
 }
 
@@ -77,6 +79,19 @@ type fileNote struct {
 	Kind    providers.NoteKind `json:"kind"`
 	Text    string             `json:"text"`
 	Number  float64            `json:"number,omitempty"`
+}
+
+type fileCheck struct {
+	Kind    state.CheckKind     `json:"kind"`
+	Config  string              `json:"config"`
+	Status  state.CheckStatus   `json:"status"`
+	Objects []fileCheckedObject `json:"objects,omitempty"`
+}
+
+type fileCheckedObject struct {
+	Address  string            `json:"address"`
+	Status   state.CheckStatus `json:"status"`
+	Messages []string          `json:"messages,omitempty"`
 }
 
 // step is one step of a path; exactly one member is set.

@@ -109,6 +109,7 @@ func (p *planner) order(result *Plan) hcl.Diagnostics {
 	o.create()
 	o.afterReads()
 	o.afterUsers()
+	o.checksLast()
 	ops, stuck := sorted(o.ops)
 	if stuck != nil {
 		var names []string
