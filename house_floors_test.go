@@ -27,6 +27,7 @@ var floors = []struct {
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
+	{"sealing", []string{"plan/seal"}},
 	{"the state and the providers' contract", []string{"plan/state", "plan/contract"}},
 	{"where states are kept", []string{"plan/state/store/*"}},
 	{"values", []string{"plan/eval"}},

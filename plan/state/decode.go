@@ -63,10 +63,12 @@ type decoder struct {
 
 func (d *decoder) file() {
 	var list []entry
-	d.members(func(name []byte, _ int) {
+	d.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "version":
 			d.version()
+		case keyMember:
+			d.key(offset)
 		case "terraform_version":
 			d.optionalStr()
 		case "serial":

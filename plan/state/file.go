@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/stokehq/stoke/plan/seal"
 )
 
 // File is a snapshot and journal as they were read. It belongs to one
@@ -128,13 +130,17 @@ func (f *File) Begin(ctx context.Context) (*Journal, error) {
 		}
 		f.journal, f.size = journalLive, int64(len(b))
 	}
-	if f.snap.version != versionOpen || f.version == "" {
-		b := f.snap.as(versionOpen)
-		version, err := f.store.WriteSnapshot(ctx, b, f.version)
+	if f.snap.version != versionOpen || f.snap.key == nil || f.version == "" {
+		key := f.snap.key
+		if key == nil {
+			key = seal.Random()
+		}
+		open := f.snap.withKey(key)
+		version, err := f.store.WriteSnapshot(ctx, open.raw, f.version)
 		if err != nil {
 			return nil, fmt.Errorf("begin journal: %w", err)
 		}
-		f.version, f.snap.raw, f.snap.version = version, b, versionOpen
+		f.version, f.snap = version, open
 	}
 	f.current = newJournal(ctx, f)
 	return f.current, nil

@@ -15,20 +15,24 @@ import (
 func (f *File) fold(ctx context.Context) error {
 	next := &snapshot{}
 	*next = *f.snap
-	if f.fresh || f.changed() {
+	changed := f.fresh || f.changed()
+	if changed {
 		next = f.State().encode(f.snap.serial + 1)
-		rec := appendFrame(nil, f.at+1, kindFold, fold{next.serial, next.sum()}.encode())
-		if err := f.store.Append(ctx, f.size, rec, true); err != nil {
-			return fmt.Errorf("fold journal: %w", err)
-		}
-		f.at, f.size = f.at+1, f.size+int64(len(rec))
+	} else {
+		next.raw, next.version = f.snap.as(versionFolded), versionFolded
+		next.key, next.keyAt, next.keyEnd = nil, 0, 0
+	}
+	rec := appendFrame(nil, f.at+1, kindFold, fold{next.serial, next.sum()}.encode())
+	if err := f.store.Append(ctx, f.size, rec, true); err != nil {
+		return fmt.Errorf("fold journal: %w", err)
+	}
+	f.at, f.size = f.at+1, f.size+int64(len(rec))
+	if changed {
 		if b, ok := f.store.(Backuper); ok && !f.fresh {
 			if err := b.Backup(ctx, f.snap.as(versionFolded)); err != nil {
 				return fmt.Errorf("keep backup: %w", err)
 			}
 		}
-	} else {
-		next.raw, next.version = f.snap.as(versionFolded), versionFolded
 	}
 	version, err := f.store.WriteSnapshot(ctx, next.raw, f.version)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/stokehq/stoke/plan/seal"
 )
 
 // Journal takes down what happens. Its methods may be called by many
@@ -13,6 +15,7 @@ type Journal struct {
 	file *File
 	core *core
 	log  *log
+	box  *seal.Box
 
 	mu     sync.Mutex
 	at     uint64 // sequence number of the last record
@@ -21,7 +24,7 @@ type Journal struct {
 }
 
 func newJournal(ctx context.Context, f *File) *Journal {
-	j := &Journal{file: f, core: f.core, at: f.at, open: map[string]openIntent{}}
+	j := &Journal{file: f, core: f.core, box: f.snap.box(), at: f.at, open: map[string]openIntent{}}
 	for _, in := range f.open {
 		j.open[in.ID] = in
 	}
@@ -61,7 +64,7 @@ func (j *Journal) Intent(ctx context.Context, in Intent) error {
 		j.at++
 		in.Planned, in.Private = clone(in.Planned), clone(in.Private)
 		j.open[in.ID] = openIntent{j.at, in}
-		return j.log.add(j.at, kindIntent, w.buf, in.Durable), nil
+		return j.log.add(j.at, kindIntent|sealedKind, j.seal(w, kindIntent), in.Durable), nil
 	}()
 	if err != nil {
 		return fmt.Errorf("announce %s: %w", in.Address, err)
@@ -73,6 +76,14 @@ func (j *Journal) Intent(ctx context.Context, in Intent) error {
 		return fmt.Errorf("announce %s: %w", in.Address, err)
 	}
 	return nil
+}
+
+// seal seals what was written, as the record j.at; j.mu is held. The result
+// lies behind the text in the writer's buffer.
+func (j *Journal) seal(w *writer, k kind) []byte {
+	n := len(w.buf)
+	w.buf = j.box.Seal(w.buf, w.buf, place(j.at, k|sealedKind))
+	return w.buf[n:]
 }
 
 func clone(b []byte) []byte {
@@ -120,7 +131,7 @@ func (j *Journal) Result(ctx context.Context, r Result) error {
 		j.at++
 		j.core.apply(j.at, r.Changes, r.Outputs)
 		j.core.setChecks(j.at, r.Checks)
-		return j.log.add(j.at, kindResult, w.buf, r.Durable), nil
+		return j.log.add(j.at, kindResult|sealedKind, j.seal(w, kindResult), r.Durable), nil
 	}()
 	if err == nil {
 		err = wait()

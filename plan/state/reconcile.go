@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/stokehq/stoke/plan/seal"
 )
 
 // reconcile works out how the journal stands to the snapshot and replays it.
@@ -15,7 +17,7 @@ import (
 //	none or 4     torn header                died in Begin: remove it
 //	none or 4     same serial, no records    died in Begin, before the snapshot became 5
 //	5             same serial                died at work, or left intents open: go on
-//	4             same serial, no effect     died in Close, nothing had changed
+//	4             same serial, folded        died in Close, nothing had changed
 //	4, serial+n   older serial, folded       died in Close, before the journal was removed
 //
 // Everything else was done by somebody else and is an error.
@@ -54,7 +56,7 @@ func (f *File) reconcile(log []byte) error {
 		return &NewerVersionError{logName, int64(min(h.format, 1<<31)), journalFormat}
 	}
 	r := &replay{open: map[string]openIntent{}}
-	if serr := r.read(frames[1:]); serr != nil {
+	if serr := r.read(frames[1:], f.snap.box()); serr != nil {
 		return corrupt(serr.offset, "%s", serr.reason)
 	}
 	if whole < len(log) {
@@ -90,7 +92,7 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 		case s.version == versionOpen:
 			return corrupt("it goes on from serial %d, and %s waits for one that goes on from serial %d", h.serial, snapName, s.serial)
 		case r.fold != nil && (r.fold.serial < s.serial || r.fold.sum == s.sum()):
-		case r.effects == 0 && len(r.open) == 0:
+		case r.closed == nil && r.effects == 0 && len(r.open) == 0:
 		default:
 			return corrupt("it goes on from serial %d and holds changes that %s, which has serial %d, does not have", h.serial, snapName, s.serial)
 		}
@@ -98,6 +100,14 @@ func (f *File) adopt(h header, r *replay, whole int) error {
 		return nil
 	case h.sum != s.sum():
 		return &CorruptError{snapName, 0, fmt.Sprintf("it was changed after the run began that %s tells of. Undo the change", logName)}
+	}
+	if r.closed != nil {
+		// The key goes with the fold, and then nobody has to read the journal.
+		if r.fold != nil && s.version == versionFolded && r.fold.serial == s.serial && r.fold.sum == s.sum() {
+			f.journal = journalStale
+			return nil
+		}
+		return &CorruptError{logName, int64(r.closed.offset), r.closed.reason}
 	}
 	f.journal, f.size, f.at = journalLive, int64(whole), r.last
 	f.core = newCore(s)
@@ -122,8 +132,9 @@ func sortedIntents(m map[string]openIntent) []openIntent {
 type replay struct {
 	open    map[string]openIntent
 	results []seqResult
-	effects int   // results that change something
-	fold    *fold // if that is the last record
+	effects int          // results that change something
+	fold    *fold        // if that is the last record
+	closed  *syntaxError // why the first record that could not be opened could not
 	last    uint64
 }
 
@@ -132,9 +143,17 @@ type seqResult struct {
 	Result
 }
 
-func (r *replay) read(frames []frame) *syntaxError {
+func (r *replay) read(frames []frame, b *seal.Box) *syntaxError {
 	strings := intern{}
 	for _, fr := range frames {
+		fr, err := fr.open(b)
+		if err != nil {
+			r.fold, r.last = nil, fr.seq
+			if r.closed == nil {
+				r.closed = err
+			}
+			continue
+		}
 		s := &scanner{buf: fr.payload}
 		r.fold, r.last = nil, fr.seq
 		switch fr.kind {

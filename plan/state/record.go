@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/modules/address"
 )
 
-// journalFormat is the version of the records below.
-const journalFormat = 1
+// journalFormat is the version of the records below: 2 since they are sealed.
+const journalFormat = 2
 
 // header is the first record of a journal: what it belongs to.
 type header struct {

@@ -20,6 +20,9 @@ type snapshot struct {
 	outputs   map[string]Output
 	checks    []CheckResult
 	extra     []member // top-level members that stoke does not know
+
+	key           []byte // of the journal; nil: none
+	keyAt, keyEnd int    // where in raw the member is that holds it; both 0: none
 }
 
 // resource is all that is stored of one resource.
@@ -58,18 +61,33 @@ func (s *snapshot) keys(r address.Resource) []address.Key {
 	return keys
 }
 
-// as returns the snapshot's text with another format version.
+// as returns the snapshot's text with another format version and without the
+// journal's key.
 func (s *snapshot) as(version int) []byte {
-	b := slices.Clone(s.raw)
-	b[s.versionAt] = byte('0' + version)
+	b := make([]byte, 0, len(s.raw))
+	for _, part := range s.parts(version) {
+		b = append(b, part...)
+	}
 	return b
 }
 
 // sum is the digest of the snapshot's text as if it had version 4.
 func (s *snapshot) sum() string {
 	h := sha256.New()
-	h.Write(s.raw[:s.versionAt])
-	h.Write([]byte{'0' + versionFolded})
-	h.Write(s.raw[s.versionAt+1:])
+	for _, part := range s.parts(versionFolded) {
+		h.Write(part)
+	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// parts is the text that as returns, in pieces.
+func (s *snapshot) parts(version int) [][]byte {
+	digit := []byte{byte('0' + version)}
+	if s.keyEnd == 0 {
+		return [][]byte{s.raw[:s.versionAt], digit, s.raw[s.versionAt+1:]}
+	}
+	if s.versionAt > s.keyAt {
+		return [][]byte{s.raw[:s.keyAt], s.raw[s.keyEnd:s.versionAt], digit, s.raw[s.versionAt+1:]}
+	}
+	return [][]byte{s.raw[:s.versionAt], digit, s.raw[s.versionAt+1 : s.keyAt], s.raw[s.keyEnd:]}
 }
