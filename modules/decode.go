@@ -101,6 +101,8 @@ func (d *decoder) block(block *hcl.Block) {
 		d.moved(block)
 	case "check":
 		d.check(block)
+	case "removed":
+		d.removed(block)
 	default:
 		d.fail(&block.DefRange, "Block not supported yet",
 			"Blocks of type %q come with a later version of stoke. Remove the block to go on without what it does.", block.Type)

@@ -31,6 +31,7 @@ func Explore(ctx context.Context, r Request, planned bool) (*Explorer, hcl.Diagn
 	}
 	e := &Explorer{p: p, planned: planned, stop: p.watchCancel(ctx)}
 	if planned {
+		diags = append(diags, p.relocate()...)
 		p.ev.Do(p.configured)
 		diags = eval.SortDiagnostics(append(diags, p.ev.Diagnostics()...))
 	} else {

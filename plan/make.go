@@ -70,6 +70,7 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 	}
 	result := p.assemble()
 	result.Checks = p.ev.CheckResults(nil, r.Mode != Destroy && len(p.targets) == 0)
+	diags = append(diags, forgotten(result)...)
 	if !diags.HasErrors() {
 		diags = append(diags, p.order(result)...)
 		diags = append(diags, p.review(ctx, result)...)

@@ -274,7 +274,7 @@ func (p *planner) stayed(t *eval.Task) {
 	}
 	var instances map[string][]*eval.Module // by path without keys
 	for _, s := range p.statements {
-		at := s.declaredAt(p.req.Root)
+		at := s.from.declaredAt(p.req.Root)
 		if at == nil {
 			continue
 		}

@@ -153,7 +153,7 @@ func (o *ordering) create() {
 		it := o.p.items[c.Addr]
 		kind := Put
 		switch {
-		case c.Deposed != "" || c.Action == Delete:
+		case c.Deposed != "" || c.Action == Delete || c.Action == Forget:
 			continue
 		case c.Action == Read:
 			kind = ReadData

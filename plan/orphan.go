@@ -19,6 +19,7 @@ type doomed struct {
 	deposed string
 	object  *state.Object
 	reason  Reason
+	spared  bool // it is forgotten, not destroyed
 }
 
 // orphans plans the end of whatever is stored but not wanted any more, and of
@@ -28,6 +29,7 @@ func (p *planner) orphans(t *eval.Task) {
 		return
 	}
 	stored := p.prior.Instances()
+	removed := p.collectRemovals(t)
 	if len(stored) == 0 {
 		return
 	}
@@ -38,7 +40,7 @@ func (p *planner) orphans(t *eval.Task) {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason})
+			list = append(list, doomed{addr, key, o, NoReason, removed.spares(addr.Resource)})
 		}
 		o := p.prior.Current(addr)
 		if o == nil {
@@ -48,7 +50,7 @@ func (p *planner) orphans(t *eval.Task) {
 			if _, moved := p.from[addr]; moved && (reason == DeleteNoResourceConfig || reason == DeleteNoModule) {
 				reason = DeleteNoMoveTarget
 			}
-			list = append(list, doomed{addr, "", o, reason})
+			list = append(list, doomed{addr, "", o, reason, removed.spares(addr.Resource)})
 		}
 	}
 	p.remove(t, list)
@@ -63,10 +65,10 @@ func (p *planner) destroy(t *eval.Task) {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
-			list = append(list, doomed{addr, key, o, NoReason})
+			list = append(list, doomed{addr, key, o, NoReason, false})
 		}
 		if o := p.prior.Current(addr); o != nil {
-			list = append(list, doomed{addr, "", o, NoReason})
+			list = append(list, doomed{addr, "", o, NoReason, false})
 		}
 	}
 	p.remove(t, list)
@@ -116,6 +118,10 @@ func (p *planner) remove(t *eval.Task, list []doomed) {
 			p.forget(d)
 			return
 		}
+		if d.spared {
+			p.letGo(t, d)
+			return
+		}
 		p.removeOne(t, d)
 	})
 }
@@ -140,10 +146,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 	p.mu.Unlock()
 	rs := owner.Schema.Resources[d.addr.Type]
 	if rs == nil {
-		t.Report(&hcl.Diagnostic{
-			Severity: hcl.DiagError, Summary: "Resource type not supported",
-			Detail: fmt.Sprintf("The state holds %s, but the provider %s has no resource type %q.", d.addr, owner.Source, d.addr.Type),
-		})
+		t.Report(noSuchType(d.addr, owner.Source))
 		return
 	}
 	ty := owner.Type(rs)

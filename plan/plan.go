@@ -30,6 +30,7 @@ const (
 	Delete
 	DeleteThenCreate
 	CreateThenDelete
+	Forget // it goes from the state, and stays as it is
 )
 
 // Replaces reports whether the object is made anew.

@@ -71,15 +71,15 @@ func (p pattern) within(m address.Module) address.Target {
 	return out
 }
 
-// declaredAt says where the configuration declares what the block says has
-// moved away, whatever its instances; nil where it doesn't.
-func (s *statement) declaredAt(root *modules.Module) *hcl.Range {
+// declaredAt says where the configuration declares it, whatever its instances;
+// nil where it doesn't.
+func (p pattern) declaredAt(root *modules.Module) *hcl.Range {
 	m := root
-	names := slices.Clone(s.from.path)
-	for _, step := range s.from.target.Steps {
+	names := slices.Clone(p.path)
+	for _, step := range p.target.Steps {
 		names = append(names, step.Name)
 	}
-	r := s.from.target.Resource
+	r := p.target.Resource
 	if r == nil {
 		names = names[:len(names)-1]
 	}
@@ -91,7 +91,7 @@ func (s *statement) declaredAt(root *modules.Module) *hcl.Range {
 		m = call.Module
 	}
 	if r == nil {
-		steps := s.from.target.Steps
+		steps := p.target.Steps
 		if call := m.Calls[steps[len(steps)-1].Name]; call != nil {
 			return &call.Range
 		}

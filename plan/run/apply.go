@@ -86,6 +86,7 @@ func (x *runner) start() {
 	if len(x.plan.Moves) > 0 && !x.relocate() {
 		return
 	}
+	x.forget()
 	now := x.req.Journal.State()
 	for _, c := range x.plan.Changes {
 		if c.Action != plan.NoOp || c.Deposed != "" {

@@ -176,7 +176,7 @@ func summary(p *plan.Plan) string {
 }
 
 var verbs = map[plan.Action]string{
-	plan.Create: "+", plan.Read: "<=", plan.Update: "~", plan.Delete: "-", plan.DeleteThenCreate: "-/+", plan.CreateThenDelete: "+/-",
+	plan.Create: "+", plan.Read: "<=", plan.Update: "~", plan.Delete: "-", plan.DeleteThenCreate: "-/+", plan.CreateThenDelete: "+/-", plan.Forget: ".",
 }
 
 func TestLife(t *testing.T) {

@@ -30,3 +30,17 @@ func (x *runner) relocate() bool {
 	}
 	return x.record(state.Result{Changes: plan.Relocated(now, x.plan.Moves), Durable: true})
 }
+
+// forget takes objects out of the state that are to stay as they are, all of
+// them in one record.
+func (x *runner) forget() {
+	var changes []state.Change
+	for _, c := range x.plan.Changes {
+		if c.Action == plan.Forget {
+			changes = append(changes, state.Change{Address: c.Addr, Deposed: c.Deposed})
+		}
+	}
+	if len(changes) > 0 {
+		x.record(state.Result{Changes: changes, Durable: true})
+	}
+}

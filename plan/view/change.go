@@ -27,7 +27,11 @@ func (p *Printer) change(c *plan.Change, notes []providers.Note) {
 	case plan.Delete:
 		s = remove
 	}
-	d.body(8, s, schemaBlock(c), whatChanges(c), true)
+	what := whatChanges(c)
+	if c.Action == plan.Forget {
+		what.after, what.afterSecret = what.before, what.beforeSecret
+	}
+	d.body(8, s, schemaBlock(c), what, true)
 	d.WriteString("    }\n\n")
 	p.print(d.String())
 }
@@ -76,7 +80,9 @@ func whatChanges(c *plan.Change) pair {
 // its provider has made.
 func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 	var out []string
-	if why := because(c); why != "" {
+	if c.Action == plan.Forget {
+		out = append(out, "(destroy = false is set in the configuration)")
+	} else if why := because(c); why != "" {
 		out = append(out, "("+printable(why)+")")
 	}
 	if c.Moved() && c.Action != plan.NoOp {

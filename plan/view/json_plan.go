@@ -303,6 +303,8 @@ func actionNames(a plan.Action) []string {
 		return []string{"delete", "create"}
 	case plan.CreateThenDelete:
 		return []string{"create", "delete"}
+	case plan.Forget:
+		return []string{"forget"}
 	}
 	return []string{"no-op"}
 }

@@ -48,12 +48,12 @@ func (p *Printer) Saved(name string) {
 // actions returns the kinds of change that the plan holds, in the order of
 // the legend.
 func actions(pl *plan.Plan) []plan.Action {
-	var has [plan.CreateThenDelete + 1]bool
+	var has [plan.Forget + 1]bool
 	for _, c := range pl.Changes {
 		has[c.Action] = true
 	}
 	var out []plan.Action
-	for _, a := range []plan.Action{plan.Create, plan.Update, plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete, plan.Read} {
+	for _, a := range []plan.Action{plan.Create, plan.Update, plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete, plan.Read, plan.Forget} {
 		if has[a] {
 			out = append(out, a)
 		}

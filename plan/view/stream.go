@@ -85,6 +85,8 @@ func streamAction(a plan.Action) string {
 		return "noop"
 	case a.Replaces():
 		return "replace"
+	case a == plan.Forget:
+		return "remove"
 	}
 	return actionNames(a)[0]
 }

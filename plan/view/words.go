@@ -25,6 +25,8 @@ func (p *Printer) arrow(a plan.Action) string {
 		return p.in(red, "-") + "/" + p.in(green, "+")
 	case plan.CreateThenDelete:
 		return p.in(green, "+") + "/" + p.in(red, "-")
+	case plan.Forget:
+		return p.in(red, "  .")
 	}
 	return "   "
 }
@@ -44,6 +46,8 @@ func legend(a plan.Action) string {
 		return "destroy and then create replacement"
 	case plan.CreateThenDelete:
 		return "create replacement and then destroy"
+	case plan.Forget:
+		return "forget (the object stays)"
 	}
 	return "nothing"
 }
@@ -59,6 +63,8 @@ func (p *Printer) fate(c *plan.Change) string {
 		return "will be updated in-place"
 	case c.Action == plan.Delete:
 		return "will be " + p.in(bold+red, "destroyed")
+	case c.Action == plan.Forget:
+		return "will no longer be managed by Stoke, but " + p.in(bold, "will not be destroyed")
 	case c.Reason == plan.ReplaceTainted:
 		return "is tainted, so it must be " + p.in(bold+red, "replaced")
 	case c.Reason == plan.ReplaceByRequest:
