@@ -18,7 +18,7 @@ import (
 func (p *Plan) Bind(ctx context.Context, catalogue providers.Catalogue) hcl.Diagnostics {
 	schemas := map[string]*providers.Schema{}
 	var diags hcl.Diagnostics
-	for _, list := range [][]*Change{p.Changes, p.Drift, p.Refreshed} {
+	for _, list := range [][]*Change{p.Changes, p.Drift, p.Refreshed, p.deferredChanges()} {
 		for _, c := range list {
 			source, _, ok := eval.ParseProviderAddr(c.Provider)
 			entry, known := catalogue[source]

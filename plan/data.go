@@ -26,6 +26,9 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	if !fine || !d.validate(ctx) {
 		return cty.DynamicVal, false
 	}
+	if reason := p.deferral(t, inst, d.owner); reason != "" {
+		return d.postpone(reason)
+	}
 	c := &Change{
 		Addr: inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema,
 		Before: cty.NullVal(d.ty.Implied), Action: Read, Reason: ReadConfigUnknown,
@@ -43,8 +46,11 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 		return value, true
 	}
 	found, fine := d.readData(ctx)
-	if !fine {
+	switch {
+	case !fine:
 		return cty.DynamicVal, false
+	case d.deferred != "":
+		return d.postpone(d.deferred)
 	}
 	c.Action, c.Reason, c.After, c.Config = NoOp, NoReason, found, d.config
 	d.sensitive()
@@ -52,6 +58,9 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
 	if !fine {
 		return cty.DynamicVal, false
+	}
+	if t.Deferred() {
+		return d.postpone(DeferredPrerequisite)
 	}
 	p.remember(inst, c, d.ty.Implied)
 	p.keep(inst, c, !settled, value)
@@ -63,10 +72,11 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 	p, addr := d.p, d.inst.Addr
 	started := time.Now()
 	p.emit(Event{Kind: ReadStart, Addr: addr})
-	resp := d.owner.Server.ReadData(p.call(ctx, addr), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema)})
+	resp := d.owner.Server.ReadData(p.call(ctx, addr), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true})
 	if !d.said(resp.Diagnostics) {
 		return cty.DynamicVal, false
 	}
+	d.deferred = deferredByProvider(resp.Deferred)
 	p.emit(Event{Kind: ReadDone, Addr: addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
 	return resp.State, true
 }

@@ -75,6 +75,8 @@ func (d *decoder) record(rec *fileRecord) {
 		p.Drift = append(p.Drift, d.change(rec.Drift))
 	case rec.Refreshed != nil:
 		p.Refreshed = append(p.Refreshed, d.change(rec.Refreshed))
+	case rec.Deferral != nil:
+		p.Deferred = append(p.Deferred, d.deferral(rec.Deferral))
 	case rec.Output != nil:
 		p.Outputs = append(p.Outputs, d.output(rec.Output))
 	case rec.Note != nil:
@@ -91,7 +93,7 @@ func (d *decoder) record(rec *fileRecord) {
 
 func (d *decoder) output(o *fileOutput) *OutputChange {
 	return &OutputChange{
-		Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive,
+		Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive, Deferred: o.Deferred,
 		Before: d.value(o.Before, cty.DynamicPseudoType), After: d.value(o.After, cty.DynamicPseudoType),
 	}
 }

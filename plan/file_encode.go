@@ -38,9 +38,12 @@ func encodeRecords(w io.Writer, p *Plan) error {
 	for _, c := range p.Refreshed {
 		e.write(fileRecord{Refreshed: e.change(c)})
 	}
+	for _, d := range p.Deferred {
+		e.write(fileRecord{Deferral: e.deferral(d)})
+	}
 	for _, o := range p.Outputs {
 		e.write(fileRecord{Output: &fileOutput{
-			Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive,
+			Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive, Deferred: o.Deferred,
 			Before: e.value(o.Before, cty.DynamicPseudoType), After: e.value(o.After, cty.DynamicPseudoType),
 		}})
 	}

@@ -30,6 +30,7 @@ type fileRecord struct {
 	Change    *fileChange     `json:"change,omitempty"`
 	Drift     *fileChange     `json:"drift,omitempty"`
 	Refreshed *fileChange     `json:"refreshed,omitempty"`
+	Deferral  *fileDeferral   `json:"deferral,omitempty"`
 	Output    *fileOutput     `json:"output,omitempty"`
 	Note      *fileNote       `json:"note,omitempty"`
 	Check     *fileCheck      `json:"check,omitempty"`
@@ -71,6 +72,7 @@ type fileOutput struct {
 	After           []byte `json:"after"`
 	BeforeSensitive bool   `json:"before_sensitive,omitempty"`
 	Sensitive       bool   `json:"sensitive,omitempty"`
+	Deferred        bool   `json:"deferred,omitempty"`
 }
 
 type fileNote struct {

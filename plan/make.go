@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 		diags = append(diags, p.order(result)...)
 		diags = append(diags, p.review(ctx, result)...)
 	}
-	result.Complete = !diags.HasErrors() && len(r.Targets) == 0
+	result.Complete = !diags.HasErrors() && len(r.Targets) == 0 && len(result.Deferred) == 0
 	return result, eval.SortDiagnostics(diags)
 }
 
@@ -102,6 +103,8 @@ type planner struct {
 	outs      []*OutputChange
 	notes     map[string][]providers.Note // by address
 	owners    map[string]*eval.Provider   // provider configurations in use, by address
+	deferred  []deferred
+	want      *wantedSet // nil before orphans are looked for
 }
 
 // item is one instance that the configuration wants, planned.
@@ -144,6 +147,7 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 	p.ev = eval.New(ctx, eval.Options{
 		Root: r.Root, Variables: r.Variables, Catalogue: r.Catalogue, Resolver: p,
 		Parallelism: r.Parallelism, Workspace: r.Workspace, Planning: true, PlanTime: time.Now(),
+		Deferring: r.Mode != Destroy,
 	})
 	return p, diags
 }
@@ -225,6 +229,7 @@ func (p *planner) assemble() *Plan {
 	if p.req.Files != nil {
 		result.Files = p.req.Files.Configuration() // values are in Variables, where they can be sealed
 	}
+	result.Deferred = p.deferrals()
 	result.Changes = make([]*Change, 0, len(p.items)+len(p.extra))
 	for _, it := range p.items {
 		result.Changes = append(result.Changes, it.change)
@@ -247,15 +252,14 @@ func (p *planner) assemble() *Plan {
 }
 
 func sortChanges(changes []*Change) {
-	slices.SortFunc(changes, func(a, b *Change) int {
-		if c := a.Addr.Compare(b.Addr); c != 0 {
-			return c
-		}
-		if a.Deposed < b.Deposed {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(changes, compareChanges)
+}
+
+func compareChanges(a, b *Change) int {
+	if c := a.Addr.Compare(b.Addr); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Deposed, b.Deposed)
 }
 
 // relevantDrift keeps what changed outside where it matters to the plan: of

@@ -49,6 +49,8 @@ type draft struct {
 	private []byte
 	tainted bool
 	change  *Change
+	// deferred is why the provider has left the decision to a later plan.
+	deferred DeferReason
 }
 
 func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
@@ -61,14 +63,20 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	if !fine || !d.validate(ctx) {
 		return cty.DynamicVal, false
 	}
+	if reason := p.deferral(t, inst, d.owner); reason != "" {
+		return d.postpone(reason)
+	}
 	stored := p.prior.Current(inst.Addr)
 	var sensitive []cty.Path
 	d.before = cty.NullVal(d.ty.Implied)
 	if stored != nil {
 		d.tainted = stored.Tainted
 		object, ok := p.read(ctx, t, inst.Addr, "", stored, d.owner, d.ty)
-		if !ok {
+		switch {
+		case !ok:
 			return cty.DynamicVal, false
+		case object.deferred != "":
+			return d.postpone(object.deferred)
 		}
 		d.before, d.private, sensitive = object.value, object.private, object.sensitive
 	}
@@ -82,6 +90,9 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	if !d.plan(ctx) {
 		return cty.DynamicVal, false
 	}
+	if d.deferred != "" {
+		return d.postpone(d.deferred)
+	}
 	c := d.change
 	if decl.Lifecycle.PreventDestroy && c.Action.Replaces() {
 		t.Report(preventDestroy(inst.Addr, decl.Range))
@@ -94,6 +105,9 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
 	if !fine {
 		return cty.DynamicVal, false
+	}
+	if t.Deferred() { // its postconditions or replace_triggered_by are
+		return d.postpone(DeferredPrerequisite)
 	}
 	p.keep(inst, c, c.Action == NoOp && !(known && settled), value)
 	return value, true
@@ -189,6 +203,9 @@ func (d *draft) plan(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
+	if d.deferred != "" {
+		return true
+	}
 	c.Private = resp.Private
 	if d.before.IsNull() {
 		c.Action, c.After, c.Legacy = Create, planned, resp.Legacy
@@ -219,6 +236,9 @@ func (d *draft) plan(ctx context.Context) bool {
 		if !ok {
 			return false
 		}
+		if d.deferred != "" {
+			return true
+		}
 		c.After, c.Private = planned, resp.Private
 		c.Legacy = resp.Legacy
 		d.sensitive()
@@ -238,10 +258,13 @@ func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte
 	block := d.ty.Schema.Block
 	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
 		Type: d.inst.Addr.Type, Prior: prior, Proposed: contract.Proposed(block, prior, config), Config: config,
-		Private: private, Meta: NoMeta(d.owner.Schema),
+		Private: private, Meta: NoMeta(d.owner.Schema), MayDefer: true,
 	})
 	if !d.said(resp.Diagnostics) {
 		return cty.DynamicVal, resp, false
+	}
+	if d.deferred = deferredByProvider(resp.Deferred); d.deferred != "" {
+		return resp.Planned, resp, true
 	}
 	errs := contract.CheckConforms(d.ty.Implied, resp.Planned)
 	if len(errs) == 0 && !resp.Legacy {

@@ -34,6 +34,7 @@ func (p *planner) orphans(t *eval.Task) {
 		return
 	}
 	wanted := p.wanted(t)
+	p.want = wanted
 	var list []doomed
 	for _, addr := range stored {
 		if !p.contains(addr) {
@@ -46,7 +47,8 @@ func (p *planner) orphans(t *eval.Task) {
 		if o == nil {
 			continue
 		}
-		if reason, gone := wanted.missing(addr); gone {
+		reason, gone := wanted.missing(addr)
+		if gone || p.req.Mode == RefreshOnly && addr.Mode == address.Managed && !wanted.instances[addr] {
 			if _, moved := p.from[addr]; moved && (reason == DeleteNoResourceConfig || reason == DeleteNoModule) {
 				reason = DeleteNoMoveTarget
 			}
@@ -150,8 +152,16 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 		return
 	}
 	ty := owner.Type(rs)
+	if owner.Unknown && p.req.Mode == Normal {
+		p.postponeRemoval(d, owner, ty)
+		return
+	}
 	o, ok := p.read(p.ctx, t, d.addr, d.deposed, d.object, owner, ty)
 	if !ok || o.value.IsNull() {
+		return
+	}
+	if o.deferred != "" {
+		p.postponeRemoval(d, owner, ty)
 		return
 	}
 	if p.req.Mode == RefreshOnly {
@@ -209,16 +219,21 @@ type wantedSet struct {
 	resources map[address.Resource]*eval.Resource
 	instances map[address.Instance]bool
 	undecided map[address.Resource]bool // their instances could not be told
+	calls     map[address.Module]bool   // module calls whose instances could not be told
 }
 
 func (p *planner) wanted(t *eval.Task) *wantedSet {
 	w := &wantedSet{
 		modules: map[address.Module]bool{}, resources: map[address.Resource]*eval.Resource{},
 		instances: map[address.Instance]bool{}, undecided: map[address.Resource]bool{},
+		calls: map[address.Module]bool{},
 	}
 	p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
 		p.mu.Lock()
 		w.modules[m.Addr] = true
+		if call, open := m.Open(); open {
+			w.calls[call] = true
+		}
 		p.mu.Unlock()
 		for _, r := range m.Resources() {
 			if !p.mayContain(r.Addr) {
@@ -227,7 +242,7 @@ func (p *planner) wanted(t *eval.Task) *wantedSet {
 			instances, ok := r.Instances(t)
 			p.mu.Lock()
 			w.resources[r.Addr] = r
-			w.undecided[r.Addr] = !ok
+			w.undecided[r.Addr] = !ok || len(instances) == 1 && instances[0].Addr.Key.IsAny()
 			for _, inst := range instances {
 				w.instances[inst.Addr] = true
 			}
@@ -237,9 +252,28 @@ func (p *planner) wanted(t *eval.Task) *wantedSet {
 	return w
 }
 
+// open reports whether the number of instances cannot be told, of the resource
+// or of a module around it.
+func (w *wantedSet) open(addr address.Instance) bool {
+	if w.undecided[addr.Resource] {
+		return true
+	}
+	if len(w.calls) == 0 {
+		return false
+	}
+	var m address.Module
+	for _, step := range addr.Module.Steps() {
+		if w.calls[m.Child(step.Name, address.Key{})] {
+			return true
+		}
+		m = m.Child(step.Name, step.Key)
+	}
+	return false
+}
+
 // missing says why a stored instance is not wanted any more, or that it is.
 func (w *wantedSet) missing(addr address.Instance) (Reason, bool) {
-	if w.instances[addr] || w.undecided[addr.Resource] {
+	if w.instances[addr] || w.open(addr) {
 		return NoReason, false
 	}
 	r := w.resources[addr.Resource]

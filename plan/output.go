@@ -40,6 +40,13 @@ func (p *planner) outputs(t *eval.Task) {
 			v, _, _ = lang.Unmark(v)
 			c.After, c.Sensitive = v, decl.Sensitive
 		}
+		if has && root.OutputDeferred(name) {
+			c.Deferred = true
+			c.After = cty.DynamicVal
+			if had {
+				c.After, c.Sensitive = c.Before, c.BeforeSensitive
+			}
+		}
 		has = has && !c.After.IsNull()
 		switch {
 		case had && !has:

@@ -105,6 +105,9 @@ type OutputChange struct {
 	Before, After   cty.Value
 	BeforeSensitive bool
 	Sensitive       bool
+	// Deferred says that the value rests on something deferred: the output
+	// keeps the value that it has, if any.
+	Deferred bool
 }
 
 // OpKind says what an operation does.
@@ -142,8 +145,10 @@ type Plan struct {
 	Drift   []*Change // what changed outside since the last apply: Before is stored, After is real
 	Outputs []*OutputChange
 	Ops     []Op
-	Notes   []providers.Note
-	Checks  []state.CheckResult // what became of conditions, as far as it is known
+	// Deferred holds what only a later plan can decide, in address order.
+	Deferred []*Deferral
+	Notes    []providers.Note
+	Checks   []state.CheckResult // what became of conditions, as far as it is known
 
 	// What the plan rests on.
 	Lineage   string
@@ -160,7 +165,8 @@ type Plan struct {
 	// Refreshed holds objects whose reading differs from the state: apply
 	// stores them first. After is what was read.
 	Refreshed []*Change
-	// Complete is false for a plan that ends in errors or covers targets only.
+	// Complete is false for a plan that ends in errors, covers targets only or
+	// defers something.
 	Complete bool
 }
 
@@ -172,7 +178,7 @@ func (p *Plan) Changed() bool {
 		}
 	}
 	for _, o := range p.Outputs {
-		if o.Action != NoOp {
+		if o.Action != NoOp && !o.Deferred {
 			return true
 		}
 	}

@@ -21,6 +21,7 @@ type object struct {
 	value     cty.Value // null: it is gone
 	private   []byte
 	sensitive []cty.Path
+	deferred  DeferReason // the provider cannot read it yet: value is the stored one
 }
 
 // read brings a stored object up to its current schema and asks the provider
@@ -32,18 +33,21 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 		return object{}, false
 	}
 	o := object{value: value, private: stored.Private, sensitive: sensitiveIn(stored.Sensitive, ty, value)}
-	if p.req.SkipRefresh || ty.Schema.NoEffect {
+	if p.req.SkipRefresh || ty.Schema.NoEffect || owner.Unknown {
 		return o, true
 	}
 	started := time.Now()
 	p.emit(Event{Kind: RefreshStart, Addr: addr, Deposed: deposed, ID: Identity(value)})
 	resp := owner.Server.Read(p.call(ctx, addr), providers.ReadRequest{
-		Type: addr.Type, State: value, Private: stored.Private, Meta: NoMeta(owner.Schema),
+		Type: addr.Type, State: value, Private: stored.Private, Meta: NoMeta(owner.Schema), MayDefer: p.req.Mode == Normal,
 	})
 	p.emit(Event{Kind: RefreshDone, Addr: addr, Deposed: deposed, ID: Identity(value), Elapsed: time.Since(started)})
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, addr.String())...)
 	if resp.Diagnostics.HasErrors() {
 		return object{}, false
+	}
+	if o.deferred = deferredByProvider(resp.Deferred); o.deferred != "" {
+		return o, true
 	}
 	if resp.State.IsNull() || !resp.State.RawEquals(value) || string(resp.Private) != string(stored.Private) {
 		p.moved(addr, deposed, owner, ty, stored, value, resp)
@@ -138,6 +142,9 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 	o, ok := p.read(ctx, t, inst.Addr, "", stored, owner, ty)
 	if !ok {
 		return cty.DynamicVal, false
+	}
+	if p.deferral(t, inst, owner) != "" {
+		t.Defer()
 	}
 	c := &Change{
 		Addr: inst.Addr, Provider: stored.Provider, Action: NoOp, Before: o.value, After: o.value,

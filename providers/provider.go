@@ -58,12 +58,15 @@ type ReadRequest struct {
 	State   cty.Value
 	Private []byte
 	Meta    cty.Value // provider_meta; a typed null where there is none
+	// MayDefer says that the answer may be Deferred.
+	MayDefer bool
 }
 
 // ReadResponse holds the object as it is now; a null State says it is gone.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
+	Deferred    Deferred
 	Diagnostics Diagnostics
 }
 
@@ -76,6 +79,7 @@ type PlanRequest struct {
 	Config   cty.Value
 	Private  []byte
 	Meta     cty.Value
+	MayDefer bool // the answer may be Deferred
 }
 
 // PlanResponse says what an object will be like; unknowns in Planned are what
@@ -85,6 +89,7 @@ type PlanResponse struct {
 	Replace     []cty.Path // attributes whose change means a new object
 	Private     []byte
 	Legacy      bool // legacy type system: inconsistencies are only logged
+	Deferred    Deferred
 	Diagnostics Diagnostics
 }
 
@@ -136,14 +141,16 @@ type ImportResponse struct {
 
 // ReadDataRequest asks for a data source's values.
 type ReadDataRequest struct {
-	Type   string
-	Config cty.Value
-	Meta   cty.Value
+	Type     string
+	Config   cty.Value
+	Meta     cty.Value
+	MayDefer bool // the answer may be Deferred
 }
 
 // ReadDataResponse holds a data source as it is now.
 type ReadDataResponse struct {
 	State       cty.Value
+	Deferred    Deferred
 	Diagnostics Diagnostics
 }
 

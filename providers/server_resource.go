@@ -142,11 +142,12 @@ func (s *server) Read(ctx context.Context, r ReadRequest) ReadResponse {
 	x := s.begin(ctx, "ReadResource", r.Type, resourceTypes)
 	resp := send(ctx, x, s.rpc.ReadResource, &tfprotov6.ReadResourceRequest{
 		TypeName: r.Type, CurrentState: x.encode(r.State), Private: r.Private, ProviderMeta: x.meta(r.Meta),
-		ClientCapabilities: &tfprotov6.ReadResourceClientCapabilities{},
+		ClientCapabilities: &tfprotov6.ReadResourceClientCapabilities{DeferralAllowed: r.MayDefer},
 	})
 	out := ReadResponse{State: r.State, Private: r.Private}
 	if resp != nil {
 		x.add(resp.Diagnostics)
+		out.Deferred = deferral(resp.Deferred)
 		if state := x.decode(resp.NewState, r.State); !x.failed() {
 			out.State, out.Private = state, resp.Private
 		}
@@ -160,11 +161,12 @@ func (s *server) Plan(ctx context.Context, r PlanRequest) PlanResponse {
 	resp := send(ctx, x, s.rpc.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.Type, PriorState: x.encode(r.Prior), ProposedNewState: x.encode(r.Proposed),
 		Config: x.encode(r.Config), PriorPrivate: r.Private, ProviderMeta: x.meta(r.Meta),
-		ClientCapabilities: &tfprotov6.PlanResourceChangeClientCapabilities{},
+		ClientCapabilities: &tfprotov6.PlanResourceChangeClientCapabilities{DeferralAllowed: r.MayDefer},
 	})
 	out := PlanResponse{Planned: x.null()}
 	if resp != nil {
 		x.add(resp.Diagnostics)
+		out.Deferred = deferral(resp.Deferred)
 		out.Planned = x.decode(resp.PlannedState, out.Planned)
 		out.Private = resp.PlannedPrivate
 		//lint:ignore SA1019 providers are advised against it, hosts have to heed it
@@ -251,11 +253,12 @@ func (s *server) ReadData(ctx context.Context, r ReadDataRequest) ReadDataRespon
 	x := s.begin(ctx, "ReadDataSource", r.Type, dataTypes)
 	resp := send(ctx, x, s.rpc.ReadDataSource, &tfprotov6.ReadDataSourceRequest{
 		TypeName: r.Type, Config: x.encode(r.Config), ProviderMeta: x.meta(r.Meta),
-		ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{},
+		ClientCapabilities: &tfprotov6.ReadDataSourceClientCapabilities{DeferralAllowed: r.MayDefer},
 	})
 	out := ReadDataResponse{State: x.null()}
 	if resp != nil {
 		x.add(resp.Diagnostics)
+		out.Deferred = deferral(resp.Deferred)
 		out.State = x.decode(resp.State, out.State)
 	}
 	out.Diagnostics = x.diags

@@ -13,10 +13,11 @@ const (
 	Data
 )
 
-// Key is an instance key: none, a number (count) or a string (for_each).
+// Key is an instance key: none, a number (count) or a string (for_each), or
+// one that stands for instances that are not told apart yet.
 // The zero value is no key. Keys compare with ==.
 type Key struct {
-	kind uint8 // 0 none, 1 number, 2 string
+	kind uint8 // 0 none, 1 number, 2 string, 3 any
 	num  int
 	str  string
 }
@@ -26,6 +27,13 @@ func IntKey(i int) Key { return Key{kind: 1, num: i} }
 
 // StringKey is the key of one instance of a for_each.
 func StringKey(s string) Key { return Key{kind: 2, str: s} }
+
+// AnyKey stands for all instances of something whose count or for_each is not
+// known yet. It is written [*].
+func AnyKey() Key { return Key{kind: 3} }
+
+// IsAny reports whether the key is AnyKey.
+func (k Key) IsAny() bool { return k.kind == 3 }
 
 // IsZero reports whether there is no key.
 func (k Key) IsZero() bool { return k.kind == 0 }
@@ -43,11 +51,13 @@ func (k Key) String() string {
 		return "[" + strconv.Itoa(k.num) + "]"
 	case 2:
 		return "[" + quote(k.str) + "]"
+	case 3:
+		return "[*]"
 	}
 	return ""
 }
 
-// Compare orders keys: none, numbers ascending, strings ascending.
+// Compare orders keys: none, numbers ascending, strings ascending, any.
 func (k Key) Compare(o Key) int {
 	switch {
 	case k.kind != o.kind:

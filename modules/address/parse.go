@@ -88,9 +88,30 @@ func (m Module) Steps() []Step {
 	return t.Steps
 }
 
-// Contains reports whether the target covers the instance.
+// Contains reports whether the target covers the instance, or one that an
+// address with [*] stands for.
 func (t Target) Contains(i Instance) bool {
-	return t.MayContain(i.Resource) && (t.Resource == nil || t.Key.IsZero() || t.Key == i.Key)
+	return t.MayContain(i.Resource) && (t.Resource == nil || meets(t.Key, i.Key))
+}
+
+// Covers is Contains that demands of an address with [*] that the target
+// covers all that it stands for.
+func (t Target) Covers(i Instance) bool {
+	if !t.Contains(i) || t.Resource != nil && i.Key.IsAny() && !t.Key.IsZero() && !t.Key.IsAny() {
+		return false
+	}
+	steps := i.Module.Steps()
+	for n, want := range t.Steps {
+		if steps[n].Key.IsAny() && !want.Key.IsZero() && !want.Key.IsAny() {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether a key that is asked for may be the one that is there.
+func meets(want, have Key) bool {
+	return want.IsZero() || want == have || want.IsAny() || have.IsAny()
 }
 
 // MayContain reports whether the target covers some instance of the resource,
@@ -104,7 +125,7 @@ func (t Target) MayContain(r Resource) bool {
 		return false
 	}
 	for n, want := range t.Steps {
-		if steps[n].Name != want.Name || !want.Key.IsZero() && steps[n].Key != want.Key {
+		if steps[n].Name != want.Name || !meets(want.Key, steps[n].Key) {
 			return false
 		}
 	}
@@ -210,7 +231,7 @@ func (s *scanner) name() (string, error) {
 	return name, nil
 }
 
-// key reads [0] or ["a"], or nothing.
+// key reads [0], ["a"] or [*], or nothing.
 func (s *scanner) key() (Key, error) {
 	if !strings.HasPrefix(s.rest, "[") {
 		return Key{}, nil
@@ -226,6 +247,10 @@ func (s *scanner) key() (Key, error) {
 		}
 		s.rest = rest[1:]
 		return StringKey(str), nil
+	}
+	if rest, any := strings.CutPrefix(inner, "*]"); any {
+		s.rest = rest
+		return AnyKey(), nil
 	}
 	digits, rest, closed := strings.Cut(inner, "]")
 	if !closed {

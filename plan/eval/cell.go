@@ -17,7 +17,9 @@ const (
 type header struct {
 	state cellState
 	ok    bool
-	owner *Task
+	// deferred says that the cell read something that this phase cannot decide.
+	deferred bool
+	owner    *Task
 	ready chan struct{} // made by the first task that waits
 	node  *Node
 	name  func() string // for cycle reports; nil where a reader would not know the thing
@@ -85,6 +87,7 @@ func (t *Task) enter(h *header) entry {
 		ev.mu.Unlock()
 		return mine
 	case done:
+		t.pass(h)
 		ev.mu.Unlock()
 		return theirs
 	}
@@ -106,6 +109,7 @@ func (t *Task) enter(h *header) entry {
 
 	ev.mu.Lock()
 	t.waiting = nil
+	t.pass(h)
 	ev.mu.Unlock()
 	return theirs
 }
@@ -115,6 +119,7 @@ func (t *Task) leave(h *header, ok bool) {
 	ev.mu.Lock()
 	h.state, h.ok, h.owner = done, ok, nil
 	t.stack = t.stack[:len(t.stack)-1]
+	t.pass(h)
 	ready := h.ready
 	h.ready = nil
 	ev.mu.Unlock()

@@ -37,6 +37,9 @@ type Options struct {
 	// Planning makes functions such as timestamp unknown.
 	Planning bool
 	PlanTime time.Time
+	// Deferring leaves a provider unconfigured whose configuration is not
+	// known yet; otherwise it gets the unknown values.
+	Deferring bool
 	// Validating leaves variables, count and for_each undecided: one instance
 	// stands for all of them.
 	Validating bool

@@ -20,7 +20,10 @@ type Provider struct {
 	Schema *providers.Schema
 	Server providers.Provider
 	Node   *Node
-	Type   func(schema *providers.ResourceSchema) *Type
+	// Unknown says that the configuration rests on what only an apply can
+	// tell: the provider is not configured, and must not be asked about objects.
+	Unknown bool
+	Type    func(schema *providers.ResourceSchema) *Type
 }
 
 // owner returns the module instance whose provider block (or lack of one) the
@@ -178,8 +181,9 @@ func (t *Task) configure(m *Module, ref modules.ProviderRef) (*Provider, bool) {
 	}
 	p.Server = server
 	config, _ = config.UnmarkDeep()
+	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()
 	diags := server.ValidateProvider(t.ev.ctx, config)
-	if !diags.HasErrors() && !t.ev.opts.Validating {
+	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown {
 		diags = append(diags, server.Configure(t.ev.ctx, config)...)
 	}
 	t.Report(FromProvider(diags, body, rng, "provider "+ref.Key())...)

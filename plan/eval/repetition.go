@@ -29,7 +29,7 @@ const (
 	once repetitionForm = iota
 	counted
 	mapped
-	undecided // validating: one instance stands for any number
+	undecided // not known yet: one instance stands for any number
 )
 
 // collect builds the value of the whole from its instances' values.
@@ -92,10 +92,10 @@ func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionF
 	case v.IsNull():
 		return fail(`The value is null; "count" needs a whole number. Leave the argument out for exactly one instance.`)
 	case !v.IsKnown():
-		if t.ev.opts.Validating {
-			return undecided, []repetition{{index: cty.UnknownVal(cty.Number)}}, true
+		if key, ok := t.leaveOpen(m); ok {
+			return undecided, []repetition{{key: key, index: cty.UnknownVal(cty.Number)}}, true
 		}
-		return fail("The value depends on something that is known only after apply, so it cannot be told now how many instances there will be. Use values known while planning, or create what it depends on first with -target.")
+		return fail("The value is known only while applying, and no resource that it depends on can make it known before. Use a value that is known while planning, or that comes from a resource.")
 	}
 	var n int
 	if err := gocty.FromCtyValue(v, &n); err != nil || !v.AsBigFloat().IsInt() {
@@ -136,10 +136,10 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		return fail(fmt.Sprintf("A map or a set of strings is required, not %s. Use toset() to turn a list of strings into a set.", ty.FriendlyName()))
 	}
 	if !v.IsKnown() || (ty.IsSetType() && !v.IsWhollyKnown()) {
-		if t.ev.opts.Validating {
-			return undecided, []repetition{{name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
+		if key, ok := t.leaveOpen(m); ok {
+			return undecided, []repetition{{key: key, name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
 		}
-		return fail("The keys depend on something that is known only after apply, so it cannot be told now which instances there will be. Use a map whose keys are known while planning (its values may be unknown), or create what it depends on first with -target.")
+		return fail("The keys are known only while applying, and no resource that they depend on can make them known before. Use a map whose keys are known while planning (its values may be unknown), or that comes from a resource.")
 	}
 	reps := make([]repetition, 0, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {
@@ -154,4 +154,18 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		reps = append(reps, repetition{key: address.StringKey(k.AsString()), name: k, each: each})
 	}
 	return mapped, reps, true
+}
+
+// leaveOpen says whether a count or for_each may stay unknown in this phase,
+// and by which key the instance goes that stands for all: validating, where
+// nothing has a value, and planning, where a later plan will know.
+func (t *Task) leaveOpen(m *Module) (address.Key, bool) {
+	switch {
+	case t.ev.opts.Validating:
+		return address.Key{}, true
+	case t.ev.opts.Planning && (t.readsResources() || m.undecided()):
+		t.Defer()
+		return address.AnyKey(), true
+	}
+	return address.Key{}, false
 }

@@ -89,6 +89,10 @@ func (r *Resource) Instance(t *Task, key address.Key) *Instance {
 		return nil
 	}
 	switch r.form {
+	case undecided:
+		if key.IsAny() {
+			return instances[0]
+		}
 	case once:
 		if key.IsZero() {
 			return instances[0]

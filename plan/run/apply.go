@@ -193,6 +193,12 @@ func (x *runner) outputs() {
 				}
 				continue
 			}
+			if c.Deferred {
+				if had {
+					after[c.Name] = old
+				}
+				continue
+			}
 			v, ok := x.ev.Root().Output(t, c.Name)
 			v, _, _ = lang.Unmark(v)
 			switch {
