@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/plan"
-	"github.com/stokehq/stoke/plan/run"
 	"github.com/stokehq/stoke/plan/state"
 )
 
@@ -19,6 +18,10 @@ func applyCommand(s *session) *cobra.Command {
 		Short: "Create or change what the configuration describes",
 		Long: `Makes a plan, shows it, asks whether to go on, and carries it out: training runs
 included, which are shown live until they end.
+
+Where a count, a for_each or a provider's configuration depends on what is known
+only after apply, what rests on it is left for another round: apply plans again,
+shows and asks again, until nothing is left.
 
 Given a file saved by "stoke plan -out", it carries out that plan without a
 question. An apply that failed or was interrupted is resumed by running it again.`,
@@ -72,16 +75,7 @@ func planAndApply(ctx context.Context, s *session, f *planFlags, approved bool) 
 		return err
 	}
 	defer o.close()
-	pl, err := o.planned(ctx)
-	if err != nil {
-		return err
-	}
-	if pl.Changed() && !approved {
-		if err := o.approve(pl); err != nil {
-			return err
-		}
-	}
-	return o.carryOut(ctx, pl)
+	return o.converge(ctx, approved)
 }
 
 func applySaved(ctx context.Context, s *session, f *planFlags, name string) error {
@@ -91,11 +85,18 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 		return err
 	}
 	defer o.close()
-	return o.carryOut(ctx, pl)
+	if err := o.carryOut(ctx, pl); err != nil {
+		return err
+	}
+	if len(pl.Deferred) > 0 {
+		o.s.display().left(pl)
+	}
+	return nil
 }
 
-// carryOut applies the plan and shows the outputs as they are then. A plan
-// without any operation leaves the state's files alone.
+// carryOut applies the plan and, where no other round follows, shows the
+// outputs as they are then. A plan without any operation leaves the state's
+// files alone.
 func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
 	judged := !state.EqualChecks(pl.Checks, o.state.State().CheckResults())
 	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 || judged {
@@ -103,9 +104,9 @@ func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
 			return err
 		}
 	} else {
-		o.s.display().applied(&run.Report{}, pl.Mode, false)
+		o.s.display().applied(&o.rounds.total, pl.Mode, false)
 	}
-	if pl.Mode != plan.Destroy {
+	if pl.Mode != plan.Destroy && !o.rounds.more {
 		o.s.display().outputs(o.state.State().Outputs())
 	}
 	return nil

@@ -23,6 +23,9 @@ type display interface {
 	plan(pl *plan.Plan)
 	applied(r *run.Report, mode plan.Mode, interrupted bool)
 	outputs(outputs map[string]state.Output)
+	// round says how a round ended; left what a saved plan has left for later.
+	round(n int, total *run.Report, more bool)
+	left(pl *plan.Plan)
 }
 
 // textDisplay writes for people.
@@ -84,3 +87,6 @@ func (d *textDisplay) outputs(outputs map[string]state.Output) {
 		d.s.stdout().Outputs(outputs)
 	}
 }
+
+func (d *textDisplay) round(n int, r *run.Report, more bool) { d.s.stdout().Round(n, r, more) }
+func (d *textDisplay) left(pl *plan.Plan)                    { d.s.stdout().Left(pl) }

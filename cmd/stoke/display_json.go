@@ -31,3 +31,6 @@ func (d *jsonDisplay) diagnostics(diags hcl.Diagnostics) { d.stream.Diagnostics(
 func (d *jsonDisplay) applied(r *run.Report, mode plan.Mode, _ bool) { d.stream.Applied(r, mode) }
 
 func (d *jsonDisplay) outputs(outputs map[string]state.Output) { d.stream.Outputs(outputs) }
+
+func (d *jsonDisplay) round(n int, r *run.Report, more bool) { d.stream.Round(n, r, more) }
+func (d *jsonDisplay) left(pl *plan.Plan)                    { d.stream.Left(pl) }

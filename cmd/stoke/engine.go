@@ -59,8 +59,14 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 		o.s.display().end()
 		o.s.complain(diags...)
 		interrupted := o.s.signals.interrupted()
-		o.s.display().applied(report, pl.Mode, interrupted)
-		return nil, report.Complete() && !diags.HasErrors() && !interrupted
+		good := report.Complete() && !diags.HasErrors() && !interrupted
+		o.rounds.total.Add(report)
+		if good && o.rounds.more {
+			o.s.display().round(o.rounds.n, report, true)
+		} else {
+			o.s.display().applied(&o.rounds.total, pl.Mode, interrupted)
+		}
+		return nil, good
 	})
 }
 

@@ -21,6 +21,7 @@ type operation struct {
 	catalogue providers.Catalogue
 	config    *configuration
 	state     *stateFile
+	rounds    rounds
 }
 
 func newOperation(s *session, f *planFlags) *operation {

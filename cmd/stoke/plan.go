@@ -44,7 +44,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 		if (pl.Changed() || out != "") && !s.automated() && !f.json {
 			s.stdout().Saved(out)
 		}
-		if detailed && pl.Changed() {
+		if detailed && (pl.Changed() || len(pl.Deferred) > 0) {
 			return exitCode(2)
 		}
 		return nil

@@ -20,10 +20,10 @@ type header struct {
 	// deferred says that the cell read something that this phase cannot decide.
 	deferred bool
 	owner    *Task
-	ready chan struct{} // made by the first task that waits
-	node  *Node
-	name  func() string // for cycle reports; nil where a reader would not know the thing
-	rng   *hcl.Range    // nil where nothing is written
+	ready    chan struct{} // made by the first task that waits
+	node     *Node
+	name     func() string // for cycle reports; nil where a reader would not know the thing
+	rng      *hcl.Range    // nil where nothing is written
 
 	advises *advice // set for a check's own data source
 }

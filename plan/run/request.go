@@ -57,3 +57,11 @@ func (r *Report) Complete() bool {
 	}
 	return true
 }
+
+// Add adds what became of another plan, applied after this one.
+func (r *Report) Add(next *Report) {
+	r.Outcomes = append(r.Outcomes, next.Outcomes...)
+	r.Added += next.Added
+	r.Changed += next.Changed
+	r.Destroyed += next.Destroyed
+}

@@ -42,6 +42,11 @@ type jsonResourceChange struct {
 	ActionReason  string     `json:"action_reason,omitempty"`
 }
 
+type jsonDeferred struct {
+	Reason string             `json:"reason"`
+	Change jsonResourceChange `json:"resource_change"`
+}
+
 // PlanJSON writes a plan in Terraform's published format 1.2.
 // https://developer.hashicorp.com/terraform/internals/json-format#plan-representation
 func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
@@ -54,6 +59,7 @@ func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
 		w.planned()
 		w.changes("resource_drift", pl.Drift, driftActions)
 		w.changes("resource_changes", byDepth(pl.Changes), func(c *plan.Change) []string { return actionNames(c.Action) })
+		w.deferred()
 		w.outputChanges()
 		w.prior()
 		w.member("configuration", configurationJSON(c))
@@ -185,6 +191,19 @@ func (w *planWriter) changes(name string, list []*plan.Change, actions func(*pla
 	w.array(func() {
 		for _, c := range list {
 			w.value(changeJSON(c, actions(c)))
+		}
+	})
+}
+
+// deferred writes what only a later round can decide.
+func (w *planWriter) deferred() {
+	if len(w.plan.Deferred) == 0 {
+		return
+	}
+	w.name("deferred_changes")
+	w.array(func() {
+		for _, d := range w.plan.Deferred {
+			w.value(jsonDeferred{string(d.Reason), changeJSON(d.Change, actionNames(d.Change.Action))})
 		}
 	})
 }

@@ -33,6 +33,32 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	p.paragraph("What is done is recorded. Run \"" + command + "\" again: it resumes where this one stopped.")
 }
 
+// Round prints how one round of an apply ended that needs several: more says
+// that another one follows. Where none does, something is left undone.
+func (p *Printer) Round(n int, r *run.Report, more bool) {
+	if more {
+		p.print("\n", p.in(bold+green, "Round "+decimal(n)+" complete! "+resources(r, plan.Normal)), "\n\n")
+		p.paragraph("Planning round " + decimal(n+1) + ", which decides what this one has made known.")
+		return
+	}
+	p.print("\n", p.in(bold+yellow, "Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal)), "\n\n")
+	p.paragraph("What is done is recorded. Run \"stoke apply\" again: it goes on from there.")
+}
+
+// Left tells of a saved plan that is applied what it has left for later.
+func (p *Printer) Left(pl *plan.Plan) {
+	p.print("\n", p.in(bold+yellow, counted(len(pl.Deferred), "change")+" left for a later round:"), "\n")
+	for i, d := range pl.Deferred {
+		if i == tableRows {
+			p.print("  … and ", decimal(len(pl.Deferred)-i), " more\n")
+			break
+		}
+		p.print("  ", printable(d.Change.Addr.String()+": "+deferredBecause(d)), "\n")
+	}
+	p.print("\n")
+	p.paragraph("Make a new plan to go on: \"stoke plan -out=FILE\" and \"stoke apply FILE\", or \"stoke apply\", which does all rounds that it takes.")
+}
+
 func resources(r *run.Report, mode plan.Mode) string {
 	if mode == plan.Destroy {
 		return "Resources: " + decimal(r.Destroyed) + " destroyed."

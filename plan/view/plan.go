@@ -14,7 +14,12 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	p, flush := p.buffered()
 	defer flush()
 	p.driftSection(pl)
-	if !pl.Changed() {
+	switch {
+	case pl.Changed():
+	case len(pl.Deferred) > 0:
+		p.undecidable(pl)
+		return
+	default:
 		if pl.Mode != plan.RefreshOnly || len(pl.Moves) == 0 {
 			p.nothing(pl)
 		}
@@ -24,6 +29,9 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	some := len(acts) > 0 || slices.ContainsFunc(pl.Changes, func(c *plan.Change) bool { return !c.Idle() })
 	if some && pl.Mode != plan.RefreshOnly {
 		p.changesSection(pl, acts)
+	}
+	p.deferredSection(pl)
+	if (some || len(pl.Deferred) > 0) && pl.Mode != plan.RefreshOnly {
 		p.summary(pl)
 	}
 	p.outputsSection(pl, !some)
@@ -114,6 +122,9 @@ func (p *Printer) otherNotes(pl *plan.Plan, by map[string][]providers.Note) {
 func (p *Printer) summary(pl *plan.Plan) {
 	a, c, d := pl.Count()
 	p.print(p.in(bold, "Plan:"), " ", decimal(a), " to add, ", decimal(c), " to change, ", decimal(d), " to destroy.\n")
+	if n := len(pl.Deferred); n > 0 {
+		p.print("Left for a later round: ", counted(n, "change"), ".\n")
+	}
 	disruptions, costs, cost := 0, 0, 0.0
 	for _, n := range pl.Notes {
 		switch n.Kind {

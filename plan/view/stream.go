@@ -107,6 +107,10 @@ func (s *Stream) Plan(pl *plan.Plan) {
 		}
 		s.write("info", c.Addr.String()+": Plan to "+change["action"].(string), "planned_change", map[string]any{"change": change})
 	}
+	for _, d := range pl.Deferred {
+		change := map[string]any{"resource": streamResource(d.Change.Addr), "action": streamAction(d.Change.Action)}
+		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
+	}
 	a, c, d := pl.Count()
 	s.summary("Plan: "+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", a, c, d)
 	outputs := make(map[string]any)
@@ -144,6 +148,21 @@ func (s *Stream) Applied(r *run.Report, mode plan.Mode) {
 		end = " incomplete! "
 	}
 	s.summary(word+end+resources(r, mode), operation, r.Added, r.Changed, r.Destroyed)
+}
+
+// Round writes how one round of an apply ended that needs several. Of the last
+// one, after which something is left, it writes the summary of all.
+func (s *Stream) Round(n int, r *run.Report, more bool) {
+	if more {
+		s.write("info", "Round "+decimal(n)+" complete! "+resources(r, plan.Normal), "log", map[string]any{"round": n})
+		return
+	}
+	s.summary("Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal), "apply", r.Added, r.Changed, r.Destroyed)
+}
+
+// Left writes what a saved plan has left for later.
+func (s *Stream) Left(pl *plan.Plan) {
+	s.write("warn", counted(len(pl.Deferred), "change")+" left for a later round; make a new plan to go on", "log", map[string]any{"deferred": len(pl.Deferred)})
 }
 
 // Outputs writes the outputs, without the values of sensitive ones.
