@@ -101,7 +101,7 @@ func newRoot(s *session) *cobra.Command {
 	for _, add := range []func(*session) *cobra.Command{initCommand, validateCommand, planCommand, applyCommand, destroyCommand} {
 		group(root, mainCommands, add(s))
 	}
-	for _, add := range []func(*session) *cobra.Command{formatCommand, showCommand, outputCommand, consoleCommand, stateCommand, listCommand, versionCommand} {
+	for _, add := range []func(*session) *cobra.Command{formatCommand, showCommand, outputCommand, consoleCommand, graphCommand, stateCommand, listCommand, versionCommand} {
 		group(root, otherCommands, add(s))
 	}
 	inOrder(root)
