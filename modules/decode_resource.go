@@ -197,7 +197,7 @@ func (d *decoder) ignoreChanges(attr *hcl.Attribute) (all bool, paths []hcl.Trav
 		return false, nil
 	}
 	for _, expr := range exprs {
-		t, diags := hcl.RelTraversalForExpr(expr)
+		t, diags := hcl.RelTraversalForExpr(d.formerlyQuoted(expr))
 		if diags.HasErrors() {
 			d.fail(expr.Range().Ptr(), "Invalid ignore_changes",
 				"Each element must name an argument of the resource without quotes, such as labels or labels[\"team\"].")

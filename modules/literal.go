@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/stokehq/stoke/modules/syntax"
 )
 
 // literal reads an argument that must be known before anything is evaluated.
@@ -58,7 +60,7 @@ func (d *decoder) references(attr *hcl.Attribute) []hcl.Traversal {
 	}
 	refs := make([]hcl.Traversal, 0, len(exprs))
 	for _, expr := range exprs {
-		t, diags := hcl.AbsTraversalForExpr(expr)
+		t, diags := hcl.AbsTraversalForExpr(d.formerlyQuoted(expr))
 		if diags.HasErrors() {
 			d.fail(expr.Range().Ptr(), "Reference required",
 				"Each element of %q must be a reference without quotes, such as metal_host.machine, and no other expression.", attr.Name)
@@ -67,6 +69,30 @@ func (d *decoder) references(attr *hcl.Attribute) []hcl.Traversal {
 		refs = append(refs, t)
 	}
 	return refs
+}
+
+// formerlyQuoted takes the quotes from a reference that is written as
+// configurations of old do, and warns about them.
+func (d *decoder) formerlyQuoted(expr hcl.Expression) hcl.Expression {
+	text, ok := expr.(*hclsyntax.TemplateExpr)
+	if !ok || !text.IsStringLiteral() {
+		return expr
+	}
+	v, diags := text.Value(nil)
+	if diags.HasErrors() {
+		return expr
+	}
+	start := expr.Range().Start
+	start.Column++ // after the quote
+	start.Byte++
+	bare, diags := syntax.ParseExpression(expr.Range().Filename, []byte(v.AsString()), start)
+	if bare == nil || diags.HasErrors() {
+		return expr
+	}
+	warning := failure(expr.Range().Ptr(), "Quoted references are deprecated", "Write the reference without quotes: %s.", v.AsString())
+	warning.Severity = hcl.DiagWarning
+	d.diags = append(d.diags, warning)
+	return bare
 }
 
 // name checks what a label or an argument declares.

@@ -36,7 +36,7 @@ func (p *planner) scopedData(ctx context.Context, t *eval.Task, inst *eval.Insta
 	d.change = c
 	c.After = contract.ProposedUnknown(d.ty.Schema.Block, d.config)
 	ok = true
-	switch pending := p.pending(inst.Resource); {
+	switch pending := p.pending(inst); {
 	case !d.config.IsWhollyKnown():
 		c.Reason = ReadConfigUnknown
 	case pending:

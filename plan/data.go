@@ -34,7 +34,7 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 		Before: cty.NullVal(d.ty.Implied), Action: Read, Reason: ReadConfigUnknown,
 	}
 	d.change = c
-	pending := p.pending(inst.Resource)
+	pending := p.pending(inst)
 	if !d.config.IsWhollyKnown() || pending || !known {
 		if d.config.IsWhollyKnown() {
 			c.Reason, c.Config = ReadDependencyPending, d.config
@@ -94,13 +94,17 @@ func (p *planner) remember(inst *eval.Instance, c *Change, ty cty.Type) {
 	p.refreshed = append(p.refreshed, c)
 }
 
-// pending reports whether something that depends_on names is going to change.
-func (p *planner) pending(r *eval.Resource) bool {
-	node := r.Demanded()
-	if node == nil {
-		return false
+// pending reports whether something is going to change that depends_on names or
+// that the data source refers to by itself, rather than by way of a local value
+// or the like: what it reads may be made by that change, whichever attributes
+// it asks for.
+func (p *planner) pending(inst *eval.Instance) bool {
+	var waits []address.Resource
+	if node := inst.Resource.Demanded(); node != nil {
+		waits = node.Resources()
 	}
+	waits = append(slices.Clip(waits), inst.Named()...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(node.Resources(), func(r address.Resource) bool { return p.changing[r] })
+	return slices.ContainsFunc(waits, func(r address.Resource) bool { return r.Mode == address.Managed && p.changing[r] })
 }

@@ -61,11 +61,16 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 			p.stayed(t)
 			p.orphans(t)
 		}
-		p.outputs(t)
+		if len(p.targets) == 0 {
+			p.outputs(t)
+		}
 		p.checks(t)
 		p.quietChecks()
 	})
 	diags = append(diags, p.ev.Diagnostics()...)
+	if len(p.targets) > 0 {
+		p.targetedOutputs()
+	}
 	if p.stopped() || ctx.Err() != nil {
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Planning interrupted", Detail: "Nothing was changed. Run the command again to make a plan."})
 	}
@@ -105,6 +110,10 @@ type planner struct {
 	owners    map[string]*eval.Provider   // provider configurations in use, by address
 	deferred  []deferred
 	want      *wantedSet // nil before orphans are looked for
+
+	// closed keeps what nobody targeted from being planned; it is set between
+	// evaluations.
+	closed bool
 }
 
 // item is one instance that the configuration wants, planned.

@@ -17,7 +17,7 @@ import (
 
 // Value plans an instance and returns what it will be.
 func (p *planner) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
-	if p.stopped() || ctx.Err() != nil {
+	if p.closed || p.stopped() || ctx.Err() != nil {
 		return cty.DynamicVal, false
 	}
 	if p.req.Mode == Destroy {
@@ -199,6 +199,10 @@ func (d *draft) plan(ctx context.Context) bool {
 	c, lifecycle := d.change, d.inst.Resource.Decl.Lifecycle
 	ctx = d.p.call(ctx, d.inst.Addr)
 	config := IgnoreChanges(d.config, d.before, lifecycle, d.ty.Schema.Block)
+	triggered, ok := d.triggered(lifecycle.ReplaceTriggeredBy)
+	if !ok {
+		return false
+	}
 	planned, resp, ok := d.ask(ctx, d.before, config, d.private)
 	if !ok {
 		return false
@@ -213,10 +217,6 @@ func (d *draft) plan(ctx context.Context) bool {
 		return true
 	}
 	c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
-	triggered, ok := d.triggered(lifecycle.ReplaceTriggeredBy)
-	if !ok {
-		return false
-	}
 	switch {
 	case len(c.Replace) > 0:
 		c.Reason = ReplaceCannotUpdate
@@ -292,68 +292,38 @@ func (d *draft) sensitive() {
 	d.change.AfterSensitive = paths
 }
 
-// triggered reports whether something that replace_triggered_by names changes.
+// triggered reports whether something that replace_triggered_by names is
+// updated or replaced.
 func (d *draft) triggered(exprs []hcl.Expression) (changes, ok bool) {
 	ok = true
 	for _, expr := range exprs {
-		refs, diags := lang.References(expr)
-		d.t.Report(diags...)
-		ok = ok && !diags.HasErrors()
-		for _, ref := range refs {
-			s, isResource := ref.Subject.(lang.Resource)
-			if !isResource {
-				continue
-			}
-			r := d.inst.Resource.Module().Resource(s)
-			if r == nil {
-				d.t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Reference to undeclared resource", Detail: fmt.Sprintf("There is no resource %s.", s), Subject: ref.Range.Ptr()})
-				ok = false
-				continue
-			}
-			if _, fine := r.Value(d.t); !fine {
-				ok = false
-				continue
-			}
-			instances, _ := r.Instances(d.t)
-			for _, inst := range instances {
-				changes = changes || d.p.touches(inst.Addr, ref.Remaining)
-			}
+		named, rest, fine := d.t.Trigger(d.inst, expr)
+		ok = ok && fine
+		for _, inst := range named {
+			changes = changes || d.p.touches(inst.Addr, rest)
 		}
 	}
 	return changes, ok
 }
 
 // touches reports whether the planned change of an instance concerns what the
-// rest of a reference names.
+// rest of a reference names. An object that is made only now replaces nothing.
 func (p *planner) touches(addr address.Instance, rest hcl.Traversal) bool {
 	p.mu.Lock()
 	it := p.items[addr]
 	p.mu.Unlock()
-	if it == nil || it.change.Action == NoOp {
+	if it == nil || it.change.Action != Update && !it.change.Action.Replaces() {
 		return false
 	}
-	if !addr.Key.IsZero() && len(rest) > 0 {
-		if index, ok := rest[0].(hcl.TraverseIndex); ok {
-			if !sameKey(addr.Key, index.Key) {
-				return false
-			}
-			rest = rest[1:]
-		}
-	}
-	if len(rest) == 0 || it.change.Action.Replaces() {
+	if len(rest) == 0 {
 		return true
 	}
 	before, d1 := rest.TraverseRel(it.change.Before)
 	after, d2 := rest.TraverseRel(it.change.After)
-	return d1.HasErrors() || d2.HasErrors() || !before.RawEquals(after)
-}
-
-func sameKey(k address.Key, v cty.Value) bool {
-	if n, ok := k.Int(); ok {
-		return v.Type() == cty.Number && v.RawEquals(cty.NumberIntVal(int64(n)))
+	if d1.HasErrors() || d2.HasErrors() {
+		return d1.HasErrors() != d2.HasErrors()
 	}
-	s, _ := k.Str()
-	return v.Type() == cty.String && v.RawEquals(cty.StringVal(s))
+	return !before.RawEquals(after)
 }
 
 func samePaths(a, b []cty.Path) bool {

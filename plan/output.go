@@ -7,12 +7,17 @@ import (
 	"github.com/stokehq/stoke/plan/eval"
 )
 
-// outputs compares the root module's outputs with those stored. With targets
-// they are left alone: they may rest on what the plan leaves out.
+// targetedOutputs looks at the outputs that rest on targets and on nothing
+// that the plan leaves out. What the others lack is no mistake.
+func (p *planner) targetedOutputs() {
+	p.closed = true
+	defer func() { p.closed = false }()
+	p.ev.Do(p.outputs)
+	p.ev.Diagnostics()
+}
+
+// outputs compares the root module's outputs with those stored.
 func (p *planner) outputs(t *eval.Task) {
-	if len(p.targets) > 0 {
-		return
-	}
 	root := p.ev.Root()
 	prior := p.prior.Outputs()
 	names := map[string]bool{}
@@ -32,13 +37,19 @@ func (p *planner) outputs(t *eval.Task) {
 		}
 		decl := root.Decl.Outputs[name]
 		has := decl != nil && p.req.Mode != Destroy
-		if has {
+		switch {
+		case has:
 			v, ok := root.Output(t, name)
+			if ok && len(p.targets) > 0 {
+				ok = len(root.OutputNode(name).Resources()) > 0
+			}
 			if !ok {
 				continue
 			}
 			v, _, _ = lang.Unmark(v)
 			c.After, c.Sensitive = v, decl.Sensitive
+		case had && len(p.targets) > 0:
+			continue
 		}
 		if has && root.OutputDeferred(name) {
 			c.Deferred = true
@@ -47,17 +58,23 @@ func (p *planner) outputs(t *eval.Task) {
 				c.After, c.Sensitive = c.Before, c.BeforeSensitive
 			}
 		}
-		has = has && !c.After.IsNull()
-		switch {
-		case had && !has:
-			c.Action = Delete
-		case has && !had:
-			c.Action = Create
-		case has && (!c.After.RawEquals(c.Before) || c.Sensitive != c.BeforeSensitive):
-			c.Action = Update
-		}
+		c.Action = outputAction(c, had, has)
 		if has || had {
 			p.outs = append(p.outs, c)
 		}
 	}
+}
+
+// outputAction: an output that is null is stored as none, and declared all the
+// same.
+func outputAction(c *OutputChange, had, has bool) Action {
+	switch {
+	case had && !has:
+		return Delete
+	case !had && has && !c.After.IsNull():
+		return Create
+	case had && (!c.After.RawEquals(c.Before) || c.Sensitive != c.BeforeSensitive):
+		return Update
+	}
+	return NoOp
 }

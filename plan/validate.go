@@ -64,6 +64,11 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	if diags.HasErrors() {
 		return cty.DynamicVal, false
 	}
+	for _, expr := range decl.Lifecycle.ReplaceTriggeredBy {
+		if _, _, ok := t.Trigger(inst, expr); !ok {
+			return cty.DynamicVal, false
+		}
+	}
 	value := marked.Apply(contract.ProposedUnknown(ty.Schema.Block, plain))
 	_, pre := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
 	_, post := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")

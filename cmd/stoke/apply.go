@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/plan"
@@ -95,16 +96,20 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 }
 
 // carryOut applies the plan and, where no other round follows, shows the
-// outputs as they are then. A plan without any operation leaves the state's
-// files alone.
+// outputs as they are then. A plan that has nothing to do and no news
+// leaves the state's files alone.
 func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
 	judged := !state.EqualChecks(pl.Checks, o.state.State().CheckResults())
-	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 || judged {
+	if pl.Changed() || len(pl.Ops) > 0 || len(pl.Moves) > 0 || judged || pl.Restates(o.state.State()) {
 		if err := o.apply(ctx, pl); err != nil {
 			return err
 		}
 	} else {
 		o.s.display().applied(&o.rounds.total, pl.Mode, false)
+	}
+	if len(pl.Targets) > 0 {
+		o.s.complain(diagnostic(hcl.DiagWarning, "Applied changes may be incomplete",
+			"The plan covered a part of the configuration only, as -target asked for. Run \"stoke plan\" to see whether anything else is to be changed."))
 	}
 	if pl.Mode != plan.Destroy && !o.rounds.more {
 		o.s.display().outputs(o.state.State().Outputs())

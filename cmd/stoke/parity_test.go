@@ -76,7 +76,7 @@ func (c *parityCase) compare(t *testing.T, want, got string) {
 	default:
 		t.Errorf("stoke (+) differs from terraform (-) in another way than %s says:\n%s", name, begin(lineDiff(expected, found)))
 	}
-	if expected != "" && found == "" {
+	if reason != "" && found == "" {
 		t.Errorf("stoke does as Terraform does: remove %s", name)
 	}
 }

@@ -192,6 +192,16 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 					ok = false
 				}
 				continue // each instance has its own
+			case lang.Resource:
+				if r.module.Resource(ref.Subject.(lang.Resource)) == r {
+					ok = false
+					t.Report(&hcl.Diagnostic{
+						Severity: hcl.DiagError, Summary: "Self-referential block",
+						Detail:  fmt.Sprintf("The configuration of %s may not refer to %s itself, which has no values before it is decided.", r.Addr, r.Addr),
+						Subject: ref.Range.Ptr(),
+					})
+					continue
+				}
 			}
 			refs = append(refs, ref)
 		}
@@ -224,6 +234,24 @@ type Instance struct {
 
 // Node is the instance's place in the dependency graph.
 func (i *Instance) Node() *Node { return i.value.node }
+
+// Named returns the resources that the instance's declaration names: in its
+// arguments, its conditions, its count or its for_each. What depends_on names
+// is Demanded's.
+func (i *Instance) Named() []address.Resource {
+	var named []address.Resource
+	for _, node := range []*Node{i.value.node, i.Resource.base.node, i.Resource.keys.node} {
+		if node == nil {
+			continue
+		}
+		for _, dep := range node.Deps() {
+			if dep.Resource != nil && dep.Resource != i.Resource {
+				named = append(named, dep.Resource.Addr)
+			}
+		}
+	}
+	return named
+}
 
 // Value is the instance's object in this phase.
 func (i *Instance) Value(t *Task) (cty.Value, bool) {

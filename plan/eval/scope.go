@@ -270,6 +270,15 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 			ok = false
 			continue
 		}
+		if !whole(ref) {
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Invalid depends_on reference",
+				Detail:  fmt.Sprintf("Things are depended on as a whole. Name %s alone, without its attributes.", ref.Subject),
+				Subject: tr.SourceRange().Ptr(),
+			})
+			ok = false
+			continue
+		}
 		switch s := ref.Subject.(type) {
 		case lang.ModuleCall:
 			call := m.calls[s.Name]
@@ -297,4 +306,17 @@ func (t *Task) touch(m *Module, traversals []hcl.Traversal) bool {
 		}
 	}
 	return ok
+}
+
+// whole reports whether a reference is about a thing or an instance of it,
+// rather than about something in it.
+func whole(ref lang.Reference) bool {
+	switch len(ref.Remaining) {
+	case 0:
+		return true
+	case 1:
+		_, index := ref.Remaining[0].(hcl.TraverseIndex)
+		return index
+	}
+	return false
 }

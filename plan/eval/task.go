@@ -179,6 +179,7 @@ func (t *Task) waits(into []*header) []*header {
 }
 
 func (t *Task) reportCycle(chain []*header) {
+	chain = fromFirst(chain)
 	var b strings.Builder
 	var first *hcl.Range
 	seen := map[string]bool{}
@@ -210,4 +211,29 @@ func (t *Task) reportCycle(chain []*header) {
 		Detail:   intro + b.String() + "Remove one of the references between them.",
 		Subject:  first,
 	})
+}
+
+// fromFirst turns a cycle so that it begins with what is written first,
+// whichever part of it was evaluated first.
+func fromFirst(chain []*header) []*header {
+	first := -1
+	for i, h := range chain {
+		if h.rng == nil || h.title() == "" {
+			continue
+		}
+		if first < 0 || before(h.rng, chain[first].rng) {
+			first = i
+		}
+	}
+	if first <= 0 {
+		return chain
+	}
+	return slices.Concat(chain[first:], chain[:first])
+}
+
+func before(a, b *hcl.Range) bool {
+	if a.Filename != b.Filename {
+		return a.Filename < b.Filename
+	}
+	return a.Start.Byte < b.Start.Byte
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -97,8 +98,11 @@ func (x *runner) start() {
 			x.values[c.Addr] = cty.UnknownVal(c.After.Type()) // refresh found it gone; what refers to it keeps what it has
 		}
 		// References may have changed though the values have not.
-		if o := now.Current(c.Addr); o != nil && !equal(o.Dependencies, c.Dependencies) && x.plan.Mode == plan.Normal {
-			x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.WithDependencies(c.Dependencies)}}})
+		if o := now.Current(c.Addr); x.plan.Mode == plan.Normal && c.Restates(o) {
+			restated := o.With(func(m *state.Meta) {
+				m.Dependencies, m.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
+			})
+			x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: restated}}})
 		}
 	}
 	for _, c := range x.plan.Refreshed {
@@ -120,18 +124,6 @@ func (x *runner) start() {
 		}
 		x.record(state.Result{Changes: []state.Change{change}})
 	}
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // record writes a result; an error is reported once and ends the run.
@@ -179,11 +171,14 @@ func (x *runner) stopped() bool {
 // outputs evaluates the root module's outputs and records them. Those that
 // cannot be told keep the value that they had.
 func (x *runner) outputs() {
-	if len(x.plan.Outputs) == 0 || len(x.plan.Targets) > 0 {
+	if len(x.plan.Outputs) == 0 {
 		return
 	}
 	before := x.req.Journal.State().Outputs()
 	after := make(map[string]state.Output, len(x.plan.Outputs))
+	if len(x.plan.Targets) > 0 {
+		maps.Copy(after, before) // the plan leaves some out
+	}
 	x.ev.Do(func(t *eval.Task) {
 		for _, c := range x.plan.Outputs {
 			old, had := before[c.Name]
@@ -199,10 +194,14 @@ func (x *runner) outputs() {
 				}
 				continue
 			}
+			if c.Action == plan.NoOp && len(x.plan.Targets) > 0 {
+				continue // it may rest on what the plan leaves out
+			}
 			v, ok := x.ev.Root().Output(t, c.Name)
 			v, _, _ = lang.Unmark(v)
 			switch {
 			case ok && v.IsWhollyKnown() && v.IsNull():
+				delete(after, c.Name)
 			case ok && v.IsWhollyKnown():
 				after[c.Name] = state.Output{Value: v, Sensitive: c.Sensitive}
 			case had:

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"sort"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
 )
 
@@ -58,7 +60,7 @@ func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
 		w.name("planned_values")
 		w.planned()
 		w.changes("resource_drift", pl.Drift, driftActions)
-		w.changes("resource_changes", byDepth(pl.Changes), func(c *plan.Change) []string { return actionNames(c.Action) })
+		w.changes("resource_changes", byDepth(toChange(pl)), func(c *plan.Change) []string { return actionNames(c.Action) })
 		w.deferred()
 		w.outputChanges()
 		w.prior()
@@ -230,6 +232,19 @@ func unknownInOutput(v cty.Value) any {
 		return false
 	}
 	return outline(v, secret{}, isUnknown)
+}
+
+// toChange leaves out what planning has read already, and all objects of a plan
+// that changes none.
+func toChange(pl *plan.Plan) []*plan.Change {
+	if pl.Mode == plan.RefreshOnly {
+		return nil
+	}
+	read := func(c *plan.Change) bool { return c.Action == plan.NoOp && c.Addr.Mode == address.Data }
+	if !slices.ContainsFunc(pl.Changes, read) {
+		return pl.Changes
+	}
+	return slices.DeleteFunc(slices.Clone(pl.Changes), read)
 }
 
 // byDepth orders changes as Terraform does: those of modules after those of

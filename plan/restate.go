@@ -1,0 +1,25 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// Restates reports whether an object stays as it is while what the state says
+// about it does not: its dependencies, or which of two objects comes first when
+// it is replaced. Both decide on the order in which things go one day.
+func (c *Change) Restates(stored *state.Object) bool {
+	return c.Action == NoOp && c.Deposed == "" && c.Addr.Mode == address.Managed && stored != nil &&
+		(!slices.Equal(stored.Dependencies, c.Dependencies) || stored.CreateBeforeDestroy != c.CreateBeforeDestroy)
+}
+
+// Restates reports whether a plan that changes nothing has news for the state
+// all the same: what it read, or how objects relate.
+func (p *Plan) Restates(s *state.State) bool {
+	if p.Mode != Normal {
+		return false
+	}
+	return len(p.Refreshed) > 0 || slices.ContainsFunc(p.Changes, func(c *Change) bool { return c.Restates(s.Current(c.Addr)) })
+}
