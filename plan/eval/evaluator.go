@@ -126,6 +126,12 @@ func (ev *Evaluator) Failed() bool {
 	return ev.sinks.diags.HasErrors()
 }
 
+// Report passes a diagnostic on; unlike Do it waits for nobody.
+func (ev *Evaluator) Report(d *hcl.Diagnostic) { ev.report(hcl.Diagnostics{d}) }
+
+// ReportOnce reports the first of all diagnostics with the same key.
+func (ev *Evaluator) ReportOnce(key string, d *hcl.Diagnostic) { ev.reportOnce(key, d) }
+
 func (ev *Evaluator) report(diags hcl.Diagnostics) {
 	if len(diags) == 0 {
 		return

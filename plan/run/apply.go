@@ -136,11 +136,9 @@ func (x *runner) record(r state.Result) bool {
 }
 
 func (x *runner) unwritable(err error) {
-	x.ev.Do(func(t *eval.Task) {
-		t.ReportOnce("journal", &hcl.Diagnostic{
-			Severity: hcl.DiagError, Summary: "Failed to write the journal",
-			Detail: "Nothing more is started, because it could not be recorded: " + err.Error() + ".",
-		})
+	x.ev.ReportOnce("journal", &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Failed to write the journal",
+		Detail: "Nothing more is started, because it could not be recorded: " + err.Error() + ".",
 	})
 	x.mu.Lock()
 	x.failed = true
@@ -148,9 +146,7 @@ func (x *runner) unwritable(err error) {
 }
 
 func (x *runner) broken(addr address.Instance, err error) {
-	x.ev.Do(func(t *eval.Task) {
-		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Object cannot be stored", Detail: addr.String() + ": " + err.Error() + "."})
-	})
+	x.ev.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Object cannot be stored", Detail: addr.String() + ": " + err.Error() + "."})
 }
 
 // stopped reports whether nothing more may be started.

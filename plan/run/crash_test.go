@@ -92,6 +92,20 @@ func killed(t *testing.T, name, first, second string, mode plan.Mode, when strin
 	if _, _, diags := w.apply(mode); diags.HasErrors() {
 		t.Fatalf("%s: the next run: %s", name, text(diags))
 	}
+	s.agrees(t, name, w)
+	if mode == plan.Normal {
+		p, diags := w.plan(plan.Normal)
+		w.must(diags)
+		if p.Changed() {
+			t.Errorf("%s: the plan after it is not empty:\n%s", name, summary(p))
+		}
+	}
+	return true
+}
+
+// agrees compares shelf, state and log: nothing lost, doubled or forgotten.
+func (s *shelf) agrees(t *testing.T, name string, w *world) {
+	t.Helper()
 	inState := 0
 	st := w.open().State()
 	for _, addr := range st.Instances() {
@@ -122,14 +136,6 @@ func killed(t *testing.T, name, first, second string, mode plan.Mode, when strin
 			t.Errorf("%s: %s was made %d times", name, thing, n)
 		}
 	}
-	if mode == plan.Normal {
-		p, diags := w.plan(plan.Normal)
-		w.must(diags)
-		if p.Changed() {
-			t.Errorf("%s: the plan after it is not empty:\n%s", name, summary(p))
-		}
-	}
-	return true
 }
 
 func copyFolder(t *testing.T, from, to string) {
