@@ -29,6 +29,7 @@ var floors = []struct {
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state and the providers' contract", []string{"plan/state", "plan/contract"}},
+	{"backends", []string{"plan/state/backend"}},
 	{"where states are kept", []string{"plan/state/store/*"}},
 	{"values", []string{"plan/eval"}},
 	{"plans", []string{"plan"}},

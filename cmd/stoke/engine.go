@@ -8,6 +8,7 @@ import (
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/run"
 	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/state/backend"
 )
 
 // Everything that the command line asks of the engine is in this file.
@@ -17,7 +18,7 @@ func (o *operation) request() plan.Request {
 	r := plan.Request{
 		Files: o.s.files, Catalogue: o.catalogue,
 		Mode: o.mode, SkipRefresh: !o.flags.refresh, Targets: o.flags.targets, Replace: o.flags.replace,
-		Parallelism: o.flags.parallelism, Workspace: "default", Dir: ".",
+		Parallelism: o.flags.parallelism, Workspace: o.state.workspace(), Dir: ".",
 		Stopping: o.s.signals.stopping,
 	}
 	if o.config != nil {
@@ -92,5 +93,9 @@ func (o *operation) journalled(ctx context.Context, work func(*state.Journal) (d
 
 // validate checks a configuration.
 func validate(ctx context.Context, s *session, c *configuration) hcl.Diagnostics {
-	return plan.Validate(ctx, plan.Request{Root: c.root, Files: s.files, Catalogue: catalogue(), Workspace: "default", Dir: "."})
+	workspace, err := s.workspaceName()
+	if err != nil {
+		workspace = backend.DefaultWorkspace
+	}
+	return plan.Validate(ctx, plan.Request{Root: c.root, Files: s.files, Catalogue: catalogue(), Workspace: workspace, Dir: "."})
 }

@@ -19,7 +19,7 @@ type planFlags struct {
 	variables            []modules.Flag
 	parallelism          int
 	input                bool
-	state                string
+	state, stateOut      string
 	backup               string
 	lock                 lockFlags
 	json                 bool
@@ -72,8 +72,9 @@ func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	s.addNoColor(flags)
 	flags.VarP(&parallelism{&f.parallelism}, "parallelism", "", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise.")
 	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
+	flags.StringVar(&f.stateOut, "state-out", "", "Read the state as -state says, and write it to `FILE`; what was read stays as it is.")
 	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
-	in(flags, otherOptions, "compact-warnings", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "json")
+	in(flags, otherOptions, "compact-warnings", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
 }
 
 func (l *lockFlags) add(flags *pflag.FlagSet) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,8 +27,10 @@ and apply work without init. It is safe to run at any time.`,
 		Args: atMost(0, "; to initialise another folder, use the global option -chdir"),
 	}
 	s.addNoColor(cmd.Flags())
+	f := &backendFlags{}
+	f.add(cmd)
 	addTerraformInit(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error { return s.initialise() }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.initialise(cmd.Context(), f) }
 	return cmd
 }
 
@@ -35,23 +38,23 @@ and apply work without init. It is safe to run at any time.`,
 // where nothing is installed, so that scripts need no change.
 func addTerraformInit(cmd *cobra.Command) {
 	const title = "Accepted for the sake of scripts, without effect"
-	for name, initial := range map[string]bool{"upgrade": false, "reconfigure": false, "migrate-state": false, "force-copy": false, "backend": true, "get": true, "input": true, "lock": true} {
+	for name, initial := range map[string]bool{"upgrade": false, "get": true} {
 		cmd.Flags().Bool(name, initial, "")
 		in(cmd.Flags(), title, name)
 	}
-	cmd.Flags().Duration("lock-timeout", 0, "")
 	cmd.Flags().String("lockfile", "", "")
-	in(cmd.Flags(), title, "lock-timeout", "lockfile")
+	in(cmd.Flags(), title, "lockfile")
 }
 
-func (s *session) initialise() error {
+func (s *session) initialise(ctx context.Context, f *backendFlags) error {
 	root, err := s.load(false)
 	if err != nil {
 		return err
 	}
-	_, diags := statePath(root, "")
-	needs, more := providerNeeds(root, catalogue())
-	diags = append(diags, more...)
+	if err := s.initBackend(ctx, root, f); err != nil {
+		return err
+	}
+	needs, diags := providerNeeds(root, catalogue())
 	s.complain(diags...)
 	if diags.HasErrors() {
 		return failed

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/state/store/local"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -46,12 +47,7 @@ func (o *operation) open(ctx context.Context, name string) error {
 		return err
 	}
 	o.config = config
-	path, diags := statePath(config.root, o.flags.state)
-	o.s.complain(diags...)
-	if diags.HasErrors() {
-		return failed
-	}
-	if o.state, err = o.s.lockState(ctx, path, o.flags, name); err != nil {
+	if err := o.openState(ctx, name); err != nil {
 		return err
 	}
 	// Without the lock the run that announced these operations may be alive,
@@ -66,6 +62,17 @@ func (o *operation) open(ctx context.Context, name string) error {
 		return err
 	}
 	return nil
+}
+
+// openState locks and reads the state that the configuration and the options
+// name.
+func (o *operation) openState(ctx context.Context, name string) error {
+	at, err := o.s.place(ctx, o.config.root, local.Flags{State: o.flags.state, Out: o.flags.stateOut, Backup: o.flags.backup})
+	if err != nil {
+		return err
+	}
+	o.state, err = o.s.lockPlace(ctx, at, o.flags.lock, name)
+	return err
 }
 
 func (o *operation) settleOpen(ctx context.Context) error {

@@ -63,12 +63,7 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 	}
 	o.mode = pl.Mode
 	o.config = &configuration{root: root, variables: pl.Variables}
-	path, diags := statePath(root, o.flags.state)
-	o.s.complain(diags...)
-	if diags.HasErrors() {
-		return nil, failed
-	}
-	if o.state, err = o.s.lockState(ctx, path, o.flags, "Apply"); err != nil {
+	if err := o.openState(ctx, "Apply"); err != nil {
 		return nil, err
 	}
 	if err := o.checkPlan(ctx, pl); err != nil {
@@ -81,6 +76,10 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 func (o *operation) checkPlan(ctx context.Context, pl *plan.Plan) error {
 	if err := o.settleOpen(ctx); err != nil {
 		return err
+	}
+	if selected := o.state.workspace(); pl.Workspace != selected {
+		o.s.complain(problem("Saved plan of another workspace", "It was made in the workspace %q, and %q is selected. Run \"stoke workspace select %s\" first.", pl.Workspace, selected, pl.Workspace))
+		return failed
 	}
 	if err := pl.Stale(o.state.State()); err != nil {
 		o.s.complain(problem("Saved plan is stale", "%s", asSentence(err.Error())))

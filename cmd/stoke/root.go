@@ -101,7 +101,11 @@ func newRoot(s *session) *cobra.Command {
 	for _, add := range []func(*session) *cobra.Command{initCommand, validateCommand, planCommand, applyCommand, destroyCommand} {
 		group(root, mainCommands, add(s))
 	}
-	for _, add := range []func(*session) *cobra.Command{formatCommand, showCommand, outputCommand, consoleCommand, graphCommand, stateCommand, listCommand, versionCommand} {
+	others := []func(*session) *cobra.Command{
+		formatCommand, showCommand, outputCommand, consoleCommand, graphCommand, stateCommand, listCommand,
+		workspaceCommand, forceUnlockCommand, versionCommand,
+	}
+	for _, add := range others {
 		group(root, otherCommands, add(s))
 	}
 	inOrder(root)

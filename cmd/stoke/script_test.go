@@ -2,9 +2,13 @@ package main
 
 import (
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stokehq/stoke/plan/state/store/storetest"
 )
 
 var rewrite = flag.Bool("update", false, "write expected output in testdata/script anew")
@@ -16,5 +20,18 @@ func TestMain(m *testing.M) {
 // TestScript runs the real command in scripts that show what it is like to
 // use it: the files, what is typed, and what comes out.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates})
+}
+
+// remoteStates starts a server for states for each script, which finds its
+// address in the environment.
+func remoteStates(env *testscript.Env) error {
+	for name, h := range map[string]http.Handler{
+		"WEB_STATE": &storetest.Web{ETags: true}, "OTHER_WEB_STATE": &storetest.Web{},
+	} {
+		srv := httptest.NewServer(h)
+		env.Defer(srv.Close)
+		env.Setenv(name, srv.URL)
+	}
+	return nil
 }

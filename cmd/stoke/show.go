@@ -134,8 +134,5 @@ func (s *session) planConfiguration(ctx context.Context, pl *plan.Plan) view.Con
 // currentState opens the state of the working directory for reading: the file
 // given, or the one that the configuration names.
 func (s *session) currentState(ctx context.Context, path string) (*stateFile, error) {
-	if path == "" {
-		path = s.configuredPath()
-	}
 	return s.openState(ctx, path)
 }

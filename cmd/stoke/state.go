@@ -2,8 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"github.com/stokehq/stoke/modules"
 )
 
 func stateCommand(s *session) *cobra.Command {
@@ -19,20 +17,6 @@ func stateCommand(s *session) *cobra.Command {
 			return exitCode(127)
 		},
 	}
-	cmd.AddCommand(stateListCommand(s, "list"), stateShowCommand(s))
+	cmd.AddCommand(stateListCommand(s, "list"), stateShowCommand(s), statePullCommand(s), statePushCommand(s))
 	return cmd
-}
-
-// configuredPath is the path of the state as the configuration names it;
-// what is wrong with the configuration is no matter here.
-func (s *session) configuredPath() string {
-	root, _, diags := modules.Load(modules.OnDisk(), ".")
-	if diags.HasErrors() {
-		return ""
-	}
-	path, diags := statePath(root, "")
-	if diags.HasErrors() {
-		return ""
-	}
-	return path
 }

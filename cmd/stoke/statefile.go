@@ -3,56 +3,102 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/local"
 )
 
 // stateFile is an open state, locked or not.
 type stateFile struct {
 	s     *session
-	store *local.Store
+	at    *place // nil: a file that was named
+	store state.Store
 	lock  state.Lock // nil: none is held
 	*state.File
 }
 
-// openState opens the state for reading.
+// openState opens a state for reading: the file given, or with "" the one of
+// the configuration and the selected workspace.
 func (s *session) openState(ctx context.Context, path string) (*stateFile, error) {
-	store, err := local.New(path)
+	file, err := s.findState(ctx, path)
 	if err != nil {
-		s.complain(stateProblem(err))
-		return nil, failed
+		return nil, err
 	}
-	return s.readState(ctx, &stateFile{s: s, store: store})
+	return s.readState(ctx, file)
 }
 
-// lockState opens the state for changing it: locked first, unless -lock=false
-// says otherwise.
+// lockState opens a state for changing it: locked first, unless -lock=false
+// says otherwise. path is as for openState.
 func (s *session) lockState(ctx context.Context, path string, f *planFlags, operation string) (*stateFile, error) {
-	store, err := local.New(path)
+	file, err := s.findState(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := file.store.(interface{ SetBackup(path string) }); ok && f.backup != "" {
+		b.SetBackup(f.backup)
+	}
+	return s.lockFile(ctx, file, f.lock, operation)
+}
+
+// lockPlace opens the state of a place, locked unless -lock=false says
+// otherwise.
+func (s *session) lockPlace(ctx context.Context, at *place, l lockFlags, operation string) (*stateFile, error) {
+	store, err := at.store()
 	if err != nil {
 		s.complain(stateProblem(err))
 		return nil, failed
 	}
-	if f.backup != "" {
-		store.SetBackup(f.backup)
+	return s.lockFile(ctx, &stateFile{s: s, at: at, store: store}, l, operation)
+}
+
+// findState finds the store without reading it.
+func (s *session) findState(ctx context.Context, path string) (*stateFile, error) {
+	file := &stateFile{s: s}
+	var err error
+	if path != "" {
+		file.store, err = local.New(path)
+	} else {
+		if file.at, err = s.place(ctx, s.readableRoot(), local.Flags{}); err != nil {
+			return nil, err
+		}
+		file.store, err = file.at.store()
 	}
-	file := &stateFile{s: s, store: store}
-	if f.lock.lock {
+	if err != nil {
+		s.complain(stateProblem(err))
+		return nil, failed
+	}
+	return file, nil
+}
+
+// readableRoot is the root module, nil where it cannot be read: commands that
+// only look into the state do not need it for more than its backend block.
+func (s *session) readableRoot() *modules.Module {
+	root, _, diags := modules.Load(modules.OnDisk(), ".")
+	if diags.HasErrors() && !(len(diags) == 1 && diags[0].Summary == modules.NoConfiguration) {
+		return nil
+	}
+	return root
+}
+
+func (s *session) lockFile(ctx context.Context, file *stateFile, l lockFlags, operation string) (*stateFile, error) {
+	if l.lock {
 		info := state.LockInfo{Operation: "OperationType" + operation, Version: terraformVersion}
 		waiting, done := s.signals.untilStopped(ctx)
-		file.lock, err = state.Wait(waiting, store, info, f.lock.timeout)
+		lock, err := state.Wait(waiting, file.store, info, l.timeout, func(text string) { s.display().say(text) })
 		done()
 		if err != nil {
 			s.complain(stateProblem(err))
+			file.close()
 			return nil, failed
 		}
+		file.lock = lock
 	}
 	return s.readState(ctx, file)
 }
@@ -76,11 +122,16 @@ func (s *session) readState(ctx context.Context, file *stateFile) (*stateFile, e
 func (f *stateFile) close() {
 	if f.lock != nil {
 		if err := f.lock.Release(); err != nil {
-			f.s.complain(diagnostic(hcl.DiagWarning, "State lock not released", "%s. It ends with this process.", err))
+			f.s.complain(diagnostic(hcl.DiagWarning, "State lock not released", "%s.", err))
 		}
 	}
-	if err := f.store.Close(); err != nil {
-		f.s.complain(diagnostic(hcl.DiagWarning, "State not closed cleanly", "%s.", err))
+	if c, ok := f.store.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			f.s.complain(diagnostic(hcl.DiagWarning, "State not closed cleanly", "%s.", err))
+		}
+	}
+	if f.at != nil {
+		f.at.close()
 	}
 }
 
@@ -90,10 +141,16 @@ func stateProblem(err error) *hcl.Diagnostic {
 	var corrupt *state.CorruptError
 	var newer *state.NewerVersionError
 	var older *state.OlderVersionError
+	var lost *state.LostLockError
+	var conflict *state.ConflictError
 	switch {
 	case errors.As(err, &locked):
 		return problem("State is locked",
-			"The state %s is held by %s.\n\nWait until that run has ended, or let stoke wait with -lock-timeout=5m. A lock ends with the process that holds it.", locked.Path, locked.Holder)
+			"The state %s is held by %s.\n\nWait until that run has ended, or let stoke wait with -lock-timeout=5m. %s", locked.Path, locked.Holder, lockAdvice(locked))
+	case errors.As(err, &lost):
+		return problem("State lock lost", "%s.\n\nSomebody else may be at work on the state now, so nothing more was written. Run stoke again: it goes on from what was recorded.", err)
+	case errors.As(err, &conflict):
+		return problem("State changed meanwhile", "%s. Run stoke again.", err)
 	case errors.As(err, &corrupt):
 		return problem("State is corrupt", "%s.\n\nNothing was changed. Restore the file from its .backup or from version control, or mend it by hand.", err)
 	case errors.As(err, &newer), errors.As(err, &older):
@@ -105,34 +162,15 @@ func stateProblem(err error) *hcl.Diagnostic {
 	return problem("State cannot be read", "%s.", err)
 }
 
-// statePath is where the state of a configuration is kept.
-func statePath(root *modules.Module, flag string) (string, hcl.Diagnostics) {
-	if flag != "" || root == nil || root.Settings.Backend == nil {
-		return flag, nil
+// lockAdvice says what to do about a holder that is dead.
+func lockAdvice(e *state.LockedError) string {
+	if e.Advice != "" {
+		return e.Advice
 	}
-	b := root.Settings.Backend
-	if b.Type != "local" {
-		return "", hcl.Diagnostics{{
-			Severity: hcl.DiagError, Summary: "Backend not supported", Subject: b.Range.Ptr(),
-			Detail: "This version of stoke keeps its state in a local file; the backend \"" + b.Type + "\" is not there yet. Remove the block, or use backend \"local\".",
-		}}
+	if e.Holder.ID == "" {
+		return "If that run is dead, its lock has to be removed by hand."
 	}
-	attrs, diags := b.Body.JustAttributes()
-	attr, ok := attrs["path"]
-	if !ok || diags.HasErrors() {
-		return "", diags
-	}
-	v, diags := attr.Expr.Value(nil)
-	if diags.HasErrors() || v.IsNull() {
-		return "", diags
-	}
-	if v.Type() != cty.String {
-		return "", append(diags, &hcl.Diagnostic{
-			Severity: hcl.DiagError, Summary: "Wrong type of path", Subject: attr.Expr.Range().Ptr(),
-			Detail: "The path of the backend \"local\" is the name of a file.",
-		})
-	}
-	return v.AsString(), diags
+	return "If you are sure that run is dead, break its lock with \"stoke force-unlock " + e.Holder.ID + "\"."
 }
 
 // rescue keeps a state that could not be written where it belongs.
@@ -144,4 +182,17 @@ func (s *session) rescue(j *state.Journal, err error) {
 		return
 	}
 	s.complain(problem("State not written", "%s. The state as it is now was kept in %s, and the journal beside the state holds what was done: run stoke again when the cause is mended.", err, name))
+}
+
+// workspace is the one whose state this is; that of a file is taken for the
+// selected one's.
+func (f *stateFile) workspace() string {
+	if f.at != nil {
+		return f.at.workspace
+	}
+	name, err := f.s.workspaceName()
+	if err != nil {
+		return backend.DefaultWorkspace
+	}
+	return name
 }

@@ -1,8 +1,8 @@
 package state
 
 import (
-	"errors"
 	"fmt"
+	"time"
 )
 
 // CorruptError says that a snapshot or journal does not check out. Nothing
@@ -56,13 +56,33 @@ func (e *ConflictError) Error() string {
 type LockedError struct {
 	Path   string // of the snapshot
 	Holder LockInfo
+	// Doubt is not 0 where the holder seems to be dead, as its lease has run
+	// out: how long it has to be watched to be sure. Trying again for as long
+	// takes the lock over.
+	Doubt time.Duration
+	// Advice says what becomes of the lock when its holder is dead, in a
+	// sentence; "" where a dead holder's lock stays until it is broken.
+	Advice string
 }
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by %s", e.Path, e.Holder)
 }
 
-func isLocked(err error) bool {
-	var l *LockedError
-	return errors.As(err, &l)
+// NotLockedError says that there is no lock to be broken.
+type NotLockedError struct {
+	Path string // of the snapshot
+}
+
+func (e *NotLockedError) Error() string { return fmt.Sprintf("%s is not locked", e.Path) }
+
+// LostLockError says that a lock that was held is somebody else's by now, or
+// could not be renewed in time. Nothing was written since.
+type LostLockError struct {
+	Path   string // of the snapshot
+	Reason string
+}
+
+func (e *LostLockError) Error() string {
+	return fmt.Sprintf("the lock of %s was lost: %s", e.Path, e.Reason)
 }

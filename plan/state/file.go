@@ -97,6 +97,10 @@ func (f *File) Open() []Intent { return intents(f.open) }
 // settled.
 func (f *File) Unfolded() bool { return f.journal != journalNone }
 
+// Missing reports whether there is no state at all: neither a snapshot nor a
+// journal with something in it.
+func (f *File) Missing() bool { return f.version == "" && f.journal != journalLive }
+
 // Notes says what people should know of how the files were found, such as a
 // torn last record that was dropped.
 func (f *File) Notes() []string { return slices.Clone(f.notes) }

@@ -171,3 +171,5 @@ func closeJournal(t testing.TB, j *Journal) {
 		t.Fatalf("close: %v", err)
 	}
 }
+
+func (m *memory) ForceUnlock(context.Context, string) error { return errors.ErrUnsupported }

@@ -70,6 +70,10 @@ func (s *State) Lineage() string { return s.core.base.lineage }
 // changed something is folded.
 func (s *State) Serial() uint64 { return s.core.base.serial }
 
+// Unfolded reports whether the snapshot says that a journal belongs to it,
+// without which it is not the whole state.
+func (s *State) Unfolded() bool { return s.core.base.version == versionOpen }
+
 // Seq is the number of the last record of the journal that the state shows, 0
 // without a journal. Lineage, Serial and Seq together name one state.
 func (s *State) Seq() uint64 { return s.at }

@@ -3,7 +3,10 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/user"
 	"strings"
 	"time"
 )
@@ -42,8 +45,16 @@ type Store interface {
 	DropJournal(ctx context.Context) error
 
 	// Lock keeps all others out. It tries once; a lock that somebody holds is
-	// *LockedError, a dead holder's is taken over.
+	// *LockedError, a dead holder's is taken over. While a lock is held, a
+	// Store that finds that it has been lost writes nothing any more: its
+	// methods then fail with *LostLockError.
 	Lock(ctx context.Context, info LockInfo) (Lock, error)
+
+	// ForceUnlock breaks the lock with the given ID, whoever holds it:
+	// *NotLockedError where there is none, *LockedError where the ID is
+	// another one, and any other error where locks of this kind cannot be
+	// broken.
+	ForceUnlock(ctx context.Context, id string) error
 }
 
 // Backuper is a Store that keeps the snapshot before the present one. (A
@@ -104,14 +115,39 @@ func (l LockInfo) String() string {
 	return b.String()
 }
 
+// Who names the user and machine of this process, for LockInfo.
+func Who() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
+}
+
 // Wait takes the lock, trying again until timeout has passed or ctx ends.
-// What it then returns wraps the last *LockedError.
-func Wait(ctx context.Context, s Store, info LockInfo, timeout time.Duration) (Lock, error) {
+// What it then returns wraps the last *LockedError. A holder that seems to be
+// dead is watched for as long as it takes to be sure, even beyond timeout;
+// notice, when not nil, is told of that once.
+func Wait(ctx context.Context, s Store, info LockInfo, timeout time.Duration, notice func(string)) (Lock, error) {
 	deadline := time.Now().Add(timeout)
+	watching := false
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		l, err := s.Lock(ctx, info)
-		if err == nil || !isLocked(err) {
+		var locked *LockedError
+		if err == nil || !errors.As(err, &locked) {
 			return l, err
+		}
+		if locked.Doubt > 0 && !watching {
+			watching = true
+			deadline = later(deadline, time.Now().Add(locked.Doubt+watchSlack))
+			if notice != nil {
+				notice(fmt.Sprintf("The lock of %s shows no sign of life. Stoke watches it for %s and then takes it over.\n",
+					locked.Holder, locked.Doubt.Round(time.Second)))
+			}
 		}
 		left := time.Until(deadline)
 		if left <= 0 {
@@ -125,4 +161,15 @@ func Wait(ctx context.Context, s Store, info LockInfo, timeout time.Duration) (L
 		case <-t.C:
 		}
 	}
+}
+
+// watchSlack is how much longer a dead holder is watched than its Store asks
+// for, so that the last look comes after the end.
+const watchSlack = 3 * time.Second
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

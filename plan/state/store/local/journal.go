@@ -21,6 +21,9 @@ func (s *Store) Append(_ context.Context, at int64, records []byte, durable bool
 	if err := s.openJournal(at); err != nil {
 		return err
 	}
+	if at > s.size {
+		return s.tooShort(at)
+	}
 	if s.size != at {
 		if err := s.step("truncate " + s.journal); err != nil {
 			return err
@@ -87,13 +90,13 @@ func (s *Store) openJournal(at int64) error {
 		f.Close()
 		return err
 	}
-	if info.Size() < at {
-		f.Close()
-		return &fs.PathError{Op: "append", Path: s.journal,
-			Err: fmt.Errorf("it is %d bytes long, and was %d when it was read", info.Size(), at)}
-	}
 	s.log, s.size = f, info.Size()
 	return nil
+}
+
+func (s *Store) tooShort(at int64) error {
+	return &fs.PathError{Op: "append", Path: s.journal,
+		Err: fmt.Errorf("it is %d bytes long, and was %d when it was read", s.size, at)}
 }
 
 // DropJournal removes the journal.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +75,7 @@ func (s *Store) hold(fl *flock.Flock, info state.LockInfo) (*lock, error) {
 		info.ID = uuid.NewString()
 	}
 	if info.Who == "" {
-		info.Who = who()
+		info.Who = state.Who()
 	}
 	if info.Created.IsZero() {
 		info.Created = time.Now().UTC()
@@ -94,7 +93,7 @@ func (s *Store) hold(fl *flock.Flock, info state.LockInfo) (*lock, error) {
 
 // locked says who holds the lock, as far as the lock file tells.
 func (s *Store) locked() error {
-	e := &state.LockedError{Path: s.path}
+	e := &state.LockedError{Path: s.path, Advice: "A lock ends with the process that holds it."}
 	// The holder may be writing it.
 	for range 5 {
 		b, _, err := readFile(s.lock)
@@ -105,18 +104,6 @@ func (s *Store) locked() error {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return e
-}
-
-func who() string {
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
 }
 
 // lock is a lock that is held.

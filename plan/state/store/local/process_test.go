@@ -183,14 +183,14 @@ func TestLock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := state.Wait(ctx, s, state.LockInfo{}, time.Hour); !errors.As(err, &locked) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := state.Wait(ctx, s, state.LockInfo{}, time.Hour, nil); !errors.As(err, &locked) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("wait: %v", err)
 	}
-	if _, err := state.Wait(t.Context(), s, state.LockInfo{}, time.Millisecond); !errors.As(err, &locked) {
+	if _, err := state.Wait(t.Context(), s, state.LockInfo{}, time.Millisecond, nil); !errors.As(err, &locked) {
 		t.Errorf("wait: %v", err)
 	}
 	p.kill() // its lock.info stays, its lock doesn't
-	l, err := state.Wait(t.Context(), s, state.LockInfo{Operation: "OperationTypePlan"}, time.Minute)
+	l, err := state.Wait(t.Context(), s, state.LockInfo{Operation: "OperationTypePlan"}, time.Minute, nil)
 	if err != nil {
 		t.Fatalf("after the holder was killed: %v", err)
 	}
@@ -244,7 +244,7 @@ func TestLockRace(t *testing.T) {
 					break
 				}
 				var l state.Lock
-				if l, err = state.Wait(t.Context(), s, state.LockInfo{}, time.Minute); err != nil {
+				if l, err = state.Wait(t.Context(), s, state.LockInfo{}, time.Minute, nil); err != nil {
 					break
 				}
 				select {
