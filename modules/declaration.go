@@ -164,5 +164,6 @@ type ProviderConfig struct {
 	Name  string
 	Alias string
 	Body  hcl.Body
+	Empty bool // without arguments
 	Range hcl.Range
 }

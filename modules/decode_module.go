@@ -109,6 +109,7 @@ func (d *decoder) provider(block *hcl.Block) {
 	content, rest, diags := providerSchema.split(block.Body)
 	d.diags = append(d.diags, diags...)
 	p := &ProviderConfig{Name: name, Body: d.escaped(rest, content.Blocks), Range: block.DefRange}
+	p.Empty = emptyBody(p.Body)
 	for _, reserved := range []string{"count", "for_each", "depends_on", "source"} {
 		if attr := content.Attributes[reserved]; attr != nil {
 			d.fail(&attr.NameRange, "Reserved argument", "A provider block has no argument %q.", reserved)

@@ -113,6 +113,7 @@ func (l *loader) children(m *Module, stack []string) {
 		l.checkCall(call)
 		l.checkNoImports(call)
 		l.children(call.Module, append(slices.Clone(stack), dir))
+		l.checkPassed(call)
 	}
 }
 

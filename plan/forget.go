@@ -70,7 +70,7 @@ func (p *planner) letGo(t *eval.Task, d doomed) {
 	if p.req.Mode == RefreshOnly {
 		return
 	}
-	owner, ok := p.ev.ProviderAt(t, d.object.Provider)
+	owner, ok := p.ev.Unconfigured(t, d.object.Provider, d.addr.String())
 	if !ok {
 		return
 	}

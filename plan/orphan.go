@@ -139,7 +139,7 @@ func (p *planner) forget(d doomed) {
 }
 
 func (p *planner) removeOne(t *eval.Task, d doomed) {
-	owner, ok := p.ev.ProviderAt(t, d.object.Provider)
+	owner, ok := p.ev.ProviderAt(t, d.object.Provider, d.addr.String())
 	if !ok {
 		return
 	}
@@ -216,6 +216,7 @@ func (p *planner) protected(t *eval.Task, d doomed) bool {
 // wantedSet is what the configuration wants, as far as it was evaluated.
 type wantedSet struct {
 	modules   map[address.Module]bool
+	declared  func(address.Module) bool // whatever its keys
 	resources map[address.Resource]*eval.Resource
 	instances map[address.Instance]bool
 	undecided map[address.Resource]bool // their instances could not be told
@@ -224,7 +225,7 @@ type wantedSet struct {
 
 func (p *planner) wanted(t *eval.Task) *wantedSet {
 	w := &wantedSet{
-		modules: map[address.Module]bool{}, resources: map[address.Resource]*eval.Resource{},
+		modules: map[address.Module]bool{}, declared: p.ev.DeclaredModule, resources: map[address.Resource]*eval.Resource{},
 		instances: map[address.Instance]bool{}, undecided: map[address.Resource]bool{},
 		calls: map[address.Module]bool{},
 	}
@@ -278,7 +279,7 @@ func (w *wantedSet) missing(addr address.Instance) (Reason, bool) {
 	}
 	r := w.resources[addr.Resource]
 	if r == nil {
-		if !w.modules[addr.Module] {
+		if !w.modules[addr.Module] && w.declared(addr.Module) {
 			return DeleteNoModule, true
 		}
 		return DeleteNoResourceConfig, true

@@ -32,7 +32,7 @@ func Settle(ctx context.Context, r Request, j *state.Journal, intents []state.In
 }
 
 func (p *planner) settle(t *eval.Task, j *state.Journal, in state.Intent) {
-	owner, ok := p.ev.ProviderAt(t, in.Provider)
+	owner, ok := p.ev.ProviderAt(t, in.Provider, in.Address.String())
 	if !ok {
 		return
 	}

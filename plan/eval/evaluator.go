@@ -61,11 +61,14 @@ type Evaluator struct {
 	tally  tally
 	shared struct {
 		sync.Mutex
-		functions map[string]function.Function
-		types     map[*providers.ResourceSchema]*Type
-		schemas   map[string]*cell[*providers.Schema]
-		opened    []providers.Provider
-		modules   map[address.Module]*Module // instances found so far
+		functions    map[string]function.Function
+		types        map[*providers.ResourceSchema]*Type
+		schemas      map[string]*cell[*providers.Schema]
+		opened       []providers.Provider
+		modules      map[address.Module]*Module // instances found so far
+		providers    map[providerKey]*cell[*Provider]
+		unconfigured map[string]*cell[*Provider] // by source
+		sources      map[string]string           // as written → in full
 	}
 }
 
@@ -76,6 +79,9 @@ func New(ctx context.Context, o Options) *Evaluator {
 	ev.shared.types = map[*providers.ResourceSchema]*Type{}
 	ev.shared.schemas = map[string]*cell[*providers.Schema]{}
 	ev.shared.modules = map[address.Module]*Module{}
+	ev.shared.providers = map[providerKey]*cell[*Provider]{}
+	ev.shared.sources = map[string]string{}
+	ev.shared.unconfigured = map[string]*cell[*Provider]{}
 	ev.root = newModule(ev, o.Root, "", nil, nil, repetition{})
 	return ev
 }

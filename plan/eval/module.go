@@ -27,12 +27,20 @@ type Module struct {
 	outputs   map[string]*cell[cty.Value]
 	calls     map[string]*Call
 	resources map[modules.ResourceName]*Resource
-	ordered   []*Resource // as they stand in the files
-	providers map[string]*cell[*Provider]
+	ordered   []*Resource    // as they stand in the files
 	awaits    cell[struct{}] // depends_on of the call
 }
 
 func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent *Module, call *modules.Call, rep repetition) *Module {
+	m := unlisted(ev, decl, addr, parent, call, rep)
+	ev.shared.Lock()
+	ev.shared.modules[addr] = m
+	ev.shared.Unlock()
+	return m
+}
+
+// unlisted makes an instance that nobody finds by its address.
+func unlisted(ev *Evaluator, decl *modules.Module, addr address.Module, parent *Module, call *modules.Call, rep repetition) *Module {
 	m := &Module{
 		Decl: decl, Addr: addr, ev: ev, parent: parent, call: call, rep: rep,
 		variables: make(map[string]*cell[cty.Value], len(decl.Variables)),
@@ -40,11 +48,7 @@ func newModule(ev *Evaluator, decl *modules.Module, addr address.Module, parent 
 		outputs:   make(map[string]*cell[cty.Value], len(decl.Outputs)),
 		calls:     make(map[string]*Call, len(decl.Calls)),
 		resources: make(map[modules.ResourceName]*Resource, len(decl.Resources)),
-		providers: map[string]*cell[*Provider]{},
 	}
-	ev.shared.Lock()
-	ev.shared.modules[addr] = m
-	ev.shared.Unlock()
 	for name, v := range decl.Variables {
 		m.variables[name] = named(m, "var."+name, &v.Range)
 	}
@@ -138,15 +142,27 @@ func (ev *Evaluator) known(addr address.Module) *Module {
 // Declared returns the declaration of a resource wherever it is in the tree
 // of modules, whatever the instance keys on the way; nil if there is none.
 func (ev *Evaluator) Declared(r address.Resource) *modules.Resource {
+	decl := ev.declared(r.Module)
+	if decl == nil {
+		return nil
+	}
+	return decl.Resources[modules.ResourceName{Mode: r.Mode, Type: r.Type, Name: r.Name}]
+}
+
+// DeclaredModule reports whether the configuration has the module, whatever
+// the keys on the way to it.
+func (ev *Evaluator) DeclaredModule(path address.Module) bool { return ev.declared(path) != nil }
+
+func (ev *Evaluator) declared(path address.Module) *modules.Module {
 	decl := ev.opts.Root
-	for _, step := range r.Module.Steps() {
+	for _, step := range path.Steps() {
 		call := decl.Calls[step.Name]
 		if call == nil || call.Module == nil {
 			return nil
 		}
 		decl = call.Module
 	}
-	return decl.Resources[modules.ResourceName{Mode: r.Mode, Type: r.Type, Name: r.Name}]
+	return decl
 }
 
 // Calls are the module's calls in name order.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	tfaddr "github.com/hashicorp/terraform-registry-address"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
@@ -26,48 +25,10 @@ type Provider struct {
 	Type    func(schema *providers.ResourceSchema) *Type
 }
 
-// owner returns the module instance whose provider block (or lack of one) the
-// reference ends at, and the reference as that module writes it.
-func (m *Module) owner(ref modules.ProviderRef) (*Module, modules.ProviderRef) {
-	for {
-		if m.Decl.Providers[ref.Key()] != nil || m.parent == nil {
-			return m, ref
-		}
-		if passed, ok := m.call.Providers[ref.Key()]; ok {
-			m, ref = m.parent, passed
-			continue
-		}
-		if ref.Alias != "" {
-			return m, ref
-		}
-		m = m.parent
-	}
-}
-
-// source is the full source address of a provider's local name.
-func (m *Module) source(name string) (string, error) {
-	if name == "terraform" {
-		return "terraform.io/builtin/terraform", nil
-	}
-	if r, ok := m.Decl.Settings.RequiredProviders[name]; ok && r.Source != "" {
-		p, err := tfaddr.ParseProviderSource(r.Source)
-		if err != nil {
-			return "", err
-		}
-		return p.String(), nil
-	}
-	ours := "registry.terraform.io/stokehq/" + name
-	if _, ok := m.ev.opts.Catalogue[ours]; ok {
-		return ours, nil
-	}
-	return "registry.terraform.io/hashicorp/" + name, nil
-}
-
+// providerSchema is what the provider offers that a reference means.
 func (m *Module) providerSchema(t *Task, ref modules.ProviderRef) (*providers.Schema, string, bool) {
-	owner, ref := m.owner(ref)
-	source, err := owner.source(ref.Name)
-	if err != nil {
-		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid provider source", Detail: err.Error(), Subject: ref.Range.Ptr()})
+	source, ok := m.source(t, ref)
+	if !ok {
 		return nil, "", false
 	}
 	s, ok := t.Schema(source, ref.Range)
@@ -123,23 +84,29 @@ func (t *Task) open(source string, rng hcl.Range) (providers.Provider, bool) {
 
 // Provider is the configured provider that a module means by a reference.
 func (m *Module) Provider(t *Task, ref modules.ProviderRef) (*Provider, bool) {
-	owner, ref := m.owner(ref)
-	key := ref.Key()
-	ev := m.ev
+	h, ok := m.home(t, ref)
+	if !ok {
+		return nil, false
+	}
+	return m.ev.provider(t, h)
+}
+
+func (ev *Evaluator) provider(t *Task, h home) (*Provider, bool) {
+	key := h.key()
 	ev.shared.Lock()
-	c := owner.providers[key]
+	c := ev.shared.providers[key]
 	if c == nil {
 		c = &cell[*Provider]{}
 		c.node = &Node{Provider: true}
-		c.name = func() string { return owner.qualify("provider." + key) }
-		if decl := owner.Decl.Providers[key]; decl != nil {
+		c.name = h.addr
+		if decl := h.decl(); decl != nil {
 			c.rng = &decl.Range
 		}
-		owner.providers[key] = c
+		ev.shared.providers[key] = c
 	}
 	ev.shared.Unlock()
 	return c.get(t, func(t *Task) (*Provider, bool) {
-		p, ok := t.configure(owner, ref)
+		p, ok := t.configure(h)
 		if p != nil {
 			p.Node = c.node
 		}
@@ -147,8 +114,8 @@ func (m *Module) Provider(t *Task, ref modules.ProviderRef) (*Provider, bool) {
 	})
 }
 
-func (t *Task) configure(m *Module, ref modules.ProviderRef) (*Provider, bool) {
-	decl := m.Decl.Providers[ref.Key()]
+func (t *Task) configure(h home) (*Provider, bool) {
+	decl, ref := h.decl(), h.ref
 	if decl == nil && ref.Alias != "" {
 		t.Report(&hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Provider configuration not present",
@@ -157,11 +124,11 @@ func (t *Task) configure(m *Module, ref modules.ProviderRef) (*Provider, bool) {
 		})
 		return nil, false
 	}
-	schema, source, ok := m.providerSchema(t, ref)
+	schema, ok := t.Schema(h.source, ref.Range)
 	if !ok {
 		return nil, false
 	}
-	p := &Provider{Addr: m.providerAddr(source, ref.Alias), Source: source, Schema: schema, Type: t.ev.typeOf}
+	p := &Provider{Addr: h.addr(), Source: h.source, Schema: schema, Type: t.ev.typeOf}
 	block := schema.Provider
 	if block == nil {
 		block = &providers.Block{}
@@ -171,11 +138,11 @@ func (t *Task) configure(m *Module, ref modules.ProviderRef) (*Provider, bool) {
 	if decl != nil {
 		body, rng = decl.Body, decl.Range
 	}
-	config, ok := t.decodeProvider(m, body, ty)
+	config, ok := t.decodeProvider(h.module, body, ty)
 	if !ok {
 		return nil, false
 	}
-	server, ok := t.open(source, rng)
+	server, ok := t.open(h.source, rng)
 	if !ok {
 		return nil, false
 	}
@@ -206,50 +173,4 @@ func (t *Task) decodeProvider(m *Module, body hcl.Body, ty *Type) (cty.Value, bo
 		return cty.DynamicVal, false
 	}
 	return t.decode(body, ty, ctx)
-}
-
-func (m *Module) providerAddr(source, alias string) string {
-	s := `provider["` + source + `"]`
-	if alias != "" {
-		s += "." + alias
-	}
-	if m.Addr != "" {
-		s = string(m.Addr) + "." + s
-	}
-	return s
-}
-
-// ProviderAt is the configured provider of an address that the state names. A
-// block that is not there any more leaves the provider unconfigured only if it
-// has no required arguments.
-func (ev *Evaluator) ProviderAt(t *Task, addr string) (*Provider, bool) {
-	source, alias, ok := ParseProviderAddr(addr)
-	if !ok {
-		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid provider address in state", Detail: fmt.Sprintf("The state names the provider configuration %s, which is not a provider address.", addr)})
-		return nil, false
-	}
-	m := ev.root
-	name := source[strings.LastIndexByte(source, '/')+1:]
-	for local := range m.Decl.Settings.RequiredProviders {
-		if s, err := m.source(local); err == nil && s == source {
-			name = local
-		}
-	}
-	return m.Provider(t, modules.ProviderRef{Name: name, Alias: alias})
-}
-
-// ParseProviderAddr splits provider["SOURCE"] with an optional .ALIAS, with
-// whatever module path before it.
-func ParseProviderAddr(addr string) (source, alias string, ok bool) {
-	const open = `provider["`
-	i := strings.LastIndex(addr, open)
-	if i < 0 {
-		return "", "", false
-	}
-	rest := addr[i+len(open):]
-	source, alias, ok = strings.Cut(rest, `"]`)
-	if !ok || source == "" {
-		return "", "", false
-	}
-	return source, strings.TrimPrefix(alias, "."), true
 }

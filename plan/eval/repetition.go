@@ -22,6 +22,19 @@ type repetition struct {
 	name  cty.Value // each.key
 }
 
+// ghostOf is the turn of an instance that is not wanted any more: its value is
+// not known.
+func ghostOf(key address.Key) repetition {
+	rep := repetition{key: key}
+	if n, ok := key.Int(); ok {
+		rep.index = cty.NumberIntVal(int64(n))
+	}
+	if s, ok := key.Str(); ok {
+		rep.name, rep.each = cty.StringVal(s), cty.DynamicVal
+	}
+	return rep
+}
+
 // repetitionForm says what the instances of one declaration form together.
 type repetitionForm uint8
 

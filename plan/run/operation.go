@@ -71,7 +71,7 @@ func (o *operation) prepare() bool {
 	if o.inst != nil {
 		o.owner, ok = o.inst.Resource.Provider(o.t)
 	} else {
-		o.owner, ok = o.x.ev.ProviderAt(o.t, c.Provider)
+		o.owner, ok = o.x.ev.ProviderAt(o.t, c.Provider, c.Addr.String())
 	}
 	if !ok {
 		return o.fail("Provider not available", "")

@@ -346,7 +346,7 @@ output "ids" { value = [for k, m in module.many : "${k}=${m.id}"] }
 	w.must(w.config("main.tf", "provider \"shelf\" {}\n"))
 	p, diags := w.plan(plan.Normal)
 	w.must(diags)
-	if !strings.Contains(summary(p), "delete_because_no_module") {
+	if !strings.Contains(summary(p), "delete_because_no_resource_config") {
 		t.Errorf("planned\n%s", summary(p))
 	}
 }
