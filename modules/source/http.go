@@ -1,0 +1,242 @@
+package source
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"hash"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const (
+	// maxPage is how much of a page is searched for where the package is.
+	maxPage = 1 << 20
+	// patience is how long a server may send nothing.
+	patience = time.Minute
+)
+
+// http unpacks an archive, or follows what the page at an address says about
+// where the package is.
+func (f *Fetcher) http(ctx context.Context, a Address, into string, hops int) (sub string, err error) {
+	u := *a.url
+	query := u.Query()
+	kind, err := archiveKind(u.Path, query.Get("archive"))
+	if err != nil {
+		return "", err
+	}
+	query.Del("archive")
+	query.Del("checksum")
+	query.Del("filename")
+	if kind == "" {
+		query.Set("terraform-get", "1")
+	}
+	u.RawQuery = query.Encode()
+	if kind != "" {
+		return "", f.download(ctx, a.url, &u, kind, into)
+	}
+	next, err := f.pointer(ctx, &u)
+	if err != nil {
+		return "", err
+	}
+	sub, err = f.fetch(ctx, next, into, hops+1)
+	if err != nil {
+		return "", fmt.Errorf("from %s: %w", next.Redacted(), err)
+	}
+	if sub != "" {
+		sub += "/"
+	}
+	return sub + next.Subdir, nil
+}
+
+// download fetches an archive to a file beside the folder and unpacks it.
+func (f *Fetcher) download(ctx context.Context, given, u *url.URL, kind, into string) error {
+	body, _, err := f.get(ctx, u)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	file, err := os.CreateTemp(filepath.Dir(into), ".partial-archive-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // what stays is removed by the next run
+	l := f.bounds()
+	n, err := io.Copy(file, io.LimitReader(body, l.download+1))
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the connection ended in the middle of the archive")
+	case err != nil:
+		return httpCause(ctx, err)
+	case n > l.download:
+		return fmt.Errorf("the archive has more than %d MiB", l.download>>20)
+	}
+	if err := verify(given, file.Name()); err != nil {
+		return err
+	}
+	return unpack(ctx, kind, file.Name(), into, l)
+}
+
+// verify compares a file with the checksum that an address gives, if any.
+func verify(given *url.URL, name string) error {
+	h, want, err := checksum(given)
+	if err != nil || h == nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return compare(h, want, f)
+}
+
+func compare(h hash.Hash, want []byte, r io.Reader) error {
+	if _, err := io.Copy(h, r); err != nil {
+		return err
+	}
+	if got := h.Sum(nil); subtle.ConstantTimeCompare(got, want) != 1 {
+		return fmt.Errorf("its checksum is %x, and %x is expected: it is another archive, or a damaged one", got, want)
+	}
+	return nil
+}
+
+var (
+	metaTag   = regexp.MustCompile(`(?is)<meta\s[^>]*>`)
+	metaName  = regexp.MustCompile(`(?is)\sname\s*=\s*["']?terraform-get["'\s/>]`)
+	metaValue = regexp.MustCompile(`(?is)\scontent\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+)
+
+// pointer asks a page where the package is.
+func (f *Fetcher) pointer(ctx context.Context, u *url.URL) (Address, error) {
+	body, res, err := f.get(ctx, u)
+	if err != nil {
+		return Address{}, err
+	}
+	defer body.Close()
+	location := res.Header.Get("X-Terraform-Get")
+	if location == "" {
+		page, err := io.ReadAll(io.LimitReader(body, maxPage))
+		if err != nil {
+			return Address{}, httpCause(ctx, err)
+		}
+		location = metaLocation(string(page))
+	}
+	if location == "" {
+		return Address{}, errors.New("the answer says nothing about a module: neither a header X-Terraform-Get nor a meta tag terraform-get. If it is an archive, add ?archive=tar.gz or ?archive=zip to the address")
+	}
+	return follow(res.Request.URL, location)
+}
+
+func metaLocation(page string) string {
+	for _, tag := range metaTag.FindAllString(page, -1) {
+		if !metaName.MatchString(tag) {
+			continue
+		}
+		if m := metaValue.FindStringSubmatch(tag); m != nil {
+			return html.UnescapeString(m[1] + m[2])
+		}
+	}
+	return ""
+}
+
+// follow reads an address that a server has given. It may not name files of
+// this machine, nor leave https for http.
+func follow(from *url.URL, location string) (Address, error) {
+	location = strings.TrimSpace(location)
+	if isFolder(location) || strings.HasPrefix(location, "/") {
+		relative, err := from.Parse(location)
+		if err != nil {
+			return Address{}, fmt.Errorf("the server names the place %q, which is no valid URL", clipped(location))
+		}
+		location = relative.String()
+	}
+	a, err := parseRemote(location)
+	switch {
+	case err != nil:
+		return Address{}, fmt.Errorf("the server names the place %q: %w", clipped(location), err)
+	case a.url.Scheme == "file":
+		return Address{}, fmt.Errorf("the server names the place %q, which would be a file of this machine", clipped(location))
+	case from.Scheme == "https" && a.url.Scheme == "http":
+		return Address{}, fmt.Errorf("the server names the place %q, which is not encrypted as the server itself is", clipped(location))
+	}
+	return a, nil
+}
+
+func clipped(text string) string {
+	if len(text) > 200 {
+		return strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	return text
+}
+
+// get asks for a page and returns its body, which ends with an error when
+// nothing comes for too long.
+func (f *Fetcher) get(ctx context.Context, u *url.URL) (io.ReadCloser, *http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	if u.User == nil {
+		if login, password, ok := netrc(f.Environ, u.Hostname()); ok {
+			req.SetBasicAuth(login, password)
+		}
+	}
+	res, err := f.client().Do(req)
+	if err != nil {
+		err = httpCause(ctx, err)
+		cancel(nil)
+		return nil, nil, err
+	}
+	if res.StatusCode/100 != 2 {
+		res.Body.Close()
+		cancel(nil)
+		return nil, nil, fmt.Errorf("%s answers %s", u.Host, res.Status)
+	}
+	w := &watched{body: res.Body, cancel: cancel}
+	w.timer = time.AfterFunc(patience, func() { cancel(errors.New("the server sends nothing any more")) })
+	return w, res, nil
+}
+
+// watched is a body that must keep coming.
+type watched struct {
+	body   io.ReadCloser
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+func (w *watched) Read(into []byte) (int, error) {
+	w.timer.Reset(patience)
+	return w.body.Read(into)
+}
+
+func (w *watched) Close() error {
+	w.timer.Stop()
+	w.cancel(nil)
+	return w.body.Close()
+}
+
+// httpCause is the reason of a failed request, without the URL.
+func httpCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+)
+
+const (
+	modulesService = "modules.v1"
+	maxDocument    = 16 << 20
+	tries          = 3
+)
+
+// Registry asks module registries by Terraform's protocol.
+type Registry struct {
+	HTTP        *http.Client
+	Credentials *Credentials
+	// Services are hosts whose services are known without asking, by name of
+	// the service, as the CLI configuration may say.
+	Services map[svchost.Hostname]map[string]string
+	// Wait is how long the first new try of a failed request waits; zero for
+	// half a second.
+	Wait time.Duration
+
+	mu    sync.Mutex
+	known map[svchost.Hostname]*url.URL
+}
+
+// Versions lists the versions that the registry has of a package, as it
+// writes them and in its order.
+func (r *Registry) Versions(ctx context.Context, a Address) ([]string, error) {
+	var answer struct {
+		Modules []struct {
+			Versions []struct {
+				Version string `json:"version"`
+			} `json:"versions"`
+		} `json:"modules"`
+	}
+	text, _, err := r.ask(ctx, a, "versions")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || len(answer.Modules) == 0 {
+		return nil, fmt.Errorf("the registry %s answers with no list of versions", a.Host())
+	}
+	versions := make([]string, 0, len(answer.Modules[0].Versions))
+	for _, v := range answer.Modules[0].Versions {
+		versions = append(versions, v.Version)
+	}
+	return versions, nil
+}
+
+// Location asks where a version of a package is.
+func (r *Registry) Location(ctx context.Context, a Address, version string) (Address, error) {
+	text, res, err := r.ask(ctx, a, url.PathEscape(version)+"/download")
+	if err != nil {
+		return Address{}, err
+	}
+	location := res.Header.Get("X-Terraform-Get")
+	if location == "" && res.StatusCode == http.StatusOK {
+		var answer struct {
+			Location string `json:"location"`
+		}
+		if json.Unmarshal(text, &answer) == nil {
+			location = answer.Location
+		}
+	}
+	if location == "" {
+		return Address{}, fmt.Errorf("the registry %s does not say where version %s is", a.Host(), version)
+	}
+	return follow(res.Request.URL, location)
+}
+
+// errNotThere is the answer 404.
+var errNotThere = errors.New("there is no such page")
+
+func (r *Registry) ask(ctx context.Context, a Address, what string) ([]byte, *http.Response, error) {
+	base, err := r.service(ctx, a.registry.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := base.JoinPath(a.registry.Namespace, a.registry.Name, a.registry.TargetSystem, what)
+	text, res, err := r.get(ctx, a.registry.Host, u)
+	if errors.Is(err, errNotThere) {
+		return nil, nil, fmt.Errorf("the registry %s has no module %s", a.Host(), a.registry.ForRegistryProtocol())
+	}
+	return text, res, err
+}
+
+// service finds out where a host's module registry is, once.
+func (r *Registry) service(ctx context.Context, host svchost.Hostname) (*url.URL, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if u := r.known[host]; u != nil {
+		return u, nil
+	}
+	from := &url.URL{Scheme: "https", Host: host.String(), Path: "/.well-known/terraform.json"}
+	location, forced := r.Services[host][modulesService]
+	if !forced {
+		text, res, err := r.get(ctx, host, from)
+		if err != nil {
+			return nil, fmt.Errorf("the registry %s cannot be asked about itself: %w", host.ForDisplay(), err)
+		}
+		var services map[string]any
+		if err := json.Unmarshal(text, &services); err != nil {
+			return nil, fmt.Errorf("%s is no registry: it describes itself in no JSON object", host.ForDisplay())
+		}
+		location, _ = services[modulesService].(string)
+		from = res.Request.URL
+	}
+	if location == "" {
+		return nil, fmt.Errorf("%s has no registry of modules", host.ForDisplay())
+	}
+	u, err := from.Parse(location)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%s names %q as its registry of modules, which is no web address", host.ForDisplay(), clipped(location))
+	}
+	if !forced && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s names %q as its registry of modules, which is not encrypted", host.ForDisplay(), clipped(location))
+	}
+	if r.known == nil {
+		r.known = map[svchost.Hostname]*url.URL{}
+	}
+	r.known[host] = u
+	return u, nil
+}
+
+// get reads a document, trying again where another try may help.
+func (r *Registry) get(ctx context.Context, host svchost.Hostname, u *url.URL) ([]byte, *http.Response, error) {
+	token, err := r.Credentials.token(ctx, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	wait := r.Wait
+	if wait == 0 {
+		wait = 500 * time.Millisecond
+	}
+	for try := 1; ; try++ {
+		text, res, again, err := r.once(ctx, host, u, token)
+		if err == nil || !again || try == tries || ctx.Err() != nil {
+			return text, res, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		wait *= 4
+	}
+}
+
+func (r *Registry) once(ctx context.Context, host svchost.Hostname, u *url.URL, token string) (text []byte, res *http.Response, again bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	req.Header.Set("Accept", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := r.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err = client.Do(req)
+	if err != nil {
+		return nil, nil, true, fmt.Errorf("%s cannot be reached: %w", u.Host, httpCause(ctx, err))
+	}
+	defer res.Body.Close()
+	text, err = io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, nil, true, fmt.Errorf("the answer of %s ends too early: %w", u.Host, httpCause(ctx, err))
+	case res.StatusCode == http.StatusNotFound:
+		return nil, nil, false, errNotThere
+	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
+		return nil, nil, false, fmt.Errorf("%s answers %s; give its token in the environment as TF_TOKEN_%s, or in a credentials block of the CLI configuration",
+			u.Host, res.Status, strings.NewReplacer(".", "_", "-", "__").Replace(host.String()))
+	case res.StatusCode/100 != 2:
+		return nil, nil, res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("%s answers %s", u.Host, res.Status)
+	case len(text) > maxDocument:
+		return nil, nil, false, fmt.Errorf("the answer of %s has more than %d MiB", u.Host, maxDocument>>20)
+	}
+	return text, res, false, nil
+}
