@@ -84,6 +84,9 @@ func newRoot(s *session) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
+			if reason := absent(args[0]); reason != "" {
+				return &usageError{err: errors.New(reason)}
+			}
 			return unknownCommand("stoke", args[0], commandNames(s.root))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { printHelp(cmd); return exitCode(127) },
@@ -98,20 +101,40 @@ func newRoot(s *session) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{path: cmd.CommandPath(), err: flagError(cmd, err)}
 	})
-	for _, add := range []func(*session) *cobra.Command{initCommand, validateCommand, planCommand, applyCommand, destroyCommand} {
-		group(root, mainCommands, add(s))
-	}
-	others := []func(*session) *cobra.Command{
-		formatCommand, showCommand, outputCommand, consoleCommand, graphCommand, stateCommand, listCommand,
-		workspaceCommand, forceUnlockCommand, versionCommand,
-	}
-	for _, add := range others {
-		group(root, otherCommands, add(s))
-	}
+	addCommands(s, root)
 	inOrder(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd("completion")
 	return root
+}
+
+// addCommands adds the commands in the order in which the help lists them.
+func addCommands(s *session, root *cobra.Command) {
+	for _, add := range []func(*session) *cobra.Command{
+		initCommand,
+		validateCommand,
+		planCommand,
+		applyCommand,
+		destroyCommand,
+	} {
+		group(root, mainCommands, add(s))
+	}
+	for _, add := range []func(*session) *cobra.Command{
+		formatCommand,
+		showCommand,
+		outputCommand,
+		consoleCommand,
+		graphCommand,
+		stateCommand,
+		listCommand,
+		workspaceCommand,
+		forceUnlockCommand,
+		providersCommand,
+		metadataCommand,
+		versionCommand,
+	} {
+		group(root, otherCommands, add(s))
+	}
 }
 
 // inOrder lists options as they were defined, below every command.

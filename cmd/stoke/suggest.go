@@ -37,3 +37,19 @@ func asSentence(text string) string {
 	}
 	return text + "."
 }
+
+// absent says why a command that people know from Terraform is not here, and
+// what to do instead; "" for any other name.
+func absent(name string) string {
+	switch name {
+	case "login", "logout":
+		return "stoke has no command \"" + name + "\": it keeps no credentials. Registries and state servers take a token from the environment (TF_TOKEN_<host>) or from the file that TF_CLI_CONFIG_FILE names"
+	case "test":
+		return "stoke has no command \"test\" yet. Preconditions, postconditions and check blocks are decided by every plan"
+	case "cloud", "stacks":
+		return "stoke has no command \"" + name + "\": it works with no hosted service. Keep the state in a backend that your team can reach"
+	case "env":
+		return "the command \"env\" is called \"workspace\""
+	}
+	return ""
+}

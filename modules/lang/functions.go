@@ -107,7 +107,7 @@ var standard = map[string]function.Function{
 	"coalescelist":     stdlib.CoalesceListFunc,
 	"compact":          stdlib.CompactFunc,
 	"concat":           stdlib.ConcatFunc,
-	"contains":         stdlib.ContainsFunc,
+	"contains":         withoutNulls(stdlib.ContainsFunc),
 	"csvdecode":        stdlib.CSVDecodeFunc,
 	"dirname":          dirnameFunc,
 	"distinct":         stdlib.DistinctFunc,

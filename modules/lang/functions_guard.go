@@ -51,3 +51,16 @@ var powFunc = guarded(stdlib.PowFunc, func(args []cty.Value) error {
 	}
 	return nil
 })
+
+// withoutNulls refuses nulls for a library's function that would call their
+// result unknown.
+func withoutNulls(f function.Function) function.Function {
+	params := f.Params()
+	for i := range params {
+		params[i].AllowNull = false
+	}
+	return function.New(&function.Spec{
+		Description: f.Description(), Params: params, VarParam: f.VarParam(), Type: f.ReturnTypeForValues,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
+	})
+}
