@@ -97,6 +97,8 @@ func (d *decoder) block(block *hcl.Block) {
 		d.call(block)
 	case "provider":
 		d.provider(block)
+	case "import":
+		d.importBlock(block)
 	case "moved":
 		d.moved(block)
 	case "check":

@@ -40,7 +40,7 @@ func (d *decoder) resource(block *hcl.Block) {
 	r.Body = d.escaped(rest, content.Blocks)
 	r.Count, r.ForEach = d.repetition(content)
 	r.DependsOn = d.references(content.Attributes["depends_on"])
-	r.Provider = ProviderRef{Name: impliedProvider(r.Type), Range: block.DefRange}
+	r.Provider = ProviderRef{Name: ImpliedProvider(r.Type), Range: block.DefRange}
 	if attr := content.Attributes["provider"]; attr != nil {
 		if ref, ok := d.providerRef(attr.Expr); ok {
 			r.Provider = ref
@@ -50,9 +50,9 @@ func (d *decoder) resource(block *hcl.Block) {
 	d.module.Resources[r.ResourceName] = r
 }
 
-// impliedProvider is the local name of a type's provider: what comes before
+// ImpliedProvider is the local name of a type's provider: what comes before
 // its first underscore.
-func impliedProvider(ty string) string {
+func ImpliedProvider(ty string) string {
 	name, _, _ := strings.Cut(ty, "_")
 	return name
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/syntax"
 )
 
 // Refactorings are the blocks of a module that tell of objects which change
@@ -329,4 +330,18 @@ func (l *loader) checkNoImports(call *Call) {
 	for _, i := range call.Module.Imports {
 		l.fail(&i.Range, "Import block outside the root module", "Only the root module can import. Move the block there; its address then begins with module.%s.", call.Name)
 	}
+}
+
+// Extend returns the root module with the blocks of one more file, as if it
+// had been there when the module was loaded.
+func Extend(root *Module, files *Files, name string, content []byte) (*Module, hcl.Diagnostics) {
+	files.addConfiguration(name, content)
+	body, diags := syntax.Parse(name, content)
+	if diags.HasErrors() {
+		return root, diags
+	}
+	m := root.at(root.Path)
+	d := &decoder{module: m}
+	d.decode([]*file{{name: name, body: body}})
+	return m, append(diags, d.diags...)
 }

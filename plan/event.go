@@ -22,7 +22,8 @@ const (
 	ApplyProgress // from the provider: Progress is set
 	ApplyDone
 	ApplyFailed
-	Settled // the outcome of an interrupted operation was found out; Text says which
+	Importing // an existing object is looked up or taken in; Text says which
+	Settled   // the outcome of an interrupted operation was found out; Text says which
 )
 
 // Event is one sign of life of the engine, for live views. Events of one

@@ -21,11 +21,13 @@ func (d *decoder) move(f *fileMove) Move {
 // fileRefactoring is the part of a change that tells of an object's new
 // address and of how it came in.
 type fileRefactoring struct {
-	Previous string `json:"previous,omitempty"`
+	Previous  string `json:"previous,omitempty"`
+	Importing string `json:"importing,omitempty"`
+	Generated string `json:"generated_config,omitempty"`
 }
 
 func refactoringOf(c *Change) fileRefactoring {
-	var f fileRefactoring
+	f := fileRefactoring{Importing: c.Importing, Generated: c.Generated}
 	if c.Moved() {
 		f.Previous = c.Previous.String()
 	}
@@ -38,5 +40,6 @@ func (d *decoder) refactoring(f fileRefactoring, c *Change) *Change {
 		c.Previous, err = address.ParseInstance(f.Previous)
 		d.fail(err)
 	}
+	c.Importing, c.Generated = f.Importing, f.Generated
 	return c
 }

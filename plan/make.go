@@ -33,6 +33,9 @@ type Request struct {
 	Parallelism int // 0: 10
 	Workspace   string
 	Dir         string
+	// GenerateTo names the file that configuration for imported objects which
+	// have none is to be written to; "": it is not written.
+	GenerateTo string
 
 	Listen   Listener        // nil: nobody
 	Stopping <-chan struct{} // nil: never
@@ -42,10 +45,26 @@ type Request struct {
 // plans the difference. When the diagnostics hold errors, the plan is what
 // could be told and must not be applied.
 func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
+	if r.GenerateTo == "" || r.Mode != Normal {
+		return makePlan(ctx, r, &generation{})
+	}
+	g, diags := generate(ctx, &r)
+	if diags.HasErrors() {
+		return &Plan{Mode: r.Mode}, diags
+	}
+	result, more := makePlan(ctx, r, g)
+	if len(g.config) > 0 {
+		result.Generated = g.text()
+	}
+	return result, append(diags, more...)
+}
+
+func makePlan(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diagnostics) {
 	p, diags := newPlanner(ctx, r)
 	if diags.HasErrors() {
 		return &Plan{Mode: r.Mode}, diags
 	}
+	p.imports.found, p.imports.config = g.found, g.config
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
 	if diags = append(diags, p.relocate()...); diags.HasErrors() {
@@ -58,6 +77,9 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 			p.destroy(t)
 		default:
 			p.configured(t)
+			if r.Mode == Normal {
+				p.unwantedImports(t)
+			}
 			p.stayed(t)
 			p.orphans(t)
 		}
@@ -98,6 +120,7 @@ type planner struct {
 	moves      []Move
 	from       map[address.Instance]address.Instance // of moves, by where they lead
 	statements []*statement                          // moved blocks
+	imports    imports
 
 	mu        sync.Mutex
 	items     map[address.Instance]*item
@@ -158,6 +181,7 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 		Parallelism: r.Parallelism, Workspace: r.Workspace, Planning: true, PlanTime: time.Now(),
 		Deferring: r.Mode != Destroy,
 	})
+	p.imports = imports{blocks: p.ev.Imports(), stored: map[address.Instance]*Change{}}
 	return p, diags
 }
 
@@ -247,6 +271,7 @@ func (p *planner) assemble() *Plan {
 	sortChanges(result.Changes)
 	sortChanges(result.Refreshed)
 	p.replaceOrder(result)
+	p.finishImports(result)
 	result.Drift = p.relevantDrift(result)
 	slices.SortFunc(result.Outputs, func(a, b *OutputChange) int {
 		if a.Name < b.Name {

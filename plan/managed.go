@@ -80,10 +80,20 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 		}
 		d.before, d.private, sensitive = object.value, object.private, object.sensitive
 	}
+	importing := ""
+	if stored == nil {
+		switch sensitive, importing, ok = d.takeIn(ctx); {
+		case !ok:
+			return cty.DynamicVal, false
+		case d.deferred != "":
+			return d.postpone(d.deferred)
+		}
+	}
 	d.change = &Change{
 		Addr: inst.Addr, Provider: d.owner.Addr, Before: d.before, BeforeSensitive: sensitive,
 		PriorPrivate: d.private, Schema: d.ty.Schema, CreateBeforeDestroy: decl.Lifecycle.CreateBeforeDestroy,
 	}
+	d.change.Importing = importing
 	if stored != nil {
 		d.change.PriorDependencies = stored.Dependencies
 	}

@@ -64,9 +64,14 @@ type Change struct {
 	Deposed string // key of a deposed object, else ""
 	// Previous is where the object was before it moved; zero where it didn't.
 	Previous address.Instance
-	Provider string // as the state writes it: provider["…"]
-	Action   Action
-	Reason   Reason
+	// Importing is the id by which the object is taken in; "" otherwise.
+	Importing string
+	// Generated is the resource's configuration where it was written by the
+	// plan.
+	Generated string
+	Provider  string // as the state writes it: provider["…"]
+	Action    Action
+	Reason    Reason
 
 	// Before is the refreshed object (null when there is none), After what it
 	// will be: unknown where only apply can tell, null when it goes.
@@ -165,6 +170,9 @@ type Plan struct {
 	// Refreshed holds objects whose reading differs from the state: apply
 	// stores them first. After is what was read.
 	Refreshed []*Change
+	// Generated is configuration that was written for imported objects; Changes
+	// have it one by one, and Files has it too.
+	Generated []byte
 	// Complete is false for a plan that ends in errors, covers targets only or
 	// defers something.
 	Complete bool
@@ -173,7 +181,7 @@ type Plan struct {
 // Changed reports whether applying the plan would do anything at all.
 func (p *Plan) Changed() bool {
 	for _, c := range p.Changes {
-		if c.Action != NoOp {
+		if c.Action != NoOp || c.Importing != "" {
 			return true
 		}
 	}

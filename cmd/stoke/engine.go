@@ -44,7 +44,12 @@ func (o *operation) make(ctx context.Context) (*plan.Plan, hcl.Diagnostics) {
 	r.State = o.state.State()
 	r.Listen = o.s.display().begin()
 	defer o.s.display().end()
-	return plan.Make(ctx, r)
+	r.GenerateTo = o.flags.generate
+	pl, diags := plan.Make(ctx, r)
+	if err := o.writeGenerated(pl); err != nil {
+		diags = append(diags, problem("Generated configuration not written", "%s.", err))
+	}
+	return pl, diags
 }
 
 // apply carries a plan out.

@@ -21,6 +21,7 @@ type planFlags struct {
 	input                bool
 	state, stateOut      string
 	backup               string
+	generate             string
 	lock                 lockFlags
 	json                 bool
 }

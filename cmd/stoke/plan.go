@@ -18,12 +18,16 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 		Args: atMost(0, "; to plan in another folder, use the global option -chdir"),
 	}
 	f.addPlan(cmd.Flags(), true)
+	f.addGenerate(cmd)
 	f.addRun(s, cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "Save the plan to `FILE`.")
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "Exit with 0 when there is nothing to change, 1 after an error, 2 when there are changes.")
 	in(cmd.Flags(), otherOptions, "out", "detailed-exitcode")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(cmd); err != nil {
+			return err
+		}
+		if err := s.checkGenerate(cmd, f); err != nil {
 			return err
 		}
 		o := newOperation(s, f)
@@ -41,6 +45,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 				return failed
 			}
 		}
+		s.generated(f, pl)
 		if (pl.Changed() || out != "") && !s.automated() && !f.json {
 			s.stdout().Saved(out)
 		}

@@ -122,7 +122,9 @@ func (x *runner) start() {
 			}
 			change.Object = object
 		}
-		x.record(state.Result{Changes: []state.Change{change}})
+		if x.record(state.Result{Changes: []state.Change{change}}) {
+			x.imported(c)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type world struct {
 	listen    plan.Listener
 	replace   []string
 	targets   []string
+	generate  string
 }
 
 func newWorld(tb testing.TB, catalogue providers.Catalogue) *world {
@@ -83,7 +84,7 @@ func (w *world) open() *state.File {
 func (w *world) request(f *state.File, mode plan.Mode) plan.Request {
 	return plan.Request{
 		Root: w.root, Files: w.files, State: f.State(), Catalogue: w.catalogue, Mode: mode,
-		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets,
+		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets, GenerateTo: w.generate,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/eval"
@@ -43,4 +44,13 @@ func (x *runner) forget() {
 	if len(changes) > 0 {
 		x.record(state.Result{Changes: changes, Durable: true})
 	}
+}
+
+// imported tells of an object that is managed from now on.
+func (x *runner) imported(c *plan.Change) {
+	if c.Importing == "" {
+		return
+	}
+	x.report.Imported++
+	x.emit(plan.Event{Kind: plan.Importing, Addr: c.Addr, Text: "Import complete", ID: cty.StringVal(c.Importing)})
 }

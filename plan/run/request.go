@@ -46,6 +46,7 @@ type Outcome struct {
 type Report struct {
 	Outcomes                  []Outcome // in the order they ended; skipped ones last
 	Added, Changed, Destroyed int
+	Imported                  int
 }
 
 // Complete reports whether everything was done.
@@ -64,4 +65,5 @@ func (r *Report) Add(next *Report) {
 	r.Added += next.Added
 	r.Changed += next.Changed
 	r.Destroyed += next.Destroyed
+	r.Imported += next.Imported
 }

@@ -187,8 +187,22 @@ func (p *shelfServer) Apply(ctx context.Context, r providers.ApplyRequest) provi
 	resp.State = cty.ObjectVal(attrs)
 	return resp
 }
-func (p *shelfServer) Import(context.Context, providers.ImportRequest) providers.ImportResponse {
-	return providers.ImportResponse{}
+func (p *shelfServer) Import(_ context.Context, r providers.ImportRequest) providers.ImportResponse {
+	attrs := map[string]cty.Value{}
+	for name, ty := range shelfBlock.ImpliedType().AttributeTypes() {
+		attrs[name] = cty.NullVal(ty)
+	}
+	attrs["id"] = cty.StringVal(r.ID)
+	found := providers.Imported{Type: r.Type, State: cty.ObjectVal(attrs), Private: []byte("imported")}
+	switch r.ID {
+	case "nothing":
+		return providers.ImportResponse{}
+	case "several":
+		return providers.ImportResponse{Objects: []providers.Imported{found, found}}
+	case "refused":
+		return providers.ImportResponse{Diagnostics: providers.Diagnostics{{Summary: "Shelf refused"}}}
+	}
+	return providers.ImportResponse{Objects: []providers.Imported{found}}
 }
 func (p *shelfServer) ReadData(_ context.Context, r providers.ReadDataRequest) providers.ReadDataResponse {
 	p.s.mu.Lock()

@@ -85,6 +85,12 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 	} else if why := because(c); why != "" {
 		out = append(out, "("+printable(why)+")")
 	}
+	if c.Importing != "" && c.Action != plan.NoOp {
+		out = append(out, "(imported from "+quoted(c.Importing)+")")
+	}
+	if c.Generated != "" {
+		out = append(out, "(its configuration was written)")
+	}
 	if c.Moved() && c.Action != plan.NoOp {
 		out = append(out, "(moved from "+printable(c.Previous.String())+")")
 	}

@@ -23,6 +23,8 @@ func still(a plan.Action) string { return wordsFor(a).goesOn }
 func eventText(e plan.Event) string {
 	w := wordsFor(e.Action)
 	switch e.Kind {
+	case plan.Importing:
+		return e.Text + idText(e.ID)
 	case plan.RefreshStart:
 		return "Refreshing state..." + idText(e.ID)
 	case plan.RefreshDone:

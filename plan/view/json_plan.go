@@ -28,6 +28,7 @@ type jsonChange struct {
 	BeforeSensitive any             `json:"before_sensitive"`
 	AfterSensitive  any             `json:"after_sensitive"`
 	ReplacePaths    [][]any         `json:"replace_paths,omitempty"`
+	jsonImport
 }
 
 type jsonResourceChange struct {
@@ -295,6 +296,7 @@ func changeJSON(c *plan.Change, actions []string) jsonResourceChange {
 			AfterSensitive:  outline(c.After, p.afterSecret, isSecret),
 		},
 	}
+	out.Change.jsonImport = importJSON(c)
 	if c.Moved() {
 		out.Previous = c.Previous.String()
 	}

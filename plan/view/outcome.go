@@ -63,7 +63,11 @@ func resources(r *run.Report, mode plan.Mode) string {
 	if mode == plan.Destroy {
 		return "Resources: " + decimal(r.Destroyed) + " destroyed."
 	}
-	return "Resources: " + decimal(r.Added) + " added, " + decimal(r.Changed) + " changed, " + decimal(r.Destroyed) + " destroyed."
+	imported := ""
+	if r.Imported > 0 {
+		imported = decimal(r.Imported) + " imported, "
+	}
+	return "Resources: " + imported + decimal(r.Added) + " added, " + decimal(r.Changed) + " changed, " + decimal(r.Destroyed) + " destroyed."
 }
 
 // outcomes is a report's rows, sorted by how they ended.

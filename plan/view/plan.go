@@ -121,7 +121,7 @@ func (p *Printer) otherNotes(pl *plan.Plan, by map[string][]providers.Note) {
 
 func (p *Printer) summary(pl *plan.Plan) {
 	a, c, d := pl.Count()
-	p.print(p.in(bold, "Plan:"), " ", decimal(a), " to add, ", decimal(c), " to change, ", decimal(d), " to destroy.\n")
+	p.print(p.in(bold, "Plan:"), " ", importCount(pl), decimal(a), " to add, ", decimal(c), " to change, ", decimal(d), " to destroy.\n")
 	if n := len(pl.Deferred); n > 0 {
 		p.print("Left for a later round: ", counted(n, "change"), ".\n")
 	}

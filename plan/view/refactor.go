@@ -8,6 +8,9 @@ import (
 // onlyMoved prints an object of which nothing but the address changes.
 func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 	what := subject(c) + " stays as it is"
+	if c.Importing != "" {
+		what = subject(c) + " will be imported"
+	}
 	if c.Moved() {
 		what = printable(c.Previous.String()) + p.in(bold, " has moved to ") + p.in(bold, subject(c))
 	}
@@ -22,12 +25,53 @@ func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 // streamChange is a change in the words of the stream, for which a new
 // address is an action where there is no other.
 func streamChange(c *plan.Change, action string) map[string]any {
-	if c.Moved() && c.Action == plan.NoOp {
+	switch {
+	case c.Action != plan.NoOp:
+	case c.Importing != "":
+		action = "import"
+	case c.Moved():
 		action = "move"
 	}
 	out := map[string]any{"resource": streamResource(c.Addr), "action": action}
 	if c.Moved() {
 		out["previous_resource"] = streamResource(c.Previous)
 	}
+	if c.Importing != "" {
+		out["importing"] = map[string]any{"id": c.Importing}
+	}
+	if c.Generated != "" {
+		out["generated_config"] = c.Generated
+	}
 	return out
+}
+
+// importCount is the first part of a plan's summary, where it takes objects in.
+func importCount(pl *plan.Plan) string {
+	if n := pl.Imports(); n > 0 {
+		return decimal(n) + " to import, "
+	}
+	return ""
+}
+
+// jsonImport is the part of a change that tells of an object taken in.
+type jsonImport struct {
+	Importing *jsonImporting `json:"importing,omitempty"`
+	Generated string         `json:"generated_config,omitempty"`
+}
+
+type jsonImporting struct {
+	ID string `json:"id"`
+}
+
+func importJSON(c *plan.Change) jsonImport {
+	if c.Importing == "" {
+		return jsonImport{}
+	}
+	return jsonImport{&jsonImporting{c.Importing}, c.Generated}
+}
+
+// Generated tells where configuration was written to.
+func (p *Printer) Generated(name string) {
+	p.Rule()
+	p.paragraph("Stoke has written configuration for imported objects to " + printable(name) + ". Look it over and put in what is missing before it goes under version control.")
 }

@@ -112,7 +112,7 @@ func (s *Stream) Plan(pl *plan.Plan) {
 		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
 	}
 	a, c, d := pl.Count()
-	s.summary("Plan: "+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", a, c, d)
+	s.summary("Plan: "+importCount(pl)+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", pl.Imports(), a, c, d)
 	outputs := make(map[string]any)
 	for _, o := range pl.Outputs {
 		outputs[o.Name] = map[string]any{"action": streamAction(o.Action), "sensitive": o.Sensitive}
@@ -122,9 +122,9 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	}
 }
 
-func (s *Stream) summary(message, operation string, add, change, remove int) {
+func (s *Stream) summary(message, operation string, imported, add, change, remove int) {
 	s.write("info", message, "change_summary", map[string]any{"changes": map[string]any{
-		"add": add, "change": change, "import": 0, "remove": remove, "operation": operation,
+		"add": add, "change": change, "import": imported, "remove": remove, "operation": operation,
 	}})
 }
 
@@ -147,7 +147,7 @@ func (s *Stream) Applied(r *run.Report, mode plan.Mode) {
 	if !r.Complete() {
 		end = " incomplete! "
 	}
-	s.summary(word+end+resources(r, mode), operation, r.Added, r.Changed, r.Destroyed)
+	s.summary(word+end+resources(r, mode), operation, r.Imported, r.Added, r.Changed, r.Destroyed)
 }
 
 // Round writes how one round of an apply ended that needs several. Of the last
@@ -157,7 +157,7 @@ func (s *Stream) Round(n int, r *run.Report, more bool) {
 		s.write("info", "Round "+decimal(n)+" complete! "+resources(r, plan.Normal), "log", map[string]any{"round": n})
 		return
 	}
-	s.summary("Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal), "apply", r.Added, r.Changed, r.Destroyed)
+	s.summary("Apply ended after round "+decimal(n)+", with something left. "+resources(r, plan.Normal), "apply", r.Imported, r.Added, r.Changed, r.Destroyed)
 }
 
 // Left writes what a saved plan has left for later.

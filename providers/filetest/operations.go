@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
 )
@@ -130,11 +132,12 @@ func (fileResource) Update(ctx context.Context, req resource.UpdateRequest, resp
 		resp.Diagnostics.AddError("Update failed as asked", `Nothing was changed, as the argument fail is "update".`)
 		return
 	}
-	if !ours(o, &resp.Diagnostics) {
+	before := o
+	var mark types.String // an imported file has none before its first update
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("mark"), &mark)...)
+	before.mark = mark.ValueString()
+	if !ours(before, &resp.Diagnostics) {
 		return
-	}
-	if o.mark == "" {
-		o.mark = unmarked // an imported file gets its first line now
 	}
 	if err := o.update(); err != nil {
 		resp.Diagnostics.AddError("File not written", err.Error()+".")

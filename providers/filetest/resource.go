@@ -134,6 +134,14 @@ func (fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if fail.ValueString() == failPlan {
 		resp.Diagnostics.AddAttributeError(path.Root("fail"), "Planning failed as asked", `The argument fail is "plan".`)
 	}
+	if !req.State.Raw.IsNull() && !req.Plan.Raw.Equal(req.State.Raw) {
+		// An imported file gets its first line with its first update.
+		var mark types.String
+		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("mark"), &mark)...)
+		if mark.IsNull() && len(resp.RequiresReplace) == 0 {
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("mark"), unmarked)...)
+		}
+	}
 	if !content.IsUnknown() {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("sha256"), contentHash(content.ValueString()))...)
 	}
