@@ -108,14 +108,13 @@ func (f *facts) plan(t *testing.T, out string) {
 	f.checks(d["checks"])
 	variables, _ := d["variables"].(object)
 	for _, name := range keys(variables) {
-		// Terraform tells what was typed, stoke what the variable holds: they
-		// are the same but for numbers and booleans.
-		v := variables[name].(object)["value"]
-		switch v.(type) {
-		case bool, json.Number:
-			v = fmt.Sprint(v)
+		// Terraform tells what was typed, stoke what the variable holds.
+		switch v := variables[name].(object)["value"].(type) {
+		case bool, json.Number, string:
+			f.add(fmt.Sprintf("variable %s = %v", name, v))
+		default:
+			f.add("variable " + name)
 		}
-		f.add("variable " + name + " = " + compact(v))
 	}
 }
 
@@ -310,7 +309,7 @@ func keys(o object) []string {
 }
 
 var (
-	ids   = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	ids   = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	times = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	marks = regexp.MustCompile(`"mark":"[^"]*"`)
 )
@@ -324,6 +323,7 @@ func (f *facts) normal(dir string) string {
 	text = times.ReplaceAllString(text, "TIME")
 	numbers := make(map[string]string)
 	return ids.ReplaceAllStringFunc(text, func(id string) string {
+		id = strings.ToLower(id)
 		if numbers[id] == "" {
 			numbers[id] = "ID" + strconv.Itoa(len(numbers)+1)
 		}

@@ -50,8 +50,32 @@ func ofStrings[T string | bool](f func(args []string) (T, error), params ...stri
 	return function.New(spec)
 }
 
+// startswithFunc can tell of a text that is not known as a whole, when enough
+// of its beginning is.
+var startswithFunc = function.New(&function.Spec{
+	Params: []function.Parameter{
+		{Name: "str", Type: cty.String, AllowUnknown: true},
+		{Name: "prefix", Type: cty.String},
+	},
+	Type:         function.StaticReturnType(cty.Bool),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		want := args[1].AsString()
+		if args[0].IsKnown() {
+			return cty.BoolVal(strings.HasPrefix(args[0].AsString(), want)), nil
+		}
+		begins := args[0].Range().StringPrefix()
+		switch {
+		case strings.HasPrefix(begins, want):
+			return cty.True, nil
+		case !strings.HasPrefix(want, begins):
+			return cty.False, nil
+		}
+		return cty.UnknownVal(cty.Bool), nil
+	},
+})
+
 var (
-	startswithFunc = ofStrings(func(a []string) (bool, error) { return strings.HasPrefix(a[0], a[1]), nil }, "str", "prefix")
 	endswithFunc   = ofStrings(func(a []string) (bool, error) { return strings.HasSuffix(a[0], a[1]), nil }, "str", "suffix")
 	containsFunc   = ofStrings(func(a []string) (bool, error) { return strings.Contains(a[0], a[1]), nil }, "str", "substr")
 	urlencodeFunc  = ofStrings(func(a []string) (string, error) { return url.QueryEscape(a[0]), nil }, "str")
