@@ -76,10 +76,10 @@ var startswithFunc = function.New(&function.Spec{
 })
 
 var (
-	endswithFunc   = ofStrings(func(a []string) (bool, error) { return strings.HasSuffix(a[0], a[1]), nil }, "str", "suffix")
-	containsFunc   = ofStrings(func(a []string) (bool, error) { return strings.Contains(a[0], a[1]), nil }, "str", "substr")
-	urlencodeFunc  = ofStrings(func(a []string) (string, error) { return url.QueryEscape(a[0]), nil }, "str")
-	replaceFunc    = ofStrings(replace, "str", "substr", "replace")
+	endswithFunc  = ofStrings(func(a []string) (bool, error) { return strings.HasSuffix(a[0], a[1]), nil }, "str", "suffix")
+	containsFunc  = ofStrings(func(a []string) (bool, error) { return strings.Contains(a[0], a[1]), nil }, "str", "substr")
+	urlencodeFunc = ofStrings(func(a []string) (string, error) { return url.QueryEscape(a[0]), nil }, "str")
+	replaceFunc   = ofStrings(replace, "str", "substr", "replace")
 
 	base64encodeFunc = ofStrings(func(a []string) (string, error) {
 		return base64.StdEncoding.EncodeToString([]byte(a[0])), nil
