@@ -11,8 +11,9 @@ import (
 
 // commandLine is what the arguments ask for, in the form that cobra reads.
 type commandLine struct {
-	chdir string
-	args  []string
+	chdir   string
+	install string // "install" or "uninstall": what to do with completion in the user's shells
+	args    []string
 }
 
 // understand makes Terraform's way of writing arguments fit for cobra: global
@@ -36,15 +37,13 @@ func understand(root *cobra.Command, args []string, getenv func(string) string) 
 			args = append([]string{"help"}, args...)
 		case "v", "version":
 			args = append([]string{"version"}, args...)
+		case "install-autocomplete", "uninstall-autocomplete":
+			line.install, _, _ = strings.Cut(name, "-")
 		default:
-			return line, fmt.Errorf("there is no global option -%s%s", name, suggest("-", name, []string{"chdir", "help", "version"}))
+			return line, fmt.Errorf("there is no global option -%s%s", name, suggest("-", name, []string{"chdir", "help", "version", "install-autocomplete", "uninstall-autocomplete"}))
 		}
 	}
 	if len(args) == 0 {
-		return line, nil
-	}
-	if strings.HasPrefix(args[0], "__complete") { // from the shell, as cobra wants it
-		line.args = args
 		return line, nil
 	}
 	cmd, path := root, []string(nil)

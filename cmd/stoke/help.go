@@ -50,6 +50,10 @@ Global options (they stand before the subcommand):
   -chdir=DIR    Work in another folder.
   -help         Show this text, or that of a subcommand.
   -version      The same as the subcommand "version".
+  -install-autocomplete
+                Teach your shells (bash, zsh, fish) to complete commands,
+                options, addresses, outputs and workspaces;
+                -uninstall-autocomplete takes it back.
 `)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -38,6 +39,9 @@ func (e *usageError) Unwrap() error { return e.err }
 func execute(args []string, st stage) int {
 	s := newSession(st)
 	root := newRoot(s)
+	if len(args) > 0 && strings.HasPrefix(args[0], "__complete") {
+		return s.exit(s.complete(root, args))
+	}
 	line, err := understand(root, args, st.getenv)
 	if err != nil {
 		return s.exit(&usageError{err: err})
@@ -46,6 +50,9 @@ func execute(args []string, st stage) int {
 		if err := os.Chdir(line.chdir); err != nil {
 			return s.exit(&usageError{err: fmt.Errorf("-chdir=%s does not work: %w", line.chdir, err)})
 		}
+	}
+	if line.install != "" {
+		return s.exit(s.autocomplete(root, line.install == "install"))
 	}
 	if len(line.args) == 0 {
 		printHelp(root)
