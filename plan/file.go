@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/plan/seal"
 )
 
 // A plan file is a zip archive: plan.jsonl, and below files/ every
@@ -29,26 +31,50 @@ const (
 	mostPlan = 4 << 30
 )
 
-// Encode writes the plan as a plan file.
-func Encode(w io.Writer, p *Plan) error {
-	z := zip.NewWriter(w)
-	out, err := z.Create(planEntry)
+// signatureEntry holds the signature of all entries before it.
+const signatureEntry = "signature"
+
+// ErrUnsigned says that a plan file is not signed with the key at hand.
+var ErrUnsigned = errors.New("the plan is not signed with the key that is set")
+
+// Encode writes the plan as a plan file, sealed and signed with the key. It
+// may be nil where the plan holds nothing sensitive.
+func Encode(w io.Writer, p *Plan, key *Key) error {
+	s, box, err := newSeal(key, p)
 	if err != nil {
-		return err
+		return fmt.Errorf("seal plan: %w", err)
 	}
-	lines := bufio.NewWriterSize(out, 64<<10)
-	if err := encodeRecords(lines, p); err != nil {
-		return err
-	}
-	if err := lines.Flush(); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
-		out, err := z.Create(filesPrefix + name)
+	z, sign := zip.NewWriter(w), newSignature()
+	entry := func(name string, write func(io.Writer) error) error {
+		out, err := z.Create(name)
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(p.Files[name]); err != nil {
+		sign.begin(name)
+		lines := bufio.NewWriterSize(io.MultiWriter(out, sign), 64<<10)
+		if err := write(lines); err != nil {
+			return err
+		}
+		return lines.Flush()
+	}
+	if err := entry(planEntry, func(w io.Writer) error { return encodeRecords(w, p, s, box) }); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		err := entry(filesPrefix+name, func(w io.Writer) error {
+			_, err := w.Write(p.Files[name])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if box != nil {
+		out, err := z.Create(signatureEntry)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(box.Sign(sign.sum())); err != nil {
 			return err
 		}
 	}
@@ -56,45 +82,85 @@ func Encode(w io.Writer, p *Plan) error {
 }
 
 // Decode reads a plan file. What the changes' types are is filled in by Bind.
-func Decode(r io.ReaderAt, size int64) (*Plan, error) {
+// Where it is sealed and the key is nil or another working directory's, the
+// plan is Locked. A text that is not its key is ErrKey; a file that somebody
+// has changed since it was signed is an error.
+func Decode(r io.ReaderAt, size int64, key *Key) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a plan file: %w", err)
 	}
-	p := &Plan{Files: map[string][]byte{}, Variables: map[string]cty.Value{}}
+	d := &unpacker{key: key, sign: newSignature(), plan: &Plan{Files: map[string][]byte{}, Variables: map[string]cty.Value{}}}
 	seen := map[string]bool{}
 	for _, entry := range z.File {
 		if seen[entry.Name] {
 			return nil, fmt.Errorf("read plan file: %s is in it twice", entry.Name)
 		}
 		seen[entry.Name] = true
-		if err := unpack(entry, p); err != nil {
-			return nil, err
+		if err := d.unpack(entry); err != nil {
+			if errors.Is(err, ErrKey) {
+				return nil, err
+			}
+			return nil, fmt.Errorf("read plan file: %s: %w", entry.Name, err)
 		}
 	}
-	if !seen[planEntry] {
+	switch {
+	case !seen[planEntry]:
 		return nil, errors.New("not a plan file: the archive has no " + planEntry)
+	case d.box != nil && !d.plan.Signed:
+		return nil, errors.New("read plan file: its signature is missing")
 	}
-	return p, nil
+	return d.plan, nil
 }
 
-func unpack(entry *zip.File, p *Plan) error {
+// unpacker reads the entries of a plan file in their order.
+type unpacker struct {
+	plan *Plan
+	key  *Key
+	box  *seal.Box
+	sign *signature
+}
+
+func (d *unpacker) unpack(entry *zip.File) error {
 	if entry.UncompressedSize64 > mostPlan {
-		return fmt.Errorf("read plan file: %s: larger than any plan", entry.Name)
+		return errors.New("larger than any plan")
 	}
 	in, err := entry.Open()
 	if err != nil {
-		return fmt.Errorf("read plan file: %s: %w", entry.Name, err)
+		return err
 	}
 	defer in.Close()
-	limited := io.LimitReader(in, mostPlan)
+	if d.plan.Signed {
+		return errors.New("it comes after the signature")
+	}
+	if entry.Name == signatureEntry {
+		return d.verify(io.LimitReader(in, 1<<10))
+	}
+	d.sign.begin(entry.Name)
+	content := io.TeeReader(io.LimitReader(in, mostPlan), d.sign)
 	if entry.Name == planEntry {
-		return decodeRecords(bufio.NewReaderSize(limited, 64<<10), p)
+		d.box, err = decodeRecords(bufio.NewReaderSize(content, 64<<10), d.plan, d.key)
+		return err
 	}
-	if name, ok := strings.CutPrefix(entry.Name, filesPrefix); ok {
-		if p.Files[name], err = io.ReadAll(limited); err != nil {
-			return fmt.Errorf("read plan file: %s: %w", entry.Name, err)
-		}
+	name, ok := strings.CutPrefix(entry.Name, filesPrefix)
+	if !ok {
+		return errors.New("no plan has such a part")
 	}
+	d.plan.Files[name], err = io.ReadAll(content)
+	return err
+}
+
+func (d *unpacker) verify(in io.Reader) error {
+	signature, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if d.box == nil {
+		return nil // only who has the key can tell
+	}
+	if !d.box.Signed(d.sign.sum(), signature) {
+		return errors.New("the file was changed after it was made")
+	}
+	d.plan.Signed = true
 	return nil
 }

@@ -11,22 +11,32 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/seal"
 	"github.com/stokehq/stoke/providers"
 )
 
 // decodeRecords reads the records into the plan, one by one.
-func decodeRecords(r io.Reader, p *Plan) error {
+func decodeRecords(r io.Reader, p *Plan, key *Key) (*seal.Box, error) {
 	in := json.NewDecoder(r)
 	var h fileHeader
 	if err := in.Decode(&h); err != nil {
-		return fmt.Errorf("read plan file: %w", err)
+		return nil, err
 	}
 	if h.Format != planFormat {
-		return fmt.Errorf("the plan file has format %d, this version of stoke reads %d; make a new plan", h.Format, planFormat)
+		return nil, fmt.Errorf("it has format %d, this version of stoke reads %d; make a new plan", h.Format, planFormat)
 	}
 	p.Mode, p.Lineage, p.Serial, p.Dir, p.Workspace = h.Mode, h.Lineage, h.Serial, h.Dir, h.Workspace
 	p.Made, p.Complete, p.Targets = h.Made, h.Complete, h.Targets
 	d := decoder{plan: p}
+	if h.Seal != nil {
+		var err error
+		if d.box, err = h.Seal.open(key); err != nil {
+			return nil, err
+		}
+		if d.box == nil {
+			p.Locked = &Locked{digest: h.Seal.Digest, salt: h.Seal.DigestSalt}
+		}
+	}
 	for {
 		var rec fileRecord
 		err := in.Decode(&rec)
@@ -38,10 +48,10 @@ func decodeRecords(r io.Reader, p *Plan) error {
 			d.record(&rec)
 		}
 		if d.err != nil {
-			return d.err
+			return nil, d.err
 		}
 	}
-	return checkOps(p)
+	return d.box, checkOps(p)
 }
 
 // checkOps refuses operations that refer to what is not there.
@@ -52,7 +62,7 @@ func checkOps(p *Plan) error {
 			bad = bad || before < 0 || before >= int32(i)
 		}
 		if bad {
-			return fmt.Errorf("read plan file: operation %d is invalid", i)
+			return fmt.Errorf("operation %d is invalid", i)
 		}
 	}
 	return nil
@@ -66,15 +76,16 @@ func (d *decoder) record(rec *fileRecord) {
 		d.fail(err)
 		d.types = append(d.types, ty)
 	case rec.Variable != nil:
-		p.Variables[rec.Variable.Name] = d.value(rec.Variable.Value, d.typeAt(rec.Variable.Type))
+		d.variable(rec.Variable)
 	case rec.Move != nil:
 		p.Moves = append(p.Moves, d.move(rec.Move))
 	case rec.Change != nil:
 		p.Changes = append(p.Changes, d.change(rec.Change))
 	case rec.Drift != nil:
-		p.Drift = append(p.Drift, d.change(rec.Drift))
+		p.Drift = append(p.Drift, d.shown(rec.Drift))
 	case rec.Refreshed != nil:
 		p.Refreshed = append(p.Refreshed, d.change(rec.Refreshed))
+		d.refreshed()
 	case rec.Deferral != nil:
 		p.Deferred = append(p.Deferred, d.deferral(rec.Deferral))
 	case rec.Output != nil:
@@ -91,23 +102,53 @@ func (d *decoder) record(rec *fileRecord) {
 	}
 }
 
-func (d *decoder) output(o *fileOutput) *OutputChange {
-	return &OutputChange{
-		Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive, Deferred: o.Deferred,
-		Before: d.value(o.Before, cty.DynamicPseudoType), After: d.value(o.After, cty.DynamicPseudoType),
+func (d *decoder) variable(f *fileVariable) {
+	p, ty := d.plan, d.typeAt(f.Type)
+	if len(f.Sealed) == 0 {
+		p.Variables[f.Name] = d.value(f.Value, ty)
+		return
 	}
+	p.SensitiveVariables = append(p.SensitiveVariables, f.Name)
+	switch s := d.open(f.Sealed, "variable "+f.Name); {
+	case s == nil && p.Locked != nil:
+		p.Locked.Variables = append(p.Locked.Variables, f.Name)
+	case s != nil && len(s.After) == 1:
+		p.Variables[f.Name] = d.value(s.After[0], ty)
+	default:
+		d.fail(fmt.Errorf("variable %s has no value", f.Name))
+	}
+}
+
+func (d *decoder) output(f *fileOutput) *OutputChange {
+	o := &OutputChange{
+		Name: f.Name, Action: f.Action, BeforeSensitive: f.BeforeSensitive, Sensitive: f.Sensitive, Deferred: f.Deferred,
+		Before: d.value(f.Before, cty.DynamicPseudoType), After: d.value(f.After, cty.DynamicPseudoType),
+	}
+	if len(f.Sealed) == 0 {
+		return o
+	}
+	switch s := d.open(f.Sealed, "output "+f.Name); {
+	case s == nil:
+		o.Before, o.After = cty.DynamicVal, cty.DynamicVal
+	case len(s.Before) == 1 && len(s.After) == 1:
+		o.Before, o.After = d.value(s.Before[0], cty.DynamicPseudoType), d.value(s.After[0], cty.DynamicPseudoType)
+	default:
+		d.fail(fmt.Errorf("output %s has no value", f.Name))
+	}
+	return o
 }
 
 // decoder turns records into a plan. It keeps the first error.
 type decoder struct {
 	plan  *Plan
+	box   *seal.Box // nil: the file is not sealed, or locked
 	types []cty.Type
 	err   error
 }
 
 func (d *decoder) fail(err error) {
 	if d.err == nil && err != nil {
-		d.err = fmt.Errorf("read plan file: %w", err)
+		d.err = err
 	}
 }
 
@@ -135,12 +176,57 @@ func (d *decoder) change(f *fileChange) *Change {
 	addr, err := address.ParseInstance(f.Addr)
 	d.fail(err)
 	ty := d.typeAt(f.Type)
-	return d.refactoring(f.fileRefactoring, &Change{
+	c := d.refactoring(f.fileRefactoring, &Change{
 		Addr: addr, Deposed: f.Deposed, Provider: f.Provider, Action: f.Action, Reason: f.Reason,
 		Before: d.value(f.Before, ty), After: d.value(f.After, ty), Config: d.value(f.Config, ty),
 		BeforeSensitive: d.paths(f.BeforeSensitive), AfterSensitive: d.paths(f.AfterSensitive), Replace: d.paths(f.Replace),
-		Private: f.Private, PriorPrivate: f.PriorPrivate, Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies, PriorDependencies: f.PriorDependencies,
+		Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies, PriorDependencies: f.PriorDependencies,
 	})
+	before, after, config := d.paths(f.HiddenBefore), d.paths(f.HiddenAfter), d.paths(f.HiddenConfig)
+	s := d.open(f.Sealed, f.place())
+	if s == nil {
+		if d.plan.Locked != nil {
+			d.plan.Locked.gaps = append(d.plan.Locked.gaps, gap{change: c, before: before, after: after, private: f.HiddenPrivate, prior: f.HiddenPriorPrivate})
+		}
+		return c
+	}
+	c.Private, c.PriorPrivate = s.Private, s.PriorPrivate
+	c.Before, c.After, c.Config = d.mended(c.Before, before, s.Before), d.mended(c.After, after, s.After), d.mended(c.Config, config, s.Config)
+	return c
+}
+
+func (d *decoder) mended(v cty.Value, hidden []cty.Path, secrets [][]byte) cty.Value {
+	if d.err != nil || v == cty.NilVal && len(hidden) == 0 {
+		return v
+	}
+	v, err := mend(v, hidden, secrets)
+	d.fail(err)
+	return v
+}
+
+// shown is a change that nobody carries out: what is missing of it does not
+// have to be found.
+func (d *decoder) shown(f *fileChange) *Change {
+	l := d.plan.Locked
+	if l == nil {
+		return d.change(f)
+	}
+	n := len(l.gaps)
+	c := d.change(f)
+	l.gaps = l.gaps[:n]
+	return c
+}
+
+// refreshed notes that what is missing of the last change was read while
+// planning.
+func (d *decoder) refreshed() {
+	p := d.plan
+	if p.Locked == nil || len(p.Locked.gaps) == 0 {
+		return
+	}
+	if last := &p.Locked.gaps[len(p.Locked.gaps)-1]; last.change == p.Refreshed[len(p.Refreshed)-1] {
+		last.refreshed = true
+	}
 }
 
 func (d *decoder) paths(in [][]step) []cty.Path {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,19 +13,22 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"github.com/stokehq/stoke/plan/seal"
 	"github.com/stokehq/stoke/providers"
 )
 
 // encodeRecords writes the plan record by record.
-func encodeRecords(w io.Writer, p *Plan) error {
-	e := &encoder{out: json.NewEncoder(w), types: map[string]int{}, implied: map[*providers.ResourceSchema]impliedType{}}
+func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
+	e := &encoder{
+		out: json.NewEncoder(w), box: box, types: map[string]int{},
+		implied: map[*providers.ResourceSchema]impliedType{}, places: schemaPlaces{},
+	}
 	e.write(fileHeader{
 		Format: planFormat, Mode: p.Mode, Lineage: p.Lineage, Serial: p.Serial, Dir: p.Dir, Workspace: p.Workspace,
-		Made: p.Made, Complete: p.Complete, Targets: p.Targets,
+		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Seal: s,
 	})
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
-		v := p.Variables[name]
-		e.write(fileRecord{Variable: &fileVariable{name, e.typeOf(v.Type()), e.value(v, v.Type())}})
+		e.write(fileRecord{Variable: e.variable(name, p.Variables[name], slices.Contains(p.SensitiveVariables, name))})
 	}
 	for _, m := range p.Moves {
 		e.write(fileRecord{Move: &fileMove{m.From.String(), m.To.String()}})
@@ -42,10 +46,7 @@ func encodeRecords(w io.Writer, p *Plan) error {
 		e.write(fileRecord{Deferral: e.deferral(d)})
 	}
 	for _, o := range p.Outputs {
-		e.write(fileRecord{Output: &fileOutput{
-			Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive, Deferred: o.Deferred,
-			Before: e.value(o.Before, cty.DynamicPseudoType), After: e.value(o.After, cty.DynamicPseudoType),
-		}})
+		e.write(fileRecord{Output: e.output(o)})
 	}
 	for _, n := range p.Notes {
 		e.write(fileRecord{Note: &fileNote{n.Address, e.path(n.Path), n.Kind, n.Text, n.Number}})
@@ -65,6 +66,8 @@ func encodeRecords(w io.Writer, p *Plan) error {
 // encoder turns a plan into records. It keeps the errors.
 type encoder struct {
 	out     *json.Encoder
+	box     *seal.Box // nil: nothing may be sensitive
+	places  schemaPlaces
 	types   map[string]int
 	implied map[*providers.ResourceSchema]impliedType // nil: of objects without a schema
 	err     error
@@ -124,14 +127,55 @@ func (e *encoder) value(v cty.Value, ty cty.Type) []byte {
 	return b
 }
 
+func (e *encoder) variable(name string, v cty.Value, sensitive bool) *fileVariable {
+	f := &fileVariable{Name: name, Type: e.typeOf(v.Type())}
+	if value := e.value(v, v.Type()); sensitive {
+		f.Sealed = e.secrets(&fileSecrets{After: [][]byte{value}}, "variable "+name)
+	} else {
+		f.Value = value
+	}
+	return f
+}
+
+func (e *encoder) output(o *OutputChange) *fileOutput {
+	f := &fileOutput{
+		Name: o.Name, Action: o.Action, BeforeSensitive: o.BeforeSensitive, Sensitive: o.Sensitive, Deferred: o.Deferred,
+		Before: e.value(o.Before, cty.DynamicPseudoType), After: e.value(o.After, cty.DynamicPseudoType),
+	}
+	if o.Sensitive || o.BeforeSensitive {
+		f.Sealed = e.secrets(&fileSecrets{Before: [][]byte{f.Before}, After: [][]byte{f.After}}, "output "+o.Name)
+		f.Before, f.After = nil, nil
+	}
+	return f
+}
+
 func (e *encoder) change(c *Change) *fileChange {
 	t := e.objectType(c.Schema)
-	return &fileChange{
+	f := &fileChange{
 		Addr: c.Addr.String(), Deposed: c.Deposed, fileRefactoring: refactoringOf(c), Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
-		Before: e.value(c.Before, t.ty), After: e.value(c.After, t.ty), Config: e.value(c.Config, t.ty),
 		BeforeSensitive: e.paths(c.BeforeSensitive), AfterSensitive: e.paths(c.AfterSensitive), Replace: e.paths(c.Replace),
-		Private: c.Private, PriorPrivate: c.PriorPrivate, Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,
+		HiddenPrivate: !bytes.Equal(c.Private, c.PriorPrivate), HiddenPriorPrivate: len(c.PriorPrivate) > 0,
+		Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,
 	}
+	at := e.places.of(c)
+	s := &fileSecrets{Private: c.Private, PriorPrivate: c.PriorPrivate}
+	f.Before, f.HiddenBefore, s.Before = e.hidden(c.Before, t.ty, at)
+	f.After, f.HiddenAfter, s.After = e.hidden(c.After, t.ty, at)
+	f.Config, f.HiddenConfig, s.Config = e.hidden(c.Config, t.ty, at)
+	f.Sealed = e.secrets(s, f.place())
+	return f
+}
+
+// place names the record that something is sealed for.
+func (f *fileChange) place() string { return "change " + f.Addr + " " + f.Deposed }
+
+// hidden encodes a value without what is sensitive in it, and that apart.
+func (e *encoder) hidden(v cty.Value, ty cty.Type, at []cty.Path) (value []byte, places [][]step, secrets [][]byte) {
+	left, found, secrets, err := cut(v, at)
+	if err != nil {
+		e.fail(err)
+	}
+	return e.value(left, ty), e.paths(found), secrets
 }
 
 func (e *encoder) paths(paths []cty.Path) [][]step {

@@ -19,6 +19,7 @@ type fileHeader struct {
 	Made      time.Time `json:"made"`
 	Complete  bool      `json:"complete"`
 	Targets   []string  `json:"targets,omitempty"`
+	Seal      *fileSeal `json:"seal,omitempty"`
 }
 
 // fileRecord is any record after the first; exactly one member is set. The
@@ -38,31 +39,37 @@ type fileRecord struct {
 }
 
 type fileVariable struct {
-	Name  string `json:"name"`
-	Type  int    `json:"type"`
-	Value []byte `json:"value"`
+	Name   string `json:"name"`
+	Type   int    `json:"type"`
+	Value  []byte `json:"value,omitempty"`
+	Sealed []byte `json:"sealed,omitempty"`
 }
 
 type fileChange struct {
 	fileRefactoring
-	Addr              string   `json:"addr"`
-	Deposed           string   `json:"deposed,omitempty"`
-	Provider          string   `json:"provider"`
-	Action            Action   `json:"action"`
-	Reason            Reason   `json:"reason,omitempty"`
-	Type              int      `json:"type"`
-	Before            []byte   `json:"before"`
-	After             []byte   `json:"after"`
-	Config            []byte   `json:"config,omitempty"`
-	BeforeSensitive   [][]step `json:"before_sensitive,omitempty"`
-	AfterSensitive    [][]step `json:"after_sensitive,omitempty"`
-	Replace           [][]step `json:"replace,omitempty"`
-	Private           []byte   `json:"private,omitempty"`
-	PriorPrivate      []byte   `json:"prior_private,omitempty"`
-	Legacy            bool     `json:"legacy,omitempty"`
-	CBD               bool     `json:"create_before_destroy,omitempty"`
-	Dependencies      []string `json:"dependencies,omitempty"`
-	PriorDependencies []string `json:"prior_dependencies,omitempty"`
+	Addr     string `json:"addr"`
+	Deposed  string `json:"deposed,omitempty"`
+	Provider string `json:"provider"`
+	Action   Action `json:"action"`
+	Reason   Reason `json:"reason,omitempty"`
+	Type     int    `json:"type"`
+	Before   []byte `json:"before"`
+	After    []byte `json:"after"`
+	Config   []byte `json:"config,omitempty"`
+	Sealed   []byte `json:"sealed,omitempty"`
+	// Where in the values something is sealed, and whether notes are.
+	HiddenBefore       [][]step `json:"hidden_before,omitempty"`
+	HiddenAfter        [][]step `json:"hidden_after,omitempty"`
+	HiddenConfig       [][]step `json:"hidden_config,omitempty"`
+	HiddenPrivate      bool     `json:"hidden_private,omitempty"`
+	HiddenPriorPrivate bool     `json:"hidden_prior_private,omitempty"`
+	BeforeSensitive    [][]step `json:"before_sensitive,omitempty"`
+	AfterSensitive     [][]step `json:"after_sensitive,omitempty"`
+	Replace            [][]step `json:"replace,omitempty"`
+	Legacy             bool     `json:"legacy,omitempty"`
+	CBD                bool     `json:"create_before_destroy,omitempty"`
+	Dependencies       []string `json:"dependencies,omitempty"`
+	PriorDependencies  []string `json:"prior_dependencies,omitempty"`
 }
 
 type fileOutput struct {
@@ -73,6 +80,7 @@ type fileOutput struct {
 	BeforeSensitive bool   `json:"before_sensitive,omitempty"`
 	Sensitive       bool   `json:"sensitive,omitempty"`
 	Deferred        bool   `json:"deferred,omitempty"`
+	Sealed          []byte `json:"sealed,omitempty"`
 }
 
 type fileNote struct {

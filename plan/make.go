@@ -259,6 +259,7 @@ func (p *planner) assemble() *Plan {
 		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.req.Variables, Targets: p.req.Targets,
 		Outputs: p.outs, Refreshed: p.refreshed, Moves: p.moves, Made: time.Now(),
 	}
+	result.SensitiveVariables = sensitiveVariables(p.req.Root)
 	if p.req.Files != nil {
 		result.Files = p.req.Files.Configuration() // values are in Variables, where they can be sealed
 	}
@@ -283,6 +284,19 @@ func (p *planner) assemble() *Plan {
 		result.Notes = append(result.Notes, p.notes[address]...)
 	}
 	return result
+}
+
+func sensitiveVariables(root *modules.Module) []string {
+	var names []string
+	if root != nil {
+		for name, v := range root.Variables {
+			if v.Sensitive || v.Ephemeral {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func sortChanges(changes []*Change) {

@@ -162,8 +162,15 @@ type Plan struct {
 	Workspace string
 	Files     map[string][]byte    // every configuration file that was read
 	Variables map[string]cty.Value // root variables as given, converted, unmarked
-	Targets   []string
-	Made      time.Time
+	// SensitiveVariables are the names of root variables that are declared so.
+	SensitiveVariables []string
+	Targets            []string
+	Made               time.Time
+
+	// Locked is set where the plan was read without its key, Signed where it
+	// was read with it.
+	Locked *Locked
+	Signed bool
 
 	// Moves are stored before anything else, all of them at once.
 	Moves []Move

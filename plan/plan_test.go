@@ -115,7 +115,7 @@ func FuzzDecode(f *testing.F) {
 		Ops: []Op{{Kind: Put}}, Variables: map[string]cty.Value{"v": cty.True},
 		Outputs: []*OutputChange{{Name: "o", Before: cty.NullVal(cty.DynamicPseudoType), After: cty.Zero}},
 	}
-	if err := Encode(&file, p); err != nil {
+	if err := Encode(&file, p, nil); err != nil {
 		f.Fatal(err)
 	}
 	z, err := zip.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
@@ -141,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		w.Write(js)
 		z.Close()
-		if p, err := Decode(bytes.NewReader(file.Bytes()), int64(file.Len())); err == nil {
+		if p, err := Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), nil); err == nil {
 			p.Count()
 		}
 	})

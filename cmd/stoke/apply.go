@@ -54,7 +54,7 @@ func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
 
 // noPlanOptions refuses options that a saved plan has already decided.
 func noPlanOptions(cmd *cobra.Command) error {
-	for _, name := range []string{"var", "var-file", "target", "replace", "destroy", "refresh-only", "refresh"} {
+	for _, name := range []string{"target", "replace", "destroy", "refresh-only", "refresh"} {
 		if cmd.Flags().Changed(name) {
 			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s has no place beside a saved plan, which holds what was given when it was made", name)}
 		}

@@ -79,7 +79,7 @@ func (f *graphFlags) writer(g *view.Graph) func(io.Writer) error {
 
 func (s *session) graph(ctx context.Context, f graphFlags) (*view.Graph, error) {
 	if f.plan != "" {
-		pl, err := readPlan(f.plan)
+		pl, err := s.readPlan(ctx, f.plan)
 		if err != nil {
 			s.complain(problem("Plan file cannot be read", "%s cannot be read as a saved plan: %s.", f.plan, err))
 			return nil, failed

@@ -3,24 +3,31 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/google/renameio/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan"
 )
 
-// writePlan saves a plan for its owner's eyes, in one step.
-func writePlan(name string, pl *plan.Plan) error {
+// writePlan saves a plan for its owner's eyes, in one step, with what is
+// sensitive in it sealed.
+func (s *session) writePlan(ctx context.Context, name string, pl *plan.Plan) error {
+	key, err := s.sealingKey(ctx, pl)
+	if err != nil {
+		return err
+	}
 	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return err
 	}
 	defer f.Cleanup() //nolint:errcheck // does nothing after success
 	w := bufio.NewWriter(f)
-	if err := plan.Encode(w, pl); err != nil {
+	if err := plan.Encode(w, pl, key); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
@@ -29,8 +36,8 @@ func writePlan(name string, pl *plan.Plan) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// readPlan reads a saved plan.
-func readPlan(name string) (*plan.Plan, error) {
+// readPlan reads a saved plan, with its key where that is at hand.
+func (s *session) readPlan(ctx context.Context, name string) (*plan.Plan, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -43,13 +50,24 @@ func readPlan(name string) (*plan.Plan, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return plan.Decode(f, info.Size())
+	key, given, err := s.planKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pl, err := plan.Decode(f, info.Size(), key)
+	switch {
+	case errors.Is(err, plan.ErrKey):
+		return nil, fmt.Errorf("%w than the one that %s or %s gives", err, planKeyVariable, planKeyCommand)
+	case err == nil && given && !pl.Signed:
+		return nil, plan.ErrUnsigned
+	}
+	return pl, err
 }
 
 // openPlan opens what a saved plan needs: the configuration that it carries
 // and the state, which must still be the one that it was made from.
 func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, error) {
-	pl, err := readPlan(name)
+	pl, err := o.s.readPlan(ctx, name)
 	if err != nil {
 		o.s.complain(problem("Plan file cannot be read", "%s cannot be read as a saved plan: %s.", name, err))
 		return nil, failed
@@ -60,6 +78,9 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 	o.s.complain(diags...)
 	if diags.HasErrors() {
 		return nil, failed
+	}
+	if err := o.unlock(pl, root); err != nil {
+		return nil, err
 	}
 	o.mode = pl.Mode
 	o.config = &configuration{root: root, variables: pl.Variables}
@@ -83,6 +104,39 @@ func (o *operation) checkPlan(ctx context.Context, pl *plan.Plan) error {
 	}
 	if err := pl.Stale(o.state.State()); err != nil {
 		o.s.complain(problem("Saved plan is stale", "%s", asSentence(err.Error())))
+		return failed
+	}
+	if err := pl.Recover(o.state.State()); err != nil {
+		o.s.complain(problem("Plan cannot be applied without its key",
+			"%s. Set the key that the plan was made with in %s or %s, or make a new plan here.", err, planKeyVariable, planKeyCommand))
+		return failed
+	}
+	return nil
+}
+
+// unlock gives a plan whose key is not at hand its sensitive variables again,
+// from wherever variables come.
+func (o *operation) unlock(pl *plan.Plan, root *modules.Module) error {
+	if pl.Locked == nil || len(pl.Locked.Variables) == 0 {
+		if len(o.flags.variables) == 0 {
+			return nil
+		}
+		return &usageError{path: "stoke apply", err: errors.New("-var and -var-file have no place beside a saved plan, which holds what was given when it was made")}
+	}
+	given, _, diags := modules.Values(root, modules.Inputs{Environ: o.s.environ, Source: modules.OnDisk(), Dir: ".", Flags: o.flags.variables}, o.s.files)
+	if diags.HasErrors() {
+		o.s.complain(diags...)
+		return failed
+	}
+	values := make(map[string]cty.Value)
+	for _, name := range pl.Locked.Variables {
+		if v, ok := given[name]; ok {
+			values[name] = v.Value
+		}
+	}
+	if err := pl.Supply(values); err != nil {
+		o.s.complain(problem("Plan is sealed",
+			"The key that the plan was sealed with is not here, and %s.\n\nSet it in %s or %s, or give the sensitive variables again as they were: with -var, -var-file or TF_VAR_…", err, planKeyVariable, planKeyCommand))
 		return failed
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/hashicorp/hcl/v2"
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 	"github.com/spf13/cobra"
 
@@ -57,10 +58,14 @@ func (s *session) showFile(ctx context.Context, name string, asJSON bool) error 
 		defer file.close()
 		return s.showState(ctx, file.State(), asJSON)
 	}
-	pl, err := readPlan(name)
+	pl, err := s.readPlan(ctx, name)
 	if err != nil {
 		s.complain(problem("File not understood", "%s is neither a state nor a saved plan: %s.", name, err))
 		return failed
+	}
+	if pl.Locked != nil {
+		s.stderr().Diagnostics(hcl.Diagnostics{diagnostic(hcl.DiagWarning, "Sensitive values are sealed",
+			"The key that the plan was sealed with is not here: sensitive values are left out. Set it in %s or %s.", planKeyVariable, planKeyCommand)}, s.source(), s.compact)
 	}
 	// What has no schema, because its provider is not at hand, is shown all the same.
 	_ = pl.Bind(ctx, catalogue())

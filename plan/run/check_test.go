@@ -135,10 +135,10 @@ Check block assertion known after apply: The condition depends on values that ar
 	}
 	// What a plan says of checks goes through its file.
 	var file bytes.Buffer
-	if err := plan.Encode(&file, p); err != nil {
+	if err := plan.Encode(&file, p, fileKey()); err != nil {
 		t.Fatal(err)
 	}
-	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), fileKey())
 	if err != nil || !state.EqualChecks(read.Checks, p.Checks) {
 		t.Errorf("from its file, the plan has\n%s\n%v", results(read.Checks), err)
 	}

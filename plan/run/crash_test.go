@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/run"
+	"github.com/stokehq/stoke/plan/seal"
 )
 
 // TestKilled stops the world at every call that a life of a configuration
@@ -174,11 +175,12 @@ output "o" { value = data.shelf_thing.d.id }
 `, "m/main.tf", "variable \"v\" {}\n"+thing("in", "value = var.v")))
 	p, diags := w.plan(plan.Normal)
 	w.must(diags)
+	key := fileKey()
 	var file bytes.Buffer
-	if err := plan.Encode(&file, p); err != nil {
+	if err := plan.Encode(&file, p, key); err != nil {
 		t.Fatal(err)
 	}
-	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +212,11 @@ output "o" { value = data.shelf_thing.d.id }
 		t.Errorf("the next plan:\n%s", summary(again))
 	}
 	for cut := 0; cut < file.Len(); cut += 97 {
-		if _, err := plan.Decode(bytes.NewReader(file.Bytes()[:cut]), int64(cut)); err == nil {
+		if _, err := plan.Decode(bytes.NewReader(file.Bytes()[:cut]), int64(cut), key); err == nil {
 			t.Fatalf("a plan file cut at %d bytes was read", cut)
 		}
 	}
 }
+
+// fileKey seals plan files in tests.
+func fileKey() *plan.Key { return &plan.Key{Random: make([]byte, seal.SecretLen)} }

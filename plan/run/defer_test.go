@@ -226,10 +226,10 @@ func TestDeferredFile(t *testing.T) {
 	p, diags := w.plan(plan.Normal)
 	w.must(diags)
 	var b bytes.Buffer
-	if err := plan.Encode(&b, p); err != nil {
+	if err := plan.Encode(&b, p, fileKey()); err != nil {
 		t.Fatal(err)
 	}
-	q, err := plan.Decode(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	q, err := plan.Decode(bytes.NewReader(b.Bytes()), int64(b.Len()), fileKey())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,10 +266,10 @@ func TestMovedPlanFile(t *testing.T) {
 func (w *world) throughFile(p *plan.Plan) *plan.Plan {
 	w.tb.Helper()
 	var file bytes.Buffer
-	if err := plan.Encode(&file, p); err != nil {
+	if err := plan.Encode(&file, p, fileKey()); err != nil {
 		w.tb.Fatal(err)
 	}
-	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	read, err := plan.Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), fileKey())
 	if err != nil {
 		w.tb.Fatal(err)
 	}
