@@ -121,7 +121,11 @@ func (o *operation) unlock(pl *plan.Plan, root *modules.Module) error {
 		if len(o.flags.variables) == 0 {
 			return nil
 		}
-		return &usageError{path: "stoke apply", err: errors.New("-var and -var-file have no place beside a saved plan, which holds what was given when it was made")}
+		name := "-var"
+		if o.flags.variables[0].File {
+			name = "-var-file"
+		}
+		return &usageError{path: "stoke apply", err: fmt.Errorf("%s has no place beside a saved plan, which holds what was given when it was made", name)}
 	}
 	given, _, diags := modules.Values(root, modules.Inputs{Environ: o.s.environ, Source: modules.OnDisk(), Dir: ".", Flags: o.flags.variables}, o.s.files)
 	if diags.HasErrors() {
