@@ -27,11 +27,13 @@ type parityCase struct {
 	files []txtar.File
 }
 
-// step is one line of a case: what to do, and whether it has to fail.
+// step is one line of a case: what to do, and whether it has to fail ("! …") or
+// fails with one of the tools ("? …").
 type step struct {
-	text  string
-	words []string
-	fails bool
+	text   string
+	words  []string
+	fails  bool
+	either bool
 }
 
 // TestParity holds stoke against what Terraform answered when the golden files
@@ -158,7 +160,8 @@ func readCase(name string) (*parityCase, error) {
 		}
 		s := step{text: line}
 		rest, fails := strings.CutPrefix(line, "! ")
-		s.fails, s.words = fails, words(rest)
+		rest, either := strings.CutPrefix(rest, "? ")
+		s.fails, s.either, s.words = fails, either, words(rest)
 		c.steps = append(c.steps, s)
 	}
 	return c, nil
