@@ -27,6 +27,7 @@ func decodeRecords(r io.Reader, p *Plan, key *Key) (*seal.Box, error) {
 	}
 	p.Mode, p.Lineage, p.Serial, p.Dir, p.Workspace = h.Mode, h.Lineage, h.Serial, h.Dir, h.Workspace
 	p.Made, p.Complete, p.Targets = h.Made, h.Complete, h.Targets
+	p.Ephemeral = h.Ephemeral
 	d := decoder{plan: p}
 	if h.Seal != nil {
 		var err error

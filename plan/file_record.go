@@ -20,6 +20,7 @@ type fileHeader struct {
 	Complete  bool      `json:"complete"`
 	Targets   []string  `json:"targets,omitempty"`
 	Seal      *fileSeal `json:"seal,omitempty"`
+	Ephemeral []string  `json:"ephemeral,omitempty"`
 }
 
 // fileRecord is any record after the first; exactly one member is set. The

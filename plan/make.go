@@ -256,7 +256,7 @@ func (p *planner) contains(i address.Instance) bool {
 func (p *planner) assemble() *Plan {
 	result := &Plan{
 		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
-		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.req.Variables, Targets: p.req.Targets,
+		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.persistent(), Ephemeral: p.ephemeral(), Targets: p.req.Targets,
 		Outputs: p.outs, Refreshed: p.refreshed, Moves: p.moves, Made: time.Now(),
 	}
 	result.SensitiveVariables = sensitiveVariables(p.req.Root)

@@ -108,8 +108,8 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 		t.Report(preventDestroy(inst.Addr, decl.Range))
 		return cty.DynamicVal, false
 	}
-	if d.config.IsWhollyKnown() && len(d.marked.Ephemeral) == 0 {
-		c.Config = d.config
+	if _, secret := contract.WithoutWriteOnly(d.ty.Schema.Block, d.config); d.config.IsWhollyKnown() && !secret {
+		c.Config = d.config // what is write-only goes into no plan: the apply evaluates it again
 	}
 	value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 	settled, fine := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
@@ -157,7 +157,7 @@ func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
 	p.mu.Unlock()
 	d := &draft{p: p, t: t, inst: inst, ty: ty, owner: owner}
 	d.config, d.marked, _ = lang.Unmark(config)
-	return d, true
+	return d, inst.Persistable(t, ty, &d.marked)
 }
 
 func (d *draft) validate(ctx context.Context) bool {

@@ -161,9 +161,10 @@ type Plan struct {
 	Dir       string // the root module's folder
 	Workspace string
 	Files     map[string][]byte    // every configuration file that was read
-	Variables map[string]cty.Value // root variables as given, converted, unmarked
+	Variables map[string]cty.Value // root variables as given, converted, unmarked; without ephemeral ones
 	// SensitiveVariables are the names of root variables that are declared so.
 	SensitiveVariables []string
+	Ephemeral          []string // ephemeral root variables that were given, and have to be given again
 	Targets            []string
 	Made               time.Time
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
@@ -49,6 +50,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 	if o.deferred = deferredByProvider(resp.Deferred); o.deferred != "" {
 		return o, true
 	}
+	resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
 	if resp.State.IsNull() || !resp.State.RawEquals(value) || string(resp.Private) != string(stored.Private) {
 		p.moved(addr, deposed, owner, ty, stored, value, resp)
 	}
@@ -93,6 +95,9 @@ func Upgraded(ctx context.Context, server providers.Provider, typeName string, s
 		}
 	}
 	resp := server.Upgrade(ctx, providers.UpgradeRequest{Type: typeName, Version: stored.SchemaVersion, JSON: stored.JSON})
+	if !resp.Diagnostics.HasErrors() {
+		resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
+	}
 	return resp.State, eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, typeName)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
@@ -146,5 +147,8 @@ func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, value
 		Type: in.Address.Type, State: value, Private: private, Meta: NoMeta(owner.Schema),
 	})
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, in.Address.String())...)
+	if !resp.Diagnostics.HasErrors() {
+		resp.State, _ = contract.WithoutWriteOnly(owner.Schema.Resources[in.Address.Type].Block, resp.State)
+	}
 	return resp.State, resp.Private, !resp.Diagnostics.HasErrors()
 }

@@ -53,6 +53,9 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 		return cty.DynamicVal, false
 	}
 	plain, marked, _ := lang.Unmark(config)
+	if !inst.Persistable(t, ty, &marked) {
+		return cty.DynamicVal, false
+	}
 	decl := inst.Resource.Decl
 	var diags providers.Diagnostics
 	if inst.Addr.Mode == address.Data {

@@ -59,7 +59,7 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 		listen := o.s.display().begin()
 		var diags hcl.Diagnostics
 		report, diags = run.Apply(ctx, run.Request{
-			Plan: pl, Root: o.config.root, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism,
+			Plan: pl, Root: o.config.root, Ephemeral: o.config.variables, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism,
 			Listen: o.tellLock(listen), Stopping: o.s.signals.stopping,
 		})
 		o.s.display().end()

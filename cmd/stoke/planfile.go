@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"github.com/google/renameio/v2"
@@ -75,6 +76,11 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 	root, files, diags := modules.Load(modules.InMemory(pl.Files), pl.Dir)
 	o.s.files = files
 	diags = append(diags, pl.Bind(ctx, o.catalogue)...)
+	if err := o.needless(pl, root); err != nil {
+		return nil, err
+	}
+	given, more := o.ephemerals(root, pl)
+	diags = append(diags, more...)
 	o.s.complain(diags...)
 	if diags.HasErrors() {
 		return nil, failed
@@ -83,7 +89,8 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 		return nil, err
 	}
 	o.mode = pl.Mode
-	o.config = &configuration{root: root, variables: pl.Variables}
+	o.config = &configuration{root: root, variables: maps.Clone(pl.Variables)}
+	maps.Copy(o.config.variables, given)
 	if err := o.openState(ctx, "Apply"); err != nil {
 		return nil, err
 	}
@@ -118,14 +125,7 @@ func (o *operation) checkPlan(ctx context.Context, pl *plan.Plan) error {
 // from wherever variables come.
 func (o *operation) unlock(pl *plan.Plan, root *modules.Module) error {
 	if pl.Locked == nil || len(pl.Locked.Variables) == 0 {
-		if len(o.flags.variables) == 0 {
-			return nil
-		}
-		name := "-var"
-		if o.flags.variables[0].File {
-			name = "-var-file"
-		}
-		return &usageError{path: "stoke apply", err: fmt.Errorf("%s has no place beside a saved plan, which holds what was given when it was made", name)}
+		return nil
 	}
 	given, _, diags := modules.Values(root, modules.Inputs{Environ: o.s.environ, Source: modules.OnDisk(), Dir: ".", Flags: o.flags.variables}, o.s.files)
 	if diags.HasErrors() {

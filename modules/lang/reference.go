@@ -49,7 +49,7 @@ type (
 	Self struct{}
 	// Path is path.module, path.root or path.cwd.
 	Path struct{ Name string }
-	// Terraform is terraform.workspace.
+	// Terraform is terraform.workspace or terraform.applying.
 	Terraform struct{ Name string }
 )
 
@@ -100,7 +100,7 @@ func ParseReference(t hcl.Traversal) (Reference, hcl.Diagnostics) {
 	case "path":
 		return member(t, map[string]Subject{"module": Path{"module"}, "root": Path{"root"}, "cwd": Path{"cwd"}})
 	case "terraform", "tofu":
-		return member(t, map[string]Subject{"workspace": Terraform{"workspace"}})
+		return member(t, map[string]Subject{"workspace": Terraform{"workspace"}, "applying": Terraform{"applying"}})
 	case "data":
 		return resource(t, t[1:], address.Data)
 	case "resource":

@@ -84,7 +84,7 @@ func TestParseReferenceErrors(t *testing.T) {
 		"each.vale":     "write each.key or each.value",
 		"each[0]":       "cannot be indexed",
 		"path.foo":      "write path.cwd, path.module or path.root",
-		"terraform.foo": "write terraform.workspace",
+		"terraform.foo": "write terraform.applying or terraform.workspace",
 		"terraform.env": "replaced by terraform.workspace",
 		"ephemeral.a.b": "not supported yet",
 		"template.a":    "reserved",

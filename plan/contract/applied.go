@@ -57,7 +57,7 @@ func (c *checker) appliedObject(s shape, planned, actual cty.Value) {
 }
 
 func (c *checker) appliedAttribute(a *providers.Attribute, planned, actual cty.Value) {
-	if a.Sensitive || a.Nested != nil && holdsSensitive(a.Nested) {
+	if a.Sensitive || a.WriteOnly || a.Nested != nil && holdsSensitive(a.Nested) {
 		c.hidden++
 		defer func() { c.hidden-- }()
 	}

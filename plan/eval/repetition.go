@@ -95,6 +95,9 @@ func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionF
 		return counted, nil, false
 	}
 	v, marks := v.Unmark()
+	if _, ephemeral := marks[lang.Ephemeral]; ephemeral {
+		return fail("The value is ephemeral: the apply may be given another one than the plan was, but the instances have to be the same. Use a value that is not ephemeral.")
+	}
 	if _, sensitive := marks[lang.Sensitive]; sensitive {
 		return fail(fmt.Sprintf("The number of instances would show in every output, but the value is sensitive. Use nonsensitive() if the %s's number is not a secret.", what))
 	}
@@ -134,6 +137,9 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		return mapped, nil, false
 	}
 	v, marks := v.Unmark()
+	if _, ephemeral := marks[lang.Ephemeral]; ephemeral {
+		return fail("The value is ephemeral: the apply may be given another one than the plan was, but the instances have to be the same. Use a value that is not ephemeral.")
+	}
 	if _, sensitive := marks[lang.Sensitive]; sensitive {
 		return fail(fmt.Sprintf("The keys become part of addresses, which every output shows, but the value is sensitive. Use nonsensitive() on the keys if the %s's names are not secret.", what))
 	}

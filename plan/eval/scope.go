@@ -154,6 +154,10 @@ func (b *contextBuilder) add(ref lang.Reference) {
 	case lang.Path:
 		b.put("path", s.Name, cty.StringVal(t.path(m, s.Name)))
 	case lang.Terraform:
+		if s.Name == "applying" {
+			b.put("terraform", s.Name, t.applying())
+			return
+		}
 		b.put("terraform", s.Name, cty.StringVal(t.ev.opts.Workspace))
 	}
 }

@@ -80,6 +80,10 @@ func (m *Module) given(t *Task, decl *modules.Variable) (cty.Value, bool) {
 	if !ok {
 		return cty.DynamicVal, false
 	}
+	if d := m.ephemeralArgument(decl, v, attr.Expr.Range()); d != nil {
+		t.Report(d)
+		return cty.DynamicVal, false
+	}
 	return t.convertArgument(decl, v, attr)
 }
 
@@ -140,6 +144,13 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 		v, fine := t.evaluate(scope{module: m}, decl.Value, cty.DynamicPseudoType)
 		if !ok || !fine {
 			return cty.DynamicVal, false
+		}
+		if d := m.ephemeralOutput(decl, v); d != nil {
+			t.Report(d)
+			return cty.DynamicVal, false
+		}
+		if decl.Ephemeral {
+			v = v.Mark(lang.Ephemeral)
 		}
 		if m.parent == nil && !decl.Sensitive && lang.Has(v, lang.Sensitive) {
 			t.Report(&hcl.Diagnostic{

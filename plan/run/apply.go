@@ -31,7 +31,7 @@ func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 		report:  &Report{},
 	}
 	x.ev = eval.New(ctx, eval.Options{
-		Root: r.Root, Variables: r.Plan.Variables, Catalogue: r.Catalogue, Resolver: x,
+		Root: r.Root, Variables: r.variables(), Catalogue: r.Catalogue, Resolver: x,
 		Parallelism: r.Parallelism, Workspace: r.Plan.Workspace, PlanTime: r.Plan.Made,
 	})
 	defer x.ev.Close()

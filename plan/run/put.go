@@ -89,7 +89,8 @@ func (o *operation) planAgain(aim *target) bool {
 	}
 	errs := contract.CheckConforms(o.ty.Implied, resp.Planned)
 	if len(errs) == 0 && !resp.Legacy {
-		errs = append(contract.CheckPlanned(block, aim.prior, ignored, resp.Planned), contract.CheckApplied(block, c.After, resp.Planned)...)
+		stored, _ := contract.WithoutWriteOnly(block, resp.Planned) // no message may show the rest
+		errs = append(contract.CheckPlanned(block, aim.prior, ignored, resp.Planned), contract.CheckApplied(block, c.After, stored)...)
 	}
 	if o.action == plan.Update && len(errs) == 0 {
 		for _, path := range contract.FilterReplace(resp.Replace, aim.prior, resp.Planned) {
@@ -125,8 +126,12 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 		return o.lost()
 	}
 	faulty := !ok // the provider's own error: a created object is not to be trusted
-	left := resp.State
-	switch errs := contract.CheckConforms(o.ty.Implied, left); {
+	left, secret := resp.State, false
+	errs := contract.CheckConforms(o.ty.Implied, left)
+	if len(errs) == 0 {
+		left, secret = contract.WithoutWriteOnly(o.ty.Schema.Block, left)
+	}
+	switch {
 	case len(errs) > 0:
 		o.contradicts("Provider returned invalid object", "after applying, returned an object that does not fit its schema", errs)
 		ok, left = false, cty.NullVal(o.ty.Implied)
@@ -141,6 +146,9 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 		}
 	}
 	left = contract.UnknownsToNull(left)
+	if secret && ok {
+		ok = o.fail("Provider returned a write-only value", fmt.Sprintf("The provider %s returned a value for a write-only attribute of %s, which must not be stored; it is left out. This is a mistake in the provider; please report it to its makers.", o.owner.Source, c.Addr))
+	}
 	result := state.Result{Intent: in.ID, Durable: in.Durable, Err: o.reason}
 	if !left.IsNull() {
 		object, err := o.object(left, resp.Private, aim.sensitive)
@@ -222,6 +230,10 @@ func (o *operation) config() (cty.Value, lang.Marked, bool) {
 		return cty.DynamicVal, lang.Marked{}, false
 	}
 	plain, marked, _ := lang.Unmark(v)
+	if !o.inst.Persistable(o.t, o.ty, &marked) {
+		o.reason = "Invalid configuration"
+		return cty.DynamicVal, lang.Marked{}, false
+	}
 	if !plain.IsWhollyKnown() {
 		o.t.Report(&hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Configuration still unknown",

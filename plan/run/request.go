@@ -1,7 +1,10 @@
 package run
 
 import (
+	"maps"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
@@ -13,13 +16,28 @@ import (
 // Request is what an apply works on.
 type Request struct {
 	Plan        *plan.Plan
-	Root        *modules.Module // what the plan was made from: for a plan file, loaded from its own files
-	Journal     *state.Journal  // open; the caller closes it
+	Root        *modules.Module      // what the plan was made from: for a plan file, loaded from its own files
+	Journal     *state.Journal       // open; the caller closes it
+	Ephemeral   map[string]cty.Value // values of the ephemeral variables that the plan names
 	Catalogue   providers.Catalogue
 	Parallelism int // 0: 10
 
 	Listen   plan.Listener
 	Stopping <-chan struct{} // closed: start nothing more
+}
+
+// variables are the root module's: those in the plan and the ephemeral ones.
+func (r Request) variables() map[string]cty.Value {
+	all := maps.Clone(r.Plan.Variables)
+	if all == nil {
+		all = map[string]cty.Value{}
+	}
+	for _, name := range r.Plan.Ephemeral {
+		if v, ok := r.Ephemeral[name]; ok {
+			all[name] = v
+		}
+	}
+	return all
 }
 
 // Status is how one operation ended.

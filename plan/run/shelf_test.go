@@ -48,7 +48,8 @@ var shelfBlock = &providers.Block{Attributes: map[string]*providers.Attribute{
 	"nested": {Optional: true, Nested: &providers.NestedType{Nesting: providers.Single, Attributes: map[string]*providers.Attribute{
 		"size": {Type: cty.Number, Optional: true},
 	}}},
-	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie"
+	"key":    {Type: cty.String, Optional: true, WriteOnly: true},
+	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie", "leak"
 }}
 
 var shelfSchema = &providers.Schema{
@@ -119,6 +120,8 @@ func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) provide
 	}
 	resp := providers.PlanResponse{Planned: r.Proposed, Private: []byte("planned")}
 	attrs := r.Proposed.AsValueMap()
+	attrs["key"] = cty.NullVal(cty.String)
+	r.Proposed = cty.ObjectVal(attrs)
 	if r.Prior.IsNull() {
 		attrs["id"], attrs["stamp"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
 		resp.Planned = cty.ObjectVal(attrs)
@@ -156,6 +159,11 @@ func (p *shelfServer) Apply(ctx context.Context, r providers.ApplyRequest) provi
 		defer p.s.after(what, name)
 	}
 	p.s.log = append(p.s.log, what+" "+name)
+	if what != "delete" {
+		if key := r.Config.GetAttr("key"); !key.IsNull() {
+			p.s.log = append(p.s.log, "key "+key.AsString())
+		}
+	}
 	if what == "delete" {
 		delete(p.s.things, r.Prior.GetAttr("id").AsString())
 		return providers.ApplyResponse{State: r.Planned}
@@ -179,6 +187,8 @@ func (p *shelfServer) Apply(ctx context.Context, r providers.ApplyRequest) provi
 			if b.AsString() == "keep" {
 				providers.CallFrom(ctx).KeepOnError()
 			}
+		case "leak":
+			attrs["key"] = r.Config.GetAttr("key")
 		case "lie":
 			attrs["value"] = cty.StringVal("a lie")
 		}

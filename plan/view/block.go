@@ -47,17 +47,20 @@ type attributeRow struct {
 	name string
 	symbol
 	pair
+	writeOnly bool
 }
 
 func (d *differ) attributes(c int, s symbol, b *providers.Block, p pair, top bool) {
 	var rows []attributeRow
 	unchanged, width := 0, 0
 	for _, name := range attributeNames(b, p) {
-		r := attributeRow{name, same, p.name(name, attribute(p.before, name), attribute(p.after, name))}
-		if absent(r.before) && absent(r.after) {
+		r := attributeRow{name: name, pair: p.name(name, attribute(p.before, name), attribute(p.after, name))}
+		// What is write-only has no value that could be shown, ever.
+		writeOnly := s == add && b != nil && b.Attributes[name].WriteOnly
+		if absent(r.before) && absent(r.after) && !writeOnly {
 			continue
 		}
-		r.symbol = r.pair.symbol()
+		r.symbol, r.writeOnly = r.pair.symbol(), writeOnly
 		if s != update {
 			r.symbol = s
 		} else if r.symbol == same && (!top || !important(name)) {
@@ -90,6 +93,10 @@ func attributeNames(b *providers.Block, p pair) []string {
 func (d *differ) attributeRow(c, width int, r attributeRow) {
 	d.begin(c, r.symbol)
 	d.label(r.name, width)
+	if r.writeOnly {
+		d.WriteString("(write-only attribute)\n")
+		return
+	}
 	switch r.symbol {
 	case remove:
 		d.whole(c, remove, r.before, r.beforeSecret)

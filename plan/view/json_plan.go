@@ -91,7 +91,7 @@ func (w *planWriter) variables(root *modules.Module) {
 	}
 	if root != nil {
 		for name, v := range root.Variables {
-			if _, given := all[name]; !given && !v.Required() {
+			if _, given := all[name]; !given && !v.Required() && !slices.Contains(w.plan.Ephemeral, name) {
 				all[name] = v.Default
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/lang"
 )
 
 func decimal(n int) string { return strconv.Itoa(n) }
@@ -60,6 +62,8 @@ func describe(v cty.Value) string {
 	switch {
 	case v == cty.NilVal:
 		return ""
+	case v.HasMark(lang.Ephemeral):
+		return "has an ephemeral value"
 	case v.IsMarked():
 		return "has a sensitive value"
 	case !v.IsKnown():

@@ -44,7 +44,10 @@ func (testProvider) Configure(context.Context, provider.ConfigureRequest, *provi
 }
 
 func (testProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{func() resource.Resource { return fileResource{} }}
+	return []func() resource.Resource{
+		func() resource.Resource { return fileResource{} },
+		func() resource.Resource { return secretResource{} },
+	}
 }
 
 func (testProvider) DataSources(context.Context) []func() datasource.DataSource {
