@@ -39,7 +39,22 @@ func (d *textDisplay) begin() plan.Listener {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.live = d.s.stdout().Progress(d.s.stage.live())
-	return d.live.Listen
+	listen := d.live.Listen
+	if d.s.concise {
+		listen = exceptReads(listen)
+	}
+	return d.s.logs.listen(listen)
+}
+
+// exceptReads leaves out what is said about objects being read.
+func exceptReads(next plan.Listener) plan.Listener {
+	return func(e plan.Event) {
+		switch e.Kind {
+		case plan.RefreshStart, plan.RefreshDone, plan.ReadStart, plan.ReadDone:
+		default:
+			next(e)
+		}
+	}
 }
 
 func (d *textDisplay) end() {

@@ -21,7 +21,7 @@ func newJSONDisplay(s *session) *jsonDisplay {
 	return &jsonDisplay{s: s, stream: view.NewStream(s.stage.out, time.Now, version)}
 }
 
-func (d *jsonDisplay) begin() plan.Listener { return d.stream.Listen }
+func (d *jsonDisplay) begin() plan.Listener { return d.s.logs.listen(d.stream.Listen) }
 func (d *jsonDisplay) end()                 {}
 func (d *jsonDisplay) say(text string)      { d.stream.Log(text) }
 func (d *jsonDisplay) plan(pl *plan.Plan)   { d.stream.Plan(pl) }

@@ -68,6 +68,7 @@ func (f *planFlags) addVariables(flags *pflag.FlagSet) {
 // addRun defines the options of how a plan or an apply is carried out.
 func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.BoolVar(&s.compact, "compact-warnings", false, "Where there are warnings and no errors, print their summaries only.")
+	flags.BoolVar(&s.concise, "concise", false, "Leave out the lines about objects being read.")
 	flags.BoolVar(&f.input, "input", true, "Ask for nothing: what is missing is an error.")
 	f.lock.add(flags)
 	s.addNoColor(flags)
@@ -75,7 +76,7 @@ func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
 	flags.StringVar(&f.stateOut, "state-out", "", "Read the state as -state says, and write it to `FILE`; what was read stays as it is.")
 	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
-	in(flags, otherOptions, "compact-warnings", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
+	in(flags, otherOptions, "compact-warnings", "concise", "input", "lock", "lock-timeout", "no-color", "parallelism", "state", "state-out", "json")
 }
 
 func (l *lockFlags) add(flags *pflag.FlagSet) {

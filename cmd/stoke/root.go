@@ -58,6 +58,11 @@ func execute(args []string, st stage) int {
 		printHelp(root)
 		return 127
 	}
+	var diags hcl.Diagnostics
+	s.logs, diags = openLogs(st)
+	defer s.logs.close()
+	s.stderr().Diagnostics(diags, s.source(), false) // standard output may be for JSON
+	s.logs.begun(line.args)
 	root.SetArgs(line.args)
 	ctx, stop := s.interruptible(context.Background())
 	defer stop()

@@ -17,11 +17,13 @@ type session struct {
 	stage
 	root    *cobra.Command
 	answers *answers
+	logs    *logs
 	signals *signals
 	files   *modules.Files // what diagnostics quote
 
 	noColor bool
 	compact bool // -compact-warnings
+	concise bool // -concise
 
 	mu      sync.Mutex
 	current display
