@@ -1,9 +1,11 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/run"
@@ -19,6 +21,29 @@ type jsonDisplay struct {
 
 func newJSONDisplay(s *session) *jsonDisplay {
 	return &jsonDisplay{s: s, stream: view.NewStream(s.stage.out, time.Now, version)}
+}
+
+// withJSON gives a command that prints messages the option -json.
+func (s *session) withJSON(cmd *cobra.Command) *cobra.Command {
+	var asJSON bool
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line, as Terraform does.")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asJSON {
+			s.showOn(newJSONDisplay(s))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// lines writes what a command prints for people, a message for each paragraph.
+func (d *jsonDisplay) lines(text string) {
+	for _, paragraph := range strings.Split(text, "\n\n") {
+		if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+			d.stream.Init(paragraph)
+		}
+	}
 }
 
 func (d *jsonDisplay) begin() plan.Listener { return d.s.logs.listen(d.stream.Listen) }

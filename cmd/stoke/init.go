@@ -31,7 +31,7 @@ and apply work without init. It is safe to run at any time.`,
 	f.add(cmd)
 	addTerraformInit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.initialise(cmd.Context(), f) }
-	return cmd
+	return s.withJSON(cmd)
 }
 
 // addTerraformInit accepts the options of terraform init that make sense

@@ -193,6 +193,7 @@ that are built in.`,
 		Args: atMost(0, ""),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Required: there is no other form.")
+	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !asJSON {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("the option -json is required")}

@@ -74,6 +74,10 @@ func (s *session) hint(path string) {
 
 // say prints text of a command's own on its standard output.
 func (s *session) say(format string, args ...any) {
+	if d, ok := s.display().(*jsonDisplay); ok {
+		d.lines(fmt.Sprintf(format, args...))
+		return
+	}
 	fmt.Fprintf(s.stage.out, format, args...)
 }
 

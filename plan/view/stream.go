@@ -56,6 +56,24 @@ func (s *Stream) Log(text string) {
 	s.write("info", strings.TrimSpace(text), "log", nil)
 }
 
+// Init writes what init says while it works.
+func (s *Stream) Init(text string) {
+	s.write("info", text, "init_output", map[string]any{"message_code": initCode(text)})
+}
+
+// initCode is Terraform's name for a message, for those that it has too.
+func initCode(text string) string {
+	for start, code := range map[string]string{
+		"Initializing the backend": "initializing_backend_message", "Initializing modules": "initializing_modules_message",
+		"Initializing provider plugins": "initializing_provider_plugin_message", "Stoke has been successfully initialized": "output_init_success_message",
+	} {
+		if strings.HasPrefix(text, start) {
+			return code
+		}
+	}
+	return "init_message"
+}
+
 // Diagnostics writes errors and warnings.
 func (s *Stream) Diagnostics(diags hcl.Diagnostics, src Sources) {
 	for _, m := range merge(diags) {
@@ -103,7 +121,7 @@ func (s *Stream) Plan(pl *plan.Plan) {
 		}
 		change := streamChange(c, streamAction(c.Action))
 		if c.Reason != plan.NoReason {
-			change["reason"] = strings.TrimPrefix(string(c.Reason), "replace_because_")
+			change["reason"] = streamReason(c.Reason)
 		}
 		s.write("info", c.Addr.String()+": Plan to "+change["action"].(string), "planned_change", map[string]any{"change": change})
 	}
@@ -115,11 +133,22 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	s.summary("Plan: "+importCount(pl)+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", pl.Imports(), a, c, d)
 	outputs := make(map[string]any)
 	for _, o := range pl.Outputs {
-		outputs[o.Name] = map[string]any{"action": streamAction(o.Action), "sensitive": o.Sensitive}
+		outputs[o.Name] = map[string]any{"action": streamAction(o.Action), "sensitive": o.Sensitive || o.BeforeSensitive}
 	}
 	if len(outputs) > 0 {
 		s.write("info", "Outputs: "+decimal(len(outputs)), "outputs", map[string]any{"outputs": outputs})
 	}
+}
+
+// streamReason is a reason in the words of the stream.
+func streamReason(r plan.Reason) string {
+	switch r {
+	case plan.ReplaceByRequest:
+		return "requested"
+	case plan.ReplaceByTriggers:
+		return "replace_triggered_by"
+	}
+	return strings.TrimPrefix(string(r), "replace_because_")
 }
 
 func (s *Stream) summary(message, operation string, imported, add, change, remove int) {
