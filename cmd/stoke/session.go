@@ -21,6 +21,8 @@ type session struct {
 	signals *signals
 	files   *modules.Files // what diagnostics quote
 
+	configDir string // -config; "": the working directory
+
 	noColor bool
 	compact bool // -compact-warnings
 	concise bool // -concise

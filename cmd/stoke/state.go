@@ -7,8 +7,8 @@ import (
 func stateCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state <subcommand> [options] [args]",
-		Short: "Look into the state",
-		Long:  `Looks into the state, which remembers what was made.`,
+		Short: "Look into the state and put it right",
+		Long:  `Looks into the state, which remembers what was made, and puts it right.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
@@ -17,6 +17,7 @@ func stateCommand(s *session) *cobra.Command {
 			return exitCode(127)
 		},
 	}
-	cmd.AddCommand(stateListCommand(s, "list"), stateShowCommand(s), statePullCommand(s), statePushCommand(s))
+	cmd.AddCommand(stateListCommand(s, "list"), stateShowCommand(s), statePullCommand(s), statePushCommand(s),
+		stateMvCommand(s), stateRmCommand(s), stateReplaceProviderCommand(s))
 	return cmd
 }

@@ -30,6 +30,7 @@ type world struct {
 	replace   []string
 	targets   []string
 	generate  string
+	wrap      func(state.Store) state.Store // nil: the store as it is
 }
 
 func newWorld(tb testing.TB, catalogue providers.Catalogue) *world {
@@ -70,9 +71,13 @@ func text(diags hcl.Diagnostics) string {
 
 func (w *world) open() *state.File {
 	w.tb.Helper()
-	store, err := local.New(w.state)
+	file, err := local.New(w.state)
 	if err != nil {
 		w.tb.Fatal(err)
+	}
+	var store state.Store = file
+	if w.wrap != nil {
+		store = w.wrap(file)
 	}
 	f, err := state.Open(context.Background(), store)
 	if err != nil {

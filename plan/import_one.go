@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// Import looks up one existing object, outside of any plan, and returns what
+// has to be stored of it. The state and the configuration decide whether it
+// may be taken in; nothing is compared with the configuration.
+func Import(ctx context.Context, r Request, addr address.Instance, id string) (*state.Object, hcl.Diagnostics) {
+	r.Mode = Destroy // what the configuration reads has the values that the state says
+	p, diags := newPlanner(ctx, r)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	defer p.ev.Close()
+	defer p.watchCancel(ctx)()
+	var stored *state.Object
+	p.ev.Do(func(t *eval.Task) { stored = p.importOne(ctx, t, addr, id) })
+	return stored, append(diags, eval.SortDiagnostics(p.ev.Diagnostics())...)
+}
+
+func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Instance, id string) *state.Object {
+	fail := func(summary, format string, args ...any) {
+		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...)})
+	}
+	if !vacant(p.prior, addr) {
+		fail("Resource already managed", "The state has an object at %s. To import another one there, take that one out first, with \"stoke state rm '%s'\".", addr, addr)
+		return nil
+	}
+	inst := p.ev.Instance(t, addr)
+	if inst == nil {
+		if !p.ev.Failed() {
+			t.Report(p.unconfigured(addr))
+		}
+		return nil
+	}
+	owner, ok := inst.Resource.Provider(t)
+	if !ok {
+		return nil
+	}
+	if owner.Unknown {
+		fail("Provider configuration not known", "The configuration of the provider for %s rests on values that are not there yet. Apply what it depends on first.", addr)
+		return nil
+	}
+	ty, ok := inst.Resource.Type(t)
+	if !ok {
+		return nil
+	}
+	o, ok := p.lookUp(ctx, t, addr, id, nil, owner, ty)
+	if !ok {
+		return nil
+	}
+	object, err := state.NewObject(o.value, ty.Implied, state.Meta{
+		Provider: owner.Addr, SchemaVersion: ty.Schema.Version, Sensitive: o.sensitive, Private: o.private,
+		CreateBeforeDestroy: inst.Resource.Decl.Lifecycle.CreateBeforeDestroy,
+	})
+	if err != nil {
+		fail("Object cannot be stored", "%s: %s.", addr, err)
+		return nil
+	}
+	return object
+}
+
+// unconfigured says why there is no place for an object, and how to make one.
+func (p *planner) unconfigured(addr address.Instance) *hcl.Diagnostic {
+	if m := moduleOf(p.req.Root, addr.Module); m == nil {
+		return &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Import to non-existent module",
+			Detail: fmt.Sprintf("The configuration has no %s. Write its module block before importing into it.", addr.Module),
+		}
+	}
+	d := notConfigured(addr, nil, p.ev.Declared(addr.Resource) != nil)
+	if p.ev.Declared(addr.Resource) == nil {
+		d.Detail = fmt.Sprintf("There is no configuration for %s. Write its resource block first, such as:\n\n  resource %q %q {\n    # arguments\n  }", addr, addr.Type, addr.Name)
+	}
+	return d
+}
