@@ -289,7 +289,7 @@ func (m *machine) exec(ctx context.Context, line string, channel ssh.Channel) in
 	if err := cmd.Start(); err != nil {
 		return 255
 	}
-	cmd.WaitDelay = 10 * time.Millisecond // what the shell started may hold the streams
+	cmd.WaitDelay = 10 * time.Millisecond                  // what the shell started may hold the streams
 	go func() { io.Copy(stdin, channel); stdin.Close() }() // ends with the channel
 	err = cmd.Wait()
 	var exit *exec.ExitError
