@@ -33,7 +33,8 @@ type machine struct {
 	home   string
 	banner string // what login scripts print, on both streams
 
-	sudoPassword string       // "" : sudo asks for nothing
+	dropOnce     string       // a file that remembers that the first command was cut off; "" for none
+	sudoPassword string       // "": sudo asks for nothing
 	cutAfter     atomic.Int64 // bytes until the connection breaks; 0: never
 	conns        sync.WaitGroup
 	open         sync.Map
@@ -264,6 +265,12 @@ func (m *machine) session(ch ssh.NewChannel) {
 			}
 			cancel()
 		})
+		if m.dropOnce != "" {
+			if f, err := os.OpenFile(m.dropOnce, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+				f.Close()
+				m.drop()
+			}
+		}
 		status := m.exec(ctx, line, channel)
 		channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(status)))
 		return
