@@ -24,7 +24,7 @@ var floors = []struct {
 	{"expressions, and where modules come from", []string{"modules/lang", "modules/source", "modules/library"}},
 	{"configurations", []string{"modules"}},
 	{"the providers' interface", []string{"providers"}},
-	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
+	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/connect/ssh", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},

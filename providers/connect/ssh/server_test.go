@@ -17,8 +17,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -289,6 +289,8 @@ func (m *machine) exec(ctx context.Context, line string, channel ssh.Channel) in
 	cmd.Dir = m.home
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // what the shell started, too
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return 255
@@ -296,7 +298,6 @@ func (m *machine) exec(ctx context.Context, line string, channel ssh.Channel) in
 	if err := cmd.Start(); err != nil {
 		return 255
 	}
-	cmd.WaitDelay = 10 * time.Millisecond                  // what the shell started may hold the streams
 	go func() { io.Copy(stdin, channel); stdin.Close() }() // ends with the channel
 	err = cmd.Wait()
 	var exit *exec.ExitError
