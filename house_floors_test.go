@@ -23,6 +23,7 @@ var floors = []struct {
 	{"names and syntax", []string{"modules/address", "modules/syntax"}},
 	{"expressions, and where modules come from", []string{"modules/lang", "modules/source", "modules/library"}},
 	{"configurations", []string{"modules"}},
+	{"what configurations need, installed", []string{"modules/install"}},
 	{"the providers' interface", []string{"providers"}},
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/connect/ssh", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
