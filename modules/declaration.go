@@ -6,7 +6,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
-	"github.com/stokehq/stoke/modules/source"
 )
 
 // Module is one module as it is written: declarations and the modules that
@@ -148,10 +147,7 @@ type Lifecycle struct {
 // Call is a module block.
 type Call struct {
 	Name      string
-	Source    string         // as it is written
-	Address   source.Address // what Source means
-	Version   string         // constraint as written, may be empty
-	Installed string         // version of the child, where it has one
+	Source    string         // ./folder or ../folder
 	Args      hcl.Attributes // the child's variables
 	Count     hcl.Expression
 	ForEach   hcl.Expression

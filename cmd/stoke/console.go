@@ -17,7 +17,7 @@ import (
 )
 
 func consoleCommand(s *session) *cobra.Command {
-	f := planFlags{}
+	f := planFlags{refresh: true}
 	var planned bool
 	cmd := &cobra.Command{
 		Use:   "console [options]",

@@ -12,7 +12,7 @@ import (
 )
 
 func importCommand(s *session) *cobra.Command {
-	f := &planFlags{scopeFlags: scopeFlags{refresh: refreshAll}}
+	f := &planFlags{refresh: true}
 	cmd := &cobra.Command{
 		Use:   "import [options] ADDRESS ID",
 		Short: "Take an existing object into the state",

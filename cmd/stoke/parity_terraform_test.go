@@ -6,7 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // TestParityTerraform holds the golden files against a real Terraform; with
@@ -36,5 +39,52 @@ func TestParityTerraform(t *testing.T) {
 				t.Errorf("terraform (+) answers otherwise than %s (-) says:\n%s", name, d)
 			}
 		})
+	}
+}
+
+// TestParityTerraformFunctions holds functionCases against Terraform's console.
+func TestParityTerraformFunctions(t *testing.T) {
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("terraform is not installed")
+	}
+	all := expressions(t)
+	// One folder for each console that runs: it locks the state there.
+	dirs := make(chan string, 2)
+	dirs <- functionFiles(t)
+	dirs <- functionFiles(t)
+	console := func(e *expression) []string {
+		dir := <-dirs
+		defer func() { dirs <- dir }()
+		cmd := exec.Command(path, "console")
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(e.text+"\n")
+		cmd.Env = []string{"HOME=/home/nobody", "CHECKPOINT_DISABLE=1"}
+		out, err := cmd.Output()
+		if err != nil {
+			return answer(1, "")
+		}
+		return answer(0, string(out))
+	}
+	answers := make([][]string, len(all))
+	var two errgroup.Group
+	two.SetLimit(2)
+	for i, e := range all {
+		two.Go(func() error { answers[i] = console(e); return nil })
+	}
+	_ = two.Wait() // they return no errors
+	var text strings.Builder
+	for i, e := range all {
+		if !*rewrite && strings.Join(answers[i], "\n") != strings.Join(e.want, "\n") {
+			t.Errorf("%s\n  terraform says %q\n  not %q", e.text, answers[i], e.want)
+		}
+		text.WriteString(e.text + "\n" + strings.Join(answers[i], "\n") + "\n")
+		for _, line := range e.otherwise {
+			text.WriteString("~ " + line + "\n")
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile(functionCases, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

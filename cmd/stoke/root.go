@@ -133,8 +133,6 @@ func addCommands(s *session, root *cobra.Command) {
 	}
 	for _, add := range []func(*session) *cobra.Command{
 		formatCommand,
-		getCommand,
-		modulesCommand,
 		showCommand,
 		outputCommand,
 		consoleCommand,

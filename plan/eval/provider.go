@@ -22,10 +22,7 @@ type Provider struct {
 	// Unknown says that the configuration rests on what only an apply can
 	// tell: the provider is not configured, and must not be asked about objects.
 	Unknown bool
-	// Excluded says the same of a configuration that rests on something
-	// excluded.
-	Excluded bool
-	Type     func(schema *providers.ResourceSchema) *Type
+	Type    func(schema *providers.ResourceSchema) *Type
 }
 
 // providerSchema is what the provider offers that a reference means.
@@ -150,11 +147,10 @@ func (t *Task) configure(h home) (*Provider, bool) {
 		return nil, false
 	}
 	p.Server = server
-	p.Excluded = lang.Has(config, lang.Excluded)
 	config, _ = config.UnmarkDeep()
 	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()
 	diags := server.ValidateProvider(t.ev.ctx, config)
-	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown && !p.Excluded {
+	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown {
 		diags = append(diags, server.Configure(t.ev.ctx, config)...)
 	}
 	t.Report(FromProvider(diags, body, rng, "provider "+ref.Key())...)
