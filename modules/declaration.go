@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/source"
 )
 
 // Module is one module as it is written: declarations and the modules that
@@ -147,7 +148,10 @@ type Lifecycle struct {
 // Call is a module block.
 type Call struct {
 	Name      string
-	Source    string         // ./folder or ../folder
+	Source    string         // as it is written
+	Address   source.Address // what Source means
+	Version   string         // constraint as written, may be empty
+	Installed string         // version of the child, where it has one
 	Args      hcl.Attributes // the child's variables
 	Count     hcl.Expression
 	ForEach   hcl.Expression

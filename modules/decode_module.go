@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/modules/source"
 )
 
 var callSchema = newSchema(
@@ -42,35 +44,41 @@ func (d *decoder) call(block *hcl.Block) {
 	d.module.Calls[name] = c
 }
 
-// callSource sets the source of a call to a local folder, or says why not.
+// callSource reads where the module of a call comes from.
 func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 	attr := attrs["source"]
-	source := d.str(attr)
-	if source == "" {
+	text := d.str(attr)
+	if attr == nil || text == "" && d.diags.HasErrors() {
 		return
 	}
 	c.SourceRange = attr.Expr.Range()
-	if !isLocal(source) {
-		hint := "Only folders can be called yet; registries, git and archives come with a later version."
-		if !strings.Contains(source, ":") && strings.Count(source, "/") != 2 {
-			hint += " A folder's path starts with ./ or ../."
-		}
-		d.fail(&c.SourceRange, "Module source not supported yet", "%q is no folder beside this one. %s", clip(source), hint)
+	address, err := source.Parse(text)
+	if err != nil {
+		d.fail(&c.SourceRange, "Invalid module source", "%q cannot be read as the source of a module: %s.", clip(text), err)
 		return
 	}
 	if version := attrs["version"]; version != nil {
-		d.fail(&version.NameRange, "Version of a local module", "A folder has no versions. Remove the argument \"version\".")
-	}
-	c.Source = source
-}
-
-func isLocal(source string) bool {
-	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
-		if strings.HasPrefix(source, prefix) {
-			return true
+		if address.Kind != source.Published {
+			d.fail(&version.NameRange, "Version of a module without versions",
+				"Only modules of a registry have versions; %s. Remove the argument \"version\".", instead(address))
+		} else if text := d.str(version); d.constraint(text, version.Expr.Range()) {
+			c.Version = text
 		}
 	}
-	return source == "." || source == ".."
+	c.Source, c.Address = text, address
+}
+
+// instead says how else a source says which version it means.
+func instead(a source.Address) string {
+	switch {
+	case a.Kind == source.Folder:
+		return "a folder is what it is"
+	case a.Kind == source.Library:
+		return "the library has one of each, this program's"
+	case strings.HasPrefix(a.Text, "git::"):
+		return "a repository's is chosen by ?ref=TAG at the end of the source"
+	}
+	return "what this address names is what there is"
 }
 
 // passedProviders reads providers = { theirs = ours, … }.

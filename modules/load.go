@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/modules/source"
 )
 
 const (
@@ -22,10 +24,19 @@ const (
 // Load reads the module in dir and all modules that it calls. Both results
 // are best effort when there are errors, and never nil.
 func Load(src Source, dir string) (*Module, *Files, hcl.Diagnostics) {
-	l := &loader{src: src, files: NewFiles(), read: map[string]*Module{}}
+	return LoadWith(src, dir, nil)
+}
+
+// LoadWith is Load with somebody else who finds modules that come from
+// elsewhere; nil is the manifest of what is installed.
+func LoadWith(src Source, dir string, finder Finder) (*Module, *Files, hcl.Diagnostics) {
+	l := &loader{src: src, files: NewFiles(), finder: finder, read: map[string]*Module{}}
+	if finder == nil {
+		l.finder = &installed{src: src, files: l.files}
+	}
 	dir = filepath.Clean(dir)
 	root := l.folder(dir, nil)
-	l.children(root, []string{dir})
+	l.tree(root)
 	return root, l.files, inOrder(l.diags)
 }
 
@@ -50,11 +61,12 @@ func inOrder(diags hcl.Diagnostics) hcl.Diagnostics {
 
 // loader reads one tree of modules.
 type loader struct {
-	src   Source
-	files *Files
-	read  map[string]*Module // by folder, as declared, without their children
-	calls int
-	diags hcl.Diagnostics
+	src    Source
+	files  *Files
+	finder Finder
+	read   map[string]*Module // by folder, as declared, without their children
+	calls  int
+	diags  hcl.Diagnostics
 }
 
 // folder reads the module in dir, once: further calls of it get copies that
@@ -66,6 +78,9 @@ func (l *loader) folder(dir string, call *Call) *Module {
 	d := &decoder{module: newModule(dir)}
 	names, err := l.src.List(dir)
 	switch {
+	case err != nil && call != nil && call.Address.Kind != source.Folder:
+		d.fail(&call.SourceRange, "Module not installed",
+			"Module %q should be installed in the folder %s, which cannot be read: %s. Run \"stoke init\" to install it again.", call.Name, dir, cause(err))
 	case err != nil && call != nil:
 		d.fail(&call.SourceRange, "Module folder cannot be read",
 			"The source %q of module %q is the folder %s, which cannot be read: %s.", call.Source, call.Name, dir, cause(err))
@@ -95,49 +110,6 @@ func noConfiguration(d *decoder, dir string, call *Call) {
 	}
 	d.fail(nil, NoConfiguration,
 		"The folder %s has no *.tf, *.tf.json or *.stoke.hcl files. Change to the folder of a configuration or name it with -chdir.", dir)
-}
-
-// children loads the modules that m calls. The stack holds the folders that
-// lead to it, m's own last.
-func (l *loader) children(m *Module, stack []string) {
-	for _, name := range slices.Sorted(maps.Keys(m.Calls)) {
-		call := m.Calls[name]
-		if call.Source == "" {
-			continue // said when it was decoded
-		}
-		dir := filepath.Join(m.Dir, filepath.FromSlash(call.Source))
-		if !l.mayCall(call, dir, stack) {
-			continue
-		}
-		call.Module = l.folder(dir, call).at(append(slices.Clone(m.Path), name))
-		l.checkCall(call)
-		l.checkNoImports(call)
-		l.children(call.Module, append(slices.Clone(stack), dir))
-		l.checkPassed(call)
-	}
-}
-
-// mayCall finds calls that would never end.
-func (l *loader) mayCall(call *Call, dir string, stack []string) bool {
-	if at := slices.Index(stack, dir); at >= 0 {
-		chain := append(slices.Clone(stack[at:]), dir)
-		l.fail(&call.SourceRange, "Module calls itself",
-			"Module %q leads back to its own folder: %s.", call.Name, strings.Join(chain, " → "))
-		return false
-	}
-	if len(stack) > maxModuleDepth {
-		l.fail(&call.SourceRange, "Modules nested too deeply",
-			"Module %q is more than %d calls away from the root module. Look for folders that link to each other.", call.Name, maxModuleDepth)
-		return false
-	}
-	if l.calls++; l.calls > maxModuleCalls {
-		if l.calls == maxModuleCalls+1 {
-			l.fail(&call.SourceRange, "Too many module calls",
-				"The configuration calls more than %d modules. Use count or for_each in place of that many calls.", maxModuleCalls)
-		}
-		return false
-	}
-	return true
 }
 
 // checkCall compares the arguments of a call with what the child declares.

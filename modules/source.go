@@ -27,6 +27,10 @@ type Source interface {
 // OnDisk is the file system. Relative names start from the working directory.
 func OnDisk() Source { return disk{} }
 
+// OnDiskWith is the file system with another folder than .terraform for what
+// init installs.
+func OnDiskWith(dataDir string) Source { return disk{data: dataDir} }
+
 // InMemory is a set of files by the name under which they were read, such as
 // a saved plan carries. It holds no other files.
 func InMemory(files map[string][]byte) Source {
@@ -37,7 +41,7 @@ func InMemory(files map[string][]byte) Source {
 	return m
 }
 
-type disk struct{}
+type disk struct{ data string }
 
 func (disk) List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

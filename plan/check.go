@@ -12,10 +12,10 @@ import (
 )
 
 // checks decides the check blocks, once everything that they may refer to is
-// planned. With targets they are left alone: they may rest on what the plan
+// planned. With targets or exclusions they are left alone: they may rest on what the plan
 // leaves out.
 func (p *planner) checks(t *eval.Task) {
-	if p.req.Mode == Destroy || len(p.targets) > 0 {
+	if p.req.Mode == Destroy || p.partial() {
 		return
 	}
 	p.ev.Checks(t)
@@ -35,6 +35,10 @@ func (p *planner) scopedData(ctx context.Context, t *eval.Task, inst *eval.Insta
 	}
 	d.change = c
 	c.After = contract.ProposedUnknown(d.ty.Schema.Block, d.config)
+	if p.deferral(t, inst, d.owner) != "" { // a later round decides the check
+		t.Defer()
+		return c.After, true
+	}
 	ok = true
 	switch pending := p.pending(inst); {
 	case !d.config.IsWhollyKnown():
@@ -44,7 +48,10 @@ func (p *planner) scopedData(ctx context.Context, t *eval.Task, inst *eval.Insta
 	default:
 		c.Config = d.config
 		found, fine := d.readData(ctx)
-		if ok = fine; ok {
+		if ok = fine; ok && d.deferred != "" {
+			t.Defer()
+			return c.After, true
+		} else if ok {
 			c.After = found
 		}
 	}

@@ -21,6 +21,9 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	if !ok {
 		return cty.DynamicVal, false
 	}
+	if d.excluded {
+		return p.leave(t, inst)
+	}
 	decl := inst.Resource.Decl
 	known, fine := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
 	if !fine || !d.validate(ctx) {
@@ -70,14 +73,19 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 // readData asks the provider for a data source's values.
 func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 	p, addr := d.p, d.inst.Addr
-	started := time.Now()
-	p.emit(Event{Kind: ReadStart, Addr: addr})
-	resp := d.owner.Server.ReadData(p.call(ctx, addr), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true})
+	resp := p.reads.data(addr, d.config, p.note, func(note func(providers.Note)) providers.ReadDataResponse {
+		started := time.Now()
+		p.emit(Event{Kind: ReadStart, Addr: addr})
+		resp := d.owner.Server.ReadData(p.callNoting(ctx, addr, note), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true})
+		if !resp.Diagnostics.HasErrors() {
+			p.emit(Event{Kind: ReadDone, Addr: addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
+		}
+		return resp
+	})
 	if !d.said(resp.Diagnostics) {
 		return cty.DynamicVal, false
 	}
 	d.deferred = deferredByProvider(resp.Deferred)
-	p.emit(Event{Kind: ReadDone, Addr: addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
 	return resp.State, true
 }
 

@@ -19,6 +19,8 @@ type fileHeader struct {
 	Made      time.Time `json:"made"`
 	Complete  bool      `json:"complete"`
 	Targets   []string  `json:"targets,omitempty"`
+	Excludes  []string  `json:"excludes,omitempty"`
+	Unread    int       `json:"unread,omitempty"`
 	Seal      *fileSeal `json:"seal,omitempty"`
 	Ephemeral []string  `json:"ephemeral,omitempty"`
 }

@@ -76,6 +76,11 @@ func (d *draft) takeIn(ctx context.Context) (sensitive []cty.Path, id string, ok
 		if o, ok = p.lookUp(ctx, d.t, target.Addr, target.ID, target.Decl.Range.Ptr(), d.owner, d.ty); !ok {
 			return nil, "", false
 		}
+		if p.reads != nil { // for the next attempt at this plan
+			p.mu.Lock()
+			p.imports.found[target.Addr] = o
+			p.mu.Unlock()
+		}
 	}
 	d.before, d.private = o.value, o.private
 	c := &Change{

@@ -28,11 +28,15 @@ type Request struct {
 
 	Mode        Mode
 	SkipRefresh bool
-	Targets     []string // addresses as given; none: everything
-	Replace     []string
-	Parallelism int // 0: 10
-	Workspace   string
-	Dir         string
+	// RefreshChanged reads only what a change touches; see makeChanged.
+	RefreshChanged bool
+	AllDrift       bool     // the plan has all drift, not only where it matters to it
+	Targets        []string // addresses as given; none: everything
+	Excludes       []string // addresses that are left out; not together with Targets
+	Replace        []string
+	Parallelism    int // 0: 10
+	Workspace      string
+	Dir            string
 	// GenerateTo names the file that configuration for imported objects which
 	// have none is to be written to; "": it is not written.
 	GenerateTo string
@@ -60,15 +64,25 @@ func Make(ctx context.Context, r Request) (*Plan, hcl.Diagnostics) {
 }
 
 func makePlan(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diagnostics) {
+	if r.RefreshChanged && !r.SkipRefresh && r.Mode == Normal {
+		return makeChanged(ctx, r, g)
+	}
+	_, result, diags := makeOnce(ctx, r, g, nil)
+	return result, diags
+}
+
+// makeOnce makes a plan with what an earlier attempt has read; nil is nothing.
+func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*planner, *Plan, hcl.Diagnostics) {
 	p, diags := newPlanner(ctx, r)
 	if diags.HasErrors() {
-		return &Plan{Mode: r.Mode}, diags
+		return p, &Plan{Mode: r.Mode}, diags
 	}
 	p.imports.found, p.imports.config = g.found, g.config
+	p.reads = reads
 	defer p.ev.Close()
 	defer p.watchCancel(ctx)()
 	if diags = append(diags, p.relocate()...); diags.HasErrors() {
-		return &Plan{Mode: r.Mode}, diags
+		return p, &Plan{Mode: r.Mode}, diags
 	}
 
 	p.ev.Do(func(t *eval.Task) {
@@ -97,14 +111,14 @@ func makePlan(ctx context.Context, r Request, g *generation) (*Plan, hcl.Diagnos
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Planning interrupted", Detail: "Nothing was changed. Run the command again to make a plan."})
 	}
 	result := p.assemble()
-	result.Checks = p.ev.CheckResults(nil, r.Mode != Destroy && len(p.targets) == 0)
+	result.Checks = p.ev.CheckResults(nil, r.Mode != Destroy && !p.partial())
 	diags = append(diags, forgotten(result)...)
 	if !diags.HasErrors() {
 		diags = append(diags, p.order(result)...)
 		diags = append(diags, p.review(ctx, result)...)
 	}
-	result.Complete = !diags.HasErrors() && len(r.Targets) == 0 && len(result.Deferred) == 0
-	return result, eval.SortDiagnostics(diags)
+	result.Complete = !diags.HasErrors() && !p.partial() && len(result.Deferred) == 0
+	return p, result, eval.SortDiagnostics(diags)
 }
 
 // planner is the resolver of the planning phase: it gives every instance the
@@ -115,7 +129,9 @@ type planner struct {
 	ev      *eval.Evaluator
 	prior   *state.State // after moves
 	targets []address.Target
-	replace map[address.Instance]bool
+	// excludes are the addresses that are left out.
+	excludes []address.Target
+	replace  map[address.Instance]bool
 
 	moves      []Move
 	from       map[address.Instance]address.Instance // of moves, by where they lead
@@ -132,11 +148,15 @@ type planner struct {
 	notes     map[string][]providers.Note // by address
 	owners    map[string]*eval.Provider   // provider configurations in use, by address
 	deferred  []deferred
-	want      *wantedSet // nil before orphans are looked for
+	leaving   map[address.Instance]bool // left out, because of excludes
+	left      map[address.Resource]bool // some instance of it is left out, because of excludes
+	want      *wantedSet                // nil before orphans are looked for
 
 	// closed keeps what nobody targeted from being planned; it is set between
 	// evaluations.
 	closed bool
+	reads  *reads // nil: everything is read, once
+	unread int    // objects that were not read, because reads leaves them out
 }
 
 // item is one instance that the configuration wants, planned.
@@ -156,6 +176,8 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 		req: r, ctx: ctx, prior: r.State,
 		items: map[address.Instance]*item{}, changing: map[address.Resource]bool{},
 		owners:  map[string]*eval.Provider{},
+		left:    map[address.Resource]bool{},
+		leaving: map[address.Instance]bool{},
 		notes:   map[string][]providers.Note{},
 		replace: map[address.Instance]bool{},
 	}
@@ -168,6 +190,9 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 		}
 		p.targets = append(p.targets, target)
 	}
+	var wrong hcl.Diagnostics
+	p.excludes, wrong = excludes(r)
+	diags = append(diags, wrong...)
 	for _, text := range r.Replace {
 		addr, err := address.ParseInstance(text)
 		if err != nil {
@@ -256,8 +281,8 @@ func (p *planner) contains(i address.Instance) bool {
 func (p *planner) assemble() *Plan {
 	result := &Plan{
 		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
-		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.persistent(), Ephemeral: p.ephemeral(), Targets: p.req.Targets,
-		Outputs: p.outs, Refreshed: p.refreshed, Moves: p.moves, Made: time.Now(),
+		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.persistent(), Ephemeral: p.ephemeral(), Targets: p.req.Targets, Excludes: p.req.Excludes,
+		Outputs: p.outs, Refreshed: p.refreshed, Unread: p.unread, Moves: p.moves, Made: time.Now(),
 	}
 	result.SensitiveVariables = sensitiveVariables(p.req.Root)
 	if p.req.Files != nil {
@@ -315,6 +340,10 @@ func compareChanges(a, b *Change) int {
 func (p *planner) relevantDrift(result *Plan) []*Change {
 	if p.req.Mode == RefreshOnly {
 		p.drift = append(p.drift, p.onlyMoved()...)
+		sortChanges(p.drift)
+		return p.drift
+	}
+	if p.req.AllDrift {
 		sortChanges(p.drift)
 		return p.drift
 	}

@@ -26,6 +26,9 @@ func (p *planner) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) 
 	if inst.Resource.Decl.Check != "" {
 		return p.scopedData(ctx, t, inst)
 	}
+	if len(p.excludes) > 0 && (inst.Excluded() || p.named(inst.Addr)) {
+		return p.leave(t, inst)
+	}
 	if inst.Addr.Mode == address.Data {
 		return p.data(ctx, t, inst)
 	}
@@ -43,12 +46,13 @@ type draft struct {
 	ty    *eval.Type
 	owner *eval.Provider
 
-	config  cty.Value   // unmarked
-	marked  lang.Marked // where config was marked
-	before  cty.Value
-	private []byte
-	tainted bool
-	change  *Change
+	config   cty.Value   // unmarked
+	marked   lang.Marked // where config was marked
+	before   cty.Value
+	private  []byte
+	tainted  bool
+	change   *Change
+	excluded bool
 	// deferred is why the provider has left the decision to a later plan.
 	deferred DeferReason
 }
@@ -57,6 +61,9 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	d, ok := p.draft(t, inst)
 	if !ok {
 		return cty.DynamicVal, false
+	}
+	if d.excluded {
+		return p.leave(t, inst)
 	}
 	decl := inst.Resource.Decl
 	known, fine := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
@@ -156,6 +163,7 @@ func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
 	p.owners[owner.Addr] = owner
 	p.mu.Unlock()
 	d := &draft{p: p, t: t, inst: inst, ty: ty, owner: owner}
+	d.excluded = p.excluded(inst, config, owner)
 	d.config, d.marked, _ = lang.Unmark(config)
 	return d, inst.Persistable(t, ty, &d.marked)
 }
@@ -179,6 +187,11 @@ func (d *draft) said(diags providers.Diagnostics) bool {
 
 // call is the context that a provider's call gets.
 func (p *planner) call(ctx context.Context, addr address.Instance) context.Context {
+	return p.callNoting(ctx, addr, p.note)
+}
+
+// callNoting is call for somebody who keeps the notes.
+func (p *planner) callNoting(ctx context.Context, addr address.Instance, note func(providers.Note)) context.Context {
 	name := addr.String()
 	return providers.WithCall(ctx, &providers.Call{
 		Address: name, Stopping: p.req.Stopping,
@@ -186,7 +199,7 @@ func (p *planner) call(ctx context.Context, addr address.Instance) context.Conte
 			if n.Address == "" {
 				n.Address = name
 			}
-			p.note(n)
+			note(n)
 		},
 	})
 }

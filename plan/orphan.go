@@ -35,9 +35,10 @@ func (p *planner) orphans(t *eval.Task) {
 	}
 	wanted := p.wanted(t)
 	p.want = wanted
+	spared := p.spare()
 	var list []doomed
 	for _, addr := range stored {
-		if !p.contains(addr) {
+		if !p.contains(addr) || spared[addr] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {
@@ -60,10 +61,10 @@ func (p *planner) orphans(t *eval.Task) {
 
 // destroy plans the end of everything that is stored.
 func (p *planner) destroy(t *eval.Task) {
-	dependents := p.dependents()
+	dependents, spared := p.dependents(), p.spare()
 	var list []doomed
 	for _, addr := range p.prior.Instances() {
-		if !p.contains(addr) && !dependents[Keyless(addr.Resource)] {
+		if spared[addr] || !p.contains(addr) && !dependents[Keyless(addr.Resource)] {
 			continue
 		}
 		for key, o := range p.prior.Deposed(addr) {

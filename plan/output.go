@@ -46,9 +46,16 @@ func (p *planner) outputs(t *eval.Task) {
 			if !ok {
 				continue
 			}
+			if lang.Has(v, lang.Excluded) { // it stays as it is
+				if had {
+					c.After, c.Sensitive, c.Deferred = c.Before, c.BeforeSensitive, true
+					p.outs = append(p.outs, c)
+				}
+				continue
+			}
 			v, _, _ = lang.Unmark(v)
 			c.After, c.Sensitive = v, decl.Sensitive
-		case had && len(p.targets) > 0:
+		case had && (len(p.targets) > 0 || p.partial() && p.req.Mode == Destroy):
 			continue
 		}
 		if has && root.OutputDeferred(name) {

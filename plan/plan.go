@@ -166,6 +166,7 @@ type Plan struct {
 	SensitiveVariables []string
 	Ephemeral          []string // ephemeral root variables that were given, and have to be given again
 	Targets            []string
+	Excludes           []string
 	Made               time.Time
 
 	// Locked is set where the plan was read without its key, Signed where it
@@ -181,6 +182,8 @@ type Plan struct {
 	// Generated is configuration that was written for imported objects; Changes
 	// have it one by one, and Files has it too.
 	Generated []byte
+	// Unread is how many objects were not read (Request.RefreshChanged).
+	Unread int
 	// Complete is false for a plan that ends in errors, covers targets only or
 	// defers something.
 	Complete bool

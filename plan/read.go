@@ -37,12 +37,21 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 	if p.req.SkipRefresh || ty.Schema.NoEffect || owner.Unknown {
 		return o, true
 	}
-	started := time.Now()
-	p.emit(Event{Kind: RefreshStart, Addr: addr, Deposed: deposed, ID: Identity(value)})
-	resp := owner.Server.Read(p.call(ctx, addr), providers.ReadRequest{
-		Type: addr.Type, State: value, Private: stored.Private, Meta: NoMeta(owner.Schema), MayDefer: p.req.Mode == Normal,
+	resp, wanted := p.reads.object(objectKey{addr, deposed}, p.note, func(note func(providers.Note)) providers.ReadResponse {
+		started := time.Now()
+		p.emit(Event{Kind: RefreshStart, Addr: addr, Deposed: deposed, ID: Identity(value)})
+		resp := owner.Server.Read(p.callNoting(ctx, addr, note), providers.ReadRequest{
+			Type: addr.Type, State: value, Private: stored.Private, Meta: NoMeta(owner.Schema), MayDefer: p.req.Mode == Normal,
+		})
+		p.emit(Event{Kind: RefreshDone, Addr: addr, Deposed: deposed, ID: Identity(value), Elapsed: time.Since(started)})
+		return resp
 	})
-	p.emit(Event{Kind: RefreshDone, Addr: addr, Deposed: deposed, ID: Identity(value), Elapsed: time.Since(started)})
+	if !wanted {
+		p.mu.Lock()
+		p.unread++
+		p.mu.Unlock()
+		return o, true
+	}
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, addr.String())...)
 	if resp.Diagnostics.HasErrors() {
 		return object{}, false
@@ -139,7 +148,10 @@ func (p *planner) refreshOnly(ctx context.Context, t *eval.Task, inst *eval.Inst
 	if !ok {
 		return cty.DynamicVal, false
 	}
-	inst.Config(t) // for its dependencies and its mistakes; the values are not wanted
+	// The configuration has the dependencies and mistakes; its values are not wanted.
+	if config, _, ok := inst.Config(t); ok && p.excluded(inst, config, owner) {
+		return p.leave(t, inst)
+	}
 	stored := p.prior.Current(inst.Addr)
 	if stored == nil {
 		return cty.UnknownVal(ty.Implied), true

@@ -54,7 +54,7 @@ func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
 
 // noPlanOptions refuses options that a saved plan has already decided.
 func noPlanOptions(cmd *cobra.Command) error {
-	for _, name := range []string{"target", "replace", "destroy", "refresh-only", "refresh"} {
+	for _, name := range []string{"target", "exclude", "drift", "replace", "destroy", "refresh-only", "refresh"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() != f.DefValue { // what scripts repeat of the defaults does no harm
 			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s has no place beside a saved plan, which holds what was given when it was made", name)}
 		}

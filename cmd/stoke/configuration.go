@@ -34,7 +34,7 @@ func (s *session) load(destroy bool) (*modules.Module, error) {
 // read loads the files. A module that is written for another version may
 // have all sorts of mistakes in this one, which would say nothing.
 func (s *session) read() (*modules.Module, hcl.Diagnostics) {
-	root, files, diags := modules.Load(modules.OnDisk(), cmp.Or(s.configDir, "."))
+	root, files, diags := modules.Load(modules.OnDiskWith(s.dataDir()), cmp.Or(s.configDir, "."))
 	s.files = files
 	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
 		return root, unsupported

@@ -17,7 +17,7 @@ import (
 )
 
 func consoleCommand(s *session) *cobra.Command {
-	f := planFlags{refresh: true}
+	f := planFlags{}
 	var planned bool
 	cmd := &cobra.Command{
 		Use:   "console [options]",

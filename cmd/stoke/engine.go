@@ -17,10 +17,11 @@ import (
 func (o *operation) request() plan.Request {
 	r := plan.Request{
 		Files: o.s.files, Catalogue: o.catalogue,
-		Mode: o.mode, SkipRefresh: !o.flags.refresh, Targets: o.flags.targets, Replace: o.flags.replace,
+		Mode: o.mode, Replace: o.flags.replace,
 		Parallelism: o.flags.parallelism, Workspace: o.state.workspace(), Dir: ".",
 		Stopping: o.s.signals.stopping,
 	}
+	o.flags.shape(&r)
 	if o.config != nil {
 		r.Root, r.Variables = o.config.root, o.config.variables
 	}

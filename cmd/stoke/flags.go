@@ -14,16 +14,16 @@ import (
 // planFlags are the options of plan, apply and destroy.
 type planFlags struct {
 	destroy, refreshOnly bool
-	refresh              bool
-	targets, replace     []string
-	variables            []modules.Flag
-	parallelism          int
-	input                bool
-	state, stateOut      string
-	backup               string
-	generate             string
-	lock                 lockFlags
-	json                 bool
+	scopeFlags
+	replace         []string
+	variables       []modules.Flag
+	parallelism     int
+	input           bool
+	state, stateOut string
+	backup          string
+	generate        string
+	lock            lockFlags
+	json            bool
 }
 
 type lockFlags struct {
@@ -53,11 +53,10 @@ func (f *planFlags) addPlan(flags *pflag.FlagSet, withModes bool) {
 		flags.BoolVar(&f.refreshOnly, "refresh-only", false, "Look for what changed outside of Stoke, and plan to store it; nothing else.")
 		in(flags, planOptions, "destroy", "refresh-only")
 	}
-	flags.BoolVar(&f.refresh, "refresh", true, "Do not read the real objects first: plan with what the state says. Faster, and maybe out of date.")
+	f.scopeFlags.add(flags)
 	flags.StringArrayVar(&f.replace, "replace", nil, "Make the object at `ADDRESS` anew even if it could stay. May be given several times.")
-	flags.StringArrayVar(&f.targets, "target", nil, "Plan only for the module, resource or object at `ADDRESS` and what it needs. May be given several times; for exceptions, not for every day.")
 	f.addVariables(flags)
-	in(flags, planOptions, "refresh", "replace", "target", "var", "var-file")
+	in(flags, planOptions, "replace", "var", "var-file")
 }
 
 func (f *planFlags) addVariables(flags *pflag.FlagSet) {
@@ -125,12 +124,15 @@ func (f *planFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.destroy && f.refreshOnly:
 		return fail("-destroy and -refresh-only exclude each other")
-	case f.refreshOnly && !f.refresh:
-		return fail("-refresh-only and -refresh=false exclude each other")
+	case f.refreshOnly && f.refresh != refreshAll:
+		return fail("-refresh-only and -refresh=%s exclude each other", f.refresh)
 	case f.refreshOnly && len(f.replace) > 0:
 		return fail("-refresh-only and -replace exclude each other")
 	case f.destroy && len(f.replace) > 0:
 		return fail("-destroy and -replace exclude each other")
+	}
+	if err := f.scopeFlags.check(); err != nil {
+		return fail("%w", err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func importCommand(s *session) *cobra.Command {
-	f := &planFlags{refresh: true}
+	f := &planFlags{scopeFlags: scopeFlags{refresh: refreshAll}}
 	cmd := &cobra.Command{
 		Use:   "import [options] ADDRESS ID",
 		Short: "Take an existing object into the state",

@@ -19,37 +19,40 @@ import (
 func initCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [options]",
-		Short: "Check that everything the configuration needs is there",
-		Long: `Checks the configuration, the versions that it requires and its providers.
+		Short: "Prepare a folder: modules, backend, providers",
+		Long: `Installs the modules that the configuration calls and that do not lie beside it,
+prepares the backend, and checks the providers and versions that it requires.
 
-Stoke's own providers are part of the program, so nothing is downloaded, and plan
-and apply work without init. It is safe to run at any time.`,
+Stoke's own providers are part of the program, so a configuration whose modules
+are folders of its own can be planned without init. It is safe to run at any
+time: what is there already stays as it is, unless -upgrade asks for newer.`,
 		Args: atMost(0, "; to initialise another folder, use the global option -chdir"),
 	}
 	s.addNoColor(cmd.Flags())
-	f := &backendFlags{}
+	f, m := &backendFlags{}, &moduleFlags{}
+	m.add(s, cmd.Flags())
 	f.add(cmd)
 	addTerraformInit(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.initialise(cmd.Context(), f) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.initialise(cmd.Context(), f, m) }
 	return s.withJSON(cmd)
 }
 
 // addTerraformInit accepts the options of terraform init that make sense
-// where nothing is installed, so that scripts need no change.
+// where no provider is installed, so that scripts need no change.
 func addTerraformInit(cmd *cobra.Command) {
 	const title = "Accepted for the sake of scripts, without effect"
-	for name, initial := range map[string]bool{"upgrade": false, "get": true} {
-		cmd.Flags().Bool(name, initial, "")
-		in(cmd.Flags(), title, name)
-	}
 	cmd.Flags().String("lockfile", "", "")
-	in(cmd.Flags(), title, "lockfile")
+	cmd.Flags().StringArray("plugin-dir", nil, "")
+	in(cmd.Flags(), title, "lockfile", "plugin-dir")
 }
 
-func (s *session) initialise(ctx context.Context, f *backendFlags) error {
-	root, err := s.load(false)
+func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlags) error {
+	root, err := s.initModules(ctx, m)
 	if err != nil {
 		return err
+	}
+	if root == nil {
+		return nil // an empty folder, which was said
 	}
 	if err := s.initBackend(ctx, root, f); err != nil {
 		return err
@@ -68,7 +71,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags) error {
 		s.say("%s\n", text)
 	}
 	if err := os.MkdirAll(filepath.Clean(s.dataDir()), 0o755); err != nil {
-		s.complain(problem("Folder not made", "%s.", err))
+		s.complain(problem("Folder not made", "%s.", asSentence(err.Error())))
 		return failed
 	}
 	s.say("\nStoke has been successfully initialized!\n")

@@ -98,11 +98,7 @@ func (o *operation) planned(ctx context.Context) (*plan.Plan, error) {
 		return nil, failed
 	}
 	o.s.display().plan(pl)
-	if len(o.flags.targets) > 0 {
-		diags = append(diags, diagnostic(hcl.DiagWarning, "Resource targeting is in effect",
-			"With -target the plan covers a part of the configuration only; run \"stoke plan\" without it afterwards to see what else changes."))
-	}
-	o.s.complain(diags...)
+	o.s.complain(append(diags, o.flags.warnings()...)...)
 	return pl, nil
 }
 

@@ -3,7 +3,7 @@ package main
 import "github.com/spf13/cobra"
 
 func refreshCommand(s *session) *cobra.Command {
-	f := &planFlags{refreshOnly: true, refresh: true}
+	f := &planFlags{refreshOnly: true, scopeFlags: scopeFlags{refresh: refreshAll}}
 	cmd := &cobra.Command{
 		Use:   "refresh [options]",
 		Short: "Store what the real objects are like now",

@@ -133,6 +133,8 @@ func addCommands(s *session, root *cobra.Command) {
 	}
 	for _, add := range []func(*session) *cobra.Command{
 		formatCommand,
+		getCommand,
+		modulesCommand,
 		showCommand,
 		outputCommand,
 		consoleCommand,

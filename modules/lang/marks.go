@@ -10,6 +10,9 @@ const (
 	Sensitive Mark = "sensitive"
 	// Ephemeral marks a value that is never stored.
 	Ephemeral Mark = "ephemeral"
+	// Excluded marks a value that came from something that a plan leaves out.
+	// It is of use within the planning phase only.
+	Excluded Mark = "excluded"
 	// TypeName marks what the console's function type returns, which is shown
 	// as it is and fits nowhere else.
 	TypeName Mark = "type"
@@ -62,6 +65,7 @@ func Unmark(v cty.Value) (cty.Value, Marked, []cty.PathValueMarks) {
 				marked.Sensitive = append(marked.Sensitive, at.Path)
 			case Ephemeral:
 				marked.Ephemeral = append(marked.Ephemeral, at.Path)
+			case Excluded:
 			default:
 				others = append(others, cty.PathValueMarks{Path: at.Path, Marks: cty.NewValueMarks(mark)})
 			}

@@ -32,12 +32,12 @@ func checksum(u *url.URL) (hash.Hash, []byte, error) {
 		digits = text
 		kind = map[int]string{32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}[len(text)]
 	}
-	make := hashes[kind]
-	if make == nil {
+	newHash := hashes[kind]
+	if newHash == nil {
 		return nil, nil, fmt.Errorf("its checksum %q has none of the types md5, sha1, sha256 and sha512", text)
 	}
 	want, err := hex.DecodeString(digits)
-	h := make()
+	h := newHash()
 	if err != nil || len(want) != h.Size() {
 		return nil, nil, fmt.Errorf("its checksum is not %d hexadecimal digits, as %s has", 2*h.Size(), kind)
 	}

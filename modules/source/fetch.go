@@ -53,7 +53,7 @@ func (f *Fetcher) Fetch(ctx context.Context, a Address, into string) (sub string
 	if err != nil {
 		return "", err
 	}
-	return expand(into, path.Join(sub, a.Subdir))
+	return Within(into, path.Join(sub, a.Subdir))
 }
 
 // maxHops bounds the servers that name another place.
@@ -109,8 +109,9 @@ func (f *Fetcher) client() *http.Client {
 	return f.HTTP
 }
 
-// expand finds the folder that a path with stars means, which must be one.
-func expand(dir, sub string) (string, error) {
+// Within finds the folder of a package that a path means: stars in it stand
+// for names, and must fit one folder alone. The answer has slashes.
+func Within(dir, sub string) (string, error) {
 	sub = strings.TrimPrefix(path.Clean("/"+sub), "/")
 	if sub == "" {
 		return "", nil

@@ -227,7 +227,7 @@ func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
 		for _, m := range instances {
 			m.object(t, nil)
 		}
-		return cty.DynamicVal, true
+		return open(instances[0].rep), true
 	}
 	if form != once {
 		only = nil

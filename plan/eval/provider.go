@@ -22,7 +22,10 @@ type Provider struct {
 	// Unknown says that the configuration rests on what only an apply can
 	// tell: the provider is not configured, and must not be asked about objects.
 	Unknown bool
-	Type    func(schema *providers.ResourceSchema) *Type
+	// Excluded says the same of a configuration that rests on something
+	// excluded.
+	Excluded bool
+	Type     func(schema *providers.ResourceSchema) *Type
 }
 
 // providerSchema is what the provider offers that a reference means.
@@ -147,10 +150,11 @@ func (t *Task) configure(h home) (*Provider, bool) {
 		return nil, false
 	}
 	p.Server = server
+	p.Excluded = lang.Has(config, lang.Excluded)
 	config, _ = config.UnmarkDeep()
 	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()
 	diags := server.ValidateProvider(t.ev.ctx, config)
-	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown {
+	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown && !p.Excluded {
 		diags = append(diags, server.Configure(t.ev.ctx, config)...)
 	}
 	t.Report(FromProvider(diags, body, rng, "provider "+ref.Key())...)

@@ -20,6 +20,8 @@ type repetition struct {
 	index cty.Value // count.index; NilVal without count
 	each  cty.Value // each.value; NilVal without for_each
 	name  cty.Value // each.key
+	// excluded says that the count or for_each rests on something excluded.
+	excluded bool
 }
 
 // ghostOf is the turn of an instance that is not wanted any more: its value is
@@ -95,6 +97,9 @@ func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionF
 		return counted, nil, false
 	}
 	v, marks := v.Unmark()
+	if _, left := marks[lang.Excluded]; left {
+		return undecided, []repetition{{key: address.AnyKey(), index: cty.UnknownVal(cty.Number), excluded: true}}, true
+	}
 	if _, ephemeral := marks[lang.Ephemeral]; ephemeral {
 		return fail("The value is ephemeral: the apply may be given another one than the plan was, but the instances have to be the same. Use a value that is not ephemeral.")
 	}
@@ -137,6 +142,9 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 		return mapped, nil, false
 	}
 	v, marks := v.Unmark()
+	if _, left := marks[lang.Excluded]; left {
+		return undecided, []repetition{{key: address.AnyKey(), name: cty.UnknownVal(cty.String), each: cty.DynamicVal, excluded: true}}, true
+	}
 	if _, ephemeral := marks[lang.Ephemeral]; ephemeral {
 		return fail("The value is ephemeral: the apply may be given another one than the plan was, but the instances have to be the same. Use a value that is not ephemeral.")
 	}
@@ -177,12 +185,13 @@ func (t *Task) mapped(m *Module, expr hcl.Expression, what string) (repetitionFo
 
 // leaveOpen says whether a count or for_each may stay unknown in this phase,
 // and by which key the instance goes that stands for all: validating, where
-// nothing has a value, and planning, where a later plan will know.
+// nothing has a value, and where it rests on a resource, so that a later plan
+// will know.
 func (t *Task) leaveOpen(m *Module) (address.Key, bool) {
 	switch {
 	case t.ev.opts.Validating:
 		return address.Key{}, true
-	case t.ev.opts.Planning && (t.readsResources() || m.undecided()):
+	case t.readsResources() || m.undecided():
 		t.Defer()
 		return address.AnyKey(), true
 	}

@@ -139,6 +139,9 @@ func (r *Resource) Value(t *Task) (cty.Value, bool) {
 		if slices.Contains(failed, true) {
 			return cty.DynamicVal, false
 		}
+		if r.form == undecided {
+			return open(instances[0].rep), true
+		}
 		return r.form.collect(values, func(i int) address.Key { return instances[i].Addr.Key }), true
 	})
 }

@@ -58,6 +58,7 @@ type runner struct {
 	deposed map[*plan.Change]string        // where replaced objects went
 	report  *Report
 	failed  bool
+	planned map[address.Instance]bool // what a plan with exclusions covers
 }
 
 // Value gives what an operation has left, or what was there unchanged.
@@ -65,10 +66,11 @@ func (x *runner) Value(_ context.Context, t *eval.Task, inst *eval.Instance) (ct
 	x.mu.Lock()
 	v, ok := x.values[inst.Addr]
 	x.mu.Unlock()
-	if ok || x.plan.Mode != plan.Destroy {
+	if ok || x.plan.Mode != plan.Destroy && !x.leftOut(inst.Addr) {
 		return v, ok
 	}
-	// Provider configurations may read what is about to go.
+	// Provider configurations may read what is about to go, and expressions
+	// what the plan leaves out.
 	ty, ok := inst.Resource.Type(t)
 	if !ok {
 		return cty.DynamicVal, false
@@ -79,6 +81,25 @@ func (x *runner) Value(_ context.Context, t *eval.Task, inst *eval.Instance) (ct
 		}
 	}
 	return cty.UnknownVal(ty.Implied), true
+}
+
+// leftOut reports whether the plan excludes the instance.
+func (x *runner) leftOut(addr address.Instance) bool {
+	if len(x.plan.Excludes) == 0 {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.planned == nil {
+		x.planned = make(map[address.Instance]bool, len(x.plan.Changes))
+		for _, c := range x.plan.Changes {
+			x.planned[c.Addr] = true
+		}
+		for _, d := range x.plan.Deferred {
+			x.planned[d.Change.Addr] = true
+		}
+	}
+	return !x.planned[addr]
 }
 
 // start records what planning read and takes over the values of everything
@@ -174,13 +195,14 @@ func (x *runner) outputs() {
 	}
 	before := x.req.Journal.State().Outputs()
 	after := make(map[string]state.Output, len(x.plan.Outputs))
-	if len(x.plan.Targets) > 0 {
+	if len(x.plan.Targets)+len(x.plan.Excludes) > 0 {
 		maps.Copy(after, before) // the plan leaves some out
 	}
 	x.ev.Do(func(t *eval.Task) {
 		for _, c := range x.plan.Outputs {
 			old, had := before[c.Name]
 			if c.Action == plan.Delete {
+				delete(after, c.Name)
 				if x.plan.Mode == plan.Destroy && !x.report.Complete() && had {
 					after[c.Name] = old
 				}

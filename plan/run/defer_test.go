@@ -248,3 +248,57 @@ func TestDeferredFile(t *testing.T) {
 		}
 	}
 }
+
+// TestDeferredByProvider leaves over what the provider cannot plan yet, and
+// what depends on it.
+func TestDeferredByProvider(t *testing.T) {
+	s := newShelf()
+	s.defers = func(name string) bool { return name == "late" && len(s.things) == 0 }
+	w := newWorld(t, s.catalogue())
+	w.must(w.config("main.tf", thing("early", "")+thing("late", "")+thing("user", "value = shelf_thing.late.id")+`
+data "shelf_thing" "d" { id = shelf_thing.late.id }
+check "c" {
+  data "shelf_thing" "checked" { id = shelf_thing.late.id }
+  assert {
+    condition     = shelf_thing.user.value == data.shelf_thing.checked.id
+    error_message = "Odd."
+  }
+}
+output "late" { value = data.shelf_thing.d.id }
+`))
+	p, diags := w.plan(plan.Normal)
+	w.must(diags)
+	want := `+ shelf_thing.late absent_prereq because of 
++ shelf_thing.user deferred_prereq because of shelf_thing.late
+<= data.shelf_thing.d deferred_prereq because of shelf_thing.late`
+	if got := deferrals(p); got != want {
+		t.Errorf("deferred\n%s\nwant\n%s", got, want)
+	}
+	got := w.converge(2)
+	if got[0] != "+ shelf_thing.early\n+ output.late" || !strings.HasPrefix(got[1], "+ shelf_thing.late\n+ shelf_thing.user\n<= data") {
+		t.Errorf("rounds: %s", strings.Join(got, "\n---\n"))
+	}
+	if p, diags := w.plan(plan.Normal); len(diags) > 0 || p.Changed() {
+		t.Errorf("the next plan: %s %s", summary(p), text(diags))
+	}
+}
+
+// TestInterruptedRound stops in the middle of a round; the next apply goes on.
+func TestInterruptedRound(t *testing.T) {
+	s := newShelf()
+	catalogue := s.catalogue()
+	catalogue["terraform.io/builtin/terraform"] = newWorld(t, nil).catalogue["terraform.io/builtin/terraform"]
+	w := newWorld(t, catalogue)
+	w.must(w.config("main.tf", "resource \"terraform_data\" \"n\" { input = 2 }\n"+
+		thing("a", "value = terraform_data.n.output")+thing("b", "count = length(shelf_thing.a.id)")+"output \"n\" { value = length(shelf_thing.b) }\n"))
+	stopping := make(chan struct{})
+	s.hook = func(what, name string) error { close(stopping); return nil }
+	w.applyStopping(stopping)
+	s.hook = nil
+	if got := w.converge(2); len(got) != 1 || got[0] != "+ shelf_thing.b[0]\n+ output.n" {
+		t.Errorf("rounds: %s", strings.Join(got, "\n---\n"))
+	}
+	if got := strings.Join(s.log, ", "); got != "create a, create b" {
+		t.Errorf("the provider was called: %s", got)
+	}
+}

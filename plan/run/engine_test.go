@@ -31,6 +31,8 @@ type world struct {
 	targets   []string
 	generate  string
 	wrap      func(state.Store) state.Store // nil: the store as it is
+	excludes  []string
+	shape     func(*plan.Request) // nil: as it is
 }
 
 func newWorld(tb testing.TB, catalogue providers.Catalogue) *world {
@@ -87,10 +89,14 @@ func (w *world) open() *state.File {
 }
 
 func (w *world) request(f *state.File, mode plan.Mode) plan.Request {
-	return plan.Request{
+	r := plan.Request{
 		Root: w.root, Files: w.files, State: f.State(), Catalogue: w.catalogue, Mode: mode,
-		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets, GenerateTo: w.generate,
+		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets, Excludes: w.excludes, GenerateTo: w.generate,
 	}
+	if w.shape != nil {
+		w.shape(&r)
+	}
+	return r
 }
 
 func (w *world) plan(mode plan.Mode) (*plan.Plan, hcl.Diagnostics) {

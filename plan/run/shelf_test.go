@@ -26,6 +26,8 @@ type shelf struct {
 	// nothing else happens on the shelf.
 	after func(what, name string)
 	dead  bool // no call has any effect
+	// defers, when not nil, says which things cannot be planned yet.
+	defers func(name string) bool
 }
 
 func newShelf() *shelf {
@@ -117,6 +119,9 @@ func (p *shelfServer) Read(ctx context.Context, r providers.ReadRequest) provide
 func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) providers.PlanResponse {
 	if r.Proposed.IsNull() {
 		return providers.PlanResponse{Planned: r.Proposed}
+	}
+	if p.s.defers != nil && r.MayDefer && p.s.defers(r.Proposed.GetAttr("name").AsString()) {
+		return providers.PlanResponse{Planned: r.Proposed, Deferred: providers.DeferredAbsent}
 	}
 	resp := providers.PlanResponse{Planned: r.Proposed, Private: []byte("planned")}
 	attrs := r.Proposed.AsValueMap()

@@ -13,6 +13,7 @@ import (
 func (p *Printer) Plan(pl *plan.Plan) {
 	p, flush := p.buffered()
 	defer flush()
+	defer p.unread(pl)
 	p.driftSection(pl)
 	switch {
 	case pl.Changed():
@@ -35,6 +36,14 @@ func (p *Printer) Plan(pl *plan.Plan) {
 		p.summary(pl)
 	}
 	p.outputsSection(pl, !some)
+}
+
+// unread says how much a plan takes from the state alone.
+func (p *Printer) unread(pl *plan.Plan) {
+	if pl.Unread > 0 {
+		p.print("\n")
+		p.paragraph("Not read: " + counted(pl.Unread, "object") + " that no change touches (-refresh=changed). They are taken as the state has them.")
+	}
 }
 
 // Rule prints the line between a plan and what follows.

@@ -58,20 +58,30 @@ func (s *Stream) Log(text string) {
 
 // Init writes what init says while it works.
 func (s *Stream) Init(text string) {
-	s.write("info", text, "init_output", map[string]any{"message_code": initCode(text)})
+	if code := initCode(text); code != "" {
+		s.write("info", text, "init_output", map[string]any{"message_code": code})
+		return
+	}
+	s.Log(text)
 }
 
 // initCode is Terraform's name for a message, for those that it has too.
 func initCode(text string) string {
 	for start, code := range map[string]string{
-		"Initializing the backend": "initializing_backend_message", "Initializing modules": "initializing_modules_message",
-		"Initializing provider plugins": "initializing_provider_plugin_message", "Stoke has been successfully initialized": "output_init_success_message",
+		"Initializing the backend":                      "initializing_backend_message",
+		"Initializing modules":                          "initializing_modules_message",
+		"Upgrading modules":                             "upgrading_modules_message",
+		"Copying configuration from":                    "copying_configuration_message",
+		"Initializing provider plugins":                 "initializing_provider_plugin_message",
+		"Stoke has been successfully initialized":       "output_init_success_message",
+		"Stoke initialized in an empty directory":       "output_init_empty_message",
+		"Next, \"stoke plan\" shows what would be made": "output_init_success_cli_message",
 	} {
 		if strings.HasPrefix(text, start) {
 			return code
 		}
 	}
-	return "init_message"
+	return ""
 }
 
 // Diagnostics writes errors and warnings.

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/install"
+	"github.com/stokehq/stoke/modules/source"
+)
+
+// moduleFlags are the options of init that are about modules.
+type moduleFlags struct {
+	get, upgrade bool
+	from         string
+}
+
+func (f *moduleFlags) add(_ *session, flags *pflag.FlagSet) {
+	const title = "Options about modules"
+	flags.BoolVar(&f.get, "get", true, "Install nothing: use the modules that are there.")
+	flags.BoolVar(&f.upgrade, "upgrade", false, "Fetch all modules anew, in the newest versions that the configuration accepts.")
+	flags.StringVar(&f.from, "from-module", "", "Copy the module from `SOURCE` into this folder first, which must be empty.")
+	in(flags, title, "get", "upgrade", "from-module")
+}
+
+// initModules installs modules and loads the configuration. It returns nil
+// for a folder that has none, which is no mistake of init's.
+func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Module, error) {
+	ctx, stop := s.signals.untilStopped(ctx)
+	defer stop()
+	if f.from != "" {
+		if err := s.copyModule(ctx, f.from); err != nil {
+			return nil, err
+		}
+	}
+	if !f.get {
+		return s.load(false)
+	}
+	root, err := s.install(ctx, f.upgrade, true)
+	if root == nil && err == nil {
+		s.say("Stoke initialized in an empty directory!\n\nThere is no configuration in it yet: write one, or start from a module with\n-from-module=SOURCE.\n")
+	}
+	return root, err
+}
+
+// install installs what the configuration calls; announced says so first,
+// where there is something.
+func (s *session) install(ctx context.Context, upgrade, announced bool) (*modules.Module, error) {
+	fetcher, diags := s.fetcher()
+	s.complain(diags...)
+	if diags.HasErrors() {
+		return nil, failed
+	}
+	in := &install.Installer{Dir: ".", DataDir: s.dataDir(), Fetcher: fetcher, Upgrade: upgrade}
+	in.Listen = func(e install.Event) {
+		if announced {
+			announced = false
+			title := "Initializing modules..."
+			if upgrade {
+				title = "Upgrading modules..."
+			}
+			s.say("%s\n", title)
+		}
+		s.say("%s\n", eventText(e))
+	}
+	root, files, diags := in.Install(ctx)
+	s.files = files
+	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
+		diags = unsupported
+	}
+	if len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
+		return nil, nil
+	}
+	s.complain(diags...)
+	if diags.HasErrors() {
+		return nil, failed
+	}
+	return root, nil
+}
+
+func eventText(e install.Event) string {
+	if e.Download {
+		return fmt.Sprintf("Downloading %s for %s...", strings.TrimSpace(e.Source+" "+e.Version), e.Key)
+	}
+	return fmt.Sprintf("- %s in %s", e.Key, e.Dir)
+}
+
+// copyModule puts a module from elsewhere into this folder, as a start.
+func (s *session) copyModule(ctx context.Context, text string) error {
+	fail := func(summary, format string, args ...any) error {
+		s.complain(problem(summary, format, args...))
+		return failed
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return fail("Folder cannot be read", "%s", asSentence(err.Error()))
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			return fail("Folder is not empty", "-from-module copies a module into a folder that has nothing in it, and there is %q. Use another folder.", e.Name())
+		}
+	}
+	address, err := source.Parse(text)
+	if err == nil && address.Kind == source.Folder {
+		var whole string
+		if whole, err = filepath.Abs(filepath.FromSlash(address.Text)); err == nil {
+			address, err = source.Parse(filepath.ToSlash(whole))
+		}
+	}
+	if err != nil {
+		return fail("Invalid module source", "%q cannot be read as the source of a module: %s.", text, err)
+	}
+	fetcher, diags := s.fetcher()
+	s.complain(diags...)
+	if diags.HasErrors() {
+		return failed
+	}
+	s.say("Copying configuration from %q...\n", address.Redacted())
+	if err := install.CopyModule(ctx, fetcher, address, s.dataDir(), "."); err != nil {
+		return fail("Module cannot be copied", "%s cannot be copied into this folder: %s.", address.Redacted(), err)
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+// Package library holds ready modules that are part of the program. A
+// configuration calls one by the source library//NAME; init writes its files
+// beside those of other modules, where they can be read and changed.
+//
+// It holds files and knows nothing about what they say. Files is its entry
+// point.
+package library

@@ -1,0 +1,71 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Permanent is an error that trying again cannot mend: a wrong key, a wrong
+// user, a machine that is another one.
+type Permanent struct{ Err error }
+
+func (e Permanent) Error() string { return e.Err.Error() }
+func (e Permanent) Unwrap() error { return e.Err }
+
+// IsPermanent reports whether trying again is of no use.
+func IsPermanent(err error) bool {
+	var p Permanent
+	return errors.As(err, &p)
+}
+
+// HostKeyError says that a machine showed another host key than the one that
+// it is known by, or that none is known.
+type HostKeyError struct {
+	Address string
+	Want    string // SHA256 fingerprint; "" when none is known
+	Got     string // the key as an authorized_keys line
+	Print   string // SHA256 fingerprint of Got
+}
+
+func (e *HostKeyError) Error() string {
+	if e.Want == "" {
+		return fmt.Sprintf("no host key is known of %s, which shows %s (%s); compare it with the machine's own /etc/ssh/ssh_host_*_key.pub, then set host_key", e.Address, e.Got, e.Print)
+	}
+	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, set host_key = %q", e.Address, e.Print, e.Want, e.Got)
+}
+
+// CommandError says how a command failed on a machine.
+type CommandError struct {
+	Host    string
+	Command string // as it can be pasted into a shell there, without what is secret
+	Status  int    // exit status; -1 when a signal or a lost connection ended it
+	Signal  string // such as "KILL"; "" for none
+	Output  string // the last lines of standard error, or else of standard output
+}
+
+func (e *CommandError) Error() string {
+	how := fmt.Sprintf("exit status %d", e.Status)
+	if e.Signal != "" {
+		how = "ended by SIG" + e.Signal
+	}
+	msg := fmt.Sprintf("%s: %s: %s", e.Host, e.Command, how)
+	if e.Output != "" {
+		msg += ":\n" + indent(e.Output)
+	}
+	return msg
+}
+
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
+}
+
+// LostError says that a connection broke while a command ran: whether it had
+// its effect is not known.
+type LostError struct {
+	Host string
+	Err  error
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("%s: connection lost: %v", e.Host, e.Err) }
+func (e *LostError) Unwrap() error { return e.Err }
