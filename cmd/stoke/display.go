@@ -33,12 +33,17 @@ type textDisplay struct {
 	s    *session
 	mu   sync.Mutex
 	live *view.Progress
+	// apart: a diagnostic came last, and an empty line keeps off what follows.
+	apart bool
 }
 
 func (d *textDisplay) begin() plan.Listener {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.live = d.s.stdout().Progress(d.s.stage.live())
+	if d.apart {
+		d.live.Apart()
+	}
 	listen := d.live.Listen
 	if d.s.concise {
 		listen = exceptReads(listen)
@@ -78,6 +83,16 @@ func (d *textDisplay) diagnostics(diags hcl.Diagnostics) {
 		return
 	}
 	d.s.stdout().Diagnostics(diags, d.s.source(), d.s.compact)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.apart = true
+}
+
+// said: something else came after the last diagnostic.
+func (d *textDisplay) said() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.apart = false
 }
 
 func (d *textDisplay) say(text string) {

@@ -76,9 +76,12 @@ func (s *session) hint(path string) {
 
 // say prints text of a command's own on its standard output.
 func (s *session) say(format string, args ...any) {
-	if d, ok := s.display().(*jsonDisplay); ok {
+	switch d := s.display().(type) {
+	case *jsonDisplay:
 		d.lines(fmt.Sprintf(format, args...))
 		return
+	case *textDisplay:
+		d.said()
 	}
 	fmt.Fprintf(s.stage.out, format, args...)
 }

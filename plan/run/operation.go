@@ -250,7 +250,11 @@ func (o *operation) announce(in state.Intent) bool {
 		o.reason = "Failed to write the journal"
 		return false
 	}
-	o.x.emit(plan.Event{Kind: plan.ApplyStart, Addr: o.change.Addr, Deposed: in.Deposed, Action: o.action, ID: plan.Identity(o.change.Before)})
+	e := plan.Event{Kind: plan.ApplyStart, Addr: o.change.Addr, Deposed: in.Deposed, Action: o.action}
+	if o.action != plan.Create { // what is created has no id yet: Before is what it replaces
+		e.ID = plan.Identity(o.change.Before)
+	}
+	o.x.emit(e)
 	return true
 }
 

@@ -36,6 +36,7 @@ type Progress struct {
 	running []*task // in the order of their start
 	index   map[string]*task
 	pending strings.Builder // lines to go above the live area
+	apart   bool            // an empty line comes before the first of them
 	drawn   int             // rows of the live area on the screen
 	painted time.Time       // when something was last written
 
@@ -105,6 +106,14 @@ func (g *Progress) Say(text string) {
 	defer g.mu.Unlock()
 	g.pending.WriteString(text)
 	g.paint()
+}
+
+// Apart has an empty line keep the view off what was printed before, once
+// there is something to show.
+func (g *Progress) Apart() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.apart = true
 }
 
 // Listen is a plan.Listener.
@@ -206,6 +215,10 @@ func (g *Progress) tick() {
 }
 
 func (g *Progress) say(label, text string) {
+	if g.apart {
+		g.pending.WriteByte('\n')
+		g.apart = false
+	}
 	g.pending.WriteString(g.p.in(bold, printable(label)+": "+printable(text)))
 	g.pending.WriteByte('\n')
 }

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/stokehq/stoke/plan/state/store/storetest"
+)
+
+// moduleRoot is where pages are, from this package's folder.
+const moduleRoot = "../../"
+
+// elsewhere lists the command lines that are not run as they stand, and why.
+var elsewhere = []struct{ page, line, instead, why string }{
+	{"README.md", "make quickstart", "", "builds; what it runs then is run below, as recorded"},
+	{"README.md", "make test", "", "is what runs this test"},
+	{"README.md", "./bin/stoke -chdir=examples/mnist apply -auto-approve -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
+	{"README.md", "kill -9 $(pgrep -x stoke)", "", "ends processes of others on the same machine"},
+	{"examples/mnist/README.md", "./bin/stoke -chdir=examples/mnist apply -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
+	{"examples/quickstart/README.md", "make quickstart", "./bin/stoke -chdir=examples/quickstart apply -auto-approve", "builds, then runs this"},
+}
+
+// TestDocs runs every command line of the documentation, each page from its
+// top to its bottom in a folder of its own, and compares what it prints with
+// what the page says. With -update it writes into the pages what was printed.
+func TestDocs(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("there is no shell to run the commands of the documentation")
+	}
+	used := make([]bool, len(elsewhere))
+	trainer := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(trainer, "stoke-trainer"), "../stoke-trainer").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	t.Run("pages", func(t *testing.T) {
+		for _, name := range documentation(t) {
+			p, err := readPage(moduleRoot, name)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			t.Run(name, func(t *testing.T) { (&reading{T: t, page: p, used: used, trainer: trainer}).run() })
+		}
+	})
+	for i, e := range elsewhere {
+		if !used[i] && !t.Failed() {
+			t.Errorf("%s has no command line %q any more: take it off the list", e.page, e.line)
+		}
+	}
+}
+
+func documentation(t *testing.T) []string {
+	t.Helper()
+	names := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "examples/*/README.md"} {
+		found, err := filepath.Glob(moduleRoot + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range found {
+			names = append(names, strings.TrimPrefix(filepath.ToSlash(name), moduleRoot))
+		}
+	}
+	return names
+}
+
+// reading runs one page.
+type reading struct {
+	*testing.T
+	*page
+	used    []bool // of elsewhere
+	trainer string // the folder of the program that trains
+	dir     string
+	control string            // where the shell's folder and variables are kept between commands
+	real    *strings.Replacer // of the addresses that a page may use
+	shown   *strings.Replacer // back
+	written map[int][]string  // what is to stand in place of the output of the command in a line
+}
+
+func (r *reading) run() {
+	r.prepare()
+	r.written = make(map[int][]string)
+	for _, b := range r.blocks {
+		r.block(b)
+		if r.Failed() && !*rewrite {
+			return // what follows rests on it
+		}
+	}
+	if len(r.written) > 0 {
+		r.rewrite()
+	}
+}
+
+func (r *reading) prepare() {
+	r.dir, r.control = r.TempDir(), r.TempDir()
+	if !strings.HasPrefix(r.name, "docs/") {
+		r.repository()
+	}
+	web := httptest.NewServer(&storetest.Web{ETags: true})
+	r.Cleanup(web.Close)
+	r.real = strings.NewReplacer("https://state.example.com", web.URL)
+	r.shown = strings.NewReplacer(web.URL, "https://state.example.com")
+}
+
+// repository lays out what those pages speak of that are read in a checkout:
+// the programs and the examples. The quickstart trains for a moment only.
+func (r *reading) repository() {
+	bin := filepath.Join(r.dir, "bin")
+	for _, name := range []string{"quickstart", "mnist"} {
+		if err := os.CopyFS(filepath.Join(r.dir, "examples", name), os.DirFS(moduleRoot+"examples/"+name)); err != nil {
+			r.Fatal(err)
+		}
+	}
+	stoke, err := exec.LookPath("stoke")
+	if err != nil {
+		r.Fatal(err)
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.Symlink(stoke, filepath.Join(bin, "stoke")); err != nil {
+		r.Fatal(err)
+	}
+	main := filepath.Join(r.dir, "examples/quickstart/main.tf")
+	text, err := os.ReadFile(main)
+	if err != nil {
+		r.Fatal(err)
+	}
+	short := regexp.MustCompile(`(train|test|epochs)( +)= \d+`).ReplaceAllStringFunc(string(text), func(line string) string {
+		return regexp.MustCompile(`\d+`).ReplaceAllString(line, map[byte]string{'t': "640", 'e': "1"}[line[0]])
+	})
+	if err := os.WriteFile(main, []byte(short), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *reading) block(b *block) {
+	switch text := r.text(b); {
+	case b.lang == "hcl" && b.words["fragment"]:
+		if _, diags := hclsyntax.ParseConfig([]byte(text), r.name, hcl.Pos{Line: b.from + 1, Column: 1}); diags.HasErrors() {
+			r.Error(diags)
+		}
+	case fileLine.MatchString(r.lines[b.from]):
+		r.file(fileLine.FindStringSubmatch(r.lines[b.from])[1], text)
+	case b.lang == "hcl":
+		r.Errorf("%s: the first line says no file name, such as # main.tf", r.place(b.from))
+	case b.lang == "text" || b.lang == "json" || b.lang == "yaml":
+		if strings.HasPrefix(text, "$ ") || strings.HasPrefix(text, "stoke ") {
+			r.Errorf("%s: commands belong into a block of the language console or sh", r.place(b.from))
+		}
+	}
+	for _, c := range b.commands {
+		r.command(b, c)
+	}
+}
+
+func (r *reading) file(name, text string) {
+	to := filepath.Join(r.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		r.Fatal(err)
+	}
+	if err := os.WriteFile(to, []byte(r.real.Replace(text)), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *reading) command(b *block, c *command) {
+	text := c.text
+	if i := r.exception(text); i >= 0 {
+		r.used[i] = true
+		if text = elsewhere[i].instead; text == "" {
+			return
+		}
+	}
+	printed, code := r.shell(text)
+	if code != c.exit {
+		r.Errorf("%s: %s\nended with %d, not %d:\n%s", r.place(c.line), text, code, c.exit, strings.Join(printed, "\n"))
+		return
+	}
+	expected := r.lines[c.from:c.end]
+	if len(expected) == 0 {
+		return
+	}
+	want, got := trimmed(expected), trimmed(printed)
+	if b.words["recording"] {
+		want, got = recorded(want), recorded(got)
+	}
+	if same(want, got) {
+		return
+	}
+	if *rewrite {
+		r.written[c.line] = stable(trimmed(printed))
+		return
+	}
+	r.Errorf("%s: %s\nprints something else; not found is:\n%s\nin what was printed:\n%s", r.place(c.line), text, missing(want, got), strings.Join(got, "\n"))
+}
+
+func (r *reading) exception(text string) int {
+	for i, e := range elsewhere {
+		if e.page == r.name && e.line == strings.TrimSpace(strings.SplitN(text, " #", 2)[0]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// shell runs a command line. Its folder and its variables are those that the
+// one before has left.
+func (r *reading) shell(text string) (lines []string, code int) {
+	const script = `
+if [ -f "$PAGE_CONTROL/env" ]; then . "$PAGE_CONTROL/env"; cd "$(cat "$PAGE_CONTROL/pwd")" || exit 125; fi
+. "$PAGE_CONTROL/line"
+code=$?
+export -p > "$PAGE_CONTROL/env"
+pwd > "$PAGE_CONTROL/pwd"
+exit $code`
+	if err := os.WriteFile(filepath.Join(r.control, "line"), []byte(r.real.Replace(text)+"\n"), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	cmd := exec.CommandContext(r.Context(), "sh", "-c", script)
+	cmd.Dir, cmd.Env = r.dir, r.environment()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.Fatalf("%s: %v", text, err)
+	}
+	shown := strings.ReplaceAll(r.shown.Replace(out.String()), r.dir, "/home/ada/lab")
+	return strings.Split(shown, "\n"), cmd.ProcessState.ExitCode()
+}
+
+// environment is that of a user who has set nothing for stoke.
+func (r *reading) environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "TF_") || strings.HasPrefix(v, "STOKE_") || strings.HasPrefix(v, "XDG_")
+	})
+	return append(env, "PATH="+r.trainer+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+r.control, "PAGE_CONTROL="+r.control, "XDG_STATE_HOME="+filepath.Join(r.control, "state"))
+}
+
+// rewrite puts what was printed into the page.
+func (r *reading) rewrite() {
+	var all []string
+	at := 0
+	for _, b := range r.blocks {
+		for _, c := range b.commands {
+			if lines, ok := r.written[c.line]; ok {
+				all = append(append(all, r.lines[at:c.from]...), lines...)
+				if at = c.end; at < b.end {
+					all = append(all, "")
+				}
+			}
+		}
+	}
+	all = append(all, r.lines[at:]...)
+	if err := os.WriteFile(moduleRoot+r.name, []byte(strings.Join(all, "\n")+"\n"), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
