@@ -86,6 +86,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 		return cty.DynamicVal, false
 	}
 	d.deferred = deferredByProvider(resp.Deferred)
+	d.marked.Sensitive = append(d.marked.Sensitive, resp.Sensitive...)
 	return resp.State, true
 }
 
@@ -93,7 +94,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 func (p *planner) remember(inst *eval.Instance, c *Change, ty cty.Type) {
 	c.Before, c.BeforeSensitive = c.After, c.AfterSensitive
 	if o := p.prior.Current(inst.Addr); o != nil {
-		if v, err := o.Value(ty); err == nil && v.RawEquals(c.After) {
+		if v, err := o.Value(ty); err == nil && v.RawEquals(c.After) && samePaths(o.Sensitive, c.AfterSensitive) {
 			return
 		}
 	}

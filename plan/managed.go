@@ -181,7 +181,7 @@ func (d *draft) validate(ctx context.Context) bool {
 // said reports what the provider says and returns whether it is no error.
 func (d *draft) said(diags providers.Diagnostics) bool {
 	decl := d.inst.Resource.Decl
-	d.t.Report(eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String())...)
+	d.t.Report(eval.About(d.inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String()))...)
 	return !diags.HasErrors()
 }
 

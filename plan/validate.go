@@ -63,7 +63,7 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	} else {
 		diags = owner.Server.ValidateResource(ctx, inst.Addr.Type, plain)
 	}
-	t.Report(eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String())...)
+	t.Report(eval.About(inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String()))...)
 	if diags.HasErrors() {
 		return cty.DynamicVal, false
 	}

@@ -147,9 +147,11 @@ type ReadDataRequest struct {
 	MayDefer bool // the answer may be Deferred
 }
 
-// ReadDataResponse holds a data source as it is now.
+// ReadDataResponse holds a data source as it is now. Sensitive names values in
+// State that are so beside those that the schema names.
 type ReadDataResponse struct {
 	State       cty.Value
+	Sensitive   []cty.Path
 	Deferred    Deferred
 	Diagnostics Diagnostics
 }

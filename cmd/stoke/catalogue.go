@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"sort"
 	"sync"
 
@@ -18,7 +19,7 @@ import (
 // catalogue is every provider that is linked into this binary.
 func catalogue() providers.Catalogue {
 	return providers.Catalogue{
-		"terraform.io/builtin/terraform": builtin.Entry(),
+		"terraform.io/builtin/terraform": builtin.Entry(remoteReader{os.Getenv}),
 		train.Source:                     train.Entry(version),
 		filetest.Source:                  filetest.Entry(),
 	}

@@ -37,7 +37,7 @@ type world struct {
 
 func newWorld(tb testing.TB, catalogue providers.Catalogue) *world {
 	if catalogue == nil {
-		catalogue = providers.Catalogue{"terraform.io/builtin/terraform": builtin.Entry()}
+		catalogue = providers.Catalogue{"terraform.io/builtin/terraform": builtin.Entry(nil)}
 	}
 	return &world{tb: tb, catalogue: catalogue, state: filepath.Join(tb.TempDir(), "terraform.tfstate")}
 }

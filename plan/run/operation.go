@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,7 +113,8 @@ func (o *operation) said(diags providers.Diagnostics) bool {
 	if o.inst != nil {
 		body, rng = o.inst.Resource.Decl.Body, o.inst.Resource.Decl.Range
 	}
-	o.t.Report(eval.FromProvider(diags, body, rng, o.change.Addr.String())...)
+	about := o.change.Addr.String()
+	o.t.Report(eval.About(about, eval.FromProvider(diags, body, rng, about))...)
 	for _, d := range diags {
 		if d.Severity == providers.Error {
 			o.reason = d.Summary
@@ -212,7 +214,7 @@ func (o *operation) readData() bool {
 		scoped := o.inst.Resource.Decl.Check != ""
 		return o.settle(state.Result{}, scoped) && !scoped
 	}
-	sensitive := append(marked.Sensitive, o.ty.Sensitive(resp.State)...)
+	sensitive := slices.Concat(marked.Sensitive, o.ty.Sensitive(resp.State), resp.Sensitive)
 	object, err := o.object(resp.State, nil, sensitive)
 	if err != nil {
 		return o.fail("Provider returned invalid object", fmt.Sprintf("%s: %s.", c.Addr, err))

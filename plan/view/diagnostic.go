@@ -86,6 +86,9 @@ func (p *Printer) diagnostic(m mergedDiagnostic, src Sources) {
 	lines := []string{p.in(bold+tint, word) + p.in(bold, printable(m.Summary))}
 	if m.Subject != nil {
 		lines = append(lines, "")
+		if object := aboutObject(m.Diagnostic); object != "" {
+			lines = append(lines, "  with "+printable(object)+",")
+		}
 		lines = append(lines, p.excerpt(m.Diagnostic, src)...)
 	}
 	if m.Detail != "" {
@@ -96,6 +99,16 @@ func (p *Printer) diagnostic(m mergedDiagnostic, src Sources) {
 		lines = append(lines, "", "(and "+counted(m.more, "more warning")+" like it elsewhere)")
 	}
 	p.frame(tint, lines)
+}
+
+// aboutObject is the address of the object that a diagnostic is about; "" where
+// it is about none.
+func aboutObject(d *hcl.Diagnostic) string {
+	extra, ok := hcl.DiagnosticExtra[interface{ DiagnosticAddress() string }](d)
+	if !ok {
+		return ""
+	}
+	return extra.DiagnosticAddress()
 }
 
 // frame prints lines with a rule down their left side, or bare between empty

@@ -13,6 +13,7 @@ type jsonDiagnostic struct {
 	Severity string       `json:"severity"`
 	Summary  string       `json:"summary"`
 	Detail   string       `json:"detail"`
+	Address  string       `json:"address,omitempty"`
 	Range    *jsonRange   `json:"range,omitempty"`
 	Snippet  *jsonSnippet `json:"snippet,omitempty"`
 }
@@ -59,7 +60,7 @@ func ValidateJSON(diags hcl.Diagnostics, src Sources) ([]byte, error) {
 }
 
 func diagnosticJSON(d *hcl.Diagnostic, src Sources) jsonDiagnostic {
-	out := jsonDiagnostic{Severity: "error", Summary: d.Summary, Detail: d.Detail}
+	out := jsonDiagnostic{Severity: "error", Summary: d.Summary, Detail: d.Detail, Address: aboutObject(d)}
 	if d.Severity == hcl.DiagWarning {
 		out.Severity = "warning"
 	}

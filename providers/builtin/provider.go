@@ -14,19 +14,24 @@ const Source = "terraform.io/builtin/terraform"
 
 const dataType = "terraform_data"
 
-// Entry is the provider as the catalogue lists it.
-func Entry() providers.Entry {
+// Entry is the provider as the catalogue lists it; states is where
+// terraform_remote_state reads.
+func Entry(states States) providers.Entry {
 	return providers.Entry{
-		New:     func() (providers.Provider, error) { return newProvider(), nil },
+		New:     func() (providers.Provider, error) { return newProvider(states), nil },
 		Version: "builtin",
 	}
 }
 
-type provider struct{ schema *providers.Schema }
+type provider struct {
+	schema *providers.Schema
+	states States
+}
 
-func newProvider() *provider {
-	return &provider{schema: &providers.Schema{
+func newProvider(states States) *provider {
+	return &provider{states: states, schema: &providers.Schema{
 		Provider: &providers.Block{},
+		Data:     map[string]*providers.ResourceSchema{remoteStateType: remoteStateSchema()},
 		Resources: map[string]*providers.ResourceSchema{dataType: {
 			NoEffect: true,
 			Block: &providers.Block{
@@ -68,12 +73,21 @@ func (p *provider) ValidateResource(_ context.Context, typeName string, config c
 	return diags
 }
 
-func (p *provider) ValidateData(_ context.Context, typeName string, _ cty.Value) providers.Diagnostics {
-	return noData(typeName)
+func (p *provider) ValidateData(_ context.Context, typeName string, config cty.Value) providers.Diagnostics {
+	if typeName != remoteStateType {
+		return noData(typeName)
+	}
+	if !config.IsKnown() || config.IsNull() {
+		return nil
+	}
+	return p.checkRemoteState(config)
 }
 
-func (p *provider) ReadData(_ context.Context, r providers.ReadDataRequest) providers.ReadDataResponse {
-	return providers.ReadDataResponse{Diagnostics: noData(r.Type)}
+func (p *provider) ReadData(ctx context.Context, r providers.ReadDataRequest) providers.ReadDataResponse {
+	if r.Type != remoteStateType {
+		return providers.ReadDataResponse{Diagnostics: noData(r.Type)}
+	}
+	return p.readRemoteState(ctx, r.Config)
 }
 
 func (p *provider) Stop(context.Context) error { return nil }
@@ -89,7 +103,7 @@ func known(typeName string) providers.Diagnostics {
 }
 
 func noData(typeName string) providers.Diagnostics {
-	return failure("Unknown data source", "The provider %s has no data source %q.", Source, typeName)
+	return failure("Unknown data source", "The provider %s has no data source %q. It has %q.", Source, typeName, remoteStateType)
 }
 
 func failure(summary, format string, args ...any) providers.Diagnostics {

@@ -42,7 +42,7 @@ func TestPlan(t *testing.T) {
 		{"trigger unknown", object(str("1"), str("x"), str("x"), str("t")), str("x"), unknown, str("1"), str("x"), true},
 		{"trigger comes", object(str("1"), null, null, null), null, str("t"), str("1"), null, true},
 	}
-	p := newProvider()
+	p := newProvider(nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			prior, id, output := tt.prior, null, null
@@ -71,7 +71,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	p := newProvider()
+	p := newProvider(nil)
 	apply := func(prior, planned cty.Value) cty.Value {
 		t.Helper()
 		r := p.Apply(t.Context(), providers.ApplyRequest{Type: dataType, Prior: prior, Planned: planned})
@@ -101,7 +101,7 @@ func TestApply(t *testing.T) {
 }
 
 func TestUpgrade(t *testing.T) {
-	p := newProvider()
+	p := newProvider(nil)
 	whole := object(str("1"), aTuple, aTuple, str("t"))
 	text, err := ctyjson.Marshal(whole, cty.Object(attributeTypes))
 	if err != nil {
@@ -138,7 +138,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 func TestReadImportValidate(t *testing.T) {
-	p, ctx := newProvider(), t.Context()
+	p, ctx := newProvider(nil), t.Context()
 	state := object(str("1"), null, null, null)
 	if r := p.Read(ctx, providers.ReadRequest{Type: dataType, State: state}); !r.State.RawEquals(state) {
 		t.Errorf("read: %#v", r.State)
@@ -173,7 +173,7 @@ func TestReadImportValidate(t *testing.T) {
 }
 
 func BenchmarkTerraformData(b *testing.B) {
-	p, ctx := newProvider(), context.Background()
+	p, ctx := newProvider(nil), context.Background()
 	proposed := object(cty.NullVal(cty.String), str("x"), null, null)
 	planned := p.Plan(ctx, providers.PlanRequest{Type: dataType, Prior: null, Proposed: proposed}).Planned
 	b.Run("Plan", func(b *testing.B) {
