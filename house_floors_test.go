@@ -31,6 +31,7 @@ var floors = []struct {
 	{"sealing", []string{"plan/seal"}},
 	{"the state and the providers' contract", []string{"plan/state", "plan/contract"}},
 	{"backends", []string{"plan/state/backend"}},
+	{"states made of objects", []string{"plan/state/store/object"}},
 	{"where states are kept", []string{"plan/state/store/*"}},
 	{"values", []string{"plan/eval"}},
 	{"plans", []string{"plan"}},

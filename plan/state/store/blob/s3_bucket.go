@@ -1,0 +1,194 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"gocloud.dev/blob"
+
+	"github.com/stokehq/stoke/plan/state/store/object"
+)
+
+// s3Bucket is an object.Bucket in S3; versions are ETags.
+type s3Bucket struct {
+	bucket   *blob.Bucket
+	client   *s3.Client // of bucket: it tells ETags of what was written, and puts in one request
+	name     string
+	acl, kms string
+	encrypt  bool
+	customer *customerKey // nil for none
+}
+
+// customerKey is a key of the customer's and its digest, in base64.
+type customerKey struct{ key, sum string }
+
+const customerAlgorithm = "AES256"
+
+// certificates reads a file of authorities; nil where none is named.
+func certificates(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(homed([]string{path})[0])
+	if err != nil {
+		return nil, fmt.Errorf("custom_ca_bundle: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("custom_ca_bundle: %s holds no certificate", path)
+	}
+	return pool, nil
+}
+
+// Name is the URL of an object.
+func (b *s3Bucket) Name(key string) string { return "s3://" + b.name + "/" + key }
+
+// Get reads an object.
+func (b *s3Bucket) Get(ctx context.Context, key string) ([]byte, string, error) {
+	r, err := b.bucket.NewReader(ctx, key, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
+		var in *s3.GetObjectInput
+		if b.customer != nil && as(&in) {
+			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = aws.String(customerAlgorithm), &b.customer.key, &b.customer.sum
+		}
+		return nil
+	}})
+	if err != nil {
+		if code(err) == "NoSuchKey" {
+			return nil, "", nil
+		}
+		return nil, "", s3Problem(err)
+	}
+	defer r.Close()
+	var raw s3.GetObjectOutput
+	if !r.As(&raw) || aws.ToString(raw.ETag) == "" {
+		return nil, "", errors.New("the service gives no ETags, without which writes cannot be conditional")
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, "", s3Problem(err)
+	}
+	if want := raw.ContentLength; want != nil && *want != int64(len(data)) {
+		return nil, "", io.ErrUnexpectedEOF
+	}
+	return data, aws.ToString(raw.ETag), nil
+}
+
+// Put writes an object if its ETag is still ifVersion.
+func (b *s3Bucket) Put(ctx context.Context, key string, data []byte, ifVersion string) (string, error) {
+	in := &s3.PutObjectInput{
+		Bucket: &b.name, Key: &key, Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+		ContentType: aws.String("application/json"), ACL: types.ObjectCannedACL(b.acl),
+	}
+	if ifVersion == "" {
+		in.IfNoneMatch = aws.String("*")
+	} else {
+		in.IfMatch = &ifVersion
+	}
+	switch {
+	case b.customer != nil:
+		in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = aws.String(customerAlgorithm), &b.customer.key, &b.customer.sum
+	case b.encrypt && b.kms != "":
+		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &b.kms
+	case b.encrypt:
+		in.ServerSideEncryption = types.ServerSideEncryptionAes256
+	}
+	out, err := b.client.PutObject(ctx, in)
+	for range 3 {
+		if code(err) != "ConditionalRequestConflict" { // others write at this moment: S3 wants to be asked again
+			break
+		}
+		in.Body = bytes.NewReader(data)
+		out, err = b.client.PutObject(ctx, in)
+	}
+	if err != nil {
+		if ifVersion != "" && (code(err) == "NoSuchKey" || status(err) == http.StatusNotFound && code(err) != "NoSuchBucket") {
+			return "", object.ErrConflict // it was removed meanwhile
+		}
+		return "", s3Problem(err)
+	}
+	if aws.ToString(out.ETag) == "" {
+		return "", errors.New("the service gives no ETags, without which writes cannot be conditional")
+	}
+	return *out.ETag, nil
+}
+
+// Delete removes an object if its ETag is still ifVersion. Services that
+// cannot tell remove any, as S3 itself did for long.
+func (b *s3Bucket) Delete(ctx context.Context, key, ifVersion string) error {
+	in := &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}
+	if ifVersion != "" {
+		in.IfMatch = &ifVersion
+	}
+	_, err := b.client.DeleteObject(ctx, in)
+	if ifVersion != "" && (code(err) == "NotImplemented" || status(err) == http.StatusNotImplemented) {
+		in.IfMatch = nil
+		_, now, err2 := b.Get(ctx, key)
+		if err2 != nil {
+			return err2
+		}
+		if now != ifVersion && now != "" {
+			return object.ErrConflict
+		}
+		_, err = b.client.DeleteObject(ctx, in)
+	}
+	if err == nil || code(err) == "NoSuchKey" || status(err) == http.StatusNotFound && code(err) != "NoSuchBucket" {
+		return nil
+	}
+	return s3Problem(err)
+}
+
+// List names objects.
+func (b *s3Bucket) List(ctx context.Context, prefix string, shallow bool) ([]string, error) {
+	return list(ctx, b.bucket, prefix, shallow, s3Problem)
+}
+
+// code is the service's name for an error, "" for others.
+func code(err error) string {
+	var e smithy.APIError
+	if errors.As(err, &e) {
+		return e.ErrorCode()
+	}
+	return ""
+}
+
+// status is the HTTP status of an error's answer; 0 where there was none.
+func status(err error) int {
+	var e *awshttp.ResponseError
+	if errors.As(err, &e) {
+		return e.HTTPStatusCode()
+	}
+	return 0
+}
+
+// s3Problem puts what the service says in words for people.
+func s3Problem(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch c := code(err); {
+	case c == "PreconditionFailed", c == "ConditionalRequestConflict", status(err) == http.StatusPreconditionFailed:
+		return object.ErrConflict
+	case c == "NoSuchBucket":
+		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", err)
+	case c == "NotImplemented":
+		return fmt.Errorf("the service does not know conditional writes (If-Match, If-None-Match), without which two runs could overwrite each other: %w", err)
+	case c == "PermanentRedirect", c == "AuthorizationHeaderMalformed", c == "IllegalLocationConstraintException", status(err) == http.StatusMovedPermanently:
+		return fmt.Errorf("the bucket is in another region; set region to that: %w", err)
+	case c == "AccessDenied", status(err) == http.StatusForbidden:
+		return fmt.Errorf("S3 does not allow it; s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject on its objects do: %w", err)
+	case c == "ExpiredToken", c == "InvalidAccessKeyId", c == "SignatureDoesNotMatch":
+		return fmt.Errorf("S3 does not accept the credentials: %w", err)
+	}
+	return err
+}
