@@ -42,7 +42,7 @@ func GCS() *backend.Kind {
 
 func openGCS(ctx context.Context, c backend.Config, tries patience) (backend.Backend, error) {
 	name := c.String("bucket")
-	g := &gcsBucket{name: name, kms: c.String("kms_encryption_key")}
+	g := &gcsBucket{name: name, kms: c.String("kms_encryption_key"), attempts: tries.attempts}
 	var err error
 	if g.key, err = encryptionKey(c.String("encryption_key")); err != nil {
 		return nil, err

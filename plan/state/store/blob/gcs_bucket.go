@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
@@ -22,6 +23,8 @@ type gcsBucket struct {
 	name   string
 	key    []byte // the customer's, nil for none
 	kms    string
+
+	attempts int // at one request
 }
 
 // Name is the URL of an object.
@@ -100,6 +103,10 @@ func (g *gcsBucket) Put(ctx context.Context, key string, data []byte, ifVersion 
 			if err := g.handle(as, condition); err != nil {
 				return err
 			}
+			var h **storage.ObjectHandle
+			if as(&h) {
+				*h = (*h).Retryer(storage.WithErrorFunc(upTo(g.attempts)))
+			}
 			if !as(&raw) {
 				return errors.New("the library does not tell the generation")
 			}
@@ -118,6 +125,15 @@ func (g *gcsBucket) Put(ctx context.Context, key string, data []byte, ifVersion 
 		return "", gcsProblem(err)
 	}
 	return strconv.FormatInt(raw.Attrs().Generation, 10), nil
+}
+
+// upTo ends the attempts at one upload: the library counts those of all other
+// requests, and uploads again until the context ends.
+func upTo(attempts int) func(error) bool {
+	var made atomic.Int32
+	return func(err error) bool {
+		return storage.ShouldRetry(err) && int(made.Add(1)) < attempts
+	}
 }
 
 // ignored is for errors that follow from one that is reported.

@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/aws/smithy-go/logging"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/stokehq/stoke/plan/state/backend"
@@ -62,6 +63,7 @@ func awsLoading(c backend.Config, tries patience) ([]func(*config.LoadOptions) e
 	}
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client), config.WithAppID(c.Caller),
+		config.WithLogger(logging.Nop{}), // it would write between the lines of others
 		config.WithRetryer(func() aws.Retryer {
 			if mode == aws.RetryModeAdaptive {
 				return retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
