@@ -160,7 +160,7 @@ type Call struct {
 	Module    *Module                // the child, loaded
 	Range     hcl.Range
 
-	SourceRange hcl.Range // of the argument's value
+	SourceRange hcl.Range // of the argument's value; of the call where that holds a secret
 }
 
 // ProviderConfig is a provider block.

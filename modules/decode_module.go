@@ -52,9 +52,12 @@ func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 		return
 	}
 	c.SourceRange = attr.Expr.Range()
+	if source.Redact(text) != text {
+		c.SourceRange = c.Range // messages quote what they are about
+	}
 	address, err := source.Parse(text)
 	if err != nil {
-		d.fail(&c.SourceRange, "Invalid module source", "%q cannot be read as the source of a module: %s.", clip(text), err)
+		d.fail(&c.SourceRange, "Invalid module source", "%q cannot be read as the source of a module: %s.", clip(source.Redact(text)), err)
 		return
 	}
 	if version := attrs["version"]; version != nil {

@@ -130,11 +130,12 @@ func accepts(constraint, version string) bool {
 }
 
 // packageOf is the folder that was installed as a whole: it is called as the
-// key.
+// key, in the folder of all modules.
 func packageOf(dir, key string) string {
 	slashed := "/" + filepath.ToSlash(dir) + "/"
-	if at := strings.Index(slashed, "/"+key+"/"); at >= 0 {
-		return filepath.FromSlash(strings.TrimSuffix(slashed[1:at+1+len(key)+1], "/"))
+	whole := "/modules/" + key
+	if at := strings.Index(slashed, whole+"/"); at >= 0 {
+		return filepath.FromSlash(strings.TrimPrefix(slashed[:at+len(whole)], "/"))
 	}
 	return dir
 }

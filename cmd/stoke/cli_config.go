@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/stokehq/stoke/modules/source"
 	"github.com/stokehq/stoke/modules/syntax"
 )
 
@@ -26,38 +26,56 @@ type cliConfig struct {
 }
 
 // cliConfiguration reads the file that TF_CLI_CONFIG_FILE names, else
-// ~/.terraformrc, and the tokens that terraform login has stored.
+// ~/.terraformrc and *.tfrc in ~/.terraform.d, and the tokens that terraform
+// login has stored.
 func (s *session) cliConfiguration() (*cliConfig, hcl.Diagnostics) {
 	c := &cliConfig{tokens: map[svchost.Hostname]string{}, services: map[svchost.Hostname]map[string]string{}}
 	home := s.getenv("HOME")
 	if home != "" {
-		c.readTokens(filepath.Join(home, ".terraform.d", "credentials.tfrc.json"))
+		c.readTokens(filepath.Join(home, ".terraform.d", storedTokens))
 	}
-	name, named := s.getenv("TF_CLI_CONFIG_FILE"), true
-	if name == "" {
-		if home == "" {
-			return c, nil
+	if name := s.getenv("TF_CLI_CONFIG_FILE"); name != "" {
+		return c, s.readCLIFile(c, name, true)
+	}
+	if home == "" {
+		return c, nil
+	}
+	diags := s.readCLIFile(c, filepath.Join(home, ".terraformrc"), false)
+	more, err := filepath.Glob(filepath.Join(home, ".terraform.d", "*.tfrc*"))
+	if err != nil {
+		return c, diags // a home folder that is a bad pattern has none
+	}
+	for _, name := range more {
+		if base := filepath.Base(name); base != storedTokens && (strings.HasSuffix(base, ".tfrc") || strings.HasSuffix(base, ".tfrc.json")) {
+			diags = append(diags, s.readCLIFile(c, name, false)...)
 		}
-		name, named = filepath.Join(home, ".terraformrc"), false
 	}
+	return c, diags
+}
+
+// readCLIFile adds what one file says. One that was not asked for need not
+// be there.
+func (s *session) readCLIFile(c *cliConfig, name string, named bool) hcl.Diagnostics {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
-		return c, nil
+		return nil
 	case err == nil && !info.Mode().IsRegular():
-		return c, nil // such as /dev/null
+		return nil // such as /dev/null
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return c, hcl.Diagnostics{diagnostic(hcl.DiagWarning, "CLI configuration cannot be read", "%s. Stoke goes on without it.", asSentence(err.Error()))}
+		return hcl.Diagnostics{diagnostic(hcl.DiagWarning, "CLI configuration cannot be read", "%s Stoke goes on without it.", asSentence(err.Error()))}
 	}
 	body, diags := syntax.Parse(name, text)
 	if diags.HasErrors() {
-		s.files.AddValues(name, text)
-		return c, diags
+		return diags
 	}
-	return c, append(diags, c.read(body, home)...)
+	return append(diags, c.read(body, s.getenv("HOME"))...)
 }
+
+// storedTokens is the file that terraform login writes.
+const storedTokens = "credentials.tfrc.json"
 
 var cliSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "credentials", LabelNames: []string{"host"}}, {Type: "credentials_helper", LabelNames: []string{"name"}}, {Type: "host", LabelNames: []string{"name"}},
@@ -158,17 +176,4 @@ func (c *cliConfig) readTokens(name string) {
 			c.tokens[host] = entry.Token
 		}
 	}
-}
-
-// fetcher gets modules from elsewhere, with this person's credentials.
-func (s *session) fetcher() (*source.Fetcher, hcl.Diagnostics) {
-	config, diags := s.cliConfiguration()
-	client := source.NewHTTPClient()
-	return &source.Fetcher{
-		HTTP: client, Environ: s.environ,
-		Registry: &source.Registry{
-			HTTP: client, Services: config.services,
-			Credentials: &source.Credentials{Environ: s.environ, Tokens: config.tokens, Helper: config.helper},
-		},
-	}, diags
 }

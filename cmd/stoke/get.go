@@ -23,6 +23,7 @@ What is installed already stays as it is, unless -update asks for newer.`,
 	}
 	cmd.Flags().BoolVar(&update, "update", false, "Fetch all modules anew, in the newest versions that the configuration accepts.")
 	s.addNoColor(cmd.Flags())
+	addTestDirectory(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := s.signals.untilStopped(cmd.Context())
 		defer stop()

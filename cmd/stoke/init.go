@@ -32,18 +32,9 @@ time: what is there already stays as it is, unless -upgrade asks for newer.`,
 	f, m := &backendFlags{}, &moduleFlags{}
 	m.add(s, cmd.Flags())
 	f.add(cmd)
-	addTerraformInit(cmd)
+	addAccepted(cmd, f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.initialise(cmd.Context(), f, m) }
 	return s.withJSON(cmd)
-}
-
-// addTerraformInit accepts the options of terraform init that make sense
-// where no provider is installed, so that scripts need no change.
-func addTerraformInit(cmd *cobra.Command) {
-	const title = "Accepted for the sake of scripts, without effect"
-	cmd.Flags().String("lockfile", "", "")
-	cmd.Flags().StringArray("plugin-dir", nil, "")
-	in(cmd.Flags(), title, "lockfile", "plugin-dir")
 }
 
 func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlags) error {

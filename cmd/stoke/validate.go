@@ -19,6 +19,9 @@ needs no values for variables.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the outcome as JSON, for editors and pipelines.")
 	s.addNoColor(cmd.Flags())
+	addTestDirectory(cmd.Flags())
+	cmd.Flags().Bool("no-tests", false, "Tests are never looked at.")
+	in(cmd.Flags(), acceptedOptions, "no-tests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		root, diags := s.read()
 		if !diags.HasErrors() {

@@ -15,7 +15,8 @@ import (
 	"github.com/stokehq/stoke/modules/source"
 )
 
-// atOnce is how many packages are fetched at the same time.
+// atOnce is how many packages are fetched, and registries asked, at the same
+// time.
 const atOnce = 4
 
 // run is one installation. It finds modules for the loader.
@@ -51,12 +52,11 @@ func (r *run) Find(calls []modules.Called) []modules.Found {
 	found := make([]modules.Found, len(calls))
 	wanted := make([]*pack, len(calls))
 	var missing []*pack
+	r.askAll(calls)
 	for i, called := range calls {
-		if !r.in.Upgrade {
-			if f := modules.Installed(r.before, called); f.Problem == nil && isFolder(f.Dir) {
-				found[i] = f
-				continue
-			}
+		if f, ok := r.settled(called); ok {
+			found[i] = f
+			continue
 		}
 		p, problem := r.want(called)
 		if problem != nil {
@@ -81,6 +81,15 @@ func (r *run) Find(calls []modules.Called) []modules.Found {
 		}
 	}
 	return found
+}
+
+// settled is a module that is there, as long as nobody asks for newer.
+func (r *run) settled(called modules.Called) (modules.Found, bool) {
+	if r.in.Upgrade {
+		return modules.Found{}, false
+	}
+	f := modules.Installed(r.before, called)
+	return f, f.Problem == nil && isFolder(f.Dir)
 }
 
 func (r *run) tell(called modules.Called, p *pack) {
@@ -111,17 +120,23 @@ func (p *pack) shownVersion() string {
 
 // fetch fetches packages, some at a time, and waits for all of them.
 func (r *run) fetch(packs []*pack) {
-	todo := make(chan *pack)
+	together(packs, func(p *pack) { p.dir, p.sub, p.err = r.get(p) })
+}
+
+// together does something with each of a list, atOnce at a time, and waits
+// for all of them.
+func together[T any](list []T, do func(T)) {
+	todo := make(chan T)
 	var wg sync.WaitGroup
-	for range min(atOnce, len(packs)) {
+	for range min(atOnce, len(list)) {
 		wg.Go(func() {
-			for p := range todo {
-				p.dir, p.sub, p.err = r.get(p)
+			for one := range todo {
+				do(one)
 			}
 		})
 	}
-	for _, p := range packs {
-		todo <- p
+	for _, one := range list {
+		todo <- one
 	}
 	close(todo)
 	wg.Wait()

@@ -54,10 +54,6 @@ func (r *run) want(called modules.Called) (*pack, *hcl.Diagnostic) {
 func (r *run) choose(call *modules.Call) (string, *hcl.Diagnostic) {
 	a := call.Address
 	known := r.picks[a.Package]
-	if known == nil {
-		known = r.ask(a)
-		r.picks[a.Package] = known
-	}
 	if known.err != nil {
 		return "", failure(&call.SourceRange, "Registry cannot be asked",
 			"Module %q comes from %s, and its versions are unknown: %s.", call.Name, a.Redacted(), reason(known.err))
@@ -86,16 +82,36 @@ func (r *run) choose(call *modules.Call) (string, *hcl.Diagnostic) {
 		"The registry %s has no version of %s that %q accepts. The newest is %s.", a.Host(), a.Redacted(), wanted, known.list[0])
 }
 
-func (r *run) ask(a source.Address) *versions {
-	texts, err := r.in.Fetcher.Registry.Versions(r.ctx, a)
-	known := &versions{err: err}
+// askAll asks registries about everything that calls want from them, once.
+func (r *run) askAll(calls []modules.Called) {
+	type question struct {
+		about source.Address
+		known *versions
+	}
+	var all []question
+	for _, called := range calls {
+		a := called.Call.Address
+		if a.Kind != source.Published || r.picks[a.Package] != nil {
+			continue
+		}
+		if _, ok := r.settled(called); ok {
+			continue
+		}
+		r.picks[a.Package] = &versions{}
+		all = append(all, question{a, r.picks[a.Package]})
+	}
+	together(all, func(q question) { r.ask(q.about, q.known) })
+}
+
+func (r *run) ask(a source.Address, known *versions) {
+	var texts []string
+	texts, known.err = r.in.Fetcher.Registry.Versions(r.ctx, a)
 	for _, text := range texts {
 		if v, err := goversion.NewVersion(text); err == nil { // others cannot be named
 			known.list = append(known.list, v)
 		}
 	}
 	slices.SortFunc(known.list, func(a, b *goversion.Version) int { return b.Compare(a) })
-	return known
 }
 
 // writeLibrary writes a module of the library into a folder.

@@ -117,14 +117,29 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestRedacted(t *testing.T) {
-	a, err := Parse("git::https://me:s3cret@example.com/x.git//a?ref=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := a.Redacted(); got != "git::https://me:xxxxx@example.com/x.git//a?ref=1" {
-		t.Error(got)
+	for text, want := range map[string]string{
+		"git::https://me:s3cret@example.com/x.git//a?ref=1":      "git::https://me:xxxxx@example.com/x.git//a?ref=1",
+		"git::https://s3cret@example.com/x.git":                  "git::https://xxxxx@example.com/x.git",
+		"git::https://:s3cret@example.com/x.git":                 "git::https://:xxxxx@example.com/x.git",
+		"git::ssh://git@example.com/x.git":                       "git::ssh://git@example.com/x.git",
+		"git@example.com:a/x.git":                                "git::ssh://git@example.com/a/x.git",
+		"https://example.com/x.zip?X-Amz-Signature=s3cret&a=b":   "https://example.com/x.zip?X-Amz-Signature=xxxxx&a=b",
+		"https://example.com/x.zip?a=b&private_token=s3cret":     "https://example.com/x.zip?a=b&private_token=xxxxx",
+		"https://example.com/x.zip?%74oken=s3cret":               "https://example.com/x.zip?%74oken=xxxxx",
+		"https://example.com/x.zip?sig=s3cret&checksum=" + noSum: "https://example.com/x.zip?sig=xxxxx&checksum=" + noSum,
+	} {
+		a, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := a.Redacted(); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }
+
+const noSum = "00000000000000000000000000000000"
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"./x", "a/b/c", "library//x", "git@github.com:a/b.git//c?ref=v1", "git::ssh://-x/y", "https://e.com//x?a=//", "github.com/a/b/c//d", "file:///a//../b"} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 )
@@ -18,6 +19,9 @@ type Credentials struct {
 	Environ []string
 	Tokens  map[svchost.Hostname]string
 	Helper  []string // a program and its arguments; none: no helper
+
+	mu    sync.Mutex
+	asked map[svchost.Hostname]string // what the helper has answered
 }
 
 // token finds the token of a host, "" where there is none.
@@ -31,7 +35,19 @@ func (c *Credentials) token(ctx context.Context, host svchost.Hostname) (string,
 	if token := c.Tokens[host]; token != "" || len(c.Helper) == 0 {
 		return token, nil
 	}
-	return c.ask(ctx, host)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if token, ok := c.asked[host]; ok {
+		return token, nil
+	}
+	token, err := c.ask(ctx, host)
+	if err == nil {
+		if c.asked == nil {
+			c.asked = map[svchost.Hostname]string{}
+		}
+		c.asked[host] = token
+	}
+	return token, err
 }
 
 // fromEnvironment looks for TF_TOKEN_example_com: dots are underscores, and

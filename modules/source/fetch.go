@@ -19,7 +19,8 @@ type Fetcher struct {
 	Environ  []string     // NAME=VALUE, for git; HOME names the folder of .netrc
 	Registry *Registry    // nil: registries cannot be asked
 
-	limits limits // zero: the usual ones
+	limits limits        // zero: the usual ones
+	wait   time.Duration // before a failed download is tried again; zero: usualWait
 }
 
 // NewHTTPClient returns a client that gives up where nothing answers, and

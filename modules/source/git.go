@@ -103,7 +103,10 @@ func (g *gitRun) resolve(ctx context.Context, ref string) string {
 // reach others than the address asks for.
 func (g *gitRun) run(ctx context.Context, args ...string) error {
 	said := &bytes.Buffer{}
-	args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...)
+	args = append([]string{
+		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+		"-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=120",
+	}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = g.dir, g.environ, said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -119,9 +122,7 @@ func (g *gitRun) run(ctx context.Context, args ...string) error {
 	if text == "" {
 		text = err.Error()
 	}
-	if secret, ok := g.from.User.Password(); ok && secret != "" {
-		text = strings.ReplaceAll(text, secret, "xxxxx")
-	}
+	text = withoutSecrets(text, g.from)
 	if len(text) > 2000 {
 		text = "…" + strings.ToValidUTF8(text[len(text)-2000:], "")
 	}

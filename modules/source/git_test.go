@@ -116,10 +116,12 @@ func TestGitErrors(t *testing.T) {
 		"git::file://" + dir + "/nowhere":          "git says",
 		"git::http://127.0.0.1:1/x.git":            "git says",
 		"git::http://u:s3cret@127.0.0.1:1/x.git":   "git says",
+		"git::http://s3cret@127.0.0.1:1/x.git":     "git says",
+		"git::http://u:s3%2Fcret@127.0.0.1:1/x":    "git says",
 		"git::ssh://git@127.0.0.1:1/x.git?depth=3": "git says",
 	} {
 		_, err := fetched(t, f, text)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "cret") {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -59,33 +60,46 @@ func (f *Fetcher) http(ctx context.Context, a Address, into string, hops int) (s
 
 // download fetches an archive to a file beside the folder and unpacks it.
 func (f *Fetcher) download(ctx context.Context, given, u *url.URL, kind, into string) error {
-	body, _, err := f.get(ctx, u)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
 	file, err := os.CreateTemp(filepath.Dir(into), ".partial-archive-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file.Name()) //nolint:errcheck // what stays is removed by the next run
 	l := f.bounds()
-	n, err := io.Copy(file, io.LimitReader(body, l.download+1))
+	err = persist(ctx, usualTries, cmp.Or(f.wait, usualWait), func() error { return f.save(ctx, u, file, l) })
 	if closing := file.Close(); err == nil {
 		err = closing
 	}
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the connection ended in the middle of the archive")
-	case err != nil:
-		return httpCause(ctx, err)
-	case n > l.download:
-		return fmt.Errorf("the archive has more than %d MiB", l.download>>20)
+	}
+	if err != nil {
+		return err
 	}
 	if err := verify(given, file.Name()); err != nil {
 		return err
 	}
 	return unpack(ctx, kind, file.Name(), into, l)
+}
+
+// save writes what is at an address into a file, in place of what it has.
+func (f *Fetcher) save(ctx context.Context, u *url.URL, file *os.File, l limits) error {
+	body, _, err := f.get(ctx, u)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	n, err := io.Copy(file, io.LimitReader(body, l.download+1))
+	if err == nil && n > l.download {
+		err = fmt.Errorf("the archive has more than %d MiB", l.download>>20)
+	}
+	return err
 }
 
 // verify compares a file with the checksum that an address gives, if any.
@@ -120,23 +134,29 @@ var (
 
 // pointer asks a page where the package is.
 func (f *Fetcher) pointer(ctx context.Context, u *url.URL) (Address, error) {
-	body, res, err := f.get(ctx, u)
+	var location string
+	var from *url.URL
+	err := persist(ctx, usualTries, cmp.Or(f.wait, usualWait), func() error {
+		body, res, err := f.get(ctx, u)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		from = res.Request.URL
+		if location = res.Header.Get("X-Terraform-Get"); location != "" {
+			return nil
+		}
+		page, err := io.ReadAll(io.LimitReader(body, maxPage))
+		location = metaLocation(string(page))
+		return err
+	})
 	if err != nil {
 		return Address{}, err
-	}
-	defer body.Close()
-	location := res.Header.Get("X-Terraform-Get")
-	if location == "" {
-		page, err := io.ReadAll(io.LimitReader(body, maxPage))
-		if err != nil {
-			return Address{}, httpCause(ctx, err)
-		}
-		location = metaLocation(string(page))
 	}
 	if location == "" {
 		return Address{}, errors.New("the answer says nothing about a module: neither a header X-Terraform-Get nor a meta tag terraform-get. If it is an archive, add ?archive=tar.gz or ?archive=zip to the address")
 	}
-	return follow(res.Request.URL, location)
+	return follow(from, location)
 }
 
 func metaLocation(page string) string {
@@ -174,7 +194,9 @@ func follow(from *url.URL, location string) (Address, error) {
 	return a, nil
 }
 
+// clipped is what a server has sent, for messages.
 func clipped(text string) string {
+	text = Redact(text)
 	if len(text) > 200 {
 		return strings.ToValidUTF8(text[:200], "") + "…"
 	}
@@ -204,15 +226,16 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (io.ReadCloser, *http.Res
 	if res.StatusCode/100 != 2 {
 		res.Body.Close()
 		cancel(nil)
-		return nil, nil, fmt.Errorf("%s answers %s", u.Host, res.Status)
+		return nil, nil, &statusError{code: res.StatusCode, text: u.Host + " answers " + res.Status}
 	}
-	w := &watched{body: res.Body, cancel: cancel}
-	w.timer = time.AfterFunc(patience, func() { cancel(errors.New("the server sends nothing any more")) })
+	w := &watched{ctx: ctx, body: res.Body, cancel: cancel}
+	w.timer = time.AfterFunc(patience, func() { cancel(errStalled) })
 	return w, res, nil
 }
 
 // watched is a body that must keep coming.
 type watched struct {
+	ctx    context.Context
 	body   io.ReadCloser
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
@@ -220,7 +243,11 @@ type watched struct {
 
 func (w *watched) Read(into []byte) (int, error) {
 	w.timer.Reset(patience)
-	return w.body.Read(into)
+	n, err := w.body.Read(into)
+	if err != nil && err != io.EOF {
+		err = httpCause(w.ctx, err)
+	}
+	return n, err
 }
 
 func (w *watched) Close() error {

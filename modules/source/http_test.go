@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // shop is a server of archives with the habits of many.
@@ -73,7 +75,7 @@ func shopper(t testing.TB, server *httptest.Server) *Fetcher {
 	t.Helper()
 	client := NewHTTPClient()
 	client.Transport = server.Client().Transport
-	return &Fetcher{HTTP: client, Environ: environ(t), limits: limits{download: 1 << 20, bytes: 1 << 20, files: 100}}
+	return &Fetcher{HTTP: client, Environ: environ(t), wait: time.Microsecond, limits: limits{download: 1 << 20, bytes: 1 << 20, files: 100}}
 }
 
 func TestHTTP(t *testing.T) {
@@ -145,6 +147,49 @@ func TestHTTPErrors(t *testing.T) {
 	}
 	if _, err := fetched(t, &Fetcher{HTTP: NewHTTPClient()}, server.URL+"/x.tar.gz"); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an unknown authority: %v", err)
+	}
+}
+
+// What the network does to a connection is tried again, and no more than that.
+func TestHTTPAgain(t *testing.T) {
+	server := shop(t)
+	res, err := server.Client().Get(server.URL + "/x.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	packed, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	flaky := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
+		switch {
+		case r.URL.Path == "/none.tar.gz":
+			w.Header().Del("Content-Length")
+			w.WriteHeader(http.StatusNotFound)
+		case n == 1:
+			_, _ = w.Write(packed[:len(packed)-5])
+			panic(http.ErrAbortHandler)
+		case n == 2 && r.URL.Path == "/busy.tar.gz":
+			w.Header().Del("Content-Length")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			_, _ = w.Write(packed)
+		}
+	}))
+	defer flaky.Close()
+	for path, want := range map[string]int32{"/cut.tar.gz": 2, "/busy.tar.gz": 3, "/none.tar.gz": 1} {
+		asked.Store(0)
+		dir, err := fetched(t, shopper(t, flaky), flaky.URL+path+"//top-1.0")
+		if asked.Load() != want || (err == nil) == (path == "/none.tar.gz") {
+			t.Errorf("%s: asked %d times, want %d: %v", path, asked.Load(), want, err)
+		}
+		if text, _ := os.ReadFile(filepath.Join(dir, "main.tf")); err == nil && string(text) != "# top\n" {
+			t.Errorf("%s: %q", path, text)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,6 @@ import (
 const (
 	modulesService = "modules.v1"
 	maxDocument    = 16 << 20
-	tries          = 3
 )
 
 // Registry asks module registries by Terraform's protocol.
@@ -31,9 +31,18 @@ type Registry struct {
 	// Wait is how long the first new try of a failed request waits; zero for
 	// half a second.
 	Wait time.Duration
+	// Tries is how often a request is made that may help itself; zero for
+	// three times.
+	Tries int
 
 	mu    sync.Mutex
-	known map[svchost.Hostname]*url.URL
+	known map[svchost.Hostname]*discovered
+}
+
+// discovered is where a host's registry is, or why that is not known.
+type discovered struct {
+	at  *url.URL
+	err error
 }
 
 // Versions lists the versions that the registry has of a package, as it
@@ -101,9 +110,21 @@ func (r *Registry) ask(ctx context.Context, a Address, what string) ([]byte, *ht
 func (r *Registry) service(ctx context.Context, host svchost.Hostname) (*url.URL, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if u := r.known[host]; u != nil {
-		return u, nil
+	if known := r.known[host]; known != nil {
+		return known.at, known.err
 	}
+	at, err := r.discover(ctx, host)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if r.known == nil {
+		r.known = map[svchost.Hostname]*discovered{}
+	}
+	r.known[host] = &discovered{at, err}
+	return at, err
+}
+
+func (r *Registry) discover(ctx context.Context, host svchost.Hostname) (*url.URL, error) {
 	from := &url.URL{Scheme: "https", Host: host.String(), Path: "/.well-known/terraform.json"}
 	location, forced := r.Services[host][modulesService]
 	if !forced {
@@ -128,10 +149,6 @@ func (r *Registry) service(ctx context.Context, host svchost.Hostname) (*url.URL
 	if !forced && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s names %q as its registry of modules, which is not encrypted", host.ForDisplay(), clipped(location))
 	}
-	if r.known == nil {
-		r.known = map[svchost.Hostname]*url.URL{}
-	}
-	r.known[host] = u
 	return u, nil
 }
 
@@ -141,28 +158,19 @@ func (r *Registry) get(ctx context.Context, host svchost.Hostname, u *url.URL) (
 	if err != nil {
 		return nil, nil, err
 	}
-	wait := r.Wait
-	if wait == 0 {
-		wait = 500 * time.Millisecond
-	}
-	for try := 1; ; try++ {
-		text, res, again, err := r.once(ctx, host, u, token)
-		if err == nil || !again || try == tries || ctx.Err() != nil {
-			return text, res, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		case <-time.After(wait):
-		}
-		wait *= 4
-	}
+	var text []byte
+	var res *http.Response
+	err = persist(ctx, cmp.Or(r.Tries, usualTries), cmp.Or(r.Wait, usualWait), func() (err error) {
+		text, res, err = r.once(ctx, host, u, token)
+		return err
+	})
+	return text, res, err
 }
 
-func (r *Registry) once(ctx context.Context, host svchost.Hostname, u *url.URL, token string) (text []byte, res *http.Response, again bool, err error) {
+func (r *Registry) once(ctx context.Context, host svchost.Hostname, u *url.URL, token string) (text []byte, res *http.Response, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
 	req.Header.Set("Accept", "application/json")
 	if token != "" {
@@ -174,22 +182,30 @@ func (r *Registry) once(ctx context.Context, host svchost.Hostname, u *url.URL, 
 	}
 	res, err = client.Do(req)
 	if err != nil {
-		return nil, nil, true, fmt.Errorf("%s cannot be reached: %w", u.Host, httpCause(ctx, err))
+		return nil, nil, fmt.Errorf("%s cannot be reached: %w", u.Host, httpCause(ctx, err))
 	}
 	defer res.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, nil, true, fmt.Errorf("the answer of %s ends too early: %w", u.Host, httpCause(ctx, err))
+		return nil, nil, fmt.Errorf("the answer of %s ends too early: %w", u.Host, httpCause(ctx, err))
 	case res.StatusCode == http.StatusNotFound:
-		return nil, nil, false, errNotThere
+		return nil, nil, errNotThere
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
-		return nil, nil, false, fmt.Errorf("%s answers %s; give its token in the environment as TF_TOKEN_%s, or in a credentials block of the CLI configuration",
-			u.Host, res.Status, strings.NewReplacer(".", "_", "-", "__").Replace(host.String()))
+		return nil, nil, fmt.Errorf("%s answers %s; give its token in %s", u.Host, res.Status, tokenPlace(host))
 	case res.StatusCode/100 != 2:
-		return nil, nil, res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("%s answers %s", u.Host, res.Status)
+		return nil, nil, &statusError{code: res.StatusCode, text: u.Host + " answers " + res.Status}
 	case len(text) > maxDocument:
-		return nil, nil, false, fmt.Errorf("the answer of %s has more than %d MiB", u.Host, maxDocument>>20)
+		return nil, nil, fmt.Errorf("the answer of %s has more than %d MiB", u.Host, maxDocument>>20)
 	}
-	return text, res, false, nil
+	return text, res, nil
+}
+
+// tokenPlace says where a host's token is looked for.
+func tokenPlace(host svchost.Hostname) string {
+	const block = "a credentials block of the CLI configuration"
+	if strings.Contains(host.String(), ":") {
+		return block // no shell can name such a variable
+	}
+	return "the environment as TF_TOKEN_" + strings.NewReplacer(".", "_", "-", "__").Replace(host.String()) + ", or in " + block
 }

@@ -117,6 +117,10 @@ func TestRegistryErrors(t *testing.T) {
 			t.Errorf("%s: %v", document, err)
 		}
 		odd.Close()
+		if _, err := r.Versions(t.Context(), a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, which is known: %v", document, err)
+		}
+		r, a = asked(t, odd, "a/b/c")
 		if _, err := r.Versions(t.Context(), a); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
 			t.Errorf("closed: %v", err)
 		}
@@ -126,8 +130,11 @@ func TestRegistryErrors(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	server, _ := strictRegistry(t, "t0ken")
 	r, a := asked(t, server, "a/b/c")
-	if _, err := r.Versions(t.Context(), a); err == nil || !strings.Contains(err.Error(), "TF_TOKEN_") {
+	if _, err := r.Versions(t.Context(), a); err == nil || !strings.HasSuffix(err.Error(), "token in a credentials block of the CLI configuration") {
 		t.Error(err)
+	}
+	if text := tokenPlace("my-host.example.com"); !strings.Contains(text, "TF_TOKEN_my__host_example_com,") {
+		t.Error(text)
 	}
 	r.Credentials = &Credentials{Tokens: map[svchost.Hostname]string{a.registry.Host: "t0ken"}}
 	if _, err := r.Versions(t.Context(), a); err != nil {

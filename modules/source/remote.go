@@ -183,14 +183,3 @@ func urlCause(err error) string {
 	}
 	return err.Error()
 }
-
-// Redacted is the address for messages: a password in it becomes xxxxx.
-func (a Address) Redacted() string {
-	if a.url == nil || a.url.User == nil {
-		return a.Text
-	}
-	if _, ok := a.url.User.Password(); !ok {
-		return a.Text
-	}
-	return strings.Replace(a.Text, a.url.User.String()+"@", a.url.User.Username()+":xxxxx@", 1)
-}
