@@ -96,6 +96,8 @@ func (d *decoder) record(rec *fileRecord) {
 		p.Notes = append(p.Notes, providers.Note{Address: n.Address, Path: d.path(n.Path), Kind: n.Kind, Text: n.Text, Number: n.Number})
 	case rec.Check != nil:
 		p.Checks = append(p.Checks, rec.Check.result())
+	case rec.Warning != nil:
+		p.Warnings = append(p.Warnings, *rec.Warning)
 	case rec.Op != nil:
 		p.Ops = append(p.Ops, *rec.Op)
 	default:

@@ -54,6 +54,9 @@ func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
 	for _, c := range p.Checks {
 		e.write(fileRecord{Check: checkRecord(c)})
 	}
+	for i := range p.Warnings {
+		e.write(fileRecord{Warning: &p.Warnings[i]})
+	}
 	for i := range p.Ops {
 		e.write(fileRecord{Op: &p.Ops[i]})
 	}

@@ -38,6 +38,7 @@ type fileRecord struct {
 	Output    *fileOutput     `json:"output,omitempty"`
 	Note      *fileNote       `json:"note,omitempty"`
 	Check     *fileCheck      `json:"check,omitempty"`
+	Warning   *Warning        `json:"warning,omitempty"`
 	Op        *Op             `json:"op,omitempty"`
 }
 

@@ -154,6 +154,7 @@ type Plan struct {
 	Deferred []*Deferral
 	Notes    []providers.Note
 	Checks   []state.CheckResult // what became of conditions, as far as it is known
+	Warnings []Warning
 
 	// What the plan rests on.
 	Lineage   string

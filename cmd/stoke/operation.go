@@ -98,7 +98,9 @@ func (o *operation) planned(ctx context.Context) (*plan.Plan, error) {
 		return nil, failed
 	}
 	o.s.display().plan(pl)
-	o.s.complain(append(diags, o.flags.warnings()...)...)
+	diags = append(diags, o.flags.warnings()...)
+	o.s.complain(diags...)
+	pl.Warnings = plan.Warnings(diags)
 	return pl, nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -17,34 +18,47 @@ import (
 )
 
 func showCommand(s *session) *cobra.Command {
-	var asJSON bool
+	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{
 		Use:   "show [options] [FILE]",
 		Short: "Show the current state or a saved plan",
 		Long: `Shows a saved plan or a state file, or the current state when no file is given.
 
 With -json the output has Terraform's published format and holds sensitive values
-in the clear.`,
+in the clear. With -markdown it is a summary for the reviewers of a pull request:
+what changes and what may hurt first, then each change in a fold. It fits into a
+comment and holds no sensitive values.`,
 		Args: atMost(1, ""),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print Terraform's JSON of the state or plan.")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "Print a summary for a comment on a pull request.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asJSON && asMarkdown {
+			return &usageError{path: cmd.CommandPath(), err: errors.New("-json and -markdown exclude each other")}
+		}
+		show := shower{s.showStateText, s.showPlanText}
+		switch {
+		case asJSON:
+			show = shower{s.showStateJSON, s.showPlanJSON}
+		case asMarkdown:
+			show = shower{s.showStateMarkdown, s.showPlanMarkdown}
+		}
 		if len(args) == 1 {
-			return s.showFile(cmd.Context(), args[0], asJSON)
+			return s.showFile(cmd.Context(), args[0], show)
 		}
 		file, err := s.currentState(cmd.Context(), "")
 		if err != nil {
 			return err
 		}
 		defer file.close()
-		return s.showState(cmd.Context(), file.State(), asJSON)
+		return show.state(cmd.Context(), file.State())
 	}
 	return cmd
 }
 
 // showFile shows a state, which is a JSON object, or else a plan.
-func (s *session) showFile(ctx context.Context, name string, asJSON bool) error {
+func (s *session) showFile(ctx context.Context, name string, show shower) error {
 	start, err := beginning(name)
 	if err != nil {
 		s.complain(problem("File cannot be read", "%s.", err))
@@ -56,7 +70,7 @@ func (s *session) showFile(ctx context.Context, name string, asJSON bool) error 
 			return err
 		}
 		defer file.close()
-		return s.showState(ctx, file.State(), asJSON)
+		return show.state(ctx, file.State())
 	}
 	pl, err := s.readPlan(ctx, name)
 	if err != nil {
@@ -69,7 +83,7 @@ func (s *session) showFile(ctx context.Context, name string, asJSON bool) error 
 	}
 	// What has no schema, because its provider is not at hand, is shown all the same.
 	_ = pl.Bind(ctx, catalogue())
-	return s.showPlan(ctx, pl, asJSON)
+	return show.plan(ctx, pl)
 }
 
 func beginning(name string) ([]byte, error) {
@@ -86,29 +100,44 @@ func beginning(name string) ([]byte, error) {
 	return start[:n], nil
 }
 
-func (s *session) showState(ctx context.Context, st *state.State, asJSON bool) error {
-	find := schemas(ctx, catalogue())
-	if !asJSON {
-		s.stdout().State(st, find)
-		return nil
-	}
-	if err := view.StateJSON(s.stage.out, st, find); err != nil {
+// shower is one way of showing states and plans.
+type shower struct {
+	state func(context.Context, *state.State) error
+	plan  func(context.Context, *plan.Plan) error
+}
+
+func (s *session) showStateText(ctx context.Context, st *state.State) error {
+	s.stdout().State(st, schemas(ctx, catalogue()))
+	return nil
+}
+
+func (s *session) showPlanText(_ context.Context, pl *plan.Plan) error {
+	s.display().plan(pl)
+	return nil
+}
+
+func (s *session) showStateJSON(ctx context.Context, st *state.State) error {
+	if err := view.StateJSON(s.stage.out, st, schemas(ctx, catalogue())); err != nil {
 		return err
 	}
 	s.say("\n")
 	return nil
 }
 
-func (s *session) showPlan(ctx context.Context, pl *plan.Plan, asJSON bool) error {
-	if !asJSON {
-		s.display().plan(pl)
-		return nil
-	}
+func (s *session) showPlanJSON(ctx context.Context, pl *plan.Plan) error {
 	if err := view.PlanJSON(s.stage.out, pl, s.planConfiguration(ctx, pl)); err != nil {
 		return err
 	}
 	s.say("\n")
 	return nil
+}
+
+func (s *session) showStateMarkdown(ctx context.Context, st *state.State) error {
+	return view.StateMarkdown(s.stage.out, st, schemas(ctx, catalogue()))
+}
+
+func (s *session) showPlanMarkdown(_ context.Context, pl *plan.Plan) error {
+	return view.Markdown(s.stage.out, pl)
 }
 
 // planConfiguration is the configuration that a saved plan carries. What

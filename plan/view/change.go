@@ -82,7 +82,7 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 	var out []string
 	if c.Action == plan.Forget {
 		out = append(out, "(destroy = false is set in the configuration)")
-	} else if why := because(c); why != "" {
+	} else if why := because(c, bare); why != "" {
 		out = append(out, "("+printable(why)+")")
 	}
 	if c.Importing != "" && c.Action != plan.NoOp {
@@ -141,25 +141,32 @@ func (p *Printer) drift(c *plan.Change) {
 // outputChange prints what becomes of one root output.
 func (p *Printer) outputChange(o *plan.OutputChange, width int) {
 	d := &differ{color: p.Color}
+	d.outputChange(4, o, width)
+	if d.Len() > 0 {
+		p.print(d.String(), "\n")
+	}
+}
+
+// outputChange writes what becomes of an output, its name in column c.
+func (d *differ) outputChange(c int, o *plan.OutputChange, width int) {
 	hide := func(on bool) secret { return secret{named: &places{here: on}} }
 	pr := pair{before: o.Before, after: o.After, beforeSecret: hide(o.BeforeSensitive), afterSecret: hide(o.Sensitive)}
 	switch o.Action {
 	case plan.Create:
-		d.begin(4, add)
+		d.begin(c, add)
 		d.label(o.Name, width)
-		d.whole(4, add, pr.after, pr.afterSecret)
+		d.whole(c, add, pr.after, pr.afterSecret)
 	case plan.Delete:
-		d.begin(4, remove)
+		d.begin(c, remove)
 		d.label(o.Name, width)
-		d.whole(4, remove, pr.before, pr.beforeSecret)
+		d.whole(c, remove, pr.before, pr.beforeSecret)
 		d.WriteString(dress(d.color, dim, " -> null"))
 	default:
 		if pr.before == cty.NilVal || pr.after == cty.NilVal {
 			return
 		}
-		d.begin(4, update)
+		d.begin(c, update)
 		d.label(o.Name, width)
-		d.change(4, pr)
+		d.change(c, pr)
 	}
-	p.print(d.String(), "\n")
 }

@@ -20,7 +20,7 @@ func (p *Printer) deferredSection(pl *plan.Plan) {
 
 func (p *Printer) deferral(d *plan.Deferral) {
 	c := d.Change
-	p.heading(subject(c)+" will be decided in the next round: "+printable(deferredBecause(d)), nil)
+	p.heading(subject(c)+" will be decided in the next round: "+printable(deferredBecause(d, bare)), nil)
 	t := &differ{color: p.Color}
 	t.WriteString(p.arrow(c.Action) + " " + blockHeader(c.Addr) + " {\n")
 	s := update
@@ -36,8 +36,8 @@ func (p *Printer) deferral(d *plan.Deferral) {
 }
 
 // deferredBecause says what a deferred change waits for.
-func deferredBecause(d *plan.Deferral) string {
-	on := nameList(d.Because)
+func deferredBecause(d *plan.Deferral, dress naming) string {
+	on := nameList(d.Because, dress)
 	depends := func(what string) string {
 		if on == "" {
 			return what + " is known after apply"
@@ -47,7 +47,7 @@ func deferredBecause(d *plan.Deferral) string {
 	switch d.Reason {
 	case plan.InstanceCountUnknown:
 		if d.Subject != keyless(d.Change.Addr) {
-			return depends("the " + d.Argument + " of " + d.Subject)
+			return depends("the " + d.Argument + " of " + dress(d.Subject))
 		}
 		return depends(d.Argument)
 	case plan.ProviderConfigUnknown:
@@ -76,10 +76,18 @@ func isOrAre(names []string) string {
 }
 
 // nameList is "a, b and 3 others".
-func nameList(names []string) string {
+func nameList(all []string, dress naming) string {
 	const most = 3
-	if len(names) > most+1 {
-		names = append(append([]string{}, names[:most]...), counted(len(names)-most, "other"))
+	shown := len(all)
+	if shown > most+1 {
+		shown = most
+	}
+	var names []string
+	for _, n := range all[:shown] {
+		names = append(names, dress(n))
+	}
+	if left := len(all) - shown; left > 0 {
+		names = append(names, counted(left, "other"))
 	}
 	if len(names) < 2 {
 		return strings.Join(names, "")

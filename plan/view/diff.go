@@ -12,6 +12,8 @@ import (
 type differ struct {
 	strings.Builder
 	color bool
+	// margin puts the symbols in the first column, as diffs have them.
+	margin bool
 }
 
 // symbol says what happens to the thing on a line.
@@ -36,8 +38,20 @@ func (s symbol) paint() paint {
 	return plain
 }
 
+// margin is the symbol as diffs have it, whose sign for a changed line is "!".
+func (s symbol) margin() string {
+	if s == update {
+		return "!"
+	}
+	return string(s)
+}
+
 // begin starts a line: the symbol two columns before column c.
 func (d *differ) begin(c int, s symbol) {
+	if d.margin {
+		d.WriteString(s.margin() + strings.Repeat(" ", c-1))
+		return
+	}
 	for range c - 2 {
 		d.WriteByte(' ')
 	}

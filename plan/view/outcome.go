@@ -53,7 +53,7 @@ func (p *Printer) Left(pl *plan.Plan) {
 			p.print("  … and ", decimal(len(pl.Deferred)-i), " more\n")
 			break
 		}
-		p.print("  ", printable(d.Change.Addr.String()+": "+deferredBecause(d)), "\n")
+		p.print("  ", printable(d.Change.Addr.String()+": "+deferredBecause(d, bare)), "\n")
 	}
 	p.print("\n")
 	p.paragraph("Make a new plan to go on: \"stoke plan -out=FILE\" and \"stoke apply FILE\", or \"stoke apply\", which does all rounds that it takes.")

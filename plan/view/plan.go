@@ -194,9 +194,16 @@ func (p *Printer) driftSection(pl *plan.Plan) {
 	}
 }
 
-// nothing says that there is nothing to do, in the words of the plan's mode.
+// nothing prints that there is nothing to do.
 func (p *Printer) nothing(pl *plan.Plan) {
-	head, rest := "Your infrastructure matches the configuration.",
+	head, rest := nothing(pl)
+	p.print("\n", p.in(bold+green, "No changes."), p.in(bold, " "+head), "\n\n")
+	p.paragraph(rest)
+}
+
+// nothing says that there is nothing to do, in the words of the plan's mode.
+func nothing(pl *plan.Plan) (head, rest string) {
+	head, rest = "Your infrastructure matches the configuration.",
 		"Stoke compared what is really there with the configuration and found no difference that would need an action."
 	switch {
 	case pl.Mode == plan.Destroy:
@@ -208,6 +215,5 @@ func (p *Printer) nothing(pl *plan.Plan) {
 	case len(pl.Drift) > 0:
 		rest = "What changed outside needs no action: the configuration agrees with it. To store what was found, run \"stoke apply -refresh-only\"."
 	}
-	p.print("\n", p.in(bold+green, "No changes."), p.in(bold, " "+head), "\n\n")
-	p.paragraph(rest)
+	return head, rest
 }

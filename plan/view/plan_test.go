@@ -158,6 +158,8 @@ func TestPlanReasons(t *testing.T) {
 		t.Error("something got through that must not")
 	}
 	golden(t, "reasons.txt", text)
+	pl.Warnings = []plan.Warning{{Summary: "Argument is deprecated", Detail: "Use another.", File: "main.tf", Line: 3}, {Summary: "Argument is deprecated", Detail: "Use another."}}
+	golden(t, "reasons.md", markdown(t, pl))
 }
 
 // blockSchema has every nesting, and secrets at two depths.

@@ -137,7 +137,7 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	}
 	for _, d := range pl.Deferred {
 		change := map[string]any{"resource": streamResource(d.Change.Addr), "action": streamAction(d.Change.Action)}
-		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
+		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d, bare), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
 	}
 	a, c, d := pl.Count()
 	s.summary("Plan: "+importCount(pl)+decimal(a)+" to add, "+decimal(c)+" to change, "+decimal(d)+" to destroy.", "plan", pl.Imports(), a, c, d)

@@ -77,24 +77,30 @@ func (p *Printer) fate(c *plan.Change) string {
 	return "stays as it is"
 }
 
+// naming dresses a name (an address, an attribute's path, a key) in running
+// text.
+type naming func(string) string
+
+func bare(name string) string { return name }
+
 // because says why, where the fate alone does not; "" where it does.
-func because(c *plan.Change) string {
+func because(c *plan.Change, dress naming) string {
 	key := c.Addr.Key
 	switch c.Reason {
 	case plan.ReplaceCannotUpdate:
-		if names := pathList(c.Replace); names != "" {
+		if names := pathList(c.Replace, dress); names != "" {
 			return "because " + names + " cannot change in place"
 		}
 	case plan.DeleteNoResourceConfig:
-		return "because " + c.Addr.Resource.String() + " is not in configuration"
+		return "because " + dress(c.Addr.Resource.String()) + " is not in configuration"
 	case plan.DeleteNoModule:
-		return "because " + string(c.Addr.Module) + " is not in configuration"
+		return "because " + dress(string(c.Addr.Module)) + " is not in configuration"
 	case plan.DeleteNoMoveTarget:
-		return "because " + c.Previous.String() + " was moved to " + c.Addr.String() + ", which is not in configuration"
+		return "because " + dress(c.Previous.String()) + " was moved to " + dress(c.Addr.String()) + ", which is not in configuration"
 	case plan.DeleteCountIndex:
-		return "because index " + key.String() + " is out of range for count"
+		return "because index " + dress(key.String()) + " is out of range for count"
 	case plan.DeleteEachKey:
-		return "because key " + key.String() + " is not in for_each map"
+		return "because key " + dress(key.String()) + " is not in for_each map"
 	case plan.DeleteWrongRepetition:
 		return wrongRepetition(key)
 	case plan.ReadConfigUnknown:
@@ -118,14 +124,14 @@ func wrongRepetition(key address.Key) string {
 }
 
 // pathList names attributes: "a, b.c and d".
-func pathList(paths []cty.Path) string {
+func pathList(paths []cty.Path, dress naming) string {
 	const most = 4
 	seen := make(map[string]bool)
 	var names []string
 	for _, path := range paths {
 		if text := pathText(path); text != "" && !seen[text] {
 			seen[text] = true
-			names = append(names, text)
+			names = append(names, dress(text))
 		}
 	}
 	if len(names) > most {

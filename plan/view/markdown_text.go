@@ -1,0 +1,106 @@
+package view
+
+import (
+	"html"
+	"strings"
+)
+
+// Text that is not the program's own (addresses with their keys, values, what
+// providers and conditions say) stands in code alone: in a code span, in a
+// fence, or as escaped HTML inside <code>. Nothing in there is markup, a
+// mention, a link or the end of a fold to those who render Markdown, and a
+// backslash would not do: mentions are looked for after it is gone.
+
+// longestName bounds a piece of foreign text in a line, in characters.
+const longestName = 300
+
+// longestTicks bounds a run of backticks, as what encloses it has to be longer.
+const longestTicks = 16
+
+// code is text as a code span.
+func code(text string) string {
+	text = tamed(cut(strings.ReplaceAll(printable(text), "\t", " "), longestName))
+	if strings.TrimSpace(text) == "" {
+		return "` `"
+	}
+	ticks := strings.Repeat("`", 1+longestRun(text))
+	if len(ticks) > 1 || text[0] == ' ' || text[len(text)-1] == ' ' {
+		text = " " + text + " " // which those who read code spans take off again
+	}
+	return ticks + text + ticks
+}
+
+// htmlCode is text as code inside HTML.
+func htmlCode(text string) string {
+	return "<code>" + html.EscapeString(cut(printable(text), longestName)) + "</code>"
+}
+
+// fence is text as a block of code in a language.
+func fence(language, text string) string {
+	text = tamed(text)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	ticks := strings.Repeat("`", max(3, 1+longestRun(text)))
+	return ticks + language + "\n" + text + ticks + "\n"
+}
+
+// fold is a block that opens on a click below a line of HTML.
+func fold(summary, block string) string {
+	return "<details><summary>" + summary + "</summary>\n\n" + block + "\n</details>\n\n"
+}
+
+// longestRun is the length of the longest run of backticks.
+func longestRun(text string) int {
+	most, n := 0, 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			n = 0
+			continue
+		}
+		n++
+		most = max(most, n)
+	}
+	return most
+}
+
+// tamed shortens runs of backticks that nobody has written for people.
+func tamed(text string) string {
+	if longestRun(text) <= longestTicks {
+		return text
+	}
+	var b strings.Builder
+	n := 0
+	for i := range len(text) {
+		if text[i] != '`' {
+			n = 0
+		} else if n++; n > longestTicks {
+			if n == longestTicks+1 {
+				b.WriteString("…")
+			}
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// longestLine bounds a line of a block, in characters.
+const longestLine = 1000
+
+// cutLines keeps lines of a text, n bytes at most, and says how many it has
+// left out.
+func cutLines(text string, n int) string {
+	var b strings.Builder
+	for left := text; left != ""; {
+		line, rest, _ := strings.Cut(left, "\n")
+		line = cut(line, longestLine)
+		if b.Len()+len(line) >= n {
+			b.WriteString("# … " + counted(1+strings.Count(rest, "\n"), "more line") + "\n")
+			break
+		}
+		b.WriteString(line + "\n")
+		left = rest
+	}
+	return b.String()
+}

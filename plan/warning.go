@@ -1,0 +1,31 @@
+package plan
+
+import "github.com/hashicorp/hcl/v2"
+
+// Warning is what planning had to say beside the plan itself, for those who
+// read the plan later and elsewhere.
+type Warning struct {
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+	File    string `json:"file,omitempty"` // "" where it belongs to no place
+	Line    int    `json:"line,omitempty"`
+}
+
+// mostWarnings is how many a plan keeps.
+const mostWarnings = 1000
+
+// Warnings picks the warnings of diagnostics.
+func Warnings(diags hcl.Diagnostics) []Warning {
+	var out []Warning
+	for _, d := range diags {
+		if d == nil || d.Severity != hcl.DiagWarning || len(out) == mostWarnings {
+			continue
+		}
+		w := Warning{Summary: d.Summary, Detail: d.Detail}
+		if d.Subject != nil {
+			w.File, w.Line = d.Subject.Filename, d.Subject.Start.Line
+		}
+		out = append(out, w)
+	}
+	return out
+}
