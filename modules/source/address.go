@@ -56,6 +56,8 @@ func Parse(text string) (Address, error) {
 		return Address{}, errors.New("it is longer than 4096 bytes")
 	case strings.ContainsFunc(text, unicode.IsControl), !utf8.ValidString(text):
 		return Address{}, errors.New("it contains a control character or what is no text")
+	case text == ".", text == "..":
+		return Address{}, fmt.Errorf("a folder begins with ./ or ../: write %q", "./"+text)
 	case isFolder(text):
 		return parseFolder(text), nil
 	case strings.HasPrefix(text, libraryPrefix):
@@ -68,7 +70,7 @@ func Parse(text string) (Address, error) {
 	if remote, remoteErr := parseRemote(text); remoteErr == nil || !errors.Is(remoteErr, errNotRemote) {
 		return remote, remoteErr
 	}
-	if strings.Count(text, "/") >= 2 && !strings.Contains(text, ":") {
+	if pkg, _ := splitSubdir(text); strings.Count(pkg, "/") >= 2 && !strings.Contains(text, ":") {
 		return Address{}, err
 	}
 	return Address{}, fmt.Errorf("if it is a folder, write %q; else it needs the form of a repository, an archive or a registry, such as git::https://example.com/repository.git or NAMESPACE/NAME/SYSTEM", "./"+text)
@@ -80,7 +82,7 @@ func isFolder(text string) bool {
 			return true
 		}
 	}
-	return text == "." || text == ".."
+	return false
 }
 
 func parseFolder(text string) Address {
@@ -88,7 +90,7 @@ func parseFolder(text string) Address {
 	switch {
 	case clean == ".":
 		clean = "./"
-	case clean != ".." && !strings.HasPrefix(clean, "../"):
+	case !strings.HasPrefix(clean, "../"):
 		clean = "./" + clean
 	}
 	return Address{Kind: Folder, Text: clean}

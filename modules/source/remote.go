@@ -36,7 +36,8 @@ func parseRemote(text string) (Address, error) {
 	if err != nil {
 		return Address{}, err
 	}
-	if getter == "" {
+	named := getter != ""
+	if !named {
 		getter = implied
 	}
 	if sub, err = cleanSubdir(path.Join(more, sub)); err != nil {
@@ -46,11 +47,11 @@ func parseRemote(text string) (Address, error) {
 	if err != nil {
 		return Address{}, fmt.Errorf("it is no valid URL: %s", urlCause(err))
 	}
-	return newRemote(getter, implied, place, sub, u)
+	return newRemote(named, getter, implied, place, sub, u)
 }
 
 // newRemote checks what has been found out about a remote address.
-func newRemote(getter, implied, place, sub string, u *url.URL) (Address, error) {
+func newRemote(named bool, getter, implied, place, sub string, u *url.URL) (Address, error) {
 	a := Address{Kind: Remote, Subdir: sub, url: u}
 	switch {
 	case getter == "git" && !gitSchemes[u.Scheme]:
@@ -84,6 +85,9 @@ func newRemote(getter, implied, place, sub string, u *url.URL) (Address, error) 
 	}
 	if implied == "git" && getter == "git" && strings.HasPrefix(place, "git://") {
 		a.Package = place
+	}
+	if named && a.getter != "git" {
+		a.Package = getter + "::" + place // Terraform's manifest has it
 	}
 	a.Text = withSubdir(a.Package, sub)
 	return a, nil

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stokehq/stoke/modules/library"
+)
+
+// libraryCalls are configurations that use the modules of the library, each
+// with an output "status".
+var libraryCalls = map[string]string{
+	"local-training": `
+provider "train" {
+  runs_dir     = "${path.cwd}/runs"
+  datasets_dir = "${path.cwd}/datasets"
+}
+module "digits" {
+  source           = "library//local-training"
+  format           = "synthetic-digits"
+  model            = "softmax"
+  train_records    = 2000
+  test_records     = 200
+  workers          = 2
+  minimum_accuracy = 0.1
+  hyperparameters  = { learning_rate = 0.1, epochs = 1 }
+}
+output "status" { value = module.digits.status }
+output "accuracy" { value = module.digits.metrics["accuracy"] }
+`,
+}
+
+// TestLibrary makes and removes what each module of the library describes.
+func TestLibrary(t *testing.T) {
+	bin := t.TempDir()
+	for _, program := range []string{"stoke", "stoke-trainer"} {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program).CombinedOutput(); err != nil {
+			t.Fatalf("build: %v\n%s", err, out)
+		}
+	}
+	for _, name := range library.Names() {
+		t.Run(name, func(t *testing.T) {
+			c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}
+			if libraryCalls[name] == "" {
+				t.Fatal("no test uses it")
+			}
+			if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(libraryCalls[name]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c.run("init")
+			c.run("apply", "-auto-approve")
+			c.run("plan", "-detailed-exitcode")
+			text, err := exec.Command(c.stoke, "-chdir="+c.dir, "output", "-json").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var outputs map[string]struct{ Value any }
+			if err := json.Unmarshal(text, &outputs); err != nil || outputs["status"].Value != "succeeded" {
+				t.Errorf("the outputs are %s, %v", text, err)
+			}
+			c.run("destroy", "-auto-approve")
+			c.empty()
+		})
+	}
+}
