@@ -66,7 +66,19 @@ func (d *decoder) variableType(v *Variable, attr *hcl.Attribute) {
 			return
 		}
 	}
-	ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
+	var (
+		ty       cty.Type
+		defaults *typeexpr.Defaults
+		diags    hcl.Diagnostics
+	)
+	switch hcl.ExprAsKeyword(attr.Expr) { // as the first versions of the language had them
+	case "list":
+		ty = cty.List(cty.DynamicPseudoType)
+	case "map":
+		ty = cty.Map(cty.DynamicPseudoType)
+	default:
+		ty, defaults, diags = typeexpr.TypeConstraintWithDefaults(attr.Expr)
+	}
 	d.diags = append(d.diags, diags...)
 	if diags.HasErrors() {
 		return

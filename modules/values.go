@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ type Value struct {
 // a value: ask for them, or report MissingDiagnostics. Everything read is
 // added to files.
 func Values(root *Module, in Inputs, files *Files) (values map[string]Value, missing []*Variable, diags hcl.Diagnostics) {
-	g := &gatherer{root: root, source: in.Source, files: files, values: map[string]Value{}}
+	g := &gatherer{root: root, source: in.Source, files: files, values: map[string]Value{}, wrong: map[string]hcl.Diagnostics{}}
 	g.environment(in.Environ)
 	for _, name := range g.automatic(in.Dir) {
 		g.file(name)
@@ -64,9 +65,12 @@ func Values(root *Module, in Inputs, files *Files) (values map[string]Value, mis
 	}
 	for name, v := range root.Variables {
 		_, given := g.values[name]
-		if v.Required() && !given && !g.tried[name] {
+		if v.Required() && !given && g.wrong[name] == nil {
 			missing = append(missing, v)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.wrong)) {
+		g.diags = append(g.diags, g.wrong[name]...)
 	}
 	slices.SortFunc(missing, func(a, b *Variable) int { return strings.Compare(a.Name, b.Name) })
 	return g.values, missing, g.diags
@@ -101,7 +105,11 @@ func (v *Variable) Parse(text string, origin Origin, files *Files) (Value, hcl.D
 			return Value{}, diags
 		}
 	}
-	return v.accept(raw, at, origin)
+	value, diags := v.accept(raw, at, origin)
+	for _, d := range diags {
+		d.Subject = v.Range.Ptr() // the text is in no file
+	}
+	return value, diags
 }
 
 // accept gives a value the variable's type.
@@ -129,26 +137,25 @@ func constant(expr hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	return value, diags
 }
 
-// gatherer collects values; later ones overrule.
+// gatherer collects values; later ones overrule, mistakes in earlier ones too.
 type gatherer struct {
 	root   *Module
 	source Source
 	files  *Files
 	values map[string]Value
-	tried  map[string]bool // given, but wrong: not missing
+	wrong  map[string]hcl.Diagnostics // what is wrong with the last one given
 	diags  hcl.Diagnostics
 }
 
 func (g *gatherer) take(name string, value Value, diags hcl.Diagnostics) {
-	g.diags = append(g.diags, diags...)
-	if !diags.HasErrors() {
-		g.values[name] = value
+	delete(g.values, name)
+	delete(g.wrong, name)
+	if diags.HasErrors() {
+		g.wrong[name] = diags
 		return
 	}
-	if g.tried == nil {
-		g.tried = map[string]bool{}
-	}
-	g.tried[name] = true
+	g.diags = append(g.diags, diags...)
+	g.values[name] = value
 }
 
 func (g *gatherer) environment(environ []string) {
@@ -167,10 +174,14 @@ func (g *gatherer) environment(environ []string) {
 
 func (g *gatherer) flag(text string) {
 	name, value, ok := strings.Cut(text, "=")
-	name = strings.TrimSpace(name)
 	if !ok {
 		g.diags = append(g.diags, failure(nil, "Invalid -var option",
 			"%q has no equals sign. Write -var NAME=VALUE.", clip(text)))
+		return
+	}
+	if trimmed := strings.TrimSpace(name); trimmed != name {
+		g.diags = append(g.diags, failure(nil, "Invalid -var option",
+			"The name %q has spaces around it. Write -var %s=%s.", clip(name), clip(trimmed), clip(strings.TrimSpace(value))))
 		return
 	}
 	v := g.root.Variables[name]

@@ -44,6 +44,7 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 		}
 		c.After = contract.ProposedUnknown(d.ty.Schema.Block, d.config)
 		d.sensitive()
+		t.Undecided(inst, decl.Lifecycle.Postconditions)
 		value := lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 		p.keep(inst, c, false, value)
 		return value, true

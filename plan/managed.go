@@ -165,7 +165,7 @@ func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
 	d := &draft{p: p, t: t, inst: inst, ty: ty, owner: owner}
 	d.excluded = p.excluded(inst, config, owner)
 	d.config, d.marked, _ = lang.Unmark(config)
-	return d, inst.Persistable(t, ty, &d.marked)
+	return d, inst.Persistable(t, ty, &d.marked) && inst.Finite(t, d.config)
 }
 
 func (d *draft) validate(ctx context.Context) bool {
@@ -255,7 +255,8 @@ func (d *draft) plan(ctx context.Context) bool {
 		if d.tainted {
 			c.Reason = ReplaceTainted
 		}
-		planned, resp, ok = d.ask(ctx, cty.NullVal(d.ty.Implied), config, nil)
+		// Changes are ignored of the object that goes: the new one is as configured.
+		planned, resp, ok = d.ask(ctx, cty.NullVal(d.ty.Implied), d.config, nil)
 		if !ok {
 			return false
 		}

@@ -203,7 +203,7 @@ func (f *facts) state(t *testing.T, text []byte) {
 		lines = append(lines, storedResource(r.(object), all)...)
 	}
 	sort.Strings(lines)
-	for _, c := range list(d["check_results"]) {
+	for _, c := range list(sorted(d["check_results"])) {
 		c := c.(object)
 		objects := list(c["objects"])
 		for _, o := range objects {

@@ -68,6 +68,13 @@ func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known
 	return known, ok
 }
 
+// Undecided notes conditions that only the apply can decide.
+func (t *Task) Undecided(inst *Instance, checks []*modules.Check) {
+	for range checks {
+		t.ev.note(inst.checked(), state.CheckUnknown)
+	}
+}
+
 // condition is a condition's value: true, false or unknown, without marks.
 func (t *Task) condition(s scope, check *modules.Check) (cty.Value, bool) {
 	v, ok := t.evaluate(s, check.Condition, cty.DynamicPseudoType)

@@ -80,14 +80,14 @@ func (t *Task) repetitions(m *Module, count, forEach hcl.Expression, what string
 		})
 		return once, nil, false
 	case count != nil:
-		return t.counted(m, count, what)
+		return t.counted(m, count)
 	case forEach != nil:
 		return t.mapped(m, forEach, what)
 	}
 	return once, []repetition{{}}, true
 }
 
-func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionForm, []repetition, bool) {
+func (t *Task) counted(m *Module, expr hcl.Expression) (repetitionForm, []repetition, bool) {
 	fail := func(detail string) (repetitionForm, []repetition, bool) {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid count argument", Detail: detail, Subject: expr.Range().Ptr()})
 		return counted, nil, false
@@ -102,9 +102,6 @@ func (t *Task) counted(m *Module, expr hcl.Expression, what string) (repetitionF
 	}
 	if _, ephemeral := marks[lang.Ephemeral]; ephemeral {
 		return fail("The value is ephemeral: the apply may be given another one than the plan was, but the instances have to be the same. Use a value that is not ephemeral.")
-	}
-	if _, sensitive := marks[lang.Sensitive]; sensitive {
-		return fail(fmt.Sprintf("The number of instances would show in every output, but the value is sensitive. Use nonsensitive() if the %s's number is not a secret.", what))
 	}
 	v, err := convert.Convert(v, cty.Number)
 	switch {

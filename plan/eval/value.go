@@ -149,6 +149,10 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 			t.Report(d)
 			return cty.DynamicVal, false
 		}
+		if d := m.infiniteOutput(decl, v); d != nil {
+			t.Report(d)
+			return cty.DynamicVal, false
+		}
 		if decl.Ephemeral {
 			v = v.Mark(lang.Ephemeral)
 		}

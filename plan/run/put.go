@@ -75,7 +75,7 @@ func (o *operation) planAgain(aim *target) bool {
 		return false
 	}
 	block := o.ty.Schema.Block
-	ignored := plan.IgnoreChanges(config, c.Before, decl.Lifecycle, block)
+	ignored := plan.IgnoreChanges(config, aim.prior, decl.Lifecycle, block)
 	var private []byte
 	if o.action == plan.Update {
 		private = c.PriorPrivate

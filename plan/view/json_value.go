@@ -22,6 +22,8 @@ func jsonValue(v cty.Value) (out any, ok bool) {
 	switch {
 	case ty == cty.String:
 		return v.AsString(), true
+	case ty == cty.Number && v.AsBigFloat().IsInf(): // 1/0, written out where nothing uses it
+		return nil, true
 	case ty == cty.Number:
 		return json.Number(jsonNumber(v)), true
 	case ty == cty.Bool:
