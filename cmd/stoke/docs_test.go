@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -10,13 +12,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 )
+
+// commandTime is how long a command line may take before it is taken for one
+// that hangs.
+const commandTime = 2 * time.Minute
 
 // moduleRoot is where pages are, from this package's folder.
 const moduleRoot = "../../"
@@ -27,6 +35,8 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"README.md", "make test", "", "is what runs this test"},
 	{"README.md", "./bin/stoke -chdir=examples/mnist apply -auto-approve -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
 	{"README.md", "kill -9 $(pgrep -x stoke)", "", "ends processes of others on the same machine"},
+	{"docs/getting-started.md", "git clone https://github.com/stokehq/stoke", "", "needs the network"},
+	{"docs/getting-started.md", "make -C stoke build", "", "has been done"},
 	{"examples/mnist/README.md", "./bin/stoke -chdir=examples/mnist apply -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
 	{"examples/quickstart/README.md", "make quickstart", "./bin/stoke -chdir=examples/quickstart apply -auto-approve", "builds, then runs this"},
 }
@@ -43,6 +53,7 @@ func TestDocs(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(trainer, "stoke-trainer"), "../stoke-trainer").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	pages := make(map[string]bool) // those that were run
 	t.Run("pages", func(t *testing.T) {
 		for _, name := range documentation(t) {
 			p, err := readPage(moduleRoot, name)
@@ -50,11 +61,11 @@ func TestDocs(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			t.Run(name, func(t *testing.T) { (&reading{T: t, page: p, used: used, trainer: trainer}).run() })
+			t.Run(name, func(t *testing.T) { pages[name] = true; (&reading{T: t, page: p, used: used, trainer: trainer}).run() })
 		}
 	})
 	for i, e := range elsewhere {
-		if !used[i] && !t.Failed() {
+		if pages[e.page] && !used[i] && !t.Failed() {
 			t.Errorf("%s has no command line %q any more: take it off the list", e.page, e.line)
 		}
 	}
@@ -85,6 +96,7 @@ type reading struct {
 	control string            // where the shell's folder and variables are kept between commands
 	real    *strings.Replacer // of the addresses that a page may use
 	shown   *strings.Replacer // back
+	clouds  []string          // variables that lead to servers instead of the real ones
 	written map[int][]string  // what is to stand in place of the output of the command in a line
 }
 
@@ -107,10 +119,22 @@ func (r *reading) prepare() {
 	if !strings.HasPrefix(r.name, "docs/") {
 		r.repository()
 	}
-	web := httptest.NewServer(&storetest.Web{ETags: true})
-	r.Cleanup(web.Close)
-	r.real = strings.NewReplacer("https://state.example.com", web.URL)
-	r.shown = strings.NewReplacer(web.URL, "https://state.example.com")
+	web := r.serve(&storetest.Web{ETags: true})
+	r.real = strings.NewReplacer("https://state.example.com", web)
+	r.shown = strings.NewReplacer(web, "https://state.example.com", r.dir, "/home/ada/lab", r.control, "/home/ada")
+	r.clouds = []string{
+		"AWS_ENDPOINT_URL_S3=" + r.serve(&storetest.S3{Bucket: "training-state", AccessKey: "AK"}),
+		"AWS_ACCESS_KEY_ID=AK", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true",
+		"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT=" + r.serve(&storetest.GCS{Bucket: "training-state", Token: "token"}) + "/storage/v1/",
+		"GOOGLE_OAUTH_ACCESS_TOKEN=token",
+	}
+}
+
+// serve starts a server that ends with the page, and returns its address.
+func (r *reading) serve(h http.Handler) string {
+	srv := httptest.NewServer(h)
+	r.Cleanup(srv.Close)
+	return srv.URL
 }
 
 // repository lays out what those pages speak of that are read in a checkout:
@@ -228,25 +252,38 @@ exit $code`
 	if err := os.WriteFile(filepath.Join(r.control, "line"), []byte(r.real.Replace(text)+"\n"), 0o600); err != nil {
 		r.Fatal(err)
 	}
-	cmd := exec.CommandContext(r.Context(), "sh", "-c", script)
-	cmd.Dir, cmd.Env = r.dir, r.environment()
+	ctx, cancel := context.WithTimeout(r.Context(), commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = r.dir, r.environment(), time.Second
+	// What a line starts in the background is ended with the page, or with the
+	// line where that does not end by itself.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	r.Cleanup(func() {
+		if r.Failed() && cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+	})
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	var exit *exec.ExitError
+	if ctx.Err() != nil {
+		r.Fatalf("%s\ndoes not end; so far:\n%s", text, &out)
+	}
 	if err != nil && !errors.As(err, &exit) {
 		r.Fatalf("%s: %v", text, err)
 	}
-	shown := strings.ReplaceAll(r.shown.Replace(out.String()), r.dir, "/home/ada/lab")
-	return strings.Split(shown, "\n"), cmd.ProcessState.ExitCode()
+	return strings.Split(r.shown.Replace(out.String()), "\n"), cmd.ProcessState.ExitCode()
 }
 
 // environment is that of a user who has set nothing for stoke.
 func (r *reading) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "TF_") || strings.HasPrefix(v, "STOKE_") || strings.HasPrefix(v, "XDG_")
+		return strings.HasPrefix(v, "TF_") || strings.HasPrefix(v, "AWS_") || strings.HasPrefix(v, "GOOGLE_") || strings.HasPrefix(v, "STOKE_") || strings.HasPrefix(v, "XDG_")
 	})
-	return append(env, "PATH="+r.trainer+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+r.control, "PAGE_CONTROL="+r.control, "XDG_STATE_HOME="+filepath.Join(r.control, "state"))
+	return append(append(env, r.clouds...), "PATH="+r.trainer+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+r.control, "PAGE_CONTROL="+r.control)
 }
 
 // rewrite puts what was printed into the page.

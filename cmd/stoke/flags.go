@@ -109,8 +109,8 @@ func (p *parallelism) Type() string   { return "int" }
 
 func (p *parallelism) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return fmt.Errorf("a whole number from 1 on is needed")
+	if err != nil || n < 0 {
+		return fmt.Errorf("a whole number is needed, from 1 on, or 0 for the usual 10")
 	}
 	*p.n = n
 	return nil

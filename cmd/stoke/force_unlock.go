@@ -59,7 +59,7 @@ func (s *session) forceUnlock(ctx context.Context, id string, force bool) error 
 	case errors.As(err, &other):
 		s.complain(problem("Lock has another ID", "The state is locked by %s. The ID given is %q.", other.Holder, id))
 	default:
-		s.complain(problem("Lock not broken", "%s.", err))
+		s.complain(problem("Lock not broken", "%s", asSentence(err.Error())))
 	}
 	return failed
 }

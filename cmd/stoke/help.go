@@ -25,10 +25,14 @@ func printHelp(cmd *cobra.Command) {
 		fmt.Fprintln(w, strings.TrimRight("  "+line, " "))
 	}
 	if names := commandNames(cmd); len(names) > 0 {
+		width := 14
+		for _, name := range names {
+			width = max(width, len(name)+2)
+		}
 		fmt.Fprintln(w, "\nSubcommands:")
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
-				fmt.Fprintf(w, "  %-14s%s\n", c.Name(), c.Short)
+				fmt.Fprintf(w, "  %-*s%s\n", width, c.Name(), c.Short)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func metadataCommand(s *session) *cobra.Command {
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
 			}
 			printHelp(cmd)
-			return exitCode(127)
+			return failed
 		},
 	}
 	cmd.AddCommand(metadataFunctionsCommand(s))

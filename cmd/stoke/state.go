@@ -14,7 +14,7 @@ func stateCommand(s *session) *cobra.Command {
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
 			}
 			printHelp(cmd)
-			return exitCode(127)
+			return failed
 		},
 	}
 	cmd.AddCommand(stateListCommand(s, "list"), stateShowCommand(s), statePullCommand(s), statePushCommand(s),

@@ -24,7 +24,7 @@ TF_WORKSPACE overrides which one is selected.`,
 				return unknownCommand(cmd.CommandPath(), args[0], commandNames(cmd))
 			}
 			printHelp(cmd)
-			return exitCode(127)
+			return failed
 		},
 	}
 	cmd.AddCommand(workspaceListCommand(s), workspaceShowCommand(s), workspaceNewCommand(s), workspaceSelectCommand(s), workspaceDeleteCommand(s))

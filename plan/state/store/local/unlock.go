@@ -24,7 +24,8 @@ func (s *Store) ForceUnlock(_ context.Context, id string) error {
 	fl, err := s.tryLock()
 	var held *state.LockedError
 	if errors.As(err, &held) {
-		return fmt.Errorf("break lock: %s is at work on this machine, and its lock ends with it: stop that process", held.Holder)
+		held.Holder.Info = "" // what it is doing is of no help here
+		return fmt.Errorf("the lock is held by a process on this machine that is alive, and ends with it: %s", held.Holder)
 	}
 	if err != nil {
 		return err
