@@ -133,18 +133,6 @@ func (p ProviderRef) Key() string {
 	return p.Name + "." + p.Alias
 }
 
-// Lifecycle is a lifecycle block.
-type Lifecycle struct {
-	CreateBeforeDestroy bool
-	PreventDestroy      bool
-	IgnoreAll           bool            // ignore_changes = all
-	IgnoreChanges       []hcl.Traversal // relative to the resource
-	ReplaceTriggeredBy  []hcl.Expression
-	Preconditions       []*Check
-	Postconditions      []*Check
-	Range               hcl.Range // zero where there is no block
-}
-
 // Call is a module block.
 type Call struct {
 	Name      string

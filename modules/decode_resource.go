@@ -4,11 +4,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/json"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
-	"github.com/stokehq/stoke/modules/syntax"
 )
 
 // The arguments of every resource, whatever its provider says.
@@ -124,86 +121,4 @@ func (d *decoder) providerRef(expr hcl.Expression) (ProviderRef, bool) {
 		ref.Alias = alias.Name
 	}
 	return ref, true
-}
-
-var lifecycleSchema = newSchema(
-	[]string{"create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by"},
-	map[string][]string{"precondition": nil, "postcondition": nil},
-)
-
-func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
-	content, diags := lifecycleSchema.all(block.Body)
-	d.diags = append(d.diags, diags...)
-	l := Lifecycle{
-		CreateBeforeDestroy: d.flag(content.Attributes["create_before_destroy"], false),
-		PreventDestroy:      d.flag(content.Attributes["prevent_destroy"], false),
-		Range:               block.DefRange,
-	}
-	if mode == address.Data {
-		for _, attr := range content.Attributes {
-			d.fail(&attr.NameRange, "Not for data sources",
-				"The argument %q is about changes; nothing changes a data source. Only conditions make sense in its lifecycle block.", attr.Name)
-		}
-		content.Attributes = nil
-	}
-	if attr := content.Attributes["ignore_changes"]; attr != nil {
-		l.IgnoreAll, l.IgnoreChanges = d.ignoreChanges(attr)
-	}
-	if attr := content.Attributes["replace_triggered_by"]; attr != nil {
-		exprs, diags := hcl.ExprList(attr.Expr)
-		d.diags = append(d.diags, diags...)
-		for _, expr := range exprs {
-			l.ReplaceTriggeredBy = append(l.ReplaceTriggeredBy, d.unquoted(expr))
-		}
-	}
-	for _, b := range content.Blocks {
-		if b.Type == "precondition" {
-			l.Preconditions = d.appendCheck(l.Preconditions, b)
-		} else {
-			l.Postconditions = d.appendCheck(l.Postconditions, b)
-		}
-	}
-	return l
-}
-
-// unquoted turns JSON text that is a reference into the expression it is.
-func (d *decoder) unquoted(expr hcl.Expression) hcl.Expression {
-	if !json.IsJSONExpression(expr) {
-		return expr
-	}
-	text, diags := expr.Value(nil)
-	if diags.HasErrors() || text.Type() != cty.String || text.IsNull() {
-		d.fail(expr.Range().Ptr(), "Reference required", "Write a reference as text, such as \"metal_host.machine\".")
-		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
-	}
-	start := expr.Range().Start
-	start.Column++ // after the quote
-	start.Byte++
-	parsed, diags := syntax.ParseExpression(expr.Range().Filename, []byte(text.AsString()), start)
-	d.diags = append(d.diags, diags...)
-	if parsed == nil {
-		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
-	}
-	return parsed
-}
-
-func (d *decoder) ignoreChanges(attr *hcl.Attribute) (all bool, paths []hcl.Traversal) {
-	if hcl.ExprAsKeyword(attr.Expr) == "all" {
-		return true, nil
-	}
-	exprs, diags := hcl.ExprList(attr.Expr)
-	if diags.HasErrors() {
-		d.fail(attr.Expr.Range().Ptr(), "Invalid ignore_changes", "It must be a list of the resource's arguments in brackets, or all without quotes.")
-		return false, nil
-	}
-	for _, expr := range exprs {
-		t, diags := hcl.RelTraversalForExpr(d.formerlyQuoted(expr))
-		if diags.HasErrors() {
-			d.fail(expr.Range().Ptr(), "Invalid ignore_changes",
-				"Each element must name an argument of the resource without quotes, such as labels or labels[\"team\"].")
-			continue
-		}
-		paths = append(paths, t)
-	}
-	return false, paths
 }

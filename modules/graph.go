@@ -162,6 +162,7 @@ func (s *graphScope) connectResource(n *GraphNode, r *Resource) {
 	}
 	s.refer(n, r.Count, r.ForEach)
 	s.refer(n, r.Lifecycle.ReplaceTriggeredBy...)
+	s.refer(n, r.Lifecycle.Dynamic.Expressions()...)
 	s.await(n, r.DependsOn)
 	s.referTo(n, bodyReferences(nil, r.Body))
 	s.check(n, r.Lifecycle.Preconditions)

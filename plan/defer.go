@@ -72,7 +72,7 @@ func (d *draft) postpone(reason DeferReason) (cty.Value, bool) {
 	c := &Change{
 		Addr: d.inst.Addr, Provider: d.owner.Addr, Action: Create, Schema: d.ty.Schema,
 		Before: cty.NullVal(d.ty.Implied), After: contract.ProposedUnknown(block, d.config),
-		CreateBeforeDestroy: d.inst.Resource.Decl.Lifecycle.CreateBeforeDestroy,
+		CreateBeforeDestroy: d.lifecycle.CreateBeforeDestroy,
 	}
 	if d.inst.Addr.Mode == address.Data {
 		c.Action = Read
@@ -80,7 +80,7 @@ func (d *draft) postpone(reason DeferReason) (cty.Value, bool) {
 		c.Action = Update
 		if v, err := stored.Value(d.ty.Implied); err == nil {
 			c.Before, c.BeforeSensitive = v, sensitiveIn(stored.Sensitive, d.ty, v)
-			c.After = contract.Proposed(block, v, IgnoreChanges(d.config, v, d.inst.Resource.Decl.Lifecycle, block))
+			c.After = contract.Proposed(block, v, IgnoreChanges(d.config, v, d.lifecycle, block))
 		}
 	}
 	d.change = c

@@ -54,13 +54,17 @@ func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Inst
 	if !ok {
 		return nil
 	}
+	lifecycle, ok := inst.Lifecycle(t)
+	if !ok {
+		return nil
+	}
 	o, ok := p.lookUp(ctx, t, addr, id, nil, owner, ty)
 	if !ok {
 		return nil
 	}
 	object, err := state.NewObject(o.value, ty.Implied, state.Meta{
 		Provider: owner.Addr, SchemaVersion: ty.Schema.Version, Sensitive: o.sensitive, Private: o.private,
-		CreateBeforeDestroy: inst.Resource.Decl.Lifecycle.CreateBeforeDestroy,
+		CreateBeforeDestroy: lifecycle.CreateBeforeDestroy,
 	})
 	if err != nil {
 		fail("Object cannot be stored", "%s: %s.", addr, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/contract"
@@ -53,6 +54,8 @@ type draft struct {
 	tainted  bool
 	change   *Change
 	excluded bool
+	// lifecycle has the values of arguments that are expressions.
+	lifecycle modules.Lifecycle
 	// deferred is why the provider has left the decision to a later plan.
 	deferred DeferReason
 }
@@ -70,48 +73,20 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	if !fine || !d.validate(ctx) {
 		return cty.DynamicVal, false
 	}
-	if reason := p.deferral(t, inst, d.owner); reason != "" {
-		return d.postpone(reason)
-	}
-	stored := p.prior.Current(inst.Addr)
-	var sensitive []cty.Path
-	d.before = cty.NullVal(d.ty.Implied)
-	if stored != nil {
-		d.tainted = stored.Tainted
-		object, ok := p.read(ctx, t, inst.Addr, "", stored, d.owner, d.ty)
-		switch {
-		case !ok:
-			return cty.DynamicVal, false
-		case object.deferred != "":
-			return d.postpone(object.deferred)
-		}
-		d.before, d.private, sensitive = object.value, object.private, object.sensitive
-	}
-	importing := ""
-	if stored == nil {
-		switch sensitive, importing, ok = d.takeIn(ctx); {
-		case !ok:
-			return cty.DynamicVal, false
-		case d.deferred != "":
-			return d.postpone(d.deferred)
-		}
-	}
-	d.change = &Change{
-		Addr: inst.Addr, Provider: d.owner.Addr, Before: d.before, BeforeSensitive: sensitive,
-		PriorPrivate: d.private, Schema: d.ty.Schema, CreateBeforeDestroy: decl.Lifecycle.CreateBeforeDestroy,
-	}
-	d.change.Importing = importing
-	if stored != nil {
-		d.change.PriorDependencies = stored.Dependencies
-	}
-	if !d.plan(ctx) {
+	if d.lifecycle, ok = inst.Lifecycle(t); !ok {
 		return cty.DynamicVal, false
 	}
-	if d.deferred != "" {
+	if d.deferred = p.deferral(t, inst, d.owner); d.deferred == "" {
+		ok = d.begin(ctx) && (d.deferred != "" || d.plan(ctx))
+	}
+	switch {
+	case !ok:
+		return cty.DynamicVal, false
+	case d.deferred != "":
 		return d.postpone(d.deferred)
 	}
 	c := d.change
-	if decl.Lifecycle.PreventDestroy && c.Action.Replaces() {
+	if d.lifecycle.PreventDestroy && c.Action.Replaces() {
 		t.Report(preventDestroy(inst.Addr, decl.Range))
 		return cty.DynamicVal, false
 	}
@@ -128,6 +103,32 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	}
 	p.keep(inst, c, c.Action == NoOp && !(known && settled), value)
 	return value, true
+}
+
+// begin looks at the object that is there, or is to be taken in, and starts
+// the change from it.
+func (d *draft) begin(ctx context.Context) bool {
+	addr := d.inst.Addr
+	stored := d.p.prior.Current(addr)
+	d.before = cty.NullVal(d.ty.Implied)
+	d.change = &Change{Addr: addr, Provider: d.owner.Addr, Schema: d.ty.Schema, CreateBeforeDestroy: d.lifecycle.CreateBeforeDestroy}
+	c := d.change
+	if stored == nil {
+		var ok bool
+		if c.BeforeSensitive, c.Importing, ok = d.takeIn(ctx); !ok {
+			return false
+		}
+	} else {
+		object, ok := d.p.read(ctx, d.t, addr, "", stored, d.owner, d.ty)
+		if !ok {
+			return false
+		}
+		d.tainted, d.deferred = stored.Tainted, object.deferred
+		d.before, d.private, c.BeforeSensitive = object.value, object.private, object.sensitive
+		c.PriorDependencies = stored.Dependencies
+	}
+	c.Before, c.PriorPrivate = d.before, d.private
+	return true
 }
 
 func preventDestroy(addr address.Instance, rng hcl.Range) *hcl.Diagnostic {
@@ -219,7 +220,7 @@ func (p *planner) note(n providers.Note) {
 
 // plan asks the provider and decides on the action.
 func (d *draft) plan(ctx context.Context) bool {
-	c, lifecycle := d.change, d.inst.Resource.Decl.Lifecycle
+	c, lifecycle := d.change, d.lifecycle
 	ctx = d.p.call(ctx, d.inst.Addr)
 	config := IgnoreChanges(d.config, d.before, lifecycle, d.ty.Schema.Block)
 	triggered, ok := d.triggered(lifecycle.ReplaceTriggeredBy)

@@ -27,18 +27,22 @@ func Keyless(r address.Resource) string {
 
 // replaceOrder decides for every replacement which object comes first. One
 // that is created before the old one is destroyed forces the same on all that
-// it depends on: they cannot go while it is still there.
+// it depends on: they cannot go while it is still there. Its siblings may say
+// something else.
 func (p *planner) replaceOrder(result *Plan) {
 	forced := map[address.Resource]bool{}
 	edges := map[address.Resource][]address.Resource{}
+	asked := map[address.Resource]bool{}
 	var queue []address.Resource
 	for addr, it := range p.items {
-		if _, known := edges[addr.Resource]; known || addr.Mode == address.Data {
+		if addr.Mode == address.Data {
 			continue
 		}
-		edges[addr.Resource] = it.inst.Node().Resources()
-		if it.change.CreateBeforeDestroy {
-			forced[addr.Resource] = true
+		if _, known := edges[addr.Resource]; !known {
+			edges[addr.Resource] = it.inst.Node().Resources()
+		}
+		if it.change.CreateBeforeDestroy && !asked[addr.Resource] {
+			asked[addr.Resource] = true
 			queue = append(queue, addr.Resource)
 		}
 	}
@@ -61,9 +65,9 @@ func (p *planner) replaceOrder(result *Plan) {
 		c.Dependencies = keylessAll(it.inst, names)
 		if forced[c.Addr.Resource] && c.Addr.Mode == address.Managed {
 			c.CreateBeforeDestroy = true
-			if c.Action == DeleteThenCreate {
-				c.Action = CreateThenDelete
-			}
+		}
+		if c.CreateBeforeDestroy && c.Action == DeleteThenCreate {
+			c.Action = CreateThenDelete
 		}
 	}
 }

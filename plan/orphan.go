@@ -201,17 +201,16 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 }
 
 // protected reports, with a diagnostic, whether the configuration forbids the
-// object's end.
+// object's end, or nobody can tell whether it does.
 func (p *planner) protected(t *eval.Task, d doomed) bool {
 	if d.deposed != "" {
 		return false
 	}
-	decl := p.ev.Declared(d.addr.Resource)
-	if decl == nil || !decl.Lifecycle.PreventDestroy {
-		return false
+	forbidden, at, ok := p.ev.Protected(t, d.addr)
+	if forbidden {
+		t.Report(preventDestroy(d.addr, at))
 	}
-	t.Report(preventDestroy(d.addr, decl.Range))
-	return true
+	return forbidden || !ok
 }
 
 // wantedSet is what the configuration wants, as far as it was evaluated.

@@ -67,6 +67,9 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	if diags.HasErrors() {
 		return cty.DynamicVal, false
 	}
+	if _, ok := inst.Lifecycle(t); !ok {
+		return cty.DynamicVal, false
+	}
 	for _, expr := range decl.Lifecycle.ReplaceTriggeredBy {
 		if _, _, ok := t.Trigger(inst, expr); !ok {
 			return cty.DynamicVal, false

@@ -66,6 +66,7 @@ type Evaluator struct {
 		schemas      map[string]*cell[*providers.Schema]
 		opened       []providers.Provider
 		modules      map[address.Module]*Module // instances found so far
+		ghosts       map[address.Module]*Module // instances that are not wanted any more, as far as somebody asked
 		providers    map[providerKey]*cell[*Provider]
 		unconfigured map[string]*cell[*Provider] // by source
 		sources      map[string]string           // as written → in full

@@ -209,7 +209,8 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 			refs = append(refs, ref)
 		}
 		ctx, fine := t.context(scope{module: r.module}, refs)
-		return ctx, t.nestedNames(r.Decl.Body, ty.Schema.Block) && ok && fine
+		ok = t.nestedNames(r.Decl.Body, ty.Schema.Block) && ok
+		return ctx, t.ignorable(&r.Decl.Lifecycle, ty) && ok && fine
 	})
 }
 

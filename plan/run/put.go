@@ -66,16 +66,21 @@ func (o *operation) put() bool {
 // planAgain evaluates the configuration, whose values are there now, asks the
 // provider again and refuses an answer that contradicts the plan.
 func (o *operation) planAgain(aim *target) bool {
-	c, decl := o.change, o.inst.Resource.Decl
+	c := o.change
 	config, marked, ok := o.config()
 	if !ok {
+		return false
+	}
+	lifecycle, ok := o.inst.Lifecycle(o.t)
+	if !ok {
+		o.reason = "Invalid configuration"
 		return false
 	}
 	if !o.said(o.owner.Server.ValidateResource(o.x.ctx, c.Addr.Type, config)) {
 		return false
 	}
 	block := o.ty.Schema.Block
-	ignored := plan.IgnoreChanges(config, aim.prior, decl.Lifecycle, block)
+	ignored := plan.IgnoreChanges(config, aim.prior, lifecycle, block)
 	var private []byte
 	if o.action == plan.Update {
 		private = c.PriorPrivate
@@ -101,7 +106,7 @@ func (o *operation) planAgain(aim *target) bool {
 		o.contradicts("Provider produced inconsistent final plan", "while it was applied, planned something other than what was shown", errs)
 		return false
 	}
-	aim.config, aim.planned, aim.private, aim.legacy = ignored, resp.Planned, resp.Private, resp.Legacy
+	aim.config, aim.planned, aim.private, aim.legacy = config, resp.Planned, resp.Private, resp.Legacy
 	aim.sensitive = append(marked.Sensitive, missing(o.ty.Sensitive(resp.Planned), marked.Sensitive)...)
 	return true
 }
