@@ -84,7 +84,7 @@ func moduleServer(t *testing.T) *httptest.Server {
 		})
 		mux.HandleFunc("GET /v1/"+module+"/{version}/download", func(w http.ResponseWriter, r *http.Request) {
 			if allowed(w, r) {
-				w.Header().Set("X-Terraform-Get", "/archives/"+r.PathValue("version")+".tar.gz//*")
+				w.Header().Set("X-Terraform-Get", "/archives/"+r.PathValue("version")+".tar.gz//top-x")
 				w.WriteHeader(http.StatusNoContent)
 			}
 		})
@@ -136,7 +136,9 @@ func TestModulesAsTerraform(t *testing.T) {
 		t.Skip("terraform is not installed")
 	}
 	dir := t.TempDir()
-	environ := append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_DATA_DIR=",
+	server := moduleServer(t)
+	host := strings.TrimPrefix(server.URL, "https://")
+	environ := append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "cli.hcl"), "SSL_CERT_FILE="+filepath.Join(dir, "authority.pem"), "CHECKPOINT_DISABLE=1", "TF_DATA_DIR=",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "HOME="+dir)
 	run := func(in, program string, args ...string) {
 		t.Helper()
@@ -156,6 +158,8 @@ func TestModulesAsTerraform(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	put("authority.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	put("cli.hcl", "credentials \""+host+"\" {\n  token = \"t0ken\"\n}\n")
 	put("repository/main.tf", "module \"o\" {\n  source = \"./sub/../other\"\n}\n")
 	put("repository/sub/s.tf", "module \"o\" {\n  source = \"../other\"\n}\n")
 	put("repository/other/o.tf", "output \"x\" {\n  value = 1\n}\n")
@@ -170,10 +174,14 @@ module "tag"   { source = "git::file://%[1]s/repository//sub?ref=v1" }
 module "same"  { source = "git::file://%[1]s/repository//./sub/?ref=v1" }
 module "path"  { source = "%[1]s/plain" }
 module "local" { source = "./a/../local" }
+module "newest" { source = "%[2]s/a/b/c" }
+module "within" { source = "%[2]s/a/b/c//sub" }
+module "secret" { source = "%[2]s/secret/b/c" }
+module "packed" { source = "https://%[2]s/archives/7.tar.gz//top-x" }
+module "again"  { source = "https::https://%[2]s/archives/7.tar.gz//top-x/sub" }
 `
 	for _, name := range []string{"one", "two"} {
-		put(name+"/main.tf", strings.ReplaceAll(fmt.Sprintf(config, dir), " { source", " {\n source"))
-		put(name+"/main.tf", strings.NewReplacer("{ source", "{\n  source", "\" }", "\"\n}").Replace(fmt.Sprintf(config, dir)))
+		put(name+"/main.tf", fmt.Sprintf(config, dir, host))
 		put(name+"/local/l.tf", "module \"deeper\" {\n  source = \"./deeper\"\n}\n")
 		put(name+"/local/deeper/l.tf", "output \"x\" {\n  value = 1\n}\n")
 	}

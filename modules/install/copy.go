@@ -3,11 +3,15 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	goversion "github.com/hashicorp/go-version"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/source"
 )
 
@@ -35,7 +39,44 @@ func CopyModule(ctx context.Context, fetcher *source.Fetcher, a source.Address, 
 	if err != nil {
 		return errors.New(reason(err))
 	}
-	return copyInto(filepath.Join(into, filepath.FromSlash(sub)), to)
+	from, err := filepath.EvalSymlinks(filepath.Join(into, filepath.FromSlash(sub)))
+	if err != nil {
+		return err
+	}
+	if name, text := leaves(from); name != "" {
+		advice := "copy a folder that holds both"
+		if a.Subdir != "" {
+			advice = fmt.Sprintf("copy the whole package from %s and work in its folder %s with -chdir", packageText(a), a.Subdir)
+		}
+		return fmt.Errorf("it calls module %q from %q, which is not part of what is copied; %s", name, text, advice)
+	}
+	return copyInto(from, to)
+}
+
+// leaves finds a call of a folder outside of the module in dir, by it or by
+// a module within it.
+func leaves(dir string) (name, text string) {
+	root, _, _ := modules.Load(modules.OnDisk(), dir) // mistakes are found where it is copied to
+	var search func(m *modules.Module) bool
+	search = func(m *modules.Module) bool {
+		for _, key := range slices.Sorted(maps.Keys(m.Calls)) {
+			call := m.Calls[key]
+			if call.Address.Kind != source.Folder {
+				continue
+			}
+			inside, err := filepath.Rel(dir, filepath.Join(m.Dir, filepath.FromSlash(call.Address.Text)))
+			if err != nil || !filepath.IsLocal(inside) {
+				name, text = call.Name, call.Address.Text
+				return true
+			}
+			if call.Module != nil && search(call.Module) {
+				return true
+			}
+		}
+		return false
+	}
+	search(root)
+	return name, text
 }
 
 func newest(ctx context.Context, fetcher *source.Fetcher, a source.Address, into string) (string, error) {
@@ -65,10 +106,6 @@ func newest(ctx context.Context, fetcher *source.Fetcher, a source.Address, into
 
 // copyInto copies what is in a folder into another one.
 func copyInto(from, to string) error {
-	from, err := filepath.EvalSymlinks(from)
-	if err != nil {
-		return err
-	}
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func tree(root *modules.Module) source.Manifest {
 	var add func(parent *modules.Module)
 	add = func(parent *modules.Module) {
 		for name, call := range parent.Calls {
-			if call.Module == nil {
+			if call.Module == nil || !isFolder(call.Module.Dir) {
 				continue
 			}
 			key := strings.Join(append(slices.Clone(parent.Path), name), ".")
