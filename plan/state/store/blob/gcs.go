@@ -4,21 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
-	"cloud.google.com/go/storage"
-	"github.com/googleapis/gax-go/v2"
 	"github.com/zclconf/go-cty/cty"
-	"gocloud.dev/blob/gcsblob"
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/google"
-	"google.golang.org/api/impersonate"
-	"google.golang.org/api/option"
 
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/object"
@@ -41,27 +32,18 @@ func GCS() *backend.Kind {
 }
 
 func openGCS(ctx context.Context, c backend.Config, tries patience) (backend.Backend, error) {
-	name := c.String("bucket")
-	g := &gcsBucket{name: name, kms: c.String("kms_encryption_key"), attempts: tries.attempts}
-	var err error
-	if g.key, err = encryptionKey(c.String("encryption_key")); err != nil {
+	g := &gcsBucket{name: c.String("bucket"), kms: c.String("kms_encryption_key")}
+	key, err := encryptionKey(c.String("encryption_key"))
+	if err != nil {
 		return nil, err
 	}
-	if g.key != nil && g.kms != "" {
+	if key != nil && g.kms != "" {
 		return nil, errors.New("encryption_key and kms_encryption_key exclude each other")
 	}
-	options, err := gcsOptions(ctx, c)
-	if err != nil {
+	if g.client, err = newGCSClient(ctx, c, tries); err != nil {
 		return nil, err
 	}
-	client, err := storage.NewClient(ctx, options...)
-	if err != nil {
-		return nil, err
-	}
-	client.SetRetry(storage.WithBackoff(gax.Backoff{Initial: tries.first, Max: tries.most, Multiplier: 2}), storage.WithMaxAttempts(tries.attempts))
-	if g.bucket, err = gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: client}); err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
+	g.client.key = key
 	prefix := strings.TrimLeft(c.String("prefix"), "/")
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"
@@ -78,9 +60,7 @@ func openGCS(ctx context.Context, c backend.Config, tries patience) (backend.Bac
 			return w
 		},
 	}
-	return &Backend{bucket: g, names: n, timing: object.DefaultTiming, close: func() error {
-		return errors.Join(g.bucket.Close(), client.Close())
-	}}, nil
+	return &Backend{bucket: g, names: n, timing: object.DefaultTiming, close: g.client.close}, nil
 }
 
 // encryptionKey decodes a key that the customer keeps.
@@ -114,71 +94,4 @@ func fileOrText(text string) (string, error) {
 	}
 	b, err := os.ReadFile(name)
 	return string(b), err
-}
-
-// gcsOptions are where the service is and who asks it.
-func gcsOptions(ctx context.Context, c backend.Config) ([]option.ClientOption, error) {
-	options := []option.ClientOption{option.WithUserAgent(c.Caller)}
-	if endpoint := c.String("storage_custom_endpoint"); endpoint != "" {
-		options = append(options, option.WithEndpoint(endpoint))
-	}
-	if c.Getenv("STORAGE_EMULATOR_HOST") != "" {
-		// The library takes the address from there, and asks for nobody.
-		return append(options, option.WithoutAuthentication(), option.WithHTTPClient(&http.Client{})), nil
-	}
-	source, err := gcsTokens(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return append(options, option.WithTokenSource(source)), nil
-}
-
-// gcsTokens is where access tokens come from. The context ends with the
-// program: tokens are fetched whenever one has run out.
-func gcsTokens(ctx context.Context, c backend.Config) (oauth2.TokenSource, error) {
-	ctx = context.WithoutCancel(ctx)
-	source, err := gcsOwnTokens(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	target := c.String("impersonate_service_account")
-	if target == "" {
-		return source, nil
-	}
-	return impersonate.CredentialsTokenSource(ctx, impersonate.CredentialsConfig{
-		TargetPrincipal: target, Scopes: []string{storage.ScopeReadWrite}, Delegates: c.Strings("impersonate_service_account_delegates"),
-	}, option.WithTokenSource(source))
-}
-
-func gcsOwnTokens(ctx context.Context, c backend.Config) (oauth2.TokenSource, error) {
-	scope := storage.ScopeReadWrite
-	if c.String("impersonate_service_account") != "" {
-		scope = "https://www.googleapis.com/auth/cloud-platform"
-	}
-	if token := c.String("access_token"); token != "" {
-		content, err := fileOrText(token)
-		if err != nil {
-			return nil, fmt.Errorf("access_token: %w", err)
-		}
-		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: strings.TrimSpace(content)}), nil
-	}
-	if text := c.String("credentials"); text != "" {
-		content, err := fileOrText(text)
-		if err != nil {
-			return nil, fmt.Errorf("credentials: %w", err)
-		}
-		if !strings.HasPrefix(strings.TrimSpace(content), "{") {
-			return nil, errors.New("credentials: it is neither the name of a file nor JSON")
-		}
-		found, err := google.CredentialsFromJSON(ctx, []byte(content), scope) //nolint:staticcheck // the user's own configuration
-		if err != nil {
-			return nil, fmt.Errorf("credentials: %w", err)
-		}
-		return found.TokenSource, nil
-	}
-	found, err := google.FindDefaultCredentials(ctx, scope)
-	if err != nil {
-		return nil, fmt.Errorf("no credentials for Google Cloud: %w", err)
-	}
-	return found.TokenSource, nil
 }

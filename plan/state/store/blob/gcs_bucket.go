@@ -1,17 +1,20 @@
 package blob
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"hash/crc32"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
+	"net/url"
 	"strconv"
-	"sync/atomic"
-
-	"cloud.google.com/go/storage"
-	"gocloud.dev/blob"
-	"google.golang.org/api/googleapi"
+	"strings"
 
 	"github.com/stokehq/stoke/plan/state/store/object"
 )
@@ -19,142 +22,133 @@ import (
 // gcsBucket is an object.Bucket in Google Cloud Storage; versions are
 // generations.
 type gcsBucket struct {
-	bucket *blob.Bucket
+	client *gcsClient
 	name   string
-	key    []byte // the customer's, nil for none
 	kms    string
-
-	attempts int // at one request
 }
 
 // Name is the URL of an object.
 func (g *gcsBucket) Name(key string) string { return "gs://" + g.name + "/" + key }
 
-// uploadChunk is the size from which on an upload goes in parts; the buffer
-// for one is allocated for every write.
-const uploadChunk = 8 << 20
+func (g *gcsBucket) objects() string { return "b/" + url.PathEscape(g.name) + "/o" }
+
+func (g *gcsBucket) object(key string) string { return g.objects() + "/" + url.PathEscape(key) }
+
+// castagnoli is the polynomial of the service's sums.
+func castagnoli(data []byte) string {
+	sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+}
 
 // Get reads an object.
 func (g *gcsBucket) Get(ctx context.Context, key string) ([]byte, string, error) {
-	r, err := g.bucket.NewReader(ctx, key, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-		return g.handle(as, storage.Conditions{})
-	}})
-	if errors.Is(err, storage.ErrObjectNotExist) {
+	head, data, err := g.client.do(ctx, gcsRequest{
+		method: http.MethodGet, path: g.object(key), query: url.Values{"alt": {"media"}}, keyed: true,
+	})
+	if status(err) == http.StatusNotFound {
 		if isSnapshot(key) {
-			err = g.exists(ctx) // a bucket that is not there says the same
-		} else {
-			err = nil
+			return nil, "", g.exists(ctx) // a bucket that is not there says the same
 		}
-		return nil, "", err
+		return nil, "", nil
 	}
 	if err != nil {
 		return nil, "", gcsProblem(err)
 	}
-	defer r.Close()
-	var raw *storage.Reader
-	if !r.As(&raw) {
-		return nil, "", errors.New("the library does not tell the generation")
+	version := head.Get("X-Goog-Generation")
+	if _, err := strconv.ParseInt(version, 10, 64); err != nil {
+		return nil, "", errors.New("the service gives no generations, without which writes cannot be conditional")
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, "", gcsProblem(err)
+	for _, sums := range head.Values("X-Goog-Hash") {
+		for sum := range strings.SplitSeq(sums, ",") {
+			if want, ok := strings.CutPrefix(strings.TrimSpace(sum), "crc32c="); ok && want != castagnoli(data) {
+				return nil, "", errors.New("what came is not what is stored: its sum is another one")
+			}
+		}
 	}
-	return data, strconv.FormatInt(raw.Attrs.Generation, 10), nil
+	if data == nil {
+		data = []byte{}
+	}
+	return data, version, nil
 }
 
-// handle puts the key and conditions into a request.
-func (g *gcsBucket) handle(as func(any) bool, c storage.Conditions) error {
-	var h **storage.ObjectHandle
-	if !as(&h) {
-		return errors.New("the library takes no conditions")
-	}
-	if g.key != nil {
-		*h = (*h).Key(g.key)
-	}
-	if c != (storage.Conditions{}) {
-		*h = (*h).If(c)
-	}
-	return nil
-}
-
-func generation(ifVersion string) (storage.Conditions, error) {
+// condition is that of a request; "" means that there must be no object.
+func condition(ifVersion string) (string, error) {
 	if ifVersion == "" {
-		return storage.Conditions{DoesNotExist: true}, nil
+		return "0", nil
 	}
-	n, err := strconv.ParseInt(ifVersion, 10, 64)
-	if err != nil {
-		return storage.Conditions{}, fmt.Errorf("%q is no generation", ifVersion)
+	if n, err := strconv.ParseInt(ifVersion, 10, 64); err != nil || n <= 0 {
+		return "", fmt.Errorf("%q is no generation", ifVersion)
 	}
-	return storage.Conditions{GenerationMatch: n}, nil
+	return ifVersion, nil
 }
 
 // Put writes an object if its generation is still ifVersion.
 func (g *gcsBucket) Put(ctx context.Context, key string, data []byte, ifVersion string) (string, error) {
-	condition, err := generation(ifVersion)
+	match, err := condition(ifVersion)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // an upload that is given up must not be finished
-	var raw *storage.Writer
-	w, err := g.bucket.NewWriter(ctx, key, &blob.WriterOptions{
-		ContentType: "application/json", BufferSize: min(uploadChunk, len(data)+1),
-		BeforeWrite: func(as func(any) bool) error {
-			if err := g.handle(as, condition); err != nil {
-				return err
-			}
-			var h **storage.ObjectHandle
-			if as(&h) {
-				*h = (*h).Retryer(storage.WithErrorFunc(upTo(g.attempts)))
-			}
-			if !as(&raw) {
-				return errors.New("the library does not tell the generation")
-			}
-			raw.KMSKeyName = g.kms
-			return nil
-		},
+	kind, body, err := gcsBody(key, data)
+	if err != nil {
+		return "", err
+	}
+	query := url.Values{"uploadType": {"multipart"}, "name": {key}, "ifGenerationMatch": {match}}
+	if g.kms != "" {
+		query.Set("kmsKeyName", g.kms)
+	}
+	_, answer, err := g.client.do(ctx, gcsRequest{
+		method: http.MethodPost, upload: true, path: g.objects(), query: query, kind: kind, body: body, keyed: true,
 	})
 	if err != nil {
 		return "", gcsProblem(err)
 	}
-	if _, err := w.Write(data); err != nil {
-		cancel()
-		return "", errors.Join(gcsProblem(err), ignored(w.Close()))
+	var made struct{ Generation string }
+	if err := json.Unmarshal(answer, &made); err != nil || made.Generation == "" {
+		return "", errors.New("the service gives no generations, without which writes cannot be conditional")
+	}
+	return made.Generation, nil
+}
+
+// gcsBody is an upload in one request: what the object is, its sum, and what
+// it holds.
+func gcsBody(key string, data []byte) (kind string, body []byte, err error) {
+	meta, err := json.Marshal(map[string]string{"name": key, "contentType": "application/json", "crc32c": castagnoli(data)})
+	if err != nil {
+		return "", nil, err
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(data) + len(meta) + 1024)
+	w := multipart.NewWriter(&buf)
+	for _, part := range []struct {
+		kind string
+		data []byte
+	}{{"application/json; charset=UTF-8", meta}, {"application/json", data}} {
+		p, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {part.kind}})
+		if err != nil {
+			return "", nil, err
+		}
+		if _, err := p.Write(part.data); err != nil {
+			return "", nil, err
+		}
 	}
 	if err := w.Close(); err != nil {
-		return "", gcsProblem(err)
+		return "", nil, err
 	}
-	return strconv.FormatInt(raw.Attrs().Generation, 10), nil
+	return "multipart/related; boundary=" + w.Boundary(), buf.Bytes(), nil
 }
-
-// upTo ends the attempts at one upload: the library counts those of all other
-// requests, and uploads again until the context ends.
-func upTo(attempts int) func(error) bool {
-	var made atomic.Int32
-	return func(err error) bool {
-		return storage.ShouldRetry(err) && int(made.Add(1)) < attempts
-	}
-}
-
-// ignored is for errors that follow from one that is reported.
-func ignored(error) error { return nil }
 
 // Delete removes an object if its generation is still ifVersion.
 func (g *gcsBucket) Delete(ctx context.Context, key, ifVersion string) error {
-	var client *storage.Client
-	if !g.bucket.As(&client) {
-		return errors.New("the library has no client")
-	}
-	h := client.Bucket(g.name).Object(key)
+	query := url.Values{}
 	if ifVersion != "" {
-		condition, err := generation(ifVersion)
+		match, err := condition(ifVersion)
 		if err != nil {
 			return err
 		}
-		h = h.If(condition)
+		query.Set("ifGenerationMatch", match)
 	}
-	err := h.Delete(ctx)
-	if errors.Is(err, storage.ErrObjectNotExist) {
+	_, _, err := g.client.do(ctx, gcsRequest{method: http.MethodDelete, path: g.object(key), query: query})
+	if status(err) == http.StatusNotFound {
 		return nil
 	}
 	return gcsProblem(err)
@@ -162,55 +156,50 @@ func (g *gcsBucket) Delete(ctx context.Context, key, ifVersion string) error {
 
 // List names objects.
 func (g *gcsBucket) List(ctx context.Context, prefix string, shallow bool) ([]string, error) {
-	return list(ctx, g.bucket, prefix, shallow, gcsProblem)
-}
-
-func list(ctx context.Context, b *blob.Bucket, prefix string, shallow bool, problem func(error) error) ([]string, error) {
-	options := &blob.ListOptions{Prefix: prefix}
+	query := url.Values{"prefix": {prefix}, "fields": {"items/name,nextPageToken"}}
 	if shallow {
-		options.Delimiter = "/"
+		query.Set("delimiter", "/")
 	}
 	var keys []string
-	for i := b.List(options); ; {
-		o, err := i.Next(ctx)
-		if err == io.EOF {
+	for {
+		_, answer, err := g.client.do(ctx, gcsRequest{method: http.MethodGet, path: g.objects(), query: query})
+		if err != nil {
+			return nil, gcsProblem(err)
+		}
+		var page struct {
+			Items         []struct{ Name string }
+			NextPageToken string
+		}
+		if err := json.Unmarshal(answer, &page); err != nil {
+			return nil, fmt.Errorf("the service's list cannot be read: %w", err)
+		}
+		for _, o := range page.Items {
+			keys = append(keys, o.Name)
+		}
+		if page.NextPageToken == "" {
 			return keys, nil
 		}
-		if err != nil {
-			return nil, problem(err)
-		}
-		if !o.IsDir {
-			keys = append(keys, o.Key)
-		}
+		query.Set("pageToken", page.NextPageToken)
 	}
 }
 
 // exists asks whether the bucket is there, and may be looked into.
 func (g *gcsBucket) exists(ctx context.Context) error {
-	_, _, err := g.bucket.ListPage(ctx, blob.FirstPageToken, 1, nil)
+	_, _, err := g.client.do(ctx, gcsRequest{method: http.MethodGet, path: g.objects(), query: url.Values{"maxResults": {"1"}, "fields": {"items/name"}}})
 	return gcsProblem(err)
 }
 
 // gcsProblem puts what the service says in words for people.
 func gcsProblem(err error) error {
-	if err == nil {
-		return nil
-	}
-	var e *googleapi.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch e.Code {
-	case http.StatusPreconditionFailed:
-		return object.ErrConflict
-	case http.StatusNotModified:
+	switch status(err) {
+	case http.StatusPreconditionFailed, http.StatusNotModified:
 		return object.ErrConflict
 	case http.StatusUnauthorized:
-		return fmt.Errorf("Google Cloud does not accept the credentials (401): %w", err)
+		return fmt.Errorf("Google Cloud does not accept the credentials: %w", err)
 	case http.StatusForbidden:
-		return fmt.Errorf("Google Cloud does not allow it (403); roles/storage.objectAdmin on the bucket does: %w", err)
+		return fmt.Errorf("Google Cloud does not allow it; roles/storage.objectAdmin on the bucket does: %w", err)
 	case http.StatusNotFound:
-		return fmt.Errorf("there is no such bucket (404), and stoke makes none: %w", err)
+		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", err)
 	}
 	return err
 }

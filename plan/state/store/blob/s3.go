@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/zclconf/go-cty/cty"
-	"gocloud.dev/blob/s3blob"
 
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/object"
@@ -118,7 +117,7 @@ func openS3(ctx context.Context, c backend.Config, tries patience) (backend.Back
 	if strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") {
 		return nil, errors.New("workspace_key_prefix must neither begin nor end with a slash")
 	}
-	b := &s3Bucket{name: c.String("bucket"), acl: c.String("acl"), kms: c.String("kms_key_id"), encrypt: c.Bool("encrypt", false)}
+	b := &s3Bucket{name: c.String("bucket"), acl: c.String("acl"), kms: c.String("kms_key_id"), encrypt: c.Bool("encrypt", false), attempts: tries.attempts}
 	if err := b.customerKey(c.String("sse_customer_key")); err != nil {
 		return nil, err
 	}
@@ -127,14 +126,11 @@ func openS3(ctx context.Context, c backend.Config, tries patience) (backend.Back
 		return nil, err
 	}
 	b.client = s3.NewFromConfig(config, s3Options(c))
-	if b.bucket, err = s3blob.OpenBucket(ctx, b.client, b.name, nil); err != nil {
-		return nil, err
-	}
 	suffix := ".tflock"
 	if !c.Bool("use_lockfile", true) {
 		suffix = ""
 	}
-	return &Backend{bucket: b, names: s3Names(key, prefix, suffix), timing: object.DefaultTiming, close: b.bucket.Close}, nil
+	return &Backend{bucket: b, names: s3Names(key, prefix, suffix), timing: object.DefaultTiming, close: func() error { return nil }}, nil
 }
 
 // s3Names are Terraform's: the default workspace's snapshot has the key, and

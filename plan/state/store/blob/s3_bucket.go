@@ -15,18 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
-	"gocloud.dev/blob"
 
 	"github.com/stokehq/stoke/plan/state/store/object"
 )
 
 // s3Bucket is an object.Bucket in S3; versions are ETags.
 type s3Bucket struct {
-	bucket   *blob.Bucket
-	client   *s3.Client // of bucket: it tells ETags of what was written, and puts in one request
+	client   *s3.Client
 	name     string
 	acl, kms string
 	encrypt  bool
+	attempts int          // at reading one object
 	customer *customerKey // nil for none
 }
 
@@ -56,32 +55,40 @@ func (b *s3Bucket) Name(key string) string { return "s3://" + b.name + "/" + key
 
 // Get reads an object.
 func (b *s3Bucket) Get(ctx context.Context, key string) ([]byte, string, error) {
-	r, err := b.bucket.NewReader(ctx, key, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
-		var in *s3.GetObjectInput
-		if b.customer != nil && as(&in) {
-			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = aws.String(customerAlgorithm), &b.customer.key, &b.customer.sum
-		}
-		return nil
-	}})
-	if err != nil {
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
+	if b.customer != nil {
+		in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = aws.String(customerAlgorithm), &b.customer.key, &b.customer.sum
+	}
+	var last error
+	for range b.attempts { // the library does not read again what broke off
+		out, err := b.client.GetObject(ctx, in)
 		if code(err) == "NoSuchKey" {
 			return nil, "", nil
 		}
-		return nil, "", s3Problem(err)
+		if err != nil {
+			return nil, "", s3Problem(err)
+		}
+		data, err := readObject(out)
+		if err == nil {
+			return data, aws.ToString(out.ETag), nil
+		}
+		if last = err; ctx.Err() != nil {
+			break
+		}
 	}
-	defer r.Close()
-	var raw s3.GetObjectOutput
-	if !r.As(&raw) || aws.ToString(raw.ETag) == "" {
-		return nil, "", errors.New("the service gives no ETags, without which writes cannot be conditional")
+	return nil, "", s3Problem(last)
+}
+
+func readObject(out *s3.GetObjectOutput) ([]byte, error) {
+	defer out.Body.Close()
+	if aws.ToString(out.ETag) == "" {
+		return nil, errors.New("the service gives no ETags, without which writes cannot be conditional")
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, "", s3Problem(err)
+	data, err := io.ReadAll(out.Body)
+	if err == nil && out.ContentLength != nil && *out.ContentLength != int64(len(data)) {
+		err = io.ErrUnexpectedEOF
 	}
-	if want := raw.ContentLength; want != nil && *want != int64(len(data)) {
-		return nil, "", io.ErrUnexpectedEOF
-	}
-	return data, aws.ToString(raw.ETag), nil
+	return data, err
 }
 
 // Put writes an object if its ETag is still ifVersion.
@@ -150,7 +157,21 @@ func (b *s3Bucket) Delete(ctx context.Context, key, ifVersion string) error {
 
 // List names objects.
 func (b *s3Bucket) List(ctx context.Context, prefix string, shallow bool) ([]string, error) {
-	return list(ctx, b.bucket, prefix, shallow, s3Problem)
+	in := &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix}
+	if shallow {
+		in.Delimiter = aws.String("/")
+	}
+	var keys []string
+	for pages := s3.NewListObjectsV2Paginator(b.client, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, s3Problem(err)
+		}
+		for _, o := range page.Contents {
+			keys = append(keys, aws.ToString(o.Key))
+		}
+	}
+	return keys, nil
 }
 
 // code is the service's name for an error, "" for others.
@@ -164,9 +185,13 @@ func code(err error) string {
 
 // status is the HTTP status of an error's answer; 0 where there was none.
 func status(err error) int {
-	var e *awshttp.ResponseError
-	if errors.As(err, &e) {
-		return e.HTTPStatusCode()
+	var amazon *awshttp.ResponseError
+	var google *gcsError
+	switch {
+	case errors.As(err, &amazon):
+		return amazon.HTTPStatusCode()
+	case errors.As(err, &google):
+		return google.status
 	}
 	return 0
 }
