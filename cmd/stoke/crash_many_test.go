@@ -3,7 +3,7 @@
 package main
 
 const (
-	crashMoments   = 50
-	crashObjects   = 1500
+	crashMoments   = 500
+	crashObjects   = 60
 	crashTrainings = 25
 )

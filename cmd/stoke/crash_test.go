@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,189 +14,155 @@ import (
 	"time"
 )
 
-// crashConfig makes files of both replacement orders. A new generation
-// replaces all of them.
-const crashConfig = `
-variable "generation" {}
-variable "objects" { type = number }
-resource "test_file" "one" {
-  count     = var.objects / 2
-  directory = "${path.root}/out"
-  name      = "one-${count.index}-${var.generation}"
-  content   = "generation ${var.generation}"
-}
-resource "test_file" "two" {
-  count     = var.objects / 2
-  directory = "${path.root}/out"
-  name      = "two-${count.index}-${var.generation}"
-  content   = "generation ${var.generation} after ${length(test_file.one)}"
-  lifecycle { create_before_destroy = true }
-}
-`
-
-// TestKilledCommand kills apply, replacement and destroy with SIGKILL at
-// random moments. After the next run files, state and the provider's own log
-// agree one to one.
+// TestKilledCommand lets a configuration live a random life: objects are
+// made, changed, replaced in both orders, deleted, imported, moved, taken out
+// of the state; and at a random moment of each of these, and now and then of
+// the run after it too, stoke is killed with SIGKILL. The next run finishes
+// the work. Then files, state and the provider's own log agree one to one.
 func TestKilledCommand(t *testing.T) {
-	dir := t.TempDir()
-	stoke := filepath.Join(dir, "stoke")
+	stoke := filepath.Join(t.TempDir(), "stoke")
 	if out, err := exec.Command("go", "build", "-o", stoke, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(crashConfig), 0o644); err != nil {
-		t.Fatal(err)
+	for _, where := range []string{"local", "http"} {
+		t.Run(where, func(t *testing.T) {
+			seed := uint64(time.Now().UnixNano())
+			l := newLife(t, stoke, where, rand.New(rand.NewPCG(seed, 0)))
+			l.live(crashMoments / 2)
+			t.Logf("seed %d: %d runs killed, and %d of those that were to mend it, with about %d objects: %s",
+				seed, l.killed, l.killedAgain, crashObjects, l.tally())
+		})
 	}
-	c := &crash{t: t, dir: dir, stoke: stoke}
-	c.finish("apply", 0) // warm-up: the time a whole run takes
-	took := map[string]time.Duration{"apply": c.took, "destroy": c.took}
-	killed := 0
-	for generation := 1; killed < crashMoments; generation++ {
-		command := "apply"
-		if generation%3 == 0 {
-			command = "destroy"
+}
+
+// chapter is one thing that happens in a life: a command that is killed, and
+// what has to be true in the end.
+type chapter struct {
+	name    string
+	args    []string    // of the command to kill
+	arrange func()      // changes configuration and wishes before it
+	settled func()      // after the next whole run of it: what there is to tidy up
+	again   func() bool // reports whether the command's work is there already, so that it need not succeed
+}
+
+// life is a folder with a configuration, and what is wished of it.
+type life struct {
+	t     *testing.T
+	rng   *rand.Rand
+	stoke string
+	dir   string
+	where string
+
+	model
+	unlock              func() // takes the lock of a killed run away
+	counts              map[string]int
+	killed, killedAgain int
+	took                map[string]time.Duration // how long a whole run of each chapter takes
+}
+
+func newLife(t *testing.T, stoke, where string, rng *rand.Rand) *life {
+	l := &life{
+		t: t, rng: rng, stoke: stoke, dir: t.TempDir(), where: where,
+		counts: map[string]int{}, took: map[string]time.Duration{},
+		model: newModel(),
+	}
+	l.keep(t)
+	l.write()
+	l.must("init", "-input=false")
+	return l
+}
+
+func (l *life) live(moments int) {
+	chapters := l.chapters()
+	for l.killed < moments {
+		c := chapters[l.rng.IntN(6)]
+		if c.arrange != nil {
+			c.arrange()
 		}
-		delay := time.Duration(rand.Int64N(int64(took[command])))
-		if c.kill(command, generation, delay) {
-			killed++
+		l.write()
+		took := l.took[c.name]
+		if took == 0 {
+			took = 60 * time.Millisecond
+		}
+		delay := time.Duration(l.rng.Int64N(int64(took)))
+		if l.kill(c.args, delay) {
+			l.killed++
+			l.counts[c.name]++
 		} else {
-			took[command] = took[command] * 3 / 4 // it ended first: aim earlier
+			l.took[c.name] = took * 3 / 4 // it ended first: aim earlier
 		}
-		c.finish(command, generation)
-		took[command] = max(took[command], c.took)
-		c.check(command, generation)
-		if t.Failed() {
-			t.Fatalf("after %s of generation %d, killed after %s", command, generation, delay)
+		if l.rng.IntN(4) == 0 && l.kill(c.args, time.Duration(l.rng.Int64N(int64(took)))) {
+			l.killedAgain++
+		}
+		began := time.Now()
+		l.finish(c)
+		l.took[c.name] = max(l.took[c.name], time.Since(began))
+		if c.settled != nil {
+			c.settled()
+		}
+		l.write()
+		l.must("apply", "-auto-approve", "-input=false")
+		l.check()
+		if l.t.Failed() {
+			l.t.Fatalf("after %s, killed after %s", c.name, delay)
 		}
 	}
-	t.Logf("killed %d runs of %d objects", killed, crashObjects)
 }
 
-type crash struct {
-	t          *testing.T
-	dir, stoke string
-	took       time.Duration
+// finish runs the chapter's command to its end. A command whose work the
+// killed run has already done may say so.
+func (l *life) finish(c chapter) {
+	out, err := l.command(c.args...).CombinedOutput()
+	if err != nil && (c.again == nil || !c.again()) {
+		l.t.Fatalf("%s: %v\n%s", strings.Join(c.args, " "), err, tail(out))
+	}
 }
 
-func (c *crash) command(name string, generation int) *exec.Cmd {
-	cmd := exec.Command(c.stoke, "-chdir="+c.dir, name, "-auto-approve", "-no-color", "-input=false",
-		fmt.Sprintf("-var=generation=%d", generation), fmt.Sprintf("-var=objects=%d", crashObjects))
-	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1")
+func (l *life) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(l.stoke, append([]string{"-chdir=" + l.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "NO_COLOR=1", "TF_INPUT=0")
 	return cmd
 }
 
 // kill starts a run and kills it after the delay; false when it ended before.
-func (c *crash) kill(name string, generation int, delay time.Duration) bool {
-	cmd := c.command(name, generation)
+func (l *life) kill(args []string, delay time.Duration) bool {
+	cmd := l.command(args...)
 	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
+		l.t.Fatal(err)
 	}
 	time.Sleep(delay)
 	cmd.Process.Kill()
 	cmd.Wait()
+	l.unlock()
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled()
 }
 
-// finish runs the command to its end, which must be a good one.
-func (c *crash) finish(name string, generation int) {
-	began := time.Now()
-	if out, err := c.command(name, generation).CombinedOutput(); err != nil {
-		c.t.Fatalf("%s of generation %d: %v\n%s", name, generation, err, tail(out))
+func (l *life) must(args ...string) []byte {
+	l.t.Helper()
+	cmd := l.command(args...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		l.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, tail(out), complaint.String())
 	}
-	c.took = time.Since(began)
+	return out
+}
+
+func (l *life) tally() string {
+	var parts []string
+	for _, c := range l.chapters() {
+		parts = append(parts, fmt.Sprintf("%s %d", c.name, l.counts[c.name]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
 
-// check compares what there is with what the state and the log say.
-func (c *crash) check(name string, generation int) {
-	var files []string
-	entries, err := os.ReadDir(filepath.Join(c.dir, "out"))
-	if err != nil && !os.IsNotExist(err) {
-		c.t.Fatal(err)
-	}
-	for _, e := range entries {
-		if e.Name() != "creates.log" {
-			files = append(files, e.Name())
-		}
-	}
-	want := crashObjects
-	if name == "destroy" {
-		want = 0
-	}
-	if len(files) != want {
-		c.t.Errorf("%d files, want %d", len(files), want)
-	}
-	c.same("the state", files, c.stored())
-	c.same("the provider's log", files, c.logged())
-}
-
-func (c *crash) same(what string, files, others []string) {
-	slices.Sort(files)
-	slices.Sort(others)
-	if !slices.Equal(files, others) {
-		c.t.Errorf("the folder has %d files, %s has %d others or not the same", len(files), what, len(others))
-	}
-}
-
-// stored lists the names of the files that the state knows, deposed ones too.
-func (c *crash) stored() []string {
-	b, err := os.ReadFile(filepath.Join(c.dir, "terraform.tfstate"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var s struct {
-		Version   int
-		Resources []struct {
-			Instances []struct {
-				Attributes struct{ Name string }
-			}
-		}
-	}
-	if err := json.Unmarshal(b, &s); err != nil {
-		c.t.Fatal(err)
-	}
-	if s.Version != 4 {
-		c.t.Errorf("the state has version %d, the journal was not folded", s.Version)
-	}
-	var names []string
-	for _, r := range s.Resources {
-		for _, i := range r.Instances {
-			names = append(names, i.Attributes.Name)
-		}
-	}
-	return names
-}
-
-// logged replays the provider's log of creates and deletes.
-func (c *crash) logged() []string {
-	b, err := os.ReadFile(filepath.Join(c.dir, "out", "creates.log"))
-	if os.IsNotExist(err) {
-		return nil
-	} else if err != nil {
-		c.t.Fatal(err)
-	}
-	there := map[string]bool{}
-	for _, line := range bytes.Split(bytes.TrimSpace(b), []byte("\n")) {
-		fields := strings.Fields(string(line))
-		if len(fields) != 3 {
-			c.t.Errorf("the provider's log has a line %q", line)
-			continue
-		}
-		name := filepath.Base(fields[2])
-		switch fields[0] {
-		case "create":
-			if there[name] {
-				c.t.Errorf("%s was made twice", name)
-			}
-			there[name] = true
-		case "delete":
-			delete(there, name)
-		}
-	}
-	names := make([]string, 0, len(there))
-	for name := range there {
-		names = append(names, name)
-	}
-	return names
+// pick draws up to n keys of a map.
+func pick(rng *rand.Rand, from map[string]file, n int) []string {
+	keys := slices.Sorted(maps.Keys(from)) // so that the seed decides
+	rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	return keys[:min(n, len(keys))]
 }

@@ -62,6 +62,13 @@ func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Holder is who has the lock, nil when nobody has.
+func (s *Web) Holder() *state.LockInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lock
+}
+
 func (s *Web) tag() string { return fmt.Sprintf(`"v%d"`, s.number) }
 
 func (s *Web) write(w http.ResponseWriter, r *http.Request, body []byte) {
