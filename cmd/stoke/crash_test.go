@@ -75,7 +75,7 @@ func newLife(t *testing.T, stoke, where string, rng *rand.Rand) *life {
 func (l *life) live(moments int) {
 	chapters := l.chapters()
 	for l.killed < moments {
-		c := chapters[l.rng.IntN(7)]
+		c := chapters[l.rng.IntN(len(chapters))]
 		if c.arrange != nil {
 			c.arrange()
 		}
