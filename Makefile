@@ -4,7 +4,7 @@
 VERSION   ?= 0.1.0-dev
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME  ?= 10s
-BENCH     ?= ./plan/run ./runtime/engine/cpu
+BENCH     ?= ./cmd/stoke ./plan/run ./runtime/engine/cpu
 
 GO    := go
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
@@ -50,8 +50,8 @@ bin/staticcheck: tools/go.mod tools/go.sum
 	@touch $@
 
 .PHONY: bench
-bench: ## Measure the engine (plan, apply, plan again, destroy) and the CPU trainer.
-	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(BENCH)
+bench: ## Measure whole commands (beside terraform where it is installed), the engine and the CPU trainer.
+	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 90m $(BENCH)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser and reader for a moment each (FUZZTIME=10s).

@@ -36,7 +36,7 @@ func (l *life) chapters() []chapter {
 		}},
 		{name: "delete", args: apply, arrange: func() {
 			for _, all := range []map[string]file{l.one, l.two} {
-				for _, key := range pick(l.rng, all, len(all)-crashObjects/3) {
+				for _, key := range pick(l.rng, all, max(1, len(all)-crashObjects/3)) {
 					delete(all, key)
 				}
 			}
@@ -90,7 +90,7 @@ func (l *life) importCommand() chapter {
 		key := l.add(l.two)
 		l.byHand(l.two[key])
 		addr = `test_file.two["` + key + `"]`
-		c.args[2], c.args[3] = addr, filepath.Join(l.dir, "out", l.two[key].Name)
+		c.args[2], c.args[3] = addr, "./out/"+l.two[key].Name
 	}
 	c.again = func() bool { return l.listed(addr) }
 	return c

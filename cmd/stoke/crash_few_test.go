@@ -4,7 +4,7 @@ package main
 
 // How much the crash test does in every test run; `make e2e` does more.
 const (
-	crashMoments   = 60
-	crashObjects   = 40
+	crashMoments   = 24
+	crashObjects   = 24
 	crashTrainings = 3
 )

@@ -69,6 +69,7 @@ func newLife(t *testing.T, stoke, where string, rng *rand.Rand) *life {
 	l.keep(t)
 	l.write()
 	l.must("init", "-input=false")
+	l.must("apply", "-auto-approve", "-input=false")
 	return l
 }
 
