@@ -6,12 +6,13 @@ import (
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/blob"
 	"github.com/stokehq/stoke/plan/state/store/http"
+	"github.com/stokehq/stoke/plan/state/store/kubernetes"
 	"github.com/stokehq/stoke/plan/state/store/local"
 )
 
 // backends is every kind of backend that is linked into this binary.
 func backends() []*backend.Kind {
-	return []*backend.Kind{local.Kind(), http.Kind(), blob.GCS(), blob.S3()}
+	return []*backend.Kind{local.Kind(), http.Kind(), kubernetes.Kind(), blob.GCS(), blob.S3()}
 }
 
 // backendKind finds a kind by its name; nil where there is none.

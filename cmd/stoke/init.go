@@ -62,7 +62,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 		s.say("%s\n", text)
 	}
 	if err := os.MkdirAll(filepath.Clean(s.dataDir()), 0o755); err != nil {
-		s.complain(problem("Folder not made", "%s.", asSentence(err.Error())))
+		s.complain(problem("Folder not made", "%s", asSentence(err.Error())))
 		return failed
 	}
 	s.say("\nStoke has been successfully initialized!\n")

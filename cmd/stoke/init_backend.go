@@ -109,7 +109,7 @@ func (s *session) backendConfig(k *backend.Kind, options []string) (backend.Valu
 		if strings.Contains(text, "=") {
 			name, v, err := k.Set(text)
 			if err != nil {
-				diags = append(diags, problem("Invalid -backend-config option", "%s.", asSentence(err.Error())))
+				diags = append(diags, problem("Invalid -backend-config option", "%s", asSentence(err.Error())))
 				continue
 			}
 			all[name] = v

@@ -28,6 +28,7 @@ func TestScript(t *testing.T) {
 func remoteStates(env *testscript.Env) error {
 	for name, h := range map[string]http.Handler{
 		"WEB_STATE": &storetest.Web{ETags: true}, "OTHER_WEB_STATE": &storetest.Web{},
+		"CLUSTER": &storetest.Cluster{},
 	} {
 		srv := httptest.NewServer(h)
 		env.Defer(srv.Close)

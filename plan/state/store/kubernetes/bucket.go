@@ -1,0 +1,124 @@
+package kubernetes
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stokehq/stoke/plan/state/store/object"
+)
+
+// bucket is what belongs to one workspace. It is an object.Bucket: the
+// snapshot and the journal's segments are Secrets, the lock is a Lease, and
+// versions are their resource versions.
+type bucket struct {
+	client            *client
+	workspace, suffix string
+	extra             map[string]string // labels
+
+	mu    sync.Mutex
+	parts int  // of Terraform's beside the snapshot; -1: not known
+	clean bool // there is no rest of a large snapshot
+}
+
+func (b *bucket) snapshot() string { return "tfstate-" + b.workspace + "-" + b.suffix }
+
+func (b *bucket) lock() string { return "lock-" + b.snapshot() }
+
+func (b *bucket) journal() string { return "stoke-journal-" + b.workspace + "-" + b.suffix + "." }
+
+// Name is what people call an object.
+func (b *bucket) Name(key string) string {
+	what := "Secret "
+	if key == b.lock() {
+		what = "Lease "
+	}
+	return what + b.client.namespace + "/" + strings.TrimSuffix(key, ".")
+}
+
+// Get reads an object.
+func (b *bucket) Get(ctx context.Context, key string) (data []byte, version string, err error) {
+	switch key {
+	case b.lock():
+		data, version, err = b.getLock(ctx)
+	case b.snapshot():
+		data, version, err = b.getSnapshot(ctx)
+	default:
+		data, version, err = b.getSegment(ctx, key)
+	}
+	return data, version, b.client.explained(err)
+}
+
+// Put writes an object on condition.
+func (b *bucket) Put(ctx context.Context, key string, data []byte, ifVersion string) (version string, err error) {
+	switch key {
+	case b.lock():
+		version, err = b.putLock(ctx, data, ifVersion)
+	case b.snapshot():
+		version, err = b.putSnapshot(ctx, data, ifVersion)
+	default:
+		version, err = b.putSegment(ctx, key, data, ifVersion)
+	}
+	return version, b.client.explained(err)
+}
+
+// Delete removes an object on condition.
+func (b *bucket) Delete(ctx context.Context, key, ifVersion string) (err error) {
+	switch key {
+	case b.lock():
+		err = b.freeLock(ctx, ifVersion)
+	case b.snapshot():
+		err = b.deleteSnapshot(ctx, ifVersion)
+	default:
+		err = conflicting(b.client.remove(ctx, secrets, key, ifVersion))
+	}
+	return b.client.explained(err)
+}
+
+// List names the journal's segments, and what belongs to them.
+func (b *bucket) List(ctx context.Context, prefix string, _ bool) ([]string, error) {
+	list, err := b.client.namesWith(ctx, selector(b.own(journalRole)))
+	if err != nil {
+		return nil, b.client.explained(err)
+	}
+	var keys []string
+	for _, s := range list {
+		if strings.HasPrefix(s.Metadata.Name, prefix) {
+			keys = append(keys, s.Metadata.Name)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// Roles of Secrets that are stoke's alone.
+const (
+	journalRole = "journal"
+	restRole    = "rest" // of a snapshot that is being written
+)
+
+// own are the labels by which Secrets of a role are found.
+func (b *bucket) own(role string) map[string]string {
+	return map[string]string{roleLabel: role, suffixLabel: b.suffix, workspaceLabel: b.workspace}
+}
+
+// shared are the labels by which Terraform finds a state.
+func (b *bucket) shared() map[string]string {
+	return map[string]string{stateLabel: "true", suffixLabel: b.suffix, workspaceLabel: b.workspace}
+}
+
+// labelled adds the labels that people want, and who manages an object.
+func (b *bucket) labelled(labels map[string]string, manager string) map[string]string {
+	all := map[string]string{}
+	for name, value := range b.extra {
+		all[name] = value
+	}
+	for name, value := range labels {
+		all[name] = value
+	}
+	all[managerLabel] = manager
+	return all
+}
+
+var _ object.Bucket = (*bucket)(nil)
