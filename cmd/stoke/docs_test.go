@@ -101,6 +101,9 @@ type reading struct {
 }
 
 func (r *reading) run() {
+	if _, err := exec.LookPath("git"); err != nil && slices.Contains(r.lines, "git init -q") {
+		r.Skip("git is not installed")
+	}
 	r.prepare()
 	r.written = make(map[int][]string)
 	for _, b := range r.blocks {
@@ -120,7 +123,7 @@ func (r *reading) prepare() {
 		r.repository()
 	}
 	web := r.serve(&storetest.Web{ETags: true})
-	r.real = strings.NewReplacer("https://state.example.com", web)
+	r.real = strings.NewReplacer("https://state.example.com", web, "/home/ada/lab", r.dir)
 	r.shown = strings.NewReplacer(web, "https://state.example.com", r.dir, "/home/ada/lab", r.control, "/home/ada")
 	r.clouds = []string{
 		"AWS_ENDPOINT_URL_S3=" + r.serve(&storetest.S3{Bucket: "training-state", AccessKey: "AK"}),
