@@ -131,3 +131,21 @@ func TestMakefileQuickstart(t *testing.T) {
 		t.Errorf("make quickstart does not run%s", recipe)
 	}
 }
+
+// TestDocsBackends checks that every argument of every backend is told.
+func TestDocsBackends(t *testing.T) {
+	text, err := os.ReadFile(moduleRoot + "docs/state.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range backends() {
+		if !strings.Contains(string(text), "| `"+k.Name+"` |") {
+			t.Errorf("docs/state.md does not tell of the backend %q", k.Name)
+		}
+		for _, a := range k.Arguments {
+			if a.Refused == "" && !strings.Contains(string(text), "`"+a.Name+"`") {
+				t.Errorf("docs/state.md does not tell of the argument %q of the backend %q", a.Name, k.Name)
+			}
+		}
+	}
+}

@@ -128,6 +128,11 @@ func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend,
 		return err
 	}
 	defer source.close()
+	// The place comes first: a lock on files needs their folder.
+	if _, err := to.Add(ctx, name); err != nil && name != backend.DefaultWorkspace {
+		c.s.complain(stateProblem(err))
+		return failed
+	}
 	target, err := c.s.lockPlace(ctx, &place{kind: c.afterKind(), backend: shared{to}, workspace: name}, c.f.lock, "Migration")
 	if err != nil {
 		return err
@@ -157,10 +162,7 @@ func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend,
 			return failed
 		}
 	}
-	if _, err = to.Add(ctx, name); err == nil || name == backend.DefaultWorkspace {
-		_, err = target.store.WriteSnapshot(ctx, text, version)
-	}
-	if err != nil {
+	if _, err := target.store.WriteSnapshot(ctx, text, version); err != nil {
 		c.s.complain(stateProblem(err))
 		return failed
 	}
