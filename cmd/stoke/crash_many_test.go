@@ -4,6 +4,6 @@ package main
 
 const (
 	crashMoments   = 500
-	crashObjects   = 60
+	crashObjects   = 30
 	crashTrainings = 25
 )

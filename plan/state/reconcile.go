@@ -154,7 +154,7 @@ func (r *replay) read(frames []frame, b *seal.Box) *syntaxError {
 			}
 			continue
 		}
-		s := &scanner{buf: fr.payload}
+		s := scanRecord(fr.payload)
 		r.fold, r.last = nil, fr.seq
 		switch fr.kind {
 		case kindIntent:

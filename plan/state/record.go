@@ -31,8 +31,15 @@ func (h header) encode() []byte {
 	return w.buf
 }
 
-func decodeHeader(payload []byte) (h header, err *syntaxError) {
+// scanRecord begins to read a record's payload, which must be text.
+func scanRecord(payload []byte) *scanner {
 	s := &scanner{buf: payload}
+	s.checkUTF8()
+	return s
+}
+
+func decodeHeader(payload []byte) (h header, err *syntaxError) {
+	s := scanRecord(payload)
 	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "stoke_journal":
@@ -72,7 +79,7 @@ func (f fold) encode() []byte {
 }
 
 func decodeFold(payload []byte) (f fold, err *syntaxError) {
-	s := &scanner{buf: payload}
+	s := scanRecord(payload)
 	s.members(func(name []byte, offset int) {
 		switch string(name) {
 		case "serial":
