@@ -162,6 +162,7 @@ func (e *encoder) change(c *Change) *fileChange {
 	}
 	at := e.places.of(c)
 	s := &fileSecrets{Private: c.Private, PriorPrivate: c.PriorPrivate}
+	// What a provider repeats of it is sealed as well.
 	f.Before, f.HiddenBefore, s.Before = e.hidden(c.Before, t.ty, at)
 	f.After, f.HiddenAfter, s.After = e.hidden(c.After, t.ty, at)
 	f.Config, f.HiddenConfig, s.Config = e.hidden(c.Config, t.ty, at)
@@ -174,7 +175,7 @@ func (f *fileChange) place() string { return "change " + f.Addr + " " + f.Depose
 
 // hidden encodes a value without what is sensitive in it, and that apart.
 func (e *encoder) hidden(v cty.Value, ty cty.Type, at []cty.Path) (value []byte, places [][]step, secrets [][]byte) {
-	left, found, secrets, err := cut(v, at)
+	left, found, secrets, err := cut(v, append(at[:len(at):len(at)], echoes(v, at)...))
 	if err != nil {
 		e.fail(err)
 	}

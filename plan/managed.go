@@ -181,7 +181,12 @@ func (d *draft) validate(ctx context.Context) bool {
 
 // said reports what the provider says and returns whether it is no error.
 func (d *draft) said(diags providers.Diagnostics) bool {
-	decl := d.inst.Resource.Decl
+	if len(diags) == 0 {
+		return true
+	}
+	decl, schema := d.inst.Resource.Decl, d.ty.Schema
+	var h *Hidden
+	diags = h.Add(d.config, schema, d.marked.Sensitive).Add(d.before, schema, d.marked.Sensitive).Said(diags)
 	d.t.Report(eval.About(d.inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String()))...)
 	return !diags.HasErrors()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,8 +30,11 @@ type operation struct {
 	owner  *eval.Provider
 	ty     *eval.Type
 	began  time.Time
-	reason string // why it failed
-	keep   bool   // the provider says that the object is unfinished but good
+	reason string     // why it failed
+	keep   bool       // the provider says that the object is unfinished but good
+	given  cty.Value  // the configuration where it was evaluated again, with what is
+	secret []cty.Path // sensitive in it
+	hidden func() *plan.Hidden
 }
 
 // do carries out one operation and reports whether it succeeded.
@@ -89,6 +93,10 @@ func (o *operation) prepare() bool {
 		return o.fail("Resource type not supported", fmt.Sprintf("The provider %s has no %q any more.", o.owner.Source, c.Addr.Type))
 	}
 	o.ty = o.owner.Type(rs)
+	o.hidden = sync.OnceValue(func() *plan.Hidden {
+		var h *plan.Hidden
+		return h.Add(c.Before, rs, c.BeforeSensitive).Add(c.After, rs, c.AfterSensitive).Add(c.Config, rs, c.AfterSensitive).Add(o.given, rs, o.secret)
+	})
 	return true
 }
 
@@ -114,6 +122,9 @@ func (o *operation) said(diags providers.Diagnostics) bool {
 		body, rng = o.inst.Resource.Decl.Body, o.inst.Resource.Decl.Range
 	}
 	about := o.change.Addr.String()
+	if len(diags) > 0 {
+		diags = o.hidden().Said(diags)
+	}
 	o.t.Report(eval.About(about, eval.FromProvider(diags, body, rng, about))...)
 	for _, d := range diags {
 		if d.Severity == providers.Error {
@@ -229,6 +240,7 @@ func (o *operation) call(id string) context.Context {
 	return providers.WithCall(o.x.ctx, &providers.Call{
 		Operation: id, Address: c.Addr.String(), Stopping: o.x.req.Stopping,
 		Progress: func(p providers.Progress) {
+			p.Step, p.Line = o.hidden().Redact(p.Step), o.hidden().Redact(p.Line)
 			o.x.emit(plan.Event{Kind: plan.ApplyProgress, Addr: c.Addr, Deposed: c.Deposed, Action: o.action, Elapsed: time.Since(o.began), Progress: p})
 		},
 		Keep: func() { o.keep = true },

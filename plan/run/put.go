@@ -235,6 +235,7 @@ func (o *operation) config() (cty.Value, lang.Marked, bool) {
 		return cty.DynamicVal, lang.Marked{}, false
 	}
 	plain, marked, _ := lang.Unmark(v)
+	o.given, o.secret = plain, marked.Sensitive
 	if !o.inst.Persistable(o.t, o.ty, &marked) {
 		o.reason = "Invalid configuration"
 		return cty.DynamicVal, lang.Marked{}, false

@@ -27,7 +27,7 @@ func (p *Printer) change(c *plan.Change, notes []providers.Note) {
 	case plan.Delete:
 		s = remove
 	}
-	what := whatChanges(c)
+	what := whatShows(c)
 	if c.Action == plan.Forget {
 		what.after, what.afterSecret = what.before, what.beforeSecret
 	}
@@ -74,6 +74,25 @@ func whatChanges(c *plan.Change) pair {
 		afterSecret:  secret{placesOf(c.AfterSensitive), known},
 		forces:       placesOf(c.Replace),
 	}
+}
+
+// whatShows is whatChanges for people: without what repeats a sensitive value.
+func whatShows(c *plan.Change) pair {
+	p := whatChanges(c)
+	p.beforeSecret = p.beforeSecret.echoed(c.Before, c.Schema, c.BeforeSensitive)
+	p.afterSecret = p.afterSecret.echoed(c.After, c.Schema, c.AfterSensitive)
+	return p
+}
+
+// echoed is the secret with what repeats it.
+func (s secret) echoed(v cty.Value, schema *providers.ResourceSchema, sensitive []cty.Path) secret {
+	if len(sensitive) == 0 && s.declared == nil {
+		return s
+	}
+	if found := plan.Echoes(v, schema, sensitive); len(found) > 0 {
+		s.named = placesOf(append(found, sensitive...))
+	}
+	return s
 }
 
 // reasons are the remarks below an object's heading: why, and the notes that
@@ -133,7 +152,7 @@ func (p *Printer) drift(c *plan.Change) {
 	p.heading(subject(c)+" "+what, remarks)
 	d := &differ{color: p.Color}
 	d.WriteString(p.arrow(arrow) + " " + blockHeader(c.Addr) + " {\n")
-	d.body(8, s, schemaBlock(c), whatChanges(c), true)
+	d.body(8, s, schemaBlock(c), whatShows(c), true)
 	d.WriteString("    }\n\n")
 	p.print(d.String())
 }

@@ -30,7 +30,7 @@ func (p *Printer) deferral(d *plan.Deferral) {
 	case plan.Delete:
 		s = remove
 	}
-	t.body(8, s, schemaBlock(c), whatChanges(c), true)
+	t.body(8, s, schemaBlock(c), whatShows(c), true)
 	t.WriteString("    }\n\n")
 	p.print(t.String())
 }

@@ -134,7 +134,7 @@ func driftFold(c *plan.Change) string {
 func marginText(c *plan.Change, sign string, s symbol) string {
 	d := &differ{margin: true}
 	d.WriteString(sign + " " + blockHeader(c.Addr) + " {\n")
-	d.body(6, s, schemaBlock(c), whatChanges(c), true)
+	d.body(6, s, schemaBlock(c), whatShows(c), true)
 	d.WriteString("  }\n")
 	return d.String()
 }

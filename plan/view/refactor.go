@@ -17,7 +17,7 @@ func (p *Printer) onlyMoved(c *plan.Change, notes []providers.Note) {
 	p.heading(what, p.reasons(c, notes))
 	d := &differ{color: p.Color}
 	d.WriteString(p.arrow(plan.NoOp) + " " + blockHeader(c.Addr) + " {\n")
-	d.body(8, update, schemaBlock(c), whatChanges(c), true)
+	d.body(8, update, schemaBlock(c), whatShows(c), true)
 	d.WriteString("    }\n\n")
 	p.print(d.String())
 }

@@ -59,7 +59,7 @@ func (p *Printer) object(a address.Instance, remark string, o *state.Object, sch
 	d := &differ{color: p.Color}
 	d.WriteString(p.in(bold, "# "+printable(a.String())+":"+printable(remark)) + "\n")
 	d.WriteString(blockHeader(a) + " {\n")
-	hide := secret{placesOf(o.Sensitive), declared(block)}
+	hide := secret{placesOf(o.Sensitive), declared(block)}.echoed(v, schema, o.Sensitive)
 	d.body(4, same, block, pair{before: v, after: v, beforeSecret: hide, afterSecret: hide}, true)
 	d.WriteString("}\n")
 	p.print(d.String())
