@@ -2,12 +2,12 @@ package plan
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -20,11 +20,10 @@ import (
 // plans. It is not marked: an expression that refers to it stays as free as it
 // is in Terraform.
 type Hidden struct {
-	mu       sync.Mutex
-	schemas  schemaPlaces
-	texts    map[string]bool
-	long     []string // those to look for within texts
-	replacer *strings.Replacer
+	secrets lang.Secrets
+	mu      sync.Mutex
+	texts   map[string]bool
+	long    []string // those to look for within texts
 }
 
 const (
@@ -43,14 +42,7 @@ func (h *Hidden) Add(v cty.Value, schema *providers.ResourceSchema, sensitive []
 	if v == cty.NilVal {
 		return h
 	}
-	var known schemaPlaces
-	if h != nil {
-		known = h.schemas
-	}
-	if known == nil {
-		known = schemaPlaces{}
-	}
-	return h.add(v, known.of(&Change{Schema: schema, AfterSensitive: sensitive}))
+	return h.add(v, schemaPlaces{}.of(&Change{Schema: schema, AfterSensitive: sensitive}))
 }
 
 func (h *Hidden) add(v cty.Value, at []cty.Path) *Hidden {
@@ -73,8 +65,11 @@ func (h *Hidden) gather(v cty.Value, at []*places) {
 	}
 	whole := anyHere(at)
 	if !v.CanIterateElements() {
+		if whole {
+			h.secrets.AddValue(v, false)
+		}
 		if text, ok := textOf(v); ok && whole && !h.texts[text] {
-			h.texts[text], h.replacer = true, nil
+			h.texts[text] = true
 			if len(text) >= shortestWithin && len(h.long) < mostWithin {
 				h.long = append(h.long, text)
 			}
@@ -118,19 +113,7 @@ func (h *Hidden) Redact(text string) string {
 	if h == nil {
 		return text
 	}
-	h.mu.Lock()
-	if h.replacer == nil {
-		long := slices.Clone(h.long)
-		sort.Slice(long, func(i, j int) bool { return len(long[i]) > len(long[j]) }) // the longest first
-		var pairs []string
-		for _, l := range long {
-			pairs = append(pairs, l, "(sensitive value)")
-		}
-		h.replacer = strings.NewReplacer(pairs...)
-	}
-	r := h.replacer
-	h.mu.Unlock()
-	return r.Replace(text)
+	return h.secrets.Redact(text)
 }
 
 // Said is what a provider says, without what is hidden.
@@ -170,7 +153,7 @@ func (h *Hidden) repeated(found []cty.Path, path cty.Path, v cty.Value, at []*pl
 	}
 	if !v.CanIterateElements() {
 		if text, ok := textOf(v); ok && h.says(text) {
-			found = append(found, addressable(path).Copy())
+			found = append(found, path.Copy())
 		}
 		return found
 	}
@@ -183,7 +166,9 @@ func (h *Hidden) repeated(found []cty.Path, path cty.Path, v cty.Value, at []*pl
 		case ty.IsMapType():
 			found = h.repeated(found, append(path, cty.IndexStep{Key: key}), e, into(at, "."+key.AsString()))
 		case ty.IsSetType():
-			found = h.repeated(found, append(path, cty.IndexStep{Key: key}), e, into(at, "*"))
+			if len(h.repeated(nil, nil, e, into(at, "*"))) > 0 {
+				return append(found, path.Copy()) // an element has no place of its own
+			}
 		default:
 			step := cty.IndexStep{Key: key}
 			found = h.repeated(found, append(path, step), e, into(at, stepKey(step)))
@@ -195,4 +180,19 @@ func (h *Hidden) repeated(found []cty.Path, path cty.Path, v cty.Value, at []*pl
 // says reports whether a text is or holds something hidden.
 func (h *Hidden) says(text string) bool {
 	return h.texts[text] || slices.ContainsFunc(h.long, func(l string) bool { return strings.Contains(text, l) })
+}
+
+// HideEchoes marks within a value what repeats something that is marked as
+// sensitive in it. It is for showing the value, and nothing else.
+func HideEchoes(v cty.Value) cty.Value {
+	plain, marked, _ := lang.Unmark(v)
+	if len(marked.Sensitive) == 0 {
+		return v
+	}
+	found := Echoes(plain, nil, marked.Sensitive)
+	if len(found) == 0 {
+		return v
+	}
+	marked.Sensitive = append(marked.Sensitive, found...)
+	return marked.Apply(plain)
 }

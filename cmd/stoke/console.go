@@ -135,7 +135,7 @@ func (c *console) evaluate(text string) (shown string, ok bool) {
 	if diags.HasErrors() {
 		return "", false
 	}
-	return view.Expression(v), true
+	return view.Expression(plan.HideEchoes(v)), true
 }
 
 // read evaluates what comes through a pipe.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/modules/lang"
 )
 
 // Task is one line of evaluation: a goroutine with the stack of cells that it
@@ -30,7 +32,7 @@ type Task struct {
 // Report passes diagnostics on to whoever runs the evaluation.
 func (t *Task) Report(diags ...*hcl.Diagnostic) {
 	t.reports += len(diags)
-	t.ev.report(t.advised(diags))
+	t.ev.report(t.advised(lang.WithoutSecrets(diags)))
 }
 
 // ReportOnce reports the first of all diagnostics with the same key.

@@ -33,6 +33,9 @@ func (fileResource) Create(ctx context.Context, req resource.CreateRequest, resp
 		resp.Diagnostics.AddError("Create failed as asked", `Nothing was made, as the argument fail is "create".`)
 		return
 	}
+	if m.Fail.ValueString() == failPanic {
+		panic(fmt.Sprintf("asked to panic instead of writing %q", m.Content.ValueString()))
+	}
 	partial := m.Fail.ValueString() == failCreatePartial
 	if partial {
 		o.content = o.content[:len(o.content)/2]

@@ -41,9 +41,10 @@ const (
 	failCreatePartial = "create-partial"
 	failUpdate        = "update"
 	failDelete        = "delete"
+	failPanic         = "panic"
 )
 
-var failures = []string{failCreate, failCreatePartial, failUpdate, failDelete, failRead, failPlan}
+var failures = []string{failCreate, failCreatePartial, failUpdate, failDelete, failRead, failPlan, failPanic}
 
 func (fileResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "test_file"
@@ -64,7 +65,7 @@ func (fileResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *re
 			"delay": schema.StringAttribute{Optional: true,
 				Description: `How long each create, update and delete works before anything happens, e.g. "200ms".`},
 			"fail": schema.StringAttribute{Optional: true,
-				Description: "What is to fail: one of " + strings.Join(failures, ", ") + ". A create-partial leaves half of the content."},
+				Description: "What is to fail: one of " + strings.Join(failures, ", ") + ". A create-partial leaves half of the content; a panic is one of the provider while it makes the file."},
 			"keep": schema.BoolAttribute{Optional: true,
 				Description: "With fail = \"create-partial\": the file is kept for an update to finish, rather than tainted."},
 			"id":     schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The same as path."},

@@ -26,6 +26,7 @@ type secretModel struct {
 	Name          types.String `tfsdk:"name"`
 	Secret        types.String `tfsdk:"secret"`
 	SecretVersion types.Int64  `tfsdk:"secret_version"`
+	Password      types.String `tfsdk:"password"`
 	Mark          types.String `tfsdk:"mark"`
 }
 
@@ -44,8 +45,10 @@ func (secretResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *
 			"secret": schema.StringAttribute{Optional: true, WriteOnly: true,
 				Description: "The secret. It is written when the object is made, and whenever secret_version changes."},
 			"secret_version": schema.Int64Attribute{Optional: true, Description: "Another number says that there is another secret."},
-			"id":             schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The absolute path of the file."},
-			"mark":           schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The operation that made the file."},
+			"password": schema.StringAttribute{Optional: true, Sensitive: true,
+				Description: "What is sensitive and stored all the same, in the state alone."},
+			"id":   schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The absolute path of the file."},
+			"mark": schema.StringAttribute{Computed: true, PlanModifiers: stable, Description: "The operation that made the file."},
 		},
 	}
 }
