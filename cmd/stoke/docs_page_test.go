@@ -44,7 +44,7 @@ type command struct {
 }
 
 var (
-	fence    = regexp.MustCompile("^\\s*```\\s*(.*)$")
+	fence    = regexp.MustCompile("^\\s*(````*)\\s*(.*)$")
 	fileLine = regexp.MustCompile(`^# ([\w./-]+\.(?:tf|tfvars|hcl|tftpl|sh|yaml|yml))$`)
 	exitNote = regexp.MustCompile(`\s*# exit code (\d+)\s*$`)
 )
@@ -60,7 +60,7 @@ func readPage(root, name string) (*page, error) {
 		if m == nil {
 			continue
 		}
-		words := strings.Fields(m[1])
+		words := strings.Fields(m[2])
 		if len(words) == 0 {
 			return nil, fmt.Errorf("%s: the block has no language", p.place(i))
 		}
@@ -68,7 +68,7 @@ func readPage(root, name string) (*page, error) {
 		for _, w := range words[1:] {
 			b.words[w] = true
 		}
-		for i++; i < len(p.lines) && !strings.HasPrefix(strings.TrimSpace(p.lines[i]), "```"); i++ {
+		for i++; i < len(p.lines) && !strings.HasPrefix(strings.TrimSpace(p.lines[i]), m[1]); i++ {
 		}
 		b.end = i
 		if err := p.commands(b); err != nil {

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -48,12 +50,12 @@ func TestDocs(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell to run the commands of the documentation")
 	}
-	used := make([]bool, len(elsewhere))
+	used := make([]atomic.Bool, len(elsewhere))
 	trainer := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(trainer, "stoke-trainer"), "../stoke-trainer").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	pages := make(map[string]bool) // those that were run
+	var pages sync.Map // those that were run
 	t.Run("pages", func(t *testing.T) {
 		for _, name := range documentation(t) {
 			p, err := readPage(moduleRoot, name)
@@ -61,11 +63,15 @@ func TestDocs(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			t.Run(name, func(t *testing.T) { pages[name] = true; (&reading{T: t, page: p, used: used, trainer: trainer}).run() })
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				pages.Store(name, true)
+				(&reading{T: t, page: p, used: used, trainer: trainer}).run()
+			})
 		}
 	})
 	for i, e := range elsewhere {
-		if pages[e.page] && !used[i] && !t.Failed() {
+		if _, read := pages.Load(e.page); read && !used[i].Load() && !t.Failed() {
 			t.Errorf("%s has no command line %q any more: take it off the list", e.page, e.line)
 		}
 	}
@@ -90,8 +96,8 @@ func documentation(t *testing.T) []string {
 type reading struct {
 	*testing.T
 	*page
-	used    []bool // of elsewhere
-	trainer string // the folder of the program that trains
+	used    []atomic.Bool // of elsewhere
+	trainer string        // the folder of the program that trains
 	dir     string
 	control string            // where the shell's folder and variables are kept between commands
 	real    *strings.Replacer // of the addresses that a page may use
@@ -205,7 +211,7 @@ func (r *reading) file(name, text string) {
 func (r *reading) command(b *block, c *command) {
 	text := c.text
 	if i := r.exception(text); i >= 0 {
-		r.used[i] = true
+		r.used[i].Store(true)
 		if text = elsewhere[i].instead; text == "" {
 			return
 		}
