@@ -40,6 +40,14 @@ func LoadWith(src Source, dir string, finder Finder) (*Module, *Files, hcl.Diagn
 	return root, l.files, inOrder(l.diags)
 }
 
+// LoadRoot reads the module in dir alone, for those who ask it about nothing
+// but itself: its calls have no modules.
+func LoadRoot(src Source, dir string) (*Module, *Files, hcl.Diagnostics) {
+	l := &loader{src: src, files: NewFiles(), read: map[string]*Module{}}
+	root := l.folder(filepath.Clean(dir), nil)
+	return root, l.files, inOrder(l.diags)
+}
+
 // inOrder sorts by place, and says once what was found on several ways.
 func inOrder(diags hcl.Diagnostics) hcl.Diagnostics {
 	place := func(d *hcl.Diagnostic) hcl.Range {

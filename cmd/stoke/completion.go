@@ -203,7 +203,7 @@ func (c completer) declared(cmd *cobra.Command, given []string, typed string) ([
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return offer(func(*cobra.Command) []string {
-		root, _, _ := modules.Load(modules.OnDisk(), ".")
+		root, _, _ := modules.LoadRoot(modules.OnDisk(), ".")
 		var names []string
 		for name := range root.Resources {
 			names = append(names, name.Type+"."+name.Name)
@@ -215,7 +215,7 @@ func (c completer) declared(cmd *cobra.Command, given []string, typed string) ([
 
 func (c completer) variables(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	names, _ := offer(func(*cobra.Command) []string {
-		root, _, _ := modules.Load(modules.OnDisk(), ".")
+		root, _, _ := modules.LoadRoot(modules.OnDisk(), ".")
 		var names []string
 		for name := range root.Variables {
 			names = append(names, name+"=")

@@ -77,11 +77,12 @@ func (s *session) findState(ctx context.Context, path string) (*stateFile, error
 	return file, nil
 }
 
-// readableRoot is the root module, nil where it cannot be read: commands that
-// only look into the state do not need it for more than its backend block.
+// readableRoot is the root module by itself, whose backend block is all that
+// commands need that only look into the state; nil where it cannot be read so
+// far. Modules that are not installed are no matter here.
 func (s *session) readableRoot() *modules.Module {
-	root, _, diags := modules.Load(modules.OnDisk(), ".")
-	if diags.HasErrors() && !(len(diags) == 1 && diags[0].Summary == modules.NoConfiguration) {
+	root, _, diags := modules.LoadRoot(modules.OnDisk(), ".")
+	if diags.HasErrors() && root.Settings.Backend == nil && !(len(diags) == 1 && diags[0].Summary == modules.NoConfiguration) {
 		return nil
 	}
 	return root
