@@ -258,8 +258,8 @@ func providersLockCommand(s *session) *cobra.Command {
 part of the program, so its version pins them, and no lock file is written. It
 fails where the configuration needs a provider that is not built in.`,
 	}
-	for name, usage := range map[string]string{"platform": "`OS_ARCH`", "fs-mirror": "`FOLDER`", "net-mirror": "`URL`"} {
-		cmd.Flags().StringArray(name, nil, "Accepted for the sake of scripts, without effect: "+usage+".")
+	for _, f := range [][2]string{{"platform", "`OS_ARCH`"}, {"fs-mirror", "`FOLDER`"}, {"net-mirror", "`URL`"}} {
+		cmd.Flags().StringArray(f[0], nil, "Accepted for the sake of scripts, without effect: "+f[1]+".")
 	}
 	cmd.Flags().Bool("enable-plugin-cache", false, "Accepted for the sake of scripts, without effect.")
 	cmd.RunE = func(*cobra.Command, []string) error {
