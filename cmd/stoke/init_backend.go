@@ -94,10 +94,7 @@ func (c *backendChange) read(block *modules.Backend) hcl.Diagnostics {
 	if len(c.f.config) == 0 && c.saved != nil && c.saved.Fits(c.kind.Name, c.block) && !c.f.reconfigure {
 		given = c.saved.Values // what an earlier init was told stays
 	}
-	c.values = given.Over(c.block)
-	if len(c.f.config) > 0 {
-		c.values = c.block.Over(given)
-	}
+	c.values = c.block.Over(given)
 	return diags
 }
 

@@ -23,12 +23,14 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates})
 }
 
-// remoteStates starts a server for states for each script, which finds its
-// address in the environment.
+// remoteStates starts servers for states for each script, which finds their
+// addresses in the environment.
 func remoteStates(env *testscript.Env) error {
 	for name, h := range map[string]http.Handler{
 		"WEB_STATE": &storetest.Web{ETags: true}, "OTHER_WEB_STATE": &storetest.Web{},
 		"CLUSTER": &storetest.Cluster{},
+		"S3_STATE":  &storetest.S3{Bucket: "states", AccessKey: "AK", SecretKey: "SK"},
+		"GCS_STATE": &storetest.GCS{Bucket: "states", Token: "tok"},
 	} {
 		srv := httptest.NewServer(h)
 		env.Defer(srv.Close)

@@ -34,19 +34,6 @@ func (s *session) openState(ctx context.Context, path string) (*stateFile, error
 	return s.readState(ctx, file)
 }
 
-// lockState opens a state for changing it: locked first, unless -lock=false
-// says otherwise. path is as for openState.
-func (s *session) lockState(ctx context.Context, path string, f *planFlags, operation string) (*stateFile, error) {
-	file, err := s.findState(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if b, ok := file.store.(interface{ SetBackup(path string) }); ok && f.backup != "" {
-		b.SetBackup(f.backup)
-	}
-	return s.lockFile(ctx, file, f.lock, operation)
-}
-
 // lockPlace opens the state of a place, locked unless -lock=false says
 // otherwise.
 func (s *session) lockPlace(ctx context.Context, at *place, l lockFlags, operation string) (*stateFile, error) {

@@ -222,7 +222,7 @@ func (k *Kind) WithoutSecrets(all, block Values) (remembered Values, kept []stri
 	for name, v := range all {
 		a := k.argument(name)
 		if a != nil && a.Secret {
-			if _, said := block[name]; said {
+			if said, ok := block[name]; ok && said.RawEquals(v) {
 				continue
 			}
 			kept = append(kept, name)

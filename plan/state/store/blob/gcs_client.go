@@ -110,7 +110,7 @@ func (e *gcsError) Error() string {
 func gcsMessage(body []byte) string {
 	var answer struct{ Error struct{ Message string } }
 	if json.Unmarshal(body, &answer) == nil && answer.Error.Message != "" {
-		return answer.Error.Message
+		return strings.TrimSuffix(answer.Error.Message, ".")
 	}
 	if text := strings.TrimSpace(string(body)); len(text) < 200 && !strings.ContainsAny(text, "<{") {
 		return text

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -201,19 +202,38 @@ func s3Problem(err error) error {
 	if err == nil {
 		return nil
 	}
+	said := s3Said(err)
 	switch c := code(err); {
 	case c == "PreconditionFailed", c == "ConditionalRequestConflict", status(err) == http.StatusPreconditionFailed:
 		return object.ErrConflict
 	case c == "NoSuchBucket":
-		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", err)
+		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", said)
 	case c == "NotImplemented":
-		return fmt.Errorf("the service does not know conditional writes (If-Match, If-None-Match), without which two runs could overwrite each other: %w", err)
+		return fmt.Errorf("the service does not know conditional writes (If-Match, If-None-Match), without which two runs could overwrite each other: %w", said)
 	case c == "PermanentRedirect", c == "AuthorizationHeaderMalformed", c == "IllegalLocationConstraintException", status(err) == http.StatusMovedPermanently:
-		return fmt.Errorf("the bucket is in another region; set region to that: %w", err)
-	case c == "AccessDenied", status(err) == http.StatusForbidden:
-		return fmt.Errorf("S3 does not allow it; s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject on its objects do: %w", err)
+		return fmt.Errorf("the bucket is in another region; set region to that: %w", said)
 	case c == "ExpiredToken", c == "InvalidAccessKeyId", c == "SignatureDoesNotMatch":
-		return fmt.Errorf("S3 does not accept the credentials: %w", err)
+		return fmt.Errorf("S3 does not accept the credentials: %w", said)
+	case c == "AccessDenied", status(err) == http.StatusForbidden:
+		return fmt.Errorf("S3 does not allow it; s3:ListBucket on the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject on its objects do: %w", said)
 	}
-	return err
+	return said
+}
+
+// s3Said is what the service answered; other errors stay as they are.
+func s3Said(err error) error {
+	var e smithy.APIError
+	if !errors.As(err, &e) {
+		return err
+	}
+	text := fmt.Sprintf("%s (%d", e.ErrorCode(), status(err))
+	var answer *awshttp.ResponseError
+	if errors.As(err, &answer) && answer.ServiceRequestID() != "" {
+		text += ", request " + answer.ServiceRequestID()
+	}
+	text += ")"
+	if m := strings.TrimSuffix(e.ErrorMessage(), "."); m != "" && m != e.ErrorCode() {
+		text += ": " + m
+	}
+	return errors.New(text)
 }

@@ -26,6 +26,7 @@ import (
 type S3 struct {
 	Bucket    string
 	AccessKey string
+	SecretKey string // with which requests must be signed; "" for any
 	// OldDelete is what S3 was before it had conditions on deletes.
 	OldDelete bool
 
@@ -67,6 +68,9 @@ func (s *S3) answer(w http.ResponseWriter, r *http.Request) *s3Error {
 	}
 	if !strings.Contains(r.Header.Get("Authorization"), "Credential="+s.AccessKey+"/") {
 		return refuse(http.StatusForbidden, "InvalidAccessKeyId")
+	}
+	if s.SecretKey != "" && !s.signed(r) {
+		return refuse(http.StatusForbidden, "SignatureDoesNotMatch")
 	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if bucket != s.Bucket {
