@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 )
 
@@ -132,31 +133,33 @@ func buildStoke(t *testing.T) string {
 	return stoke
 }
 
-// TestKilledAtEveryRequest kills apply and destroy with SIGKILL at each
-// request to the bucket, before and after it was carried out. The next run
+// TestKilledAtEveryRequest kills apply and destroy with SIGKILL at requests to
+// the bucket, all of them with the build tag e2e, before and after it was carried out. The next run
 // takes the lock over at once, and what there is agrees with the state.
 func TestKilledAtEveryRequest(t *testing.T) {
 	stoke := buildStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
 			c, e := remoteCrash(t, kind, stoke, crashConfig)
+			c.objects = 2
 			c.finish("apply", 0)
 			generation := 0
 			for _, command := range []string{"apply", "destroy"} {
-				for n := 0; ; n++ {
+				for n := 0; ; n += crashRequests {
 					generation++
 					if command == "destroy" {
 						c.finish("apply", generation)
 					}
 					cmd := c.command(command, generation)
-					if err := e.arm(cmd, n, n%2 == 0); err != nil {
+					if err := e.arm(cmd, n, generation%2 == 0); err != nil {
 						t.Fatal(err)
 					}
 					_ = cmd.Wait()
 					killed := e.disarm()
 					c.finish(command, generation)
 					c.check(command, generation)
-					if keys := kind.server.Keys(); !slices.Equal(keys, kind.clean) {
+					keys := kind.server.Keys()
+					if !slices.Equal(keys, kind.clean) {
 						t.Errorf("after a run that ended well the bucket holds %q", keys)
 					}
 					if t.Failed() {
@@ -208,7 +211,7 @@ resource "test_file" "a" {
 				second.Args = append(second.Args, option)
 				out, err := second.CombinedOutput()
 				text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
-				if err == nil || !strings.Contains(text, "State is locked") || !strings.Contains(text, "@") || !strings.Contains(text, "OperationTypeApply") {
+				if err == nil || !strings.Contains(text, "State is locked") || !strings.Contains(text, "is held by "+state.Who()+", Apply") {
 					t.Errorf("the second run: %v\n%s", err, out)
 				}
 			}

@@ -7,4 +7,5 @@ const (
 	crashMoments   = 24
 	crashObjects   = 24
 	crashTrainings = 3
+	crashRequests  = 4 // every which request of a run is its last
 )

@@ -6,4 +6,5 @@ const (
 	crashMoments   = 500
 	crashObjects   = 30
 	crashTrainings = 25
+	crashRequests  = 1 // every which request of a run is its last
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -40,8 +41,12 @@ func (s *Store) ReadJournal(ctx context.Context) ([]byte, error) {
 		if !settled {
 			continue
 		}
-		if log == nil || s.lease == nil {
+		if s.lease == nil {
 			return log, nil
+		}
+		if log == nil {
+			s.sweep(ctx)
+			return nil, nil
 		}
 		err = s.add(ctx, nil)
 		if err == nil {
@@ -276,15 +281,21 @@ func (s *Store) DropJournal(ctx context.Context) error {
 		return err
 	}
 	s.journal = journal{}
+	s.sweep(ctx)
+	return nil
+}
+
+// sweep removes the segments of journals whose first one is gone. Nobody
+// misses them, so what cannot be removed is left to the next run.
+func (s *Store) sweep(ctx context.Context) {
 	keys, err := s.list(ctx)
-	if err != nil {
-		return nil // nobody misses what is left; the next run removes it
+	if err != nil || slices.Contains(keys, s.layout.Journal+firstName) { // somebody has begun one
+		return
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, key := range keys {
 		group.Go(func() error { return s.remove(inner, key, "") })
 	}
-	_ = group.Wait() // as above
-	return nil
+	_ = group.Wait()
 }
