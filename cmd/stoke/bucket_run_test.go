@@ -39,8 +39,8 @@ type bucketRun struct {
 	objects    int
 }
 
-func (r *bucketRun) command(name string, generation int) *exer.Cmd {
-	cmd := exer.Command(r.stoke, "-chdir="+r.dir, name, "-auto-approve", "-no-color", "-input=false",
+func (r *bucketRun) command(name string, generation int) *exec.Cmd {
+	cmd := exec.Command(r.stoke, "-chdir="+r.dir, name, "-auto-approve", "-no-color", "-input=false",
 		fmt.Sprintf("-var=generation=%d", generation), fmt.Sprintf("-var=objects=%d", r.objects))
 	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1")
 	return cmd
@@ -86,7 +86,7 @@ func (r *bucketRun) same(what string, files, others []string) {
 
 // stored lists the names of the files that the state knows, deposed ones too.
 func (r *bucketRun) stored() []string {
-	b, err := exer.Command(r.stoke, "-chdir="+r.dir, "state", "pull").Output()
+	b, err := exec.Command(r.stoke, "-chdir="+r.dir, "state", "pull").Output()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func (r *bucketRun) stored() []string {
 		r.t.Errorf("the state has version %d, the journal was not folded", s.Version)
 	}
 	var names []string
-	for _, r := range s.Resources {
-		for _, i := range c.Instances {
+	for _, found := range s.Resources {
+		for _, i := range found.Instances {
 			names = append(names, i.Attributes.Name)
 		}
 	}

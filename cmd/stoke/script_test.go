@@ -28,7 +28,7 @@ func TestScript(t *testing.T) {
 func remoteStates(env *testscript.Env) error {
 	for name, h := range map[string]http.Handler{
 		"WEB_STATE": &storetest.Web{ETags: true}, "OTHER_WEB_STATE": &storetest.Web{},
-		"CLUSTER": &storetest.Cluster{},
+		"CLUSTER":   &storetest.Cluster{},
 		"S3_STATE":  &storetest.S3{Bucket: "states", AccessKey: "AK", SecretKey: "SK"},
 		"GCS_STATE": &storetest.GCS{Bucket: "states", Token: "tok"},
 	} {

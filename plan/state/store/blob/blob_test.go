@@ -56,7 +56,9 @@ type cloud struct {
 
 func clouds() map[string]cloud {
 	s3 := func(old bool) cloud {
-		return cloud{S3(), openS3, func() http.Handler { return &storetest.S3{Bucket: "b", AccessKey: "AK", SecretKey: "SK", OldDelete: old} }, func(url string) map[string]cty.Value {
+		return cloud{S3(), openS3, func() http.Handler {
+			return &storetest.S3{Bucket: "b", AccessKey: "AK", SecretKey: "SK", OldDelete: old}
+		}, func(url string) map[string]cty.Value {
 			return map[string]cty.Value{
 				"bucket": text("b"), "key": text("path/to/x.tfstate"), "region": text("eu-central-1"), "use_path_style": cty.True,
 				"access_key": text("AK"), "secret_key": text("SK"),
