@@ -124,11 +124,12 @@ func newBucketRun(t *testing.T, kind bucketKind, stoke, config string) (*bucketR
 	return c, e
 }
 
-func buildStoke(t *testing.T) string {
+// thisStoke is the command that scripts run too: this binary by another name.
+func thisStoke(t *testing.T) string {
 	t.Helper()
-	stoke := filepath.Join(t.TempDir(), "stoke")
-	if out, err := exec.Command("go", "build", "-o", stoke, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	stoke, err := exec.LookPath("stoke")
+	if err != nil {
+		t.Fatal(err)
 	}
 	return stoke
 }
@@ -138,7 +139,7 @@ func buildStoke(t *testing.T) string {
 // carried out. The next run takes the lock over at once, and what there is
 // agrees with the state.
 func TestKilledAtRequest(t *testing.T) {
-	stoke := buildStoke(t)
+	stoke := thisStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
 			c, e := newBucketRun(t, kind, stoke, bucketConfig)
@@ -181,7 +182,7 @@ func TestKilledAtRequest(t *testing.T) {
 // refused and told who is at work. When the first one is killed, the next one
 // goes on.
 func TestTwoApplies(t *testing.T) {
-	stoke := buildStoke(t)
+	stoke := thisStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
 			c, _ := newBucketRun(t, kind, stoke, `
