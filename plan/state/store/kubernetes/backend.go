@@ -29,6 +29,8 @@ type Backend struct {
 	suffix string
 	labels map[string]string // that people want on everything
 	timing object.Timing
+	// largest is how many bytes one Secret takes.
+	largest int
 }
 
 // Workspaces lists those that have a Secret, and the default one.
@@ -49,7 +51,7 @@ func (b *Backend) Workspaces(ctx context.Context) ([]string, error) {
 }
 
 func (b *Backend) bucket(workspace string) *bucket {
-	return &bucket{client: b.client, workspace: workspace, suffix: b.suffix, extra: b.labels, parts: -1}
+	return &bucket{client: b.client, workspace: workspace, suffix: b.suffix, extra: b.labels, largest: b.largest, parts: -1}
 }
 
 // Store is the store of a workspace.

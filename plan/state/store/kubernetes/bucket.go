@@ -16,6 +16,7 @@ type bucket struct {
 	client            *client
 	workspace, suffix string
 	extra             map[string]string // labels
+	largest           int               // bytes in one Secret
 
 	mu    sync.Mutex
 	parts int  // of Terraform's beside the snapshot; -1: not known

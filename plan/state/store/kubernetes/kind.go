@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stokehq/stoke/plan/state/backend"
@@ -64,7 +65,7 @@ var usually = patience{attempts: 6, first: 300 * time.Millisecond, most: 10 * ti
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
 func open(c backend.Config, tries patience, timing object.Timing) (*Backend, error) {
-	b := &Backend{suffix: c.String("secret_suffix"), labels: c.Map("labels"), timing: timing}
+	b := &Backend{suffix: c.String("secret_suffix"), labels: c.Map("labels"), timing: timing, largest: core.MaxSecretSize}
 	if err := checkName("secret_suffix", b.suffix); err != nil {
 		return nil, err
 	}

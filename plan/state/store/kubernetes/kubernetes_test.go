@@ -40,6 +40,14 @@ func serve(t testing.TB, h http.Handler) map[string]cty.Value {
 	}
 }
 
+// serveAt starts a server without TLS.
+func serveAt(t testing.TB, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
 // openWith opens a backend as a backend block does.
 func openWith(t testing.TB, arguments map[string]cty.Value, environ map[string]string) (*Backend, error) {
 	t.Helper()
@@ -86,9 +94,7 @@ func TestSabotage(t *testing.T) {
 		Place: func(t testing.TB) (func() state.Store, *storetest.Saboteur) {
 			s := &storetest.Saboteur{Server: &storetest.Cluster{}}
 			// Without TLS, which takes most of the time; tokens are then not sent.
-			srv := httptest.NewServer(s)
-			t.Cleanup(srv.Close)
-			arguments := map[string]cty.Value{"host": text(srv.URL), "secret_suffix": text("x")}
+			arguments := map[string]cty.Value{"host": text(serveAt(t, s)), "secret_suffix": text("x")}
 			return func() state.Store { return process(t, arguments) }, s
 		},
 		Patience: time.Minute,

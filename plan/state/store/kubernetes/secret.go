@@ -19,9 +19,8 @@ import (
 // What a Secret holds, and how that is said.
 const (
 	dataKey  = "tfstate"
-	encoding = "encoding"         // annotation: "gzip", or none
-	largest  = core.MaxSecretSize // bytes in one Secret
-	longest  = 1 << 30            // bytes above which a state is taken for a mistake
+	encoding = "encoding" // annotation: "gzip", or none
+	longest  = 1 << 30    // bytes above which a state is taken for a mistake
 )
 
 // A content that is larger than a Secret may be is compressed and cut in
@@ -50,7 +49,7 @@ func packed(data []byte, id string) ([]byte, error) {
 }
 
 // packedPieces compresses a content and cuts it to what fits into Secrets.
-func packedPieces(data []byte) (list [][]byte, id string, err error) {
+func packedPieces(data []byte, largest int) (list [][]byte, id string, err error) {
 	content, err := packed(data, "")
 	if err == nil && len(content) > largest {
 		id = uuid.NewString()
@@ -200,9 +199,9 @@ func (b *bucket) putSegment(ctx context.Context, key string, data []byte, ifVers
 	first := named(key)
 	first.ResourceVersion = ifVersion
 	list, id := [][]byte{data}, ""
-	if len(data) > largest {
+	if len(data) > b.largest {
 		var err error
-		if list, id, err = packedPieces(data); err != nil {
+		if list, id, err = packedPieces(data, b.largest); err != nil {
 			return "", err
 		}
 		first.Annotations[encoding] = "gzip"

@@ -89,7 +89,7 @@ func (b *bucket) note(parts int) {
 // before and removed afterwards: nobody can want it any more who has not read
 // the state that this one takes the place of.
 func (b *bucket) putSnapshot(ctx context.Context, data []byte, ifVersion string) (string, error) {
-	list, id, err := packedPieces(data)
+	list, id, err := packedPieces(data, b.largest)
 	if err != nil {
 		return "", err
 	}

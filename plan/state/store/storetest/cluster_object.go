@@ -234,6 +234,16 @@ func (c *Cluster) Secret(key string) *core.Secret {
 	return nil
 }
 
+// Replace puts a Secret where one of its name was, as another client does.
+func (c *Cluster) Replace(s *core.Secret) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	o := &secret{*s.DeepCopy()}
+	o.ResourceVersion = strconv.Itoa(c.last)
+	c.objects["secrets"][s.Namespace+"/"+s.Name] = o
+}
+
 func sortedKeys(m map[string]clusterObject) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
