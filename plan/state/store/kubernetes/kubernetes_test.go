@@ -100,3 +100,22 @@ func TestSabotage(t *testing.T) {
 		Patience: time.Minute,
 	})
 }
+
+// work is a run under the lock that changes nothing.
+func work(t *testing.T, s state.Store) error {
+	t.Helper()
+	l, err := s.Lock(t.Context(), state.LockInfo{})
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = l.Release() })
+	f, err := state.Open(t.Context(), s)
+	if err != nil {
+		return err
+	}
+	j, err := f.Begin(t.Context())
+	if err != nil {
+		return err
+	}
+	return j.Close(t.Context())
+}

@@ -96,9 +96,7 @@ func group(resource string) string {
 }
 
 func (c *Cluster) carryOut(q clusterRequest) (int, any) {
-	if c.objects == nil {
-		c.objects = map[string]map[string]clusterObject{"secrets": {}, "leases": {}}
-	}
+	c.prepare()
 	key := q.namespace + "/" + q.name
 	there, found := c.objects[q.resource][key]
 	switch q.verb {
@@ -127,6 +125,12 @@ func (c *Cluster) carryOut(q clusterRequest) (int, any) {
 	delete(c.objects[q.resource], key)
 	c.last++
 	return http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
+}
+
+func (c *Cluster) prepare() {
+	if c.objects == nil {
+		c.objects = map[string]map[string]clusterObject{"secrets": {}, "leases": {}}
+	}
 }
 
 func (c *Cluster) list(q clusterRequest) (int, any) {

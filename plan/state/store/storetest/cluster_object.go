@@ -234,14 +234,29 @@ func (c *Cluster) Secret(key string) *core.Secret {
 	return nil
 }
 
-// Replace puts a Secret where one of its name was, as another client does.
-func (c *Cluster) Replace(s *core.Secret) {
+// Lease is as Secret.
+func (c *Cluster) Lease(key string) *coordination.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if l, ok := c.objects["leases"][key].(*lease); ok {
+		return l.Lease.DeepCopy()
+	}
+	return nil
+}
+
+// ReplaceLease is as Replace.
+func (c *Cluster) ReplaceLease(l *coordination.Lease) { c.replace("leases", &lease{*l.DeepCopy()}) }
+
+// Replace puts a Secret where one of its name was, as another client does.
+func (c *Cluster) Replace(s *core.Secret) { c.replace("secrets", &secret{*s.DeepCopy()}) }
+
+func (c *Cluster) replace(resource string, o clusterObject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prepare()
 	c.last++
-	o := &secret{*s.DeepCopy()}
-	o.ResourceVersion = strconv.Itoa(c.last)
-	c.objects["secrets"][s.Namespace+"/"+s.Name] = o
+	o.meta().ResourceVersion = strconv.Itoa(c.last)
+	c.objects[resource][o.meta().Namespace+"/"+o.meta().Name] = o
 }
 
 func sortedKeys(m map[string]clusterObject) []string {
