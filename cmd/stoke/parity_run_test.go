@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	tfjson "github.com/hashicorp/terraform-json"
 )
 
 // tool is a program that takes Terraform's command line.
@@ -138,6 +141,10 @@ func (w *walk) planned(s step, args []string) int {
 	shown, out, errs := w.exec("show", "-json", "tfplan")
 	if shown != 0 {
 		w.t.Fatalf("%s show -json: %s%s", w.tool.name, out, errs)
+	}
+	var read tfjson.Plan // as the tools around Terraform read it
+	if err := json.Unmarshal([]byte(out), &read); err != nil {
+		w.t.Errorf("%s show -json: terraform-json: %v", w.tool.name, err)
 	}
 	w.facts.plan(w.t, out)
 	return code

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/stokehq/stoke/plan/state/store/storetest"
 )
 
 const executed = `
@@ -208,6 +212,7 @@ func TestTerraformExecState(t *testing.T) {
 	if err := tf.ForceUnlock(ctx, "no-such-lock"); err == nil {
 		t.Error("a lock was broken that nobody holds")
 	}
+	unlock(t, tf, dir)
 
 	if ok, files, err := tf.FormatCheck(ctx); err != nil || !ok {
 		t.Errorf("format: %v, %q, %v", ok, files, err)
@@ -215,6 +220,30 @@ func TestTerraformExecState(t *testing.T) {
 	if text, err := tf.FormatString(ctx, "a   = 1\nbb = 2\n"); err != nil || text != "a  = 1\nbb = 2\n" {
 		t.Errorf("formatted as %q, %v", text, err)
 	}
+}
+
+// unlock breaks a lock that a dead holder has left on a state in a server.
+func unlock(t *testing.T, tf *tfexec.Terraform, dir string) {
+	t.Helper()
+	ctx := context.Background()
+	web := httptest.NewServer(&storetest.Web{})
+	defer web.Close()
+	steps(t, os.WriteFile(filepath.Join(dir, "backend.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600),
+		tf.Init(ctx, tfexec.Reconfigure(true), tfexec.BackendConfig("address="+web.URL+"/state"),
+			tfexec.BackendConfig("lock_address="+web.URL+"/lock"), tfexec.BackendConfig("unlock_address="+web.URL+"/lock")),
+		tf.Apply(ctx))
+	lock := func() {
+		req, err := http.NewRequest("LOCK", web.URL+"/lock", strings.NewReader(`{"ID":"left-behind","Operation":"Apply","Who":"somebody"}`))
+		steps(t, err)
+		resp, err := web.Client().Do(req)
+		steps(t, err)
+		_ = resp.Body.Close()
+	}
+	lock()
+	if err := tf.Apply(ctx); err == nil || !strings.Contains(err.Error(), "left-behind") {
+		t.Errorf("applied beside a lock: %v", err)
+	}
+	steps(t, tf.ForceUnlock(ctx, "left-behind"), tf.Apply(ctx), tf.Destroy(ctx))
 }
 
 // TestTerraformExecJSON reads the event streams with terraform-json.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -34,19 +36,32 @@ func versionCommand(s *session) *cobra.Command {
 }
 
 func (s *session) versionJSON() error {
-	selections := make(map[string]string)
-	for source, entry := range catalogue() {
-		if v := numbered(entry); v != "" {
-			selections[source] = v
-		}
-	}
 	text, err := json.MarshalIndent(map[string]any{
 		"terraform_version": terraformVersion, "stoke_version": version,
-		"platform": runtime.GOOS + "_" + runtime.GOARCH, "provider_selections": selections, "terraform_outdated": false,
+		"platform": runtime.GOOS + "_" + runtime.GOARCH, "provider_selections": s.selections(), "terraform_outdated": false,
 	}, "", "  ")
 	if err != nil {
 		return err
 	}
 	s.say("%s\n", text)
 	return nil
+}
+
+// selections are the versions of the providers that the configuration needs.
+// A configuration that cannot be read needs none: the command works everywhere.
+func (s *session) selections() map[string]string {
+	built, selected := catalogue(), make(map[string]string)
+	root, diags := s.read()
+	if diags.HasErrors() {
+		return selected
+	}
+	needs, _ := providerNeeds(root, built)
+	for _, source := range needs {
+		entry, ok := built[source]
+		if !ok || strings.HasPrefix(source, "terraform.io/builtin/") { // a part of the language
+			continue
+		}
+		selected[source] = cmp.Or(numbered(entry), version)
+	}
+	return selected
 }
