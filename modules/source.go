@@ -78,6 +78,28 @@ func (disk) Read(name string) ([]byte, error) {
 	if err := readable(info); err != nil {
 		return nil, err
 	}
+	return readBounded(f)
+}
+
+// readNamed reads what somebody named on the command line. It may be a pipe,
+// such as a shell makes of <(command), or /dev/null.
+func (d disk) readNamed(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() || info.IsDir() {
+		return d.Read(name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readBounded(f)
+}
+
+func readBounded(f io.Reader) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err != nil {
 		return nil, err

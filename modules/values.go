@@ -54,11 +54,11 @@ func Values(root *Module, in Inputs, files *Files) (values map[string]Value, mis
 	g := &gatherer{root: root, source: in.Source, files: files, values: map[string]Value{}, wrong: map[string]hcl.Diagnostics{}}
 	g.environment(in.Environ)
 	for _, name := range g.automatic(in.Dir) {
-		g.file(name)
+		g.file(name, g.source.Read)
 	}
 	for _, flag := range in.Flags {
 		if flag.File {
-			g.file(filepath.Clean(flag.Text))
+			g.file(filepath.Clean(flag.Text), g.named())
 		} else {
 			g.flag(flag.Text)
 		}
@@ -227,8 +227,17 @@ func (g *gatherer) automatic(dir string) []string {
 	return append(first, rest...)
 }
 
-func (g *gatherer) file(name string) {
-	content, err := g.source.Read(name)
+// named is how to read a file that the command line names.
+func (g *gatherer) named() func(name string) ([]byte, error) {
+	if d, ok := g.source.(disk); ok {
+		return d.readNamed
+	}
+	return g.source.Read
+}
+
+// file reads a file of values with one of the ways to read it.
+func (g *gatherer) file(name string, read func(name string) ([]byte, error)) {
+	content, err := read(name)
 	if err != nil {
 		at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
 		what := cause(err)
