@@ -146,7 +146,7 @@ func packageName(p tfaddr.ModulePackage) (name string, err error) {
 // what comes after a question mark left to the package.
 func splitSubdir(text string) (pkg, sub string) {
 	from := 0
-	if at := strings.Index(text, "://"); at >= 0 {
+	if at := strings.Index(text, "://"); at >= 0 && !strings.ContainsAny(text[:at], "/?") { // after a scheme, not in a path
 		from = at + 3
 	}
 	base, query, asked := strings.Cut(text, "?")
