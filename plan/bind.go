@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/eval"
-	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -49,15 +47,4 @@ func (p *Plan) Bind(ctx context.Context, catalogue providers.Catalogue) hcl.Diag
 		}
 	}
 	return diags
-}
-
-// Stale says why the plan cannot be applied to the state any more, or nil.
-func (p *Plan) Stale(s *state.State) error {
-	switch {
-	case s.Lineage() != p.Lineage && (p.Serial != 0 || len(s.Instances()) > 0):
-		return errors.New("the plan was made for another state; make a new plan")
-	case s.Serial() != p.Serial:
-		return fmt.Errorf("the state has changed since the plan was made (serial %d then, %d now); make a new plan", p.Serial, s.Serial())
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ import (
 // memory beside the plan itself. Values are msgpack by types that are
 // written once each.
 const (
-	planFormat  = 2
+	planFormat  = 3
 	planEntry   = "plan.jsonl"
 	filesPrefix = "files/"
 	// mostPlan bounds what is unpacked of one entry: a plan file may come from

@@ -38,6 +38,15 @@ func decodeRecords(r io.Reader, p *Plan, key *Key) (*seal.Box, error) {
 			p.Locked = &Locked{digest: h.Seal.Digest, salt: h.Seal.DigestSalt}
 		}
 	}
+	switch {
+	case h.Seal == nil:
+		p.PinKey = h.PinKey
+	case d.box != nil && h.PinKey != nil:
+		var err error
+		if p.PinKey, err = d.box.Open(h.PinKey, []byte(pinPlace)); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		var rec fileRecord
 		err := in.Decode(&rec)
@@ -180,7 +189,7 @@ func (d *decoder) change(f *fileChange) *Change {
 	d.fail(err)
 	ty := d.typeAt(f.Type)
 	c := d.refactoring(f.fileRefactoring, &Change{
-		Addr: addr, Deposed: f.Deposed, Provider: f.Provider, Action: f.Action, Reason: f.Reason,
+		Addr: addr, Deposed: f.Deposed, Version: f.Version, Needed: f.Needed, Provider: f.Provider, Action: f.Action, Reason: f.Reason,
 		Before: d.value(f.Before, ty), After: d.value(f.After, ty), Config: d.value(f.Config, ty),
 		BeforeSensitive: d.paths(f.BeforeSensitive), AfterSensitive: d.paths(f.AfterSensitive), Replace: d.paths(f.Replace),
 		Legacy: f.Legacy, CreateBeforeDestroy: f.CBD, Dependencies: f.Dependencies, PriorDependencies: f.PriorDependencies,

@@ -25,7 +25,7 @@ func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
 	}
 	e.write(fileHeader{
 		Format: planFormat, Mode: p.Mode, Lineage: p.Lineage, Serial: p.Serial, Dir: p.Dir, Workspace: p.Workspace,
-		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Excludes: p.Excludes, Unread: p.Unread, Ephemeral: p.Ephemeral, Seal: s,
+		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Excludes: p.Excludes, Unread: p.Unread, Ephemeral: p.Ephemeral, Seal: s, PinKey: e.pinKey(p.PinKey),
 	})
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
 		e.write(fileRecord{Variable: e.variable(name, p.Variables[name], slices.Contains(p.SensitiveVariables, name))})
@@ -155,7 +155,7 @@ func (e *encoder) output(o *OutputChange) *fileOutput {
 func (e *encoder) change(c *Change) *fileChange {
 	t := e.objectType(c.Schema)
 	f := &fileChange{
-		Addr: c.Addr.String(), Deposed: c.Deposed, fileRefactoring: refactoringOf(c), Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
+		Addr: c.Addr.String(), Deposed: c.Deposed, Version: c.Version, Needed: c.Needed, fileRefactoring: refactoringOf(c), Provider: c.Provider, Action: c.Action, Reason: c.Reason, Type: t.number,
 		BeforeSensitive: e.paths(c.BeforeSensitive), AfterSensitive: e.paths(c.AfterSensitive), Replace: e.paths(c.Replace),
 		HiddenPrivate: !bytes.Equal(c.Private, c.PriorPrivate), HiddenPriorPrivate: len(c.PriorPrivate) > 0,
 		Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,
@@ -180,6 +180,16 @@ func (e *encoder) hidden(v cty.Value, ty cty.Type, at []cty.Path) (value []byte,
 		e.fail(err)
 	}
 	return e.value(left, ty), e.paths(found), secrets
+}
+
+// pinPlace is what the key of the versions is sealed for.
+const pinPlace = "versions"
+
+func (e *encoder) pinKey(key []byte) []byte {
+	if e.box == nil || key == nil {
+		return key
+	}
+	return e.box.Seal(nil, key, []byte(pinPlace))
 }
 
 func (e *encoder) paths(paths []cty.Path) [][]step {

@@ -22,6 +22,7 @@ type fileHeader struct {
 	Excludes  []string  `json:"excludes,omitempty"`
 	Unread    int       `json:"unread,omitempty"`
 	Seal      *fileSeal `json:"seal,omitempty"`
+	PinKey    []byte    `json:"pin_key,omitempty"` // sealed where the file is
 	Ephemeral []string  `json:"ephemeral,omitempty"`
 }
 
@@ -54,6 +55,8 @@ type fileChange struct {
 	Addr     string `json:"addr"`
 	Deposed  string `json:"deposed,omitempty"`
 	Provider string `json:"provider"`
+	Version  string `json:"version,omitempty"`
+	Needed   bool   `json:"needed,omitempty"`
 	Action   Action `json:"action"`
 	Reason   Reason `json:"reason,omitempty"`
 	Type     int    `json:"type"`

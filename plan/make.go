@@ -298,6 +298,7 @@ func (p *planner) assemble() *Plan {
 	sortChanges(result.Refreshed)
 	p.replaceOrder(result)
 	p.finishImports(result)
+	p.needs(result)
 	result.Drift = p.relevantDrift(result)
 	slices.SortFunc(result.Outputs, func(a, b *OutputChange) int {
 		if a.Name < b.Name {

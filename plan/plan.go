@@ -86,6 +86,12 @@ type Change struct {
 	// PriorDependencies are those of the stored object.
 	PriorDependencies []string
 
+	// Version is that of the stored object in a pinned plan, "" where there is
+	// none; Needed says of an unchanged one that a change reads it,
+	// Outdated that it is another one by now.
+	Version          string
+	Needed, Outdated bool
+
 	// Legacy is set by providers of the legacy type system, whose results are
 	// not held against the plan.
 	Legacy bool
@@ -156,7 +162,9 @@ type Plan struct {
 	Checks   []state.CheckResult // what became of conditions, as far as it is known
 	Warnings []Warning
 
-	// What the plan rests on.
+	// What the plan rests on. PinKey is that of the versions; nil where they
+	// cannot be told.
+	PinKey    []byte
 	Lineage   string
 	Serial    uint64
 	Dir       string // the root module's folder

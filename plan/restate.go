@@ -11,7 +11,7 @@ import (
 // about it does not: its dependencies, or which of two objects comes first when
 // it is replaced. Both decide on the order in which things go one day.
 func (c *Change) Restates(stored *state.Object) bool {
-	return c.Action == NoOp && c.Deposed == "" && c.Addr.Mode == address.Managed && stored != nil &&
+	return c.Action == NoOp && !c.Outdated && c.Deposed == "" && c.Addr.Mode == address.Managed && stored != nil &&
 		(!slices.Equal(stored.Dependencies, c.Dependencies) || stored.CreateBeforeDestroy != c.CreateBeforeDestroy)
 }
 

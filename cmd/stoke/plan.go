@@ -40,6 +40,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 			return err
 		}
 		if out != "" {
+			pl.Pin(o.state.State())
 			if err := s.writePlan(cmd.Context(), out, pl); err != nil {
 				s.complain(problem("Plan not saved", "%s cannot be written: %s.", out, err))
 				return failed

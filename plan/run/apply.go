@@ -114,6 +114,10 @@ func (x *runner) start() {
 		if c.Action != plan.NoOp || c.Deposed != "" {
 			continue
 		}
+		if c.Outdated {
+			x.values[c.Addr] = asStored(now.Current(c.Addr), c)
+			continue
+		}
 		x.values[c.Addr] = lang.Marked{Sensitive: c.AfterSensitive}.Apply(c.After)
 		if c.After.IsNull() {
 			x.values[c.Addr] = cty.UnknownVal(c.After.Type()) // refresh found it gone; what refers to it keeps what it has
@@ -127,6 +131,9 @@ func (x *runner) start() {
 		}
 	}
 	for _, c := range x.plan.Refreshed {
+		if c.Outdated {
+			continue // the state knows something newer
+		}
 		change := state.Change{Address: c.Addr, Deposed: c.Deposed}
 		if !c.After.IsNull() {
 			meta := state.Meta{
@@ -147,6 +154,20 @@ func (x *runner) start() {
 			x.imported(c)
 		}
 	}
+}
+
+// asStored is an unchanged object as somebody else has left it since the plan
+// was made.
+func asStored(o *state.Object, c *plan.Change) cty.Value {
+	ty := c.After.Type()
+	if o == nil {
+		return cty.UnknownVal(ty)
+	}
+	v, err := o.Value(ty)
+	if err != nil {
+		return cty.UnknownVal(ty)
+	}
+	return lang.Marked{Sensitive: o.Sensitive}.Apply(v)
 }
 
 // record writes a result; an error is reported once and ends the run.
@@ -195,9 +216,7 @@ func (x *runner) outputs() {
 	}
 	before := x.req.Journal.State().Outputs()
 	after := make(map[string]state.Output, len(x.plan.Outputs))
-	if len(x.plan.Targets)+len(x.plan.Excludes) > 0 {
-		maps.Copy(after, before) // the plan leaves some out
-	}
+	maps.Copy(after, before) // the plan may leave some out, or know nothing of them
 	x.ev.Do(func(t *eval.Task) {
 		for _, c := range x.plan.Outputs {
 			old, had := before[c.Name]
@@ -214,7 +233,7 @@ func (x *runner) outputs() {
 				}
 				continue
 			}
-			if c.Action == plan.NoOp && len(x.plan.Targets) > 0 {
+			if c.Outdated(old, had) || c.Action == plan.NoOp && len(x.plan.Targets) > 0 {
 				continue // it may rest on what the plan leaves out
 			}
 			v, ok := x.ev.Root().Output(t, c.Name)

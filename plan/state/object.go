@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -173,4 +174,20 @@ func equalMembers(a, b []member) bool {
 		}
 	}
 	return true
+}
+
+// Content is all of the object in one text, the same whenever and wherever the
+// object is: for telling whether it has changed.
+func (o *Object) Content() []byte {
+	plain := &Object{Meta: o.Meta, JSON: o.JSON}
+	var compact bytes.Buffer
+	if json.Compact(&compact, o.JSON) == nil {
+		plain.JSON = compact.Bytes() // whoever wrote the state last has laid it out in their own way
+	}
+	w := &writer{}
+	w.open('{')
+	w.stringMember("provider", o.Provider)
+	w.close('}')
+	w.instance(stored{object: plain})
+	return w.buf
 }
