@@ -75,6 +75,7 @@ func (p *planner) data(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 	p, addr := d.p, d.inst.Addr
 	resp := p.reads.data(addr, d.config, p.note, func(note func(providers.Note)) providers.ReadDataResponse {
+		defer p.gates.pass(d.t, p.req.Limits.Slots(p.req.Catalogue, d.owner.Addr, addr, func() cty.Value { return d.config }))()
 		started := time.Now()
 		p.emit(Event{Kind: ReadStart, Addr: addr})
 		resp := d.owner.Server.ReadData(p.callNoting(ctx, addr, note), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true})

@@ -35,6 +35,7 @@ type Request struct {
 	Excludes       []string // addresses that are left out; not together with Targets
 	Replace        []string
 	Parallelism    int // 0: 10
+	Limits         Limits
 	Workspace      string
 	Dir            string
 	// GenerateTo names the file that configuration for imported objects which
@@ -137,6 +138,8 @@ type planner struct {
 	from       map[address.Instance]address.Instance // of moves, by where they lead
 	statements []*statement                          // moved blocks
 	imports    imports
+
+	gates gates
 
 	mu        sync.Mutex
 	items     map[address.Instance]*item

@@ -38,6 +38,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 		return o, true
 	}
 	resp, wanted := p.reads.object(objectKey{addr, deposed}, p.note, func(note func(providers.Note)) providers.ReadResponse {
+		defer p.gates.pass(t, p.req.Limits.Slots(p.req.Catalogue, owner.Addr, addr, func() cty.Value { return value }))()
 		started := time.Now()
 		p.emit(Event{Kind: RefreshStart, Addr: addr, Deposed: deposed, ID: Identity(value)})
 		resp := owner.Server.Read(p.callNoting(ctx, addr, note), providers.ReadRequest{

@@ -84,7 +84,10 @@ func (p *planner) needs(result *Plan) {
 		}
 	}
 	for _, o := range result.Outputs {
-		if n := p.ev.Root().OutputNode(o.Name); n != nil && o.Action != NoOp && o.Action != Delete {
+		if o.Action == NoOp || o.Action == Delete {
+			continue
+		}
+		if n := p.ev.Root().OutputNode(o.Name); n != nil {
 			visit(n.Resources())
 		}
 	}

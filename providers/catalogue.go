@@ -19,6 +19,8 @@ type Entry struct {
 	// Review, when not nil, sees all planned instances of the provider once,
 	// after planning, for checks that need the whole.
 	Review func(ctx context.Context, planned []PlannedInstance) ([]Note, Diagnostics)
+	// Limits are the provider's own; the zero value is none.
+	Limits Limits
 }
 
 // PlannedInstance is one instance as the plan leaves it. Planned is null when

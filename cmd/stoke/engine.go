@@ -18,7 +18,7 @@ func (o *operation) request() plan.Request {
 	r := plan.Request{
 		Files: o.s.files, Catalogue: o.catalogue,
 		Mode: o.mode, Replace: o.flags.replace,
-		Parallelism: o.flags.parallelism, Workspace: o.state.workspace(), Dir: ".",
+		Parallelism: o.flags.parallelism.n, Limits: o.flags.parallelism.limits, Workspace: o.state.workspace(), Dir: ".",
 		Stopping: o.s.signals.stopping,
 	}
 	o.flags.shape(&r)
@@ -60,7 +60,7 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 		listen := o.s.display().begin()
 		var diags hcl.Diagnostics
 		report, diags = run.Apply(ctx, run.Request{
-			Plan: pl, Root: o.config.root, Ephemeral: o.config.variables, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism,
+			Plan: pl, Root: o.config.root, Ephemeral: o.config.variables, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism.n, Limits: o.flags.parallelism.limits,
 			Listen: o.tellLock(listen), Stopping: o.s.signals.stopping,
 		})
 		o.s.display().end()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ type planFlags struct {
 	scopeFlags
 	replace         []string
 	variables       []modules.Flag
-	parallelism     int
+	parallelism     parallelism
 	input           bool
 	state, stateOut string
 	backup          string
@@ -71,7 +70,7 @@ func (f *planFlags) addRun(s *session, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.input, "input", true, "Ask for nothing: what is missing is an error.")
 	f.lock.add(flags)
 	s.addNoColor(flags)
-	flags.VarP(&parallelism{&f.parallelism}, "parallelism", "", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise.")
+	flags.Var(&f.parallelism, "parallelism", "How many objects are worked on at the same time, at most: `N`, 10 unless said otherwise. TYPE=N, PROVIDER=N and host=N limit one type, one provider and each machine. May be given several times.")
 	flags.StringVar(&f.state, "state", "", "Keep the state in `FILE` in place of terraform.tfstate.")
 	flags.StringVar(&f.stateOut, "state-out", "", "Read the state as -state says, and write it to `FILE`; what was read stays as it is.")
 	flags.BoolVar(&f.json, "json", false, "Print one JSON object per line, as Terraform does; asks for nothing.")
@@ -102,20 +101,6 @@ func (v *variableFlag) Set(text string) error {
 	return nil
 }
 
-type parallelism struct{ n *int }
-
-func (p *parallelism) String() string { return "" }
-func (p *parallelism) Type() string   { return "int" }
-
-func (p *parallelism) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return fmt.Errorf("a whole number is needed, from 1 on, or 0 for the usual 10")
-	}
-	*p.n = n
-	return nil
-}
-
 // check finds options that contradict each other.
 func (f *planFlags) check(cmd *cobra.Command) error {
 	fail := func(format string, args ...any) error {
@@ -130,6 +115,9 @@ func (f *planFlags) check(cmd *cobra.Command) error {
 		return fail("-refresh-only and -replace exclude each other")
 	case f.destroy && len(f.replace) > 0:
 		return fail("-destroy and -replace exclude each other")
+	}
+	if err := f.parallelism.check(catalogue()); err != nil {
+		return fail("%w", err)
 	}
 	if err := f.scopeFlags.check(); err != nil {
 		return fail("%w", err)

@@ -41,6 +41,14 @@ func (t *Task) ReportOnce(key string, d *hcl.Diagnostic) { t.ev.reportOnce(key, 
 // Evaluator returns the evaluator that the task belongs to.
 func (t *Task) Evaluator() *Evaluator { return t.ev }
 
+// Idle runs f, which only waits for something outside of the evaluation;
+// meanwhile another task may run.
+func (t *Task) Idle(f func()) {
+	t.ev.release()
+	defer t.ev.acquire()
+	f()
+}
+
 func (t *Task) top() *header {
 	if len(t.stack) == 0 {
 		return nil
@@ -60,7 +68,7 @@ func (t *Task) Each(n int, f func(t *Task, i int)) {
 		if i >= n {
 			break
 		}
-		if i < n-1 && t.ev.tryAcquire() {
+		for help := n - 1 - i; help > 0 && t.ev.tryAcquire(); help-- {
 			child := t.spawn()
 			wg.Go(func() {
 				for {

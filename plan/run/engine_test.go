@@ -21,18 +21,20 @@ import (
 // world is a configuration with its state, for driving the engine as the
 // command line does.
 type world struct {
-	tb        testing.TB
-	catalogue providers.Catalogue
-	state     string
-	root      *modules.Module
-	files     *modules.Files
-	listen    plan.Listener
-	replace   []string
-	targets   []string
-	generate  string
-	wrap      func(state.Store) state.Store // nil: the store as it is
-	excludes  []string
-	shape     func(*plan.Request) // nil: as it is
+	tb          testing.TB
+	catalogue   providers.Catalogue
+	state       string
+	root        *modules.Module
+	files       *modules.Files
+	listen      plan.Listener
+	replace     []string
+	targets     []string
+	limits      plan.Limits
+	parallelism int
+	generate    string
+	wrap        func(state.Store) state.Store // nil: the store as it is
+	excludes    []string
+	shape       func(*plan.Request) // nil: as it is
 }
 
 func newWorld(tb testing.TB, catalogue providers.Catalogue) *world {
@@ -91,7 +93,7 @@ func (w *world) open() *state.File {
 func (w *world) request(f *state.File, mode plan.Mode) plan.Request {
 	r := plan.Request{
 		Root: w.root, Files: w.files, State: f.State(), Catalogue: w.catalogue, Mode: mode,
-		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets, Excludes: w.excludes, GenerateTo: w.generate,
+		Workspace: "default", Dir: ".", Listen: w.listen, Replace: w.replace, Targets: w.targets, Limits: w.limits, Parallelism: w.parallelism, Excludes: w.excludes, GenerateTo: w.generate,
 	}
 	if w.shape != nil {
 		w.shape(&r)
@@ -130,7 +132,7 @@ func (w *world) apply(mode plan.Mode) (*plan.Plan, *run.Report, hcl.Diagnostics)
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	report, more := run.Apply(ctx, run.Request{Plan: p, Root: w.root, Journal: j, Catalogue: w.catalogue, Listen: w.listen})
+	report, more := run.Apply(ctx, run.Request{Plan: p, Root: w.root, Journal: j, Catalogue: w.catalogue, Listen: w.listen, Limits: w.limits, Parallelism: w.parallelism})
 	if err := j.Close(ctx); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func (w *world) applyStopping(stopping <-chan struct{}) *run.Report {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	report, diags := run.Apply(ctx, run.Request{Plan: p, Root: w.root, Journal: j, Catalogue: w.catalogue, Stopping: stopping})
+	report, diags := run.Apply(ctx, run.Request{Plan: p, Root: w.root, Journal: j, Catalogue: w.catalogue, Stopping: stopping, Limits: w.limits, Parallelism: w.parallelism})
 	w.must(diags)
 	if err := j.Close(ctx); err != nil {
 		w.tb.Fatal(err)

@@ -21,10 +21,12 @@ type pool struct {
 	next   int
 	ended  int
 	halted bool // nothing more is started
+	limits map[string]*limit
+	turns  map[int32]*turn // of operations that fall under limits, from their first try on
 }
 
 func newPool(x *runner, ops []plan.Op) *pool {
-	p := &pool{x: x, ops: ops, heads: make([][]int32, len(ops)), waiting: make([]int32, len(ops)), because: make([]string, len(ops))}
+	p := &pool{x: x, ops: ops, heads: make([][]int32, len(ops)), waiting: make([]int32, len(ops)), because: make([]string, len(ops)), limits: map[string]*limit{}, turns: map[int32]*turn{}}
 	p.wake = sync.NewCond(&p.mu)
 	for i, op := range ops {
 		p.waiting[i] = int32(len(op.After))
@@ -68,6 +70,9 @@ func (p *pool) work() {
 			p.halt()
 			return
 		}
+		if !p.admitted(i) {
+			continue
+		}
 		if p.x.do(op) {
 			p.done(i, "")
 		} else {
@@ -90,11 +95,26 @@ func (p *pool) take() (int32, bool) {
 	return i, true
 }
 
+// admitted reports whether the limits let the operation start now; if not, it
+// is taken again later.
+func (p *pool) admitted(i int32) bool {
+	p.mu.Lock()
+	_, tried := p.turns[i]
+	p.mu.Unlock()
+	if !tried {
+		p.queue(i)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.admit(i)
+}
+
 func (p *pool) done(i int32, because string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended++
 	p.waiting[i] = -1
+	p.leave(i)
 	for _, next := range p.heads[i] {
 		if because != "" && p.because[next] == "" {
 			p.because[next] = because

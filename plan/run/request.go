@@ -21,6 +21,7 @@ type Request struct {
 	Ephemeral   map[string]cty.Value // values of the ephemeral variables that the plan names
 	Catalogue   providers.Catalogue
 	Parallelism int // 0: 10
+	Limits      plan.Limits
 
 	Listen   plan.Listener
 	Stopping <-chan struct{} // closed: start nothing more

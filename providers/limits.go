@@ -1,0 +1,15 @@
+package providers
+
+import "github.com/zclconf/go-cty/cty"
+
+// Limits is how much at the same time a provider thinks good for what it works
+// on; whoever runs the command may say otherwise. 0 is no limit.
+type Limits struct {
+	Operations int            // of the provider, whatever their types
+	Types      map[string]int // of one type of resource or data source
+	// PerHost is for those that work on the same machine, of whatever type:
+	// Host names it, "" where there is none or it cannot be told. The object is
+	// the configuration, or the stored object where that goes or is read.
+	PerHost int
+	Host    func(typeName string, object cty.Value) string
+}
