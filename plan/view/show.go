@@ -44,7 +44,10 @@ func (p *Printer) Instance(s *state.State, a address.Instance, schemas Schemas) 
 		}
 		p.object(a, remark, o, schemas)
 	}
-	for _, key := range sortedKeys(s.Deposed(a)) {
+	for i, key := range sortedKeys(s.Deposed(a)) {
+		if i > 0 || s.Current(a) != nil {
+			p.print("\n")
+		}
 		p.object(a, " (deposed object "+key+")", s.Deposed(a)[key], schemas)
 	}
 }

@@ -86,6 +86,9 @@ func bare(name string) string { return name }
 // because says why, where the fate alone does not; "" where it does.
 func because(c *plan.Change, dress naming) string {
 	key := c.Addr.Key
+	if c.Deposed != "" && c.Action == plan.Delete {
+		return "left over from a replacement that failed half-way"
+	}
 	switch c.Reason {
 	case plan.ReplaceCannotUpdate:
 		if names := pathList(c.Replace, dress); names != "" {
