@@ -51,6 +51,9 @@ func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Mod
 // install installs what the configuration calls; announced says so first,
 // where there is something.
 func (s *session) install(ctx context.Context, upgrade, announced bool) (*modules.Module, error) {
+	if err := s.mayInstall(); err != nil {
+		return nil, err
+	}
 	fetcher, diags := s.fetcher()
 	s.complain(diags...)
 	if diags.HasErrors() {
@@ -81,6 +84,19 @@ func (s *session) install(ctx context.Context, upgrade, announced bool) (*module
 		return nil, failed
 	}
 	return root, nil
+}
+
+// mayInstall finds out whether the root module is written for this version,
+// before anything is fetched for it.
+func (s *session) mayInstall() error {
+	root, files, _ := modules.LoadRoot(modules.OnDisk(), ".") // other mistakes are found later
+	unsupported := versionDiagnostics(root)
+	if !unsupported.HasErrors() {
+		return nil
+	}
+	s.files = files
+	s.complain(unsupported...)
+	return failed
 }
 
 func eventText(e install.Event) string {
