@@ -30,7 +30,13 @@ func buckets() map[string]bucketKind {
     access_key     = "AK"
     secret_key     = "SK"
     use_path_style = true
+    use_lockfile   = true
     endpoints      = { s3 = %q }
+
+    skip_credentials_validation = true
+    skip_requesting_account_id  = true
+    skip_metadata_api_check     = true
+    skip_region_validation      = true
   }`,
 			clean: []string{"x.tfstate"},
 		},

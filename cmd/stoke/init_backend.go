@@ -137,6 +137,9 @@ func (c *backendChange) carryOut(ctx context.Context) error {
 	}
 	remembered, kept := c.kind.WithoutSecrets(c.values, c.block)
 	next := &backend.Saved{Kind: c.kind.Name, Values: remembered, Hash: backend.Digest(c.kind.Name, c.block)}
+	if c.saved != nil && c.saved.Fits(c.kind.Name, c.block) && backend.Equal(c.saved.Values, c.values) {
+		next = c.saved // Terraform's own may be there, and then both go on working
+	}
 	same := c.saved != nil && c.saved.Kind == next.Kind && (backend.Equal(c.saved.Values, remembered) || backend.Equal(c.saved.Values, c.values))
 	to, err := c.s.openBackend(ctx, c.kind, c.values)
 	if err != nil {

@@ -42,6 +42,7 @@ func s3Arguments() []backend.Argument {
 		{Name: "profile", Type: cty.String},
 		{Name: "shared_config_files", Type: texts},
 		{Name: "shared_credentials_files", Type: texts},
+		{Name: "shared_credentials_file", Type: cty.String, Refused: "Terraform calls it deprecated. Write it as shared_credentials_files = [\"…\"]"},
 		{Name: "endpoint", Type: cty.String, Environment: []string{"AWS_S3_ENDPOINT"}},
 		{Name: "sts_endpoint", Type: cty.String, Environment: []string{"AWS_STS_ENDPOINT"}},
 		{Name: "sts_region", Type: cty.String},
@@ -62,7 +63,6 @@ func s3Arguments() []backend.Argument {
 		{Name: "https_proxy", Type: cty.String},
 		{Name: "no_proxy", Type: cty.String},
 		{Name: "insecure", Type: flags},
-		{Name: "use_legacy_workflow", Type: flags, Refused: "credentials are found in the order of the AWS SDK"},
 		{Name: "custom_ca_bundle", Type: cty.String},
 		{Name: "allowed_account_ids", Type: texts},
 		{Name: "forbidden_account_ids", Type: texts},
@@ -120,6 +120,9 @@ func openS3(ctx context.Context, c backend.Config, tries patience) (backend.Back
 	b := &s3Bucket{name: c.String("bucket"), acl: c.String("acl"), kms: c.String("kms_key_id"), encrypt: c.Bool("encrypt", false), attempts: tries.attempts}
 	if err := b.customerKey(c.String("sse_customer_key")); err != nil {
 		return nil, err
+	}
+	if e, ok := c.Nested("endpoints"); ok && e.String("sso") != "" {
+		return nil, errors.New("endpoints.sso cannot be set here: set AWS_ENDPOINT_URL_SSO in the environment")
 	}
 	config, err := awsConfig(ctx, c, tries)
 	if err != nil {

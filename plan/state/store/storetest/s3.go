@@ -98,15 +98,9 @@ func (s *S3) get(w http.ResponseWriter, r *http.Request, key string) *s3Error {
 	if !ok {
 		return refuse(http.StatusNotFound, "NoSuchKey")
 	}
-	if r.Header.Get("Range") != "" {
-		return refuse(http.StatusNotImplemented, "NotImplemented")
-	}
 	w.Header().Set("ETag", o.etag)
-	w.Header().Set("Content-Length", strconv.Itoa(len(o.data)))
-	w.Header().Set("Last-Modified", o.at.UTC().Format(http.TimeFormat))
-	if r.Method == http.MethodGet {
-		_, _ = w.Write(o.data)
-	}
+	w.Header().Set("Content-Type", "application/json")
+	http.ServeContent(w, r, "", o.at, bytes.NewReader(o.data)) // ranges and conditions too
 	return nil
 }
 
