@@ -35,7 +35,12 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	if (some || len(pl.Deferred) > 0) && pl.Mode != plan.RefreshOnly {
 		p.summary(pl)
 	}
-	p.outputsSection(pl, !some)
+	if p.outputsSection(pl, !some) || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
+		return
+	}
+	// What has moved is not covered by the plan, or it would have a change.
+	p.print("\n")
+	p.paragraph("Applying this plan gives objects in the state the addresses that the configuration has for them now, and touches nothing else.")
 }
 
 // unread says how much a plan takes from the state alone.
@@ -152,7 +157,9 @@ func (p *Printer) summary(pl *plan.Plan) {
 	}
 }
 
-func (p *Printer) outputsSection(pl *plan.Plan, alone bool) {
+// outputsSection shows what becomes of outputs, and reports whether anything
+// does. alone says that nothing else is planned.
+func (p *Printer) outputsSection(pl *plan.Plan, alone bool) bool {
 	width, n := 0, 0
 	for _, o := range pl.Outputs {
 		if o.Action != plan.NoOp {
@@ -161,7 +168,7 @@ func (p *Printer) outputsSection(pl *plan.Plan, alone bool) {
 		}
 	}
 	if n == 0 {
-		return
+		return false
 	}
 	p.print("\nChanges to Outputs:\n")
 	for _, o := range pl.Outputs {
@@ -173,6 +180,7 @@ func (p *Printer) outputsSection(pl *plan.Plan, alone bool) {
 		p.print("\n")
 		p.paragraph("Applying this plan stores the new output values and touches nothing else.")
 	}
+	return true
 }
 
 func (p *Printer) driftSection(pl *plan.Plan) {
