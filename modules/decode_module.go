@@ -62,7 +62,7 @@ func (d *decoder) callSource(c *Call, attrs hcl.Attributes) {
 	}
 	if version := attrs["version"]; version != nil {
 		if address.Kind != source.Published {
-			d.fail(&version.NameRange, "Version of a module without versions",
+			d.fail(&c.SourceRange, "Version of a module without versions",
 				"Only modules of a registry have versions; %s. Remove the argument \"version\".", instead(address))
 		} else if text := d.str(version); d.constraint(text, version.Expr.Range()) {
 			c.Version = text

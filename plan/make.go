@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -202,6 +203,10 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 			diags = append(diags, invalidAddress("-replace", text, err))
 			continue
 		}
+		if addr.Mode == address.Data {
+			diags = append(diags, invalidAddress("-replace", text, errors.New("a data source is read, and there is nothing to replace")))
+			continue
+		}
 		p.replace[addr] = true
 	}
 	p.ev = eval.New(ctx, eval.Options{
@@ -248,6 +253,7 @@ func (p *planner) configured(t *eval.Task) {
 			if !ok {
 				return
 			}
+			p.unreplaced(t, instances)
 			if len(p.targets) == 0 {
 				resources[i].Value(t)
 				return

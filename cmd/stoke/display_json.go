@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,25 @@ func newJSONDisplay(s *session) *jsonDisplay {
 	return &jsonDisplay{s: s, stream: view.NewStream(s.stage.out, time.Now, version)}
 }
 
+// speakJSON has all that follows written as JSON.
+func (s *session) speakJSON() {
+	if _, is := s.display().(*jsonDisplay); !is {
+		s.showOn(newJSONDisplay(s))
+	}
+}
+
+// streams reports whether a command line asks for a stream of JSON: mistakes
+// in the line itself belong into it too.
+func streams(args []string) bool {
+	switch {
+	case len(args) == 0 || slices.ContainsFunc(args, func(a string) bool { return strings.TrimLeft(a, "-") == "help" || a == "-h" }):
+		return false
+	case args[0] == "plan" || args[0] == "apply" || args[0] == "destroy" || args[0] == "refresh":
+		return slices.ContainsFunc(args, func(a string) bool { return a == "-json" || a == "--json" })
+	}
+	return false
+}
+
 // withJSON gives a command that prints messages the option -json.
 func (s *session) withJSON(cmd *cobra.Command) *cobra.Command {
 	var asJSON bool
@@ -30,7 +50,7 @@ func (s *session) withJSON(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON {
-			s.showOn(newJSONDisplay(s))
+			s.speakJSON()
 		}
 		return run(cmd, args)
 	}

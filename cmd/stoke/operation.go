@@ -34,7 +34,7 @@ func newOperation(s *session, f *planFlags) *operation {
 		o.mode = plan.RefreshOnly
 	}
 	if f.json {
-		s.showOn(newJSONDisplay(s))
+		s.speakJSON()
 	}
 	return o
 }

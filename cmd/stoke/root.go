@@ -64,6 +64,9 @@ func execute(args []string, st stage) int {
 	s.stderr().Diagnostics(diags, s.source(), false) // standard output may be for JSON
 	s.logs.begun(line.args)
 	root.SetArgs(line.args)
+	if streams(line.args) {
+		s.speakJSON()
+	}
 	ctx, stop := s.interruptible(context.Background())
 	defer stop()
 	return s.exit(root.ExecuteContext(ctx))

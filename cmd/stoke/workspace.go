@@ -63,6 +63,9 @@ func workspaceListCommand(s *session) *cobra.Command {
 			return err
 		}
 		defer at.close()
+		if i := slices.Index(names, backend.DefaultWorkspace); i > 0 { // it comes first
+			names = slices.Insert(slices.Delete(names, i, i+1), 0, backend.DefaultWorkspace)
+		}
 		for _, name := range names {
 			mark := " "
 			if name == at.workspace {

@@ -112,7 +112,7 @@ func (r Resource) String() string {
 
 // Compare orders resources by module, then managed before data, type, name.
 func (r Resource) Compare(o Resource) int {
-	if c := strings.Compare(string(r.Module), string(o.Module)); c != 0 {
+	if c := r.Module.Compare(o.Module); c != 0 {
 		return c
 	}
 	if r.Mode != o.Mode {

@@ -35,11 +35,11 @@ func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 				what = fmt.Sprintf("the argument %q", step.Name)
 			}
 		}
-		t.Report(&hcl.Diagnostic{
+		t.Report(About(i.Addr.String(), hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Ephemeral value not allowed",
 			Detail:  fmt.Sprintf("The value is ephemeral: it must never be stored, but %s of %s is kept in the state. Ephemeral values can be used in write-only arguments and in provider blocks.", what, i.Addr),
 			Subject: at,
-		})
+		}})...)
 	}
 	marked.Ephemeral = nil
 	return ok
@@ -49,11 +49,13 @@ func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 // nil when nothing is.
 func (m *Module) ephemeralOutput(decl *modules.Output, v cty.Value) *hcl.Diagnostic {
 	fail := func(detail string) *hcl.Diagnostic {
-		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Ephemeral value not allowed", Detail: detail, Subject: decl.Range.Ptr()}
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Ephemeral value not allowed", Detail: detail, Subject: decl.Value.Range().Ptr()}
 	}
 	switch has := lang.Has(v, lang.Ephemeral); {
 	case decl.Ephemeral && m.parent == nil:
-		return fail("The outputs of the root module are stored, so none can be ephemeral. Remove the argument, or output something else.")
+		d := fail("The outputs of the root module are stored, so none can be ephemeral. Remove the argument, or output something else.")
+		d.Subject = decl.Range.Ptr()
+		return d
 	case has && m.parent == nil:
 		return fail("The value is ephemeral: it must never be stored, but the outputs of the root module are. Use ephemeralasnull() to leave the ephemeral parts out.")
 	case has && !decl.Ephemeral:

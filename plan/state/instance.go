@@ -38,7 +38,7 @@ func (w *writer) instance(in stored) {
 	w.pathsMember("sensitive_attributes", o.Sensitive)
 	w.base64Member("private", o.Private)
 	w.stringsMember("dependencies", o.Dependencies)
-	w.trueMember("create_before_destroy", o.CreateBeforeDestroy)
+	w.trueMember("create_before_destroy", o.CreateBeforeDestroy && in.deposed == "")
 	for _, m := range o.extra {
 		w.rawMember(m.name, m.raw)
 	}
