@@ -147,8 +147,10 @@ func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, value
 		Type: in.Address.Type, State: value, Private: private, Meta: NoMeta(owner.Schema),
 	})
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, in.Address.String())...)
-	if !resp.Diagnostics.HasErrors() {
-		resp.State, _ = contract.WithoutWriteOnly(owner.Schema.Resources[in.Address.Type].Block, resp.State)
+	rs := owner.Schema.Resources[in.Address.Type]
+	if resp.Diagnostics.HasErrors() || !sound(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {
+		return resp.State, resp.Private, false
 	}
-	return resp.State, resp.Private, !resp.Diagnostics.HasErrors()
+	resp.State, _ = contract.WithoutWriteOnly(rs.Block, resp.State)
+	return resp.State, resp.Private, true
 }
