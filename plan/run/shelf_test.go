@@ -20,6 +20,7 @@ type shelf struct {
 	marks  map[string]string               // operation → id
 	log    []string
 	next   int
+	stamps int
 	// hook, when not nil, is called before a create, update or delete.
 	hook func(what, name string) error
 	// after, when not nil, is called after a create, update or delete while
@@ -180,7 +181,8 @@ func (p *shelfServer) Apply(ctx context.Context, r providers.ApplyRequest) provi
 		p.s.marks[providers.CallFrom(ctx).Operation] = attrs["id"].AsString()
 	}
 	if !attrs["stamp"].IsKnown() {
-		attrs["stamp"] = cty.StringVal(fmt.Sprintf("s%d", len(p.s.log)))
+		p.s.stamps++ // never the same one twice, whatever a test does to the log
+		attrs["stamp"] = cty.StringVal(fmt.Sprintf("s%d", p.s.stamps))
 	}
 	resp := providers.ApplyResponse{Private: []byte("applied")}
 	if b := attrs["broken"]; !b.IsNull() {
