@@ -125,43 +125,9 @@ func (t *Task) quiet(s scope, expr hcl.Expression) *hcl.EvalContext {
 func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) bool {
 	ok := true
 	what := m.checked(state.CheckedVariable, decl.Name)
+	rule := validation{task: t, module: m, name: decl.Name, value: v}
 	for _, check := range decl.Validations {
-		evaluate := func(expr hcl.Expression, ty cty.Type) (cty.Value, *hcl.EvalContext, bool) {
-			refs, diags := lang.References(expr)
-			var others []lang.Reference
-			for _, ref := range refs {
-				if ref.Subject != (lang.Variable{Name: decl.Name}) {
-					others = append(others, ref)
-				}
-			}
-			ctx, fine := t.context(scope{module: m}, others)
-			if !fine || diags.HasErrors() {
-				t.Report(diags...)
-				return cty.DynamicVal, nil, false
-			}
-			vars := map[string]cty.Value{decl.Name: v}
-			if all, ok := ctx.Variables["var"]; ok {
-				for name, v := range all.AsValueMap() {
-					vars[name] = v
-				}
-			}
-			ctx.Variables["var"] = cty.ObjectVal(vars)
-			got, diags := expr.Value(ctx)
-			if diags.HasErrors() {
-				t.Report(diags...)
-				return cty.DynamicVal, nil, false
-			}
-			got, err := convert.Convert(got, ty)
-			if err != nil {
-				t.Report(&hcl.Diagnostic{
-					Severity: hcl.DiagError, Summary: "Invalid validation rule",
-					Detail: fmt.Sprintf("The result is not what is needed here: %s.", err), Subject: expr.Range().Ptr(),
-				})
-				return cty.DynamicVal, nil, false
-			}
-			return got, ctx, true
-		}
-		result, ctx, fine := evaluate(check.Condition, cty.Bool)
+		result, ctx, fine := rule.evaluate(check.Condition, cty.Bool)
 		if !fine {
 			ok = false
 			t.ev.note(what, state.CheckErred)
@@ -186,7 +152,7 @@ func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) 
 		}
 		ok = false
 		detail := "The value does not pass the variable's validation."
-		if msg, _, fine := evaluate(check.ErrorMessage, cty.String); fine && msg.IsKnown() && !msg.IsNull() && !msg.IsMarked() {
+		if msg, _, fine := rule.evaluate(check.ErrorMessage, cty.String); fine && msg.IsKnown() && !msg.IsNull() && !msg.IsMarked() {
 			detail = msg.AsString()
 		}
 		t.ev.note(what, state.CheckFailed, detail)
@@ -201,4 +167,49 @@ func (t *Task) validateVariable(m *Module, decl *modules.Variable, v cty.Value) 
 		})
 	}
 	return ok
+}
+
+// validation evaluates the rules of a variable whose value is under test.
+type validation struct {
+	task   *Task
+	module *Module
+	name   string
+	value  cty.Value
+}
+
+func (r validation) evaluate(expr hcl.Expression, ty cty.Type) (cty.Value, *hcl.EvalContext, bool) {
+	t := r.task
+	refs, diags := lang.References(expr)
+	var others []lang.Reference
+	for _, ref := range refs {
+		if ref.Subject != (lang.Variable{Name: r.name}) {
+			others = append(others, ref)
+		}
+	}
+	ctx, fine := t.context(scope{module: r.module}, others)
+	if !fine || diags.HasErrors() {
+		t.Report(diags...)
+		return cty.DynamicVal, nil, false
+	}
+	vars := map[string]cty.Value{r.name: r.value}
+	if all, ok := ctx.Variables["var"]; ok {
+		for name, v := range all.AsValueMap() {
+			vars[name] = v
+		}
+	}
+	ctx.Variables["var"] = cty.ObjectVal(vars)
+	got, diags := expr.Value(ctx)
+	if diags.HasErrors() {
+		t.Report(diags...)
+		return cty.DynamicVal, nil, false
+	}
+	got, err := convert.Convert(got, ty)
+	if err != nil {
+		t.Report(&hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Invalid validation rule",
+			Detail: fmt.Sprintf("The result is not what is needed here: %s.", err), Subject: expr.Range().Ptr(),
+		})
+		return cty.DynamicVal, nil, false
+	}
+	return got, ctx, true
 }
