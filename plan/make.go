@@ -169,6 +169,7 @@ type item struct {
 	inst   *eval.Instance
 	verify bool // unchanged, but a condition is not known yet
 	value  cty.Value
+	put    int32 // the operation that makes, changes or reads it, plus one; 0: none
 }
 
 func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {

@@ -96,7 +96,6 @@ type ordering struct {
 	p      *planner
 	result *Plan
 	ops    []Op
-	put    map[address.Instance]int32 // create, update, read
 	del    map[*Change]int32
 	nodes  map[*eval.Node]int32 // what has to be done before a node's value is there; -1: nothing
 
@@ -107,7 +106,7 @@ type ordering struct {
 // order makes the operations and says what waits for what.
 func (p *planner) order(result *Plan) hcl.Diagnostics {
 	o := &ordering{
-		p: p, result: result, put: map[address.Instance]int32{}, del: map[*Change]int32{},
+		p: p, result: result, del: map[*Change]int32{},
 		nodes: map[*eval.Node]int32{}, puts: map[string]int32{}, dels: map[string]int32{},
 	}
 	o.create()
@@ -167,7 +166,7 @@ func (o *ordering) create() {
 			continue
 		}
 		op := o.add(kind, i)
-		o.put[c.Addr] = op
+		it.put = op + 1
 		barrier(o.puts, name, op)
 		switch c.Action {
 		case DeleteThenCreate:
@@ -181,11 +180,12 @@ func (o *ordering) create() {
 // afterReads makes every put wait for what its configuration reads.
 func (o *ordering) afterReads() {
 	for _, c := range o.result.Changes {
-		op, ok := o.put[c.Addr]
-		if !ok || c.Deposed != "" {
+		it := o.p.items[c.Addr]
+		if it == nil || it.put == 0 || c.Deposed != "" {
 			continue
 		}
-		for _, dep := range o.p.items[c.Addr].inst.Node().Deps() {
+		op := it.put - 1
+		for _, dep := range it.inst.Node().Deps() {
 			if before := o.ready(dep); before >= 0 && before != op {
 				o.ops[op].After = append(o.ops[op].After, before)
 			}
@@ -200,9 +200,9 @@ func (o *ordering) ready(n *eval.Node) int32 {
 	}
 	o.nodes[n] = -1 // of no consequence: evaluation has ruled cycles out
 	if n.Instance != nil {
-		if op, ok := o.put[n.Instance.Addr]; ok {
-			o.nodes[n] = op
-			return op
+		if it := o.p.items[n.Instance.Addr]; it != nil && it.put > 0 {
+			o.nodes[n] = it.put - 1
+			return it.put - 1
 		}
 	}
 	var before []int32
