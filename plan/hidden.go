@@ -20,7 +20,7 @@ import (
 // plans. It is not marked: an expression that refers to it stays as free as it
 // is in Terraform.
 type Hidden struct {
-	secrets lang.Secrets
+	secrets *lang.Secrets // nil: for finding echoes only
 	mu      sync.Mutex
 	texts   map[string]bool
 	long    []string // those to look for within texts
@@ -50,7 +50,7 @@ func (h *Hidden) add(v cty.Value, at []cty.Path) *Hidden {
 		return h
 	}
 	if h == nil {
-		h = &Hidden{texts: map[string]bool{}}
+		h = &Hidden{texts: map[string]bool{}, secrets: &lang.Secrets{}}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +65,7 @@ func (h *Hidden) gather(v cty.Value, at []*places) {
 	}
 	whole := anyHere(at)
 	if !v.CanIterateElements() {
-		if whole {
+		if whole && h.secrets != nil {
 			h.secrets.AddValue(v, false)
 		}
 		if text, ok := textOf(v); ok && whole && !h.texts[text] {
@@ -138,11 +138,14 @@ func Echoes(v cty.Value, schema *providers.ResourceSchema, sensitive []cty.Path)
 }
 
 func echoes(v cty.Value, at []cty.Path) []cty.Path {
-	var h *Hidden
-	if h = h.add(v, at); h == nil || len(h.texts) == 0 {
+	if len(at) == 0 || v == cty.NilVal || v.IsNull() {
 		return nil
 	}
-	return h.repeated(nil, nil, v, []*places{placesOf(at)})
+	h, secret := &Hidden{texts: map[string]bool{}}, []*places{placesOf(at)}
+	if h.gather(v, secret); len(h.texts) == 0 {
+		return nil
+	}
+	return h.repeated(nil, make(cty.Path, 0, 8), v, secret)
 }
 
 // repeated adds the places within a value, other than the secret ones, that
