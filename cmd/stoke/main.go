@@ -15,7 +15,7 @@ const terraformVersion = view.TerraformVersion
 
 // gcPercent trades memory for time: a run is short, and what it allocates is
 // small beside what it keeps. GOGC in the environment overrides it.
-const gcPercent = 50
+const gcPercent = 25
 
 func main() {
 	if os.Getenv("GOGC") == "" {
