@@ -16,14 +16,15 @@ import (
 )
 
 // A plan file is a zip archive: plan.jsonl, and below files/ every
-// configuration file that the plan was made from.
+// configuration file that the plan was made from, or below sealed/ those that
+// say a secret.
 //
 // plan.jsonl holds one JSON object per line: a fileHeader and fileRecords,
 // which are written and read one by one, so that no more than one is ever in
 // memory beside the plan itself. Values are msgpack by types that are
 // written once each.
 const (
-	planFormat  = 3
+	planFormat  = 4
 	planEntry   = "plan.jsonl"
 	filesPrefix = "files/"
 	// mostPlan bounds what is unpacked of one entry: a plan file may come from
@@ -60,12 +61,16 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	if err := entry(planEntry, func(w io.Writer) error { return encodeRecords(w, p, s, box) }); err != nil {
 		return err
 	}
+	told := p.told()
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
-		err := entry(filesPrefix+name, func(w io.Writer) error {
+		prefix, write := filesPrefix, func(w io.Writer) error {
 			_, err := w.Write(p.Files[name])
 			return err
-		})
-		if err != nil {
+		}
+		if box != nil && told.In(p.Files[name]) {
+			prefix, write = sealedPrefix, func(w io.Writer) error { return sealFile(w, box, name, p.Files[name]) }
+		}
+		if err := entry(prefix+name, write); err != nil {
 			return err
 		}
 	}
@@ -141,6 +146,9 @@ func (d *unpacker) unpack(entry *zip.File) error {
 	if entry.Name == planEntry {
 		d.box, err = decodeRecords(bufio.NewReaderSize(content, 64<<10), d.plan, d.key)
 		return err
+	}
+	if name, ok := strings.CutPrefix(entry.Name, sealedPrefix); ok {
+		return d.sealedFile(content, name)
 	}
 	name, ok := strings.CutPrefix(entry.Name, filesPrefix)
 	if !ok {

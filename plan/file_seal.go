@@ -21,7 +21,8 @@ import (
 //
 //   - sensitive variables, attributes and outputs, arguments that are only
 //     written, and all that providers have noted for themselves, whatever it
-//     may be. Everything else, the configuration included, stays readable.
+//     may be; configuration files that say one of these. Everything else stays
+//     readable.
 //   - signed is the name and content of every entry, in order, so that nobody
 //     changes an operation or a module without the key.
 //

@@ -20,6 +20,7 @@ type Locked struct {
 
 	digest, salt []byte
 	gaps         []gap
+	files        map[string]sealedFile
 }
 
 // gap is a change of which something is sealed.
@@ -44,7 +45,7 @@ func (p *Plan) secretVariables() []string {
 
 // HoldsSecrets reports whether a file of the plan needs a key.
 func (p *Plan) HoldsSecrets() bool {
-	if len(p.secretVariables()) > 0 {
+	if len(p.secretVariables())+len(p.SensitiveDefaults) > 0 {
 		return true
 	}
 	known := schemaPlaces{}

@@ -294,7 +294,7 @@ func (p *planner) assemble() *Plan {
 		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.persistent(), Ephemeral: p.ephemeral(), Targets: p.req.Targets, Excludes: p.req.Excludes,
 		Outputs: p.outs, Refreshed: p.refreshed, Unread: p.unread, Moves: p.moves, Made: time.Now(),
 	}
-	result.SensitiveVariables = sensitiveVariables(p.req.Root)
+	result.SensitiveVariables, result.SensitiveDefaults = sensitiveVariables(p.req.Root), sensitiveDefaults(p.req.Root, nil)
 	if p.req.Files != nil {
 		result.Files = p.req.Files.Configuration() // values are in Variables, where they can be sealed
 	}

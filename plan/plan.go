@@ -173,6 +173,9 @@ type Plan struct {
 	Variables map[string]cty.Value // root variables as given, converted, unmarked; without ephemeral ones
 	// SensitiveVariables are the names of root variables that are declared so.
 	SensitiveVariables []string
+	// SensitiveDefaults are the defaults of sensitive variables, of modules
+	// too. They are in no plan file: files that spell them out are sealed.
+	SensitiveDefaults []cty.Value
 	Ephemeral          []string // ephemeral root variables that were given, and have to be given again
 	Targets            []string
 	Excludes           []string

@@ -228,3 +228,43 @@ func TestTampered(t *testing.T) {
 		}
 	}
 }
+
+// TestSealedConfiguration seals the files that say a secret, and takes them
+// back as they were.
+func TestSealedConfiguration(t *testing.T) {
+	key := &Key{Random: seal.Random()}
+	p := secretPlan()
+	said := []byte("variable \"token\" {\n  default = \"" + canary + "\"\n}\n")
+	quoted := []byte(`{"x": "` + "a\\n" + canary + `"}`)
+	p.Files["secret.tf"], p.Files["m/quoted.tf.json"] = said, quoted
+	file := encoded(t, p, key)
+	names, content := entries(t, file)
+	if want := []string{planEntry, "sealed/m/quoted.tf.json", "files/main.tf", "sealed/secret.tf", signatureEntry}; !slices.Equal(names, want) {
+		t.Errorf("entries: %q", names)
+	}
+	for name, text := range content {
+		if strings.Contains(text, canary) {
+			t.Errorf("%s holds the secret", name)
+		}
+	}
+	if got, err := decoded(file, key); err != nil || !bytes.Equal(got.Files["secret.tf"], said) || !bytes.Equal(got.Files["m/quoted.tf.json"], quoted) {
+		t.Errorf("with the key: %v", err)
+	}
+	got, err := decoded(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"m/quoted.tf.json", "secret.tf"}; !slices.Equal(got.SealedFiles(), want) || got.Files["secret.tf"] != nil {
+		t.Errorf("without the key %q are missing", got.SealedFiles())
+	}
+	if got.SupplyFile("secret.tf", append(said, '\n')) == nil || got.SupplyFile("main.tf", nil) == nil || len(got.SealedFiles()) != 2 {
+		t.Error("another file was taken for it")
+	}
+	if err := got.SupplyFile("secret.tf", said); err != nil || !bytes.Equal(got.Files["secret.tf"], said) {
+		t.Error("the same file was not taken", err)
+	}
+	content["sealed/secret.tf"], content["sealed/m/quoted.tf.json"] = content["sealed/m/quoted.tf.json"], content["sealed/secret.tf"]
+	if _, err := decoded(pack(t, names, content), key); err == nil {
+		t.Error("files may be exchanged")
+	}
+}

@@ -61,9 +61,22 @@ func (s *session) readPlan(ctx context.Context, name string) (*plan.Plan, error)
 		return nil, fmt.Errorf("%w than the one that %s or %s gives", err, planKeyVariable, planKeyCommand)
 	case err == nil && given && !pl.Signed:
 		return nil, plan.ErrUnsigned
+	case err != nil:
+		return nil, err
 	}
-	return pl, err
+	for _, name := range pl.SealedFiles() {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > mostConfiguration {
+			continue // the name is whatever the plan file says
+		}
+		if content, err := os.ReadFile(name); err == nil {
+			_ = pl.SupplyFile(name, content) // or it stays away: who needs it says so
+		}
+	}
+	return pl, nil
 }
+
+// mostConfiguration bounds what is read of one file of the configuration.
+const mostConfiguration = 64 << 20
 
 // openPlan opens what a saved plan needs: the configuration that it carries
 // and the state, which must still be the one that it was made from.
@@ -71,6 +84,11 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 	pl, err := o.s.readPlan(ctx, name)
 	if err != nil {
 		o.s.complain(problem("Plan file cannot be read", "%s cannot be read as a saved plan: %s.", name, err))
+		return nil, failed
+	}
+	if names := pl.SealedFiles(); len(names) > 0 {
+		o.s.complain(problem("Plan is sealed",
+			"The key that the plan was sealed with is not here, and %s, which says something sensitive, is not here either as it was when the plan was made.\n\nSet the key in %s or %s, or apply where the configuration is.", names[0], planKeyVariable, planKeyCommand))
 		return nil, failed
 	}
 	root, files, diags := modules.Load(modules.InMemory(pl.Files), pl.Dir)

@@ -29,6 +29,18 @@ const (
 	instead = "(sensitive value)"
 )
 
+// SecretsOf are these texts, however many they are.
+func SecretsOf(texts []string) *Secrets {
+	s := &Secrets{texts: make(map[string]bool, len(texts))}
+	for _, text := range texts {
+		s.texts[text] = true
+	}
+	return s
+}
+
+// In reports whether a text says one of the secrets. s may be nil.
+func (s *Secrets) In(text []byte) bool { return s != nil && s.Redact(string(text)) != string(text) }
+
 // Add takes in a text.
 func (s *Secrets) Add(text string) {
 	s.mu.Lock()

@@ -59,7 +59,8 @@ func gcsOwnTokens(ctx context.Context, c backend.Config, scope string) (oauth2.T
 		if !strings.HasPrefix(strings.TrimSpace(content), "{") {
 			return nil, errors.New("credentials: it is neither the name of a file nor JSON")
 		}
-		found, err := google.CredentialsFromJSON(ctx, []byte(content), scope) //nolint:staticcheck // the user's own configuration
+		//lint:ignore SA1019 it is the user's own configuration, of any type
+		found, err := google.CredentialsFromJSON(ctx, []byte(content), scope)
 		if err != nil {
 			return nil, fmt.Errorf("credentials: %w", err)
 		}

@@ -195,9 +195,9 @@ func gcsProblem(err error) error {
 	case http.StatusPreconditionFailed, http.StatusNotModified:
 		return object.ErrConflict
 	case http.StatusUnauthorized:
-		return fmt.Errorf("Google Cloud does not accept the credentials: %w", err)
+		return fmt.Errorf("the service does not accept the credentials: %w", err)
 	case http.StatusForbidden:
-		return fmt.Errorf("Google Cloud does not allow it; roles/storage.objectAdmin on the bucket does: %w", err)
+		return fmt.Errorf("the service does not allow it; roles/storage.objectAdmin on the bucket does: %w", err)
 	case http.StatusNotFound:
 		return fmt.Errorf("there is no such bucket, and stoke makes none: %w", err)
 	}
