@@ -176,10 +176,10 @@ type Plan struct {
 	// SensitiveDefaults are the defaults of sensitive variables, of modules
 	// too. They are in no plan file: files that spell them out are sealed.
 	SensitiveDefaults []cty.Value
-	Ephemeral          []string // ephemeral root variables that were given, and have to be given again
-	Targets            []string
-	Excludes           []string
-	Made               time.Time
+	Ephemeral         []string // ephemeral root variables that were given, and have to be given again
+	Targets           []string
+	Excludes          []string
+	Made              time.Time
 
 	// Locked is set where the plan was read without its key, Signed where it
 	// was read with it.
