@@ -55,6 +55,10 @@ func (p *planner) outputs(t *eval.Task) {
 			}
 			v, _, _ = lang.Unmark(v)
 			c.After, c.Sensitive = v, decl.Sensitive
+			if p.req.Mode == RefreshOnly && !v.IsWhollyKnown() { // nothing is made that would tell it
+				c.After, c.Sensitive = c.Before, c.BeforeSensitive
+				has = had
+			}
 		case had && (len(p.targets) > 0 || p.partial() && p.req.Mode == Destroy):
 			continue
 		}
