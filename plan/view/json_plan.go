@@ -144,6 +144,9 @@ func (w *planWriter) prior() {
 		if o.Action == plan.Delete {
 			return o.Before, o.BeforeSensitive, true
 		}
+		if o.After != cty.NilVal && !o.After.IsWhollyKnown() && !absent(o.Before) { // planning found out nothing
+			return o.Before, o.BeforeSensitive, true
+		}
 		return o.After, o.Sensitive, o.After != cty.NilVal && o.After.IsWhollyKnown()
 	}
 	some := tree.some
