@@ -74,6 +74,9 @@ func (s *Store) openJournal(at int64) error {
 	switch {
 	case at == 0 && info == nil:
 		flags |= os.O_CREATE | os.O_EXCL
+		if err := s.makeFolder(s.journal); err != nil {
+			return err
+		}
 		if err := s.step("create " + s.journal); err != nil {
 			return err
 		}

@@ -193,6 +193,9 @@ func (s *Store) Backup(_ context.Context, data []byte) error {
 // replace writes a file beside path, syncs it and renames it to path.
 func (s *Store) replace(path string, data []byte, guarded bool) error {
 	dir := filepath.Dir(path)
+	if err := s.makeFolder(path); err != nil {
+		return err
+	}
 	if err := s.step("create " + path); err != nil {
 		return err
 	}

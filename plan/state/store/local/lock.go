@@ -52,6 +52,9 @@ func (s *Store) tryLock() (*flock.Flock, error) {
 	if _, err := regular(s.path); err != nil {
 		return nil, fmt.Errorf("lock state: %w", err)
 	}
+	if err := s.makeFolder(s.lock); err != nil {
+		return nil, fmt.Errorf("lock state: %w", err)
+	}
 	fl := flock.New(s.lock, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(0o600))
 	ok, err := fl.TryLock()
 	if err != nil {
