@@ -129,16 +129,35 @@ func (l *loader) checkCall(call *Call) {
 	for _, name := range slices.Sorted(maps.Keys(call.Args)) {
 		if child.Variables[name] == nil {
 			arg := call.Args[name]
-			l.fail(&arg.NameRange, "Unsupported argument", "Module %q has no variable %q.%s",
+			l.misuse(&arg.NameRange, "Unsupported argument", "Module %q has no variable %q.%s",
 				call.Name, name, didYouMean(name, slices.Collect(maps.Keys(child.Variables))))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(child.Variables)) {
 		if v := child.Variables[name]; v.Required() && call.Args[name] == nil {
-			l.fail(&call.Range, "Missing required argument", "Module %q needs the argument %q, a variable without default at %s.",
+			l.misuse(&call.Range, "Missing required argument", "Module %q needs the argument %q, a variable without default at %s.",
 				call.Name, name, v.Range)
 		}
 	}
+}
+
+// misuse is the Extra of a diagnostic about the arguments of a call.
+type misuse struct{}
+
+// misuse reports a mistake in the arguments of a call.
+func (l *loader) misuse(at *hcl.Range, summary, format string, args ...any) {
+	d := failure(at, summary, format, args...)
+	d.Extra = misuse{}
+	l.diags = append(l.diags, d)
+}
+
+// Structural leaves out what is wrong with the arguments of module calls:
+// whoever installs modules or lists them does not need those to be right.
+func Structural(diags hcl.Diagnostics) hcl.Diagnostics {
+	return slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool {
+		_, is := d.Extra.(misuse)
+		return is
+	})
 }
 
 func (l *loader) fail(at *hcl.Range, summary, format string, args ...any) {

@@ -21,7 +21,19 @@ type configuration struct {
 // what the state holds, and needs none.
 func (s *session) load(destroy bool) (*modules.Module, error) {
 	root, diags := s.read()
-	if destroy && len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
+	return s.loaded(root, diags, destroy)
+}
+
+// structure is load for commands that ask only what the configuration is made
+// of: what modules are given is the business of those that evaluate it. There
+// may be none where optional is true.
+func (s *session) structure(optional bool) (*modules.Module, error) {
+	root, diags := s.read()
+	return s.loaded(root, modules.Structural(diags), optional)
+}
+
+func (s *session) loaded(root *modules.Module, diags hcl.Diagnostics, optional bool) (*modules.Module, error) {
+	if optional && len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
 		diags = nil
 	}
 	s.complain(diags...)

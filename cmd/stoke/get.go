@@ -48,7 +48,7 @@ tree, or with -json as a list.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON, in Terraform's format.")
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
-		root, err := s.load(false)
+		root, err := s.structure(false)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (s *session) initModules(ctx context.Context, f *moduleFlags) (*modules.Mod
 		}
 	}
 	if !f.get {
-		return s.load(false)
+		return s.structure(false)
 	}
 	root, err := s.install(ctx, f.upgrade, true)
 	if root == nil && err == nil {
@@ -72,7 +72,7 @@ func (s *session) install(ctx context.Context, upgrade, announced bool) (*module
 		s.say("%s\n", eventText(e))
 	}
 	root, files, diags := in.Install(ctx)
-	s.files = files
+	s.files, diags = files, modules.Structural(diags)
 	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
 		diags = unsupported
 	}

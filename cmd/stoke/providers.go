@@ -37,7 +37,7 @@ and which ones the state needs.`,
 }
 
 func (s *session) providers(ctx context.Context) error {
-	root, err := s.load(false)
+	root, err := s.structure(false)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ that are built in.`,
 
 func (s *session) providerSchemas(ctx context.Context) error {
 	built := catalogue()
-	root, err := s.load(true)
+	root, err := s.structure(true)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (s *session) providerSchemas(ctx context.Context) error {
 // builtIn answers requests to fetch or pin providers: there is nothing to do
 // for those that are part of the program, and nothing to be had of others.
 func (s *session) builtIn(what string) error {
-	root, err := s.load(false)
+	root, err := s.structure(false)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type Event struct {
 // is half fetched is removed.
 func (in *Installer) Install(ctx context.Context) (*modules.Module, *modules.Files, hcl.Diagnostics) {
 	root, files, diags := modules.Load(modules.OnDiskWith(in.DataDir), in.Dir)
-	if !in.Upgrade && !diags.HasErrors() && in.complete(root) {
+	if !in.Upgrade && !modules.Structural(diags).HasErrors() && in.complete(root) {
 		return root, files, diags
 	}
 	if !anyCall(root) {
@@ -57,7 +57,7 @@ func (in *Installer) Install(ctx context.Context) (*modules.Module, *modules.Fil
 	r := newRun(ctx, in)
 	root, files, diags = modules.LoadWith(modules.OnDiskWith(in.DataDir), in.Dir, r)
 	r.forget()
-	if err := in.record(root, r, diags.HasErrors()); err != nil {
+	if err := in.record(root, r, modules.Structural(diags).HasErrors()); err != nil {
 		diags = append(diags, in.problem("Manifest of modules not written", err))
 	}
 	return root, files, diags
