@@ -71,7 +71,11 @@ func (t *Task) open(source string, rng hcl.Range) (providers.Provider, bool) {
 		if near := Nearest(source[strings.LastIndexByte(source, '/')+1:], short); near != "" {
 			detail += fmt.Sprintf(" Did you mean %q?", near)
 		}
-		t.ev.reportOnce("source "+source, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Provider not available", Detail: detail, Subject: rng.Ptr()})
+		d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Provider not available", Detail: detail}
+		if rng.Filename != "" { // else the state asks for it
+			d.Subject = rng.Ptr()
+		}
+		t.ev.reportOnce("source "+source, d)
 		return nil, false
 	}
 	server, err := entry.New()
