@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,26 +124,22 @@ func measure(b *testing.B, c benchCase, op, program, stoke string) cost {
 	}
 	started(b, dir, program, "init")
 	state := filepath.Join(dir, "terraform.tfstate")
-	var stored []byte
+	stored := ""
 	args := map[string][]string{
 		"validate": {"validate"}, "plan": {"plan"}, "noop": {"plan", "-detailed-exitcode"}, "show": {"show", "-json"},
 		"apply": {"apply", "-auto-approve"}, "destroy": {"destroy", "-auto-approve"},
 	}[op]
 	if op == "noop" || op == "destroy" || op == "show" {
 		started(b, dir, stoke, "apply", "-auto-approve")
-		var err error
-		if stored, err = os.ReadFile(state); err != nil {
-			b.Fatal(err)
-		}
+		stored = filepath.Join(dir, "stored")
+		copyFile(b, state, stored)
 	}
 	var cpu, rss float64
 	for b.Loop() {
 		b.StopTimer()
 		os.Remove(state)
-		if stored != nil {
-			if err := os.WriteFile(state, stored, 0o600); err != nil {
-				b.Fatal(err)
-			}
+		if stored != "" {
+			copyFile(b, stored, state)
 		}
 		b.StartTimer()
 		ended := started(b, dir, program, args...)
@@ -155,6 +152,26 @@ func measure(b *testing.B, c benchCase, op, program, stoke string) cost {
 	b.ReportMetric(took.seconds, "s/op")
 	b.ReportMetric(0, "ns/op")
 	return took
+}
+
+// copyFile keeps no more than a little of the file in memory: what a process
+// is said to have had at most counts what its parent had when it began.
+func copyFile(b *testing.B, from, to string) {
+	in, err := os.Open(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		b.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // started runs a command to its end, which must be a good one.

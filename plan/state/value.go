@@ -51,6 +51,8 @@ func plainValue(x any, ty cty.Type) (cty.Value, bool) {
 		return primitiveValue(x, ty)
 	case ty.IsObjectType():
 		return objectValue(x, ty)
+	case ty.IsTupleType():
+		return tupleValue(x, ty)
 	case ty.IsMapType():
 		members, ok := x.(map[string]any)
 		if !ok {
@@ -131,7 +133,22 @@ func sequenceValue(x any, ty cty.Type) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// dynamicValue reads {"value":…,"type":…} where the type is a primitive one.
+func tupleValue(x any, ty cty.Type) (cty.Value, bool) {
+	elements, ok := x.([]any)
+	types := ty.TupleElementTypes()
+	if !ok || len(elements) != len(types) {
+		return cty.NilVal, false
+	}
+	values := make([]cty.Value, len(elements))
+	for i, e := range elements {
+		if values[i], ok = plainValue(e, types[i]); !ok {
+			return cty.NilVal, false
+		}
+	}
+	return cty.TupleVal(values), true
+}
+
+// dynamicValue reads {"value":…,"type":…}.
 func dynamicValue(x any) (cty.Value, bool) {
 	if x == nil {
 		return cty.NullVal(cty.DynamicPseudoType), true
@@ -140,11 +157,50 @@ func dynamicValue(x any) (cty.Value, bool) {
 	if !ok || len(members) != 2 {
 		return cty.NilVal, false
 	}
-	name, _ := members["type"].(string)
-	ty, ok := map[string]cty.Type{"string": cty.String, "number": cty.Number, "bool": cty.Bool}[name]
 	inner, has := members["value"]
-	if !ok || !has {
+	ty, ok := plainType(members["type"])
+	if !ok || !has || ty == cty.DynamicPseudoType {
 		return cty.NilVal, false
 	}
 	return plainValue(inner, ty)
+}
+
+// plainType turns decoded JSON into the type that it describes.
+func plainType(x any) (cty.Type, bool) {
+	if name, ok := x.(string); ok {
+		ty, ok := map[string]cty.Type{"string": cty.String, "number": cty.Number, "bool": cty.Bool, "dynamic": cty.DynamicPseudoType}[name]
+		return ty, ok
+	}
+	pair, ok := x.([]any)
+	if !ok || len(pair) != 2 {
+		return cty.NilType, false
+	}
+	kind, _ := pair[0].(string)
+	switch inner := pair[1]; kind {
+	case "object":
+		members, ok := inner.(map[string]any)
+		types := make(map[string]cty.Type, len(members))
+		for name, m := range members {
+			if types[name], ok = plainType(m); !ok {
+				break
+			}
+		}
+		return cty.Object(types), ok
+	case "tuple":
+		elements, ok := inner.([]any)
+		types := make([]cty.Type, len(elements))
+		for i, e := range elements {
+			if types[i], ok = plainType(e); !ok {
+				break
+			}
+		}
+		return cty.Tuple(types), ok
+	default:
+		elem, ok := plainType(inner)
+		of, known := map[string]func(cty.Type) cty.Type{"list": cty.List, "set": cty.Set, "map": cty.Map}[kind]
+		if !ok || !known {
+			return cty.NilType, false
+		}
+		return of(elem), true
+	}
 }

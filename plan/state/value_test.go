@@ -29,6 +29,17 @@ func TestDecodeAttributes(t *testing.T) {
 		{`{"value":[1],"type":["tuple",["number"]]}`, cty.DynamicPseudoType},
 		{`{"value":{"a":1},"type":["object",{"a":"number"}]}`, cty.DynamicPseudoType},
 		{`{"value":null,"type":"string"}`, cty.DynamicPseudoType},
+		{`{"value":{"a":[1,"x",null,{"k":true}],"b":{}},"type":["object",{"a":["tuple",["number","string","bool",["map","bool"]]],"b":["object",{}]}]}`, cty.DynamicPseudoType},
+		{`{"value":[["b","a"],["b"]],"type":["list",["set","string"]]}`, cty.DynamicPseudoType},
+		{`{"value":[{"value":1,"type":"number"}],"type":["tuple",["dynamic"]]}`, cty.DynamicPseudoType},
+		{`{"value":[{"value":1,"type":"number"},{"value":2,"type":"number"}],"type":["list","dynamic"]}`, cty.DynamicPseudoType},
+		{`{"value":{"value":1,"type":"number"},"type":"dynamic"}`, cty.DynamicPseudoType},
+		{`{"value":[1,2],"type":["tuple",["number"]]}`, cty.DynamicPseudoType}, {`{"value":[],"type":["tuple",[]]}`, cty.DynamicPseudoType},
+		{`{"value":{"a":1},"type":["object",{"a":"strange"}]}`, cty.DynamicPseudoType}, {`{"value":{},"type":["object",[]]}`, cty.DynamicPseudoType},
+		{`{"value":{"a":1},"type":["object",{"a":"number","b":"string"},["b"]]}`, cty.DynamicPseudoType},
+		{`{"value":{"a":1},"type":["object",{"a":"number","b":"string"}]}`, cty.DynamicPseudoType},
+		{`{"value":["1"],"type":["list","number"]}`, cty.DynamicPseudoType}, {`{"value":[1],"type":[["list"],"number"]}`, cty.DynamicPseudoType},
+		{`{"value":null,"type":["tuple",["number"]]}`, cty.DynamicPseudoType}, {`{"value":1,"type":["list"]}`, cty.DynamicPseudoType},
 		{`{"type":"string"}`, cty.DynamicPseudoType}, {`{"value":1,"type":"strange"}`, cty.DynamicPseudoType}, {`5`, cty.DynamicPseudoType},
 		{`["a",1]`, cty.List(cty.String)}, {`[]`, cty.Set(cty.String)}, {`{}`, cty.Map(cty.String)}, {`{}`, cty.EmptyObject},
 		{`{"extra":1}`, cty.EmptyObject}, {`[{"value":1,"type":"number"},{"value":"a","type":"string"}]`, cty.List(cty.DynamicPseudoType)},
@@ -36,11 +47,26 @@ func TestDecodeAttributes(t *testing.T) {
 		{`["a"`, cty.List(cty.String)}, {`"a" "b"`, cty.String}, {``, cty.String},
 	}
 	for _, c := range cases {
-		got, err := decodeAttributes([]byte(c.js), c.ty)
-		want, wantErr := unmarshal([]byte(c.js), c.ty)
-		// cty reads the first of several documents; a state never holds several.
-		if (err == nil) != (wantErr == nil) || err == nil && !got.RawEquals(want) {
-			t.Errorf("%s as %s: %#v, %v; cty has %#v, %v", c.js, c.ty.FriendlyName(), got, err, want, wantErr)
-		}
+		compareDecoders(t, []byte(c.js), c.ty)
 	}
+}
+
+func compareDecoders(t *testing.T, js []byte, ty cty.Type) {
+	t.Helper()
+	got, err := decodeAttributes(js, ty)
+	want, wantErr := unmarshal(js, ty)
+	// cty reads the first of several documents; a state never holds several.
+	if (err == nil) != (wantErr == nil) || err == nil && !got.RawEquals(want) {
+		t.Errorf("%s as %s: %#v, %v; cty has %#v, %v", js, ty.FriendlyName(), got, err, want, wantErr)
+	}
+}
+
+// FuzzDynamic does the same with values that bring their types.
+func FuzzDynamic(f *testing.F) {
+	f.Add([]byte(`{"value":{"a":[1,"x",null,{"k":true}]},"type":["object",{"a":["tuple",["number","string","bool",["map","bool"]]]}]}`))
+	f.Add([]byte(`{"value":[["b","a"],["b"]],"type":["list",["set","string"]]}`))
+	f.Add([]byte(`{"value":[{"value":1,"type":"number"}],"type":["tuple",["dynamic"]]}`))
+	f.Fuzz(func(t *testing.T, js []byte) {
+		compareDecoders(t, js, cty.DynamicPseudoType)
+	})
 }
