@@ -115,7 +115,7 @@ func (s *session) configuredBackend(root *modules.Module) (*backend.Kind, backen
 	values, diags := kind.Read(block.Body)
 	switch {
 	case diags.HasErrors():
-	case saved == nil && kind.Name != "local":
+	case saved == nil:
 		diags = append(diags, initNeeded(&block.Range, "This working directory has not been told of the backend %q yet.", kind.Name))
 	case saved != nil && !saved.Fits(kind.Name, values):
 		diags = append(diags, initNeeded(&block.Range, "The backend block does not say what it did when this working directory was initialised."))
