@@ -52,7 +52,7 @@ func (s *session) findState(ctx context.Context, path string) (*stateFile, error
 	if path != "" {
 		file.store, err = local.New(path)
 	} else {
-		if file.at, err = s.place(ctx, s.readableRoot(), local.Flags{}); err != nil {
+		if file.at, err = s.readablePlace(ctx); err != nil {
 			return nil, err
 		}
 		file.store, err = file.at.store()
@@ -64,15 +64,24 @@ func (s *session) findState(ctx context.Context, path string) (*stateFile, error
 	return file, nil
 }
 
-// readableRoot is the root module by itself, whose backend block is all that
-// commands need that only look into the state; nil where it cannot be read so
-// far. Modules that are not installed are no matter here.
-func (s *session) readableRoot() *modules.Module {
-	root, _, diags := modules.LoadRoot(modules.OnDisk(), ".")
-	if diags.HasErrors() && root.Settings.Backend == nil && !(len(diags) == 1 && diags[0].Summary == modules.NoConfiguration) {
-		return nil
+// readablePlace is where the state is for commands that look into the state
+// alone. Of the configuration they need the backend block of the root module:
+// modules that are not installed are no matter, and where no block can be
+// read, what init has remembered has to do. If that is nothing, nobody knows
+// where the state is, and to take a local one would be a guess.
+func (s *session) readablePlace(ctx context.Context) (*place, error) {
+	root, files, diags := modules.LoadRoot(modules.OnDisk(), ".")
+	s.files = files
+	empty := len(diags) == 1 && diags[0].Summary == modules.NoConfiguration
+	if diags.HasErrors() && root.Settings.Backend == nil && !empty {
+		saved, err := backend.Load(s.dataDir(), backendKind)
+		if err == nil && saved == nil {
+			s.complain(diags...)
+			return nil, failed
+		}
+		root = nil
 	}
-	return root
+	return s.place(ctx, root, local.Flags{})
 }
 
 func (s *session) lockFile(ctx context.Context, file *stateFile, l lockFlags, operation string) (*stateFile, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/plan/state/backend"
-	"github.com/stokehq/stoke/plan/state/store/local"
 )
 
 func workspaceCommand(s *session) *cobra.Command {
@@ -126,7 +125,7 @@ func workspaceSelectCommand(s *session) *cobra.Command {
 
 // workspaces finds the backend and lists its workspaces.
 func (s *session) workspaces(ctx context.Context) (*place, []string, error) {
-	at, err := s.place(ctx, s.readableRoot(), local.Flags{})
+	at, err := s.readablePlace(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
