@@ -29,8 +29,11 @@ func understand(root *cobra.Command, args []string, getenv func(string) string) 
 			if !given && len(args) > 0 {
 				value, args = args[0], args[1:]
 			}
-			if value == "" {
+			switch {
+			case value == "":
 				return line, errors.New("the option -chdir needs a folder: -chdir=DIR")
+			case line.chdir != "":
+				return line, errors.New("the option -chdir is given twice, and a command works in one folder")
 			}
 			line.chdir = value
 		case "h", "help":

@@ -61,15 +61,24 @@ func (s *session) allOutputs(outputs map[string]state.Output, f outputFlags) err
 		return nil
 	}
 	if len(outputs) == 0 {
-		s.complain(diagnostic(hcl.DiagWarning, "No outputs found",
-			"The state holds no outputs. Declare one with an output block in the configuration and run \"stoke apply\", which stores its value."))
-		return nil
+		return s.noOutputs()
 	}
 	s.stdout().Outputs(outputs)
 	return nil
 }
 
+// noOutputs warns, with the results: there is nothing to show, and that is no
+// mistake of the command's.
+func (s *session) noOutputs() error {
+	s.complain(diagnostic(hcl.DiagWarning, "No outputs found",
+		"The state holds no outputs. Declare one with an output block in the configuration and run \"stoke apply\", which stores its value."))
+	return nil
+}
+
 func (s *session) oneOutput(outputs map[string]state.Output, name string, f outputFlags) error {
+	if len(outputs) == 0 && !f.json {
+		return s.noOutputs()
+	}
 	o, ok := outputs[name]
 	if !ok {
 		names := make([]string, 0, len(outputs))

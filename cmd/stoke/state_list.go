@@ -34,6 +34,10 @@ resources given.`,
 			return err
 		}
 		defer file.close()
+		if file.Missing() {
+			s.complain(problem("No state found", "Nothing was applied here yet, so there is nothing to list. Run this in the folder of a configuration that was, or name a state with -state."))
+			return failed
+		}
 		return s.list(cmd.Context(), file.State(), targets, id)
 	}
 	return cmd
