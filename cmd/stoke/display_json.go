@@ -21,7 +21,7 @@ type jsonDisplay struct {
 }
 
 func newJSONDisplay(s *session) *jsonDisplay {
-	return &jsonDisplay{s: s, stream: view.NewStream(s.stage.out, time.Now, version)}
+	return &jsonDisplay{s: s, stream: view.NewStream(s.results, time.Now, version)}
 }
 
 // speakJSON has all that follows written as JSON.

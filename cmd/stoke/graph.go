@@ -46,7 +46,7 @@ which. With -plan it has the operations of a saved plan and what they wait for.
 		if err != nil {
 			return err
 		}
-		return f.writer(drawing)(s.stage.out)
+		return f.writer(drawing)(s.results)
 	}
 	return cmd
 }

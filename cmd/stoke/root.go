@@ -74,6 +74,20 @@ func execute(args []string, st stage) int {
 
 // exit says what has not been said yet and returns the exit code.
 func (s *session) exit(err error) int {
+	lost := s.results.lost()
+	if lost == nil {
+		return s.verdict(err)
+	}
+	if !errors.Is(err, lost) {
+		_ = s.verdict(err) // which says what else went wrong
+	}
+	s.stderr().Diagnostics(hcl.Diagnostics{problem("Output cannot be written",
+		"%s What was printed is not complete; what the command did otherwise is not affected.", asSentence(lost.Error()))}, s.source(), false)
+	return 1
+}
+
+// verdict is exit where the standard output is sound.
+func (s *session) verdict(err error) int {
 	var code exitCode
 	var usage *usageError
 	switch {
@@ -108,7 +122,7 @@ func newRoot(s *session) *cobra.Command {
 	}
 	s.root = root
 	cobra.EnableCommandSorting = false // the order below is the order of work
-	root.SetOut(s.stage.out)
+	root.SetOut(s.results)
 	root.SetErr(s.stage.err)
 	root.AddGroup(&cobra.Group{ID: mainCommands, Title: "Main commands:"}, &cobra.Group{ID: otherCommands, Title: "All other commands:"})
 	root.SetCompletionCommandGroupID(otherCommands)

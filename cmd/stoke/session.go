@@ -15,6 +15,7 @@ import (
 // session is one run of the command line.
 type session struct {
 	stage
+	results *outlet // the standard output
 	root    *cobra.Command
 	answers *answers
 	logs    *logs
@@ -32,7 +33,7 @@ type session struct {
 }
 
 func newSession(st stage) *session {
-	s := &session{stage: st, files: modules.NewFiles(), answers: newAnswers(st.in)}
+	s := &session{stage: st, results: &outlet{file: st.out}, files: modules.NewFiles(), answers: newAnswers(st.in)}
 	s.showOn(&textDisplay{s: s})
 	return s
 }
@@ -52,7 +53,12 @@ func (s *session) showOn(d display) {
 
 // stdout and stderr are the printers; they are made when they are used,
 // because -no-color is known by then.
-func (s *session) stdout() *view.Printer { return s.printer(s.stage.out, s.noColor) }
+func (s *session) stdout() *view.Printer {
+	p := s.printer(s.stage.out, s.noColor)
+	p.Out = s.results
+	return p
+}
+
 func (s *session) stderr() *view.Printer { return s.printer(s.stage.err, s.noColor) }
 
 // source gives diagnostics the text of the files that were read.
@@ -83,7 +89,7 @@ func (s *session) say(format string, args ...any) {
 	case *textDisplay:
 		d.said()
 	}
-	fmt.Fprintf(s.stage.out, format, args...)
+	fmt.Fprintf(s.results, format, args...)
 }
 
 func diagnostic(severity hcl.DiagnosticSeverity, summary, format string, args ...any) *hcl.Diagnostic {

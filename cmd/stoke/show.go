@@ -117,7 +117,7 @@ func (s *session) showPlanText(_ context.Context, pl *plan.Plan) error {
 }
 
 func (s *session) showStateJSON(ctx context.Context, st *state.State) error {
-	if err := view.StateJSON(s.stage.out, st, schemas(ctx, catalogue())); err != nil {
+	if err := view.StateJSON(s.results, st, schemas(ctx, catalogue())); err != nil {
 		return err
 	}
 	s.say("\n")
@@ -125,7 +125,7 @@ func (s *session) showStateJSON(ctx context.Context, st *state.State) error {
 }
 
 func (s *session) showPlanJSON(ctx context.Context, pl *plan.Plan) error {
-	if err := view.PlanJSON(s.stage.out, pl, s.planConfiguration(ctx, pl)); err != nil {
+	if err := view.PlanJSON(s.results, pl, s.planConfiguration(ctx, pl)); err != nil {
 		return err
 	}
 	s.say("\n")
@@ -133,11 +133,11 @@ func (s *session) showPlanJSON(ctx context.Context, pl *plan.Plan) error {
 }
 
 func (s *session) showStateMarkdown(ctx context.Context, st *state.State) error {
-	return view.StateMarkdown(s.stage.out, st, schemas(ctx, catalogue()))
+	return view.StateMarkdown(s.results, st, schemas(ctx, catalogue()))
 }
 
 func (s *session) showPlanMarkdown(_ context.Context, pl *plan.Plan) error {
-	return view.Markdown(s.stage.out, pl)
+	return view.Markdown(s.results, pl)
 }
 
 // planConfiguration is the configuration that a saved plan carries. What

@@ -49,6 +49,6 @@ func (s *session) pull(ctx context.Context, store state.Store) error {
 		return nil // as with Terraform
 	}
 	st := f.State()
-	_, err = s.stage.out.Write(st.Encode(st.Serial()))
+	_, err = s.results.Write(st.Encode(st.Serial()))
 	return err
 }
