@@ -91,6 +91,25 @@ func MissingDiagnostics(missing []*Variable) hcl.Diagnostics {
 // variable is a primitive, else as an expression. The diagnostics' places
 // are in a text that is added to files as "<value for var.NAME>".
 func (v *Variable) Parse(text string, origin Origin, files *Files) (Value, hcl.Diagnostics) {
+	value, diags := v.parse(text, origin, files)
+	for _, d := range diags {
+		d.Detail += origin.told(v.Name)
+	}
+	return value, diags
+}
+
+// told ends a message about the value of a variable that is in no file.
+func (o Origin) told(name string) string {
+	switch o {
+	case FromEnvironment:
+		return " The value was set by the environment variable TF_VAR_" + name + "."
+	case FromFlag:
+		return " The value was set by -var " + name + "=…."
+	}
+	return "" // people know what they have typed just now
+}
+
+func (v *Variable) parse(text string, origin Origin, files *Files) (Value, hcl.Diagnostics) {
 	name := "<value for var." + v.Name + ">"
 	files.AddValues(name, []byte(text))
 	at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.Pos{Line: 1, Column: len(text) + 1, Byte: len(text)}}
