@@ -66,6 +66,9 @@ func PlanJSON(out io.Writer, pl *plan.Plan, c Configuration) error {
 		w.outputChanges()
 		w.prior()
 		w.member("configuration", configurationJSON(c))
+		if relevant := relevantJSON(pl, c); len(relevant) > 0 {
+			w.member("relevant_attributes", relevant)
+		}
 		w.checks(pl.Checks)
 		w.member("timestamp", pl.Made.UTC().Format(time.RFC3339))
 		w.member("applyable", pl.Changed())
