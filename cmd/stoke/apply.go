@@ -54,7 +54,7 @@ func addApply(s *session, f *planFlags, approved *bool, cmd *cobra.Command) {
 
 // noPlanOptions refuses options that a saved plan has already decided.
 func noPlanOptions(cmd *cobra.Command) error {
-	for _, name := range []string{"target", "exclude", "drift", "replace", "destroy", "refresh-only", "refresh"} {
+	for _, name := range []string{"target", "exclude", "drift", "replace", "destroy", "refresh-only"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() != f.DefValue { // what scripts repeat of the defaults does no harm
 			return &usageError{path: cmd.CommandPath(), err: fmt.Errorf("-%s has no place beside a saved plan, which holds what was given when it was made", name)}
 		}
@@ -86,6 +86,9 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 		return err
 	}
 	defer o.close()
+	if d, is := o.s.display().(*jsonDisplay); is {
+		d.stream.Planned(pl) // what readers of the stream have not seen yet
+	}
 	if err := o.carryOut(ctx, pl); err != nil {
 		return err
 	}

@@ -125,16 +125,7 @@ func (s *Stream) Plan(pl *plan.Plan) {
 		change := streamChange(c, driftActions(c)[0])
 		s.write("info", c.Addr.String()+": Drift detected ("+change["action"].(string)+")", "resource_drift", map[string]any{"change": change})
 	}
-	for _, c := range pl.Changes {
-		if c.Idle() {
-			continue
-		}
-		change := streamChange(c, streamAction(c.Action))
-		if c.Reason != plan.NoReason {
-			change["reason"] = streamReason(c.Reason)
-		}
-		s.write("info", c.Addr.String()+": Plan to "+change["action"].(string), "planned_change", map[string]any{"change": change})
-	}
+	s.Planned(pl)
 	for _, d := range pl.Deferred {
 		change := map[string]any{"resource": streamResource(d.Change.Addr), "action": streamAction(d.Change.Action)}
 		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d, bare), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
@@ -147,6 +138,20 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	}
 	if len(outputs) > 0 {
 		s.write("info", "Outputs: "+decimal(len(outputs)), "outputs", map[string]any{"outputs": outputs})
+	}
+}
+
+// Planned writes changes.
+func (s *Stream) Planned(pl *plan.Plan) {
+	for _, c := range pl.Changes {
+		if c.Idle() {
+			continue
+		}
+		change := streamChange(c, streamAction(c.Action))
+		if c.Reason != plan.NoReason {
+			change["reason"] = streamReason(c.Reason)
+		}
+		s.write("info", c.Addr.String()+": Plan to "+change["action"].(string), "planned_change", map[string]any{"change": change})
 	}
 }
 
