@@ -27,6 +27,8 @@ const (
 	planFormat  = 4
 	planEntry   = "plan.jsonl"
 	filesPrefix = "files/"
+	// terraformEntry is in Terraform's plan files.
+	terraformEntry = "tfplan"
 	// mostPlan bounds what is unpacked of one entry: a plan file may come from
 	// anywhere.
 	mostPlan = 4 << 30
@@ -96,6 +98,9 @@ func Decode(r io.ReaderAt, size int64, key *Key) (*Plan, error) {
 		return nil, fmt.Errorf("not a plan file: %w", err)
 	}
 	d := &unpacker{key: key, sign: newSignature(), plan: &Plan{Files: map[string][]byte{}, Variables: map[string]cty.Value{}}}
+	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == terraformEntry }) {
+		return nil, errors.New("Terraform made it, and only Terraform can read it; make a plan with \"stoke plan -out\"")
+	}
 	seen := map[string]bool{}
 	for _, entry := range z.File {
 		if seen[entry.Name] {
