@@ -21,6 +21,8 @@ type Inputs struct {
 	Source  Source   // of files
 	Dir     string   // folder of terraform.tfvars(.json) and *.auto.tfvars(.json)
 	Flags   []Flag   // -var and -var-file, in the order of the command line
+	// FlagsOnly leaves out files that are read without being named.
+	FlagsOnly bool
 }
 
 // Flag is one -var or -var-file.
@@ -53,8 +55,10 @@ type Value struct {
 func Values(root *Module, in Inputs, files *Files) (values map[string]Value, missing []*Variable, diags hcl.Diagnostics) {
 	g := &gatherer{root: root, source: in.Source, files: files, values: map[string]Value{}, wrong: map[string]hcl.Diagnostics{}}
 	g.environment(in.Environ)
-	for _, name := range g.automatic(in.Dir) {
-		g.file(name, g.source.Read)
+	if !in.FlagsOnly {
+		for _, name := range g.automatic(in.Dir) {
+			g.file(name, g.source.Read)
+		}
 	}
 	for _, flag := range in.Flags {
 		if flag.File {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,23 +41,26 @@ func (o *operation) ephemerals(root *modules.Module, pl *plan.Plan) (map[string]
 	return found, diags
 }
 
-// needless refuses options for variables whose values the plan holds.
-func (o *operation) needless(pl *plan.Plan, root *modules.Module) error {
-	again := len(pl.Ephemeral) > 0 || pl.Locked != nil && len(pl.Locked.Variables) > 0
-	for _, flag := range o.flags.variables {
-		option, holds := "-var-file", "what was given when it was made"
-		if !flag.File {
-			name, _, _ := strings.Cut(flag.Text, "=")
-			name = strings.TrimSpace(name)
-			decl := root.Variables[name]
-			if decl == nil || decl.Ephemeral || pl.Locked != nil && slices.Contains(pl.Locked.Variables, name) {
-				continue
-			}
-			option, holds = "-var", "the value of "+name
-		} else if again {
+// contradicted reports variables that -var and -var-file give another value
+// than the plan was made with. What a locked plan seals is told by its digest,
+// and what is ephemeral may be another value each time.
+func (o *operation) contradicted(root *modules.Module, pl *plan.Plan) hcl.Diagnostics {
+	values, _, _ := modules.Values(root, modules.Inputs{Source: modules.OnDisk(), Flags: o.flags.variables, FlagsOnly: true}, o.s.files)
+	var diags hcl.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(values)) { // mistakes in them are found, and told, with the ephemeral ones
+		decl := root.Variables[name]
+		if decl.Ephemeral || pl.Locked != nil && slices.Contains(pl.Locked.Variables, name) {
 			continue
 		}
-		return &usageError{path: "stoke apply", err: fmt.Errorf("%s has no place beside a saved plan, which holds %s", option, holds)}
+		planned, given := pl.Variables[name]
+		if !given {
+			planned = decl.Default
+		}
+		if planned != cty.NilVal && values[name].Value.RawEquals(planned) {
+			continue
+		}
+		diags = append(diags, diagnostic(hcl.DiagError, "Value differs from the plan's",
+			"The saved plan was made with another value of the variable %q than -var or -var-file gives now. A plan holds its variables: leave the option out, or make a new plan.", name))
 	}
-	return nil
+	return diags
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -22,7 +24,14 @@ func (s *session) writePlan(ctx context.Context, name string, pl *plan.Plan) err
 	if err != nil {
 		return err
 	}
-	f, err := renameio.NewPendingFile(name, renameio.WithStaticPermissions(0o600))
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return errors.New("it is a folder")
+	}
+	folder := filepath.Dir(name)
+	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(folder), renameio.WithStaticPermissions(0o600))
+	if at := (*fs.PathError)(nil); errors.As(err, &at) { // its path is that of a temporary file
+		return fmt.Errorf("folder %s: %w", folder, at.Err)
+	}
 	if err != nil {
 		return err
 	}
@@ -94,11 +103,11 @@ func (o *operation) openPlan(ctx context.Context, name string) (*plan.Plan, erro
 	root, files, diags := modules.Load(modules.InMemory(pl.Files), pl.Dir)
 	o.s.files = files
 	diags = append(diags, pl.Bind(ctx, o.catalogue)...)
-	if err := o.needless(pl, root); err != nil {
-		return nil, err
-	}
 	given, more := o.ephemerals(root, pl)
 	diags = append(diags, more...)
+	if !diags.HasErrors() {
+		diags = append(diags, o.contradicted(root, pl)...)
+	}
 	o.s.complain(diags...)
 	if diags.HasErrors() {
 		return nil, failed
