@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // Catalogue maps provider source addresses, in full such as
@@ -19,6 +20,10 @@ type Entry struct {
 	// Review, when not nil, sees all planned instances of the provider once,
 	// after planning, for checks that need the whole.
 	Review func(ctx context.Context, planned []PlannedInstance) ([]Note, Diagnostics)
+	// Functions are what configurations call as provider::LOCAL_NAME::FUNCTION.
+	// They depend on nothing but their arguments, so that nobody has to be
+	// started or configured for them.
+	Functions map[string]function.Function
 	// Limits are the provider's own; the zero value is none.
 	Limits Limits
 }

@@ -9,6 +9,7 @@ import (
 	goversion "github.com/hashicorp/go-version"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/view"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/builtin"
@@ -18,10 +19,12 @@ import (
 
 // catalogue is every provider that is linked into this binary.
 func catalogue() providers.Catalogue {
+	own := builtin.Entry(remoteReader{os.Getenv})
+	own.Functions = lang.TfvarsFunctions()
 	return providers.Catalogue{
-		"terraform.io/builtin/terraform": builtin.Entry(remoteReader{os.Getenv}),
-		train.Source:                     train.Entry(version),
-		filetest.Source:                  filetest.Entry(),
+		builtin.Source:  own,
+		train.Source:    train.Entry(version),
+		filetest.Source: filetest.Entry(),
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *session) providerSchemas(ctx context.Context) error {
 			return fmt.Errorf("the provider %s does not say what it offers", source)
 		}
 	}
-	text, err := view.SchemasJSON(schemas)
+	text, err := view.SchemasJSON(schemas, built)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	PlanTime time.Time
 	// Console adds type, which exists in the console alone.
 	Console bool
+	// Providers are the functions of providers by their names in full,
+	// provider::LOCAL_NAME::FUNCTION.
+	Providers map[string]function.Function
 }
 
 // Functions returns the functions for baseDir at apply. Build a table once
@@ -50,6 +53,7 @@ func NewFunctions(o Options) map[string]function.Function {
 		table["type"] = typeFunc
 	}
 	alias(table)
+	maps.Copy(table, o.Providers)
 	maps.Copy(table, dir.templates(table))
 	alias(table)
 	return table
@@ -58,7 +62,7 @@ func NewFunctions(o Options) map[string]function.Function {
 // alias gives every function its name with the namespace of the language.
 func alias(table map[string]function.Function) {
 	for _, name := range slices.Collect(maps.Keys(table)) {
-		if !strings.HasPrefix(name, "core::") {
+		if !strings.Contains(name, "::") {
 			table["core::"+name] = table[name]
 		}
 	}

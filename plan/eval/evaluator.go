@@ -11,7 +11,6 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
-	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -61,7 +60,7 @@ type Evaluator struct {
 	tally  tally
 	shared struct {
 		sync.Mutex
-		functions    map[string]function.Function
+		functions    map[*modules.Module]map[string]function.Function
 		types        map[*providers.ResourceSchema]*Type
 		schemas      map[string]*cell[*providers.Schema]
 		opened       []providers.Provider
@@ -77,6 +76,7 @@ type Evaluator struct {
 func New(ctx context.Context, o Options) *Evaluator {
 	ev := &Evaluator{opts: o, ctx: ctx, tokens: make(chan struct{}, max(o.Parallelism, 1))}
 	ev.sinks.once = map[string]bool{}
+	ev.shared.functions = map[*modules.Module]map[string]function.Function{}
 	ev.shared.types = map[*providers.ResourceSchema]*Type{}
 	ev.shared.schemas = map[string]*cell[*providers.Schema]{}
 	ev.shared.modules = map[address.Module]*Module{}
@@ -166,16 +166,4 @@ func (ev *Evaluator) tryAcquire() bool {
 	default:
 		return false
 	}
-}
-
-// functions returns the table, one for all. Relative file names start from the
-// working directory, whatever module they are in: that is what path.module is
-// made for.
-func (ev *Evaluator) functions() map[string]function.Function {
-	ev.shared.Lock()
-	defer ev.shared.Unlock()
-	if ev.shared.functions == nil {
-		ev.shared.functions = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime})
-	}
-	return ev.shared.functions
 }

@@ -246,7 +246,7 @@ func (b *contextBuilder) finish() *hcl.EvalContext {
 	if b.self != cty.NilVal {
 		vars["self"] = b.self
 	}
-	return &hcl.EvalContext{Variables: vars, Functions: b.task.ev.functions()}
+	return &hcl.EvalContext{Variables: vars, Functions: b.scope.module.functions()}
 }
 
 func types(byType map[string]map[string]cty.Value) cty.Value {

@@ -32,6 +32,7 @@ type Task struct {
 // Report passes diagnostics on to whoever runs the evaluation.
 func (t *Task) Report(diags ...*hcl.Diagnostic) {
 	t.reports += len(diags)
+	explainFunctions(diags)
 	t.ev.report(t.advised(lang.WithoutSecrets(diags)))
 }
 

@@ -65,6 +65,21 @@ func publishedReturn(name string) cty.Type {
 	return cty.NilType
 }
 
+// functionsJSON is the signatures of a provider's functions; nil if it has none.
+func functionsJSON(table map[string]function.Function) (map[string]*jsonFunction, error) {
+	if len(table) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]*jsonFunction, len(table))
+	for name, f := range table {
+		var err error
+		if out[name], err = functionJSON(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
 func functionJSON(f function.Function) (*jsonFunction, error) {
 	j := &jsonFunction{Description: f.Description()}
 	var types []cty.Type

@@ -15,9 +15,10 @@ type jsonSchemas struct {
 }
 
 type jsonProviderSchema struct {
-	Provider  *jsonSchema            `json:"provider,omitempty"`
-	Resources map[string]*jsonSchema `json:"resource_schemas,omitempty"`
-	Data      map[string]*jsonSchema `json:"data_source_schemas,omitempty"`
+	Provider  *jsonSchema              `json:"provider,omitempty"`
+	Resources map[string]*jsonSchema   `json:"resource_schemas,omitempty"`
+	Data      map[string]*jsonSchema   `json:"data_source_schemas,omitempty"`
+	Functions map[string]*jsonFunction `json:"functions,omitempty"`
 }
 
 type jsonSchema struct {
@@ -59,8 +60,8 @@ type jsonSchemaObject struct {
 }
 
 // SchemasJSON is what providers offer, by source address, in Terraform's
-// published format.
-func SchemasJSON(schemas map[string]*providers.Schema) ([]byte, error) {
+// published format. Their functions are those of the catalogue.
+func SchemasJSON(schemas map[string]*providers.Schema, c providers.Catalogue) ([]byte, error) {
 	out := jsonSchemas{FormatVersion: "1.0", Schemas: make(map[string]jsonProviderSchema, len(schemas))}
 	for source, s := range schemas {
 		var p jsonProviderSchema
@@ -73,6 +74,9 @@ func SchemasJSON(schemas map[string]*providers.Schema) ([]byte, error) {
 		}
 		if p.Data, err = resourceSchemas(s.Data); err != nil {
 			return nil, fmt.Errorf("encode schemas of %s: %w", source, err)
+		}
+		if p.Functions, err = functionsJSON(c[source].Functions); err != nil {
+			return nil, fmt.Errorf("encode functions of %s: %w", source, err)
 		}
 		out.Schemas[source] = p
 	}
