@@ -153,6 +153,9 @@ func (m *Module) Output(t *Task, name string) (cty.Value, bool) {
 			t.Report(d)
 			return cty.DynamicVal, false
 		}
+		if m.parent == nil {
+			v = plainZeros(v)
+		}
 		if decl.Ephemeral {
 			v = v.Mark(lang.Ephemeral)
 		}
