@@ -75,6 +75,9 @@ func (l *life) byHand(f file) {
 }
 
 func (l *life) listed(addr string) bool {
+	if len(l.must("state", "pull")) == 0 {
+		return false // killed before there was a state
+	}
 	for line := range strings.Lines(string(l.must("state", "list"))) {
 		if strings.TrimSpace(line) == addr {
 			return true
