@@ -15,12 +15,13 @@ const terraformVersion = view.TerraformVersion
 
 // gcPercent trades memory for time: a run is short, and what it allocates is
 // small beside what it keeps. GOGC in the environment overrides it.
-const gcPercent = 25
+const gcPercent = 40
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	forgetStart()
 	environ := os.Environ()
 	_ = os.Unsetenv(planKeyVariable) // processes that providers start must not inherit it
 	os.Exit(execute(os.Args[1:], stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: environ}))
