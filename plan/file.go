@@ -99,7 +99,7 @@ func Decode(r io.ReaderAt, size int64, key *Key) (*Plan, error) {
 	}
 	d := &unpacker{key: key, sign: newSignature(), plan: &Plan{Files: map[string][]byte{}, Variables: map[string]cty.Value{}}}
 	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == terraformEntry }) {
-		return nil, errors.New("Terraform made it, and only Terraform can read it; make a plan with \"stoke plan -out\"")
+		return nil, errors.New("it was made by Terraform, which alone can read it; make a plan with \"stoke plan -out\"")
 	}
 	seen := map[string]bool{}
 	for _, entry := range z.File {
