@@ -20,7 +20,7 @@ func TestPlanOfTerraform(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), nil)
-	if err == nil || !strings.Contains(err.Error(), "Terraform made it") {
+	if err == nil || !strings.Contains(err.Error(), "made by Terraform") {
 		t.Errorf("got %v", err)
 	}
 }
