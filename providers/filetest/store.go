@@ -59,13 +59,13 @@ func (o object) create() error {
 	if err := os.MkdirAll(filepath.Dir(o.path), 0o755); err != nil {
 		return err
 	}
-	tmp, err := o.writeTemporary()
-	if err != nil {
+	tmp := o.temporary()
+	if err := o.writeTo(tmp); err != nil {
 		return err
 	}
 	defer os.Remove(tmp)
 	// A link, unlike a rename, never replaces a file.
-	err = os.Link(tmp, o.path)
+	err := os.Link(tmp, o.path)
 	if errors.Is(err, fs.ErrExist) {
 		there, readErr := load(o.path)
 		if readErr != nil || o.mark == unmarked || there.mark != o.mark {
@@ -79,10 +79,14 @@ func (o object) create() error {
 	return o.log("create")
 }
 
-// update replaces the content in one step.
+// update replaces the content in one step. What a killed update leaves has
+// the name that the next one writes to.
 func (o object) update() error {
-	tmp, err := o.writeTemporary()
-	if err != nil {
+	tmp := o.temporary()
+	if o.mark == "" || o.mark == unmarked {
+		tmp = o.beside("update")
+	}
+	if err := o.writeTo(tmp); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, o.path); err != nil {
@@ -110,17 +114,20 @@ func (o object) temporary() string {
 	if suffix == unmarked || suffix == "" {
 		suffix = uuid.NewString()
 	}
+	return o.beside(suffix)
+}
+
+func (o object) beside(suffix string) string {
 	dir, name := filepath.Split(o.path)
 	return filepath.Join(dir, "."+name+"."+suffix+".tmp")
 }
 
-func (o object) writeTemporary() (string, error) {
+func (o object) writeTo(path string) error {
 	mark := o.mark
 	if mark == "" {
 		mark = unmarked
 	}
-	tmp := o.temporary()
-	return tmp, os.WriteFile(tmp, []byte(header+mark+"\n"+o.content), 0o644)
+	return os.WriteFile(path, []byte(header+mark+"\n"+o.content), 0o644)
 }
 
 func (o object) line(verb string) string {
