@@ -43,7 +43,10 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range parityCases(t) {
+	for i, c := range parityCases(t) {
+		if underRace && i%8 != 0 {
+			continue // the answers are the same; some are enough to look for races
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			golden, err := os.ReadFile(filepath.Join(corpus, c.name+".golden"))
