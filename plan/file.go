@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/seal"
 )
 
@@ -63,13 +64,16 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	if err := entry(planEntry, func(w io.Writer) error { return encodeRecords(w, p, s, box) }); err != nil {
 		return err
 	}
-	told := p.told()
+	var told *lang.Secrets // nil without a key: then nothing is sensitive
+	if box != nil {
+		told = p.told()
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		prefix, write := filesPrefix, func(w io.Writer) error {
 			_, err := w.Write(p.Files[name])
 			return err
 		}
-		if box != nil && told.In(p.Files[name]) {
+		if told.In(p.Files[name]) {
 			prefix, write = sealedPrefix, func(w io.Writer) error { return sealFile(w, box, name, p.Files[name]) }
 		}
 		if err := entry(prefix+name, write); err != nil {
