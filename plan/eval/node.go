@@ -1,6 +1,10 @@
 package eval
 
-import "github.com/stokehq/stoke/modules/address"
+import (
+	"sync/atomic"
+
+	"github.com/stokehq/stoke/modules/address"
+)
 
 // Node is a cell's place in the dependency graph: what it read while it was
 // computed. Variables, locals, outputs and the like only pass dependencies on.
@@ -9,8 +13,7 @@ type Node struct {
 	Instance *Instance // set for one instance
 	Provider bool      // a provider configuration: it orders operations but is no dependency of the object
 	deps     []*Node
-	flat     []address.Resource // memoised Resources
-	flatDone bool
+	flat     atomic.Pointer[[]address.Resource] // memoised Resources
 }
 
 // Deps are the nodes that this one read. They are complete when the cell is
@@ -30,13 +33,13 @@ func (n *Node) add(d *Node) {
 
 // Resources returns the resources that the node reads directly, through any
 // number of locals, variables and outputs but not through other resources, in
-// the order in which they were found. It is for one goroutine, after
-// evaluation.
+// the order in which they were found. The node's cell must be done; the slice
+// must not be changed. Several goroutines may ask at once: they find the same.
 func (n *Node) Resources() []address.Resource {
-	if n.flatDone {
-		return n.flat
+	if flat := n.flat.Load(); flat != nil {
+		return *flat
 	}
-	n.flatDone = true
+	var flat []address.Resource
 	seen := map[*Node]bool{}
 	var visit func(*Node)
 	visit = func(d *Node) {
@@ -47,9 +50,9 @@ func (n *Node) Resources() []address.Resource {
 		switch {
 		case d.Provider && n != d:
 		case d.Resource != nil:
-			n.flat = append(n.flat, d.Resource.Addr)
+			flat = append(flat, d.Resource.Addr)
 		case d.Instance != nil:
-			n.flat = append(n.flat, d.Instance.Addr.Resource)
+			flat = append(flat, d.Instance.Addr.Resource)
 		default:
 			for _, e := range d.deps {
 				visit(e)
@@ -59,5 +62,6 @@ func (n *Node) Resources() []address.Resource {
 	for _, d := range n.deps {
 		visit(d)
 	}
-	return n.flat
+	n.flat.Store(&flat)
+	return flat
 }
