@@ -26,6 +26,8 @@ var floors = []struct {
 	{"what configurations need, installed", []string{"modules/install"}},
 	{"the providers' interface", []string{"providers"}},
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/connect/ssh", "providers/plugin", "providers/builtin", "providers/filetest"}},
+	{"one machine", []string{"providers/metal/host"}},
+	{"a machine for tests", []string{"providers/metal/host/hosttest"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},

@@ -1,0 +1,68 @@
+package host
+
+// Disruption is what a change interrupts on a machine, from nothing upwards.
+// The values are ordered: the disruption of several changes is the greatest.
+type Disruption uint8
+
+const (
+	None              Disruption = iota
+	ReloadsSystemd               // systemctl daemon-reload, which running GPU containers may lose their GPUs by
+	RestartsKubelet              // pods go on, the node may be NotReady for a moment
+	RestartsContainer            // containerd restarts: pods go on, exec and logs break off
+	StopsAPI                     // the API server of this machine is not available for a while
+	Drains                       // pods have to leave the machine
+	Reboots
+)
+
+func (d Disruption) String() string {
+	switch d {
+	case None:
+		return "none"
+	case ReloadsSystemd:
+		return "reloads systemd"
+	case RestartsKubelet:
+		return "restarts the kubelet"
+	case RestartsContainer:
+		return "restarts containerd"
+	case StopsAPI:
+		return "makes the API unavailable"
+	case Drains:
+		return "drains the node"
+	case Reboots:
+		return "reboots the machine"
+	}
+	return "unknown"
+}
+
+// Change is one fact that differs from what is declared.
+type Change struct {
+	Fact       string   // as people call it, such as "sysctl net.ipv4.ip_forward"
+	Path       []string // where it stands in the resource, such as sysctl, net.ipv4.ip_forward
+	Have, Want string   // "" where there is nothing
+	Disruption Disruption
+}
+
+// Greatest is the disruption of all changes together.
+func Greatest(changes []Change) Disruption {
+	d := None
+	for _, c := range changes {
+		d = max(d, c.Disruption)
+	}
+	return d
+}
+
+// Fate is what became of a fact when its resource was destroyed.
+type Fate string
+
+const (
+	Restored Fate = "restored" // it is as it was before
+	Removed  Fate = "removed"  // it was not there before and is gone again
+	Left     Fate = "left"     // it stays, and Why says why
+)
+
+// Outcome is what destroying did to one fact.
+type Outcome struct {
+	Fact string
+	Fate Fate
+	Why  string // for Left
+}

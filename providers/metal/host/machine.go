@@ -1,0 +1,78 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+)
+
+// Machine is where things are looked at and done.
+type Machine interface {
+	// Name is what messages call the machine: its address.
+	Name() string
+	// Run runs a command to its end. One that failed is a *ssh.CommandError, a
+	// connection that broke during a command that may run Once a *ssh.LostError.
+	Run(ctx context.Context, cmd Command) (ssh.Output, error)
+	// Put writes a file in one step, as root: the old content is there until the
+	// new one is whole. It may be done again.
+	Put(ctx context.Context, f ssh.File) error
+}
+
+// Command is a program to run, as root.
+type Command struct {
+	Args  []string // nothing in them may be secret, nor come from strings put together: arguments are quoted
+	Stdin []byte   // the way for what is secret
+	// Once says that running it twice does harm. Any other command is run again
+	// where the connection broke.
+	Once bool
+	// Unprivileged runs it as the user who logged in.
+	Unprivileged bool
+}
+
+// Run runs a command that may be repeated and returns its standard output.
+func Run(ctx context.Context, m Machine, args ...string) ([]byte, error) {
+	out, err := m.Run(ctx, Command{Args: args})
+	return out.Stdout, err
+}
+
+// Text is Run without the white space around what was said.
+func Text(ctx context.Context, m Machine, args ...string) (string, error) {
+	out, err := Run(ctx, m, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// Script runs a shell script that may be repeated. The script is a constant;
+// what varies is in args, which it sees as "$1", "$2" and so on.
+func Script(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
+	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
+}
+
+// Status runs a command whose failure is an answer: the exit status, 0 for
+// success. err is set when it could not be run at all.
+func Status(ctx context.Context, m Machine, args ...string) (out []byte, status int, err error) {
+	out, err = Run(ctx, m, args...)
+	var failed *ssh.CommandError
+	if errors.As(err, &failed) && failed.Status > 0 {
+		return out, failed.Status, nil
+	}
+	return out, 0, err
+}
+
+const readScript = `if [ -e "$1" ] || [ -L "$1" ]; then printf y; exec cat -- "$1"; else printf n; fi`
+
+// ReadFile reads a file; exists is false when there is none.
+func ReadFile(ctx context.Context, m Machine, path string) (content []byte, exists bool, err error) {
+	out, err := Script(ctx, m, readScript, path)
+	if err != nil || len(out) == 0 || out[0] == 'n' {
+		return nil, false, err
+	}
+	return out[1:], true, nil
+}
+
+// Remove removes a file; that there is none is no error.
+func Remove(ctx context.Context, m Machine, path string) error {
+	_, err := Run(ctx, m, "rm", "-f", "--", path)
+	return err
+}

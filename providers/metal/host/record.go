@@ -1,0 +1,241 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+)
+
+// Root is the folder on a machine that is stoke's own. Nobody but root reads it.
+const Root = "/var/lib/stoke"
+
+// Record is what stoke has changed on a machine and what was there before. It
+// is kept on the machine, one for each kind of resource, so that destroying
+// works without it in the state, and so that two resources never manage one
+// machine. What was there is written down before it is changed, and only once:
+// later changes are stoke's own.
+type Record struct {
+	m    Machine
+	file string
+
+	mu   sync.Mutex
+	data recordData
+}
+
+type recordData struct {
+	Version int                        `json:"version"`
+	ID      string                     `json:"id"`
+	By      string                     `json:"by,omitempty"` // for messages: the resource's address when it was made
+	Was     map[string]json.RawMessage `json:"was,omitempty"`
+}
+
+const recordVersion = 1
+
+// ErrNoRecord says that a machine has no record of a kind.
+var ErrNoRecord = errors.New("stoke manages nothing of this kind on the machine")
+
+// OpenRecord reads the machine's record of a kind such as "host" or "firewall".
+// Where there is none, the error is ErrNoRecord.
+func OpenRecord(ctx context.Context, m Machine, kind string) (*Record, error) {
+	r := &Record{m: m, file: path.Join(Root, kind, "record.json")}
+	content, exists, err := ReadFile(ctx, m, r.file)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read stoke's record: %w", err)
+	case !exists:
+		return nil, ErrNoRecord
+	}
+	if err := json.Unmarshal(content, &r.data); err != nil {
+		return nil, fmt.Errorf("%s: %s is damaged (%w): mend it, or remove it to give up what it knows of the time before", m.Name(), r.file, err)
+	}
+	if r.data.Version != recordVersion {
+		return nil, fmt.Errorf("%s: %s has version %d, this stoke knows %d: use a newer stoke", m.Name(), r.file, r.data.Version, recordVersion)
+	}
+	return r, nil
+}
+
+// NewRecord makes a machine's record. There must be none of that kind.
+func NewRecord(ctx context.Context, m Machine, kind, id, by string) (*Record, error) {
+	r := &Record{m: m, file: path.Join(Root, kind, "record.json"), data: recordData{Version: recordVersion, ID: id, By: by}}
+	if _, err := Run(ctx, m, "install", "-d", "-m", "0700", Root, path.Dir(r.file)); err != nil {
+		return nil, fmt.Errorf("make stoke's folder: %w", err)
+	}
+	return r, r.save(ctx)
+}
+
+// ID is the resource that the record belongs to.
+func (r *Record) ID() string { return r.data.ID }
+
+// By is the address of the resource when the record was made.
+func (r *Record) By() string { return r.data.By }
+
+// Dir is the record's folder, for what does not fit into it.
+func (r *Record) Dir() string { return path.Dir(r.file) }
+
+// Remember writes down what was there, unless that has been done before. was is
+// anything that encoding/json takes, and is not secret.
+func (r *Record) Remember(ctx context.Context, key string, was any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.data.Was[key]; known {
+		return nil
+	}
+	return r.set(ctx, key, was)
+}
+
+// Set is Remember for what replaces an earlier note.
+func (r *Record) Set(ctx context.Context, key string, is any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.set(ctx, key, is)
+}
+
+func (r *Record) set(ctx context.Context, key string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("note %s: %w", key, err)
+	}
+	if r.data.Was == nil {
+		r.data.Was = map[string]json.RawMessage{}
+	}
+	before, had := r.data.Was[key]
+	r.data.Was[key] = b
+	if err := r.save(ctx); err != nil {
+		if delete(r.data.Was, key); had {
+			r.data.Was[key] = before
+		}
+		return err
+	}
+	return nil
+}
+
+// Was reads what was written down under a key; false when there is nothing.
+func (r *Record) Was(key string, into any) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.data.Was[key]
+	if !ok {
+		return false, nil
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return false, fmt.Errorf("%s: note %q in %s cannot be read: %w", r.m.Name(), key, r.file, err)
+	}
+	return true, nil
+}
+
+// Keys returns the keys that begin with a prefix, sorted.
+func (r *Record) Keys(prefix string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var keys []string
+	for _, k := range slices.Sorted(maps.Keys(r.data.Was)) {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// Forget drops a note: what it says has been restored.
+func (r *Record) Forget(ctx context.Context, key string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, had := r.data.Was[key]
+	if !had {
+		return nil
+	}
+	delete(r.data.Was, key)
+	if err := r.save(ctx); err != nil {
+		r.data.Was[key] = before
+		return err
+	}
+	return nil
+}
+
+// Delete removes the record with its folder, and stoke's folder when it is
+// empty then.
+func (r *Record) Delete(ctx context.Context) error {
+	_, err := Script(ctx, r.m, `rm -rf -- "$1" && { rmdir -- "$2" 2>/dev/null || :; }`, r.Dir(), Root)
+	return err
+}
+
+func (r *Record) save(ctx context.Context) error {
+	b, err := json.MarshalIndent(r.data, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := r.m.Put(ctx, ssh.File{Path: r.file, Content: append(b, '\n'), Mode: 0o600, Owner: "root:root", Root: true}); err != nil {
+		return fmt.Errorf("write stoke's record: %w", err)
+	}
+	return nil
+}
+
+// backup copies a file aside, with owner, mode and times, and says "file",
+// "link" or "absent". The copy is whole before it has its name.
+const backup = `set -e
+if [ ! -e "$1" ] && [ ! -L "$1" ]; then echo absent; exit 0; fi
+[ -f "$1" ] || [ -L "$1" ] || { echo "$1 is no regular file" >&2; exit 1; }
+if [ ! -e "$2" ] && [ ! -L "$2" ]; then cp -a -- "$1" "$2.new"; sync; mv -f -- "$2.new" "$2"; fi
+echo there`
+
+const restore = `set -e
+case $3 in
+absent) rm -f -- "$1" ;;
+*) cp -a -- "$2" "$1.stoke-new"; mv -f -- "$1.stoke-new" "$1"; rm -f -- "$2" ;;
+esac`
+
+// KeepFile keeps a file as it is, or that there is none, for RestoreFile. Only
+// the first time counts. The content stays on the machine.
+func (r *Record) KeepFile(ctx context.Context, name string) error {
+	key := "file " + name
+	var was string
+	if known, err := r.Was(key, &was); known || err != nil {
+		return err
+	}
+	out, err := Script(ctx, r.m, backup, name, r.copyOf(name))
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", name, err)
+	}
+	return r.Remember(ctx, key, strings.TrimSpace(string(out)))
+}
+
+// RestoreFile puts a file back as KeepFile found it and forgets it. A file that
+// was never kept is left alone.
+func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) {
+	key := "file " + name
+	var was string
+	known, err := r.Was(key, &was)
+	if err != nil || !known {
+		return Outcome{Fact: name, Fate: Left, Why: "stoke did not change it"}, err
+	}
+	if _, err := Script(ctx, r.m, restore, name, r.copyOf(name), was); err != nil {
+		return Outcome{}, fmt.Errorf("restore %s: %w", name, err)
+	}
+	fate := Restored
+	if was == "absent" {
+		fate = Removed
+	}
+	return Outcome{Fact: name, Fate: fate}, r.Forget(ctx, key)
+}
+
+// KeptFiles lists the files that RestoreFile knows.
+func (r *Record) KeptFiles() []string {
+	var names []string
+	for _, k := range r.Keys("file ") {
+		names = append(names, strings.TrimPrefix(k, "file "))
+	}
+	return names
+}
+
+// copyOf is where a file's copy is: its path with the slashes escaped.
+func (r *Record) copyOf(name string) string {
+	return path.Join(r.Dir(), "was-"+strings.NewReplacer("%", "%25", "/", "%2F").Replace(name))
+}
