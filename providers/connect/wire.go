@@ -91,10 +91,8 @@ func (w wire) connection() Connection {
 		c.Credential.Google = &Google{CredentialsFile: text(g.CredentialsFile)}
 	}
 	if s := w.Credential.SSH; s != nil {
-		c.Credential.SSH = &SSH{Hop: Hop{Address: text(s.Address), Port: port(s.Port), User: text(s.User), HostKey: text(s.HostKey)}}
-		for _, h := range s.Hops {
-			c.Credential.SSH.Hops = append(c.Credential.SSH.Hops, Hop{Address: text(h.Address), Port: port(h.Port), User: text(h.User), HostKey: text(h.HostKey)})
-		}
+		ssh := s.ssh()
+		c.Credential.SSH = &ssh
 	}
 	return c
 }
@@ -111,11 +109,33 @@ func wireOf(c Connection) wire {
 		w.Credential.Google = &wireGoogle{CredentialsFile: pointer(g.CredentialsFile)}
 	}
 	if s := c.Credential.SSH; s != nil {
-		ssh := &wireSSH{Address: pointer(s.Address), Port: portPointer(s.Port), User: pointer(s.User), HostKey: pointer(s.HostKey)}
-		for _, h := range s.Hops {
-			ssh.Hops = append(ssh.Hops, wireHop{Address: pointer(h.Address), Port: portPointer(h.Port), User: pointer(h.User), HostKey: pointer(h.HostKey)})
-		}
-		w.Credential.SSH = ssh
+		ssh := wireOfSSH(*s)
+		w.Credential.SSH = &ssh
 	}
 	return w
+}
+
+func (w wireSSH) ssh() SSH {
+	s := SSH{Hop: wireHop{w.Address, w.Port, w.User, w.HostKey}.hop()}
+	for _, h := range w.Hops {
+		s.Hops = append(s.Hops, h.hop())
+	}
+	return s
+}
+
+func (w wireHop) hop() Hop {
+	return Hop{Address: text(w.Address), Port: port(w.Port), User: text(w.User), HostKey: text(w.HostKey)}
+}
+
+func wireOfSSH(s SSH) wireSSH {
+	h := wireOfHop(s.Hop)
+	w := wireSSH{Address: h.Address, Port: h.Port, User: h.User, HostKey: h.HostKey}
+	for _, h := range s.Hops {
+		w.Hops = append(w.Hops, wireOfHop(h))
+	}
+	return w
+}
+
+func wireOfHop(h Hop) wireHop {
+	return wireHop{Address: pointer(h.Address), Port: portPointer(h.Port), User: pointer(h.User), HostKey: pointer(h.HostKey)}
 }
