@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -24,6 +25,9 @@ type Machine interface {
 type Command struct {
 	Args  []string // nothing in them may be secret, nor come from strings put together: arguments are quoted
 	Stdin []byte   // the way for what is secret
+	// Open is Stdin for what is too large for memory: it is read while the
+	// command runs, opened anew when the command is run again, and closed.
+	Open func() (io.ReadCloser, error)
 	// Once says that running it twice does harm. Any other command is run again
 	// where the connection broke.
 	Once bool

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 
@@ -28,6 +29,8 @@ type Machine struct {
 	mu    sync.Mutex
 	Files map[string]ssh.File
 	Ran   []string // every command, quoted, in order
+	// Input is what commands got by Command.Open, by the quoted command.
+	Input map[string][]byte
 }
 
 // Name is the machine's name.
@@ -53,6 +56,9 @@ func (m *Machine) Run(ctx context.Context, cmd host.Command) (ssh.Output, error)
 	m.mu.Lock()
 	m.Ran = append(m.Ran, line)
 	m.mu.Unlock()
+	if err := m.read(line, cmd.Open); err != nil {
+		return ssh.Output{}, err
+	}
 	a, ok := Answer{}, false
 	if m.Answer != nil {
 		a, ok = m.Answer(cmd)
@@ -71,6 +77,29 @@ func (m *Machine) Run(ctx context.Context, cmd host.Command) (ssh.Output, error)
 		return out, &ssh.CommandError{Host: m.Name(), Command: line, Status: a.Status, Output: a.Stderr}
 	}
 	return out, nil
+}
+
+// read keeps what a command gets on standard input.
+func (m *Machine) read(line string, open func() (io.ReadCloser, error)) error {
+	if open == nil {
+		return nil
+	}
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.Input == nil {
+		m.Input = map[string][]byte{}
+	}
+	m.Input[line] = b
+	return nil
 }
 
 // file does what package host does to files.
