@@ -87,10 +87,11 @@ func sshAttributes(k kind) map[string]schema.Attribute {
 
 func hopAttributes(k kind) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"address":  k.text(true, "Host name or IP address."),
-		"port":     schema.Int64Attribute{Optional: !k.computed, Computed: k.computed, Description: "Port of the SSH server; 22 when left out."},
-		"user":     k.text(false, "User to log in as; the one of the provider's block ssh when left out."),
-		"host_key": k.text(true, `Public key of the machine, such as "ssh-ed25519 AAAA…".`),
+		"address":    k.text(true, "Host name or IP address."),
+		"port":       schema.Int64Attribute{Optional: !k.computed, Computed: k.computed, Description: "Port of the SSH server; 22 when left out."},
+		"user":       k.text(false, "User to log in as; the one of the credential when left out."),
+		"host_key":   k.text(true, `Public key of the machine, such as "ssh-ed25519 AAAA…".`),
+		"credential": k.text(false, "Name of one of the credentials in the provider's block ssh; the block itself when left out."),
 	}
 }
 

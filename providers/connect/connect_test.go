@@ -59,7 +59,7 @@ func samples(t *testing.T) map[string]Connection {
 		"google":     {ID: "1", Endpoint: "https://34.1.2.3", CA: ca + ca, Credential: Credential{Google: &Google{}}},
 		"ssh": {ID: "1", Endpoint: api, CA: ca, Credential: Credential{SSH: &SSH{
 			Hop:  Hop{Address: "fd00::1", Port: 2222, User: "ops", HostKey: key},
-			Hops: []Hop{{Address: "bastion.example.com", HostKey: key}},
+			Hops: []Hop{{Address: "bastion.example.com", HostKey: key, Credential: "jump"}},
 		}}},
 	}
 }

@@ -65,8 +65,11 @@ type SSH struct {
 type Hop struct {
 	Address string // host name or IP address
 	Port    int    // 0 for 22
-	User    string // "" for the user of the provider's block ssh
+	User    string // "" for the user of the credential
 	HostKey string // "ssh-ed25519 AAAA…"; always required
+	// Credential names one of those in the provider's block ssh; "" is the block
+	// itself. The block is SSHBlock.
+	Credential string
 }
 
 // Type is the type of a connection's value.
@@ -84,9 +87,9 @@ var Type = cty.Object(map[string]cty.Type{
 
 // SSHType is the type of the value that leads to one machine.
 var SSHType = cty.Object(map[string]cty.Type{
-	"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String,
+	"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String, "credential": cty.String,
 	"hops": cty.List(cty.Object(map[string]cty.Type{
-		"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String,
+		"address": cty.String, "port": cty.Number, "user": cty.String, "host_key": cty.String, "credential": cty.String,
 	})),
 })
 

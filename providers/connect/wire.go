@@ -31,18 +31,20 @@ type wireGoogle struct {
 }
 
 type wireSSH struct {
-	Address *string   `tfsdk:"address" cty:"address"`
-	Port    *int64    `tfsdk:"port" cty:"port"`
-	User    *string   `tfsdk:"user" cty:"user"`
-	HostKey *string   `tfsdk:"host_key" cty:"host_key"`
-	Hops    []wireHop `tfsdk:"hops" cty:"hops"`
+	Address    *string   `tfsdk:"address" cty:"address"`
+	Port       *int64    `tfsdk:"port" cty:"port"`
+	User       *string   `tfsdk:"user" cty:"user"`
+	HostKey    *string   `tfsdk:"host_key" cty:"host_key"`
+	Credential *string   `tfsdk:"credential" cty:"credential"`
+	Hops       []wireHop `tfsdk:"hops" cty:"hops"`
 }
 
 type wireHop struct {
-	Address *string `tfsdk:"address" cty:"address"`
-	Port    *int64  `tfsdk:"port" cty:"port"`
-	User    *string `tfsdk:"user" cty:"user"`
-	HostKey *string `tfsdk:"host_key" cty:"host_key"`
+	Address    *string `tfsdk:"address" cty:"address"`
+	Port       *int64  `tfsdk:"port" cty:"port"`
+	User       *string `tfsdk:"user" cty:"user"`
+	HostKey    *string `tfsdk:"host_key" cty:"host_key"`
+	Credential *string `tfsdk:"credential" cty:"credential"`
 }
 
 // text is what a pointer leads to, and "" for null.
@@ -116,7 +118,7 @@ func wireOf(c Connection) wire {
 }
 
 func (w wireSSH) ssh() SSH {
-	s := SSH{Hop: wireHop{w.Address, w.Port, w.User, w.HostKey}.hop()}
+	s := SSH{Hop: wireHop{w.Address, w.Port, w.User, w.HostKey, w.Credential}.hop()}
 	for _, h := range w.Hops {
 		s.Hops = append(s.Hops, h.hop())
 	}
@@ -124,12 +126,12 @@ func (w wireSSH) ssh() SSH {
 }
 
 func (w wireHop) hop() Hop {
-	return Hop{Address: text(w.Address), Port: port(w.Port), User: text(w.User), HostKey: text(w.HostKey)}
+	return Hop{Address: text(w.Address), Port: port(w.Port), User: text(w.User), HostKey: text(w.HostKey), Credential: text(w.Credential)}
 }
 
 func wireOfSSH(s SSH) wireSSH {
 	h := wireOfHop(s.Hop)
-	w := wireSSH{Address: h.Address, Port: h.Port, User: h.User, HostKey: h.HostKey}
+	w := wireSSH{Address: h.Address, Port: h.Port, User: h.User, HostKey: h.HostKey, Credential: h.Credential}
 	for _, h := range s.Hops {
 		w.Hops = append(w.Hops, wireOfHop(h))
 	}
@@ -137,5 +139,5 @@ func wireOfSSH(s SSH) wireSSH {
 }
 
 func wireOfHop(h Hop) wireHop {
-	return wireHop{Address: pointer(h.Address), Port: portPointer(h.Port), User: pointer(h.User), HostKey: pointer(h.HostKey)}
+	return wireHop{Address: pointer(h.Address), Port: portPointer(h.Port), User: pointer(h.User), HostKey: pointer(h.HostKey), Credential: pointer(h.Credential)}
 }

@@ -17,13 +17,14 @@ import (
 // Credential says how to log in, and how to become root then. It is never
 // stored; whatever is empty is not tried.
 type Credential struct {
-	User           string
-	PrivateKeyFile string // "~/" is the home directory
-	PrivateKey     string // PEM, instead of a file
-	Passphrase     string // of the private key
-	Certificate    string // an authorized_keys line or a file that holds one, for the private key
-	Agent          bool   // the agent at SSH_AUTH_SOCK
-	Password       string // for the methods password and keyboard-interactive
+	User            string
+	PrivateKeyFile  string // "~/" is the home directory
+	PrivateKey      string // PEM, instead of a file
+	Passphrase      string // of the private key
+	Certificate     string // line of a -cert.pub file, for the private key
+	CertificateFile string // such a file, instead
+	Agent           bool   // the agent at SSH_AUTH_SOCK
+	Password        string // for the methods password and keyboard-interactive
 
 	// Sudo runs commands as root by sudo; without it they run as User.
 	Sudo bool
@@ -109,10 +110,10 @@ func (c Credential) signer() (ssh.Signer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s is no private key that OpenSSH or PEM knows: %w", name, err)
 	}
-	if c.Certificate == "" {
+	if c.Certificate == "" && c.CertificateFile == "" {
 		return signer, nil
 	}
-	return certified(signer, c.Certificate)
+	return c.certified(signer)
 }
 
 func parseKey(pem []byte, passphrase string) (ssh.Signer, error) {
@@ -124,11 +125,11 @@ func parseKey(pem []byte, passphrase string) (ssh.Signer, error) {
 	return signer, err
 }
 
-func certified(signer ssh.Signer, text string) (ssh.Signer, error) {
-	line := []byte(text)
-	if !strings.Contains(text, " ") {
+func (c Credential) certified(signer ssh.Signer) (ssh.Signer, error) {
+	line := []byte(c.Certificate)
+	if len(line) == 0 {
 		var err error
-		if line, err = readSmall(text); err != nil {
+		if line, err = readSmall(c.CertificateFile); err != nil {
 			return nil, fmt.Errorf("read certificate: %w", err)
 		}
 	}
