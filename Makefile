@@ -11,7 +11,9 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 
 # The packages with suites under the build tag e2e: those take minutes, need a
 # machine for themselves, or both.
-E2E = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
+E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
+E2E_METAL = $(filter ./providers/metal/%,$(E2E_ALL))
+E2E       = $(filter-out $(E2E_METAL),$(E2E_ALL))
 
 .DEFAULT_GOAL := help
 
@@ -34,6 +36,11 @@ test: ## Run every test that needs nothing but Go.
 .PHONY: e2e
 e2e: build ## Run the slow suites (build tag e2e): processes killed at random moments.
 	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m $(E2E)
+
+.PHONY: e2e-metal
+e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made for it (Linux, root).
+	@testdata/machines/install
+	$(GO) test -tags e2e -count=1 -p 1 -timeout 20m $(E2E_METAL)
 
 .PHONY: race
 race: ## Run the tests under the race detector (needs gcc).

@@ -1,0 +1,46 @@
+// Package lab makes real Debian machines for tests: with systemd, sshd, sudo,
+// apt, nftables and a network of their own, up in a second or two, that can be
+// rebooted, lose power, and be compared as a whole before and after. They are
+// containers (systemd-nspawn) on overlayfs; they share this machine's kernel,
+// whose modules they cannot change, and everything else is theirs: sysctls,
+// rules, packages, control groups.
+//
+// Its entry point is New. All of it has the build tag e2e and is for Linux, so a
+// test that uses it begins with
+//
+//	//go:build e2e && linux
+//
+//	func TestHost(t *testing.T) {
+//		l := lab.New(t)                      // skips where there cannot be one; ends with the test
+//		m := l.Machine("node-1")             // up, sshd answers; l.Machines("a", "b", "c") makes several at once
+//		before := m.Snapshot()
+//		err := packages.Apply(ctx, m.Remote(), …) // *host.Remote, as the user ops with docs/sudoers.d-stoke
+//		m.Exec("apt-get", "-y", "purge", "jq")    // as root and past SSH: drift made by hand
+//		m.Script(`echo "$1" > /etc/motd`, "hand")
+//		m.Reboot()                           // returns when users can log in again; so does PowerOn
+//		m.Crash()                            // power cut, also from another goroutine in the middle of an apply
+//		m.PowerOn()
+//		if diff := lab.Diff(before, m.Snapshot(), "content /etc/motd"); len(diff) > 0 {
+//			t.Error(strings.Join(diff, "\n"))
+//		}
+//	}
+//
+// What a configuration needs of a machine: m.Address, m.HostKey, and the user
+// ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
+// with lab.AdminPassword and gives it to sudo, too.
+//
+// Machines reach each other and this machine (their gateway), and Debian's
+// mirror through a proxy that apt is already told about and that keeps what it
+// fetched. They have no other network and no DNS. What is installed from the
+// mirror the first time takes as long as it takes; afterwards it comes from the
+// cache in STOKE_LAB_CACHE (default: stoke-lab in the user's cache folder),
+// beside the root file system, which is built once in about a minute.
+//
+// Kept apart from real machines by: systemd-timesyncd does not run in
+// containers; vm.*, fs.* and most of kernel.* are plain files that are new at
+// every boot and take any value; modprobe knows but a handful of modules as
+// built in; a power cut loses no file that was written, however late.
+//
+// Several labs may be there at once, in one process or in several. What a
+// killed process leaves is swept by the next lab.
+package lab

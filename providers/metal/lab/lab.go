@@ -1,0 +1,126 @@
+//go:build e2e && linux
+
+package lab
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	gossh "golang.org/x/crypto/ssh"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+)
+
+// Lab is a network with machines on it, for one test. It ends with the test.
+type Lab struct {
+	// Key is the private key, in PEM, that the users ops and admin of every
+	// machine log in with.
+	Key string
+
+	t          testing.TB
+	slot       slot
+	root       string // the file system that machines start from
+	recipe     string // testdata/machines
+	authorized string // Key's public half as an authorized_keys line
+	pool       ssh.Pool
+
+	mu       sync.Mutex
+	machines []*Machine
+}
+
+// New makes a lab. Where there cannot be one, because this is not Linux, not
+// root, or something is missing, the test is skipped with the reason; with
+// STOKE_E2E_REQUIRE=1 in the environment it fails instead.
+func New(t testing.TB) *Lab {
+	t.Helper()
+	if why := missing(); why != "" {
+		if os.Getenv("STOKE_E2E_REQUIRE") == "1" {
+			t.Fatalf("no lab here: %s", why)
+		}
+		t.Skipf("no lab here: %s", why)
+	}
+	recipe, err := findRecipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lab{t: t, recipe: recipe}
+	if l.root, err = rootfs(t.Logf, recipe); err != nil {
+		t.Fatalf("build the machines' root file system: %v", err)
+	}
+	if l.Key, l.authorized, err = newKey(); err != nil {
+		t.Fatal(err)
+	}
+	if l.slot, err = claim(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.end)
+	if err := l.slot.up(); err != nil {
+		t.Fatal(err)
+	}
+	if err := serveProxy(l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// end removes everything, in the order in which nothing is in the way of the
+// next.
+func (l *Lab) end() {
+	l.pool.Close()
+	for _, m := range l.machines {
+		if l.t.Failed() {
+			m.logEnd()
+		}
+		m.cut()
+	}
+	if err := l.slot.sweep(); err != nil {
+		l.t.Errorf("take the lab down: %v", err)
+	}
+	l.slot.release()
+}
+
+// missing says what keeps this machine from holding a lab, "" for nothing.
+func missing() string {
+	if os.Geteuid() != 0 {
+		return "it needs root"
+	}
+	for tool, from := range map[string]string{
+		"systemd-nspawn": "systemd-container", "nsenter": "util-linux", "ip": "iproute2", "mmdebstrap": "mmdebstrap", "gpg": "gnupg",
+	} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return tool + " is not installed (package " + from + "; testdata/machines/install brings all that is needed)"
+		}
+	}
+	filesystems, err := os.ReadFile("/proc/filesystems")
+	if err == nil && !strings.Contains(string(filesystems), "\toverlay\n") {
+		// As a module it is loaded by the first mount, if root may.
+		if out, err := exec.Command("modprobe", "overlay").CombinedOutput(); err != nil {
+			return "the kernel has no overlayfs: " + strings.TrimSpace(string(out))
+		}
+	}
+	return ""
+}
+
+// newKey makes an SSH key: its private half in PEM, its public half as an
+// authorized_keys line.
+func newKey() (private, public string, err error) {
+	pub, priv, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	block, err := gossh.MarshalPrivateKey(priv, "stoke lab")
+	if err != nil {
+		return "", "", err
+	}
+	key, err := gossh.NewPublicKey(pub)
+	if err != nil {
+		return "", "", err
+	}
+	return string(pem.EncodeToMemory(block)), strings.TrimSpace(string(gossh.MarshalAuthorizedKey(key))), nil
+}

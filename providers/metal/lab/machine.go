@@ -1,0 +1,234 @@
+//go:build e2e && linux
+
+package lab
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// AdminPassword is what the user admin of every machine logs in with and gives
+// to sudo. The user ops logs in with the lab's key, and sudo asks for nothing.
+const AdminPassword = "stoke lab"
+
+// Machine is a Debian machine: systemd, sshd, apt, nftables, a kernel that it
+// shares. Its methods fail the test when they cannot do what they say.
+type Machine struct {
+	Name    string // its host name
+	Address string
+	HostKey string // an authorized_keys line
+
+	lab  *Lab
+	t    testing.TB
+	last int // of the address
+	dir  string
+
+	bind []string // arguments of systemd-nspawn
+
+	mu    sync.Mutex
+	pid   int           // of systemd-nspawn; 0 when it is off
+	boots int           // since it was made
+	off   chan struct{} // closed when it went off
+	why   error         // of its going off
+}
+
+// Option changes a machine before it is first switched on.
+type Option func(*options)
+
+type options struct {
+	disk  string
+	files map[string]string
+}
+
+// Disk is the size of a machine's disk, such as "300M"; it is 16G otherwise, of
+// which the memory of this machine holds what is written.
+func Disk(size string) Option { return func(o *options) { o.disk = size } }
+
+// With puts a file on the machine before it is first switched on. A script
+// /usr/local/sbin/machine-hardware is run at each boot before anything else: it
+// may mount over what the kernel shows of the hardware.
+func With(path, content string) Option {
+	return func(o *options) {
+		if o.files == nil {
+			o.files = map[string]string{}
+		}
+		o.files[path] = content
+	}
+}
+
+// Machine makes a machine of that name and switches it on.
+func (l *Lab) Machine(name string, opts ...Option) *Machine {
+	l.t.Helper()
+	m := l.make(name, opts)
+	m.PowerOn()
+	return m
+}
+
+// Machines makes several at once.
+func (l *Lab) Machines(names ...string) []*Machine {
+	l.t.Helper()
+	made := make([]*Machine, len(names))
+	for i, name := range names {
+		made[i] = l.make(name, nil)
+		made[i].start()
+	}
+	for _, m := range made {
+		m.awaitUp(0)
+	}
+	return made
+}
+
+func (l *Lab) make(name string, opts []Option) *Machine {
+	l.t.Helper()
+	o := options{disk: "16G"}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	l.mu.Lock()
+	last := 10 + len(l.machines)
+	m := &Machine{Name: name, Address: l.slot.address(last), lab: l, t: l.t, last: last, dir: l.slot.folder(name)}
+	l.machines = append(l.machines, m)
+	l.mu.Unlock()
+	if err := m.mount(o.disk); err != nil {
+		l.t.Fatalf("make machine %s: %v", name, err)
+	}
+	if err := m.personalise(o.files); err != nil {
+		l.t.Fatalf("make machine %s: %v", name, err)
+	}
+	return m
+}
+
+func (m *Machine) root() string { return filepath.Join(m.dir, "root") }
+
+// mount puts a disk of its own, in memory, over the file system that all
+// machines share.
+func (m *Machine) mount(size string) error {
+	disk := filepath.Join(m.dir, "disk")
+	if err := os.MkdirAll(disk, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "mode=0755,size="+size); err != nil {
+		return fmt.Errorf("mount a disk: %w", err)
+	}
+	for _, dir := range []string{disk + "/upper", disk + "/work", m.root()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", m.lab.root, disk, disk)
+	if err := syscall.Mount("overlay", m.root(), "overlay", 0, layers); err != nil {
+		return fmt.Errorf("mount its root: %w", err)
+	}
+	return nil
+}
+
+// personalise gives a machine what no other has.
+func (m *Machine) personalise(files map[string]string) error {
+	private, public, err := newKey()
+	if err != nil {
+		return err
+	}
+	m.HostKey = public
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return err
+	}
+	gateway := m.lab.slot.gateway()
+	all := map[string]string{
+		"/etc/hostname":                     m.Name + "\n",
+		"/etc/hosts":                        "127.0.0.1\tlocalhost\n127.0.1.1\t" + m.Name + "\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+		"/etc/machine-id":                   hex.EncodeToString(id) + "\n",
+		"/etc/resolv.conf":                  "nameserver " + gateway + "\n",
+		"/etc/ssh/ssh_host_ed25519_key":     private,
+		"/etc/ssh/ssh_host_ed25519_key.pub": public + "\n",
+		"/home/ops/.ssh/authorized_keys":    m.lab.authorized + "\n",
+		"/home/admin/.ssh/authorized_keys":  m.lab.authorized + "\n",
+		"/etc/apt/apt.conf.d/01lab":         fmt.Sprintf("Acquire::http::Proxy \"http://%s:%s\";\nAcquire::http::Proxy::%[1]s \"DIRECT\";\n", gateway, proxyPort),
+	}
+	for path, name := range map[string]string{
+		"/usr/local/sbin/machine-init":                          "machine-init",
+		"/etc/systemd/system/systemd-sysctl.service.d/lab.conf": "sysctl-plain-files.conf",
+		"/etc/sudoers.d/stoke":                                  "../../docs/sudoers.d-stoke",
+	} {
+		content, err := os.ReadFile(filepath.Join(m.lab.recipe, name))
+		if err != nil {
+			return err
+		}
+		all[path] = string(content)
+	}
+	maps.Copy(all, builtinModules())
+	maps.Copy(all, files)
+	for path, content := range all {
+		if err := m.write(path, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a file into a machine that is off.
+func (m *Machine) write(path, content string) error {
+	name := filepath.Join(m.root(), path)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	mode := os.FileMode(0o644)
+	switch {
+	case strings.HasSuffix(path, "_key"):
+		mode = 0o600
+	case strings.HasPrefix(path, "/etc/sudoers"):
+		mode = 0o440
+	case strings.HasPrefix(content, "#!"):
+		mode = 0o755
+	}
+	return os.WriteFile(name, []byte(content), mode)
+}
+
+// builtinModules is what modprobe reads. Machines share this kernel, which may
+// have no modules at all; those that a cluster needs are then built in.
+func builtinModules() map[string]string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return nil
+	}
+	dir := "/lib/modules/" + strings.TrimSpace(string(release))
+	if exists(dir) {
+		return nil // start gives it to the machine
+	}
+	var builtin strings.Builder
+	for _, name := range []string{"fs/overlayfs/overlay", "net/bridge/bridge", "net/bridge/br_netfilter", "net/netfilter/nf_conntrack", "net/netfilter/nf_tables", "drivers/net/veth", "drivers/net/vxlan"} {
+		fmt.Fprintf(&builtin, "kernel/%s.ko\n", name)
+	}
+	return map[string]string{dir + "/modules.builtin": builtin.String(), dir + "/modules.order": ""}
+}
+
+// Target is the machine as stoke is to reach it: as ops, who becomes root by
+// the documented sudoers file.
+func (m *Machine) Target() ssh.Target {
+	return ssh.Target{Hop: ssh.Hop{Address: m.Address, HostKey: m.HostKey, Credential: ssh.Credential{User: "ops", PrivateKey: m.lab.Key, Sudo: true}}}
+}
+
+// AdminTarget is the machine as a user reaches it who has a password, for
+// logging in and for sudo.
+func (m *Machine) AdminTarget() ssh.Target {
+	return ssh.Target{Hop: ssh.Hop{Address: m.Address, HostKey: m.HostKey, Credential: ssh.Credential{
+		User: "admin", Password: AdminPassword, Sudo: true, SudoPassword: AdminPassword,
+	}}}
+}
+
+// Remote is the machine as the parts of the provider metal work on it, over
+// SSH. The connection ends with the lab.
+func (m *Machine) Remote() *host.Remote {
+	return &host.Remote{Pool: &m.lab.pool, Target: m.Target()}
+}
