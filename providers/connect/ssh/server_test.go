@@ -36,6 +36,7 @@ type machine struct {
 	dropOnce     string       // a file that remembers that the first command was cut off; "" for none
 	sudoPassword string       // "": sudo asks for nothing
 	cutAfter     atomic.Int64 // bytes until the connection breaks; 0: never
+	noForward    atomic.Bool  // AllowTcpForwarding no
 	conns        sync.WaitGroup
 	open         sync.Map
 }
@@ -187,6 +188,10 @@ func (m *machine) serve(conn net.Conn) {
 		case "session":
 			m.conns.Go(func() { m.session(ch) })
 		case "direct-tcpip":
+			if m.noForward.Load() {
+				ch.Reject(ssh.Prohibited, "open failed")
+				continue
+			}
 			m.conns.Go(func() { forward(ch) })
 		default:
 			ch.Reject(ssh.UnknownChannelType, "no")

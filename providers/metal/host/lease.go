@@ -1,0 +1,263 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+)
+
+// lockScript does everything that is done to the lock, one process at a time:
+// flock ends with the process that has it. $1 is the folder, $2 what to do, $3
+// the holder's token, $4 what the holder says of itself, $5 after how many
+// seconds a lock is dead. Time is the machine's own since boot, which nobody
+// sets.
+const lockScript = `set -eu
+umask 077
+mkdir -p -- "$1"
+exec 9>"$1/lock.guard"
+flock -w 5 9 || { echo "the lock is busy for more than 5 s" >&2; exit 1; }
+read -r now rest </proc/uptime
+now=${now%%.*}
+token= beat= who=
+if [ -f "$1/lock" ]; then { read -r token; read -r beat; read -r who; } <"$1/lock" || :; fi
+case $beat in ''|*[!0-9]*) beat=-1 ;; esac
+age=$((now - beat))
+case $2 in
+take)
+  if [ -n "$token" ] && [ "$token" != "$3" ] && [ "$beat" -ge 0 ] && [ "$age" -ge 0 ] && [ "$age" -lt "$5" ]; then
+    printf 'busy\n%s\n' "$who"
+    exit 0
+  fi ;;
+beat)
+  if [ "$token" != "$3" ]; then printf 'lost\n%s\n' "$who"; exit 0; fi ;;
+free)
+  if [ "$token" = "$3" ]; then rm -f -- "$1/lock"; fi
+  printf 'free\n\n'
+  exit 0 ;;
+esac
+printf '%s\n%s\n%s\n' "$3" "$now" "$4" >"$1/lock.new"
+mv -f -- "$1/lock.new" "$1/lock"
+printf 'held\n%s\n' "$4"`
+
+// lease is the lock on one machine, held and renewed.
+type lease struct {
+	machine     Machine
+	token, who  string
+	dir         string
+	lasts, beat time.Duration
+
+	ctx    context.Context // cancelled when the lease is lost or over
+	lose   context.CancelCauseFunc
+	end    context.CancelFunc // of the heartbeat
+	beats  context.Context
+	all    sync.WaitGroup
+	expire *time.Timer
+
+	mu     sync.Mutex
+	seen   time.Time // when the machine last said that it is ours
+	paused bool      // the machine reboots
+	last   error     // of the last heartbeat
+}
+
+type leaseKey struct{}
+
+func leaseFrom(ctx context.Context) *lease {
+	s, _ := ctx.Value(leaseKey{}).(*lease)
+	return s
+}
+
+// ask does something to the lock on the machine.
+func (s *lease) ask(ctx context.Context, what string) (state, who string, err error) {
+	out, err := Script(ctx, s.machine, lockScript, s.dir, what, s.token, s.who, strconv.Itoa(int(s.lasts/time.Second)))
+	if err != nil {
+		return "", "", err
+	}
+	state, rest, _ := strings.Cut(string(out), "\n")
+	who, _, _ = strings.Cut(rest, "\n")
+	switch state {
+	case "held", "busy", "lost", "free":
+		return state, oneLine(who), nil
+	}
+	return "", "", fmt.Errorf("the machine's lock answers %q", oneLine(state))
+}
+
+// start begins to renew a lease that was just taken.
+func (s *lease) start(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	s.ctx, s.lose = context.WithCancelCause(ctx)
+	s.beats, s.end = context.WithCancel(ctx)
+	s.mu.Lock()
+	s.seen = time.Now()
+	s.mu.Unlock()
+	s.expire = time.AfterFunc(s.lasts, s.expired)
+	s.all.Go(s.renew)
+}
+
+func (s *lease) renew() {
+	ticker := time.NewTicker(s.beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.beats.Done():
+			return
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		paused := s.paused
+		s.mu.Unlock()
+		if !paused {
+			ctx, cancel := context.WithTimeoutCause(s.beats, 2*s.beat, errNotAnswered)
+			s.check(ctx)
+			cancel()
+		}
+	}
+}
+
+// check renews the lease. That it could not be asked for is no loss before the
+// lease has expired.
+func (s *lease) check(ctx context.Context) error {
+	began := time.Now()
+	state, who, err := s.ask(ctx, "beat")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.paused || s.beats.Err() != nil:
+		return nil
+	case err != nil:
+		s.last = err
+		return fmt.Errorf("%s: renew the lock: %w", s.machine.Name(), err)
+	case state == "held":
+		s.seen, s.last = began, nil
+		s.expire.Reset(s.lasts - time.Since(began))
+		return nil
+	}
+	why := "it is gone; somebody removed it, or the machine was restarted"
+	if who != "" {
+		why = "it was taken over by " + who + ", after this process had not been heard of for " + s.lasts.String()
+	}
+	lost := &LostLockError{Host: s.machine.Name(), Why: why}
+	s.lose(lost)
+	return lost
+}
+
+func (s *lease) expired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused {
+		return
+	}
+	why := fmt.Sprintf("the machine was not reached for %s, after which another stoke may take it", s.lasts)
+	if s.last != nil {
+		why += " (" + s.last.Error() + ")"
+	}
+	s.lose(&LostLockError{Host: s.machine.Name(), Why: why})
+}
+
+// held asks the machine when the last answer is older than two heartbeats: this
+// process may have been suspended, in which case only the wall clock went on.
+func (s *lease) held(ctx context.Context) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	s.mu.Lock()
+	now := time.Now()
+	age := max(now.Sub(s.seen), now.Round(0).Sub(s.seen.Round(0)))
+	fresh := s.paused || age < 2*s.beat
+	s.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	return s.check(ctx)
+}
+
+// bind returns a context that also ends with the lease.
+func (s *lease) bind(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// pause stops the heartbeat while the machine reboots, which ends the lock.
+func (s *lease) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = true
+	s.expire.Stop()
+}
+
+// resume takes the lock anew after a reboot. Somebody who was quicker has it.
+func (s *lease) resume(ctx context.Context) error {
+	began := time.Now()
+	state, who, err := s.ask(ctx, "take")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = false
+	if err == nil && state != "held" {
+		err = &LostLockError{Host: s.machine.Name(), Why: "after the reboot it was taken by " + who}
+	}
+	if err != nil {
+		s.lose(err)
+		return err
+	}
+	s.seen = began
+	s.expire.Reset(s.lasts - time.Since(began))
+	return nil
+}
+
+// stop ends the heartbeat and waits for it.
+func (s *lease) stop() {
+	s.end()
+	s.expire.Stop()
+	dead := time.AfterFunc(2*s.beat, func() { Forget(s.machine) }) // a connection that does not even end what is cancelled
+	s.all.Wait()
+	dead.Stop()
+}
+
+// free ends the lease on the machine, if that can be reached; if not, it
+// expires.
+func (s *lease) free(ctx context.Context) {
+	s.stop()
+	if s.ctx.Err() == nil {
+		limited(ctx, s.machine, 2*s.beat, func(ctx context.Context) { s.ask(ctx, "free") })
+	}
+	s.lose(context.Canceled)
+}
+
+// guarded is a machine on which nothing runs once the lease is lost.
+type guarded struct {
+	Machine
+	lease *lease
+}
+
+func (g *guarded) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
+	if err := g.lease.held(ctx); err != nil {
+		return ssh.Output{}, err
+	}
+	ctx, done := g.lease.bind(ctx)
+	defer done()
+	return g.Machine.Run(ctx, cmd)
+}
+
+func (g *guarded) Put(ctx context.Context, f ssh.File) error {
+	if err := g.lease.held(ctx); err != nil {
+		return err
+	}
+	ctx, done := g.lease.bind(ctx)
+	defer done()
+	return g.Machine.Put(ctx, f)
+}
+
+func (g *guarded) identity() string { return identity(g.Machine) }
+func (g *guarded) Forget()          { Forget(g.Machine) }
+
+func (g *guarded) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return Dial(ctx, g.Machine, network, address)
+}

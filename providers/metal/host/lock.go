@@ -1,0 +1,269 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+const (
+	lockLease = 30 * time.Second // without a heartbeat for that long, a holder is dead
+	lockBeat  = 5 * time.Second
+	lockWait  = 5 * time.Minute
+	mostWho   = 200 // bytes of what a holder says of itself
+)
+
+// Locks keeps two operators off one machine. It belongs to a process, which has
+// one for all its machines: several resources of one machine share the lock and
+// have their turns one after another.
+//
+// The lock is a file under /run/stoke on the machine, so a reboot ends it. Its
+// holder renews it every five seconds. One that has not been renewed for 30
+// seconds, by the machine's own clock since boot, is taken over, so that a
+// killed stoke is in nobody's way.
+type Locks struct {
+	// Holder says who works here, for the messages of others:
+	// "alice@laptop, process 4242, stoke apply, since 2026-11-21T10:00:00Z".
+	// It is different for every process.
+	Holder string
+	// Wait is how long to wait for a machine that another process works on; 0:
+	// five minutes.
+	Wait time.Duration
+
+	dir                string // for tests; "": /run/stoke
+	leaseFor, beatEach time.Duration
+
+	mu       sync.Mutex
+	machines map[string]*turns
+}
+
+// turns is a machine's place in Locks.
+type turns struct {
+	users int           // who waits for a turn or has it
+	turn  chan struct{} // one token
+	lease *lease        // of whoever has the turn; nil: the machine is not locked
+}
+
+// LockedError says that another process works on a machine.
+type LockedError struct {
+	Host, Who string
+	Waited    time.Duration
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s is being changed by %s; waited for %s: try again when that is done (a holder that died is forgotten after %s)",
+		e.Host, e.Who, e.Waited.Round(time.Second), lockLease)
+}
+
+// LostLockError says that a machine is not ours to change any more.
+type LostLockError struct{ Host, Why string }
+
+func (e *LostLockError) Error() string {
+	return fmt.Sprintf("%s: the lock is lost: %s; nothing more was changed, and the next apply goes on from what is there", e.Host, e.Why)
+}
+
+// Lock is one turn at a machine.
+type Lock struct {
+	locks   *Locks
+	turns   *turns
+	key     string
+	lease   *lease
+	machine Machine
+	ctx     context.Context
+	done    func()
+}
+
+// Lock waits for a turn at the machine. Unlock ends it. Within a turn, with the
+// turn's context, it is no turn of its own.
+func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
+	key := identity(m)
+	if s := leaseFrom(ctx); s != nil && identity(s.machine) == key { // within a turn
+		return &Lock{locks: l, lease: s, ctx: ctx, machine: m}, s.held(ctx)
+	}
+	t := l.enter(key)
+	if err := t.wait(ctx); err != nil {
+		l.leave(key, t)
+		return nil, fmt.Errorf("%s: wait for another resource of the machine: %w", m.Name(), err)
+	}
+	if t.lease != nil && t.lease.ctx.Err() != nil { // the one before lost it
+		t.lease.stop()
+		t.lease = nil
+	}
+	if t.lease == nil {
+		lease, err := l.take(ctx, m)
+		if err != nil {
+			<-t.turn
+			l.leave(key, t)
+			return nil, err
+		}
+		t.lease = lease
+	}
+	lock := &Lock{locks: l, turns: t, key: key, lease: t.lease}
+	lock.ctx, lock.done = t.lease.bind(context.WithValue(ctx, leaseKey{}, t.lease))
+	lock.machine = &guarded{Machine: m, lease: t.lease}
+	return lock, nil
+}
+
+// Context is cancelled when the lock is lost, with a *LostLockError as cause.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Machine is the machine, on which nothing runs once the lock is lost.
+func (l *Lock) Machine() Machine { return l.machine }
+
+// Held asks the machine whether the lock is still ours, unless it said so a
+// moment ago.
+func (l *Lock) Held(ctx context.Context) error { return l.lease.held(ctx) }
+
+// Unlock ends the turn. The machine is unlocked when nobody else in this
+// process waits for it. It may be called again.
+func (l *Lock) Unlock() {
+	l.locks.mu.Lock()
+	if l.turns == nil {
+		l.locks.mu.Unlock()
+		return
+	}
+	t := l.turns
+	l.turns = nil
+	last := t.users == 1
+	l.locks.mu.Unlock()
+
+	l.done()
+	if last || t.lease.ctx.Err() != nil {
+		t.lease.free(context.WithoutCancel(l.ctx))
+		t.lease = nil
+	}
+	<-t.turn
+	l.locks.leave(l.key, t)
+}
+
+func (t *turns) wait(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-providers.CallFrom(ctx).Stopping:
+		return errors.New("stopped")
+	}
+}
+
+func (l *Locks) enter(key string) *turns {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.machines[key]
+	if t == nil {
+		t = &turns{turn: make(chan struct{}, 1)}
+		if l.machines == nil {
+			l.machines = map[string]*turns{}
+		}
+		l.machines[key] = t
+	}
+	t.users++
+	return t
+}
+
+// leave is for whoever has no turn. Who leaves last while the machine is still
+// locked unlocks it.
+func (l *Locks) leave(key string, t *turns) {
+	l.mu.Lock()
+	t.users--
+	last := t.users == 0
+	if last {
+		delete(l.machines, key)
+	}
+	l.mu.Unlock()
+	if last && t.lease != nil { // nobody else knows t any more
+		t.lease.free(context.Background())
+	}
+}
+
+// take waits for the lock on the machine itself.
+func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
+	limit := l.Wait
+	if limit <= 0 {
+		limit = lockWait
+	}
+	s := l.newLease(m)
+	call := providers.CallFrom(ctx)
+	began, told, pause := time.Now(), "", 100*time.Millisecond
+	for {
+		state, who, err := s.ask(ctx, "take")
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("lock %s: %w", m.Name(), err)
+		case state == "held":
+			s.start(ctx)
+			return s, nil
+		case state != "busy":
+			return nil, fmt.Errorf("lock %s: it says %q", m.Name(), state)
+		}
+		// The same process by another address of the machine ends its turn by itself.
+		if time.Since(began) > limit && who != s.who {
+			return nil, &LockedError{Host: m.Name(), Who: who, Waited: time.Since(began)}
+		}
+		if told != who {
+			call.Report(providers.Progress{Step: "waiting for " + who, Percent: -1})
+			told = who
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-call.Stopping:
+			return nil, fmt.Errorf("%s: stopped while waiting for %s", m.Name(), who)
+		}
+		pause = min(2*pause, 2*time.Second)
+	}
+}
+
+func (l *Locks) newLease(m Machine) *lease {
+	s := &lease{machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), dir: l.dir, lasts: l.leaseFor, beat: l.beatEach}
+	if s.dir == "" {
+		s.dir = "/run/stoke"
+	}
+	if s.lasts <= 0 {
+		s.lasts = lockLease
+	}
+	if s.beat <= 0 {
+		s.beat = lockBeat
+	}
+	return s
+}
+
+// oneLine makes text fit for a line of a file and of a message.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > mostWho {
+		s = strings.ToValidUTF8(s[:mostWho], "")
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// identity is which machine it is, as far as one can tell without asking it:
+// the way there.
+func identity(m Machine) string {
+	if i, ok := m.(interface{ identity() string }); ok {
+		return i.identity()
+	}
+	return m.Name()
+}
+
+var errNotAnswered = errors.New("the machine did not answer")
