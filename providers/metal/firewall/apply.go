@@ -1,0 +1,148 @@
+package firewall
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Redialer is a machine that can be reached by a new connection, as
+// *host.Remote is.
+type Redialer interface {
+	host.Machine
+	Fresh(patience time.Duration) (m host.Machine, done func())
+}
+
+// Apply makes a machine's firewall what the Spec says. New rules that the
+// machine could not be reached with are taken back, by the machine itself if
+// need be; the error is then a *RolledBackError.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Have) error {
+	if err := have.usable(m, want); err != nil {
+		return err
+	}
+	for _, name := range []string{rulesFile, unitFile} {
+		if err := rec.KeepFile(ctx, name); err != nil {
+			return err
+		}
+	}
+	table := want.Table()
+	var rules []ufwRule
+	if have.Backend == UFW {
+		table = want.guard()
+		rules, _ = want.ufwRules()
+	}
+	persisting := m
+	if have.pending != "" || !slices.Equal(want.Lines(have.Backend), have.Lines) {
+		fresh, done, err := commit(ctx, m, want, have, change{table: table, ufw: ufwCommands(rules, have.ufw)})
+		if err != nil {
+			return err
+		}
+		defer done()
+		persisting = fresh
+	}
+	if len(table.Chains) == 0 {
+		return unpersist(ctx, persisting)
+	}
+	return persist(ctx, persisting, table, have)
+}
+
+// usable says what stands in the way.
+func (h Have) usable(m host.Machine, want Spec) error {
+	if p := want.Problems(); len(p) > 0 {
+		return fmt.Errorf("%s: %s", p[0].Argument, p[0].Text)
+	}
+	if !h.nft {
+		return fmt.Errorf("%s: nft is not there: install the package nftables (packages of its metal_host)", m.Name())
+	}
+	if h.Backend == UFW {
+		if _, cannot := want.ufwRules(); len(cannot) > 0 {
+			return fmt.Errorf("%s uses ufw: %s. Allow it in ufw's own files, or run `ufw disable` and let stoke use nftables",
+				m.Name(), strings.Join(cannot, "; "))
+		}
+	}
+	return nil
+}
+
+// persist makes what is live come back after a reboot.
+func persist(ctx context.Context, m host.Machine, table Table, have Have) error {
+	report(ctx, "making the firewall rules permanent")
+	if have.unit != unit {
+		if err := m.Put(ctx, ssh.File{Path: unitFile, Content: []byte(unit), Mode: 0o644, Owner: "root:root", Root: true}); err != nil {
+			return fmt.Errorf("write %s: %w", unitFile, err)
+		}
+	}
+	_, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", persistScript}, Stdin: table.File()})
+	if err != nil {
+		return fmt.Errorf("make the firewall rules permanent: %w", err)
+	}
+	return nil
+}
+
+// unpersist is persist where no table is needed: ufw does it all.
+func unpersist(ctx context.Context, m host.Machine) error {
+	if _, err := host.Script(ctx, m, removeScript); err != nil {
+		return fmt.Errorf("remove the table that is not needed any more: %w", err)
+	}
+	return host.Remove(ctx, m, rulesFile)
+}
+
+func report(ctx context.Context, step string) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: step, Percent: -1})
+}
+
+// change is new rules: the whole table, and what is to do to ufw's rules.
+type change struct {
+	table Table
+	ufw   []string
+}
+
+// ufwCommands are the lines that loadScript reads. What is new comes before what
+// goes, so that nobody is cut off in between; a rule whose comment alone
+// differs is only added, which replaces its comment.
+func ufwCommands(want, have []ufwRule) []string {
+	there, wanted := map[ufwRule]bool{}, map[string]bool{}
+	for _, r := range have {
+		there[r] = true
+	}
+	var lines []string
+	say := func(verb string, r ufwRule) {
+		lines = append(lines, strings.Join([]string{verb, r.proto, r.from, r.ports, r.comment}, "|"))
+	}
+	for _, r := range want {
+		if wanted[r.command()] = true; !there[r] {
+			say("add", r)
+		}
+	}
+	for _, r := range have {
+		if !wanted[r.command()] {
+			say("delete", r)
+		}
+	}
+	return lines
+}
+
+func (c change) input() []byte {
+	var b bytes.Buffer
+	b.Write(c.table.File())
+	b.WriteString("#ufw\n")
+	for _, l := range c.ufw {
+		b.WriteString(l + "\n")
+	}
+	return b.Bytes()
+}
+
+// newToken names one attempt.
+func newToken() string {
+	var b [8]byte
+	rand.Read(b[:]) //nolint:errcheck // it never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,173 @@
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// RolledBackError says that new rules were taken back because the machine could
+// not be reached by a new connection.
+type RolledBackError struct {
+	Host    string
+	From    string   // the address that we come from, as the machine sees it; "" when it is not known
+	Allowed bool     // the new rules let From in: something else is in the way
+	Cause   error    // why there was no new connection
+	Added   []string // lines that were taken back
+	Removed []string // lines that are there again
+	// Unseen is set where the machine could not be asked how it ended: it goes
+	// back by itself after the time that this says.
+	Unseen error
+}
+
+const mostLines = 20
+
+func (e *RolledBackError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: the new firewall rules were rolled back, because no new SSH connection could confirm them: %v.\n", e.Host, e.Cause)
+	if e.Unseen != nil {
+		fmt.Fprintf(&b, "It could not be asked whether it has gone back already, but does so by itself: %v.\n", e.Unseen)
+	} else {
+		b.WriteString("It has the rules again that it had before.\n")
+	}
+	switch {
+	case e.From == "":
+		b.WriteString("Declare the address that stoke connects from in ssh_from.\n")
+	case e.Allowed:
+		fmt.Fprintf(&b, "The rules do let %s in: look for another firewall, a port that is redirected, or a bastion that is not in ssh_from.\n", e.From)
+	default:
+		fmt.Fprintf(&b, "stoke connects from %s, which the rules do not let in: declare it in ssh_from.\n", e.From)
+	}
+	list := func(what string, lines []string) {
+		for i, l := range lines {
+			if i == mostLines {
+				fmt.Fprintf(&b, "  … and %d more\n", len(lines)-i)
+				return
+			}
+			fmt.Fprintf(&b, "  %s %s\n", what, l)
+		}
+	}
+	list("taken back:", e.Added)
+	list("there again:", e.Removed)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (e *RolledBackError) Unwrap() error { return e.Cause }
+
+// commit loads rules and has them confirmed by a new connection, which it
+// returns.
+func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change) (fresh host.Machine, done func(), err error) {
+	redial, ok := m.(Redialer)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: rules cannot be confirmed without a second connection", m.Name())
+	}
+	window := want.Confirm
+	if window == 0 {
+		window = defaultConfirm
+	}
+	window += time.Duration(len(c.ufw)) * time.Second // ufw takes its time for each rule
+	from := ownAddress(ctx, m)
+	token := newToken()
+	report(ctx, "loading firewall rules, to be rolled back unless they are confirmed")
+	deadline := time.Now().Add(window)
+	if err := load(ctx, m, token, window, c); err != nil {
+		return nil, nil, err
+	}
+	report(ctx, "connecting anew to confirm the firewall rules")
+	confirming, cancel := context.WithDeadline(ctx, deadline.Add(-time.Second))
+	defer cancel()
+	fresh, done = redial.Fresh(time.Until(deadline) * 2 / 3)
+	if err = confirm(confirming, fresh, token); err == nil {
+		return fresh, done, nil
+	}
+	done()
+	failed := &RolledBackError{Host: m.Name(), Cause: err}
+	if from.IsValid() {
+		failed.From = from.Addr().String()
+		failed.Allowed = want.Allows(TCP, from.Port(), from.Addr())
+	}
+	failed.Added, failed.Removed = difference(want.Lines(have.Backend), have.Lines)
+	report(ctx, "rolling the firewall rules back")
+	failed.Unseen = rollBack(ctx, m, token, deadline)
+	return nil, nil, failed
+}
+
+// load runs loadScript. It may be that the rules cut even the connection that
+// stands: then how it ended is not known, and confirming finds out.
+func load(ctx context.Context, m host.Machine, token string, window time.Duration, c change) error {
+	loading, cancel := context.WithTimeout(ctx, window/2)
+	defer cancel()
+	_, err := m.Run(loading, host.Command{
+		Args:  []string{"sh", "-c", loadScript, "sh", token, strconv.Itoa(int(window.Seconds()))},
+		Stdin: c.input(), Once: true,
+	})
+	var lost *ssh.LostError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("load firewall rules: %w; the machine goes back to its former rules by itself within %s", err, window)
+	case errors.As(err, &lost), loading.Err() != nil:
+		return nil
+	}
+	return fmt.Errorf("load firewall rules: %w", err)
+}
+
+func confirm(ctx context.Context, m host.Machine, token string) error {
+	said, err := host.Script(ctx, m, confirmScript, token)
+	switch {
+	case err != nil:
+		return err
+	case strings.TrimSpace(string(said)) != "confirmed":
+		return errors.New("the confirmation came too late")
+	}
+	return nil
+}
+
+// rollBack spares waiting for the timer where the connection that stood before
+// still does, and otherwise waits for it.
+func rollBack(ctx context.Context, m host.Machine, token string, deadline time.Time) error {
+	limit := time.Until(deadline) + 20*time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, max(limit/4, 5*time.Second))
+		said, err := host.Script(try, m, rollbackScript, token)
+		stop()
+		switch state := strings.TrimSpace(string(said)); {
+		case err == nil && (state == "rolled-back" || state == "nothing"):
+			return nil
+		case err == nil:
+			err = fmt.Errorf("they are %s", state)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// ownAddress is where our connection comes from, with the port that it goes to,
+// as the machine sees it; invalid when it does not say. Root by sudo has no such
+// variable.
+func ownAddress(ctx context.Context, m host.Machine) netip.AddrPort {
+	out, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", `printf %s "$SSH_CONNECTION"`}, Unprivileged: true})
+	fields := strings.Fields(string(out.Stdout))
+	if err != nil || len(fields) != 4 {
+		return netip.AddrPort{}
+	}
+	a, errA := netip.ParseAddr(fields[0])
+	port, errP := strconv.ParseUint(fields[3], 10, 16)
+	if errA != nil || errP != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.Unmap().WithZone(""), uint16(port))
+}

@@ -1,0 +1,223 @@
+package firewall
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Backend is what keeps a machine's rules.
+type Backend string
+
+const (
+	Nftables Backend = "nftables" // a table of our own
+	UFW      Backend = "ufw"      // ufw's rules, and a table of our own for what ufw cannot do
+)
+
+// Where things are on a machine.
+const (
+	rulesFile = "/etc/stoke/firewall.nft"
+	unitName  = "stoke-firewall.service"
+	unitFile  = "/etc/systemd/system/" + unitName
+	runFolder = "/run/stoke-firewall" // gone after a reboot, as rules that nobody confirmed are
+)
+
+// unit loads the rules before the network is up. It needs nothing of
+// nftables.service, which flushes everybody's rules when it is started, stopped
+// or reloaded: where that one runs, ours follows it.
+const unit = `# stoke writes this file (metal_firewall).
+[Unit]
+Description=Firewall rules that stoke keeps (table inet stoke)
+DefaultDependencies=no
+After=systemd-modules-load.service nftables.service
+Before=network-pre.target shutdown.target
+Wants=network-pre.target
+Conflicts=shutdown.target
+PartOf=nftables.service
+ReloadPropagatedFrom=nftables.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/sbin/nft -f ` + rulesFile + `
+ExecReload=/usr/sbin/nft -f ` + rulesFile + `
+
+[Install]
+WantedBy=sysinit.target
+`
+
+// Have is a machine's firewall as it is.
+type Have struct {
+	Backend Backend
+	Lines   []string // as Spec.Lines says what they should be
+	// Persistent says that what is declared comes back after a reboot; Why says
+	// why not.
+	Persistent bool
+	Why        string
+	// Others filter what comes in, too: what they drop stays dropped. Each is
+	// named as table and chain.
+	Others []string
+
+	file, unit string // "" for none
+	enabled    bool
+	table      bool   // ours is loaded
+	nft        bool   // the program is there
+	pending    string // token of rules that nobody confirmed yet
+	ufw        []ufwRule
+	ufwEnabled string // what systemctl is-enabled says of ufw.service
+}
+
+// observeScript says everything at once, each thing in a line: its name and its
+// content in base64. What there is not, has no line.
+const observeScript = `export LC_ALL=C
+say() { printf '%s ' "$1"; base64 -w0; echo; }
+file() { if [ -e "$2" ]; then say "$1" <"$2"; fi; }
+have() { command -v "$1" >/dev/null 2>&1; }
+file ufw.conf /etc/ufw/ufw.conf
+file ufw.default /etc/default/ufw
+if have ufw; then
+  file user.rules /etc/ufw/user.rules
+  file user6.rules /etc/ufw/user6.rules
+  systemctl is-enabled ufw.service 2>/dev/null | say ufw.enabled
+  ufw status 2>/dev/null | sed 1q | say ufw.status
+fi
+systemctl is-active firewalld.service 2>/dev/null | say firewalld
+systemctl is-enabled stoke-firewall.service 2>/dev/null | say enabled
+file file /etc/stoke/firewall.nft
+file unit /etc/systemd/system/stoke-firewall.service
+for p in /run/stoke-firewall/pending-*; do if [ -e "$p" ]; then echo "${p##*-}" | say pending; fi; done
+if have nft; then
+  nft -j list tables | say tables
+  nft -j list chains | say chains
+  if nft list table inet stoke >/dev/null 2>&1; then nft -j list table inet stoke | say table; fi
+fi
+echo end`
+
+// Observe looks at a machine's firewall. A machine whose firewall stoke cannot
+// work with, such as one with firewalld, is an error that says what to do.
+func Observe(ctx context.Context, m host.Machine, want Spec) (Have, error) {
+	out, err := host.Script(ctx, m, observeScript)
+	if err != nil {
+		return Have{}, fmt.Errorf("look at the firewall: %w", err)
+	}
+	have, err := readObserved(out, want)
+	if err != nil {
+		return Have{}, fmt.Errorf("%s: %w", m.Name(), err)
+	}
+	return have, nil
+}
+
+// sections takes what observeScript says apart.
+func sections(out []byte) (map[string][]byte, error) {
+	said := map[string][]byte{}
+	for line := range bytes.Lines(out) {
+		name, content, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		b, err := base64.StdEncoding.DecodeString(content)
+		if err != nil || name == "" {
+			return nil, fmt.Errorf("the machine's account of its firewall cannot be read: line %q", shorten(string(line)))
+		}
+		said[name] = b
+	}
+	if _, whole := said["end"]; !whole {
+		return nil, fmt.Errorf("the machine's account of its firewall broke off")
+	}
+	return said, nil
+}
+
+func shorten(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "…"
+	}
+	return s
+}
+
+func readObserved(out []byte, want Spec) (Have, error) {
+	said, err := sections(out)
+	if err != nil {
+		return Have{}, err
+	}
+	word := func(name string) string { return strings.TrimSpace(string(said[name])) }
+	if word("firewalld") == "active" {
+		return Have{}, fmt.Errorf("firewalld runs there, and two firewalls that each know half undo each other: " +
+			"stop and disable it (systemctl disable --now firewalld), or leave this machine without metal_firewall")
+	}
+	h := Have{
+		Backend: Nftables, file: string(said["file"]), unit: string(said["unit"]),
+		enabled: word("enabled") == "enabled", pending: word("pending"), nft: said["tables"] != nil, table: said["table"] != nil,
+	}
+	if err := h.readUFW(said); err != nil {
+		return Have{}, err
+	}
+	if err := h.readTables(said); err != nil {
+		return Have{}, err
+	}
+	h.Lines = append(h.Lines, ufwLines(h.ufw)...)
+	h.judgePersistence(want)
+	return h, nil
+}
+
+// readTables reads our table and who else filters.
+func (h *Have) readTables(said map[string][]byte) error {
+	if !h.nft {
+		return nil
+	}
+	tables, err := readObjects(said["tables"])
+	if err != nil {
+		return err
+	}
+	there := slices.ContainsFunc(tables, func(o object) bool {
+		return o.kind == "table" && o.text("family") == "inet" && o.text("name") == tableName
+	})
+	if there != h.table {
+		return fmt.Errorf("nft names the table inet %s but does not list it: look at `nft list table inet %[1]s` there", tableName)
+	}
+	if h.table {
+		t, err := ReadTable(said["table"])
+		if err != nil {
+			return err
+		}
+		h.Lines = append(h.Lines, t.Lines()...)
+	}
+	chains, err := readObjects(said["chains"])
+	if err != nil {
+		return err
+	}
+	for _, c := range chains {
+		ours := c.text("family") == "inet" && c.text("table") == tableName
+		if c.kind == "chain" && c.text("type") == "filter" && c.text("hook") == "input" && !ours {
+			h.Others = append(h.Others, fmt.Sprintf("%s %s, chain %s", c.text("family"), c.text("table"), c.text("name")))
+		}
+	}
+	return nil
+}
+
+// judgePersistence says whether what is declared comes back after a reboot.
+func (h *Have) judgePersistence(want Spec) {
+	table := want.Table()
+	if h.Backend == UFW {
+		table = want.guard()
+	}
+	switch {
+	case h.pending != "":
+		h.Why = "new rules wait for their confirmation and are taken back if none comes"
+	case h.Backend == UFW && h.ufwEnabled != "enabled":
+		h.Why = "ufw.service is not enabled: ufw says that it is active, and is not after a reboot"
+	case len(table.Chains) == 0:
+		h.Persistent = true
+	case h.file == "":
+		h.Why = rulesFile + " is missing"
+	case h.file != string(table.File()):
+		h.Why = rulesFile + " says something else than what is declared"
+	case h.unit != unit:
+		h.Why = unitName + " is missing or was changed"
+	case !h.enabled:
+		h.Why = unitName + " is not enabled"
+	default:
+		h.Persistent = true
+	}
+}

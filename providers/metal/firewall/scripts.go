@@ -1,0 +1,154 @@
+package firewall
+
+// The scripts of commit-confirm. What has begun is a file on the machine in a
+// folder that a reboot empties: pending-TOKEN is renamed to confirmed-TOKEN or
+// to rolled-back-TOKEN, whoever comes first, and the other has lost.
+
+// rollbackFile is run by the timer, with the token.
+const rollbackFile = `d=/run/stoke-firewall
+mv "$d/pending-$1" "$d/rolled-back-$1" 2>/dev/null || exit 0
+echo "stoke: new firewall rules were not confirmed, going back to the former ones" >&2
+if [ -e "$d/was-$1.nft" ]; then
+  # Whom even the former rules fail is better open than locked.
+  nft -f "$d/was-$1.nft" || nft delete table inet stoke
+fi
+if [ -e "$d/was-$1.user.rules" ]; then
+  for f in user.rules user6.rules; do
+    cp -p "$d/was-$1.$f" "/etc/ufw/$f.stoke-new" && mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
+  done
+  ufw reload >&2
+fi
+`
+
+// loadScript gets a token, the seconds until rollback, and the rules as its
+// input: the table, a line "#ufw", and what to do to ufw's rules. It leaves the
+// rules live, nothing of them on disk, and the timer running.
+const loadScript = `set -e
+umask 077
+export LC_ALL=C
+d=/run/stoke-firewall token=$1 had=
+mkdir -p "$d"
+cat >"$d/rollback.new" <<'ROLLBACK'
+` + rollbackFile + `ROLLBACK
+mv -f "$d/rollback.new" "$d/rollback"
+# What an earlier run left unconfirmed goes first, so that what comes back later
+# are rules that somebody confirmed.
+for p in "$d"/pending-*; do
+  if [ -e "$p" ]; then
+    sh "$d/rollback" "${p##*/pending-}"
+    systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null || :
+  fi
+done
+rm -f "$d"/*-*
+cat >"$d/in-$token"
+sed '/^#ufw$/,$d' "$d/in-$token" >"$d/new-$token.nft"
+sed '1,/^#ufw$/d' "$d/in-$token" >"$d/new-$token.ufw"
+nft -c -f "$d/new-$token.nft"
+{
+  echo 'table inet stoke'
+  echo 'delete table inet stoke'
+  if nft list table inet stoke >/dev/null 2>&1; then nft -s list table inet stoke; fi
+} >"$d/was-$token.nft"
+if nft list table inet stoke >/dev/null 2>&1; then had=yes; fi
+if [ -s "$d/new-$token.ufw" ]; then
+  for f in user.rules user6.rules; do cp -p "/etc/ufw/$f" "$d/was-$token.$f"; done
+fi
+: >"$d/pending-$token"
+systemd-run --quiet --collect --unit="stoke-firewall-rollback-$token" --on-active="$2" \
+  --timer-property=AccuracySec=100ms /bin/sh "$d/rollback" "$token"
+trap 'sh "$d/rollback" "$token"' EXIT
+# Connections that stand are let in as established only once connection tracking
+# has seen them; a kernel that has tracked none so far gets a moment to learn them.
+if [ -z "$had" ] && [ "$(cat /proc/sys/net/netfilter/nf_conntrack_count 2>/dev/null || echo 0)" = 0 ]; then
+  nft -f - <<'LEARN'
+table inet stoke {
+	chain learn {
+		type filter hook input priority 0; policy accept;
+		ct state established accept
+	}
+}
+LEARN
+  sleep 2
+fi
+nft -f "$d/new-$token.nft"
+while IFS='|' read -r verb proto from ports comment; do
+  set -- allow
+  if [ "$proto" != any ]; then set -- "$@" proto "$proto"; fi
+  set -- "$@" from "$from" to any
+  if [ -n "$ports" ]; then set -- "$@" port "$ports"; fi
+  case $verb in
+  add) ufw "$@" comment "stoke: $comment" </dev/null >/dev/null ;;
+  delete) ufw delete "$@" </dev/null >/dev/null ;;
+  esac
+done <"$d/new-$token.ufw"
+if [ -s "$d/new-$token.ufw" ]; then
+  # ufw writes each rule to disk; until they are confirmed, the former ones stay there.
+  for f in user.rules user6.rules; do
+    cp -p "/etc/ufw/$f" "$d/new-$token.$f"
+    cp -p "$d/was-$token.$f" "/etc/ufw/$f.stoke-new"; mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
+  done
+fi
+: >"$d/loaded-$token"
+trap - EXIT`
+
+// confirmScript gets a token and says "confirmed", or "late" when the machine
+// has gone back already. It may be run again.
+const confirmScript = `set -e
+d=/run/stoke-firewall
+if [ ! -e "$d/confirmed-$1" ]; then
+  if [ ! -e "$d/loaded-$1" ] || ! mv "$d/pending-$1" "$d/confirmed-$1" 2>/dev/null; then echo late; exit 0; fi
+fi
+systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null || :
+for f in user.rules user6.rules; do
+  if [ -e "$d/new-$1.$f" ]; then
+    cp -p "$d/new-$1.$f" "/etc/ufw/$f.stoke-new"
+    sync "/etc/ufw/$f.stoke-new"
+    mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
+  fi
+done
+rm -f "$d"/was-* "$d"/new-* "$d"/in-* "$d"/loaded-*
+echo confirmed`
+
+// persistScript gets the table as its input. It does without daemon-reload,
+// which containers with GPUs may lose them by: the unit is read when it is
+// started first, and at the next boot.
+const persistScript = `set -e
+umask 022
+mkdir -p /etc/stoke
+cat >/etc/stoke/firewall.nft.stoke-new
+chmod 0600 /etc/stoke/firewall.nft.stoke-new
+sync /etc/stoke/firewall.nft.stoke-new
+mv -f /etc/stoke/firewall.nft.stoke-new /etc/stoke/firewall.nft
+systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
+systemctl start stoke-firewall.service`
+
+// rollbackScript rolls back now, if nobody has confirmed, and says how it ended.
+const rollbackScript = `d=/run/stoke-firewall
+if [ -e "$d/pending-$1" ]; then sh "$d/rollback" "$1" 2>/dev/null; fi
+if [ -e "$d/rolled-back-$1" ]; then echo rolled-back
+elif [ -e "$d/confirmed-$1" ]; then echo confirmed
+elif [ -e "$d/pending-$1" ]; then echo pending
+else echo nothing; fi`
+
+// removeScript removes our table and what would load it again. Without its table
+// a machine is more open than before, never less, so nobody has to confirm it.
+const removeScript = `d=/run/stoke-firewall
+for p in "$d"/pending-*; do
+  if [ -e "$p" ]; then
+    systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null
+    sh "$d/rollback" "${p##*/pending-}" 2>/dev/null
+  fi
+done
+set -e
+if [ -e /etc/systemd/system/stoke-firewall.service ]; then
+  systemctl --no-reload --quiet disable stoke-firewall.service 2>&1
+  systemctl stop stoke-firewall.service
+fi
+rm -rf "$d"
+if command -v nft >/dev/null 2>&1 && nft list table inet stoke >/dev/null 2>&1; then
+  nft delete table inet stoke
+  echo removed
+fi`
+
+// tidyScript removes folders of ours that are empty.
+const tidyScript = `rmdir /etc/stoke 2>/dev/null || :`
