@@ -25,6 +25,13 @@
 //		}
 //	}
 //
+// Packages that tests need and Debian does not have are made and signed here:
+//
+//	r := l.Repository(lab.Package{Name: "stoke-demo", Version: "1.0-1", Files: …, Scripts: …})
+//	r.URL, r.KeyURL, r.Key, r.Fingerprint        // what a repository block declares: suite "/", or "bookworm" and "main"
+//	r.Publish(…); r.Withdraw(…); r.NewKey()      // and what may become of one
+//	r.AddTo(m)                                   // told to apt by hand
+//
 // What a configuration needs of a machine: m.Address, m.HostKey, and the user
 // ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
 // with lab.AdminPassword and gives it to sudo, too.

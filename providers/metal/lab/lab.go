@@ -30,8 +30,9 @@ type Lab struct {
 	authorized string // Key's public half as an authorized_keys line
 	pool       ssh.Pool
 
-	mu       sync.Mutex
-	machines []*Machine
+	mu           sync.Mutex
+	machines     []*Machine
+	repositories int // made so far
 }
 
 // New makes a lab. Where there cannot be one, because this is not Linux, not

@@ -104,3 +104,69 @@ func TestNetwork(t *testing.T) {
 	}
 	machines[2].Exec("ping", "-c1", "-W2", "-q", b.Address)
 }
+
+func TestRepository(t *testing.T) {
+	step := steps(t)
+	l := lab.New(t)
+	demo := func(version string) lab.Package {
+		return lab.Package{
+			Name: "stoke-demo", Version: version,
+			Files:     map[string]string{"/etc/stoke-demo.conf": "version = " + version + "\n", "/usr/bin/stoke-demo": "#!/bin/sh\necho " + version + "\n", "/usr/bin/sd": "-> stoke-demo"},
+			Conffiles: []string{"/etc/stoke-demo.conf"},
+			Scripts:   map[string]string{"postinst": "#!/bin/sh\n[ ! -e /fail ] || { echo told to fail; exit 1; }\n"},
+		}
+	}
+	r := l.Repository(demo("1.0-1"))
+	step("repository")
+	m := l.Machine("a")
+	before := m.Snapshot()
+	r.AddTo(m)
+	step("machine knows it")
+	m.Exec("apt-get", "-qq", "install", "stoke-demo")
+	if is := m.Exec("sd"); is != "1.0-1" {
+		t.Errorf("installed %q", is)
+	}
+	r.Publish(demo("1.0-2"), lab.Package{Name: "enemy", Version: "1", Fields: map[string]string{"Conflicts": "stoke-demo"}, All: true})
+	m.Exec("touch", "/fail")
+	m.Exec("apt-get", "-qq", "update")
+	if out, err := m.Try("apt-get", "-qq", "install", "stoke-demo"); err == nil || !strings.Contains(err.Error(), "told to fail") {
+		t.Errorf("its script was told to fail: %s, %v", out, err)
+	}
+	m.Script("rm /fail; dpkg --configure -a")
+	step("installed twice")
+	if is := m.Exec("stoke-demo"); is != "1.0-2" {
+		t.Errorf("installed %q", is)
+	}
+	if plan := m.Exec("apt-get", "--simulate", "install", "enemy"); !strings.Contains(plan, "Remv stoke-demo") {
+		t.Errorf("an enemy is installed beside it:\n%s", plan)
+	}
+	r.NewKey()
+	r.Publish(demo("1.0-3"))
+	if out, err := m.Try("apt-get", "update"); !strings.Contains(out+errorText(err), "NO_PUBKEY") {
+		t.Errorf("another key: %s, %v", out, err)
+	}
+	m.Script("apt-get -qq purge stoke-demo; rm /etc/apt/sources.list.d/gpg-1.list; rm -r /etc/apt/keyrings/gpg-1.asc")
+	if left := lab.Diff(before, m.Snapshot(), "list *"); len(left) > 0 {
+		t.Errorf("purged, it leaves:\n%s", strings.Join(left, "\n"))
+	}
+	step("purged")
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestMirror(t *testing.T) {
+	step := steps(t)
+	m := lab.New(t).Machine("a")
+	m.Exec("apt-get", "-qq", "update")
+	step("updated")
+	m.Exec("apt-get", "-qq", "install", "jq")
+	step("installed jq")
+	if is := m.Script("echo '{\"a\": 1}' | jq .a"); is != "1" {
+		t.Errorf("jq says %q", is)
+	}
+}
