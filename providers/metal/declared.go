@@ -1,0 +1,63 @@
+package metal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// declaredKey is where private state keeps what the last apply declared. The
+// state holds what the machine has, in which a package that somebody removed is
+// missing: without this nobody would look for it again.
+const declaredKey = "declared"
+
+type privateGetter interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateSetter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// declare notes what is declared. It holds no more than the state would.
+func declare(ctx context.Context, p privateSetter, raw tftypes.Value) diag.Diagnostics {
+	var diags diag.Diagnostics
+	v, err := tfprotov6.NewDynamicValue(raw.Type(), raw)
+	var b []byte
+	if err == nil {
+		b, err = json.Marshal(v.MsgPack)
+	}
+	if err != nil {
+		diags.AddError("What was declared cannot be noted", err.Error())
+		return diags
+	}
+	return p.SetKey(ctx, declaredKey, b)
+}
+
+// declared reads the note into a model; false when there is none, or one of
+// another version of the schema.
+func declared(ctx context.Context, p privateGetter, s schema.Schema, into any) (bool, error) {
+	b, diags := p.GetKey(ctx, declaredKey)
+	if diags.HasError() || len(b) == 0 {
+		return false, nil
+	}
+	var v tfprotov6.DynamicValue
+	if err := json.Unmarshal(b, &v.MsgPack); err != nil {
+		return false, fmt.Errorf("read what was declared: %w", err)
+	}
+	raw, err := v.Unmarshal(s.Type().TerraformType(ctx))
+	if err != nil {
+		return false, nil // an older schema's: the state has to do
+	}
+	state := tfsdk.State{Raw: raw, Schema: s}
+	if state.Get(ctx, into).HasError() {
+		return false, nil
+	}
+	return true, nil
+}

@@ -1,0 +1,54 @@
+package metal
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Source is the provider's address in full.
+const Source = "registry.terraform.io/stokehq/metal"
+
+// Entry is the provider for stoke's catalogue.
+func Entry(version string) providers.Entry {
+	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
+		p := &metalProvider{version: version}
+		return closing{providerserver.NewProtocol6(p)(), p}, nil
+	}, version, providers.ServerOptions{Name: "stokehq/metal", Marks: true})
+	e.Limits = providers.Limits{PerHost: 4, Host: address}
+	return e
+}
+
+// closing ends the provider's connections with it.
+type closing struct {
+	tfprotov6.ProviderServer
+	provider *metalProvider
+}
+
+func (c closing) Close() error {
+	c.provider.settings.close()
+	return nil
+}
+
+// address names the machine that an object is of or lies on.
+func address(typeName string, object cty.Value) string {
+	if object.IsNull() || !object.IsKnown() || !object.Type().IsObjectType() {
+		return ""
+	}
+	if typeName != "metal_host" {
+		if !object.Type().HasAttribute("host") {
+			return ""
+		}
+		object = object.GetAttr("host")
+	}
+	if object.IsNull() || !object.IsKnown() || !object.Type().IsObjectType() || !object.Type().HasAttribute("address") {
+		return ""
+	}
+	a := object.GetAttr("address")
+	if a.IsNull() || !a.IsKnown() || a.Type() != cty.String {
+		return ""
+	}
+	return a.AsString()
+}

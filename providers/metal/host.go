@@ -1,0 +1,140 @@
+package metal
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+)
+
+// hostResource is metal_host: one machine and its operating system.
+type hostResource struct{ settings *settings }
+
+// hostModel is metal_host's value. Each section has a part of its own.
+type hostModel struct {
+	ID               types.String   `tfsdk:"id"`
+	Address          types.String   `tfsdk:"address"`
+	PrivateAddress   types.String   `tfsdk:"private_address"`
+	Port             types.Int64    `tfsdk:"port"`
+	User             types.String   `tfsdk:"user"`
+	Credential       types.String   `tfsdk:"credential"`
+	HostKey          types.String   `tfsdk:"host_key"`
+	AcceptNewHostKey types.Bool     `tfsdk:"accept_new_host_key"`
+	Bastions         []bastionModel `tfsdk:"bastion"`
+	Role             types.String   `tfsdk:"role"`
+	Cluster          types.String   `tfsdk:"cluster"`
+	SSH              types.Object   `tfsdk:"ssh"`
+	NodeAddress      types.String   `tfsdk:"node_address"`
+}
+
+// bastionModel is a machine on the way.
+type bastionModel struct {
+	Address    types.String `tfsdk:"address"`
+	Port       types.Int64  `tfsdk:"port"`
+	User       types.String `tfsdk:"user"`
+	Credential types.String `tfsdk:"credential"`
+	HostKey    types.String `tfsdk:"host_key"`
+}
+
+func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_host"
+}
+
+func (r *hostResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	configured(req, &r.settings)
+}
+
+func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = hostSchema()
+}
+
+func hostSchema() schema.Schema {
+	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	described := schema.Schema{
+		Description: "One machine, reached over SSH, and what its operating system is to be. Only what is declared is managed; what it was before is restored on destroy.",
+		Attributes: map[string]schema.Attribute{
+			"id":      schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Identifies this owner in the record on the machine."},
+			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address that SSH goes to. A machine that moved is the same as long as its host key is."},
+			"private_address": schema.StringAttribute{
+				Optional: true, Description: "Address in the cluster's network, where that is another.",
+			},
+			"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
+			"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
+			"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials; the block itself when left out."},
+			"host_key": schema.StringAttribute{
+				Optional: true, Computed: true, PlanModifiers: keep,
+				Description: `Public host key, such as "ssh-ed25519 AAAA…". Required, unless accept_new_host_key is set.`,
+			},
+			"accept_new_host_key": schema.BoolAttribute{
+				Optional: true, Description: "Take the key that the machine shows at the first plan, and no other from then on.",
+			},
+			"role":         schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "What it is to be in a cluster: control-plane or worker. Preflight checks what that needs."},
+			"cluster":      schema.StringAttribute{Optional: true, Description: "Name of the cluster that it is to belong to. Machines of one cluster are checked against each other."},
+			"ssh":          connect.MachineResult("The way to the machine, for what is done on it. Known while planning; nothing in it is secret."),
+			"node_address": schema.StringAttribute{Computed: true, Description: "The address that other nodes use: private_address, else address."},
+		},
+		Blocks: map[string]schema.Block{
+			"bastion": schema.ListNestedBlock{
+				Description: "A machine on the way, nearest first.",
+				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+					"address":    schema.StringAttribute{Required: true, Description: "Host name or IP address."},
+					"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
+					"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
+					"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials."},
+					"host_key":   schema.StringAttribute{Required: true, Description: "Public host key."},
+				}},
+			},
+		},
+	}
+	for _, s := range sections {
+		maps.Copy(described.Attributes, s.attributes())
+	}
+	return described
+}
+
+// way is what the model says of the way to the machine; false while something
+// of it is unknown. A host key that is null or unknown is "".
+func (m *hostModel) way() (connect.SSH, bool) {
+	known := true
+	hop := func(address types.String, port types.Int64, user, credential, key types.String) connect.Hop {
+		known = known && !address.IsUnknown() && !port.IsUnknown() && !user.IsUnknown() && !credential.IsUnknown()
+		return connect.Hop{
+			Address: address.ValueString(), Port: int(port.ValueInt64()), User: user.ValueString(),
+			Credential: credential.ValueString(), HostKey: key.ValueString(),
+		}
+	}
+	s := connect.SSH{Hop: hop(m.Address, m.Port, m.User, m.Credential, m.HostKey)}
+	for _, b := range m.Bastions {
+		s.Hops = append(s.Hops, hop(b.Address, b.Port, b.User, b.Credential, b.HostKey))
+		known = known && !b.HostKey.IsUnknown()
+	}
+	return s, known
+}
+
+func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config hostModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.HostKey.IsNull() && !config.AcceptNewHostKey.IsUnknown() && !config.AcceptNewHostKey.ValueBool() {
+		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "Host key missing",
+			"An unknown machine is never trusted silently. Give its public host key (on the machine: cat /etc/ssh/ssh_host_ed25519_key.pub), "+
+				"read it with the data source metal_known_host, or set accept_new_host_key = true to take the one that it shows at the first plan.")
+	} else if way, known := config.way(); known && !config.HostKey.IsUnknown() && !config.HostKey.IsNull() {
+		for _, d := range way.Validate(path.Empty()) {
+			resp.Diagnostics.AddError(d.Summary(), d.Detail())
+		}
+	}
+	for _, s := range sections {
+		s.validate(ctx, &config, &resp.Diagnostics)
+	}
+}

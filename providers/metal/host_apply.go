@@ -1,0 +1,149 @@
+package metal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	id := providers.CallFrom(ctx).Operation
+	if id == "" {
+		id = rand.Text()
+	}
+	r.apply(ctx, id, &plan, &resp.State, &resp.Diagnostics)
+	resp.Diagnostics.Append(declare(ctx, resp.Private, req.Plan.Raw)...)
+}
+
+func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.apply(ctx, plan.ID.ValueString(), &plan, &resp.State, &resp.Diagnostics)
+	resp.Diagnostics.Append(declare(ctx, resp.Private, req.Plan.Raw)...)
+}
+
+// apply makes the machine what is planned. A step that fails does not taint:
+// what is done is done, and the next apply goes on from what it finds.
+func (r *hostResource) apply(ctx context.Context, id string, plan *hostModel, state *tfsdk.State, diags *diag.Diagnostics) {
+	way, _ := plan.way()
+	m, err := r.settings.reach(way, nil)
+	var rec *host.Record
+	if err == nil {
+		step(ctx, "connecting to %s", way.Address)
+		rec, err = own(ctx, m, hostRecord, id)
+	}
+	if err != nil {
+		var taken *takenError
+		if errors.As(err, &taken) {
+			complain(diags, path.Root("address"), "Machine is managed already", err)
+			return
+		}
+		summary, detail := unreachable(way.Address, err)
+		diags.AddAttributeError(path.Root("address"), summary, detail)
+		return
+	}
+	providers.CallFrom(ctx).KeepOnError()
+	plan.ID = types.StringValue(id)
+	plan.derive(ctx, way, diags)
+	have := *plan
+	for _, s := range sections {
+		if err = s.apply(ctx, m, rec, plan); err != nil {
+			complain(diags, path.Empty(), "Machine is not finished", err)
+			break
+		}
+	}
+	if err != nil { // what is there is what is stored, as far as it can be seen
+		if observeAll(context.WithoutCancel(ctx), m, plan, &have) == nil {
+			plan = &have
+		}
+	}
+	diags.Append(state.Set(ctx, plan)...)
+}
+
+// takenError says that another resource manages a machine.
+type takenError struct {
+	machine, kind string
+	by            string
+}
+
+func (e *takenError) Error() string {
+	by := ""
+	if e.by != "" {
+		by = " as " + e.by
+	}
+	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here; if whoever managed it is gone for good, remove that file", e.machine, by, host.Root, e.kind)
+}
+
+// own opens the machine's record of a kind for the resource with the id, and
+// makes it where there is none.
+func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, error) {
+	rec, err := host.OpenRecord(ctx, m, kind)
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return host.NewRecord(ctx, m, kind, id, providers.CallFrom(ctx).Address)
+	case err != nil:
+		return nil, err
+	case rec.ID() != id:
+		return nil, &takenError{machine: m.Name(), kind: kind, by: rec.By()}
+	}
+	return rec, nil
+}
+
+func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state hostModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	way, _ := state.way()
+	m, err := r.settings.reach(way, nil)
+	var rec *host.Record
+	if err == nil {
+		step(ctx, "connecting to %s", way.Address)
+		rec, err = host.OpenRecord(ctx, m, hostRecord)
+	}
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return // nothing was ever changed, or all is restored
+	case err != nil:
+		summary, detail := unreachable(way.Address, err)
+		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
+		return
+	case rec.ID() != state.ID.ValueString():
+		resp.Diagnostics.AddWarning("Machine is managed by another", fmt.Sprintf("%s belongs to %s by now; nothing was changed there.", way.Address, rec.By()))
+		return
+	}
+	var outcomes []host.Outcome
+	for _, s := range slices.Backward(sections) {
+		did, err := s.restore(ctx, m, rec)
+		outcomes = append(outcomes, did...)
+		if err != nil {
+			tell(ctx, &resp.Diagnostics, outcomes)
+			complain(&resp.Diagnostics, path.Empty(), "Machine is not restored", err)
+			return
+		}
+	}
+	tell(ctx, &resp.Diagnostics, outcomes)
+	if err := rec.Delete(ctx); err != nil {
+		complain(&resp.Diagnostics, path.Empty(), "Record cannot be removed", err)
+	}
+}

@@ -1,0 +1,117 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// ModifyPlan makes the way to the machine known, and looks at the machine: what
+// apply would change there, what that interrupts, and what it must not do.
+func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	way, known := plan.way()
+	known = known && r.settings != nil
+	if known && plan.HostKey.IsUnknown() && plan.AcceptNewHostKey.ValueBool() {
+		way.HostKey = r.meet(ctx, way, &resp.Diagnostics)
+		if way.HostKey != "" {
+			plan.HostKey = types.StringValue(way.HostKey)
+		}
+	}
+	plan.derive(ctx, way, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
+		return
+	}
+	if !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw) {
+		return // Read has looked, and all is as it is to be
+	}
+	r.examine(ctx, way, &plan, &resp.Diagnostics)
+}
+
+// derive sets what follows from the arguments.
+func (m *hostModel) derive(ctx context.Context, way connect.SSH, diags *diag.Diagnostics) {
+	m.SSH = types.ObjectUnknown(connect.MachineTypes())
+	if _, known := m.way(); known && way.HostKey != "" {
+		o, d := way.Object(ctx)
+		diags.Append(d...)
+		m.SSH = o
+	}
+	m.NodeAddress = m.PrivateAddress
+	if m.PrivateAddress.IsNull() {
+		m.NodeAddress = m.Address
+	}
+}
+
+// meet asks a machine for its key, which is "" when it cannot be reached. What
+// it shows is in the plan, for somebody to compare.
+func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Diagnostics) string {
+	shown := ""
+	m, err := r.settings.reach(way, func(key string) error { shown = key; return nil })
+	if errors.Is(err, connect.ErrUnknown) {
+		return ""
+	}
+	if err == nil {
+		_, err = m.Run(ctx, host.Command{Args: []string{"true"}, Unprivileged: true})
+	}
+	if err != nil {
+		summary, detail := unreachable(way.Address, err)
+		diags.AddAttributeWarning(path.Root("address"), summary, detail)
+		return ""
+	}
+	print, err := ssh.Fingerprint(shown)
+	if err != nil {
+		diags.AddAttributeError(path.Root("host_key"), "Invalid host key", fmt.Sprintf("%s shows %q: %s.", way.Address, shown, err))
+		return ""
+	}
+	note(ctx, diags, providers.NoteFact, []string{"host_key"}, fmt.Sprintf("accepted unseen from %s: %s", way.Address, print))
+	return shown
+}
+
+// examine looks at the machine on behalf of a plan.
+func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) {
+	m, err := r.settings.reach(way, nil)
+	if err == nil {
+		_, err = m.Run(ctx, host.Command{Args: []string{"true"}, Unprivileged: true})
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, connect.ErrUnknown):
+		return // of the provider block; apply knows
+	case ssh.IsPermanent(err):
+		at := path.Root("address")
+		var key *ssh.HostKeyError
+		if errors.As(err, &key) {
+			at = path.Root("host_key")
+		}
+		summary, detail := unreachable(way.Address, err)
+		diags.AddAttributeError(at, summary, detail)
+		return
+	default:
+		summary, detail := unreachable(way.Address, err)
+		diags.AddAttributeWarning(path.Root("address"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+		return
+	}
+	var changes []host.Change
+	for _, s := range sections {
+		changes = append(changes, s.changes(ctx, m, plan, diags)...)
+	}
+	noteChanges(ctx, diags, changes)
+}

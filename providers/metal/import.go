@@ -1,0 +1,36 @@
+package metal
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/stokehq/stoke/providers/connect"
+)
+
+// importedWay reads "[USER@]ADDRESS[:PORT] KEY".
+func importedWay(id string) (connect.SSH, error) {
+	where, key, ok := strings.Cut(strings.TrimSpace(id), " ")
+	if !ok {
+		return connect.SSH{}, fmt.Errorf("the host key is missing in %q", id)
+	}
+	s := connect.SSH{Hop: connect.Hop{Address: where, HostKey: strings.TrimSpace(key)}}
+	if user, rest, ok := strings.Cut(where, "@"); ok {
+		s.User, s.Address = user, rest
+	}
+	if address, port, err := net.SplitHostPort(s.Address); err == nil {
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return connect.SSH{}, fmt.Errorf("%q is no port", port)
+		}
+		s.Address, s.Port = address, n
+	}
+	s.Address = strings.Trim(s.Address, "[]")
+	if diags := s.Validate(path.Empty()); diags.HasError() {
+		return connect.SSH{}, fmt.Errorf("%s: %s", diags[0].Summary(), strings.TrimSuffix(diags[0].Detail(), "."))
+	}
+	return s, nil
+}

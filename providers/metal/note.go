@@ -1,0 +1,56 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// note lets a remark ride beside the plan. An engine without a place for it
+// shows a warning.
+func note(ctx context.Context, diags *diag.Diagnostics, kind providers.NoteKind, at []string, text string) {
+	var to cty.Path
+	for _, name := range at {
+		if to == nil {
+			to = to.GetAttr(name)
+		} else {
+			to = to.IndexString(name)
+		}
+	}
+	if !providers.CallFrom(ctx).AddNote(providers.Note{Path: to, Kind: kind, Text: text}) {
+		diags.AddWarning("What this change does", text+".")
+	}
+}
+
+// noteChanges tells what carrying out changes interrupts.
+func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Change) {
+	for _, c := range changes {
+		if c.Disruption > host.None {
+			note(ctx, diags, providers.NoteDisruption, c.Path, fmt.Sprintf("%s: %s", c.Fact, c.Disruption))
+		}
+	}
+}
+
+// step tells people what is being done.
+func step(ctx context.Context, format string, args ...any) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
+}
+
+// tell reports what destroying did, fact by fact; what stays is a warning.
+func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
+	left := ""
+	for _, o := range outcomes {
+		providers.CallFrom(ctx).Report(providers.Progress{Line: fmt.Sprintf("%s: %s", o.Fact, o.Fate), Percent: -1})
+		if o.Fate == host.Left {
+			left += fmt.Sprintf("\n  - %s: %s", o.Fact, o.Why)
+		}
+	}
+	if left != "" {
+		diags.AddWarning("Something stays on the machine", "It is no longer managed, and this was left as it is:"+left)
+	}
+}

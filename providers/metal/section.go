@@ -1,0 +1,44 @@
+package metal
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// section is one part of what metal_host declares: a few of its attributes and
+// the package that looks after them. A section reads and writes its own fields
+// of the model only.
+type section interface {
+	// attributes are the section's part of the schema.
+	attributes() map[string]schema.Attribute
+	// validate says what is wrong with a configuration by itself; values may be
+	// unknown.
+	validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics)
+	// observe sets in into what the machine has of what declared declares.
+	observe(ctx context.Context, m host.Machine, declared, into *hostModel) error
+	// changes compares: what apply would do on the machine now. What must not
+	// be done at all is reported.
+	changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change
+	// apply makes the machine what want declares, and restores what the record
+	// knows of but want no longer declares.
+	apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error
+	// restore undoes everything that the record knows of.
+	restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error)
+}
+
+// sections in the order in which they are applied; destroying goes backwards.
+var sections = []section{}
+
+// observeAll asks all sections.
+func observeAll(ctx context.Context, m host.Machine, declared, into *hostModel) error {
+	for _, s := range sections {
+		if err := s.observe(ctx, m, declared, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// settings is what the provider block says, for the resources of one phase.
+type settings struct {
+	ssh  connect.SSHSettings
+	pool *ssh.Pool
+}
+
+func newSettings(s connect.SSHSettings) *settings {
+	return &settings{ssh: s, pool: s.Pool()}
+}
+
+func (s *settings) close() {
+	if s != nil {
+		s.pool.Close()
+	}
+}
+
+// configured takes the settings that Configure left; none while validating.
+func configured(req resource.ConfigureRequest, to **settings) {
+	if s, ok := req.ProviderData.(*settings); ok {
+		*to = s
+	}
+}
+
+// machine is the one that an argument leads to. While something of it, or of
+// the provider block, is unknown, the error is connect.ErrUnknown.
+func (s *settings) machine(ctx context.Context, argument types.Object) (*host.Remote, error) {
+	to, known, diags := connect.MachineFromObject(ctx, argument)
+	switch {
+	case diags.HasError():
+		return nil, ssh.Permanent{Err: errors.New(diags[0].Detail())}
+	case !known:
+		return nil, connect.ErrUnknown
+	}
+	return s.reach(to, nil)
+}
+
+// reach is machine for a way that is known. accept is asked about the key of a
+// machine that has none yet; nil refuses it.
+func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.Remote, error) {
+	target, err := s.ssh.Target(to, accept)
+	if err != nil {
+		return nil, err
+	}
+	return &host.Remote{Pool: s.pool, Target: target}, nil
+}
+
+// unreachable says why nothing is known of a machine. A plan goes on with what
+// is stored; for an apply it is an error.
+func unreachable(address string, err error) (summary, detail string) {
+	var key *ssh.HostKeyError
+	switch {
+	case errors.As(err, &key):
+		return "Host key does not match", fmt.Sprintf("%s.", err)
+	case ssh.IsPermanent(err):
+		return "Machine does not let us in", fmt.Sprintf("%s: %s.", address, err)
+	}
+	return "Machine cannot be reached", fmt.Sprintf("%s: %s. Nothing is known of it beyond what the state says.", address, err)
+}
+
+// lost reports whether an error means that the machine could not be asked.
+func lost(err error) bool {
+	var failed *ssh.CommandError
+	return err != nil && !errors.As(err, &failed)
+}
+
+// complain turns an error of work on a machine into a diagnostic.
+func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) {
+	if len(at.Steps()) == 0 {
+		diags.AddError(summary, fmt.Sprintf("%s.", err))
+		return
+	}
+	diags.AddAttributeError(at, summary, fmt.Sprintf("%s.", err))
+}
