@@ -91,6 +91,35 @@ func (r *Record) Remember(ctx context.Context, key string, was any) error {
 	return r.set(ctx, key, was)
 }
 
+// RememberAll is Remember for several things, in one step.
+func (r *Record) RememberAll(ctx context.Context, was map[string]any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := maps.Clone(r.data.Was)
+	if r.data.Was == nil {
+		r.data.Was = map[string]json.RawMessage{}
+	}
+	for key, v := range was {
+		if _, known := r.data.Was[key]; known {
+			continue
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			r.data.Was = before
+			return fmt.Errorf("note %s: %w", key, err)
+		}
+		r.data.Was[key] = b
+	}
+	if len(r.data.Was) == len(before) {
+		return nil
+	}
+	if err := r.save(ctx); err != nil {
+		r.data.Was = before
+		return err
+	}
+	return nil
+}
+
 // Set is Remember for what replaces an earlier note.
 func (r *Record) Set(ctx context.Context, key string, is any) error {
 	r.mu.Lock()
@@ -144,17 +173,19 @@ func (r *Record) Keys(prefix string) []string {
 	return keys
 }
 
-// Forget drops a note: what it says has been restored.
-func (r *Record) Forget(ctx context.Context, key string) error {
+// Forget drops notes: what they say has been restored.
+func (r *Record) Forget(ctx context.Context, keys ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, had := r.data.Was[key]
-	if !had {
+	before := maps.Clone(r.data.Was)
+	for _, key := range keys {
+		delete(r.data.Was, key)
+	}
+	if len(r.data.Was) == len(before) {
 		return nil
 	}
-	delete(r.data.Was, key)
 	if err := r.save(ctx); err != nil {
-		r.data.Was[key] = before
+		r.data.Was = before
 		return err
 	}
 	return nil

@@ -1,0 +1,177 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Diff compares, fact by fact. What is not declared is not compared.
+func Diff(want Spec, have Facts) []host.Change {
+	var changes []host.Change
+	if want.Hostname != "" && have.Name != nil {
+		changes = append(changes, diffName(want.Hostname, have.Name)...)
+	}
+	if want.SwapOff && have.Swap != nil {
+		changes = append(changes, diffSwap(have.Swap)...)
+	}
+	changes = append(changes, diffModules(want.Modules, have.Modules)...)
+	changes = append(changes, diffSysctl(want.Sysctl, have.Sysctl)...)
+	if want.Time != nil && have.Time != nil {
+		changes = append(changes, diffTime(*want.Time, have.Time)...)
+	}
+	if want.Timezone != "" {
+		changes = append(changes, diffTimezone(want.Timezone, have.Timezone)...)
+	}
+	return append(changes, diffFiles(want.Files, have.Files)...)
+}
+
+// Problems is all that applying could not do anything about, as a plan can tell
+// it: a file with something else in its place, a sysctl that somebody else's
+// file sets after ours or that this kernel has not. What a declared module
+// brings with it is no problem yet.
+func Problems(want Spec, have Facts) []error {
+	var wrong []error
+	add := func(err error) {
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	for _, name := range sorted(want.Modules) {
+		if have.Modules[name].State == ModuleUnknown {
+			add(moduleUnknown(name))
+		}
+	}
+	for _, k := range keys(want.Sysctl) {
+		s := have.Sysctl[k]
+		if s.State != SysctlMissing || !slices.ContainsFunc(want.Modules, func(name string) bool { return have.Modules[name].State == ModuleAbsent }) {
+			add(s.problem(k, want.Sysctl[k]))
+		}
+	}
+	for _, name := range keys(want.Files) {
+		add(have.Files[name].obstacle(name))
+	}
+	return wrong
+}
+
+// Apply makes the machine as it is declared, and puts back what was declared
+// once and is no more. Files come first, because they may configure the rest,
+// modules before the sysctl keys that they bring.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
+	if _, err := release(ctx, m, rec, want); err != nil {
+		return err
+	}
+	call := providers.CallFrom(ctx)
+	step := func(name string) { call.Report(providers.Progress{Step: name, Percent: -1}) }
+	if len(want.Files) > 0 && len(diffFiles(want.Files, have.Files)) > 0 {
+		step("writing files")
+	}
+	if err := applyFiles(ctx, m, rec, want.Files, have.Files); err != nil {
+		return err
+	}
+	if len(diffModules(want.Modules, have.Modules)) > 0 {
+		step("loading kernel modules")
+	}
+	if err := applyModules(ctx, m, rec, want.Modules, have.Modules); err != nil {
+		return err
+	}
+	sysctls, err := sysctlNow(ctx, m, want, have)
+	if err != nil {
+		return err
+	}
+	if len(diffSysctl(want.Sysctl, sysctls)) > 0 {
+		step("setting sysctl values")
+	}
+	if err := applySysctl(ctx, m, rec, want.Sysctl, sysctls); err != nil {
+		return err
+	}
+	return applyRest(ctx, m, rec, want, have, step)
+}
+
+// sysctlNow looks again where loading modules may have brought keys.
+func sysctlNow(ctx context.Context, m host.Machine, want Spec, have Facts) (map[string]SysctlFacts, error) {
+	for _, s := range have.Sysctl {
+		if s.State == SysctlMissing && len(want.Modules) > 0 {
+			now, err := Observe(ctx, m, Spec{Sysctl: want.Sysctl})
+			return now.Sysctl, err
+		}
+	}
+	return have.Sysctl, nil
+}
+
+func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts, step func(string)) error {
+	if want.Hostname != "" && len(diffName(want.Hostname, have.Name)) > 0 {
+		step("setting the host name")
+		if err := applyName(ctx, m, rec, want.Hostname, have.Name); err != nil {
+			return err
+		}
+	}
+	if want.SwapOff && len(diffSwap(have.Swap)) > 0 {
+		step("switching swap off")
+		if err := applySwap(ctx, m, rec, have.Swap); err != nil {
+			return err
+		}
+	}
+	if want.Timezone != "" {
+		if err := applyTimezone(ctx, m, rec, want.Timezone, have.Timezone); err != nil {
+			return err
+		}
+	}
+	if want.Time == nil {
+		return nil
+	}
+	if len(diffTime(*want.Time, have.Time)) > 0 {
+		step("starting the time service")
+	}
+	return applyTime(ctx, m, rec, *want.Time, have.Time)
+}
+
+// Restore puts back all that stoke changed.
+func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	outcomes, err := release(ctx, m, rec, Spec{})
+	if err != nil {
+		return outcomes, err
+	}
+	for _, file := range []struct{ name, fact string }{{sysctlFile, "sysctl values at boot"}, {modulesFile, "kernel modules at boot"}} {
+		if !slices.Contains(rec.KeptFiles(), file.name) {
+			continue
+		}
+		outcome, err := rec.RestoreFile(ctx, file.name)
+		if err != nil {
+			return outcomes, err
+		}
+		outcome.Fact = file.fact
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes, nil
+}
+
+// release puts back what want does not declare. All of it is tried.
+func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) ([]host.Outcome, error) {
+	var outcomes []host.Outcome
+	var failed []error
+	add := func(o []host.Outcome, err error) {
+		outcomes = append(outcomes, o...)
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	add(restoreTime(ctx, m, rec, want.Time))
+	if want.Timezone == "" {
+		add(restoreTimezone(ctx, rec))
+	}
+	if !want.SwapOff {
+		add(restoreSwap(ctx, m, rec))
+	}
+	if want.Hostname == "" {
+		add(restoreName(ctx, m, rec))
+	}
+	add(restoreSysctl(ctx, m, rec, want.Sysctl))
+	add(restoreModules(ctx, rec, want.Modules))
+	add(restoreFiles(ctx, rec, want.Files))
+	add(removeFolders(ctx, m, rec, want.Files))
+	return outcomes, errors.Join(failed...)
+}

@@ -1,0 +1,230 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// regular tells whether there is a plain file.
+func (f FileFacts) regular() bool { return strings.HasPrefix(f.Type, "regular") }
+
+// Text is what to call the content: the declared text where it holds, the
+// machine's text where it may be shown and is small, else its digest.
+func (f FileFacts) Text(want File) string {
+	switch {
+	case !f.regular():
+		return ""
+	case f.Digest == want.Digest && !want.Sensitive:
+		return string(want.Content)
+	case !want.Sensitive && f.Content != nil && f.Digest == Digest(want.Salt, f.Content) && utf8.Valid(f.Content):
+		return string(f.Content)
+	case !want.Sensitive && f.Size == 0:
+		return ""
+	}
+	return "sha256:" + f.Digest
+}
+
+// owner is the declared one where it is meant, else the machine's name for it.
+func owner(want string, is [2]string) string {
+	if want == is[0] || want == is[1] {
+		return want
+	}
+	if is[1] == "" || is[1] == "UNKNOWN" {
+		return is[0]
+	}
+	return is[1]
+}
+
+// ModeText is how modes are written: 0644.
+func ModeText(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }
+
+func diffFiles(want map[string]File, have map[string]FileFacts) []host.Change {
+	var changes []host.Change
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		changes = append(changes, diffFile(name, want[name], have[name])...)
+	}
+	return changes
+}
+
+func diffFile(name string, want File, have FileFacts) []host.Change {
+	at := []string{"files", name}
+	if !have.regular() {
+		is := have.Type
+		if is == "absent" {
+			is = ""
+		}
+		return []host.Change{{Fact: "file " + name, Path: at, Have: is, Want: "a file"}}
+	}
+	var changes []host.Change
+	add := func(what, has, wants string) {
+		if has != wants {
+			changes = append(changes, host.Change{Fact: what + " of " + name, Path: append(slices.Clone(at), what), Have: has, Want: wants})
+		}
+	}
+	if have.Digest != want.Digest {
+		wants := "sha256:" + want.Digest
+		if !want.Sensitive && want.Content != nil && len(want.Content) <= 65536 && utf8.Valid(want.Content) {
+			wants = string(want.Content)
+		}
+		has := have.Text(want)
+		if want.Sensitive { // neither digest is of use to a reader
+			has, wants = "(other content)", "(sensitive)"
+		}
+		changes = append(changes, host.Change{Fact: "content of " + name, Path: append(slices.Clone(at), "content"), Have: has, Want: wants})
+	}
+	add("mode", ModeText(have.Mode), ModeText(want.Mode))
+	add("owner", owner(want.Owner, have.Owner), want.Owner)
+	add("group", owner(want.Group, have.Group), want.Group)
+	return changes
+}
+
+// obstacle is why a file cannot be written where it is to be.
+func (f FileFacts) obstacle(name string) error {
+	switch {
+	case f.Type == "absent" || f.regular():
+		return nil
+	case f.Type == "blocked":
+		return fmt.Errorf("file %s: something on the way to it is no folder: look at it, and remove it or choose another path", name)
+	}
+	return fmt.Errorf("file %s: there is a %s: look at it, and remove it or choose another path", name, f.Type)
+}
+
+const (
+	fileKey   = "system file "
+	folderKey = "system folder "
+)
+
+func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File, have map[string]FileFacts) error {
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		wrong = append(wrong, have[name].obstacle(name))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if len(diffFile(name, want[name], have[name])) > 0 {
+			if err := applyFile(ctx, m, rec, name, want[name], have[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name string, want File, have FileFacts) error {
+	if err := rec.Remember(ctx, fileKey+name, true); err != nil {
+		return err
+	}
+	if err := rec.KeepFile(ctx, name); err != nil {
+		return err
+	}
+	if have.Digest == want.Digest {
+		const script = `set -e; chown -- "$2" "$1"; chmod -- "$3" "$1"`
+		if _, err := host.Script(ctx, m, script, name, want.Owner+":"+want.Group, ModeText(want.Mode)); err != nil {
+			return fmt.Errorf("mend %s: %w", name, err)
+		}
+		return nil
+	}
+	if Digest(want.Salt, want.Content) != want.Digest {
+		return fmt.Errorf("file %s differs from what is declared, and its content is not known here: give it in the configuration", name)
+	}
+	if have.Missing != "" {
+		if err := makeFolder(ctx, m, rec, name); err != nil {
+			return err
+		}
+	}
+	return m.Put(ctx, ssh.File{Path: name, Content: want.Content, Mode: want.Mode, Owner: want.Owner + ":" + want.Group})
+}
+
+// missing lists, topmost first, the folders that there are not on the way to $1.
+const missing = `d=${1%/*}; l=
+while [ "$d" ] && [ ! -d "$d" ]; do l="$d
+$l"; d=${d%/*}; done
+printf %s "$l"`
+
+// makeFolder makes the folder of a file, with those above it, as 0755, and
+// notes which those were.
+func makeFolder(ctx context.Context, m host.Machine, rec *host.Record, name string) error {
+	out, err := host.Script(ctx, m, missing, name)
+	if err != nil {
+		return err
+	}
+	folders, notes := strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), map[string]any{}
+	for _, d := range folders {
+		if !strings.HasPrefix(name, d+"/") {
+			return fmt.Errorf("%s: %q is not on the way to %s", m.Name(), d, name)
+		}
+		notes[folderKey+d] = true
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	if err := rec.RememberAll(ctx, notes); err != nil {
+		return err
+	}
+	if _, err := host.Run(ctx, m, append([]string{"install", "-d", "-m", "0755", "--"}, folders...)...); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", name, err)
+	}
+	return nil
+}
+
+// restoreFiles puts back the files that are not wanted any more.
+func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
+	var outcomes []host.Outcome
+	var failed []error
+	for _, note := range rec.Keys(fileKey) {
+		name := strings.TrimPrefix(note, fileKey)
+		if _, still := want[name]; still {
+			continue
+		}
+		outcome, err := rec.RestoreFile(ctx, name)
+		if err == nil {
+			err = rec.Forget(ctx, note)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		outcome.Fact = "file " + name
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes, errors.Join(failed...)
+}
+
+// removeFolders removes the folders that stoke made and that are empty now,
+// the deepest first.
+func removeFolders(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
+	var outcomes []host.Outcome
+	notes := rec.Keys(folderKey)
+	slices.Reverse(notes)
+	for _, note := range notes {
+		name := strings.TrimPrefix(note, folderKey)
+		if slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(f string) bool { return strings.HasPrefix(path.Dir(f)+"/", name+"/") }) {
+			continue
+		}
+		_, status, err := host.Status(ctx, m, "sh", "-c", `[ ! -d "$1" ] || rmdir -- "$1" 2>/dev/null`, "sh", name)
+		if err != nil {
+			return outcomes, err
+		}
+		outcome := host.Outcome{Fact: "folder " + name, Fate: host.Removed}
+		if status != 0 {
+			outcome = host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"}
+		}
+		outcomes = append(outcomes, outcome)
+		if err := rec.Forget(ctx, note); err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}

@@ -1,0 +1,153 @@
+package system
+
+import (
+	"slices"
+	"strings"
+)
+
+// ownAddress is what Debian resolves a machine's own name to where its address
+// may change (Debian Reference, 5.1.1).
+const ownAddress = "127.0.1.1"
+
+// hostsLine splits a line of /etc/hosts; ok is false where it names nothing.
+func hostsLine(line string) (address string, names []string, comment string, ok bool) {
+	text, comment, has := strings.Cut(line, "#")
+	if has {
+		comment = "#" + comment
+	}
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return "", nil, comment, false
+	}
+	return fields[0], fields[1:], comment, true
+}
+
+// hostsHold tells whether a machine finds its own name in /etc/hosts, and finds
+// no other name at the address that is kept for it.
+func hostsHold(text, name string) bool {
+	found := false
+	for line := range strings.SplitSeq(text, "\n") {
+		address, names, _, ok := hostsLine(line)
+		if !ok {
+			continue
+		}
+		has := slices.Contains(names, name)
+		if address == ownAddress && !has {
+			return false
+		}
+		found = found || has
+	}
+	return found
+}
+
+// rename brings /etc/hosts into step with a new name. On the machine's own line
+// the old names change, with their domain; aliases stay. Where it is named
+// nowhere, a line is added below that of localhost.
+func rename(text, name string, old ...string) string {
+	if hostsHold(text, name) {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	found, after := false, 0
+	for i, line := range lines {
+		address, names, comment, ok := hostsLine(strings.TrimRight(line, "\n"))
+		switch {
+		case !ok:
+			continue
+		case address == "127.0.0.1":
+			after = i + 1
+			continue
+		case address != ownAddress:
+			found = found || slices.Contains(names, name)
+			continue
+		}
+		found = true
+		lines[i] = ownLine(renamed(names, name, old), comment)
+	}
+	if !found {
+		if after > 0 && !strings.HasSuffix(lines[after-1], "\n") {
+			lines[after-1] += "\n"
+		}
+		lines = slices.Insert(lines, after, ownLine(renamed(nil, name, nil), ""))
+	}
+	return strings.Join(lines, "")
+}
+
+func ownLine(names []string, comment string) string {
+	line := ownAddress + "\t" + strings.Join(names, " ")
+	if comment != "" {
+		line += " " + comment
+	}
+	return line + "\n"
+}
+
+// renamed are the names of the machine's own line.
+func renamed(names []string, name string, old []string) []string {
+	short, _, qualified := strings.Cut(name, ".")
+	var now []string
+	add := func(n string) {
+		if !slices.Contains(now, n) {
+			now = append(now, n)
+		}
+	}
+	if qualified {
+		add(name)
+	}
+	for _, n := range names {
+		for _, o := range old {
+			o, _, _ = strings.Cut(o, ".")
+			rest, is := strings.CutPrefix(n, o)
+			switch {
+			case o == "" || !is || rest != "" && rest[0] != '.':
+			case rest == "":
+				n = short
+			case qualified:
+				n = name
+			default:
+				n = short + rest
+			}
+		}
+		add(n)
+	}
+	if !slices.Contains(now, name) {
+		now = slices.Insert(now, 0, name)
+	}
+	add(short)
+	return now
+}
+
+// ownLines are the machine's own lines of /etc/hosts.
+func ownLines(text string) []string {
+	var own []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if address, _, _, ok := hostsLine(line); ok && address == ownAddress {
+			own = append(own, line)
+		}
+	}
+	return own
+}
+
+// withOwnLines puts the machine's own lines back as they were, where they stand.
+func withOwnLines(text string, own []string) string {
+	var lines []string
+	placed := len(own) == 0
+	after := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		address, _, _, ok := hostsLine(strings.TrimRight(line, "\n"))
+		if ok && address == ownAddress {
+			if !placed {
+				lines = append(lines, strings.Join(own, "\n")+"\n")
+			}
+			placed = true
+			continue
+		}
+		lines = append(lines, line)
+		if ok && address == "127.0.0.1" {
+			after = len(lines)
+		}
+	}
+	if !placed {
+		lines = slices.Insert(lines, after, strings.Join(own, "\n")+"\n")
+	}
+	return strings.Join(lines, "")
+}
