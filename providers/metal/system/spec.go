@@ -63,7 +63,7 @@ func NewSalt() string { return rand.Text() }
 
 var (
 	label    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	module   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,56}$`)
+	module   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,55}$`)
 	key      = regexp.MustCompile(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_:@.-]+)+$`)
 	server   = regexp.MustCompile(`^[A-Za-z0-9.:-]{1,253}$`)
 	zone     = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)

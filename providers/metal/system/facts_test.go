@@ -1,0 +1,104 @@
+package system
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// testdata/look.txt is what look printed on a Debian 12 in which systemd did
+// not run.
+func TestParse(t *testing.T) {
+	out, err := os.ReadFile("testdata/look.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name.Live != "node1" || f.Name.Static != "node1" || !hostsHold(f.Name.Hosts, "node1") || f.Name.Cloud != "" {
+		t.Errorf("name: %+v", f.Name)
+	}
+	if got := f.Swap.shown(); got != "off until the next boot (/etc/fstab, extra.swap)" {
+		t.Errorf("swap: %s", got)
+	}
+	modules := map[string]ModuleFacts{
+		"overlay": {ModuleBuiltin, true}, "br_netfilter": {ModuleFeature, true}, "nf_conntrack": {ModuleFeature, true}, "nosuch": {ModuleUnknown, false},
+	}
+	if diff := cmp.Diff(modules, f.Modules); diff != "" {
+		t.Error(diff)
+	}
+	sysctls := map[string]SysctlFacts{
+		"net.ipv4.ip_forward":          {State: SysctlValue, Live: "0", AtBoot: "0", From: "/etc/sysctl.d/99-zz.conf"},
+		"net.ipv4.ip_local_port_range": {State: SysctlValue, Live: "32768 60999"},
+		"net.x":                        {State: SysctlMissing},
+		"net.ipv4.route.flush":         {State: SysctlUnreadable},
+	}
+	osrelease := f.Sysctl["kernel.osrelease"]
+	delete(f.Sysctl, "kernel.osrelease")
+	if diff := cmp.Diff(sysctls, f.Sysctl); diff != "" {
+		t.Error(diff)
+	}
+	if osrelease.State != SysctlReadOnly || osrelease.Live == "" {
+		t.Errorf("kernel.osrelease: %+v", osrelease)
+	}
+	if f.Timezone != "Etc/UTC" {
+		t.Errorf("time zone %q", f.Timezone)
+	}
+	conf := f.Files["/etc/app/conf"]
+	if string(conf.Content) != "hello\n" || conf.Mode != 0o640 || conf.Owner != [2]string{"0", "root"} || conf.Digest != Digest("", []byte("hello\n")) {
+		t.Errorf("conf: %+v", conf)
+	}
+	if s := f.Files["/etc/app/secret"]; s.Content != nil && len(s.Content) > 0 || s.Digest != Digest("salt", []byte("x")) {
+		t.Errorf("secret: %+v", s)
+	}
+	for name, want := range map[string]string{"/etc/app/link": "symbolic link", "/etc": "directory", "/etc/hosts/x": "blocked", "/etc/none/a/b": "absent"} {
+		if got := f.Files[name]; got.Type != want || (got.obstacle(name) == nil) != (want == "absent") {
+			t.Errorf("%s is %q, obstacle %v", name, got.Type, got.obstacle(name))
+		}
+	}
+	if f.Files["/etc/none/a/b"].Missing != "/etc/none" {
+		t.Errorf("missing: %q", f.Files["/etc/none/a/b"].Missing)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "end", "hostname\ta\ta\t\t\n", "x\nend\n", "hostname\ta\nend\n", "swaps\t!\nend\n", "module\tx\tperhaps\nend\n",
+		"sysctl\tk\tperhaps\t\nend\n", "file\t/a\nend\n", "file\t/a\t\t\t\tregular file\t644\t0\troot\t0\troot\t1\nend\n",
+		"file\t/a\t\t" + strings.Repeat("0", 64) + "\t\tregular file\t9\t0\troot\t0\troot\t1\nend\n",
+	} {
+		if _, err := parse([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Whatever a machine says, nothing breaks.
+func FuzzParse(f *testing.F) {
+	if out, err := os.ReadFile("testdata/look.txt"); err == nil {
+		f.Add(out)
+	}
+	f.Add([]byte("swaps\t\nfile\t/a\t\t\t\tabsent\nend\n"))
+	want := Spec{Hostname: "a", SwapOff: true, Modules: []string{"overlay"}, Sysctl: map[string]string{"net.ipv4.ip_forward": "1"},
+		Time: &Time{}, Timezone: "UTC", Files: map[string]File{"/etc/app/conf": {Digest: Digest("", nil), Owner: "root", Group: "root"}}}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		facts, err := parse(out)
+		if err != nil || facts.answers(want) != nil {
+			return
+		}
+		Diff(want, facts)
+		Problems(want, facts)
+	})
+}
+
+func TestUnescaped(t *testing.T) {
+	for in, want := range map[string]string{`/swap\040file`: "/swap file", `/a\`: `/a\`, `/a\9`: `/a\9`, `/a\999x`: `/a\999x`} {
+		if got := unescaped(in); got != want {
+			t.Errorf("%s: %q", in, got)
+		}
+	}
+}
