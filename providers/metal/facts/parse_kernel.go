@@ -1,0 +1,245 @@
+package facts
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kernel says which kernel boots next.
+func (a *answer) kernel(running string) Kernel {
+	k := Kernel{Running: running, Installed: []string{}}
+	for _, line := range a.sections["kernels"] {
+		if v := kernelOf(a.word("kernels", line)); v != "" {
+			k.Installed = append(k.Installed, v)
+		}
+	}
+	slices.SortFunc(k.Installed, compareVersions)
+	k.Installed = slices.Compact(k.Installed)
+	if v := a.grub(); v != "" {
+		k.Next, k.DecidedBy = v, "grub"
+		return k
+	}
+	for _, line := range a.sections["links"] {
+		if v := kernelOf(a.word("links", line)); v != "" {
+			k.Next, k.DecidedBy = v, "link"
+			return k
+		}
+	}
+	if n := len(k.Installed); n > 0 {
+		k.Next, k.DecidedBy = k.Installed[n-1], "newest"
+		return k
+	}
+	k.Next, k.DecidedBy = running, "running"
+	return k
+}
+
+// kernelOf is the version in a path such as /boot/vmlinuz-6.1.0-18-amd64; ""
+// when there is none.
+func kernelOf(path string) string {
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	for _, p := range []string{"vmlinuz-", "vmlinux-"} {
+		if v, ok := strings.CutPrefix(base, p); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// compareVersions orders kernel versions: runs of digits as numbers, the rest
+// as text.
+func compareVersions(x, y string) int {
+	for x != "" && y != "" {
+		xn, xr := digits(x)
+		yn, yr := digits(y)
+		if xn != "" && yn != "" {
+			xn, yn = strings.TrimLeft(xn, "0"), strings.TrimLeft(yn, "0")
+			if c := cmp.Or(len(xn)-len(yn), strings.Compare(xn, yn)); c != 0 {
+				return c
+			}
+			x, y = xr, yr
+			continue
+		}
+		// A release comes after its own release candidates.
+		if c := cmp.Or(weight(x[0])-weight(y[0]), int(x[0])-int(y[0])); c != 0 {
+			return c
+		}
+		x, y = x[1:], y[1:]
+	}
+	switch {
+	case strings.HasPrefix(x, "~") || strings.HasPrefix(x, "-rc"):
+		return -1
+	case strings.HasPrefix(y, "~") || strings.HasPrefix(y, "-rc"):
+		return 1
+	}
+	return len(x) - len(y)
+}
+
+func digits(s string) (number, rest string) {
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+func weight(c byte) int {
+	switch {
+	case c == '~':
+		return -1
+	case c >= '0' && c <= '9':
+		return 2
+	}
+	return 1
+}
+
+// entry is one of GRUB's, or a submenu of them.
+type entry struct {
+	title, id string
+	kernel    string
+	entries   []*entry
+}
+
+// grub follows grub.cfg as GRUB does: what it boots once (next_entry), else the
+// default, else the first entry. "" where there is no grub.cfg, or where it
+// boots no kernel that has a version in its name.
+func (a *answer) grub() string {
+	root, defaults := a.menu()
+	if len(root.entries) == 0 {
+		return ""
+	}
+	env := map[string]string{}
+	for _, line := range a.sections["grubenv"] {
+		if key, value, ok := strings.Cut(line, "="); ok {
+			env[key] = value
+		}
+	}
+	wanted := ""
+	for _, d := range defaults {
+		switch d {
+		case "${next_entry}":
+			if env["next_entry"] != "" { // the other branch does not count then
+				return find(root, env["next_entry"])
+			}
+		case "${saved_entry}":
+			wanted = env["saved_entry"]
+		default:
+			wanted = d
+		}
+	}
+	return find(root, wanted)
+}
+
+// menu reads the lines of grub.cfg that the script keeps: those that open a
+// block, those that close one, kernels, and what is set as the default.
+func (a *answer) menu() (root *entry, defaults []string) {
+	root = &entry{}
+	stack := []*entry{root}
+	for _, line := range a.sections["grub"] {
+		line = strings.TrimSpace(line)
+		top := stack[len(stack)-1]
+		command, rest, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		switch {
+		case line == "}" || strings.HasPrefix(line, "} "):
+			if len(stack) > 1 {
+				stack = stack[:len(stack)-1]
+			}
+		case command == "menuentry" || command == "submenu":
+			words := shellWords(rest)
+			e := &entry{}
+			if len(words) > 0 {
+				e.title = words[0]
+			}
+			for i, w := range words[:max(len(words)-1, 0)] {
+				if w == "$menuentry_id_option" || w == "--id" {
+					e.id = words[i+1]
+				}
+			}
+			top.entries = append(top.entries, e)
+			stack = append(stack, e)
+		case strings.HasSuffix(line, "{"):
+			stack = append(stack, &entry{}) // a function
+		case command == "linux" || command == "linux16" || command == "linuxefi":
+			if words := shellWords(rest); len(words) > 0 && top.kernel == "" {
+				top.kernel = kernelOf(words[0])
+			}
+		case strings.HasPrefix(line, "set default="):
+			defaults = append(defaults, strings.Join(shellWords(strings.TrimPrefix(line, "set default=")), " "))
+		}
+		if len(stack) > 64 {
+			a.odd("grub", line)
+			return root, defaults
+		}
+	}
+	return root, defaults
+}
+
+// shellWords splits a line of grub.cfg into its words.
+func shellWords(s string) []string {
+	var words []string
+	var b strings.Builder
+	quote, inside := byte(0), false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == '\'':
+			b.WriteByte(c)
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, inside = c, true
+		case quote == 0 && c == ' ':
+			if inside || b.Len() > 0 {
+				words = append(words, b.String())
+				b.Reset()
+				inside = false
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if inside || b.Len() > 0 {
+		words = append(words, b.String())
+	}
+	return words
+}
+
+// find is the kernel of the entry that is called "1>2", by number, title or id
+// on each level; the first entry's where there is no such entry.
+func find(root *entry, wanted string) string {
+	at := root
+	for part := range strings.SplitSeq(wanted, ">") {
+		next := choose(at, part)
+		if next == nil {
+			at = nil
+			break
+		}
+		at = next
+	}
+	if at == nil || wanted == "" {
+		at = root.entries[0]
+	}
+	for at.kernel == "" && len(at.entries) > 0 { // a submenu opens at its first
+		at = at.entries[0]
+	}
+	return at.kernel
+}
+
+func choose(e *entry, name string) *entry {
+	if n, err := strconv.Atoi(name); err == nil {
+		if n >= 0 && n < len(e.entries) {
+			return e.entries[n]
+		}
+		return nil
+	}
+	for _, c := range e.entries {
+		if name != "" && (c.title == name || c.id == name) {
+			return c
+		}
+	}
+	return nil
+}
