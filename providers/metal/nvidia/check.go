@@ -1,0 +1,311 @@
+package nvidia
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is something that stands in the way of the declared driver, found
+// before anything is changed.
+type Problem struct {
+	Summary string // at most eight words
+	Detail  string // what to do next
+	// Warning says that it does not stand in the way, but may be unexpected.
+	Warning bool
+}
+
+// What installing a driver takes, in KiB: packages and dkms' build tree under
+// /usr and /var, a new initramfs with the modules' firmware in /boot.
+const (
+	needUsr  = 4 << 20
+	needVar  = 3 << 20
+	needBoot = 256 << 10
+)
+
+// Check says everything that stands in the way of the declared driver on the
+// machine, not only the first thing. managed says that stoke has installed the
+// driver that is there.
+func Check(want Spec, have State, managed bool) []Problem {
+	c := checker{want: want, have: have}
+	if err := want.Validate(); err != nil {
+		c.problem("The driver is declared wrongly", "%v.", err)
+		return c.found
+	}
+	c.gpus()
+	c.system()
+	c.changes = !have.ready(want)
+	if c.changes {
+		c.kernels()
+		c.secureBoot()
+		c.disk()
+		c.others(managed)
+		c.available()
+	}
+	c.reboot()
+	c.containers()
+	return c.found
+}
+
+// ready reports whether the declared driver is installed, loaded and built for
+// every kernel that needs it, so that no module has to be exchanged.
+func (s State) ready(want Spec) bool {
+	if !want.satisfied(s.Installed()) || s.Loaded != s.Installed() || s.LoadedOpen != (want.Modules == Open) {
+		return false
+	}
+	for _, k := range s.needed() {
+		if s.kernel(k).Version != s.Installed() {
+			return false
+		}
+	}
+	return true
+}
+
+type checker struct {
+	want    Spec
+	have    State
+	changes bool
+	found   []Problem
+}
+
+func (c *checker) problem(summary, detail string, args ...any) {
+	c.found = append(c.found, Problem{Summary: summary, Detail: fmt.Sprintf(detail, args...)})
+}
+
+func (c *checker) warn(summary, detail string, args ...any) {
+	c.found = append(c.found, Problem{Summary: summary, Detail: fmt.Sprintf(detail, args...), Warning: true})
+}
+
+// gpus checks that there are GPUs and that the declared driver drives them.
+func (c *checker) gpus() {
+	gpus := c.have.Accelerators()
+	if len(gpus) == 0 {
+		c.problem("No NVIDIA GPU found", "The PCI bus has no display or 3D controller of vendor 10de. Take this host out of metal_gpu_driver, or look at the firmware's settings (above 4G decoding, PCIe slots) and, in a virtual machine, at the passthrough.")
+		return
+	}
+	seen := map[uint16]bool{}
+	for _, d := range gpus {
+		if !seen[d.ID] {
+			seen[d.ID] = true
+			c.gpu(d)
+		}
+		if d.Driver == "vfio-pci" {
+			c.problem("A GPU is given to virtual machines", "%s at %s is bound to vfio-pci. Remove that binding (kernel command line, /etc/modprobe.d) to use it on the host.", d.Name(), d.Address)
+		}
+	}
+	if c.have.fabricManager(c.want) && c.want.Source == Distribution && c.have.OS == "debian" {
+		c.problem("Debian has no fabric manager", "The GPUs are joined by NVSwitches and need the fabric manager of exactly the driver's version. Set source = \"nvidia\".")
+	}
+}
+
+func (c *checker) gpu(d Device) {
+	a := d.Architecture()
+	newest, oldest := a.Newest(), a.Oldest()
+	switch {
+	case a == Unknown:
+		c.warn("An unknown GPU", "%s at %s is in no list of this version of stoke, and so not checked against branch %s.", d.Name(), d.Address, c.want.Branch)
+	case newest != 0 && c.want.branch() > newest:
+		c.problem("The branch is too new for the GPU", "%s (%s) is driven by branches up to %d, not by %s. Set branch = \"%d\".", d.Name(), a, newest, c.want.Branch, newest)
+	case c.want.branch() < oldest:
+		c.problem("The branch is too old for the GPU", "%s (%s) is driven by branch %d and later, not by %s.", d.Name(), a, oldest, c.want.Branch)
+	}
+	switch {
+	case c.want.Modules == Open && d.tooOldForOpen():
+		c.problem("The GPU needs the proprietary modules", "%s (%s) is older than Turing, and the open kernel modules do not drive it. Set modules = \"proprietary\".", d.Name(), a)
+	case c.want.Modules == Proprietary && d.needsOpen():
+		c.problem("The GPU needs the open modules", "%s (%s) is driven by the open kernel modules only. Set modules = \"open\".", d.Name(), a)
+	}
+}
+
+var supported = map[string][]string{"ubuntu": {"22.04", "24.04"}, "debian": {"12", "13"}}
+
+func (c *checker) system() {
+	s := c.have
+	if !slices.Contains(supported[s.OS], s.Release) {
+		c.problem("The operating system is not supported", "It is %s %s; Ubuntu 22.04 and 24.04, Debian 12 and 13 are.", s.OS, s.Release)
+	}
+	if s.Arch != "amd64" && s.Arch != "arm64" {
+		c.problem("The architecture is not supported", "There is no driver for %s.", s.Arch)
+	}
+	if c.want.Server && s.OS == "ubuntu" && c.want.Source == NVIDIA {
+		c.warn("Server packages are the distribution's", "NVIDIA's repository has one kind of driver; server = true has no effect there.")
+	}
+}
+
+// kernels checks that there are modules, or what they are built with, for the
+// kernels that run and boot.
+func (c *checker) kernels() {
+	s := c.have
+	if !s.kernel(s.Running).Modules {
+		c.problem("The running kernel's modules are gone", "There is no /lib/modules/%s, so that no module can be loaded into the running kernel. Reboot the machine into an installed kernel first.", s.Running)
+	}
+	if s.Next == "" {
+		c.warn("The next kernel is not known", "Neither GRUB's configuration nor /boot says which kernel boots next; only the running one, %s, is checked.", s.Running)
+	}
+	if len(s.Candidates) == 0 {
+		return
+	}
+	for _, k := range s.needed() {
+		have := s.kernel(k)
+		if have.Version != "" && c.want.satisfied(have.Version) && (have.License == "NVIDIA") == (c.want.Modules == Proprietary) {
+			continue
+		}
+		name := "linux-headers-" + k
+		what, instead := "headers", "Install the headers of that kernel by hand, or boot another kernel."
+		if c.want.precompiled(s) {
+			name = c.modulesFor(k)
+			what, instead = "driver modules", "Boot a kernel that has them (apt-cache search "+strings.TrimSuffix(name, "-"+k)+"), or set source = \"nvidia\", which builds them."
+		} else if have.Headers {
+			continue
+		}
+		if s.Candidates[name] == "" && s.Packages[name] == "" {
+			role := "runs"
+			if k == s.Next {
+				role = "boots next (" + s.NextFrom + ")"
+			}
+			c.problem("No "+what+" for a kernel", "Kernel %s, which %s, has no %s, and apt knows no package %s. %s If apt's lists are old, run apt-get update.", k, role, what, name, instead)
+		}
+	}
+}
+
+// modulesFor is Ubuntu's package of modules for a kernel.
+func (c *checker) modulesFor(kernel string) string {
+	name := "linux-modules-nvidia-" + c.want.Branch
+	if c.want.Server {
+		name += "-server"
+	}
+	if c.want.Modules == Open {
+		name += "-open"
+	}
+	return name + "-" + kernel
+}
+
+func (c *checker) secureBoot() {
+	if c.have.SecureBoot && !c.want.precompiled(c.have) && !c.have.MOK {
+		c.problem("Secure Boot refuses unsigned modules", "Modules that dkms builds are signed with a key of the machine's own, and the firmware does not know it. Enrol it (mokutil --import /var/lib/dkms/mok.pub, then confirm at the console on the next boot), use Ubuntu's signed modules (source = \"distribution\"), or switch Secure Boot off.")
+	}
+}
+
+func (c *checker) disk() {
+	for _, d := range []struct {
+		dir  string
+		need int64
+	}{{"/usr", needUsr}, {"/var", needVar}, {"/boot", needBoot}} {
+		if free, known := c.have.Free[d.dir]; known && free < d.need {
+			c.problem("Too little free disk space", "%s has %d MiB free; a driver takes %d MiB there.", d.dir, free>>10, d.need>>10)
+		}
+	}
+}
+
+// others looks for a driver that somebody else has installed, pinned or held.
+func (c *checker) others(managed bool) {
+	s := c.have
+	if s.RunFile != "" {
+		c.problem("A driver from a .run file", "%s was left by NVIDIA's installer, whose files no package knows. Run nvidia-uninstall on the machine first.", s.RunFile)
+	}
+	for _, p := range s.Pins {
+		if p.Owner == "" || !strings.HasPrefix(p.Owner, "nvidia-driver-pinning-") {
+			who := "somebody"
+			if p.Owner != "" {
+				who = "the package " + p.Owner
+			}
+			c.problem("The driver is pinned by somebody else", "%s, written by %s, has %q. Remove that preference, or declare what it says.", p.File, who, p.Line)
+		}
+	}
+	if managed {
+		return
+	}
+	var held []string
+	for _, name := range s.Driver() {
+		if slices.Contains(s.Held, name) {
+			held = append(held, name)
+		}
+	}
+	if len(held) > 0 {
+		c.problem("The driver is held by somebody else", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), orNone(s.Installed()))
+	}
+}
+
+// available compares what is declared with what apt would install. Packages of
+// a repository that is not there yet have no candidate.
+func (c *checker) available() {
+	w, err := c.want.Want(c.have)
+	if err != nil || len(c.have.Candidates) == 0 {
+		return
+	}
+	var missing []string
+	for _, p := range w.Packages {
+		have := c.have.Candidates[p.Name]
+		switch {
+		case c.want.Source == NVIDIA || p.Version == "" && strings.HasPrefix(p.Name, "linux-"): // kernels looks at those
+		case strings.Contains(p.Name, "container"): // of the toolkit's repository
+		case have == "" && c.have.Packages[p.Name] == "":
+			missing = append(missing, p.Name)
+		case have != "" && p.Version != "" && !strings.HasPrefix(have, strings.TrimSuffix(p.Version, "*")) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
+			c.problem("The distribution has another version", "apt would install %s %s, not %s. Declare a version that the distribution has, or set source = \"nvidia\".", p.Name, have, c.want.declared())
+		}
+	}
+	if len(missing) > 0 {
+		how := "Set a branch that the distribution has (apt-cache search nvidia-headless-no-dkms), or source = \"nvidia\"."
+		if c.have.OS == "debian" {
+			how = "Add the components contrib, non-free and non-free-firmware to the machine's sources (or give debian_repository), or set source = \"nvidia\"."
+		}
+		c.problem("The distribution lacks the driver", "apt knows no %s. %s", strings.Join(missing, ", "), how)
+	}
+}
+
+// reboot looks at what only a reboot can change.
+func (c *checker) reboot() {
+	s := c.have
+	if c.want.Reboot != Never {
+		return
+	}
+	if s.Nouveau && s.Loaded == "" {
+		c.problem("nouveau drives the GPUs", "It cannot be unloaded while a console uses it, and NVIDIA's driver does not load beside it. Set reboot = \"if-needed\", or reboot the machine by hand once nouveau is blacklisted.")
+	}
+	if !c.changes || s.Loaded == "" || s.keepsModules(c.want) {
+		return
+	}
+	if users := s.Strangers(); len(users) > 0 {
+		c.problem("Processes keep the driver loaded", "The modules cannot be exchanged while %s. Stop them, or set reboot = \"if-needed\".", describe(users))
+	}
+}
+
+// keepsModules reports whether the module in the kernel is the declared one, so
+// that it need not be exchanged whatever else is missing.
+func (s State) keepsModules(want Spec) bool {
+	return s.Loaded != "" && want.satisfied(s.Loaded) && s.LoadedOpen == (want.Modules == Open)
+}
+
+func describe(users []User) string {
+	var all []string
+	for i, u := range users {
+		if i == 5 {
+			all = append(all, fmt.Sprintf("%d more", len(users)-i))
+			break
+		}
+		all = append(all, fmt.Sprintf("%s (process %d) uses %s", u.Name, u.PID, u.Device))
+	}
+	return strings.Join(all, ", ")
+}
+
+// containers checks that containerd will read the runtime's file.
+func (c *checker) containers() {
+	ctd := c.have.Containerd
+	if c.want.Toolkit == "" || !ctd.Configured {
+		return
+	}
+	if !ctd.Imports {
+		c.problem("containerd does not read conf.d", "/etc/containerd/config.toml imports no files of /etc/containerd/conf.d, where the runtime nvidia is declared. Let metal_host manage it, or add imports = [\"/etc/containerd/conf.d/*.toml\"].")
+	}
+	if ctd.Version < 3 {
+		c.problem("containerd's configuration is too old", "/etc/containerd/config.toml has version %d, and a file of version 3 in conf.d would keep containerd from starting. Let metal_host manage it: containerd 2 and version 3.", ctd.Version)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

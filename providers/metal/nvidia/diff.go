@@ -1,0 +1,215 @@
+package nvidia
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Names of units.
+const (
+	persistenced   = "nvidia-persistenced.service"
+	fabricmanager  = "nvidia-fabricmanager.service"
+	hostengine     = "nvidia-dcgm.service"
+	cdiRefresh     = "nvidia-cdi-refresh.service"
+	cdiRefreshPath = "nvidia-cdi-refresh.path"
+	kubelet        = "kubelet.service"
+	containerd     = "containerd.service"
+)
+
+// Diff says what differs between the declared driver and the machine, and what
+// mending it interrupts. Packages are compared by whoever installs them; here it
+// is what they amount to.
+func Diff(want Spec, have State) []host.Change {
+	d := differ{want: want, have: have}
+	d.driver()
+	d.kernels()
+	d.answers()
+	d.fabric()
+	d.toolkit()
+	d.keeping()
+	for _, u := range have.Stopped {
+		d.add("unit "+u, nil, "stopped", "running", host.None)
+	}
+	return d.changes
+}
+
+type differ struct {
+	want    Spec
+	have    State
+	changes []host.Change
+}
+
+func (d *differ) add(fact string, path []string, have, want string, disruption host.Disruption) {
+	d.changes = append(d.changes, host.Change{Fact: fact, Path: path, Have: have, Want: want, Disruption: disruption})
+}
+
+// exchange is what it interrupts to put another module into the kernel.
+func (d *differ) exchange() host.Disruption {
+	switch {
+	case d.have.Nouveau && d.have.Loaded == "":
+		return host.Reboots
+	case d.have.Loaded == "":
+		return host.ReloadsSystemd // the packages' scripts do
+	case len(d.have.Strangers()) > 0 && d.want.Reboot == IfNeeded:
+		return host.Reboots
+	}
+	return host.Drains
+}
+
+func flavour(open bool) string {
+	if open {
+		return Open
+	}
+	return Proprietary
+}
+
+// driver compares what is installed and what is in the kernel.
+func (d *differ) driver() {
+	installed := d.have.Installed()
+	if !d.want.satisfied(installed) {
+		d.add("driver", []string{"version"}, installed, d.want.declared(), d.exchange())
+	}
+	if k := d.have.kernel(d.have.Running); d.have.Loaded != "" && d.have.LoadedOpen != (d.want.Modules == Open) {
+		d.add("kernel modules", []string{"modules"}, flavour(d.have.LoadedOpen), d.want.Modules, d.exchange())
+	} else if d.have.Loaded == "" && k.Version != "" && (k.License != "NVIDIA") != (d.want.Modules == Open) {
+		d.add("kernel modules", []string{"modules"}, flavour(k.License != "NVIDIA"), d.want.Modules, d.exchange())
+	}
+	if d.want.satisfied(installed) && d.have.Loaded != installed {
+		disruption := d.exchange()
+		if d.have.Loaded == "" && !d.have.Nouveau {
+			disruption = host.None
+		}
+		d.add("driver in the kernel", nil, d.have.Loaded, installed, disruption)
+	}
+}
+
+// kernels compares the modules of the kernels that run and boot. A kernel that
+// an update brought without a module would come up without GPUs.
+func (d *differ) kernels() {
+	want := d.want.declared()
+	if installed := d.have.Installed(); d.want.satisfied(installed) {
+		want = installed
+	}
+	for _, release := range d.have.needed() {
+		k := d.have.kernel(release)
+		if k.Version != "" && (k.Version == want || !d.want.satisfied(d.have.Installed()) && d.want.satisfied(k.Version)) {
+			continue
+		}
+		role := "runs"
+		if release == d.have.Next && release != d.have.Running {
+			role = "boots next"
+		}
+		d.add(fmt.Sprintf("module of kernel %s, which %s", release, role), nil, k.Version, want, host.None)
+	}
+}
+
+// answers compares the GPUs that the driver lists with those of the PCI bus.
+func (d *differ) answers() {
+	if d.have.Loaded == "" || !d.want.satisfied(d.have.Installed()) {
+		return // it cannot answer before it is loaded
+	}
+	n := len(d.have.Accelerators())
+	switch {
+	case d.have.Smi != "":
+		d.add("nvidia-smi", nil, d.have.Smi, fmt.Sprintf("lists %d GPUs", n), d.exchange())
+	case len(d.have.GPUs) != n:
+		d.add("GPUs that the driver lists", nil, strconv.Itoa(len(d.have.GPUs)), strconv.Itoa(n), d.exchange())
+	}
+}
+
+func (d *differ) fabric() {
+	if !d.have.fabricManager(d.want) {
+		return
+	}
+	version := ""
+	for name, v := range d.have.Packages {
+		if strings.HasPrefix(name, "nvidia-fabricmanager") && !strings.Contains(name, "-dev") {
+			version = upstream(v)
+		}
+	}
+	want := d.want.declared()
+	if installed := d.have.Installed(); d.want.satisfied(installed) {
+		want = installed // to the letter, or it refuses to start
+	}
+	u := d.have.Units[fabricmanager]
+	switch {
+	case version != want && !(version != "" && !d.want.satisfied(d.have.Installed()) && d.want.satisfied(version)):
+		disruption := host.ReloadsSystemd
+		if version != "" {
+			disruption = host.Drains
+		}
+		d.add("fabric manager", []string{"fabric_manager"}, version, want, disruption)
+	case !u.Active || !u.Enabled:
+		d.add("fabric manager", []string{"fabric_manager"}, u.word(), "running and enabled", host.None)
+	}
+}
+
+func (d *differ) toolkit() {
+	if d.want.Toolkit == "" {
+		return
+	}
+	if have := upstream(d.have.Packages["nvidia-container-toolkit"]); have != d.want.Toolkit {
+		d.add("container toolkit", []string{"toolkit"}, have, d.want.Toolkit, host.ReloadsSystemd)
+	}
+	if loaded := d.have.Loaded; loaded != "" && d.want.satisfied(loaded) && d.have.CDI[d.want.cdiFile()] != loaded {
+		have := d.have.CDI[d.want.cdiFile()]
+		if _, there := d.have.CDI[d.want.cdiFile()]; there && have == "" {
+			have = "of no driver"
+		}
+		d.add("CDI specification", nil, have, loaded, host.None)
+	}
+}
+
+// keeping compares what keeps the driver as it is.
+func (d *differ) keeping() {
+	if free := d.have.notHeld(); len(free) > 0 {
+		d.add("packages held", nil, "not "+strings.Join(free, " "), "all", host.None)
+	}
+	want := d.want.files(d.have)
+	for _, name := range []string{NouveauFile, UpgradesFile, RuntimeFile} {
+		content, declared := want[name]
+		if !declared || d.have.Files[name] == content {
+			continue
+		}
+		have, disruption := "", host.None
+		if _, there := d.have.Files[name]; there {
+			have = "changed"
+		}
+		switch {
+		case name == RuntimeFile && d.have.Units[containerd].Active:
+			disruption = host.RestartsContainer
+		case name == NouveauFile && d.have.Nouveau:
+			disruption = host.Reboots
+		}
+		d.add("file "+name, nil, have, "as declared", disruption)
+	}
+	if d.want.NoNouveau && len(d.have.OldInitrd) > 0 {
+		d.add("initramfs", nil, "older than the blacklist: "+strings.Join(d.have.OldInitrd, " "), "newer", host.None)
+	}
+	if u := d.have.Units[persistenced]; d.want.Persistence != (u.Active && u.Enabled) && d.want.Persistence != (u.Active && u.File == "static") {
+		want := "stopped"
+		if d.want.Persistence {
+			want = "running and enabled"
+		}
+		if u.Exists || d.want.Persistence {
+			d.add("persistence daemon", []string{"persistence"}, u.word(), want, host.None)
+		}
+	}
+}
+
+func (u Unit) word() string {
+	switch {
+	case !u.Exists:
+		return ""
+	case u.Active && u.Enabled:
+		return "running and enabled"
+	case u.Active:
+		return "running, not enabled"
+	case u.Enabled:
+		return "stopped"
+	}
+	return "stopped and not enabled"
+}

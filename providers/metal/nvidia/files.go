@@ -1,0 +1,76 @@
+package nvidia
+
+import (
+	"strconv"
+	"strings"
+)
+
+// nouveau is what keeps the kernel's own driver away.
+const nouveau = `# Written by stoke: NVIDIA's driver does not load beside nouveau.
+blacklist nouveau
+options nouveau modeset=0
+`
+
+// upgrades keeps unattended-upgrades away from everything that has to change
+// together, what the driver's packages depend on included.
+const upgrades = `// Written by stoke: driver, toolkit and fabric change together, by plan.
+Unattended-Upgrade::Package-Blacklist {
+	"^(lib)?nvidia-";
+	"^linux-(modules|objects|signatures)-nvidia-";
+	"^cuda-drivers";
+	"^libcuda1$";
+	"^nvlsm$";
+	"^xserver-xorg-video-nvidia";
+	"^firmware-nvidia-gsp$";
+};
+`
+
+// runtime declares the runtime nvidia for a RuntimeClass of that name. The
+// default runtime stays runc, so that a container which asks for no GPU sees
+// none; those that ask get theirs by CDI, which containerd 2 has on by itself.
+// Its version is 3, as config.toml's: containerd 2.3 refuses a file in conf.d
+// of a later version than that.
+const runtime = `# Written by stoke.
+version = 3
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia]
+  runtime_type = 'io.containerd.runc.v2'
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]
+    BinaryName = '/usr/bin/nvidia-container-runtime'
+    SystemdCgroup = true
+`
+
+// files are this package's files as want has them; "" for one that is not to
+// be there. Somebody else's blacklist of nouveau is as good as ours.
+func (s Spec) files(have State) map[string]string {
+	f := map[string]string{UpgradesFile: upgrades}
+	if _, ours := have.Files[NouveauFile]; s.NoNouveau && (!have.NouveauOff || ours) {
+		f[NouveauFile] = nouveau
+		if have.NouveauOff { // as it stands
+			f[NouveauFile] = have.Files[NouveauFile]
+		}
+	}
+	if s.Toolkit != "" {
+		f[RuntimeFile] = runtime
+	}
+	return f
+}
+
+// cdiFile is where the CDI specification is: from version 1.18 on, the toolkit
+// keeps it up to date itself, by nvidia-cdi-refresh.service.
+func (s Spec) cdiFile() string {
+	if s.refreshes() {
+		return newCDIFile
+	}
+	return oldCDIFile
+}
+
+func (s Spec) refreshes() bool {
+	f := strings.SplitN(s.Toolkit, ".", 3)
+	if len(f) < 2 {
+		return false
+	}
+	major, _ := strconv.Atoi(f[0])
+	minor, _ := strconv.Atoi(f[1])
+	return major > 1 || major == 1 && minor >= 18
+}

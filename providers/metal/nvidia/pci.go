@@ -1,0 +1,176 @@
+package nvidia
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Architecture is a generation of NVIDIA's GPUs. They are ordered by age.
+type Architecture uint8
+
+const (
+	Unknown   Architecture = iota // newer than this table, most likely
+	Ancient                       // Kepler and older: no driver that is still maintained
+	Maxwell                       // 2014
+	Pascal                        // 2016
+	Volta                         // 2017
+	Turing                        // 2018: the first with a GSP, which the open modules need
+	Ampere                        // 2020
+	Hopper                        // 2022
+	Ada                           // 2022
+	Blackwell                     // 2024
+)
+
+func (a Architecture) String() string {
+	names := [...]string{"unknown", "Kepler or older", "Maxwell", "Pascal", "Volta", "Turing", "Ampere", "Hopper", "Ada", "Blackwell"}
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return "unknown"
+}
+
+// PCI vendors and classes, as sysfs shows them.
+const (
+	vendorNVIDIA = 0x10de
+	classVGA     = 0x0300
+	class3D      = 0x0302
+	classBridge  = 0x0680
+)
+
+// Device is one device of NVIDIA's on the PCI bus.
+type Device struct {
+	Address string // as sysfs has it: domain:bus:device.function, in lower case
+	ID      uint16 // PCI device id
+	Class   uint16 // base class and subclass
+	Driver  string // the kernel driver that is bound to it; "" for none
+}
+
+// GPU reports whether the device computes: NVIDIA's GPUs are VGA or 3D
+// controllers; their sound and USB functions are not.
+func (d Device) GPU() bool { return d.Class == classVGA || d.Class == class3D }
+
+// NVSwitch reports whether the device is one of the bridges that join the GPUs
+// of an HGX or DGX board, which a fabric manager has to set up. Bridges of
+// NVIDIA's old chipsets have the same class: it goes by ids.
+func (d Device) NVSwitch() bool {
+	return d.Class == classBridge && (d.ID == 0x1ac2 || d.ID == 0x1af1 || d.ID == 0x22a3)
+}
+
+// Name is what the device is called, such as "H100 SXM5 80GB"; "10de:xxxx" for
+// one that the table does not know.
+func (d Device) Name() string {
+	if name, ok := deviceNames[d.ID]; ok {
+		return name
+	}
+	return fmt.Sprintf("10de:%04x", d.ID)
+}
+
+// Architecture is the GPU's generation, by the range that its id is in.
+func (d Device) Architecture() Architecture {
+	for _, r := range ranges {
+		if d.ID >= r.from && d.ID <= r.to {
+			return r.arch
+		}
+	}
+	return Unknown
+}
+
+// graceHopper are the GPUs of Grace Hopper superchips, which only the open
+// modules drive, as they alone drive Blackwell
+// (Driver Installation Guide, "Kernel Modules").
+func (d Device) graceHopper() bool { return d.ID >= 0x2340 && d.ID <= 0x234f }
+
+// needsOpen reports whether only the open kernel modules drive the GPU.
+func (d Device) needsOpen() bool { return d.Architecture() >= Blackwell || d.graceHopper() }
+
+// tooOldForOpen reports whether only the proprietary ones do: those before
+// Turing lack the GPU System Processor.
+func (d Device) tooOldForOpen() bool {
+	a := d.Architecture()
+	return a != Unknown && a < Turing
+}
+
+// Newest is the last branch that drives GPUs of the architecture; 0 for no
+// limit. Branch 580 is the last one for Maxwell, Pascal and Volta
+// (forums.developer.nvidia.com, "Unix graphics feature deprecation schedule").
+func (a Architecture) Newest() int {
+	switch a {
+	case Ancient:
+		return 470
+	case Maxwell, Pascal, Volta:
+		return 580
+	}
+	return 0
+}
+
+// Oldest is the first branch that drives GPUs of the architecture (NVIDIA's
+// release notes: Ampere's A100 in 450, Hopper in 525, Ada in 525, Blackwell's
+// B200 in 570).
+func (a Architecture) Oldest() int {
+	switch a {
+	case Ampere:
+		return 450
+	case Hopper, Ada:
+		return 525
+	case Blackwell:
+		return 570
+	}
+	return 0
+}
+
+// fabric reports whether the GPU sits on a board whose NVSwitches do not show
+// as bridges of NVIDIA's: those of HGX B200 and B300 are reached through a
+// ConnectX device, and need the subnet manager nvlsm besides
+// (Fabric Manager User Guide, "HGX B200 and later").
+func (d Device) fabric() bool { return d.ID == 0x2901 || d.ID == 0x3182 }
+
+// ranges says which ids belong to which generation, from the public list of PCI
+// ids (pci-ids.ucw.cz, vendor 10de). What is in none is unknown.
+var ranges = []struct {
+	from, to uint16
+	arch     Architecture
+}{
+	{0x0020, 0x133f, Ancient},
+	{0x1340, 0x13ff, Maxwell},
+	{0x1400, 0x14ff, Maxwell},
+	{0x15f0, 0x15ff, Pascal},
+	{0x1600, 0x16ff, Maxwell},
+	{0x1725, 0x172f, Pascal},
+	{0x1730, 0x17ff, Maxwell},
+	{0x1b00, 0x1d7f, Pascal},
+	{0x1d80, 0x1dff, Volta},
+	{0x1e00, 0x1fff, Turing},
+	{0x2080, 0x20ff, Ampere},
+	{0x2180, 0x21ff, Turing},
+	{0x2200, 0x22a2, Ampere},
+	{0x2300, 0x23ff, Hopper},
+	{0x2400, 0x25ff, Ampere},
+	{0x2680, 0x28ff, Ada},
+	{0x2900, 0x29ff, Blackwell},
+	{0x2b80, 0x2fff, Blackwell},
+	{0x3180, 0x31ff, Blackwell},
+}
+
+// parseDevice reads a line of the observing script: address, vendor, device and
+// class as sysfs has them, and the driver or "-". ok is false for other
+// people's devices.
+func parseDevice(line string) (d Device, ok bool, err error) {
+	f := strings.Fields(line)
+	if len(f) != 5 {
+		return d, false, fmt.Errorf("PCI device %q: want 5 fields", line)
+	}
+	var vendor, id, class uint32
+	for i, into := range []*uint32{&vendor, &id, &class} {
+		if n, err := fmt.Sscanf(f[i+1], "0x%x", into); err != nil || n != 1 {
+			return d, false, fmt.Errorf("PCI device %q: %q is no hexadecimal number", line, f[i+1])
+		}
+	}
+	if vendor > 0xffff || id > 0xffff || class > 0xffffff || len(f[0]) > 32 {
+		return d, false, fmt.Errorf("PCI device %q: out of range", line)
+	}
+	d = Device{Address: strings.ToLower(f[0]), ID: uint16(id), Class: uint16(class >> 8)}
+	if f[4] != "-" {
+		d.Driver = f[4]
+	}
+	return d, vendor == vendorNVIDIA && (d.GPU() || d.NVSwitch()), nil
+}

@@ -1,0 +1,226 @@
+package nvidia
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// State is a machine as it is, as far as its GPUs and their driver go.
+type State struct {
+	OS, Release, Codename string // as in os-release: ubuntu, 24.04, noble
+	Arch                  string // as dpkg calls it
+	Devices               []Device
+	Running, Next         string // kernels: the one that runs and the one that boots next
+	NextFrom              string // how Next is known, for messages
+	Kernels               []Kernel
+	BootID                string
+
+	Loaded      string // version of the module in the kernel; "" for none
+	LoadedOpen  bool
+	Nouveau     bool // loaded
+	NouveauOff  bool // blacklisted, by whomever
+	GPUs        []GPU
+	Smi         string // why nvidia-smi failed; "" when it did not, or was not asked
+	Users       []User
+	DKMS        []string // dkms status, the lines about nvidia
+	SecureBoot  bool
+	MOK         bool     // dkms' signing key is enrolled
+	RunFile     string   // what NVIDIA's .run installer left; "" for nothing
+	RebootFor   []string // packages that want a reboot; "." for an unnamed one
+	Packages    map[string]string
+	Held        []string
+	Pins        []Pin
+	Free        map[string]int64 // KiB, by directory
+	Units       map[string]Unit
+	CDI         map[string]string // CDI specifications: file to the driver's version in it
+	Containerd  Containerd
+	Files       map[string]string // this package's files; those that there are not are absent
+	OldInitrd   []string          // initramfs files older than the blacklist
+	Stopped     []string          // units that a change has stopped and not started again
+	Candidates  map[string]string // what apt would install; asked for what want needs
+	grubDefault string
+	grubEntry   string
+	grubKernels []string
+	link        string
+}
+
+// Kernel is an installed kernel.
+type Kernel struct {
+	Release string
+	Image   bool   // there is an image in /boot
+	Modules bool   // there are modules
+	Headers bool   // there are headers to build modules with
+	Version string // of its nvidia module; "" for none
+	License string // NVIDIA for the proprietary module
+	Signer  string // "" for an unsigned module
+}
+
+// GPU is one that the driver itself lists.
+type GPU struct {
+	Index  int
+	Bus    string // domain:bus:device.function, in lower case, as Device.Address
+	Name   string
+	UUID   string
+	Memory int64 // MiB
+	Driver string
+}
+
+// User is a process that has a GPU's device open.
+type User struct {
+	PID       int
+	Name      string
+	Device    string
+	Container string // id of the container that it runs in; "" for none
+}
+
+// Pin is an apt preference about the driver.
+type Pin struct{ File, Owner, Line string }
+
+// Unit is the state of a systemd unit.
+type Unit struct {
+	Exists, Active bool
+	Enabled        bool
+	File           string // UnitFileState, such as enabled or static
+}
+
+// Containerd is what matters here of containerd's configuration.
+type Containerd struct {
+	Configured bool // there is a config.toml
+	Version    int  // of config.toml; 1 where it says nothing
+	Imports    bool // it imports conf.d
+}
+
+// Accelerators are the devices that compute.
+func (s State) Accelerators() []Device {
+	var gpus []Device
+	for _, d := range s.Devices {
+		if d.GPU() {
+			gpus = append(gpus, d)
+		}
+	}
+	return gpus
+}
+
+// Fabric reports whether GPUs are joined by NVSwitches.
+func (s State) Fabric() bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.NVSwitch() || d.GPU() && d.fabric() })
+}
+
+// subnetManager reports whether the fabric needs nvlsm, too.
+func (s State) subnetManager() bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.GPU() && d.fabric() })
+}
+
+// fabricManager reports whether want means a fabric manager here.
+func (s State) fabricManager(want Spec) bool {
+	return want.FabricManager == Always || want.FabricManager == Auto && s.Fabric()
+}
+
+// kernel finds an installed kernel.
+func (s State) kernel(release string) Kernel {
+	for _, k := range s.Kernels {
+		if k.Release == release {
+			return k
+		}
+	}
+	return Kernel{Release: release}
+}
+
+// needed are the kernels that must have the module: the one that runs, and the
+// one that boots next.
+func (s State) needed() []string {
+	if s.Next == "" || s.Next == s.Running {
+		return []string{s.Running}
+	}
+	return []string{s.Running, s.Next}
+}
+
+// driverPackage matches the packages of driver, toolkit and fabric.
+var driverPackage = regexp.MustCompile(`^(lib)?nvidia-|^libnvidia|^linux-(modules|objects|signatures)-nvidia-|^cuda-drivers|^libcuda1$|^nvlsm$|^xserver-xorg-video-nvidia|^firmware-nvidia-gsp`)
+
+// Driver lists the installed packages of driver, toolkit and fabric, sorted.
+func (s State) Driver() []string {
+	var names []string
+	for name := range s.Packages {
+		if driverPackage.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Installed is the version of the installed driver without its packages'
+// revision, by the library that talks to the kernel; "" for none.
+func (s State) Installed() string {
+	best := ""
+	for name, version := range s.Packages {
+		if name == "libcuda1" || strings.HasPrefix(name, "libnvidia-compute") || strings.HasPrefix(name, "nvidia-utils") || name == "nvidia-smi" {
+			if v := upstream(version); versionForm.MatchString(v) && newer(v, best) {
+				best = v
+			}
+		}
+	}
+	return best
+}
+
+// newer compares two versions number by number; any is newer than "".
+func newer(a, b string) bool {
+	return slices.Compare(numbers(a), numbers(b)) > 0
+}
+
+func numbers(version string) []int {
+	if version == "" {
+		return nil
+	}
+	var n []int
+	for _, part := range strings.Split(version, ".") {
+		i, _ := strconv.Atoi(part)
+		n = append(n, i)
+	}
+	return n
+}
+
+// upstream is a package's version without epoch and revision.
+func upstream(version string) string {
+	if _, rest, ok := strings.Cut(version, ":"); ok {
+		version = rest
+	}
+	version, _, _ = strings.Cut(version, "-")
+	version, _, _ = strings.Cut(version, "~")
+	return version
+}
+
+// notHeld lists the installed packages of driver, toolkit and fabric that apt
+// may change on its own.
+func (s State) notHeld() []string {
+	var free []string
+	for _, name := range s.Driver() {
+		if !slices.Contains(s.Held, name) {
+			free = append(free, name)
+		}
+	}
+	return free
+}
+
+// services are processes that hold the driver and are known to go when asked.
+var services = map[string]string{
+	"nvidia-persiste": "nvidia-persistenced.service", // the kernel cuts a process's name to 15 bytes
+	"nv-fabricmanage": "nvidia-fabricmanager.service",
+	"nv-hostengine":   "nvidia-dcgm.service",
+}
+
+// Strangers are the processes that use a GPU and are neither a service of the
+// driver's nor in a container: nobody but their owner can stop them.
+func (s State) Strangers() []User {
+	var users []User
+	for _, u := range s.Users {
+		if u.Container == "" && services[u.Name] == "" {
+			users = append(users, u)
+		}
+	}
+	return users
+}

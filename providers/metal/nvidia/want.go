@@ -1,0 +1,301 @@
+package nvidia
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Keys that packages are signed with, by the fingerprint of the primary key.
+const (
+	driverKey   = "EB693B3035CD5710E231E123A4B469963BF863CC" // NVIDIA's CUDA repositories, file 3bf863cc.pub
+	debian13Key = "02182E60104FCDC26EAE1B8597A5D4CB8793F200" // the one for Debian 13, file 8793F200.pub
+	toolkitKey  = "C95B321B61E88C1809C4F759DDCAE044F796ECB0" // nvidia.github.io/libnvidia-container
+)
+
+// Source is an apt repository that packages come from.
+type Source struct {
+	Name        string // what it is called in messages and file names
+	URL         string
+	Suite       string // "/" for a flat repository
+	Components  []string
+	KeyURL      string
+	Fingerprint string
+}
+
+// Package is a package to install.
+type Package struct {
+	Name    string
+	Version string // an exact version, or a pattern that ends in "*"; "" for any
+}
+
+// Wanted is what a declared driver means on a machine, for whoever installs it.
+// Every package of driver, toolkit and fabric is held by Apply itself.
+type Wanted struct {
+	Sources []Source
+	// Pin is the package that keeps NVIDIA's repository to the branch or version.
+	// It has to be there before apt chooses the others.
+	Pin      string
+	Packages []Package
+	// Remove are installed packages of another driver, which stand in the way.
+	Remove []string
+}
+
+// Want says which packages the declared driver means on this machine. It needs
+// no candidates.
+func (s Spec) Want(have State) (Wanted, error) {
+	var w Wanted
+	switch {
+	case s.Source == NVIDIA:
+		w = s.fromNVIDIA(have)
+	case have.OS == "ubuntu":
+		w = s.fromUbuntu(have)
+	case have.OS == "debian":
+		w = s.fromDebian(have)
+	default:
+		return w, fmt.Errorf("no driver is known for %s %s: Ubuntu and Debian are supported", have.OS, have.Release)
+	}
+	if s.Toolkit != "" {
+		w.Sources = append(w.Sources, s.toolkitSource(have))
+		for _, name := range []string{"nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"} {
+			w.Packages = append(w.Packages, Package{name, s.Toolkit + "-*"})
+		}
+	}
+	w.Remove = s.remove(have, w)
+	return w, nil
+}
+
+// fromUbuntu is the archive's driver: modules that Canonical has built and
+// signed for each kernel, and the user space without a display.
+func (s Spec) fromUbuntu(have State) Wanted {
+	series := s.Branch
+	if s.Server {
+		series += "-server"
+	}
+	user := series
+	if s.Modules == Open {
+		series += "-open"
+	}
+	pattern := ""
+	if s.Version != "" {
+		pattern = s.Version + "-*"
+	}
+	w := Wanted{Packages: []Package{
+		{"nvidia-headless-no-dkms-" + series, pattern},
+		{"nvidia-utils-" + user, pattern},
+		{"libnvidia-compute-" + user, pattern},
+	}}
+	for _, f := range have.flavours() {
+		w.Packages = append(w.Packages, Package{Name: "linux-modules-nvidia-" + series + "-" + f})
+	}
+	for _, k := range have.needed() {
+		w.Packages = append(w.Packages, Package{Name: "linux-modules-nvidia-" + series + "-" + k})
+	}
+	if have.fabricManager(s) {
+		w.Packages = append(w.Packages, Package{"nvidia-fabricmanager-" + s.Branch, pattern})
+	}
+	return w
+}
+
+// fromNVIDIA is NVIDIA's repository: modules built on the machine by dkms.
+func (s Spec) fromNVIDIA(have State) Wanted {
+	driver, fabric := "nvidia-open", "nvidia-fabricmanager"
+	if s.Modules == Proprietary {
+		driver = "cuda-drivers"
+	}
+	w := Wanted{Sources: []Source{s.driverSource(have)}}
+	if have.OS == "debian" {
+		w.Sources = append(w.Sources, s.debianSources(have, "contrib")...)
+	}
+	if s.branch() >= 580 { // before, each branch had packages of its own instead
+		w.Pin = "nvidia-driver-pinning-" + s.declared()
+		w.Packages = append(w.Packages, Package{Name: w.Pin})
+	} else {
+		driver, fabric = driver+"-"+s.Branch, fabric+"-"+s.Branch
+	}
+	w.Packages = append(w.Packages, have.headers()...)
+	w.Packages = append(w.Packages, Package{driver, s.pattern()})
+	if have.fabricManager(s) {
+		w.Packages = append(w.Packages, Package{fabric, s.pattern()})
+		if have.subnetManager() {
+			w.Packages = append(w.Packages, Package{Name: "nvlsm"})
+		}
+	}
+	return w
+}
+
+// fromDebian is Debian's non-free driver: one branch for each release, built on
+// the machine by dkms.
+func (s Spec) fromDebian(have State) Wanted {
+	module := "nvidia-open-kernel-dkms"
+	if s.Modules == Proprietary {
+		module = "nvidia-kernel-dkms"
+	}
+	w := Wanted{Sources: s.debianSources(have, "contrib", "non-free", "non-free-firmware")}
+	w.Packages = append(w.Packages, have.headers()...)
+	for _, name := range []string{module, "nvidia-smi", "libcuda1", "nvidia-persistenced", "firmware-nvidia-gsp"} {
+		p := Package{name, s.pattern()}
+		if name == "nvidia-persistenced" { // it has versions of its own
+			p.Version = ""
+		}
+		w.Packages = append(w.Packages, p)
+	}
+	return w
+}
+
+// pattern is the version that packages of the driver must have.
+func (s Spec) pattern() string {
+	if s.Version != "" {
+		return s.Version + "-*"
+	}
+	return s.Branch + ".*"
+}
+
+func (s Spec) driverSource(have State) Source {
+	arch := "x86_64"
+	if have.Arch == "arm64" {
+		arch = "sbsa"
+	}
+	url := "https://developer.download.nvidia.com/compute/cuda/repos/" + have.OS + strings.ReplaceAll(have.Release, ".", "") + "/" + arch + "/"
+	key, file := driverKey, "3bf863cc.pub"
+	if have.OS == "debian" && have.Release == "13" {
+		key, file = debian13Key, "8793F200.pub"
+	}
+	return s.DriverRepository.over(Source{Name: "nvidia-driver", URL: url, Suite: "/", KeyURL: url + file, Fingerprint: key})
+}
+
+func (s Spec) toolkitSource(have State) Source {
+	url := "https://nvidia.github.io/libnvidia-container/stable/deb/" + have.Arch + "/"
+	return s.ToolkitRepository.over(Source{
+		Name: "nvidia-toolkit", URL: url, Suite: "/",
+		KeyURL: "https://nvidia.github.io/libnvidia-container/gpgkey", Fingerprint: toolkitKey,
+	})
+}
+
+// debianSources is Debian's archive with the components that the machine's own
+// sources may lack. It is added only where it is declared: apt refuses one
+// repository with two keys, and the machine has Debian's already.
+func (s Spec) debianSources(have State, components ...string) []Source {
+	if s.DebianRepository.URL == "" {
+		return nil
+	}
+	return []Source{s.DebianRepository.over(Source{Name: "nvidia-debian", Suite: have.Codename, Components: components})}
+}
+
+// over puts what is declared over a default. Another URL keeps the key's
+// fingerprint: a mirror serves what its origin has signed.
+func (r Repository) over(d Source) Source {
+	if r.URL != "" {
+		d.URL = r.URL
+	}
+	if r.KeyURL != "" {
+		d.KeyURL = r.KeyURL
+	}
+	if r.Fingerprint != "" {
+		d.Fingerprint = r.Fingerprint
+	}
+	return d
+}
+
+var (
+	metaImage = regexp.MustCompile(`^linux-image-([a-z][a-z0-9.-]*)$`)
+	notMeta   = regexp.MustCompile(`^(unsigned-|extra-|uc-)|-dbg`)
+)
+
+// flavours are the kernel packages that bring new kernels, such as generic,
+// generic-hwe-24.04 or gcp: modules for them come along with those.
+func (s State) flavours() []string {
+	var found []string
+	for name := range s.Packages {
+		if m := metaImage.FindStringSubmatch(name); m != nil && !notMeta.MatchString(m[1]) {
+			found = append(found, m[1])
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// headers are the packages to build modules with: for the kernels that need
+// them, and for those to come.
+func (s State) headers() []Package {
+	var p []Package
+	for _, k := range s.needed() {
+		p = append(p, Package{Name: "linux-headers-" + k})
+	}
+	for _, f := range s.flavours() {
+		p = append(p, Package{Name: "linux-headers-" + f})
+	}
+	return p
+}
+
+// precompiled reports whether the modules come built, so that neither headers
+// nor a key for signing them are needed.
+func (s Spec) precompiled(have State) bool { return s.Source == Distribution && have.OS == "ubuntu" }
+
+// asks are the packages about which apt is asked before anything is changed.
+func (s State) asks(want Spec) []string {
+	w, err := want.Want(s)
+	if err != nil {
+		return nil
+	}
+	names := []string{}
+	for _, p := range w.Packages {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// series matches what names a driver of a branch, to see whether an installed
+// package is of another one.
+var series = regexp.MustCompile(`-([1-9][0-9]{2})(-server)?(-open)?(-|$)`)
+
+// remove lists installed packages of another driver. Packages without a branch
+// in their name change their version instead, but for the module's own when the
+// other modules are wanted.
+func (s Spec) remove(have State, w Wanted) []string {
+	wanted := map[string]bool{}
+	for _, p := range w.Packages {
+		wanted[p.Name] = true
+	}
+	var gone []string
+	for _, name := range have.Driver() {
+		if !wanted[name] && s.foreign(name, have) {
+			gone = append(gone, name)
+		}
+	}
+	return gone
+}
+
+// otherModules are the packages of one kind of modules without a branch in their
+// name.
+var otherModules = map[string][]string{
+	Open:        {"nvidia-kernel-dkms", "nvidia-dkms", "cuda-drivers"},
+	Proprietary: {"nvidia-open-kernel-dkms", "nvidia-kernel-open-dkms", "nvidia-dkms-open", "nvidia-open"},
+}
+
+func (s Spec) foreign(name string, have State) bool {
+	if slices.Contains(otherModules[s.Modules], name) {
+		return true
+	}
+	if strings.HasPrefix(name, "nvidia-driver-pinning-") {
+		return true
+	}
+	m := series.FindStringSubmatch(name)
+	if m == nil {
+		return false
+	}
+	if m[1] != s.Branch {
+		return true
+	}
+	if !s.precompiled(have) {
+		return false
+	}
+	// Ubuntu: the open modules' packages say so, and so do the server's
+	modules := strings.HasPrefix(name, "linux-modules-nvidia-") || strings.HasPrefix(name, "nvidia-headless-") ||
+		strings.HasPrefix(name, "nvidia-dkms-") || strings.HasPrefix(name, "nvidia-kernel-source-")
+	if strings.HasPrefix(name, "nvidia-fabricmanager") {
+		return false
+	}
+	return (m[2] != "") != s.Server || modules && (m[3] != "") != (s.Modules == Open)
+}
