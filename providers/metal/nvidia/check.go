@@ -160,7 +160,7 @@ func (c *checker) kernels() {
 		}
 		if s.Candidates[name] == "" && s.Packages[name] == "" {
 			role := "runs"
-			if k == s.Next {
+			if k != s.Running {
 				role = "boots next (" + s.NextFrom + ")"
 			}
 			c.problem("No "+what+" for a kernel", "Kernel %s, which %s, has no %s, and apt knows no package %s. %s If apt's lists are old, run apt-get update.", k, role, what, name, instead)
@@ -233,7 +233,7 @@ func (c *checker) available() {
 	if err != nil || len(c.have.Candidates) == 0 {
 		return
 	}
-	var missing []string
+	var missing, other []string
 	for _, p := range w.Packages {
 		have := c.have.Candidates[p.Name]
 		switch {
@@ -242,8 +242,11 @@ func (c *checker) available() {
 		case have == "" && c.have.Packages[p.Name] == "":
 			missing = append(missing, p.Name)
 		case have != "" && p.Version != "" && !strings.HasPrefix(have, strings.TrimSuffix(p.Version, "*")) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
-			c.problem("The distribution has another version", "apt would install %s %s, not %s. Declare a version that the distribution has, or set source = \"nvidia\".", p.Name, have, c.want.declared())
+			other = append(other, p.Name+" "+have)
 		}
+	}
+	if len(other) > 0 {
+		c.problem("The distribution has another version", "apt would install %s, not %s. Declare a version that the distribution has, or set source = \"nvidia\".", strings.Join(other, ", "), c.want.declared())
 	}
 	if len(missing) > 0 {
 		how := "Set a branch that the distribution has (apt-cache search nvidia-headless-no-dkms), or source = \"nvidia\"."

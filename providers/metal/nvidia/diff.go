@@ -142,7 +142,7 @@ func (d *differ) fabric() {
 			disruption = host.Drains
 		}
 		d.add("fabric manager", []string{"fabric_manager"}, version, want, disruption)
-	case !u.Active || !u.Enabled:
+	case !u.runs():
 		d.add("fabric manager", []string{"fabric_manager"}, u.word(), "running and enabled", host.None)
 	}
 }
@@ -189,16 +189,22 @@ func (d *differ) keeping() {
 	if d.want.NoNouveau && len(d.have.OldInitrd) > 0 {
 		d.add("initramfs", nil, "older than the blacklist: "+strings.Join(d.have.OldInitrd, " "), "newer", host.None)
 	}
-	if u := d.have.Units[persistenced]; d.want.Persistence != (u.Active && u.Enabled) && d.want.Persistence != (u.Active && u.File == "static") {
-		want := "stopped"
-		if d.want.Persistence {
-			want = "running and enabled"
-		}
-		if u.Exists || d.want.Persistence {
-			d.add("persistence daemon", []string{"persistence"}, u.word(), want, host.None)
-		}
+	d.persistence()
+}
+
+func (d *differ) persistence() {
+	u := d.have.Units[persistenced]
+	switch {
+	case d.want.Persistence && !u.runs():
+		d.add("persistence daemon", []string{"persistence"}, u.word(), "running and enabled", host.None)
+	case !d.want.Persistence && u.Active:
+		d.add("persistence daemon", []string{"persistence"}, u.word(), "stopped", host.None)
 	}
 }
+
+// runs reports whether the unit runs, now and after a reboot. A static unit is
+// started by others: Ubuntu's persistence daemon by udev.
+func (u Unit) runs() bool { return u.Active && (u.Enabled || u.File == "static") }
 
 func (u Unit) word() string {
 	switch {

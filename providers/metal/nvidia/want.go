@@ -94,6 +94,9 @@ func (s Spec) fromUbuntu(have State) Wanted {
 	}
 	if have.fabricManager(s) {
 		w.Packages = append(w.Packages, Package{"nvidia-fabricmanager-" + s.Branch, pattern})
+		if have.subnetManager() {
+			w.Packages = append(w.Packages, Package{Name: "nvlsm"})
+		}
 	}
 	return w
 }
@@ -235,6 +238,9 @@ func (s Spec) precompiled(have State) bool { return s.Source == Distribution && 
 
 // asks are the packages about which apt is asked before anything is changed.
 func (s State) asks(want Spec) []string {
+	if want.Branch == "" {
+		return nil
+	}
 	w, err := want.Want(s)
 	if err != nil {
 		return nil

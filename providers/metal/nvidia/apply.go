@@ -1,0 +1,353 @@
+package nvidia
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Hooks are what others do for Apply. All of them may be asked again.
+type Hooks struct {
+	// Install brings repositories and packages about, and removes what is in
+	// the way. Where Wanted has no packages but Pin, that alone is installed.
+	Install func(ctx context.Context, w Wanted) error
+	// Drain is called before anything that pods could be hurt by; nil: nobody
+	// has to leave.
+	Drain func(ctx context.Context) error
+	// Reboot restarts the machine and waits for its next life; nil: it must not.
+	Reboot func(ctx context.Context) error
+}
+
+// Apply brings the declared driver about, from the state that Observe found, and
+// returns the state that it leaves. Whatever had been done before is found by
+// looking. It ends with the driver itself: that nvidia-smi lists every GPU.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State, hooks Hooks) (State, error) {
+	if len(Diff(want, have)) == 0 {
+		return have, nil
+	}
+	a := &applier{m: m, rec: rec, want: want, have: have, hooks: hooks}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"remember what is there", a.remember},
+		{"blacklist nouveau", a.blacklist},
+		{"make way for the driver", a.makeWay},
+		{"install the driver", a.install},
+		{"build modules", a.build},
+		{"hold packages", a.hold},
+		{"load the driver", a.load},
+		{"start services", a.start},
+		{"ask the driver", a.verify},
+		{"give containers their GPUs", a.containers},
+		{"start the kubelet", a.resume},
+		{"write down where the driver came from", a.provenance},
+	} {
+		providers.CallFrom(ctx).Report(providers.Progress{Step: step.name, Percent: -1})
+		if err := step.do(ctx); err != nil {
+			a.resume(ctx) // as far as it goes; what is still stopped is a difference in the next plan
+			return a.have, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	if left := Diff(want, a.have); len(left) > 0 {
+		return a.have, fmt.Errorf("%s: still not as declared: %s", m.Name(), describeChanges(left))
+	}
+	return a.have, nil
+}
+
+func describeChanges(changes []host.Change) string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, fmt.Sprintf("%s is %q, not %q", c.Fact, c.Have, c.Want))
+	}
+	return strings.Join(all, "; ")
+}
+
+type applier struct {
+	m     host.Machine
+	rec   *host.Record
+	want  Spec
+	have  State
+	hooks Hooks
+}
+
+// look observes again.
+func (a *applier) look(ctx context.Context) (err error) {
+	have, err := Observe(ctx, a.m, a.want)
+	if err == nil {
+		a.have = have
+	}
+	return err
+}
+
+// Keys in the record.
+const (
+	keyHeld       = "nvidia held"
+	keyPackages   = "nvidia packages"
+	keyUnit       = "nvidia unit "
+	keyInitramfs  = "nvidia initramfs is due"
+	keyProvenance = "nvidia provenance"
+)
+
+// remember writes down what Restore puts back: holds, and which services ran.
+func (a *applier) remember(ctx context.Context) error {
+	var held []string
+	for _, name := range a.have.Held {
+		if driverPackage.MatchString(name) {
+			held = append(held, name)
+		}
+	}
+	if err := a.rec.Remember(ctx, keyHeld, held); err != nil {
+		return err
+	}
+	if err := a.rec.Remember(ctx, keyPackages, a.have.Driver()); err != nil {
+		return err
+	}
+	for _, u := range []string{persistenced, fabricmanager} {
+		if err := a.rec.Remember(ctx, keyUnit+u, a.have.Units[u]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes one of this package's files, once what was there is kept.
+func (a *applier) put(ctx context.Context, name, content string) (changed bool, err error) {
+	if was, there := a.have.Files[name]; there && was == content {
+		return false, nil
+	}
+	if err := a.rec.KeepFile(ctx, name); err != nil {
+		return false, err
+	}
+	if _, err := host.Run(ctx, a.m, "mkdir", "-p", "--", dir(name)); err != nil {
+		return false, err
+	}
+	err = a.m.Put(ctx, ssh.File{Path: name, Content: []byte(content), Mode: 0o644, Owner: "root:root", Root: true})
+	if err == nil {
+		a.have.Files[name] = content
+	}
+	return true, err
+}
+
+func dir(name string) string { return name[:strings.LastIndexByte(name, '/')] }
+
+const initramfs = `command -v update-initramfs >/dev/null || exit 0; exec update-initramfs -u -k all`
+
+// blacklist keeps nouveau away, in the initramfs as well: there it would be
+// loaded before the root file system is there to say otherwise.
+func (a *applier) blacklist(ctx context.Context) error {
+	changed := false
+	if content, declared := a.want.files(a.have)[NouveauFile]; declared {
+		var err error
+		if changed, err = a.put(ctx, NouveauFile, content); err != nil {
+			return err
+		}
+	}
+	if !changed && (!a.want.NoNouveau || len(a.have.OldInitrd) == 0) {
+		return nil
+	}
+	_, err := host.Script(ctx, a.m, initramfs)
+	return err
+}
+
+// exchanges reports whether another module has to go into the kernel, or the
+// one that is there has to be loaded anew.
+func (a *applier) exchanges() bool {
+	if a.have.Loaded == "" {
+		return false
+	}
+	d := differ{want: a.want, have: a.have}
+	d.driver()
+	d.answers()
+	return len(d.changes) > 0
+}
+
+// halt stops units and writes down which ran, first, so that the next apply can
+// start them if this one does not come so far.
+const halt = `set -e
+umask 077
+for u in "$@"; do systemctl is-active -q "$u" && echo "$u" >> /run/stoke-gpu-stopped || :; done
+[ ! -e /run/stoke-gpu-stopped ] || sort -u -o /run/stoke-gpu-stopped /run/stoke-gpu-stopped
+for u in "$@"; do systemctl stop -- "$u" 2>/dev/null || ! systemctl is-active -q "$u"; done`
+
+// leave asks processes of containers that have a GPU's device open to end, and
+// ends them half a minute later. The kubelet is stopped: it starts them again
+// once it is back.
+const leave = `gone() { for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && return 1; done; return 0; }
+for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -TERM "$p" 2>/dev/null; done
+i=0; while [ $i -lt 60 ] && ! gone "$@"; do sleep 0.5; i=$((i+1)); done
+gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -KILL "$p" 2>/dev/null; done; :`
+
+// makeWay stops everything that keeps the loaded module: pods (they have left
+// then, but for those of DaemonSets: plugin and exporter), the driver's own
+// services; and refuses to go on under anybody else.
+func (a *applier) makeWay(ctx context.Context) error {
+	if !a.exchanges() {
+		return nil
+	}
+	if users := a.have.Strangers(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {
+		return fmt.Errorf("%s: %s, and a reboot is not allowed: stop what uses the GPUs, or set reboot = \"if-needed\"", a.m.Name(), describe(users))
+	}
+	if a.hooks.Drain != nil {
+		if err := a.hooks.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	var units []string
+	for _, u := range []string{kubelet, hostengine, fabricmanager, persistenced} { // the kubelet first: it would start pods again
+		if a.have.Units[u].Active {
+			units = append(units, u)
+		}
+	}
+	if len(units) > 0 {
+		if _, err := host.Script(ctx, a.m, halt, units...); err != nil {
+			return err
+		}
+	}
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	var pids []string
+	for _, u := range a.have.Users {
+		if u.Container != "" {
+			pids = append(pids, fmt.Sprint(u.PID))
+		}
+	}
+	if len(pids) == 0 {
+		return nil
+	}
+	_, err := host.Script(ctx, a.m, leave, pids...)
+	return err
+}
+
+const unhold = `[ $# = 0 ] || apt-mark unhold -- "$@" >/dev/null`
+
+// install has the packages installed: NVIDIA's pin first, so that apt chooses
+// the others by it.
+func (a *applier) install(ctx context.Context) error {
+	w, err := a.want.Want(a.have)
+	if err != nil {
+		return err
+	}
+	if held := intersect(a.have.Driver(), a.have.Held); len(held) > 0 && !a.have.ready(a.want) {
+		if _, err := host.Script(ctx, a.m, unhold, held...); err != nil {
+			return err
+		}
+	}
+	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
+		if err := a.hooks.Install(ctx, Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}); err != nil {
+			return err
+		}
+	}
+	if err := a.hooks.Install(ctx, w); err != nil {
+		return err
+	}
+	return a.look(ctx)
+}
+
+func pins(names []string) []string {
+	var p []string
+	for _, n := range names {
+		if strings.HasPrefix(n, "nvidia-driver-pinning-") {
+			p = append(p, n)
+		}
+	}
+	return p
+}
+
+func intersect(a, b []string) []string {
+	var both []string
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			both = append(both, s)
+		}
+	}
+	return both
+}
+
+const autoinstall = `dkms autoinstall -k "$1" || { cat /var/lib/dkms/nvidia*/*/build/make.log 2>/dev/null | tail -n 20 >&2; exit 1; }`
+
+// build has dkms make the modules that a kernel lacks.
+func (a *applier) build(ctx context.Context) error {
+	if a.want.precompiled(a.have) {
+		return nil
+	}
+	built := false
+	for _, k := range a.have.needed() {
+		if a.have.kernel(k).Version == a.have.Installed() || a.have.Packages["dkms"] == "" {
+			continue
+		}
+		if _, err := host.Script(ctx, a.m, autoinstall, k); err != nil {
+			return fmt.Errorf("kernel %s: %w", k, err)
+		}
+		built = true
+	}
+	if !built {
+		return nil
+	}
+	return a.look(ctx)
+}
+
+const hold = `[ $# = 0 ] || apt-mark hold -- "$@" >/dev/null`
+
+// hold keeps apt and unattended-upgrades from changing one part of the driver
+// without the others.
+func (a *applier) hold(ctx context.Context) error {
+	if _, err := a.put(ctx, UpgradesFile, upgrades); err != nil {
+		return err
+	}
+	free := a.have.notHeld()
+	if len(free) == 0 {
+		return nil
+	}
+	if _, err := host.Script(ctx, a.m, hold, free...); err != nil {
+		return err
+	}
+	a.have.Held = append(a.have.Held, free...)
+	return nil
+}
+
+// Provenance says where the driver of a machine came from.
+type Provenance struct {
+	By       string            `json:"by"`
+	Source   string            `json:"source"`
+	Version  string            `json:"version"`
+	Modules  string            `json:"modules"`
+	Toolkit  string            `json:"toolkit,omitempty"`
+	Packages map[string]string `json:"packages"`
+	From     []string          `json:"from,omitempty"` // URLs of repositories
+}
+
+// provenance notes what is there now, beside what was there before.
+func (a *applier) provenance(ctx context.Context) error {
+	w, err := a.want.Want(a.have)
+	if err != nil {
+		return err
+	}
+	p := Provenance{
+		By: a.rec.By(), Source: a.want.Source, Version: a.have.Installed(), Modules: a.want.Modules, Toolkit: a.want.Toolkit,
+		Packages: map[string]string{},
+	}
+	for _, name := range a.have.Driver() {
+		p.Packages[name] = a.have.Packages[name]
+	}
+	for _, s := range w.Sources {
+		p.From = append(p.From, s.URL)
+	}
+	var was Provenance
+	if known, err := a.rec.Was(keyProvenance, &was); err != nil || known && was.equal(p) {
+		return err
+	}
+	return a.rec.Set(ctx, keyProvenance, p)
+}
+
+func (p Provenance) equal(q Provenance) bool {
+	return p.By == q.By && p.Source == q.Source && p.Version == q.Version && p.Modules == q.Modules && p.Toolkit == q.Toolkit &&
+		maps.Equal(p.Packages, q.Packages) && slices.Equal(p.From, q.From)
+}

@@ -1,0 +1,86 @@
+package nvidia
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// generate writes a CDI specification whole.
+const generate = `set -e
+mkdir -p -- "$(dirname -- "$1")"
+nvidia-ctk cdi generate --output="$1.stoke-new.yaml" >/dev/null
+mv -f -- "$1.stoke-new.yaml" "$1"`
+
+// refresh has the toolkit write it, now and whenever driver or toolkit change.
+const refresh = `systemctl --no-reload enable -- "$2" "$1" 2>/dev/null || :
+systemctl start -- "$2" && systemctl restart -- "$1"`
+
+// containers gives those containers GPUs that ask for them.
+func (a *applier) containers(ctx context.Context) error {
+	if a.want.Toolkit == "" {
+		return nil
+	}
+	if file := a.want.cdiFile(); a.have.CDI[file] != a.have.Loaded {
+		if err := a.cdi(ctx, file); err != nil {
+			return err
+		}
+		if err := a.look(ctx); err != nil {
+			return err
+		}
+		if v := a.have.CDI[file]; v != a.have.Loaded {
+			return fmt.Errorf("%s: %s is of driver %s, not of %s, although it has just been written: look at journalctl -u %s", a.m.Name(), file, orNone(v), a.have.Loaded, cdiRefresh)
+		}
+	}
+	changed, err := a.put(ctx, RuntimeFile, runtime)
+	if err != nil || !changed || !a.have.Units[containerd].Active {
+		return err
+	}
+	_, err = host.Run(ctx, a.m, "systemctl", "restart", containerd)
+	return err
+}
+
+func (a *applier) cdi(ctx context.Context, file string) error {
+	if a.want.refreshes() {
+		if _, stale := a.have.CDI[oldCDIFile]; stale { // of an older toolkit: two specifications of one device contradict each other
+			if err := a.rec.KeepFile(ctx, oldCDIFile); err != nil {
+				return err
+			}
+			if err := host.Remove(ctx, a.m, oldCDIFile); err != nil {
+				return err
+			}
+		}
+		_, err := host.Script(ctx, a.m, refresh, cdiRefresh, cdiRefreshPath)
+		return err
+	}
+	if err := a.rec.KeepFile(ctx, file); err != nil {
+		return err
+	}
+	_, err := host.Script(ctx, a.m, generate, file)
+	return err
+}
+
+// again starts units that a change had stopped, the kubelet last.
+const again = `set -e
+for u in "$@"; do systemctl start -- "$u"; done
+rm -f /run/stoke-gpu-stopped`
+
+// resume starts what makeWay stopped and nothing has started since.
+func (a *applier) resume(ctx context.Context) error {
+	if len(a.have.Stopped) == 0 {
+		return nil
+	}
+	var units []string
+	for _, u := range []string{fabricmanager, persistenced, hostengine, kubelet} {
+		for _, s := range a.have.Stopped {
+			if s == u && !(u == persistenced && !a.want.Persistence) && !(u == fabricmanager && !a.have.fabricManager(a.want)) {
+				units = append(units, u)
+			}
+		}
+	}
+	if _, err := host.Script(ctx, a.m, again, units...); err != nil {
+		return err
+	}
+	return a.look(ctx)
+}

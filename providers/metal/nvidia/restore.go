@@ -1,0 +1,148 @@
+package nvidia
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Restore undoes what Apply did: services, files and holds are as they were
+// before, and the modules are out of the kernel if nobody uses them. Packages
+// are taken back by uninstall, in between, when nothing uses them any more.
+func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall func(context.Context) ([]host.Outcome, error)) ([]host.Outcome, error) {
+	have, err := Observe(ctx, m, Spec{})
+	if err != nil {
+		return nil, err
+	}
+	r := &restorer{m: m, rec: rec, have: have}
+	for _, step := range []func(context.Context) error{r.units, r.unload, r.holds} {
+		if err := step(ctx); err != nil {
+			return r.done, err
+		}
+	}
+	if uninstall != nil {
+		outcomes, err := uninstall(ctx)
+		r.done = append(r.done, outcomes...)
+		if err != nil {
+			return r.done, err
+		}
+	}
+	return r.done, r.files(ctx)
+}
+
+type restorer struct {
+	m    host.Machine
+	rec  *host.Record
+	have State
+	done []host.Outcome
+}
+
+// units stops what did not run before.
+func (r *restorer) units(ctx context.Context) error {
+	for _, name := range []string{persistenced, fabricmanager} {
+		var was Unit
+		known, err := r.rec.Was(keyUnit+name, &was)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		now := r.have.Units[name]
+		fate := host.Restored
+		if now.Exists && !was.Active && (now.Active || now.Enabled) {
+			if _, err := host.Script(ctx, r.m, disable, name); err != nil {
+				return err
+			}
+			fate = host.Removed
+		}
+		if now.Exists {
+			r.done = append(r.done, host.Outcome{Fact: name, Fate: fate})
+		}
+		if err := r.rec.Forget(ctx, keyUnit+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unload takes the modules out of the kernel unless a driver was there before.
+func (r *restorer) unload(ctx context.Context) error {
+	var before []string
+	if known, err := r.rec.Was(keyPackages, &before); err != nil || !known || len(before) > 0 || r.have.Loaded == "" {
+		return err
+	}
+	if _, err := host.Script(ctx, r.m, unload); err != nil {
+		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; it goes with the next reboot"})
+		return nil
+	}
+	r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Removed})
+	return nil
+}
+
+// holds releases the packages that were not held before.
+func (r *restorer) holds(ctx context.Context) error {
+	var before []string
+	known, err := r.rec.Was(keyHeld, &before)
+	if err != nil || !known {
+		return err
+	}
+	var ours []string
+	for _, name := range r.have.Held {
+		if driverPackage.MatchString(name) && !slices.Contains(before, name) {
+			ours = append(ours, name)
+		}
+	}
+	if len(ours) > 0 {
+		if _, err := host.Script(ctx, r.m, unhold, ours...); err != nil {
+			return fmt.Errorf("release packages: %w", err)
+		}
+	}
+	r.done = append(r.done, host.Outcome{Fact: "holds of the driver's packages", Fate: host.Restored})
+	return nil
+}
+
+// files puts files back, and what was made of them.
+func (r *restorer) files(ctx context.Context) error {
+	kept := r.rec.KeptFiles()
+	for _, name := range []string{NouveauFile, UpgradesFile, RuntimeFile, oldCDIFile} {
+		if !slices.Contains(kept, name) {
+			continue
+		}
+		if name == NouveauFile {
+			if err := r.rec.Remember(ctx, keyInitramfs, true); err != nil {
+				return err
+			}
+		}
+		outcome, err := r.rec.RestoreFile(ctx, name)
+		if err != nil {
+			return err
+		}
+		r.done = append(r.done, outcome)
+		if name == RuntimeFile && r.have.Units[containerd].Active {
+			if _, err := host.Run(ctx, r.m, "systemctl", "restart", containerd); err != nil {
+				return err
+			}
+		}
+	}
+	var due bool
+	if _, err := r.rec.Was(keyInitramfs, &due); err != nil {
+		return err
+	}
+	if due {
+		if _, err := host.Script(ctx, r.m, initramfs); err != nil {
+			return err
+		}
+	}
+	if err := host.Remove(ctx, r.m, newCDIFile); err != nil { // under /run; the service that wrote it is gone
+		return err
+	}
+	for _, key := range []string{keyHeld, keyPackages, keyProvenance, keyInitramfs} {
+		if err := r.rec.Forget(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
