@@ -56,7 +56,7 @@ fi
 : >"$d/pending-$token"
 systemd-run --quiet --collect --unit="stoke-firewall-rollback-$token" --on-active="$2" \
   --timer-property=AccuracySec=100ms /bin/sh "$d/rollback" "$token"
-trap 'sh "$d/rollback" "$token"' EXIT
+trap 'sh "$d/rollback" "$token"; systemctl stop "stoke-firewall-rollback-$token.timer"' EXIT
 # Connections that stand are let in as established only once connection tracking
 # has seen them; a kernel that has tracked none so far gets a moment to learn them.
 if [ -z "$had" ] && [ "$(cat /proc/sys/net/netfilter/nf_conntrack_count 2>/dev/null || echo 0)" = 0 ]; then
@@ -125,6 +125,7 @@ systemctl start stoke-firewall.service`
 // rollbackScript rolls back now, if nobody has confirmed, and says how it ended.
 const rollbackScript = `d=/run/stoke-firewall
 if [ -e "$d/pending-$1" ]; then sh "$d/rollback" "$1" 2>/dev/null; fi
+systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null
 if [ -e "$d/rolled-back-$1" ]; then echo rolled-back
 elif [ -e "$d/confirmed-$1" ]; then echo confirmed
 elif [ -e "$d/pending-$1" ]; then echo pending
