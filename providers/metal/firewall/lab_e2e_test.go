@@ -103,7 +103,7 @@ func restore(t *testing.T, m host.Machine) []host.Outcome {
 // answers with a refusal where it is open, and not at all where it is not.
 const probeScript = `
 tcp() { timeout 2 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null; if [ $? = 124 ]; then echo "tcp $1 $2 closed"; else echo "tcp $1 $2 open"; fi; }
-udp() { if bash -c "exec 3<>/dev/udp/$1/$2; echo >&3; sleep 0.7; echo >&3; sleep 0.2; echo >&3" 2>/dev/null; then echo "udp $1 $2 closed"; else echo "udp $1 $2 open"; fi; }
+udp() { if bash -c 'exec 3<>"/dev/udp/$1/$2"; for i in 1 2 3 4; do echo >&3 && sleep 0.4 || exit 1; done' bash "$1" "$2" 2>/dev/null; then echo "udp $1 $2 closed"; else echo "udp $1 $2 open"; fi; }
 for p in "$@"; do set -- $p; $1 "$2" "$3" & done
 wait`
 
