@@ -1,0 +1,235 @@
+package facts
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Roles that a machine can have in a cluster; "" is none.
+const (
+	ControlPlane = "control-plane"
+	Worker       = "worker"
+)
+
+// Needs are what a resource wants of a machine, as far as it is known yet: what
+// is not known is left empty and not checked.
+type Needs struct {
+	Role string
+	// Hostname is what the machine is to be called; "" keeps its name.
+	Hostname string
+	// PrivateAddress is the machine's address in the cluster's network, which it
+	// must have; "" where that is the address it is reached by.
+	PrivateAddress string
+	PodNetwork     string // CIDR
+	ServiceNetwork string // CIDR
+	AllowCgroupV1  bool
+	SwapOff        bool // the resource switches it off
+	TimeSync       bool // the resource sees to it
+}
+
+// Problem is something that stands in the way of what is wanted.
+type Problem struct {
+	Severity providers.Severity
+	Summary  string   // at most eight words
+	Detail   string   // what was found and what to do
+	Path     []string // the attribute it belongs to; nil for the machine itself
+}
+
+// problems collects them.
+type problems []Problem
+
+func (p *problems) add(s providers.Severity, path, summary, detail string, args ...any) {
+	var at []string
+	if path != "" {
+		at = []string{path}
+	}
+	*p = append(*p, Problem{Severity: s, Path: at, Summary: summary, Detail: fmt.Sprintf(detail, args...)})
+}
+
+// Preflight says everything about one machine that stands in the way. Nothing
+// is said about what Needs declares to be changed.
+func Preflight(f Facts, want Needs) []Problem {
+	var p problems
+	p.system(f)
+	p.space(f, want)
+	p.clock(f, want)
+	if want.Role != "" {
+		p.node(f, want)
+		p.name(f, want)
+		p.features(f)
+		p.ports(f, want)
+	}
+	p.networks(f, want)
+	if len(f.Unread) > 0 {
+		p.add(providers.Warning, "", "Some facts could not be read", "What the machine said and stoke did not understand:\n  %s", strings.Join(f.Unread, "\n  "))
+	}
+	return p
+}
+
+func (p *problems) system(f Facts) {
+	if !f.Sudo.Works {
+		p.add(providers.Error, "credential", "No root by sudo",
+			"%s\nLet the user become root: install the sudoers file of stoke's documentation, or give sudo_password in the credential.", orElse(f.Sudo.Error, "The user "+f.Sudo.User+" is not root."))
+	}
+	if !f.OS.Supported {
+		p.add(providers.Error, "", "Operating system is not supported", "The machine runs %s (ID %s, VERSION_ID %s). stoke works on %s.",
+			orElse(f.OS.Name, "something without a name"), orElse(f.OS.ID, "none"), orElse(f.OS.Version, "none"), strings.Join(Supported(), ", "))
+	}
+	if f.Architecture != "amd64" && f.Architecture != "arm64" {
+		p.add(providers.Error, "", "Processor is not supported", "The machine is %s. stoke works on amd64 and arm64.", f.Architecture)
+	}
+	if f.Systemd == 0 {
+		p.add(providers.Error, "", "systemd does not run", "Process 1 is %s. Services, timers and the container runtime need systemd.", orElse(f.Init, "not known"))
+	}
+	if !f.Packages.APT {
+		p.add(providers.Error, "", "apt is missing", "apt-get or dpkg-query is not there. Install the package apt.")
+	}
+	if len(f.DNS.Servers) == 0 {
+		p.add(providers.Warning, "", "No name server", "/etc/resolv.conf names none: packages and images cannot be fetched by name.")
+	}
+}
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// Least memory and processors. A control plane's are kubeadm's own
+// (cmd/kubeadm/app/constants: ControlPlaneMem, in MiB whatever its messages say,
+// and ControlPlaneNumCPU). For a worker kubeadm asks for nothing.
+const (
+	controlPlaneMemory = 1700 * mib
+	controlPlaneCPUs   = 2
+	workerMemory       = 900 * mib
+)
+
+// node checks what a Kubernetes node needs.
+func (p *problems) node(f Facts, want Needs) {
+	switch {
+	case want.Role == ControlPlane && f.Memory < controlPlaneMemory:
+		p.add(providers.Error, "role", "Too little memory", "The machine has %s; kubeadm wants at least %s for a control plane.", size(f.Memory), size(controlPlaneMemory))
+	case want.Role == Worker && f.Memory < workerMemory:
+		p.add(providers.Warning, "role", "Little memory", "The machine has %s. The system, the kubelet and the container runtime take about as much.", size(f.Memory))
+	}
+	if want.Role == ControlPlane && f.CPUs < controlPlaneCPUs {
+		p.add(providers.Error, "role", "Too few processors", "The machine has %d; kubeadm wants at least %d for a control plane.", f.CPUs, controlPlaneCPUs)
+	}
+	if f.CgroupVersion < 2 {
+		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = true if the kubelet is to be told so (failCgroupV1: false)."
+		if want.AllowCgroupV1 {
+			severity, advice = providers.Warning, "It is told not to (allow_cgroup_v1), which future versions will not take."
+		}
+		p.add(severity, "allow_cgroup_v1", "Control groups are version 1", "From Kubernetes 1.35 on the kubelet does not start with control groups of version 1. %s", advice)
+	}
+	if len(f.Swap) > 0 && !want.SwapOff {
+		var names []string
+		for _, s := range f.Swap {
+			names = append(names, s.Name)
+		}
+		p.add(providers.Error, "swap", "Swap is in use", "The machine swaps to %s, and the kubelet does not start then. Set swap = false.", strings.Join(names, ", "))
+	}
+	if f.Node.Other != "" {
+		p.add(providers.Error, "role", "Another Kubernetes runs here", "The machine runs %s. Remove it first, or leave the machine out.", f.Node.Other)
+	}
+}
+
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// ValidHostname tells whether a node can be called so: RFC 1123's names, in
+// small letters, in which Kubernetes has to be able to write a label (63).
+func ValidHostname(name string) bool {
+	if len(name) > 63 {
+		return false
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		if !label.MatchString(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *problems) name(f Facts, want Needs) {
+	if want.Hostname != "" {
+		return // its own validator has seen it
+	}
+	switch {
+	case f.Hostname == "localhost" || strings.HasPrefix(f.Hostname, "localhost."):
+		p.add(providers.Error, "hostname", "The machine has no name", "It is called %s, as any other without a name is. Set hostname.", f.Hostname)
+	case !ValidHostname(strings.ToLower(f.Hostname)):
+		p.add(providers.Error, "hostname", "Host name cannot name a node", "It is %q; a node's name has letters, digits, '-' and '.', at most 63 (RFC 1123). Set hostname.", f.Hostname)
+	}
+}
+
+func (p *problems) features(f Facts) {
+	for _, name := range FeatureNames() {
+		if name == "vxlan" || name == "wireguard" {
+			continue // whether they are needed, the pods' network decides
+		}
+		switch f.Features[name] {
+		case Missing:
+			p.add(providers.Error, "", "The kernel lacks "+name, "The running kernel %s has %s neither built in nor as a module. Install the modules of this kernel (linux-modules-extra-… on Ubuntu) or another kernel, or boot the one that belongs to the modules there are.", f.Kernel.Running, name)
+		case Blocked:
+			p.add(providers.Error, "kernel_modules", "The module "+name+" is blocked", "Something in /etc/modprobe.d has an \"install %s\" line, so that it is never loaded. Remove that line.", name)
+		}
+	}
+}
+
+// portsOf are those that kubeadm's own checks want to be free, by role.
+func portsOf(role string) []int {
+	if role == ControlPlane {
+		return []int{2379, 2380, 6443, 10250, 10257, 10259}
+	}
+	return []int{10250}
+}
+
+func (p *problems) ports(f Facts, want Needs) {
+	if f.Node.Joined || f.Node.Kubelet {
+		return // they are Kubernetes' own
+	}
+	var taken []string
+	for _, l := range f.Listeners {
+		if l.Protocol == "tcp" && slices.Contains(portsOf(want.Role), l.Port) {
+			taken = append(taken, fmt.Sprintf("%d by %s", l.Port, orElse(l.Process, "somebody")))
+		}
+	}
+	if taken = slices.Compact(taken); len(taken) > 0 {
+		p.add(providers.Error, "role", "Ports of Kubernetes are taken", "A %s needs them: %s. Stop what listens there.", want.Role, strings.Join(taken, ", "))
+	}
+}
+
+func (p *problems) clock(f Facts, want Needs) {
+	if f.Clock.Offset > MostOffset || f.Clock.Offset < -MostOffset {
+		way := "ahead of"
+		if f.Clock.Offset < 0 {
+			way = "behind"
+		}
+		p.add(providers.Warning, "time_sync", "The clock is wrong, or ours is", "It is %.1f s (± %.1f s) %s the clock here. Certificates and signatures of repositories are not valid yet, or no longer, for whoever is too far off.",
+			max(f.Clock.Offset, -f.Clock.Offset), f.Clock.Resolution, way)
+	}
+	if want.Role != "" && !want.TimeSync && !f.Clock.Synchronized && f.Clock.Service == "" && f.Container == "none" {
+		p.add(providers.Warning, "time_sync", "Nothing keeps the clock", "Neither chrony nor systemd-timesyncd runs. Set time_sync.")
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 10*gib:
+		return fmt.Sprintf("%d GiB", n/gib)
+	case n >= gib:
+		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+	}
+	return fmt.Sprintf("%d MiB", n/mib)
+}

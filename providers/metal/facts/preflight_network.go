@@ -1,0 +1,136 @@
+package facts
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// declared are the networks of a cluster, as far as they are known.
+func (n Needs) declared() []declaredNetwork {
+	var list []declaredNetwork
+	for _, d := range []struct{ attribute, name, text string }{{"pod_network", "The pods' network", n.PodNetwork}, {"service_network", "The services' network", n.ServiceNetwork}} {
+		if p, err := netip.ParsePrefix(d.text); err == nil { // its own validator says what is wrong with it otherwise
+			list = append(list, declaredNetwork{d.attribute, d.name, p.Masked()})
+		}
+	}
+	return list
+}
+
+type declaredNetwork struct {
+	attribute, name string
+	prefix          netip.Prefix
+}
+
+func (p *problems) networks(f Facts, want Needs) {
+	if want.PrivateAddress != "" && !f.has(want.PrivateAddress) {
+		p.add(providers.Error, "private_address", "The machine lacks its private address", "No interface has %s. It has %s.", want.PrivateAddress, orElse(strings.Join(f.addresses(), ", "), "none that stoke could read"))
+	}
+	networks := want.declared()
+	if len(networks) == 2 && networks[0].prefix.Overlaps(networks[1].prefix) {
+		p.add(providers.Error, "service_network", "Networks of pods and services overlap", "%s and %s have addresses in common. Choose another for one of them.", networks[0].prefix, networks[1].prefix)
+	}
+	for _, n := range networks {
+		if met := f.overlaps(n.prefix); len(met) > 0 {
+			p.add(providers.Error, n.attribute, "Network overlaps with the machine's own", "%s %s has addresses in common with what the machine uses already:\n  %s\nPods would not reach those. Choose another network, or remove what is there.",
+				n.name, n.prefix, strings.Join(met, "\n  "))
+		}
+	}
+}
+
+// overlaps lists what of a machine's network has addresses in a network. The
+// routes of a node inside of it are that network's own.
+func (f *Facts) overlaps(n netip.Prefix) []string {
+	var met []string
+	for _, nic := range f.NICs {
+		for _, a := range nic.Addresses {
+			if p, err := netip.ParsePrefix(a); err == nil && p.Masked().Overlaps(n) {
+				met = append(met, fmt.Sprintf("address %s of %s", a, nic.Name))
+			}
+		}
+	}
+	for _, r := range f.Routes {
+		p, err := netip.ParsePrefix(r.To)
+		if err != nil || p.Bits() == 0 || !p.Overlaps(n) || f.connected(p, r.Dev) {
+			continue
+		}
+		if f.Node.Joined && p.Bits() >= n.Bits() {
+			continue
+		}
+		text := "route to " + r.To
+		if r.Via != "" {
+			text += " via " + r.Via
+		}
+		if r.Dev != "" {
+			text += " on " + r.Dev
+		}
+		met = append(met, text)
+	}
+	for _, s := range f.DNS.Servers {
+		if ip, err := netip.ParseAddr(s); err == nil && n.Contains(ip.WithZone("")) {
+			met = append(met, "name server "+s)
+		}
+	}
+	return met
+}
+
+// connected tells that a route is that of an address of the same interface.
+func (f *Facts) connected(to netip.Prefix, dev string) bool {
+	for _, nic := range f.NICs {
+		for _, a := range nic.Addresses {
+			if p, err := netip.ParsePrefix(a); err == nil && nic.Name == dev && p.Masked() == to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addresses are those of the machine's interfaces, without prefix lengths.
+func (f *Facts) addresses() []string {
+	var list []string
+	for _, nic := range f.NICs {
+		for _, a := range nic.Addresses {
+			if p, err := netip.ParsePrefix(a); err == nil {
+				list = append(list, p.Addr().String())
+			}
+		}
+	}
+	return list
+}
+
+func (f *Facts) has(address string) bool {
+	want, err := netip.ParseAddr(address)
+	if err != nil {
+		return true // a name; only the machine could tell
+	}
+	for _, a := range f.addresses() {
+		if ip, err := netip.ParseAddr(a); err == nil && ip == want.Unmap() {
+			return true
+		}
+	}
+	return false
+}
+
+// uplink is the interface that holds an address, or else the one of the
+// default route.
+func (f *Facts) uplink(address string) (NIC, bool) {
+	byName := map[string]NIC{}
+	want, err := netip.ParseAddr(address)
+	for _, nic := range f.NICs {
+		byName[nic.Name] = nic
+		for _, a := range nic.Addresses {
+			if p, bad := netip.ParsePrefix(a); bad == nil && err == nil && p.Addr() == want.Unmap() {
+				return nic, true
+			}
+		}
+	}
+	for _, r := range f.Routes {
+		if nic, ok := byName[r.Dev]; ok && r.Table == "main" && (r.To == "0.0.0.0/0" || r.To == "::/0") {
+			return nic, true
+		}
+	}
+	return NIC{}, false
+}

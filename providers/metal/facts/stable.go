@@ -1,0 +1,23 @@
+package facts
+
+import "slices"
+
+// Stable are the facts that do not change by themselves from one look to the
+// next, for where they are stored and compared: without free space and
+// listeners, and with a clock that is only told where it is too far off.
+func (f Facts) Stable() Facts {
+	f.Filesystems = slices.Clone(f.Filesystems)
+	for i := range f.Filesystems {
+		f.Filesystems[i].Free = 0
+	}
+	f.Space = slices.Clone(f.Space)
+	for i := range f.Space {
+		f.Space[i].Free, f.Space[i].FreeInodes = 0, 0
+	}
+	f.Listeners = []Listener{}
+	f.Clock.Resolution = 0
+	if f.Clock.Offset < MostOffset && f.Clock.Offset > -MostOffset {
+		f.Clock.Offset = 0
+	}
+	return f
+}

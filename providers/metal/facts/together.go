@@ -1,0 +1,244 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Member is one of several machines that are to work together.
+type Member struct {
+	Facts Facts
+	Needs Needs
+	// Address is what it is reached by.
+	Address string
+}
+
+// name is what the machine will be called.
+func (m Member) name() string { return strings.ToLower(orElse(m.Needs.Hostname, m.Facts.Hostname)) }
+
+// inCluster is its address in the cluster's network.
+func (m Member) inCluster() string { return orElse(m.Needs.PrivateAddress, m.Address) }
+
+// Mutual is a problem between machines.
+type Mutual struct {
+	Problem
+	Hosts []string // whose it is, as they are called in Together, sorted
+}
+
+// Together says what is wrong between machines: names, ids and addresses that
+// are there twice, clocks that are apart, MTUs that differ, and networks of a
+// cluster that one machine declares and another is in. The machines go by what
+// messages call them.
+func Together(members map[string]Member) []Mutual {
+	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
+	t.unique()
+	t.addresses()
+	t.clocks()
+	t.mtu()
+	t.networks()
+	return t.found
+}
+
+type together struct {
+	members map[string]Member
+	names   []string
+	found   []Mutual
+}
+
+func (t *together) add(s providers.Severity, hosts []string, path, summary, detail string, args ...any) {
+	var p problems
+	p.add(s, path, summary, detail, args...)
+	t.found = append(t.found, Mutual{Problem: p[0], Hosts: slices.Compact(slices.Sorted(slices.Values(hosts)))})
+}
+
+// shared calls found for each value that several machines have, in order.
+func (t *together) shared(values func(Member) []string, found func(value string, hosts []string)) {
+	by := map[string][]string{}
+	for _, name := range t.names {
+		for _, v := range slices.Compact(slices.Sorted(slices.Values(values(t.members[name])))) {
+			if v != "" {
+				by[v] = append(by[v], name)
+			}
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(by)) {
+		if len(by[v]) > 1 {
+			found(v, by[v])
+		}
+	}
+}
+
+func one(value func(Member) string) func(Member) []string {
+	return func(m Member) []string { return []string{value(m)} }
+}
+
+func (t *together) unique() {
+	t.shared(one(func(m Member) string { return m.Facts.MachineID }), func(id string, hosts []string) {
+		if t.same(hosts) {
+			t.add(providers.Error, hosts, "address", "These resources are one machine", "%s lead to the same machine (machine id %s, same addresses). A machine belongs to one resource: remove the others.", strings.Join(hosts, " and "), id)
+			return
+		}
+		t.add(providers.Error, hosts, "", "Machines share a machine id", "%s all have %s in /etc/machine-id, as copies of one image do. Kubernetes and DHCP take them for one. On all but one:\n  rm /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; reboot", strings.Join(hosts, ", "), id)
+	})
+	t.shared(one(Member.name), func(name string, hosts []string) {
+		if !t.same(hosts) {
+			t.add(providers.Error, hosts, "hostname", "Machines share a host name", "%s are all called %s. Nodes go by their names: set another hostname for all but one.", strings.Join(hosts, ", "), name)
+		}
+	})
+	t.shared(one(func(m Member) string { return m.Facts.ProductUUID }), func(id string, hosts []string) {
+		if !t.same(hosts) {
+			t.add(providers.Warning, hosts, "", "Machines share a product UUID", "The firmware of %s says %s. Kubernetes asks for one that is unique, and stoke does not depend on it.", strings.Join(hosts, ", "), id)
+		}
+	})
+}
+
+// same tells whether these are one machine: it was booted once, and has the
+// same addresses and cards.
+func (t *together) same(hosts []string) bool {
+	key := func(name string) string {
+		f := t.members[name].Facts
+		macs := []string{f.MachineID, f.BootID}
+		for _, nic := range f.NICs {
+			macs = append(macs, nic.Name, nic.MAC)
+		}
+		return strings.Join(macs, " ")
+	}
+	for _, name := range hosts[1:] {
+		if key(name) != key(hosts[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofItsOwn tells interfaces that lead out of the machine from the bridges that
+// every machine with a certain software has, with the same address on each.
+func ofItsOwn(nic NIC) bool {
+	for _, p := range []string{"br-", "docker", "lxcbr", "lxdbr", "incusbr", "podman", "virbr"} {
+		if strings.HasPrefix(nic.Name, p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *together) addresses() {
+	reached := func(m Member) []string { return []string{strings.ToLower(m.inCluster())} }
+	twice := map[string]bool{}
+	t.shared(reached, func(address string, hosts []string) {
+		twice[address] = true
+		if !t.same(hosts) {
+			t.add(providers.Error, hosts, "address", "Machines share an address", "%s all have the address %s.", strings.Join(hosts, ", "), address)
+		}
+	})
+	held := func(m Member) []string {
+		var list []string
+		for _, nic := range m.Facts.NICs {
+			for _, a := range nic.Addresses {
+				if p, err := netip.ParsePrefix(a); err == nil && ofItsOwn(nic) {
+					list = append(list, p.Addr().String())
+				}
+			}
+		}
+		return list
+	}
+	t.shared(held, func(address string, hosts []string) {
+		if twice[address] || t.same(hosts) {
+			return
+		}
+		// It does harm where one of them is reached by it; elsewhere it may be a
+		// network of its own, such as a management controller's.
+		severity := providers.Warning
+		for _, name := range hosts {
+			if t.members[name].inCluster() == address {
+				severity = providers.Error
+			}
+		}
+		t.add(severity, hosts, "address", "Machines hold the same address", "Interfaces of %s have %s. Whoever sends to it reaches one of them, and not always the same.", strings.Join(hosts, ", "), address)
+	})
+}
+
+// clocks compares each with the median, so that one that is off is named, and
+// not all the others.
+func (t *together) clocks() {
+	if len(t.names) < 2 {
+		return
+	}
+	order := slices.SortedStableFunc(slices.Values(t.names), func(x, y string) int {
+		return cmp.Compare(t.members[x].Facts.Clock.Offset, t.members[y].Facts.Clock.Offset)
+	})
+	middle := order[(len(order)-1)/2]
+	median := t.members[middle].Facts.Clock
+	for _, name := range t.names {
+		c := t.members[name].Facts.Clock
+		apart := c.Offset - median.Offset
+		if math.Abs(apart)-c.Resolution-median.Resolution <= MostOffset {
+			continue
+		}
+		way := "ahead of"
+		if apart < 0 {
+			way = "behind"
+		}
+		t.add(providers.Error, []string{name}, "time_sync", "Clocks are too far apart", "%s is %.1f s %s %s, and most is %g s: certificates would not be valid yet, or leases end too early. Set time_sync, or see why it does not keep the time (%s).",
+			name, math.Abs(apart), way, middle, MostOffset, orElse(c.Service, "nothing does"))
+	}
+}
+
+func (t *together) mtu() {
+	by := map[int][]string{}
+	for _, name := range t.names {
+		m := t.members[name]
+		if nic, ok := m.Facts.uplink(m.inCluster()); ok && nic.MTU > 0 {
+			by[nic.MTU] = append(by[nic.MTU], name)
+		}
+	}
+	if len(by) < 2 {
+		return
+	}
+	var lines, hosts []string
+	for _, mtu := range slices.Sorted(maps.Keys(by)) {
+		lines = append(lines, fmt.Sprintf("%d: %s", mtu, strings.Join(by[mtu], ", ")))
+		hosts = append(hosts, by[mtu]...)
+	}
+	t.add(providers.Warning, hosts, "", "Machines have different MTUs", "Large packets between them are lost where the network cannot say so. On the interfaces of the cluster's network:\n  %s", strings.Join(lines, "\n  "))
+}
+
+// networks: what one machine declares for its cluster may not hold the others.
+func (t *together) networks() {
+	type declaration struct {
+		attribute, name string
+		prefix          netip.Prefix
+	}
+	by := map[declaration][]string{}
+	for _, name := range t.names {
+		for _, n := range t.members[name].Needs.declared() {
+			d := declaration(n)
+			by[d] = append(by[d], name)
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(by), func(x, y declaration) int {
+		return cmp.Or(strings.Compare(x.attribute, y.attribute), x.prefix.Compare(y.prefix))
+	})
+	for _, d := range order {
+		var inside []string
+		for _, name := range t.names {
+			ip, err := netip.ParseAddr(t.members[name].inCluster())
+			// One that holds the address on an interface is told so by Preflight.
+			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && holds(t.members[name].Facts, ip.String())) {
+				inside = append(inside, name)
+			}
+		}
+		if len(inside) > 0 {
+			t.add(providers.Error, inside, d.attribute, "Machines are inside a cluster's network", "%s %s holds the addresses of %s. Choose another network.", d.name, d.prefix, strings.Join(inside, ", "))
+		}
+	}
+}
+
+func holds(f Facts, address string) bool { return f.has(address) }
