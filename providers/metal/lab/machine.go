@@ -5,7 +5,9 @@ package lab
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,6 +50,7 @@ type Option func(*options)
 
 type options struct {
 	disk  string
+	own   *hardware
 	files map[string]string
 }
 
@@ -106,6 +109,11 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 	if err := m.personalise(o.files); err != nil {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}
+	if o.own != nil {
+		if err := m.equip(o.own); err != nil {
+			l.t.Fatalf("make machine %s: %v", name, err)
+		}
+	}
 	return m
 }
 
@@ -146,15 +154,16 @@ func (m *Machine) personalise(files map[string]string) error {
 	}
 	gateway := m.lab.slot.gateway()
 	all := map[string]string{
-		"/etc/hostname":                     m.Name + "\n",
-		"/etc/hosts":                        "127.0.0.1\tlocalhost\n127.0.1.1\t" + m.Name + "\n::1\tlocalhost ip6-localhost ip6-loopback\n",
-		"/etc/machine-id":                   hex.EncodeToString(id) + "\n",
-		"/etc/resolv.conf":                  "nameserver " + gateway + "\n",
-		"/etc/ssh/ssh_host_ed25519_key":     private,
-		"/etc/ssh/ssh_host_ed25519_key.pub": public + "\n",
-		"/home/ops/.ssh/authorized_keys":    m.lab.authorized + "\n",
-		"/home/admin/.ssh/authorized_keys":  m.lab.authorized + "\n",
-		"/etc/apt/apt.conf.d/01lab":         fmt.Sprintf("Acquire::http::Proxy \"http://%s:%s\";\nAcquire::http::Proxy::%[1]s \"DIRECT\";\n", gateway, proxyPort),
+		"/etc/hostname":                         m.Name + "\n",
+		"/etc/hosts":                            "127.0.0.1\tlocalhost\n127.0.1.1\t" + m.Name + "\n::1\tlocalhost ip6-localhost ip6-loopback\n",
+		"/etc/machine-id":                       hex.EncodeToString(id) + "\n",
+		"/etc/resolv.conf":                      "nameserver " + gateway + "\n",
+		"/etc/ssh/ssh_host_ed25519_key":         private,
+		"/etc/ssh/ssh_host_ed25519_key.pub":     public + "\n",
+		"/home/ops/.ssh/authorized_keys":        m.lab.authorized + "\n",
+		"/home/admin/.ssh/authorized_keys":      m.lab.authorized + "\n",
+		"/etc/systemd/journald.conf.d/lab.conf": "[Journal]\nReadKMsg=no\n", // the kernel speaks of all machines
+		"/etc/apt/apt.conf.d/01lab":             fmt.Sprintf("Acquire::http::Proxy \"http://%s:%s\";\nAcquire::http::Proxy::%[1]s \"DIRECT\";\n", gateway, proxyPort),
 	}
 	for path, name := range map[string]string{
 		"/usr/local/sbin/machine-init":                          "machine-init",
@@ -183,6 +192,9 @@ func (m *Machine) write(path, content string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be a link, which is not to be followed
+		return err
+	}
 	mode := os.FileMode(0o644)
 	switch {
 	case strings.HasSuffix(path, "_key"):
@@ -206,11 +218,15 @@ func builtinModules() map[string]string {
 	if exists(dir) {
 		return nil // start gives it to the machine
 	}
+	return map[string]string{dir + "/modules.builtin": builtinList(), dir + "/modules.order": ""}
+}
+
+func builtinList() string {
 	var builtin strings.Builder
 	for _, name := range []string{"fs/overlayfs/overlay", "net/bridge/bridge", "net/bridge/br_netfilter", "net/netfilter/nf_conntrack", "net/netfilter/nf_tables", "drivers/net/veth", "drivers/net/vxlan"} {
 		fmt.Fprintf(&builtin, "kernel/%s.ko\n", name)
 	}
-	return map[string]string{dir + "/modules.builtin": builtin.String(), dir + "/modules.order": ""}
+	return builtin.String()
 }
 
 // Target is the machine as stoke is to reach it: as ops, who becomes root by
