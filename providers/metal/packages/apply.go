@@ -1,0 +1,345 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// apply is one Apply or Restore on its way.
+type apply struct {
+	m        host.Machine
+	rec      *host.Record
+	want     Spec
+	call     *providers.Call
+	problems []Problem // of repositories that are not ours
+	now      func() time.Time
+}
+
+func (a *apply) step(s string) { a.call.Report(providers.Progress{Step: s, Percent: -1}) }
+func (a *apply) say(s string)  { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
+
+// RefusedError is why nothing was installed.
+type RefusedError struct{ Reasons []string }
+
+func (e *RefusedError) Error() string { return strings.Join(e.Reasons, "; ") }
+
+// LimitError says that installing would interrupt more than was planned.
+type LimitError struct {
+	Limit, Would host.Disruption
+	Because      Action
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
+}
+
+// Apply brings a machine to what is wanted, in this order: wait for apt, finish
+// what dpkg was cut off in, repositories and settings, lists where they have to
+// be read again, everything that is installed and removed in one transaction,
+// holds. Before the transaction apt simulates it, and what nobody declared is a
+// *RefusedError. At the end it looks, and what still differs is an error.
+//
+// What an earlier Apply brought and the Spec no longer declares is taken back.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
+	a := &apply{m: m, rec: rec, want: want, call: providers.CallFrom(ctx), now: time.Now}
+	if err := want.Validate(); err != nil {
+		return err
+	}
+	if reasons := want.conflicts(have); len(reasons) > 0 {
+		return &RefusedError{Reasons: reasons}
+	}
+	if err := a.rec.Set(ctx, noteOwner, want.Owner); err != nil {
+		return err
+	}
+	if err := a.wait(ctx); err != nil {
+		return err
+	}
+	changed, err := a.files(ctx, have)
+	if err != nil {
+		return err
+	}
+	have, err = a.repair(ctx, have)
+	if err != nil {
+		return err
+	}
+	if changed {
+		if err := a.update(ctx); err != nil {
+			return err
+		}
+		if have, err = Observe(ctx, m, want); err != nil {
+			return err
+		}
+	}
+	if have, err = a.packages(ctx, have, changed); err != nil {
+		return err
+	}
+	if err := a.holds(ctx, have); err != nil {
+		return err
+	}
+	if err := a.undeclared(ctx); err != nil {
+		return err
+	}
+	return a.verify(ctx)
+}
+
+// files writes repositories, keys and settings that differ. changed says that
+// apt has to read its lists again.
+func (a *apply) files(ctx context.Context, have State) (changed bool, err error) {
+	settings := a.want.settings()
+	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
+		if len(diffRepository(name, a.want, have)) == 0 {
+			continue
+		}
+		changed = true
+		r := a.want.Repositories[name]
+		if key, there := have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
+			if err := a.installKey(ctx, name); err != nil {
+				return changed, err
+			}
+		}
+		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
+			return changed, err
+		}
+	}
+	for _, name := range []string{proxyFile(a.want.Owner), pinFile(a.want.Owner), excludeFile(a.want.Owner)} {
+		if _, differs := diffFile("", name, settings[name], have); !differs {
+			continue
+		}
+		if settings[name] == "" {
+			if err := a.rec.KeepFile(ctx, name); err != nil {
+				return changed, err
+			}
+			if err := host.Remove(ctx, a.m, name); err != nil {
+				return changed, err
+			}
+			continue
+		}
+		if err := a.put(ctx, name, []byte(settings[name])); err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
+// packages installs and removes.
+func (a *apply) packages(ctx context.Context, have State, fresh bool) (State, error) {
+	req := a.want.request(have)
+	if len(req.missing) > 0 && !fresh {
+		err := a.update(ctx)
+		if err != nil {
+			return have, err
+		}
+		if have, err = Observe(ctx, a.m, a.want); err != nil {
+			return have, err
+		}
+		req = a.want.request(have)
+	}
+	if len(req.missing) > 0 {
+		reasons := req.missing
+		for _, p := range a.problems {
+			reasons = append(reasons, "a repository does not work: "+p.String())
+		}
+		return have, &RefusedError{Reasons: reasons}
+	}
+	if !req.changes {
+		return have, nil
+	}
+	actions, err := a.judged(ctx, req)
+	if err != nil {
+		return have, err
+	}
+	names := a.want.names()
+	for _, x := range actions {
+		names = append(names, x.Package)
+	}
+	have, err = observe(ctx, a.m, a.want, names)
+	if err != nil {
+		return have, err
+	}
+	if err := remember(ctx, a.rec, have, a.want, names); err != nil {
+		return have, err
+	}
+	a.step(summary(actions))
+	if err := a.install(ctx, req.flags(), req.args...); err != nil {
+		return have, err
+	}
+	return Observe(ctx, a.m, a.want)
+}
+
+// judged simulates, refuses what nobody declared, and where there is a limit
+// downloads first and looks into the archives.
+func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
+	a.step("ask apt what it would do")
+	command := append([]string{"install"}, req.args...)
+	actions, err := simulate(ctx, a.m, a.want, command...)
+	if err != nil {
+		return nil, err
+	}
+	if reasons := a.want.judge(actions); len(reasons) > 0 {
+		return nil, &RefusedError{Reasons: reasons}
+	}
+	if a.want.Limit == nil || *a.want.Limit >= host.RestartsContainer {
+		return actions, nil
+	}
+	a.step("download " + count(actions))
+	if err := a.install(ctx, append(req.flags(), "--download-only"), req.args...); err != nil {
+		return nil, err
+	}
+	if actions, err = simulate(ctx, a.m, a.want, command...); err != nil {
+		return nil, err
+	}
+	if reasons := a.want.judge(actions); len(reasons) > 0 {
+		return nil, &RefusedError{Reasons: reasons}
+	}
+	if d, which := a.want.disruption(actions); d > *a.want.Limit {
+		return nil, &LimitError{Limit: *a.want.Limit, Would: d, Because: which}
+	}
+	return actions, nil
+}
+
+func count(actions []Action) string {
+	n := 0
+	for _, a := range actions {
+		if a.New != "" {
+			n++
+		}
+	}
+	if n == 1 {
+		return "1 package"
+	}
+	return fmt.Sprintf("%d packages", n)
+}
+
+func summary(actions []Action) string {
+	switch len(actions) {
+	case 0:
+		return "mark packages as wanted"
+	case 1, 2, 3:
+		var all []string
+		for _, a := range actions {
+			all = append(all, a.String())
+		}
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s, %s and %d more", actions[0], actions[1], len(actions)-2)
+}
+
+// holds sets and takes away holds, in one command each.
+func (a *apply) holds(ctx context.Context, have State) error {
+	var on, off, all []string
+	for _, name := range slices.Sorted(maps.Keys(a.want.Packages)) {
+		switch p := have.Packages[name]; {
+		case p.Held && !a.want.Packages[name].Hold:
+			off = append(off, name)
+		case !p.Held && a.want.Packages[name].Hold:
+			on = append(on, name)
+		}
+	}
+	if all = slices.Concat(on, off); len(all) == 0 {
+		return nil
+	}
+	if err := remember(ctx, a.rec, have, a.want, all); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		verb  string
+		names []string
+	}{{"unhold", off}, {"hold", on}} {
+		if err := a.mark(ctx, c.verb, c.names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *apply) mark(ctx context.Context, verb string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if _, err := host.Run(ctx, a.m, append([]string{"env", "LC_ALL=C", "apt-mark", verb}, names...)...); err != nil {
+		return fmt.Errorf("apt-mark %s: %w", verb, err)
+	}
+	return nil
+}
+
+// undeclared takes back what an earlier Apply brought and the Spec no longer
+// speaks of.
+func (a *apply) undeclared(ctx context.Context) error {
+	all, err := recorded(a.rec)
+	if err != nil {
+		return err
+	}
+	gone := false
+	for name, w := range all {
+		if w.Declared && !a.declares(name) {
+			gone, w.Declared = true, false
+			all[name] = w
+		}
+	}
+	var outcomes []host.Outcome
+	if gone {
+		a.step("take back what is no longer declared")
+		if outcomes, err = a.restorePackages(ctx, all); err != nil {
+			return err
+		}
+		if err := a.rec.Set(ctx, noteWas, all); err != nil {
+			return err
+		}
+	}
+	settings := a.want.settings()
+	for _, name := range a.ourFiles() {
+		_, known := settings[name]
+		if repository, key := strings.CutPrefix(name, keyringsDir+"/stoke-"); key {
+			_, known = a.want.Repositories[strings.TrimSuffix(repository, ".gpg")]
+		}
+		if known {
+			continue
+		}
+		o, err := a.restoreFile(ctx, name)
+		if err != nil {
+			return err
+		}
+		outcomes = append(outcomes, o)
+	}
+	for _, o := range outcomes {
+		if o.Fate == host.Left {
+			a.say(o.Fact + " is no longer declared, and stays: " + o.Why)
+		}
+	}
+	return nil
+}
+
+func (a *apply) declares(name string) bool {
+	_, declared := a.want.Packages[name]
+	return declared || slices.Contains(a.want.Absent, name)
+}
+
+// verify looks once more.
+func (a *apply) verify(ctx context.Context) error {
+	names, err := open(a.rec)
+	if err != nil {
+		return err
+	}
+	have, err := observe(ctx, a.m, a.want, names)
+	if err != nil {
+		return err
+	}
+	if err := left(ctx, a.rec, have); err != nil {
+		return err
+	}
+	var wrong []string
+	for _, c := range Diff(a.want, have) {
+		wrong = append(wrong, fmt.Sprintf("%s is %q, not %q", c.Fact, c.Have, c.Want))
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("apt did as it was told, and still %s: someone else changes packages at the same time; apply again", strings.Join(wrong, ", "))
+	}
+	return nil
+}

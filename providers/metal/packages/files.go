@@ -1,0 +1,156 @@
+package packages
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Where what is ours goes. Nothing else under /etc/apt is ever written.
+const (
+	sourcesDir  = "/etc/apt/sources.list.d"
+	keyringsDir = "/etc/apt/keyrings"
+)
+
+func sourcesFile(repository string) string { return sourcesDir + "/stoke-" + repository + ".sources" }
+func keyringFile(repository string) string { return keyringsDir + "/stoke-" + repository + ".gpg" }
+func pinFile(owner string) string          { return "/etc/apt/preferences.d/stoke-" + owner + ".pref" }
+func proxyFile(owner string) string        { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-proxy" }
+func excludeFile(owner string) string      { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-exclude" }
+
+// settings are the files that a Spec comes down to, but for the keyrings; an
+// empty one must not be there.
+func (s Spec) settings() map[string]string {
+	files := map[string]string{
+		pinFile(s.Owner): s.pins(), proxyFile(s.Owner): s.proxy(), excludeFile(s.Owner): s.exclude(),
+	}
+	for name, r := range s.Repositories {
+		files[sourcesFile(name)] = r.render(s.Owner, keyringFile(name))
+	}
+	return files
+}
+
+// pins keep apt's candidate within what is declared, whatever else there is:
+// "apt upgrade" by hand takes the newest version of the pattern. 995 is above
+// every release and below 1001, from where apt downgrades by itself
+// (apt_preferences(5)).
+func (s Spec) pins() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
+		v := s.Packages[name].Version
+		if v == "" {
+			continue
+		}
+		if b.Len() == 0 {
+			fmt.Fprintf(&b, "Explanation: Written by stoke for %s; destroying that removes it.\n", s.Owner)
+		} else {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "Package: %s\nPin: version %s\nPin-Priority: 995\n", name, v)
+	}
+	return b.String()
+}
+
+// exclude keeps unattended-upgrades away: its list holds regular expressions
+// that match from a name's beginning.
+func (s Spec) exclude() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
+		if !s.Packages[name].Exclude {
+			continue
+		}
+		if b.Len() == 0 {
+			fmt.Fprintf(&b, "// Written by stoke for %s; destroying that removes it.\n", s.Owner)
+			b.WriteString("Unattended-Upgrade::Package-Blacklist {\n")
+		}
+		plain, _, _ := strings.Cut(name, ":")
+		fmt.Fprintf(&b, "  \"%s$\";\n", strings.NewReplacer("+", `\+`, ".", `\.`).Replace(plain))
+	}
+	if b.Len() > 0 {
+		b.WriteString("};\n")
+	}
+	return b.String()
+}
+
+// proxy is apt's own configuration. It knows neither suffixes nor networks, so
+// that those are worked out for the hosts that we know of; what we run gets them
+// in its environment, too.
+func (s Spec) proxy() string {
+	p := s.Proxy
+	if p == nil || p.HTTP == "" && p.HTTPS == "" {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Written by stoke for %s; destroying that removes it.\n", s.Owner)
+	direct := p.directHosts(s)
+	for _, scheme := range []struct{ name, url string }{{"http", p.HTTP}, {"https", p.HTTPS}} {
+		if scheme.url == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "Acquire::%s::Proxy \"%s\";\n", scheme.name, scheme.url)
+		for _, host := range direct {
+			fmt.Fprintf(&b, "Acquire::%s::Proxy::%s \"DIRECT\";\n", scheme.name, host)
+		}
+	}
+	return b.String()
+}
+
+// directHosts are the hosts that need no proxy: those named, and those of the
+// repositories that a suffix or a network means.
+func (p Proxy) directHosts(s Spec) []string {
+	var hosts []string
+	for _, d := range p.Direct {
+		if _, err := netip.ParsePrefix(d); err != nil && !strings.HasPrefix(d, ".") && !strings.HasPrefix(d, "*") && !strings.Contains(d, ":") {
+			hosts = append(hosts, d)
+		}
+	}
+	for _, r := range s.Repositories {
+		for _, u := range append(slices.Clone(r.URIs), r.Key.URL) {
+			if v, err := url.Parse(u); err == nil && v.Hostname() != "" && !strings.Contains(v.Hostname(), ":") && p.isDirect(v.Hostname()) {
+				hosts = append(hosts, v.Hostname())
+			}
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+func (p Proxy) isDirect(host string) bool {
+	addr, addrErr := netip.ParseAddr(host)
+	for _, d := range p.Direct {
+		if d == "*" || d == host {
+			return true
+		}
+		if prefix, err := netip.ParsePrefix(d); err == nil {
+			if addrErr == nil && prefix.Contains(addr) {
+				return true
+			}
+			continue
+		}
+		if addrErr != nil && strings.HasSuffix(host, "."+strings.TrimLeft(d, "*.")) {
+			return true
+		}
+	}
+	return false
+}
+
+// environment is what apt is run with: nobody asks questions, no locale changes
+// what we parse, nothing restarts services behind our back.
+func (s Spec) environment() []string {
+	env := []string{"env", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none",
+		"NEEDRESTART_SUSPEND=1", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1"}
+	if s.Proxy == nil {
+		return env
+	}
+	for _, v := range []struct{ name, value string }{
+		{"http_proxy", s.Proxy.HTTP}, {"https_proxy", s.Proxy.HTTPS}, {"no_proxy", strings.Join(s.Proxy.Direct, ",")},
+	} {
+		if v.value != "" {
+			env = append(env, v.name+"="+v.value)
+		}
+	}
+	return env
+}

@@ -1,0 +1,125 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Forecast is what a plan can say of an Apply.
+type Forecast struct {
+	Actions    []Action        // what apt would do
+	Refusals   []string        // why Apply would refuse; empty for a plan that can be carried out
+	Notes      []string        // what cannot be known yet, and what else is worth saying
+	Disruption host.Disruption // of everything, packages that nobody named included
+	Because    string          // the action that the disruption comes from
+}
+
+// Foresee asks apt what Apply would do, in at most one round trip. It changes
+// nothing, so that a repository which the machine does not have yet, or lists
+// that are older than a version, leave things open: Notes says which, and Apply
+// asks apt again right before it installs.
+func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
+	var f Forecast
+	if err := want.Validate(); err != nil {
+		return f, err
+	}
+	f.Refusals = want.conflicts(have)
+	for _, name := range slices.Sorted(maps.Keys(want.Repositories)) {
+		if r := want.Repositories[name]; r.Key.Inline != "" {
+			if _, err := r.check(name, []byte(r.Key.Inline), time.Now()); err != nil {
+				f.Refusals = append(f.Refusals, err.Error())
+			}
+		}
+	}
+	for _, c := range Diff(want, have) {
+		if c.Disruption > f.Disruption {
+			f.Disruption, f.Because = c.Disruption, c.Fact
+		}
+	}
+	if len(have.Locks) > 0 {
+		f.Notes = append(f.Notes, "apt is in use by "+have.Locks[0].String()+": apply waits for it for "+want.patience().String())
+	}
+	req := want.request(have)
+	if !req.changes {
+		return f, nil
+	}
+	if len(have.Broken) > 0 || have.Interrupted {
+		f.Notes = append(f.Notes, "dpkg has work left from before: apply finishes that, and then asks apt again what it would do")
+	}
+	pending := want.pending(have)
+	if len(req.missing) > 0 {
+		why := "apt's lists on the machine may be old"
+		if len(pending) > 0 {
+			why = "the machine does not have repository " + strings.Join(pending, ", ") + " yet"
+		}
+		f.Notes = append(f.Notes, strings.Join(req.missing, "; ")+". "+why+": apply refreshes them and asks apt again")
+	}
+	if len(req.args) == 0 {
+		return f, nil
+	}
+	return f, f.simulate(ctx, m, want, req, len(pending) > 0 || len(have.Broken) > 0 || have.Interrupted || len(req.missing) > 0)
+}
+
+func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req request, open bool) error {
+	actions, err := simulate(ctx, m, want, append([]string{"install"}, req.args...)...)
+	var impossible *ImpossibleError
+	switch {
+	case err != nil && open:
+		f.Notes = append(f.Notes, "apt cannot say yet what it would do ("+firstLine(err)+"): apply asks it again")
+		return nil
+	case errors.As(err, &impossible):
+		f.Refusals = append(f.Refusals, err.Error())
+		return nil
+	case err != nil:
+		return err
+	}
+	f.Actions = actions
+	f.Refusals = append(f.Refusals, want.judge(actions)...)
+	if d, which := want.disruption(actions); d > f.Disruption {
+		f.Disruption, f.Because = d, which.String()
+	}
+	return nil
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// conflicts are what makes apt, or another owner, unhappy with our files.
+func (s Spec) conflicts(have State) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
+		if f, there := have.Files[sourcesFile(name)]; there {
+			if owner := ownerOf(string(f.Content)); owner != "" && owner != s.Owner {
+				all = append(all, fmt.Sprintf("repository %s is already that of %q (%s): give this one another name, or declare it once", name, owner, sourcesFile(name)))
+			}
+		}
+		if other, clashes := clash(s.Repositories[name], keyringFile(name), have.Sources); clashes {
+			signed := other.SignedBy
+			if signed == "" {
+				signed = "no key of its own"
+			}
+			all = append(all, fmt.Sprintf("repository %s is also in %s with %s, and apt reads nothing at all while one repository has two keys: remove it there", name, other.File, signed))
+		}
+	}
+	return all
+}
+
+// pending are the repositories that apply would add or change.
+func (s Spec) pending(have State) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
+		if len(diffRepository(name, s, have)) > 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,172 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// archives is where packages are downloaded to: apt's own cache stays as it is.
+const archives = "/var/cache/stoke"
+
+// transactionScript runs a command in a session of its own, with its output in
+// a file, so that it goes on when the connection breaks: dpkg is not to be cut
+// off because somebody closed a laptop. $1 is where the output goes.
+const transactionScript = `log=$1.$$; shift
+rm -f "$log" "$log.status"
+setsid -w sh -c 'log=$1; shift; "$@" >"$log" 2>&1 </dev/null; echo $? >"$log.status"' sh "$log" "$@" &
+wait $!
+status=$(cat "$log.status")
+tail -c 65536 "$log"
+rm -f "$log" "$log.status"
+exit "${status:-1}"`
+
+// dpkgOptions are those of every command that changes packages: configuration
+// files that were changed stay, dpkg's lock is waited for.
+var dpkgOptions = []string{"-y", "-q", "-o", "DPkg::Lock::Timeout=120", "-o", "Dpkg::Use-Pty=0",
+	"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"}
+
+func (r request) flags() []string {
+	var f []string
+	if r.downgrade {
+		f = append(f, "--allow-downgrades")
+	}
+	if r.held {
+		f = append(f, "--allow-change-held-packages")
+	}
+	return f
+}
+
+// install runs one transaction.
+func (a *apply) install(ctx context.Context, flags []string, args ...string) error {
+	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives); err != nil {
+		return fmt.Errorf("make %s: %w", archives, err)
+	}
+	if err := a.apt(ctx, slices.Concat([]string{"install", "-o", "Dir::Cache::archives=" + archives}, a.want.options(), flags, args)...); err != nil {
+		return err
+	}
+	if slices.Contains(flags, "--download-only") {
+		return nil
+	}
+	return a.dropArchives(ctx)
+}
+
+func (a *apply) dropArchives(ctx context.Context) error {
+	if _, err := host.Run(ctx, a.m, "rm", "-rf", "--", archives); err != nil {
+		return fmt.Errorf("remove the downloaded packages: %w", err)
+	}
+	return nil
+}
+
+// apt runs a command of apt-get that changes packages.
+func (a *apply) apt(ctx context.Context, args ...string) error {
+	return a.transaction(ctx, slices.Concat([]string{"apt-get"}, dpkgOptions, args)...)
+}
+
+func (a *apply) transaction(ctx context.Context, command ...string) error {
+	line := slices.Concat([]string{"sh", "-c", transactionScript, "sh", path.Join(a.rec.Dir(), "apt.log")}, a.want.environment(), command)
+	out, status, err := host.Status(ctx, a.m, line...)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", command[0], err)
+	}
+	if status == 0 {
+		return nil
+	}
+	failed := &ssh.CommandError{Host: a.m.Name(), Command: ssh.QuoteAll(command...), Status: status, Output: lastLines(string(out), 12)}
+	if names := failedScripts(string(out)); len(names) > 0 {
+		return fmt.Errorf("the maintainer scripts of %s fail, which is not for apt to mend: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+	}
+	for _, c := range causes {
+		if line := c.text.FindString(lastLines(string(out), 8)); line != "" {
+			return fmt.Errorf("install packages: %s: %w", c.advice, failed)
+		}
+	}
+	return fmt.Errorf("install packages: %w", failed)
+}
+
+var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing (?:package|archive) (\S+) \(--`)
+
+// failedScripts are the packages that dpkg could not finish.
+func failedScripts(out string) []string {
+	var names []string
+	for _, m := range failedScript.FindAllStringSubmatch(out, -1) {
+		if !slices.Contains(names, m[1]) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// repair finishes what dpkg was cut off in: first what it can configure, then
+// what apt has to fetch again, if that needs nothing that nobody declared.
+func (a *apply) repair(ctx context.Context, have State) (State, error) {
+	if len(have.Broken) == 0 && !have.Interrupted {
+		return have, nil
+	}
+	a.step("finish what dpkg was cut off in")
+	configure := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
+	have, err := Observe(ctx, a.m, a.want)
+	if err != nil || len(have.Broken) == 0 && !have.Interrupted {
+		return have, err
+	}
+	if a.replaces(have) {
+		return have, nil
+	}
+	actions, err := simulate(ctx, a.m, a.want, "-f", "install")
+	if err != nil {
+		return have, err
+	}
+	broken := make([]string, 0, len(have.Broken))
+	for _, b := range have.Broken {
+		name, _, _ := strings.Cut(b, " ")
+		broken = append(broken, name)
+	}
+	if reasons := a.want.judge(actions, broken...); len(reasons) > 0 {
+		return have, &RefusedError{Reasons: append([]string{"dpkg is not finished (" + strings.Join(have.Broken, ", ") + ")"}, reasons...)}
+	}
+	again := a.broken(have.Broken, have)
+	if err := a.install(ctx, append([]string{"-f"}, again...)); err != nil {
+		return have, err
+	}
+	if have, err = Observe(ctx, a.m, a.want); err != nil {
+		return have, err
+	}
+	if len(have.Broken) > 0 {
+		return have, fmt.Errorf("dpkg cannot finish %s: %w", strings.Join(have.Broken, ", "), configure)
+	}
+	return have, nil
+}
+
+// replaces reports whether every package that dpkg could not finish is about to
+// be replaced by another version, or removed: the transaction mends it then.
+func (a *apply) replaces(have State) bool {
+	for _, b := range have.Broken {
+		name, _, _ := strings.Cut(b, " ")
+		w, declared := a.want.Packages[name]
+		if (!declared || Matches(w.Version, have.Packages[name].Version)) && !slices.Contains(a.want.Absent, name) {
+			return false
+		}
+	}
+	return !have.Interrupted
+}
+
+// broken are the packages that have to be unpacked once more.
+func (a *apply) broken(all []string, have State) []string {
+	var again []string
+	for _, b := range all {
+		name, how, _ := strings.Cut(b, " ")
+		if strings.Contains(how, "half-installed") || strings.Contains(how, "again") {
+			again = append(again, name)
+		}
+	}
+	if len(again) > 0 {
+		again = append([]string{"--reinstall"}, again...)
+	}
+	return again
+}

@@ -1,0 +1,131 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// fetchScript downloads a file by apt's own means, so through apt's proxy, with
+// its certificates and as its user. $1 is the URL, the rest apt's environment.
+const fetchScript = `set -e
+umask 022; url=$1; shift
+d=$(mktemp -d); trap 'rm -rf "$d"' EXIT
+chown _apt: "$d" 2>/dev/null || :
+ulimit -f 4096
+"$@" /usr/lib/apt/apt-helper -q -o Acquire::Retries=2 download-file "$url" "$d/key" >&2
+head -c 1048577 "$d/key"`
+
+// KeyError says that a repository's key is not the one that was declared.
+type KeyError struct {
+	Repository string
+	From       string // where the key is from
+	Want, Have []string
+	Why        string // "" for another key
+}
+
+func (e *KeyError) Error() string {
+	why := e.Why
+	if why == "" {
+		why = "is another one"
+	}
+	return fmt.Sprintf("the key of repository %s (%s) %s: declared is %s, it is %s: nothing was installed; compare with what the publisher says before you change the fingerprint",
+		e.Repository, e.From, why, strings.Join(e.Want, " or "), strings.Join(e.Have, " and "))
+}
+
+// check reads a repository's key and compares: every key in it must be declared,
+// and one at least must be valid now. The result is the keyring as it is
+// installed.
+func (r Repository) check(name string, content []byte, now time.Time) ([]byte, error) {
+	e := &KeyError{Repository: name, From: "given inline", Want: strings.Fields(prints(r.Fingerprints))}
+	if r.Key.URL != "" {
+		e.From = r.Key.URL
+	}
+	binary, keys, err := readKeyring(content)
+	if err != nil {
+		return nil, fmt.Errorf("the key of repository %s (%s) cannot be read: %w; it begins with %.40q", name, e.From, err, content)
+	}
+	for _, k := range keys {
+		e.Have = append(e.Have, k.Fingerprint)
+	}
+	if slices.ContainsFunc(e.Have, func(f string) bool { return !slices.Contains(e.Want, f) }) {
+		return nil, e
+	}
+	if why := unusable(keys, now); why != "" {
+		e.Why = why
+		return nil, e
+	}
+	return binary, nil
+}
+
+// unusable says why none of the keys can be used.
+func unusable(keys []publicKey, now time.Time) string {
+	why := ""
+	for _, k := range keys {
+		switch {
+		case k.Revoked:
+			why = "was revoked"
+		case !k.Expires.IsZero() && !k.Expires.After(now):
+			why = "expired on " + k.Expires.Format(time.DateOnly)
+		default:
+			return ""
+		}
+	}
+	return why
+}
+
+// trusted says what a keyring on the machine holds in the terms of what is
+// declared: the same text where it is as it should be.
+func (r Repository) trusted(content []byte, now time.Time) string {
+	_, keys, err := readKeyring(content)
+	if err != nil {
+		return "unreadable"
+	}
+	want := prints(r.Fingerprints)
+	var all []string
+	for _, k := range keys {
+		all = append(all, k.Fingerprint)
+	}
+	if slices.ContainsFunc(all, func(f string) bool { return !slices.Contains(strings.Fields(want), f) }) {
+		return prints(all)
+	}
+	if why := unusable(keys, now); why != "" {
+		return prints(all) + " " + why
+	}
+	return want
+}
+
+// installKey gets a repository's key and puts it in its place.
+func (a *apply) installKey(ctx context.Context, name string) error {
+	r := a.want.Repositories[name]
+	content := []byte(r.Key.Inline)
+	if r.Key.URL != "" {
+		a.step("fetch the key of repository " + name)
+		out, err := host.Script(ctx, a.m, fetchScript, append([]string{r.Key.URL}, a.want.environment()...)...)
+		if err != nil {
+			return fmt.Errorf("fetch the key of repository %s: %w", name, err)
+		}
+		content = out
+	}
+	binary, err := r.check(name, content, a.now())
+	if err != nil {
+		return err
+	}
+	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", keyringsDir); err != nil {
+		return fmt.Errorf("make %s: %w", keyringsDir, err)
+	}
+	return a.put(ctx, keyringFile(name), binary)
+}
+
+// put writes a file of ours, after what was there has been kept.
+func (a *apply) put(ctx context.Context, name string, content []byte) error {
+	if err := a.rec.KeepFile(ctx, name); err != nil {
+		return err
+	}
+	return a.m.Put(ctx, ssh.File{Path: name, Content: content, Mode: 0o644, Owner: "root:root"})
+}

@@ -1,0 +1,96 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// restoreFile puts back one of our files. With a repository go the lists that
+// apt has read from it, which "apt-get update" would drop at the next chance.
+func (a *apply) restoreFile(ctx context.Context, name string) (host.Outcome, error) {
+	var lists []string
+	if strings.HasPrefix(name, sourcesDir) {
+		content, _, err := host.ReadFile(ctx, a.m, name)
+		if err != nil {
+			return host.Outcome{}, err
+		}
+		have, err := Observe(ctx, a.m, Spec{Owner: a.want.Owner})
+		if err != nil {
+			return host.Outcome{}, err
+		}
+		others := slices.DeleteFunc(have.Sources, func(s source) bool { return s.File == name || s.Disabled })
+		for _, s := range parseDeb822(name, string(content)) {
+			lists = append(lists, listsOf(s, others)...)
+		}
+	}
+	o, err := a.rec.RestoreFile(ctx, name)
+	if err != nil || len(lists) == 0 {
+		return o, err
+	}
+	if _, err := host.Script(ctx, a.m, dropListsScript, lists...); err != nil {
+		return o, fmt.Errorf("drop the lists of a repository: %w", err)
+	}
+	return o, nil
+}
+
+// dropListsScript removes lists by the beginning of their names.
+const dropListsScript = `cd /var/lib/apt/lists || exit 0
+for p; do
+  case $p in
+  ""|*/*) ;;
+  *_dists_*) rm -f -- "$p"* ;;
+  *) rm -f -- "$p"InRelease "$p"Release "$p"Release.gpg "$p"Packages* "$p"Sources* "$p"Translation* ;;
+  esac
+done`
+
+// listsOf are the beginnings of the names of a source's lists, but for those
+// which another source has, too.
+func listsOf(s source, others []source) []string {
+	var all []string
+	for _, u := range s.URIs {
+		for _, suite := range s.Suites {
+			shared := slices.ContainsFunc(others, func(o source) bool {
+				return slices.Contains(o.Suites, suite) && slices.ContainsFunc(o.URIs, func(v string) bool { return strings.TrimRight(u, "/") == strings.TrimRight(v, "/") })
+			})
+			if !shared {
+				all = append(all, listName(u, suite))
+			}
+		}
+	}
+	return all
+}
+
+// listName is how apt names what it has read from a repository: the URI without
+// scheme, with its slashes as underscores (URItoFileName in apt-pkg/strutl.cc).
+func listName(uri, suite string) string {
+	_, rest, found := strings.Cut(uri, "://")
+	if !found {
+		_, rest, _ = strings.Cut(uri, ":")
+	}
+	rest = strings.TrimRight(rest, "/") + "/"
+	switch flat := strings.HasSuffix(suite, "/"); {
+	case flat:
+		rest += strings.TrimPrefix(strings.TrimPrefix(suite, "./"), "/")
+	default:
+		rest += "dists/" + suite + "/"
+	}
+	var b strings.Builder
+	for _, c := range []byte(rest) {
+		switch {
+		case c == '/':
+			b.WriteByte('_')
+		case c <= ' ' || c >= 0x7f || strings.IndexByte("\\|{}[]<>\"^~_=!@#$%&*", c) >= 0:
+			fmt.Fprintf(&b, "%%%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func asImpossible(err error, target **ImpossibleError) bool { return errors.As(err, target) }

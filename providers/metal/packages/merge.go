@@ -1,0 +1,112 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Merge makes one Spec of several that have one owner, such as what people
+// declare and what the container runtime needs. Everything that they disagree
+// on is an error that names the reasons.
+func Merge(specs ...Spec) (Spec, error) {
+	var all Spec
+	var wrong []error
+	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	for i, s := range specs {
+		if i == 0 {
+			all.Owner = s.Owner
+		}
+		if s.Owner != all.Owner && s.Owner != "" {
+			fail("specs of %s and %s cannot be one", all.Owner, s.Owner)
+		}
+		switch {
+		case all.Proxy == nil:
+			all.Proxy = s.Proxy
+		case s.Proxy != nil && !reflect.DeepEqual(all.Proxy, s.Proxy):
+			fail("apt's proxy is declared twice, and differently")
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
+			was, known := all.Repositories[name]
+			r, err := was.merge(s.Repositories[name], known)
+			if err != nil {
+				fail("repository %s %w", name, err)
+			}
+			put(&all.Repositories, name, r)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
+			p, err := all.Packages[name].merge(s.Packages[name])
+			if err != nil {
+				fail("package %s %w", name, err)
+			}
+			put(&all.Packages, name, p)
+		}
+		all.Absent, all.Allow = union(all.Absent, s.Absent), union(all.Allow, s.Allow)
+		all.Recommends = all.Recommends || s.Recommends
+		all.Patience = max(all.Patience, s.Patience)
+		if s.Limit != nil && (all.Limit == nil || *s.Limit < *all.Limit) {
+			all.Limit = s.Limit
+		}
+	}
+	for _, name := range all.Absent {
+		if p, both := all.Packages[name]; both {
+			fail("package %s is to be absent, but %s wants it", name, because(p.Why))
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+func (r Repository) merge(o Repository, known bool) (Repository, error) {
+	if !known {
+		return o, nil
+	}
+	a, b := r, o
+	a.Why, b.Why = "", ""
+	if !reflect.DeepEqual(a, b) {
+		return r, fmt.Errorf("is declared differently by %s and %s", because(r.Why), because(o.Why))
+	}
+	r.Why = reasons(r.Why, o.Why)
+	return r, nil
+}
+
+func (p Package) merge(o Package) (Package, error) {
+	if p.Version != "" && o.Version != "" && p.Version != o.Version {
+		return p, fmt.Errorf("is wanted in version %s by %s and in %s by %s", p.Version, because(p.Why), o.Version, because(o.Why))
+	}
+	if p.Version == "" {
+		p.Version = o.Version
+	}
+	p.Hold, p.Exclude = p.Hold || o.Hold, p.Exclude || o.Exclude
+	p.Interrupts = max(p.Interrupts, o.Interrupts)
+	p.Why = reasons(p.Why, o.Why)
+	return p, nil
+}
+
+func because(why string) string {
+	if why == "" {
+		return "the configuration"
+	}
+	return why
+}
+
+func reasons(a, b string) string {
+	if a == "" || b == "" || a == b {
+		return a + strings.TrimPrefix(b, a)
+	}
+	return a + ", " + b
+}
+
+func union(a, b []string) []string {
+	all := slices.Sorted(slices.Values(slices.Concat(a, b)))
+	return slices.Compact(all)
+}
+
+func put[V any](m *map[string]V, k string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[k] = v
+}

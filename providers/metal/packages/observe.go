@@ -1,0 +1,267 @@
+package packages
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// State is what apt and dpkg have on a machine, as far as a Spec asks.
+type State struct {
+	Architecture string
+	Packages     map[string]Installed // by name, or name:architecture for a foreign one
+	Broken       []string             // packages that dpkg has not finished, with how far it came
+	Interrupted  bool                 // dpkg was cut off in the middle of writing its database
+	Files        map[string]File      // those of ours that are there
+	Sources      []source             // of apt, all of them, ours too
+	Locks        []Lock
+}
+
+// Installed is what is known of one package.
+type Installed struct {
+	Status    byte // dpkg's: i for installed, c for nothing but configuration files, 0 for not at all
+	Version   string
+	Held      bool
+	Auto      bool // installed because another package needs it
+	Scripts   bool // its maintainer scripts, or those of an archive in apt's cache, deal with systemd
+	Candidate string
+	Versions  []string // that can be had, newest first
+}
+
+// There reports whether the package is installed, in whatever condition.
+func (p Installed) There() bool { return p.Status != 0 && p.Status != 'c' && p.Status != 'n' }
+
+// File is a file of ours.
+type File struct {
+	Mode, Owner string // such as 644 and root:root
+	Content     []byte
+}
+
+// Lock says who holds one of apt's locks.
+type Lock struct {
+	File    string
+	PID     int
+	Command string
+}
+
+func (l Lock) String() string {
+	name, _, _ := strings.Cut(l.Command, "\n")
+	if name == "" {
+		name = "a process"
+	}
+	return fmt.Sprintf("%s (process %d, %s)", name, l.PID, l.File)
+}
+
+// locksScript lists who holds apt's locks, as the kernel knows it.
+const locksScript = `
+locks() {
+  for f in /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock /var/cache/apt/archives/lock; do
+    [ -e "$f" ] || continue
+    i=$(stat -c %i "$f")
+    awk -v i="$i" '{ n = split($6, d, ":"); if ($2 == "POSIX" && d[n] == i) print $5 }' /proc/locks |
+    while read -r p; do
+      [ "$p" != "$$" ] || continue
+      printf 'lock\t%s\t%s\t%s\n' "$f" "$p" "$(tr '\000\t\n' '   ' 2>/dev/null <"/proc/$p/cmdline" | head -c 200)"
+    done
+  done
+}
+`
+
+// observeScript prints a line for each thing that it sees, which begins with
+// what it is. $1 holds the packages' names, $2 onwards our files.
+const observeScript = locksScript + `
+export LC_ALL=C
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  ID=unknown; . /etc/os-release 2>/dev/null; printf 'none\t%s\n' "$ID"; exit 0
+fi
+printf 'apt\t%s\n' "$(dpkg --print-architecture)"
+names=$1; shift
+pick='BEGIN { n = split(names, a, " "); for (i = 1; i <= n; i++) { split(a[i], b, ":"); want[b[1]] = 1 } }'
+dpkg-query -W -f '${db:Status-Abbrev}\t${db:Status-Eflag}\t${Package}\t${Architecture}\t${Version}\n' 2>/dev/null |
+  awk -F '\t' -v names="$names" "$pick"' $3 in want || $2 != "ok" || substr($1, 2, 1) !~ /[icn]/ { print "pkg\t" $0 }'
+[ ! -r /var/lib/apt/extended_states ] ||
+  awk -v names="$names" "$pick"' $1 == "Package:" { p = $2 } $1 == "Architecture:" { arch = $2 }
+    $1 == "Auto-Installed:" && $2 == 1 && p in want { print "auto\t" p "\t" arch }' /var/lib/apt/extended_states
+for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || { echo interrupted; break; }; done
+for n in $names; do
+  p=${n%%:*}
+  if cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl'; then
+    printf 'scripts\t%s\n' "$n"; continue
+  fi
+  for d in /var/cache/stoke/"$p"_*.deb; do
+    [ -e "$d" ] || continue
+    if dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then
+      printf 'scripts\t%s\n' "$n"; break
+    fi
+  done
+done
+[ -z "$names" ] || apt-cache policy $names 2>/dev/null | awk '{ print "policy\t" $0 }'
+for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+  [ -f "$f" ] && printf 'source\t%s\t%s\n' "$f" "$(head -c 262144 -- "$f" | base64 -w0)"
+done
+for f; do
+  [ -f "$f" ] && printf 'file\t%s\t%s\t%s\n' "$f" "$(stat -Lc '%a %U:%G' -- "$f")" "$(head -c 1048577 -- "$f" | base64 -w0)"
+done
+locks
+exit 0`
+
+// Observe looks at what the Spec speaks of, in one round trip.
+func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
+	return observe(ctx, m, want, nil)
+}
+
+func observe(ctx context.Context, m host.Machine, want Spec, more []string) (State, error) {
+	if err := want.Validate(); err != nil {
+		return State{}, err
+	}
+	files := slices.Sorted(maps.Keys(want.settings()))
+	for name := range want.Repositories {
+		files = append(files, keyringFile(name))
+	}
+	slices.Sort(files)
+	names := union(want.names(), more)
+	out, err := host.Script(ctx, m, observeScript, append([]string{strings.Join(names, " ")}, files...)...)
+	if err != nil {
+		return State{}, fmt.Errorf("look at the packages: %w", err)
+	}
+	st, err := parseState(out, names)
+	if err != nil {
+		return st, fmt.Errorf("look at the packages: %w", err)
+	}
+	return st, nil
+}
+
+// UnsupportedError says that a machine has no package tool that we know.
+type UnsupportedError struct{ OS string }
+
+func (e UnsupportedError) Error() string {
+	return fmt.Sprintf("there is no apt: stoke prepares Ubuntu 22.04 and 24.04 and Debian 12 and 13, this is %q", e.OS)
+}
+
+// parseState reads what observeScript prints.
+func parseState(out []byte, names []string) (State, error) {
+	st := State{Packages: map[string]Installed{}, Files: map[string]File{}}
+	var policy bytes.Buffer
+	for line := range bytes.Lines(out) {
+		kind, rest, _ := strings.Cut(strings.TrimRight(string(line), "\n"), "\t")
+		f := strings.Split(rest, "\t")
+		var err error
+		switch kind {
+		case "none":
+			return st, UnsupportedError{OS: rest}
+		case "apt":
+			st.Architecture = rest
+		case "pkg":
+			err = st.addPackage(f, names)
+		case "auto":
+			if len(f) == 2 && slices.Contains(names, st.key(f[0], f[1])) {
+				p := st.Packages[st.key(f[0], f[1])]
+				p.Auto = true
+				st.Packages[st.key(f[0], f[1])] = p
+			}
+		case "scripts":
+			p := st.Packages[rest]
+			p.Scripts = true
+			st.Packages[rest] = p
+		case "interrupted":
+			st.Interrupted = true
+		case "policy":
+			policy.WriteString(rest + "\n")
+		case "source":
+			err = st.addSource(f)
+		case "file":
+			err = st.addFile(f)
+		case "lock":
+			err = st.addLock(f)
+		default:
+			err = fmt.Errorf("line %.80q is none that was asked for", line)
+		}
+		if err != nil {
+			return st, err
+		}
+	}
+	if st.Architecture == "" {
+		return st, fmt.Errorf("dpkg does not say its architecture")
+	}
+	versions, err := parsePolicy(policy.String())
+	if err != nil {
+		return st, err
+	}
+	for _, name := range names {
+		p := st.Packages[name]
+		p.Candidate, p.Versions = versions[name].candidate, versions[name].versions
+		st.Packages[name] = p
+	}
+	return st, nil
+}
+
+// key is what a package is called here.
+func (st State) key(name, arch string) string {
+	if arch == "all" || arch == st.Architecture || arch == "" {
+		return name
+	}
+	return name + ":" + arch
+}
+
+// addPackage reads status, error flag, name, architecture and version.
+func (st *State) addPackage(f, names []string) error {
+	if len(f) != 5 || len(f[0]) < 2 || f[2] == "" {
+		return fmt.Errorf("dpkg-query's line %.80q cannot be read", strings.Join(f, "\t"))
+	}
+	key, status := st.key(f[2], f[3]), f[0][1]
+	p := st.Packages[key]
+	p.Status, p.Version, p.Held = status, f[4], f[0][0] == 'h'
+	if words := map[byte]string{'H': "half-installed", 'U': "unpacked", 'F': "half-configured", 'W': "awaits triggers", 't': "has triggers pending"}; words[status] != "" {
+		st.Broken = append(st.Broken, key+" ("+words[status]+")")
+	} else if f[1] != "ok" {
+		st.Broken = append(st.Broken, key+" (has to be installed again)")
+	}
+	if slices.Contains(names, key) {
+		st.Packages[key] = p
+	}
+	return nil
+}
+
+func (st *State) addSource(f []string) error {
+	if len(f) != 2 {
+		return fmt.Errorf("a sources file cannot be read")
+	}
+	content, err := base64.StdEncoding.DecodeString(f[1])
+	if err != nil {
+		return fmt.Errorf("%s: %w", f[0], err)
+	}
+	st.Sources = append(st.Sources, parseSources(f[0], string(content))...)
+	return nil
+}
+
+func (st *State) addFile(f []string) error {
+	if len(f) != 3 {
+		return fmt.Errorf("one of our files cannot be read")
+	}
+	content, err := base64.StdEncoding.DecodeString(f[2])
+	if err != nil {
+		return fmt.Errorf("%s: %w", f[0], err)
+	}
+	mode, owner, _ := strings.Cut(f[1], " ")
+	st.Files[f[0]] = File{Mode: mode, Owner: owner, Content: content}
+	return nil
+}
+
+func (st *State) addLock(f []string) error {
+	if len(f) != 3 {
+		return fmt.Errorf("a lock cannot be read")
+	}
+	pid, err := strconv.Atoi(f[1])
+	if err != nil {
+		return fmt.Errorf("lock %s is held by %q", f[0], f[1])
+	}
+	st.Locks = append(st.Locks, Lock{File: f[0], PID: pid, Command: strings.TrimSpace(f[2])})
+	return nil
+}

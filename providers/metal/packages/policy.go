@@ -1,0 +1,70 @@
+package packages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// available is what apt knows of a package's versions.
+type available struct {
+	candidate string
+	versions  []string // that can be downloaded, newest first
+}
+
+// parsePolicy reads what "apt-cache policy NAME…" prints:
+//
+//	kubelet:
+//	  Installed: 1.36.3-1.1
+//	  Candidate: 1.36.3-1.1
+//	  Package pin: 1.36.3-1.1
+//	  Version table:
+//	     1.36.4-1.1 500
+//	        500 https://pkgs.k8s.io/core:/stable:/v1.36/deb  Packages
+//	 *** 1.36.3-1.1 995
+//	        500 https://pkgs.k8s.io/core:/stable:/v1.36/deb  Packages
+//	        100 /var/lib/dpkg/status
+//
+// A version that only dpkg knows cannot be installed again.
+func parsePolicy(text string) (map[string]available, error) {
+	all := map[string]available{}
+	name, version := "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case indent == 0:
+			n, ok := strings.CutSuffix(line, ":")
+			if !ok {
+				return nil, fmt.Errorf("apt-cache policy: line %.80q cannot be read", line)
+			}
+			name, version = n, ""
+			all[name] = available{}
+		case name == "":
+			return nil, fmt.Errorf("apt-cache policy: line %.80q belongs to no package", line)
+		case words[0] == "Candidate:" && len(words) == 2:
+			if words[1] != "(none)" {
+				a := all[name]
+				a.candidate = words[1]
+				all[name] = a
+			}
+		case words[0] == "***" && len(words) >= 3:
+			version = words[1]
+		case indent == 5 && len(words) >= 2:
+			version = words[0]
+		case indent >= 8 && len(words) >= 2 && version != "" && words[1] != "/var/lib/dpkg/status":
+			a := all[name]
+			if !slices.Contains(a.versions, version) {
+				a.versions = append(a.versions, version)
+			}
+			all[name] = a
+		}
+	}
+	for n, a := range all {
+		a.versions = sortVersions(a.versions)
+		all[n] = a
+	}
+	return all, nil
+}

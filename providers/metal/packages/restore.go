@@ -1,0 +1,295 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Restore takes back what Apply brought: packages that came in are purged, others
+// get their versions, holds and marks back, and then files go. What somebody has
+// come to need, or changed since, stays, and the outcome says why.
+func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
+	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
+		return nil, err
+	}
+	all, err := recorded(rec)
+	if err != nil || a.want.Owner == "" {
+		return nil, err
+	}
+	var outcomes []host.Outcome
+	if len(all) > 0 {
+		if err := a.wait(ctx); err != nil {
+			return nil, err
+		}
+		st, err := Observe(ctx, m, a.want)
+		if err != nil {
+			return nil, err
+		}
+		if len(st.Broken) > 0 || st.Interrupted { // what cannot be finished may be what is about to go
+			if err := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
+				a.say(firstLine(err))
+			}
+		}
+		for name, w := range all {
+			w.Declared = false
+			all[name] = w
+		}
+		a.step("take back packages")
+		if outcomes, err = a.restorePackages(ctx, all); err != nil {
+			return outcomes, err
+		}
+		outcomes = append(outcomes, host.Outcome{Fact: "logs of apt and dpkg", Fate: host.Left, Why: "they tell what happened; users and groups that packages made stay as well, as Debian wants it"})
+		if err := a.dropArchives(ctx); err != nil {
+			return outcomes, err
+		}
+	}
+	for _, name := range a.ourFiles() {
+		o, err := a.restoreFile(ctx, name)
+		if err != nil {
+			return outcomes, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	for _, note := range []string{noteWas, noteOwner} {
+		if err := rec.Forget(ctx, note); err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}
+
+// ourFiles are the files that were kept before Apply wrote them, sources first,
+// for a repository must be gone before its key goes.
+func (a *apply) ourFiles() []string {
+	var all []string
+	for _, name := range a.rec.KeptFiles() {
+		for _, lead := range []string{sourcesDir + "/stoke-", keyringsDir + "/stoke-", "/etc/apt/preferences.d/stoke-", "/etc/apt/apt.conf.d/95stoke-"} {
+			if strings.HasPrefix(name, lead) {
+				all = append(all, name)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return strings.Compare(b, a) })
+	return all
+}
+
+// undo is what is to become of the packages.
+type undo struct {
+	purge, remove []string          // what came in; remove keeps configuration files that were there before
+	install       map[string]string // the version that was there
+	outcomes      []host.Outcome
+}
+
+func (u *undo) left(name, why string, args ...any) {
+	u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Left, Why: fmt.Sprintf(why, args...)})
+}
+
+// restorePackages brings back the packages that are no longer declared, as far
+// as that can be, and takes those that are as they were out of all.
+func (a *apply) restorePackages(ctx context.Context, all map[string]was) ([]host.Outcome, error) {
+	names := slices.Sorted(maps.Keys(all))
+	names = slices.DeleteFunc(names, a.declares)
+	have, err := observe(ctx, a.m, a.want, names)
+	if err != nil {
+		return nil, err
+	}
+	u := undo{install: map[string]string{}}
+	for _, name := range names {
+		u.plan(name, all[name], have.Packages[name])
+	}
+	if err := a.feasible(ctx, &u, have); err != nil {
+		return u.outcomes, err
+	}
+	if err := a.carryOut(ctx, &u); err != nil {
+		return u.outcomes, err
+	}
+	if err := a.restoreMarks(ctx, &u, names, all, have); err != nil {
+		return u.outcomes, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(u.outcomes, func(o host.Outcome) bool { return o.Fact == "package "+name && o.Fate == host.Left }) {
+			delete(all, name)
+		}
+	}
+	return u.outcomes, nil
+}
+
+// plan decides about one package by what it was, how it was left, and what it is.
+func (u *undo) plan(name string, w was, p Installed) {
+	touched := !w.Open && w.Now != p.Version // by somebody else, since
+	switch {
+	case w.Version == "" && !p.There():
+		if w.Now != "" || w.Open {
+			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
+		}
+	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
+		u.left(name, "it came as a dependency, and somebody has asked for it since (apt-mark showmanual)")
+	case w.Version == "" && w.Config:
+		u.remove = append(u.remove, name)
+	case w.Version == "":
+		u.purge = append(u.purge, name)
+	case p.There() && p.Version == w.Version:
+		if w.Now != w.Version {
+			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
+		}
+	case p.There() && touched:
+		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
+	case !p.There() && w.Now != "" && !w.Open:
+		u.left(name, "it was there before, and somebody has removed it since")
+	case slices.Contains(p.Versions, w.Version):
+		u.install[name] = w.Version
+	default:
+		is := "is not installed"
+		if p.There() {
+			is = "stays " + p.Version
+		}
+		u.left(name, "it %s: version %s, which was there before, can no longer be had", is, w.Version)
+	}
+}
+
+func (u undo) args() []string {
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(u.install)) {
+		args = append(args, name+"="+u.install[name])
+	}
+	for _, name := range slices.Concat(u.purge, u.remove) {
+		args = append(args, name+"-")
+	}
+	return args
+}
+
+// extra is what apt would do beyond what is to be undone.
+func (u undo) extra(actions []Action) []string {
+	var all []string
+	for _, x := range actions {
+		goes := x.New == "" && (slices.Contains(u.purge, x.Package) || slices.Contains(u.remove, x.Package))
+		if v, comes := u.install[x.Package]; !goes && (!comes || v != x.New) {
+			all = append(all, x.String())
+		}
+	}
+	return all
+}
+
+// feasible asks apt, and leaves what it could only do by doing more: something
+// that somebody installed since needs the package.
+func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
+	check := func(args ...string) (string, error) {
+		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--allow-downgrades", "--allow-change-held-packages"}, args...)...)
+		if impossible := (*ImpossibleError)(nil); asImpossible(err, &impossible) {
+			return impossible.Why, nil
+		}
+		return strings.Join(u.extra(actions), ", "), err
+	}
+	if len(u.args()) == 0 {
+		return nil
+	}
+	why, err := check(u.args()...)
+	if err != nil || why == "" {
+		return err
+	}
+	for _, name := range slices.Concat(u.purge, u.remove) {
+		if why, err = check(name + "-"); err != nil {
+			return err
+		}
+		if why != "" {
+			u.drop(name)
+			u.left(name, "taking it away would also %s", why)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.install)) {
+		v := u.install[name]
+		if why, err = check(name + "=" + v); err != nil {
+			return err
+		}
+		if why != "" {
+			u.drop(name)
+			u.left(name, "bringing back %s would also %s; it is %s", v, why, have.Packages[name].Version)
+		}
+	}
+	if len(u.args()) == 0 {
+		return nil
+	}
+	if why, err = check(u.args()...); err != nil || why == "" {
+		return err
+	}
+	for _, name := range slices.Concat(u.purge, u.remove, slices.Sorted(maps.Keys(u.install))) {
+		u.drop(name)
+		u.left(name, "putting all back together would also %s", why)
+	}
+	return nil
+}
+
+func (u *undo) drop(name string) {
+	is := func(n string) bool { return n == name }
+	u.purge, u.remove = slices.DeleteFunc(u.purge, is), slices.DeleteFunc(u.remove, is)
+	delete(u.install, name)
+}
+
+// carryOut runs at most two transactions: apt cannot purge some and remove others
+// in one.
+func (a *apply) carryOut(ctx context.Context, u *undo) error {
+	flags := []string{"--allow-downgrades", "--allow-change-held-packages"}
+	first := undo{purge: u.purge, install: u.install}
+	for _, t := range []struct {
+		u     undo
+		flags []string
+	}{{first, append([]string{"--purge"}, flags...)}, {undo{remove: u.remove}, flags}} {
+		if args := t.u.args(); len(args) > 0 {
+			if err := a.install(ctx, t.flags, args...); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range slices.Concat(u.purge, u.remove) {
+		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.install)) {
+		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
+	}
+	return nil
+}
+
+// restoreMarks puts back holds, and the marks that tell apt what was installed
+// only for others. What came in and has to stay is for others from now on.
+func (a *apply) restoreMarks(ctx context.Context, u *undo, names []string, all map[string]was, before State) error {
+	have, err := observe(ctx, a.m, a.want, names)
+	if err != nil {
+		return err
+	}
+	marks := map[string][]string{}
+	for _, name := range names {
+		w, p := all[name], have.Packages[name]
+		if !p.There() {
+			continue
+		}
+		if held := before.Packages[name].Held; p.Held != w.Held || held != w.Held {
+			verb := "unhold"
+			if w.Held {
+				verb = "hold"
+			}
+			marks[verb] = append(marks[verb], name)
+			u.outcomes = append(u.outcomes, host.Outcome{Fact: "hold of " + name, Fate: host.Restored})
+		}
+		auto := w.Auto || w.Version == "" && w.Asked
+		switch {
+		case auto && !p.Auto:
+			marks["auto"] = append(marks["auto"], name)
+		case !auto && w.Version != "" && p.Auto:
+			marks["manual"] = append(marks["manual"], name)
+		}
+	}
+	for _, verb := range slices.Sorted(maps.Keys(marks)) {
+		if err := a.mark(ctx, verb, marks[verb]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package packages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// source is one entry of apt's sources: the product of its URIs and suites.
+type source struct {
+	File          string
+	URIs, Suites  []string
+	Components    []string
+	Architectures []string
+	SignedBy      string
+	Disabled      bool
+}
+
+// render writes a repository as a deb822 file (sources.list(5)).
+func (r Repository) render(owner, keyring string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Written by stoke for %s; destroying that removes it.\n", owner)
+	b.WriteString("Types: deb\n")
+	field := func(name string, words []string) {
+		if len(words) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(words, " "))
+		}
+	}
+	field("URIs", r.URIs)
+	field("Suites", r.Suites)
+	field("Components", r.Components)
+	field("Architectures", r.Architectures)
+	field("Signed-By", []string{keyring})
+	return b.String()
+}
+
+// ownerOf is who wrote a file of ours; "" where the first line does not say.
+func ownerOf(content string) string {
+	line, _, _ := strings.Cut(content, "\n")
+	for _, lead := range []string{"# Written by stoke for ", "// Written by stoke for ", "Explanation: Written by stoke for "} {
+		if rest, ok := strings.CutPrefix(line, lead); ok {
+			owner, _, _ := strings.Cut(rest, ";")
+			return owner
+		}
+	}
+	return ""
+}
+
+// parseSources reads a sources file of either format, as far as is needed to
+// compare and to find two keys for one repository. What it does not understand
+// it leaves out: apt says what is wrong with it.
+func parseSources(file, content string) []source {
+	if strings.HasSuffix(file, ".sources") {
+		return parseDeb822(file, content)
+	}
+	var all []source
+	for line := range strings.Lines(content) {
+		line, _, _ = strings.Cut(line, "#")
+		if s, ok := parseOneLine(line); ok {
+			s.File = file
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// parseOneLine reads "deb [option=value …] uri suite component…".
+func parseOneLine(line string) (source, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "deb")
+	if !ok || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
+		return source{}, false
+	}
+	var s source
+	rest = strings.TrimSpace(rest)
+	if inner, ok := strings.CutPrefix(rest, "["); ok {
+		options, after, ok := strings.Cut(inner, "]")
+		if !ok {
+			return source{}, false
+		}
+		rest = after
+		for _, o := range strings.Fields(options) {
+			switch k, v, _ := strings.Cut(o, "="); strings.ToLower(k) {
+			case "signed-by":
+				s.SignedBy = v
+			case "arch":
+				s.Architectures = strings.Split(v, ",")
+			}
+		}
+	}
+	f := strings.Fields(rest)
+	if len(f) < 2 {
+		return source{}, false
+	}
+	s.URIs, s.Suites, s.Components = f[:1], f[1:2], f[2:]
+	return s, true
+}
+
+func parseDeb822(file, content string) []source {
+	var all []source
+	s, types, any, field := source{File: file}, "", false, ""
+	flush := func() {
+		if any && slices.Contains(strings.Fields(types), "deb") {
+			all = append(all, s)
+		}
+		s, types, any, field = source{File: file}, "", false, ""
+	}
+	for line := range strings.Lines(content) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if line == "" {
+			flush()
+			continue
+		}
+		value := line
+		if line[0] != ' ' && line[0] != '\t' {
+			k, v, ok := strings.Cut(line, ":")
+			if !ok {
+				field = ""
+				continue
+			}
+			field, value, any = strings.ToLower(k), v, true
+		}
+		words := strings.Fields(value)
+		switch field {
+		case "types":
+			types += " " + value
+		case "uris":
+			s.URIs = append(s.URIs, words...)
+		case "suites":
+			s.Suites = append(s.Suites, words...)
+		case "components":
+			s.Components = append(s.Components, words...)
+		case "architectures":
+			s.Architectures = append(s.Architectures, words...)
+		case "signed-by":
+			if s.SignedBy == "" && len(words) == 1 {
+				s.SignedBy = words[0]
+			} else if len(words) > 0 {
+				s.SignedBy = "a key inside of the file"
+			}
+		case "enabled":
+			s.Disabled = slices.Contains([]string{"no", "false", "off", "0"}, strings.ToLower(strings.TrimSpace(value)))
+		}
+	}
+	flush()
+	return all
+}
+
+// clash finds an entry of somebody else for the same repository with another
+// key: apt would then read no sources at all ("Conflicting values set for option
+// Signed-By").
+func clash(r Repository, keyring string, sources []source) (source, bool) {
+	for _, s := range sources {
+		if s.Disabled || s.SignedBy == keyring {
+			continue
+		}
+		for _, u := range s.URIs {
+			sameURI := slices.ContainsFunc(r.URIs, func(v string) bool { return strings.TrimRight(u, "/") == strings.TrimRight(v, "/") })
+			if sameURI && slices.ContainsFunc(s.Suites, func(v string) bool { return slices.Contains(r.Suites, v) }) {
+				return s, true
+			}
+		}
+	}
+	return source{}, false
+}

@@ -1,0 +1,144 @@
+package packages
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// UpdateError is what "apt-get update" complained of, one problem for each
+// repository.
+type UpdateError struct{ Problems []Problem }
+
+// Problem is what is wrong with one repository.
+type Problem struct {
+	URI    string // as apt names it; "" for a problem of the sources as such
+	Said   string // by apt
+	Advice string
+}
+
+func (p Problem) String() string {
+	if p.URI == "" {
+		return p.Said + ": " + p.Advice
+	}
+	return p.URI + ": " + p.Said + ": " + p.Advice
+}
+
+func (e *UpdateError) Error() string {
+	var all []string
+	for _, p := range e.Problems {
+		all = append(all, p.String())
+	}
+	return "apt cannot read its repositories: " + strings.Join(all, "; ")
+}
+
+// causes tell apt's complaints apart, the most particular first. The texts are
+// those of apt 2.4 to 3.0 in the locale C.
+var causes = []struct {
+	text   *regexp.Regexp
+	advice string
+}{
+	{regexp.MustCompile(`NO_PUBKEY|public key is not available|Missing key`), "it is signed by another key than the one declared: compare with the publisher's fingerprint"},
+	{regexp.MustCompile(`EXPKEYSIG|key.* expired`), "its key has expired: the publisher has a newer one, and apply fetches it where the fingerprint is the same"},
+	{regexp.MustCompile(`REVKEYSIG|revoked`), "its key was revoked: see what the publisher says"},
+	{regexp.MustCompile(`BADSIG|signatures? (were|was) invalid|is not signed|GPG error|Sub-process.*(gpgv|sqv)`), "its signature is wrong: a mirror in the middle of an update, a proxy that changes files, or someone who should not"},
+	{regexp.MustCompile(`is not valid yet`), "the machine's clock is behind, or the repository's is ahead: check timedatectl on the machine"},
+	{regexp.MustCompile(`is expired`), "the mirror is no longer kept up, or the machine's clock is ahead: check timedatectl on the machine, then the mirror"},
+	{regexp.MustCompile(`Hash Sum mismatch|unexpected size|File has unexpected`), "the mirror is in the middle of an update, or a proxy has old files: try again in some minutes"},
+	{regexp.MustCompile(`(?i)certificate|handshake|SSL|TLS`), "the machine does not trust the server's certificate: install ca-certificates or the proxy's authority there, or check its clock"},
+	{regexp.MustCompile(`does not have a Release file|404 +Not Found`), "there is no such suite at this URI: check both"},
+	{regexp.MustCompile(`40[137] +\w+|Proxy Authentication`), "access is refused: check apt's proxy and its credentials in /etc/apt/auth.conf.d"},
+	{regexp.MustCompile(`Could not resolve|Temporary failure resolving|Something wicked happened resolving`), "the machine cannot resolve the name: check its DNS, or apt's proxy"},
+	{regexp.MustCompile(`Could not connect|Connection refused|timed out|Unable to connect|Connection failed|Network is unreachable|No route`), "it cannot be reached from the machine: check the network, the firewall and apt's proxy"},
+	{regexp.MustCompile(`No space left|enough free space`), "the machine's disk is full"},
+	{regexp.MustCompile(`Conflicting values set for option Signed-By`), "one repository is declared twice with two keys: remove the other entry"},
+	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: mend it"},
+}
+
+var (
+	failedFetch = regexp.MustCompile(`^[EW]: Failed to fetch (\S+) +(.+)$`)
+	noRelease   = regexp.MustCompile(`^[EW]: The repository '(\S+) .*' (does not have a Release file|is not signed|is no longer signed|does no longer have a Release file)`)
+	badRelease  = regexp.MustCompile(`^[EW]: Release file for (\S+) (is .+?)(?:\. Updates .*)?$`)
+	otherError  = regexp.MustCompile(`^E: (.+)$`)
+)
+
+// parseUpdate reads what apt-get update complained of.
+func parseUpdate(text string) []Problem {
+	var all []Problem
+	add := func(uri, said string) {
+		p := Problem{URI: uri, Said: said, Advice: "see the output of apt-get update on the machine"}
+		for _, c := range causes {
+			if c.text.MatchString(said) {
+				p.Advice = c.advice
+				break
+			}
+		}
+		if !slices.Contains(all, p) && len(all) < 50 {
+			all = append(all, p)
+		}
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if m := failedFetch.FindStringSubmatch(line); m != nil {
+			add(m[1], strings.TrimSpace(m[2]))
+		} else if m := noRelease.FindStringSubmatch(line); m != nil {
+			add(m[1], m[2])
+		} else if m := badRelease.FindStringSubmatch(line); m != nil {
+			add(m[1], m[2])
+		} else if m := otherError.FindStringSubmatch(line); m != nil &&
+			!strings.HasPrefix(m[1], "Some index files failed") && !strings.HasPrefix(m[1], "The list of sources could not be read") {
+			add("", m[1])
+		}
+	}
+	return all
+}
+
+// ours reports whether a problem keeps what is declared from coming: it is one
+// of a repository of ours, or of the sources as such.
+func (s Spec) ours(p Problem) bool {
+	if p.URI == "" {
+		return true
+	}
+	for _, r := range s.Repositories {
+		if slices.ContainsFunc(r.URIs, func(u string) bool { return strings.HasPrefix(p.URI+"/", strings.TrimRight(u, "/")+"/") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// update refreshes apt's lists. Somebody else's repository that does not work is
+// said, and is no error.
+func (a *apply) update(ctx context.Context) error {
+	a.step("refresh apt's lists")
+	args := append(a.want.environment(), "apt-get", "update", "-q", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0")
+	for range 3 {
+		out, status, err := host.Status(ctx, a.m, append([]string{"sh", "-c", `exec "$@" 2>&1`, "sh"}, args...)...)
+		if err != nil {
+			return fmt.Errorf("refresh apt's lists: %w", err)
+		}
+		if strings.Contains(string(out), "Could not get lock") {
+			if err := a.wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		problems := parseUpdate(string(out))
+		if slices.ContainsFunc(problems, a.want.ours) {
+			return &UpdateError{Problems: problems}
+		}
+		for _, p := range problems {
+			a.say("a repository that is not stoke's does not work: " + p.String())
+		}
+		if status != 0 && len(problems) == 0 {
+			return &ssh.CommandError{Host: a.m.Name(), Command: "apt-get update", Status: status, Output: lastLines(string(out), 10)}
+		}
+		return nil
+	}
+	return fmt.Errorf("refresh apt's lists: someone else took apt's lock three times: apply again")
+}
