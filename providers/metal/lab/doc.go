@@ -32,6 +32,19 @@
 //	r.Publish(…); r.Withdraw(…); r.NewKey()      // and what may become of one
 //	r.AddTo(m)                                   // told to apt by hand
 //
+// DemoPackage, RivalPackage, l.ContainerdPackage, l.CUDAPackage and the stand-ins
+// for NVIDIA's (l.DriverPackages, l.UbuntuDriverPackages, l.ToolkitPackages) and
+// for kernels (l.KernelPackages) are there already. For the latter a machine gets
+// hardware that this one need not have:
+//
+//	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100), lab.Kernel("6.1.0-40-amd64", true))
+//
+// nouveau has its GPUs until the initramfs says otherwise, dkms builds for every
+// kernel that has headers, modprobe and rmmod refuse what they do, the newest
+// kernel boots, and nvidia-smi lists the GPUs when module and library are of one
+// version. Echo a message into /run/machine/gpu-failure, and it fails with that;
+// lab.SecureBoot, lab.NouveauConsole and lab.Ubuntu are what they are called.
+//
 // What a configuration needs of a machine: m.Address, m.HostKey, and the user
 // ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
 // with lab.AdminPassword and gives it to sudo, too.

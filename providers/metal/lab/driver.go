@@ -12,12 +12,12 @@ import (
 
 // dkmsPackage is Debian's dkms with its hooks for kernels that come later.
 func (l *Lab) dkmsPackage() Package {
-	const hook = "#!/bin/sh\nexec dkms autoinstall -k \"$1\"\n"
+	// A kernel is installed although a module cannot be built for it.
+	const hook = "#!/bin/sh\ndkms autoinstall -k \"$1\" || :\n"
 	return Package{Name: "dkms", Version: "3.0.10-8+stoke1", All: true, Files: map[string]string{
-		"/usr/sbin/dkms": l.standIn("dkms", ""),
-		// A kernel is installed although a module cannot be built for it.
-		"/etc/kernel/postinst.d/dkms":        strings.Replace(hook, "\"$1\"", "\"$1\" || :", 1),
-		"/etc/kernel/header_postinst.d/dkms": strings.Replace(hook, "\"$1\"", "\"$1\" || :", 1),
+		"/usr/sbin/dkms":                     l.standIn("dkms", ""),
+		"/etc/kernel/postinst.d/dkms":        hook,
+		"/etc/kernel/header_postinst.d/dkms": hook,
 	}}
 }
 

@@ -182,7 +182,7 @@ func (l *Lab) KernelPackages(release string) []Package {
 		{
 			Name: "linux-image-" + release, Version: version,
 			Files: map[string]string{
-				"/boot/vmlinuz-" + release: "stand-in\n", modules + "/modules.order": "", modules + "/modules.builtin": builtinList(),
+				"/boot/vmlinuz-" + release: "stand-in\n", modules + "/modules.order": "", modules + "/modules.builtin.modinfo": "", modules + "/modules.builtin": builtinList(),
 				modules + "/kernel/drivers/gpu/drm/nouveau/nouveau.ko": Module("nouveau", "", "GPL", "Debian Secure Boot CA"),
 			},
 			Scripts: map[string]string{

@@ -218,7 +218,7 @@ func builtinModules() map[string]string {
 	if exists(dir) {
 		return nil // start gives it to the machine
 	}
-	return map[string]string{dir + "/modules.builtin": builtinList(), dir + "/modules.order": ""}
+	return map[string]string{dir + "/modules.builtin": builtinList(), dir + "/modules.order": "", dir + "/modules.builtin.modinfo": ""}
 }
 
 func builtinList() string {
