@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type life struct {
 // rebooter is a machine that restarts as the test says: lives are the answers to
 // one question after the other, of which the last stays.
 type rebooter struct {
+	mu       sync.Mutex
 	lives    []life
 	sent     []error // what telling it to reboot says
 	commands int
@@ -49,6 +51,8 @@ type rebooter struct {
 func (r *rebooter) Name() string                        { return "192.0.2.1" }
 func (r *rebooter) Put(context.Context, ssh.File) error { return errors.New("no") }
 func (r *rebooter) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.forgot++
 	if r.silent && r.forgot > 1 {
 		r.silent = false
@@ -70,7 +74,10 @@ func (r *rebooter) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 	case cmd.Args[2] != lifeScript:
 		return r.inner.Run(ctx, cmd)
 	}
-	if r.silent && r.commands > 0 {
+	r.mu.Lock()
+	silent := r.silent && r.commands > 0
+	r.mu.Unlock()
+	if silent {
 		<-r.dropped // as a dead connection: not even a cancelled context ends it
 		return ssh.Output{}, cut
 	}

@@ -1,0 +1,210 @@
+package drain
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+const (
+	askFor     = 30 * time.Second // an answer of the API server
+	mostAnswer = 64 << 20         // bytes of one
+)
+
+// api is the API server as a node sees it.
+type api struct {
+	id      *identity
+	client  *rest.RESTClient
+	forget  func()
+	machine string
+}
+
+// newAPI prepares requests. None is sent.
+func newAPI(m host.Machine, id *identity) (*api, error) {
+	known := runtime.NewScheme()
+	if err := core.AddToScheme(known); err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		// The address is the machine's, and so is the way there: no proxy of ours.
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return host.Dial(ctx, m, network, address)
+		},
+		TLSClientConfig:     &tls.Config{RootCAs: id.roots, ServerName: id.server, Certificates: []tls.Certificate{id.cert}, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: askFor,
+		IdleConnTimeout:     time.Minute,
+		MaxIdleConns:        2,
+	}
+	config := &rest.Config{
+		Host: id.endpoint.String(), APIPath: "/api", QPS: -1, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
+		ContentConfig: rest.ContentConfig{GroupVersion: &core.SchemeGroupVersion, NegotiatedSerializer: serializer.NewCodecFactory(known).WithoutConversion()},
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: bounded{transport}})
+	if err != nil {
+		return nil, fmt.Errorf("API server %s: %w", id.endpoint, err)
+	}
+	return &api{id: id, client: client, forget: transport.CloseIdleConnections, machine: m.Name()}, nil
+}
+
+// bounded ends answers that are too long.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Body = &boundedBody{ReadCloser: resp.Body, left: mostAnswer}
+	}
+	return resp, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, fmt.Errorf("the API server's answer has more than %d bytes", mostAnswer)
+	}
+	return n, err
+}
+
+// do sends a request once, or again where the server asks to come back.
+func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askFor, fmt.Errorf("no answer for %s", askFor))
+	defer cancel()
+	result := req.MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil { // unlike Raw's, it is what the API server says
+
+		a.forget() // the connection may be one into a machine that restarted
+		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+			err = cause
+		}
+		if end := a.id.cert.Leaf.NotAfter; apierrors.IsUnauthorized(err) && time.Now().After(end) {
+			err = fmt.Errorf("%w: the kubelet's client certificate ended at %s", err, end.UTC().Format(time.RFC3339))
+		}
+		return nil, fmt.Errorf("API server %s, asked from %s as node %s: %w", a.id.endpoint.Host, a.machine, a.id.name, err)
+	}
+	return result.Raw()
+}
+
+func decode(out []byte, err error, into any) error {
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return errors.New("the API server's answer is no object of Kubernetes")
+	}
+	return nil
+}
+
+func (a *api) node(ctx context.Context) (*core.Node, error) {
+	var n core.Node
+	out, err := a.do(ctx, a.client.Get().Resource("nodes").Name(a.id.name))
+	return &n, decode(out, err, &n)
+}
+
+// nodes lists all nodes, which newer API servers forbid.
+func (a *api) nodes(ctx context.Context) ([]core.Node, error) {
+	var all []core.Node
+	for token := ""; ; {
+		var list core.NodeList
+		out, err := a.do(ctx, a.client.Get().Resource("nodes").Param("limit", "500").Param("continue", token))
+		if err := decode(out, err, &list); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+		if token = list.Continue; token == "" {
+			return all, nil
+		}
+	}
+}
+
+// pods lists what is bound to the node.
+func (a *api) pods(ctx context.Context) ([]core.Pod, error) {
+	var all []core.Pod
+	for token := ""; ; {
+		var list core.PodList
+		out, err := a.do(ctx, a.client.Get().Resource("pods").Param("fieldSelector", "spec.nodeName="+a.id.name).
+			Param("limit", "500").Param("continue", token))
+		if err := decode(out, err, &list); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+		if token = list.Continue; token == "" {
+			return all, nil
+		}
+	}
+}
+
+// renewed is when the kubelet last renewed its lease; "" when it has none.
+func (a *api) renewed(ctx context.Context) (string, error) {
+	var lease coordination.Lease
+	out, err := a.do(ctx, a.client.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", a.id.name))
+	if err := decode(out, err, &lease); err != nil {
+		return "", err
+	}
+	if lease.Spec.RenewTime == nil {
+		return "", nil
+	}
+	return lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano), nil
+}
+
+// patch changes the node, if it is still the version that was read.
+func (a *api) patch(ctx context.Context, version string, annotations map[string]any, unschedulable, try bool) error {
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": version, "annotations": annotations},
+		"spec":     map[string]any{"unschedulable": unschedulable},
+	})
+	if err != nil {
+		return err
+	}
+	req := a.client.Patch(types.MergePatchType).Resource("nodes").Name(a.id.name).Param("fieldManager", "stoke").Body(body)
+	if try {
+		req = req.Param("dryRun", metav1.DryRunAll)
+	}
+	_, err = a.do(ctx, req)
+	return err
+}
+
+// evict asks for a pod to leave. try only asks whether it would be let go.
+func (a *api) evict(ctx context.Context, p Pod, try bool) error {
+	body := policy.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		// Another pod may have the name meanwhile.
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.uid}},
+	}
+	if try {
+		body.DeleteOptions.DryRun = []string{metav1.DryRunAll}
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req := a.client.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction")
+	if try {
+		req = req.Param("dryRun", metav1.DryRunAll)
+	}
+	_, err = a.do(ctx, req.SetHeader("Content-Type", "application/json").Body(b))
+	return err
+}

@@ -1,0 +1,145 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// undoFor is for how long a drain that was broken off is undone.
+const undoFor = 20 * time.Second
+
+// RefusedError says that pods which the work would hurt run on the node.
+type RefusedError struct{ Node, Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Do does work that the changes stand for, in a way that hurts no pod: it waits
+// for the node's turn, keeps pods away and has those leave that are there, works,
+// waits until the node is ready and lets pods back. Where nothing of that is
+// needed, it only works. node is nil where the machine is no node.
+//
+// A node whose work failed stays cordoned, and so does one whose stoke was
+// killed: it carries a mark (Annotation), by which the next Do uncordons it.
+func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []host.Change, p Policy, work func(context.Context) error) error {
+	if node == nil {
+		return work(ctx)
+	}
+	if host.Greatest(changes) < host.StopsAPI && !reloads(changes) && node.Mark == nil {
+		return work(ctx)
+	}
+	// The plan is older than the machine: who runs there now?
+	if err := node.look(ctx); err != nil {
+		return err
+	}
+	action, reason := Needed(changes, node, p)
+	if action == Refuse {
+		return &RefusedError{Node: node.Name, Reason: reason}
+	}
+	if action != KeepAway && node.Mark == nil && host.Greatest(changes) < host.StopsAPI {
+		return work(ctx)
+	}
+	done, err := r.admit(ctx, node, p.MaxUnavailable)
+	if err != nil {
+		return err
+	}
+	if action == KeepAway {
+		if err := r.keepAway(ctx, node, p); err != nil {
+			done(nil) // it was not interrupted
+			return err
+		}
+	}
+	if err := work(ctx); err != nil {
+		done(err)
+		if node.Mark != nil {
+			return fmt.Errorf("%w\nnode %s stays cordoned until an apply succeeds (or: kubectl uncordon %s)", err, node.Name, node.Name)
+		}
+		return err
+	}
+	err = node.back(ctx, m, p.Limits.orDefaults())
+	done(err)
+	return err
+}
+
+// keepAway cordons and drains. What it cannot finish it undoes.
+func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "draining " + n.Name, Percent: -1})
+	if err := n.try(ctx, n.Busy()); err != nil {
+		return err
+	}
+	ours, err := n.cordon(ctx, r.By)
+	if err != nil {
+		return err
+	}
+	err = n.evict(ctx, p)
+	if err == nil || !ours {
+		return err
+	}
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoFor)
+	defer cancel()
+	if failed := n.uncordon(undo); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// back waits until the node is ready and lets pods back.
+func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for node " + n.Name, Percent: -1})
+	boot := ""
+	if b, err := host.ReadBoot(ctx, m); err == nil {
+		boot = b.ID
+	}
+	w := witness{boot: boot}
+	began := time.Now()
+	for {
+		reason, err := n.isBack(ctx, &w)
+		switch {
+		case reason == "" && err == nil:
+			return n.uncordon(ctx)
+		case time.Since(began) > limits.Ready && err != nil:
+			return fmt.Errorf("node %s did not come back within %s: %w", n.Name, limits.Ready, err)
+		case time.Since(began) > limits.Ready:
+			return fmt.Errorf("node %s did not come back within %s: %s; look at `journalctl -u kubelet` there", n.Name, limits.Ready, reason)
+		}
+		if err := wait(ctx, limits.Pause); err != nil {
+			return fmt.Errorf("wait for node %s: %w", n.Name, err)
+		}
+	}
+}
+
+// witness tells a node that is back from one of which the cluster has not
+// noticed yet that it was away.
+type witness struct {
+	boot    string // the machine's boot id; "" when not known
+	asked   bool
+	renewed string // the lease when it was first asked for
+}
+
+func (n *Node) isBack(ctx context.Context, w *witness) (reason string, err error) {
+	node, err := n.api.node(ctx)
+	if err != nil {
+		return "", err
+	}
+	n.take(node)
+	renewed, err := n.api.renewed(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !w.asked {
+		w.asked, w.renewed = true, renewed
+	}
+	switch {
+	case w.boot != "" && n.BootID != w.boot:
+		return "its kubelet has not reported since the reboot", nil
+	case !n.Ready:
+		return "it is NotReady", nil
+	case renewed == w.renewed:
+		return "its kubelet does not renew its lease", nil
+	}
+	return "", nil
+}

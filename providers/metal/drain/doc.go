@@ -1,0 +1,27 @@
+// Package drain does what interrupts a machine that is a Kubernetes node
+// without hurting what runs there: it looks who runs there (Look), says what a
+// change needs (Needed), keeps the pods off while the work is done and lets
+// them back (Do), one node after another (Roll).
+//
+// It acts as the node itself, by the kubelet's client certificate. That is read
+// over SSH into memory and is never kept, and the API server is dialled from
+// the machine. What a node may do is what the Node authorizer and the admission
+// plugin NodeRestriction let it do (plugin/pkg/auth/authorizer/node and
+// plugin/pkg/admission/noderestriction in Kubernetes 1.36):
+//
+//   - read its own Node and change it, except taints and most labels: so it may
+//     cordon itself (spec.unschedulable) and note so in an annotation;
+//   - list the pods that are bound to it, by the field selector spec.nodeName;
+//   - evict those pods, and no others;
+//   - read its own Lease in kube-node-lease.
+//
+// It may not list other nodes (since 1.32), read DaemonSets or
+// PodDisruptionBudgets, or read a pod that is gone: that is forbidden rather
+// than not found. For these reasons kubectl's own package drain, which reads
+// all three, does not work with this identity (beside its size: 26 MB with what
+// it links). The rules for what may be evicted are kubectl's.
+//
+// How many nodes of the cluster are unavailable is therefore counted over the
+// machines that this process has looked at, unless the API server lets the node
+// list them all.
+package drain

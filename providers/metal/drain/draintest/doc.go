@@ -1,0 +1,8 @@
+// Package draintest is a double of a Kubernetes API server as a node sees it,
+// for tests: it authenticates client certificates, and refuses what the Node
+// authorizer, the admission plugin NodeRestriction, PodDisruptionBudgets and
+// optimistic locking refuse, with the answers that Kubernetes 1.36 gives.
+//
+// Its kubelets and controllers are the test: pods that were evicted leave after
+// as many looks as the test says, leases are renewed unless a kubelet is dead.
+package draintest

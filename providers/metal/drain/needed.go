@@ -1,0 +1,192 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Policy is what may be done to what runs on a node.
+type Policy struct {
+	// Drain moves pods away that a change would hurt. Without it such a change is
+	// refused while pods run there; those of DaemonSets and static ones do not
+	// count.
+	Drain bool
+	// MaxUnavailable is how many nodes of a cluster may be unavailable at once,
+	// those included that are for other reasons; 0: 1.
+	MaxUnavailable int
+	// DeleteData evicts pods that have files of their own on the node's disk
+	// (emptyDir), which are lost.
+	DeleteData bool
+	// Unmanaged evicts pods that nobody makes anew.
+	Unmanaged bool
+	Limits    Limits
+}
+
+// Limits are how long to wait; zero values are the defaults.
+type Limits struct {
+	// Drain is until the last pod has left: 15 minutes, or two more than the
+	// longest grace period of a pod there.
+	Drain time.Duration
+	// Ready is until the node is ready after the work: 10 minutes.
+	Ready time.Duration
+	// Pause is between two looks: 2 seconds.
+	Pause time.Duration
+}
+
+func (l Limits) orDefaults() Limits {
+	if l.Drain <= 0 {
+		l.Drain = 15 * time.Minute
+	}
+	if l.Ready <= 0 {
+		l.Ready = 10 * time.Minute
+	}
+	if l.Pause <= 0 {
+		l.Pause = 2 * time.Second
+	}
+	return l
+}
+
+// Action is what has to be done for a change.
+type Action uint8
+
+const (
+	Nothing  Action = iota
+	Tell            // it interrupts something, but hurts nobody
+	KeepAway        // cordon and drain the node first, uncordon it afterwards
+	Refuse          // pods that it would hurt run there
+)
+
+// Needed says what the changes need on a machine, and why: a sentence for the
+// plan. node is nil where the machine is no Kubernetes node.
+func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
+	greatest := host.Greatest(changes)
+	if greatest == host.None {
+		return Nothing, ""
+	}
+	reason := greatest.String() + " (" + facts(changes, greatest) + ")"
+	if node == nil {
+		return Tell, reason
+	}
+	hurt := node.hurtBy(changes)
+	reason += effect(greatest, hurt)
+	if len(hurt) > 0 && greatest < host.Drains {
+		reason += ": containers that run lose their GPUs when systemd is reloaded"
+	}
+	switch {
+	case greatest < host.Drains && len(hurt) == 0:
+		return Tell, reason
+	case len(hurt) == 0:
+		return KeepAway, reason + "; node " + node.Name + " is cordoned meanwhile"
+	}
+	reason += "; node " + node.Name + " runs " + describe(hurt)
+	if !p.Drain {
+		return Refuse, reason
+	}
+	if stays := p.stays(hurt); stays != "" {
+		return Refuse, reason + "; " + stays
+	}
+	return KeepAway, reason + ", which leave it first"
+}
+
+// hurtBy are the pods that do not go on.
+func (n *Node) hurtBy(changes []host.Change) []Pod {
+	busy := n.Busy()
+	switch {
+	case host.Greatest(changes) >= host.Drains:
+		return busy
+	case !reloads(changes):
+		return nil
+	}
+	// Containers that run lose their GPUs (nvidia-container-toolkit#48).
+	return slices.DeleteFunc(busy, func(p Pod) bool { return p.GPUs == 0 })
+}
+
+// reloads reports whether one of the changes, if not the greatest, reloads
+// systemd.
+func reloads(changes []host.Change) bool {
+	return slices.ContainsFunc(changes, func(c host.Change) bool { return c.Disruption == host.ReloadsSystemd })
+}
+
+func effect(d host.Disruption, hurt []Pod) string {
+	switch d {
+	case host.RestartsKubelet:
+		return ": pods go on, the node may be NotReady for a moment"
+	case host.RestartsContainer:
+		return ": pods go on, exec and logs break off"
+	case host.StopsAPI:
+		return ": pods go on, kubectl and controllers wait"
+	case host.ReloadsSystemd:
+		if len(hurt) == 0 {
+			return ": no pod there has a GPU"
+		}
+	}
+	return ""
+}
+
+// facts names what interrupts most.
+func facts(changes []host.Change, d host.Disruption) string {
+	const most = 3
+	var all []string
+	for _, c := range changes {
+		if c.Disruption == d && !slices.Contains(all, c.Fact) {
+			all = append(all, c.Fact)
+		}
+	}
+	if more := len(all) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)
+	}
+	return strings.Join(all, ", ")
+}
+
+func describe(pods []Pod) string {
+	var training, foreign []Pod
+	for _, p := range pods {
+		if p.Kind == Training {
+			training = append(training, p)
+		} else {
+			foreign = append(foreign, p)
+		}
+	}
+	var parts []string
+	if len(training) > 0 {
+		parts = append(parts, fmt.Sprintf("%s in training (%s)", count(len(training), "pod"), names(training)))
+	}
+	if len(foreign) > 0 {
+		parts = append(parts, fmt.Sprintf("%s of others (%s)", count(len(foreign), "pod"), names(foreign)))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// stays says which pods must not be evicted, by kubectl's rules.
+func (p Policy) stays(pods []Pod) string {
+	var data, unmanaged []Pod
+	for _, pod := range pods {
+		if pod.Leaving {
+			continue
+		}
+		if pod.Data && !p.DeleteData {
+			data = append(data, pod)
+		}
+		if pod.Owner == "" && !p.Unmanaged {
+			unmanaged = append(unmanaged, pod)
+		}
+	}
+	switch {
+	case len(data) > 0:
+		return "draining would delete files (emptyDir) of " + names(data)
+	case len(unmanaged) > 0:
+		return "nobody would make anew " + names(unmanaged)
+	}
+	return ""
+}

@@ -1,0 +1,249 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// fresh is for how long a look at another node counts.
+const fresh = 30 * time.Second
+
+// Roll lets the nodes of a cluster be interrupted a few at a time, over all
+// resources of a process, and stops at the first one that does not come back.
+// The zero value is ready for use.
+type Roll struct {
+	// By says who works here, for the mark on nodes.
+	By string
+
+	mu       sync.Mutex
+	clusters map[string]*cluster
+}
+
+// cluster is what the Roll knows of one.
+type cluster struct {
+	known   map[string]*seen
+	turns   map[string]bool // nodes that are being worked on
+	stopped error
+	changed chan struct{} // closed when a turn ends
+	noList  bool          // the API server does not let nodes list all nodes
+}
+
+// seen is a node as it was a moment ago.
+type seen struct {
+	api   *api
+	at    time.Time
+	state string // "" for available, else why it is not
+}
+
+// StoppedError says that a node was not touched because another one did not
+// come back.
+type StoppedError struct {
+	Node, Other string
+	Err         error // of the other one
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("node %s was not started: node %s did not come back; mend that one first, then apply again", e.Node, e.Other)
+}
+
+// UnavailableError says that too many nodes of the cluster are unavailable
+// already.
+type UnavailableError struct {
+	Node   string
+	Others []string // such as "gpu-7 is NotReady"
+	Most   int
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("node %s was not started: %s, and max_unavailable is %d; mend that first, or raise it", e.Node, strings.Join(e.Others, ", "), e.Most)
+}
+
+// Look is Look, and counts the node among those of its cluster.
+func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
+	n, err := Look(ctx, m)
+	if n != nil {
+		r.know(n, err)
+	}
+	return n, err
+}
+
+func (r *Roll) know(n *Node, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cluster(n.Cluster).known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+}
+
+func state(n *Node, err error) string {
+	switch {
+	case err != nil:
+		return n.Name + " does not answer"
+	case !n.Ready:
+		return n.Name + " is NotReady"
+	case n.Cordoned:
+		return n.Name + " is cordoned"
+	}
+	return ""
+}
+
+// cluster is under mu.
+func (r *Roll) cluster(id string) *cluster {
+	c := r.clusters[id]
+	if c == nil {
+		c = &cluster{known: map[string]*seen{}, turns: map[string]bool{}, changed: make(chan struct{})}
+		if r.clusters == nil {
+			r.clusters = map[string]*cluster{}
+		}
+		r.clusters[id] = c
+	}
+	return c
+}
+
+// admit waits for the node's turn. The returned function ends it: with an error
+// when the node did not come back, which ends the roll.
+func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), err error) {
+	most = max(1, most)
+	told := false
+	for {
+		others, err := r.unavailable(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if !n.Ready || n.Cordoned {
+			others = nil // it is one of them: nothing more becomes unavailable by it
+		}
+		r.mu.Lock()
+		c := r.cluster(n.Cluster)
+		switch {
+		case c.stopped != nil:
+			stopped := c.stopped.(*StoppedError)
+			r.mu.Unlock()
+			return nil, &StoppedError{Node: n.Name, Other: stopped.Other, Err: stopped.Err}
+		case !c.turns[n.Name] && len(c.turns)+len(others) < most:
+			c.turns[n.Name] = true
+			r.mu.Unlock()
+			return func(err error) { r.end(n, err) }, nil
+		case len(c.turns) == 0:
+			r.mu.Unlock()
+			return nil, &UnavailableError{Node: n.Name, Others: others, Most: most}
+		}
+		changed := c.changed
+		r.mu.Unlock()
+		if !told {
+			told = true
+			providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for other nodes of the cluster", Percent: -1})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-providers.CallFrom(ctx).Stopping:
+			return nil, fmt.Errorf("node %s was not started: %w", n.Name, errStopped)
+		}
+	}
+}
+
+func (r *Roll) end(n *Node, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cluster(n.Cluster)
+	delete(c.turns, n.Name)
+	if err != nil && c.stopped == nil {
+		c.stopped = &StoppedError{Other: n.Name, Err: err}
+	}
+	c.known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// unavailable are the other nodes of the cluster that are not at work, without
+// those whose turn it is.
+func (r *Roll) unavailable(ctx context.Context, n *Node) ([]string, error) {
+	if others, listed, err := r.list(ctx, n); listed || err != nil {
+		return others, err
+	}
+	r.mu.Lock()
+	c := r.cluster(n.Cluster)
+	var stale []string
+	for name, s := range c.known {
+		if name != n.Name && !c.turns[name] && (s.state != "" || time.Since(s.at) > fresh) {
+			stale = append(stale, name)
+		}
+	}
+	r.mu.Unlock()
+	var all sync.WaitGroup
+	few := make(chan struct{}, 8)
+	for _, name := range stale {
+		few <- struct{}{}
+		all.Go(func() {
+			defer func() { <-few }()
+			r.lookAgain(ctx, n.Cluster, name)
+		})
+	}
+	all.Wait()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var others []string
+	for name, s := range c.known {
+		if name != n.Name && !c.turns[name] && s.state != "" {
+			others = append(others, s.state)
+		}
+	}
+	return others, context.Cause(ctx)
+}
+
+func (r *Roll) lookAgain(ctx context.Context, cluster, name string) {
+	r.mu.Lock()
+	s := r.cluster(cluster).known[name]
+	r.mu.Unlock()
+	n := &Node{Name: name}
+	node, err := s.api.node(ctx)
+	if err == nil {
+		n.take(node)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.cluster(cluster); !c.turns[name] && c.known[name] == s {
+		c.known[name] = &seen{api: s.api, at: time.Now(), state: state(n, err)}
+	}
+}
+
+// list asks the API server for all nodes, if it lets this one.
+func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool, err error) {
+	r.mu.Lock()
+	noList := r.cluster(n.Cluster).noList
+	r.mu.Unlock()
+	if noList {
+		return nil, false, nil
+	}
+	all, err := n.api.nodes(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cluster(n.Cluster)
+	switch {
+	case apierrors.IsForbidden(err):
+		c.noList = true
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("count the nodes of the cluster: %w", err)
+	}
+	for _, other := range all {
+		if other.Name == n.Name || c.turns[other.Name] {
+			continue
+		}
+		o := &Node{Name: other.Name}
+		o.take(&other)
+		if s := state(o, nil); s != "" {
+			others = append(others, s)
+		}
+	}
+	return others, true, nil
+}
