@@ -60,7 +60,7 @@ func (in *input) begin() error {
 // Read reads the stream from its beginning after close.
 func (in *input) Read(p []byte) (int, error) {
 	if err := in.begin(); err != nil {
-		return 0, err
+		return 0, ssh.Permanent{Err: err}
 	}
 	return in.from.Read(p)
 }

@@ -224,28 +224,26 @@ func readConf(data []byte) []confFile {
 // unitState is a unit as systemctl show tells of it.
 type unitState struct{ load, active, file string }
 
-// readUnits reads what systemctl show -p Id … printed of several units.
+// readUnits reads blocks of properties as systemctl show prints them. Several
+// may be about one unit.
 func readUnits(text string) map[string]unitState {
 	units := map[string]unitState{}
 	for block := range strings.SplitSeq(text, "\n\n") {
-		id, u := "", unitState{}
+		is := map[string]string{}
 		for line := range strings.SplitSeq(block, "\n") {
-			k, v, _ := strings.Cut(line, "=")
-			switch k {
-			case "Id":
-				id = v
-			case "LoadState":
-				u.load = v
-			case "ActiveState":
-				u.active = v
-			case "UnitFileState":
-				u.file = v
+			if k, v, ok := strings.Cut(line, "="); ok {
+				is[k] = v
 			}
 		}
-		if id != "" {
-			units[id] = u
+		u := units[is["Id"]]
+		for k, to := range map[string]*string{"LoadState": &u.load, "ActiveState": &u.active, "UnitFileState": &u.file} {
+			if v, ok := is[k]; ok {
+				*to = v
+			}
 		}
+		units[is["Id"]] = u
 	}
+	delete(units, "")
 	return units
 }
 

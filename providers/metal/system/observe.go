@@ -22,6 +22,10 @@ conf() { # every file NAME.conf that systemd would read from folder $1, and $2 b
 	done | b64
 	echo
 }
+units() { # what systemctl show calls UnitFileState may be from before the last enable
+	systemctl show -p Id -p LoadState -p ActiveState -- "$@" 2>/dev/null
+	for u in "$@"; do printf '\nId=%s\nUnitFileState=%s\n' "$u" "$(systemctl is-enabled -- "$u" 2>/dev/null)"; done
+}
 while [ $# -gt 0 ]; do
 	case $1 in
 	hostname)
@@ -33,7 +37,7 @@ while [ $# -gt 0 ]; do
 		printf 'swaps\t'; b64 </proc/swaps; echo
 		printf 'fstab\t'; [ -f /etc/fstab ] && b64 </etc/fstab; echo
 		printf 'swapunits\t'; systemctl list-unit-files --type=swap --no-legend --no-pager 2>/dev/null | b64; echo
-		printf 'swapservices\t'; systemctl show -p Id -p LoadState -p ActiveState -p UnitFileState $2 2>/dev/null | b64; echo
+		printf 'swapservices\t'; units $2 | b64; echo
 		shift ;;
 	module)
 		n=$(printf %s "$2" | tr - _); s=
@@ -71,7 +75,7 @@ while [ $# -gt 0 ]; do
 		u=; grep -q '^ENABLED=yes' /etc/ufw/ufw.conf 2>/dev/null && u=$(sed -n 's/^IPT_SYSCTL=//p' /etc/default/ufw 2>/dev/null)
 		conf sysctl.d "$u" ;;
 	time)
-		printf 'timeservices\t'; systemctl show -p Id -p LoadState -p ActiveState -p UnitFileState $2 2>/dev/null | b64; echo
+		printf 'timeservices\t'; units $2 | b64; echo
 		for f in "$3" "$4"; do
 			printf 'timefile\t%s\t' "$f"; [ -f "$f" ] && b64 <"$f"; echo
 		done

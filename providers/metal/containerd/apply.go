@@ -1,0 +1,191 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Notes in the record.
+const (
+	serviceKey = "containerd service"
+	fileKey    = "containerd file "
+	folderKey  = "containerd folder "
+	imageKey   = "containerd image "
+)
+
+type serviceWas struct{ Enabled, Active bool }
+
+// candidateFile is where a configuration is tried before it is anybody's.
+const candidateFile = "/etc/containerd/config.toml.stoke-new"
+
+// takeConfig has containerd read the candidate $1, which replaces $2 only if it
+// does.
+const takeConfig = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
+if ! out=$(containerd --config "$1" config dump 2>&1 >/dev/null); then
+	echo "containerd does not take the configuration:" >&2
+	printf '%s\n' "$out" >&2
+	rm -f -- "$1"
+	exit 1
+fi
+: >/run/stoke-containerd-restart
+mv -f -- "$1" "$2"`
+
+// restart has the service run with what there is by now, and says why it does
+// not stay. $1 = reload makes systemd read its units first, $2 = restart or
+// start.
+const restart = `set -e
+[ "$1" != reload ] || systemctl daemon-reload
+[ "$(systemctl is-enabled containerd.service 2>/dev/null)" = enabled ] || systemctl enable --no-reload --quiet containerd.service
+systemctl "$2" containerd.service || { journalctl -u containerd.service -n 15 --no-pager -o cat >&2; exit 1; }
+n=0
+until timeout 5 ctr version >/dev/null 2>&1; do
+	n=$((n + 1))
+	if [ $n -ge 30 ] || ! systemctl is-active --quiet containerd.service; then
+		echo "containerd does not answer:" >&2
+		journalctl -u containerd.service -n 15 --no-pager -o cat >&2
+		exit 1
+	fi
+	sleep 1
+done
+rm -f /run/stoke-containerd-restart`
+
+// Apply makes the runtime as it is declared, and puts back what was declared
+// once and is no more. It restarts containerd where Diff says so.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
+	released, err := release(ctx, m, rec, want)
+	if err != nil {
+		return err
+	}
+	changes := Diff(want, have)
+	if len(changes) == 0 && !released.reload {
+		return nil
+	}
+	if have.Version == "" && !want.empty() {
+		return errors.New("containerd is not installed: declare its package, containerd.io from Docker's repository or the distribution's containerd")
+	}
+	if err := applyFiles(ctx, m, rec, want.files(), have.Files); err != nil {
+		return err
+	}
+	if want.Config {
+		if err := applyConfig(ctx, m, rec, want, have); err != nil {
+			return err
+		}
+	}
+	if err := applyService(ctx, m, rec, want, have, changes, released.reload); err != nil {
+		return err
+	}
+	return applyImages(ctx, m, rec, want.Images, have.Images)
+}
+
+func step(ctx context.Context, format string, args ...any) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
+}
+
+func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want, have map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if have[name] == want[name] {
+			continue
+		}
+		if err := write(ctx, m, rec, name, name, want[name]); err != nil {
+			return err
+		}
+		if name == proxyFile {
+			if _, err := host.Run(ctx, m, "touch", restartMark); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write keeps a file and writes another in its stead, or beside it where at is
+// another place.
+func write(ctx context.Context, m host.Machine, rec *host.Record, name, at, text string) error {
+	if err := rec.Remember(ctx, fileKey+name, true); err != nil {
+		return err
+	}
+	if err := rec.KeepFile(ctx, name); err != nil {
+		return err
+	}
+	if err := makeFolder(ctx, m, rec, path.Dir(name)); err != nil {
+		return err
+	}
+	return m.Put(ctx, ssh.File{Path: at, Content: []byte(text), Mode: 0o644, Owner: "root:root"})
+}
+
+// makeFolder makes a folder, with those above it, and notes which there were not.
+func makeFolder(ctx context.Context, m host.Machine, rec *host.Record, dir string) error {
+	out, err := host.Script(ctx, m, `d=$1; while [ "$d" ] && [ ! -d "$d" ]; do printf '%s\n' "$d"; d=${d%/*}; done`, dir)
+	if err != nil {
+		return err
+	}
+	notes := map[string]any{}
+	for d := range strings.Lines(string(out)) {
+		if d = strings.TrimSuffix(d, "\n"); d != dir && !strings.HasPrefix(dir, d+"/") {
+			return fmt.Errorf("%s: %q is not on the way to %s", m.Name(), d, dir)
+		}
+		notes[folderKey+d] = true
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	if err := rec.RememberAll(ctx, notes); err != nil {
+		return err
+	}
+	_, err = host.Run(ctx, m, "mkdir", "-p", "-m", "0755", "--", dir)
+	return err
+}
+
+func applyConfig(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
+	text, err := want.configFor(have.Version)
+	if err != nil || text == have.Config {
+		return err
+	}
+	step(ctx, "writing containerd's configuration")
+	if err := makeFolder(ctx, m, rec, DropIns); err != nil {
+		return err
+	}
+	if err := write(ctx, m, rec, ConfigFile, candidateFile, text); err != nil {
+		return err
+	}
+	if _, err := host.Script(ctx, m, takeConfig, candidateFile, ConfigFile); err != nil {
+		return fmt.Errorf("check containerd's configuration: %w", err)
+	}
+	return nil
+}
+
+func applyService(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts, changes []host.Change, reload bool) error {
+	touched := reload || have.Stale
+	for _, c := range changes {
+		what := c.Path[len(c.Path)-1]
+		touched = touched || what == "config" || what == "proxy"
+		reload = reload || what == "proxy"
+	}
+	if !want.Config && !touched || !touched && have.Active && have.Enabled {
+		return nil
+	}
+	if err := rec.Remember(ctx, serviceKey, serviceWas{Enabled: have.Enabled, Active: have.Active}); err != nil {
+		return err
+	}
+	verb, how := "start", ""
+	if touched {
+		verb = "restart"
+	}
+	if reload || have.Stale {
+		how = "reload"
+	}
+	step(ctx, "%sing containerd", verb)
+	if _, err := host.Script(ctx, m, restart, how, verb); err != nil {
+		return fmt.Errorf("%s containerd: %w", verb, err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package containerd
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Rendered is the config.toml that is wanted; known is false where it depends on
+// the version that is to be installed yet.
+func Rendered(want Spec, have Facts) (text string, known bool) {
+	if !want.Config || have.Version == "" {
+		return "", false
+	}
+	text, err := want.configFor(have.Version)
+	return text, err == nil
+}
+
+// Diff compares, fact by fact.
+func Diff(want Spec, have Facts) []host.Change {
+	var changes []host.Change
+	add := func(fact, at, is, wants string, d host.Disruption) {
+		changes = append(changes, host.Change{Fact: fact, Path: []string{"containerd", at}, Have: is, Want: wants, Disruption: d})
+	}
+	if want.Config {
+		service := "running and enabled"
+		is := service
+		switch {
+		case have.Version == "":
+			is = "not installed"
+		case !have.Active:
+			is = "not running"
+		case !have.Enabled:
+			is = "running, not enabled"
+		}
+		if is != service {
+			add("containerd", "service", is, service, host.None)
+		}
+		text, known := Rendered(want, have)
+		switch {
+		case have.Version == "":
+			add("containerd's configuration", "config", "", "a file for the version that gets installed", host.RestartsContainer)
+		case known && text != have.Config:
+			add("containerd's configuration", "config", have.Config, text, restarts(have))
+		case have.Active && have.Stale:
+			add("containerd's configuration", "config", "not in use before a restart", "in use", host.RestartsContainer)
+		}
+	}
+	files := want.files()
+	for _, registry := range slices.Sorted(maps.Keys(want.Mirrors)) {
+		name := hostsFile(registry) // which is read at every pull
+		if have.Files[name] != files[name] {
+			add("mirror of "+registry, "registry_mirrors", have.Files[name], files[name], host.None)
+		}
+	}
+	if want.Proxy != nil && have.Files[proxyFile] != files[proxyFile] {
+		add("containerd's proxy", "proxy", have.Files[proxyFile], files[proxyFile], max(host.ReloadsSystemd, restarts(have)))
+	}
+	return append(changes, diffImages(want.Images, have.Images)...)
+}
+
+// restarts is what a change of the configuration costs.
+func restarts(have Facts) host.Disruption {
+	if have.Active {
+		return host.RestartsContainer
+	}
+	return host.None
+}
+
+func diffImages(want map[string]Image, have map[string]ImageFacts) []host.Change {
+	var changes []host.Change
+	for _, ref := range slices.Sorted(maps.Keys(want)) {
+		w, h := want[ref], have[ref]
+		at := []string{"images", ref}
+		switch {
+		case h.Digest == "":
+			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Want: "archive sha256:" + w.Archive})
+		case h.Archive != w.Archive:
+			is := "another image, " + h.Digest
+			if h.Archive != "" {
+				is = "archive sha256:" + h.Archive
+			}
+			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Have: is, Want: "archive sha256:" + w.Archive})
+		}
+		if h.Digest != "" && h.Pinned != w.Pin {
+			changes = append(changes, host.Change{Fact: "pin of image " + ref, Path: append(at, "pin"), Have: pin(h.Pinned), Want: pin(w.Pin)})
+		}
+	}
+	return changes
+}
+
+func pin(p bool) string {
+	if p {
+		return "pinned"
+	}
+	return "not pinned"
+}

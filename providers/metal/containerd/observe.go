@@ -1,0 +1,191 @@
+package containerd
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Facts are what a machine showed of its container runtime.
+type Facts struct {
+	Version string // such as 1.6.20; "" when it is not installed
+	Active  bool
+	Enabled bool
+	// Stale says that the service runs with another configuration or unit than
+	// there is by now.
+	Stale  bool
+	Config string            // config.toml
+	Files  map[string]string // the declared registries' hosts.toml, and the proxy's drop-in, by path
+	Images map[string]ImageFacts
+}
+
+// ImageFacts is an image as containerd has it.
+type ImageFacts struct {
+	Digest  string // such as sha256:…; "" when there is none of that reference
+	Archive string // the archive that this very content was imported from, if stoke did it
+	Pinned  bool
+}
+
+// restartMark is there from before a configuration is replaced until containerd
+// has been restarted. A boot removes it, and is a restart, too.
+const restartMark = "/run/stoke-containerd-restart"
+
+// archiveLabel says which archive an image came from and which digest it had
+// then: ARCHIVE@DIGEST.
+const archiveLabel = "dev.stoke.archive"
+
+const pinLabel = "io.cri-containerd.pinned"
+
+// look prints one line for each fact, files in base64. Its arguments are the
+// files, then, if any image is declared, the word images.
+const look = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
+b64() { head -c 1048576 | base64 -w0; }
+printf 'version\t%s\n' "$(containerd --version 2>/dev/null | head -n 1)"
+printf 'active\t%s\n' "$(systemctl is-active containerd.service 2>/dev/null)"
+printf 'enabled\t%s\n' "$(systemctl is-enabled containerd.service 2>/dev/null)"
+printf 'reload\t%s\n' "$(systemctl show -p NeedDaemonReload --value containerd.service 2>/dev/null)"
+s=; [ -e /run/stoke-containerd-restart ] && s=due
+printf 'restart\t%s\n' "$s"
+while [ $# -gt 0 ]; do
+	if [ "$1" = images ]; then
+		if [ -S /run/containerd/containerd.sock ]; then
+			printf 'images\t'; timeout 30 ctr -n k8s.io images ls 2>/dev/null | base64 -w0; echo
+		else printf 'images\t\n'; fi
+	else
+		printf 'file\t%s\t' "$1"; [ -f "$1" ] && b64 <"$1"; echo
+	fi
+	shift
+done
+echo end`
+
+// files are the files that belong to a declaration, with their content.
+func (s Spec) files() map[string]string {
+	f := map[string]string{}
+	for registry, m := range s.Mirrors {
+		f[hostsFile(registry)] = m.text(registry)
+	}
+	if s.Proxy != nil {
+		f[proxyFile] = s.Proxy.text()
+	}
+	return f
+}
+
+// empty tells whether nothing is declared.
+func (s Spec) empty() bool {
+	return !s.Config && s.Proxy == nil && len(s.Mirrors)+len(s.Images) == 0
+}
+
+// Observe looks at everything that want declares, in one round trip.
+func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
+	if want.empty() {
+		return Facts{}, nil
+	}
+	args := append([]string{ConfigFile}, slices.Sorted(maps.Keys(want.files()))...)
+	if len(want.Images) > 0 {
+		args = append(args, "images")
+	}
+	out, err := host.Script(ctx, m, look, args...)
+	if err != nil {
+		return Facts{}, fmt.Errorf("look at containerd: %w", err)
+	}
+	f, err := parse(string(out), args)
+	if err != nil {
+		return Facts{}, fmt.Errorf("look at containerd on %s: %w", m.Name(), err)
+	}
+	return f, nil
+}
+
+var versionLine = regexp.MustCompile(`^containerd \S+ v?([0-9]+\.[0-9]+[^\s~]*)`)
+
+// parse reads what look printed.
+func parse(out string, asked []string) (Facts, error) {
+	f := Facts{Files: map[string]string{}, Images: map[string]ImageFacts{}}
+	body, whole := strings.CutSuffix(out, "end\n")
+	if !whole {
+		return Facts{}, errors.New("only a part of the answer arrived")
+	}
+	answered := map[string]bool{}
+	for line := range strings.Lines(body) {
+		kind, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !ok {
+			return Facts{}, fmt.Errorf("%.80q is no fact", line)
+		}
+		answered[kind] = true
+		switch kind {
+		case "version":
+			if m := versionLine.FindStringSubmatch(rest); m != nil {
+				f.Version = m[1]
+			} else if rest != "" {
+				return Facts{}, fmt.Errorf("containerd says that it is %.80q", rest)
+			}
+		case "active":
+			f.Active = rest == "active"
+		case "enabled":
+			f.Enabled = rest == "enabled"
+		case "reload":
+			f.Stale = f.Stale || rest == "yes"
+		case "restart":
+			f.Stale = f.Stale || rest == "due"
+		case "file":
+			name, text, _ := strings.Cut(rest, "\t")
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil || !slices.Contains(asked, name) {
+				return Facts{}, fmt.Errorf("file %.80q was not asked for, or is not whole", name)
+			}
+			answered[name] = true
+			f.Files[name] = string(b)
+		case "images":
+			b, err := base64.StdEncoding.DecodeString(rest)
+			if err != nil {
+				return Facts{}, fmt.Errorf("images: %w", err)
+			}
+			if err := f.images(string(b)); err != nil {
+				return Facts{}, err
+			}
+		default:
+			return Facts{}, fmt.Errorf("%.80q is no fact", kind)
+		}
+	}
+	for _, what := range append([]string{"version", "active", "enabled", "reload", "restart"}, asked...) {
+		if !answered[what] {
+			return Facts{}, fmt.Errorf("no answer about %s", what)
+		}
+	}
+	f.Config = f.Files[ConfigFile]
+	delete(f.Files, ConfigFile)
+	return f, nil
+}
+
+// images reads what ctr images ls printed: REF TYPE DIGEST SIZE PLATFORMS
+// LABELS, where the size has a blank in it.
+func (f *Facts) images(text string) error {
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || i == 0 && fields[0] == "REF" {
+			continue
+		}
+		if len(fields) < 4 || !strings.Contains(fields[2], ":") {
+			return fmt.Errorf("images: %.200q is none", line)
+		}
+		img := ImageFacts{Digest: fields[2]}
+		for label := range strings.SplitSeq(fields[len(fields)-1], ",") {
+			switch k, v, _ := strings.Cut(label, "="); k {
+			case pinLabel:
+				img.Pinned = v == "pinned"
+			case archiveLabel:
+				if archive, of, ok := strings.Cut(v, "@"); ok && of == img.Digest {
+					img.Archive = archive
+				}
+			}
+		}
+		f.Images[fields[0]] = img
+	}
+	return nil
+}

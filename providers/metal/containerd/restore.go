@@ -1,0 +1,113 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Restore puts back all that stoke changed, and has containerd run with that
+// where it is still installed.
+func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	r, err := release(ctx, m, rec, Spec{})
+	if err != nil {
+		return r.outcomes, err
+	}
+	var was serviceWas
+	known, err := rec.Was(serviceKey, &was)
+	if err != nil || !known {
+		return r.outcomes, err
+	}
+	how := ""
+	if r.reload {
+		how = "reload"
+	}
+	if _, err := host.Script(ctx, m, putBack, how, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active)); err != nil {
+		return r.outcomes, fmt.Errorf("put containerd back: %w", err)
+	}
+	r.outcomes = append(r.outcomes, host.Outcome{Fact: "containerd", Fate: host.Restored})
+	return r.outcomes, rec.Forget(ctx, serviceKey)
+}
+
+// putBack restarts the service with its former configuration, or leaves it
+// stopped or disabled as it was.
+const putBack = `export LC_ALL=C
+[ "$1" != reload ] || systemctl daemon-reload
+[ "$(systemctl show -p LoadState --value containerd.service)" = loaded ] || exit 0
+[ "$2" = true ] || systemctl disable --no-reload --quiet containerd.service
+if [ "$3" = true ]; then systemctl restart containerd.service; else systemctl stop containerd.service; fi
+rm -f /run/stoke-containerd-restart`
+
+type released struct {
+	outcomes []host.Outcome
+	reload   bool // a drop-in of the unit went
+}
+
+// release puts back what want does not declare any more.
+func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (released, error) {
+	var r released
+	images, err := restoreImages(ctx, m, rec, want.Images)
+	r.outcomes = images
+	failed := []error{err}
+	keep := want.files()
+	if want.Config {
+		keep[ConfigFile] = ""
+	}
+	for _, note := range rec.Keys(fileKey) {
+		name := strings.TrimPrefix(note, fileKey)
+		if _, still := keep[name]; still {
+			continue
+		}
+		if name == proxyFile || name == ConfigFile {
+			if _, err := host.Run(ctx, m, "touch", restartMark); err != nil {
+				failed = append(failed, err)
+				continue
+			}
+			r.reload = true
+		}
+		outcome, err := rec.RestoreFile(ctx, name)
+		if err == nil {
+			err = rec.Forget(ctx, note)
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		r.outcomes = append(r.outcomes, outcome)
+	}
+	folders, err := removeFolders(ctx, m, rec, keep)
+	r.outcomes = append(r.outcomes, folders...)
+	return r, errors.Join(append(failed, err)...)
+}
+
+// removeFolders removes the folders that stoke made and that are empty now.
+func removeFolders(ctx context.Context, m host.Machine, rec *host.Record, keep map[string]string) ([]host.Outcome, error) {
+	var outcomes []host.Outcome
+	notes := rec.Keys(folderKey)
+	slices.Reverse(notes)
+	for _, note := range notes {
+		name := strings.TrimPrefix(note, folderKey)
+		used := false
+		for f := range keep {
+			used = used || strings.HasPrefix(f, name+"/") || f == ConfigFile && name == DropIns
+		}
+		if used {
+			continue
+		}
+		_, status, err := host.Status(ctx, m, "sh", "-c", `[ ! -d "$1" ] || rmdir -- "$1" 2>/dev/null`, "sh", name)
+		if err != nil {
+			return outcomes, err
+		}
+		if status != 0 {
+			outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"})
+		}
+		if err := rec.Forget(ctx, note); err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}
