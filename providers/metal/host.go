@@ -20,19 +20,21 @@ type hostResource struct{ settings *settings }
 
 // hostModel is metal_host's value. Each section has a part of its own.
 type hostModel struct {
-	ID               types.String   `tfsdk:"id"`
-	Address          types.String   `tfsdk:"address"`
-	PrivateAddress   types.String   `tfsdk:"private_address"`
-	Port             types.Int64    `tfsdk:"port"`
-	User             types.String   `tfsdk:"user"`
-	Credential       types.String   `tfsdk:"credential"`
-	HostKey          types.String   `tfsdk:"host_key"`
-	AcceptNewHostKey types.Bool     `tfsdk:"accept_new_host_key"`
-	Bastions         []bastionModel `tfsdk:"bastion"`
-	Role             types.String   `tfsdk:"role"`
-	Cluster          types.String   `tfsdk:"cluster"`
-	SSH              types.Object   `tfsdk:"ssh"`
-	NodeAddress      types.String   `tfsdk:"node_address"`
+	ID               types.String `tfsdk:"id"`
+	Address          types.String `tfsdk:"address"`
+	PrivateAddress   types.String `tfsdk:"private_address"`
+	Port             types.Int64  `tfsdk:"port"`
+	User             types.String `tfsdk:"user"`
+	Credential       types.String `tfsdk:"credential"`
+	HostKey          types.String `tfsdk:"host_key"`
+	AcceptNewHostKey types.Bool   `tfsdk:"accept_new_host_key"`
+	Bastions         types.List   `tfsdk:"bastion"`
+	Role             types.String `tfsdk:"role"`
+	Cluster          types.String `tfsdk:"cluster"`
+	SSH              types.Object `tfsdk:"ssh"`
+	NodeAddress      types.String `tfsdk:"node_address"`
+
+	packagesModel
 }
 
 // bastionModel is a machine on the way.
@@ -94,7 +96,7 @@ func hostSchema() schema.Schema {
 			},
 		},
 	}
-	for _, s := range sections {
+	for _, s := range sections(nil) {
 		maps.Copy(described.Attributes, s.attributes())
 	}
 	return described
@@ -112,7 +114,11 @@ func (m *hostModel) way() (connect.SSH, bool) {
 		}
 	}
 	s := connect.SSH{Hop: hop(m.Address, m.Port, m.User, m.Credential, m.HostKey)}
-	for _, b := range m.Bastions {
+	var bastions []bastionModel
+	if m.Bastions.IsUnknown() || m.Bastions.ElementsAs(context.Background(), &bastions, false).HasError() {
+		return s, false
+	}
+	for _, b := range bastions {
 		s.Hops = append(s.Hops, hop(b.Address, b.Port, b.User, b.Credential, b.HostKey))
 		known = known && !b.HostKey.IsUnknown()
 	}
@@ -134,7 +140,7 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 			resp.Diagnostics.AddError(d.Summary(), d.Detail())
 		}
 	}
-	for _, s := range sections {
+	for _, s := range sections(nil) {
 		s.validate(ctx, &config, &resp.Diagnostics)
 	}
 }

@@ -65,14 +65,14 @@ func (r *hostResource) apply(ctx context.Context, id string, plan *hostModel, st
 	plan.ID = types.StringValue(id)
 	plan.derive(ctx, way, diags)
 	have := *plan
-	for _, s := range sections {
+	for _, s := range sections(r.settings) {
 		if err = s.apply(ctx, m, rec, plan); err != nil {
 			complain(diags, path.Empty(), "Machine is not finished", err)
 			break
 		}
 	}
 	if err != nil { // what is there is what is stored, as far as it can be seen
-		if observeAll(context.WithoutCancel(ctx), m, plan, &have) == nil {
+		if observeAll(context.WithoutCancel(ctx), r.settings, m, plan, &have) == nil {
 			plan = &have
 		}
 	}
@@ -133,7 +133,7 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 		return
 	}
 	var outcomes []host.Outcome
-	for _, s := range slices.Backward(sections) {
+	for _, s := range slices.Backward(sections(r.settings)) {
 		did, err := s.restore(ctx, m, rec)
 		outcomes = append(outcomes, did...)
 		if err != nil {

@@ -110,7 +110,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		return
 	}
 	var changes []host.Change
-	for _, s := range sections {
+	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
 	noteChanges(ctx, diags, changes)

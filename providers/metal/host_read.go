@@ -55,7 +55,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		}
 	}
 	if err == nil {
-		err = observeAll(ctx, m, &want, &state)
+		err = observeAll(ctx, r.settings, m, &want, &state)
 	}
 	if errors.Is(err, connect.ErrUnknown) {
 		return // of the provider block; apply knows
@@ -86,7 +86,7 @@ func (r *hostResource) settle(ctx context.Context, way connect.SSH, operation st
 		return
 	case err == nil:
 		state.ID = types.StringValue(operation)
-		err = observeAll(ctx, m, state, state)
+		err = observeAll(ctx, r.settings, m, state, state)
 	}
 	if err != nil {
 		resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", way.Address, err))

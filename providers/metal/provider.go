@@ -4,12 +4,16 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // New returns an unconfigured provider "metal".
@@ -27,14 +31,30 @@ func (p *metalProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 
 // providerModel is the provider block.
 type providerModel struct {
-	SSH types.Object `tfsdk:"ssh"`
+	SSH     types.Object `tfsdk:"ssh"`
+	Mirrors types.Map    `tfsdk:"mirrors"`
+	Proxy   types.Object `tfsdk:"proxy"`
 }
 
 func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "Machines that are reached over SSH: operating system, firewall, NVIDIA driver.",
+		Attributes: map[string]schema.Attribute{
+			"mirrors": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType,
+				Description: `Where machines fetch well-known packages, keys and images from instead: from the beginning of a URL to what replaces it, such as "https://download.docker.com" = "http://mirror.example.org/docker".`,
+			},
+		},
 		Blocks: map[string]schema.Block{
 			"ssh": connect.SSHBlock(),
+			"proxy": schema.SingleNestedBlock{
+				Description: "The proxy that machines download packages through.",
+				Attributes: map[string]schema.Attribute{
+					"http":     schema.StringAttribute{Optional: true, Description: "For http, such as http://proxy.example.org:3128."},
+					"https":    schema.StringAttribute{Optional: true, Description: "For https."},
+					"no_proxy": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "Host names, .suffixes, addresses and networks that are reached directly. Name the cluster's networks."},
+				},
+			},
 		},
 	}
 }
@@ -51,6 +71,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		return
 	}
 	p.settings = newSettings(ssh)
+	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
 	resp.ResourceData = p.settings
 	resp.DataSourceData = p.settings
 }
@@ -62,3 +83,26 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 }
 
 func (p *metalProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+
+// downloads reads what the block says of how machines download. While a part of
+// it is unknown, nothing is taken from it.
+func (s *settings) downloads(ctx context.Context, config providerModel) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if wholly(ctx, config.Mirrors) {
+		diags.Append(config.Mirrors.ElementsAs(ctx, &s.mirrors, false)...)
+	}
+	var proxy struct {
+		HTTP    string   `tfsdk:"http"`
+		HTTPS   string   `tfsdk:"https"`
+		NoProxy []string `tfsdk:"no_proxy"`
+	}
+	if config.Proxy.IsNull() || !wholly(ctx, config.Proxy) {
+		return diags
+	}
+	diags.Append(config.Proxy.As(ctx, &proxy, basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true})...)
+	s.proxy = &packages.Proxy{HTTP: proxy.HTTP, HTTPS: proxy.HTTPS, Direct: proxy.NoProxy}
+	if err := (packages.Spec{Owner: hostRecord, Proxy: s.proxy}).Validate(); err != nil {
+		diags.AddAttributeError(path.Root("proxy"), "Invalid proxy", list(err))
+	}
+	return diags
+}

@@ -31,12 +31,15 @@ type section interface {
 }
 
 // sections in the order in which they are applied; destroying goes backwards.
-var sections = []section{}
+// Without settings they know the schema and validate.
+func sections(s *settings) []section {
+	return []section{packagesSection{s}}
+}
 
 // observeAll asks all sections.
-func observeAll(ctx context.Context, m host.Machine, declared, into *hostModel) error {
-	for _, s := range sections {
-		if err := s.observe(ctx, m, declared, into); err != nil {
+func observeAll(ctx context.Context, s *settings, m host.Machine, declared, into *hostModel) error {
+	for _, part := range sections(s) {
+		if err := part.observe(ctx, m, declared, into); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -13,16 +14,34 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // settings is what the provider block says, for the resources of one phase.
 type settings struct {
-	ssh  connect.SSHSettings
-	pool *ssh.Pool
+	ssh     connect.SSHSettings
+	pool    *ssh.Pool
+	proxy   *packages.Proxy   // what machines download through; nil: as they are
+	mirrors map[string]string // from the beginning of a URL to what stands in for it
 }
 
 func newSettings(s connect.SSHSettings) *settings {
 	return &settings{ssh: s, pool: s.Pool()}
+}
+
+// mirror is where a well-known URL is to be fetched from: the longest
+// declared beginning counts.
+func (s *settings) mirror(url string) string {
+	best := ""
+	for from := range s.mirrors {
+		if len(from) > len(best) && (url == from || strings.HasPrefix(url, strings.TrimSuffix(from, "/")+"/")) {
+			best = from
+		}
+	}
+	if best == "" {
+		return url
+	}
+	return strings.TrimSuffix(s.mirrors[best], "/") + strings.TrimPrefix(url, strings.TrimSuffix(best, "/"))
 }
 
 func (s *settings) close() {

@@ -1,0 +1,285 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+// packagesModel is what metal_host declares of packages.
+type packagesModel struct {
+	Repositories types.Map  `tfsdk:"apt_repositories"`
+	Packages     types.Map  `tfsdk:"packages"`
+	Absent       types.List `tfsdk:"absent_packages"`
+	Allow        types.List `tfsdk:"allow_package_changes"`
+}
+
+// declaredPackages is the model where all of it is known.
+type declaredPackages struct {
+	repositories  map[string]repositoryModel
+	packages      map[string]packageModel
+	absent, allow []types.String
+}
+
+// read takes the model apart; ok is false while something of it is unknown.
+func (m *packagesModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredPackages, ok bool) {
+	if !wholly(ctx, m.Repositories, m.Packages, m.Absent, m.Allow) {
+		return d, false
+	}
+	diags.Append(m.Repositories.ElementsAs(ctx, &d.repositories, false)...)
+	diags.Append(m.Packages.ElementsAs(ctx, &d.packages, false)...)
+	diags.Append(m.Absent.ElementsAs(ctx, &d.absent, false)...)
+	diags.Append(m.Allow.ElementsAs(ctx, &d.allow, false)...)
+	return d, !diags.HasError()
+}
+
+// write is read backwards.
+func (m *packagesModel) write(ctx context.Context, d declaredPackages) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	m.Repositories, diags = types.MapValueFrom(ctx, m.Repositories.ElementType(ctx), d.repositories)
+	m.Packages, more = types.MapValueFrom(ctx, m.Packages.ElementType(ctx), d.packages)
+	diags.Append(more...)
+	m.Absent, more = types.ListValueFrom(ctx, types.StringType, d.absent)
+	diags.Append(more...)
+	return diags
+}
+
+type repositoryModel struct {
+	URIs          []types.String `tfsdk:"uris"`
+	Suites        []types.String `tfsdk:"suites"`
+	Components    []types.String `tfsdk:"components"`
+	Architectures []types.String `tfsdk:"architectures"`
+	KeyURL        types.String   `tfsdk:"key_url"`
+	Key           types.String   `tfsdk:"key"`
+	Fingerprints  []types.String `tfsdk:"key_fingerprints"`
+}
+
+type packageModel struct {
+	Version types.String `tfsdk:"version"`
+	Hold    types.Bool   `tfsdk:"hold"`
+}
+
+// packagesSection looks after repositories and packages.
+type packagesSection struct{ settings *settings }
+
+func (packagesSection) attributes() map[string]schema.Attribute {
+	texts := func(required bool, description string) schema.ListAttribute {
+		return schema.ListAttribute{Required: required, Optional: !required, ElementType: types.StringType, Description: description}
+	}
+	return map[string]schema.Attribute{
+		"apt_repositories": schema.MapNestedAttribute{
+			Optional: true, Description: "Extra package repositories, by name. The key is fetched by the machine and taken only if its fingerprint is a declared one.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"uris":             texts(true, "Where it is: http, https or file."),
+				"suites":           texts(true, `Suites such as "bookworm", or one flat path that ends in "/".`),
+				"components":       texts(false, "Components such as main; none for a flat path."),
+				"architectures":    texts(false, "Architectures; the machine's when left out."),
+				"key_url":          schema.StringAttribute{Optional: true, Description: "Where the signing key is."},
+				"key":              schema.StringAttribute{Optional: true, Description: "The signing key itself, armored."},
+				"key_fingerprints": texts(true, "Fingerprints in full of the primary keys that it may hold."),
+			}},
+		},
+		"packages": schema.MapNestedAttribute{
+			Optional: true, Description: "Packages that have to be installed, by name.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"version": schema.StringAttribute{Optional: true, Description: `Exact version, or a pattern such as "1.36.3-*"; any when left out.`},
+				"hold":    schema.BoolAttribute{Optional: true, Description: "Whether neither apt nor unattended upgrades change its version."},
+			}},
+		},
+		"absent_packages":       texts(false, "Packages that must not be installed."),
+		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. Anything else that nobody declared is refused."),
+	}
+}
+
+// spec is what the model declares, in the package's terms.
+func (m declaredPackages) spec(on *settings) packages.Spec {
+	s := packages.Spec{Owner: hostRecord, Absent: texts(m.absent), Allow: texts(m.allow)}
+	if on != nil {
+		s.Proxy = on.proxy
+	}
+	for name, r := range m.repositories {
+		if s.Repositories == nil {
+			s.Repositories = map[string]packages.Repository{}
+		}
+		s.Repositories[name] = packages.Repository{
+			URIs: texts(r.URIs), Suites: texts(r.Suites), Components: texts(r.Components), Architectures: texts(r.Architectures),
+			Key: packages.Key{URL: r.KeyURL.ValueString(), Inline: r.Key.ValueString()}, Fingerprints: texts(r.Fingerprints),
+		}
+	}
+	for name, p := range m.packages {
+		if s.Packages == nil {
+			s.Packages = map[string]packages.Package{}
+		}
+		s.Packages[name] = packages.Package{Version: p.Version.ValueString(), Hold: p.Hold.ValueBool(), Exclude: p.Hold.ValueBool()}
+	}
+	return s
+}
+
+func (packagesSection) validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics) {
+	declared, ok := config.packagesModel.read(ctx, diags)
+	if !ok {
+		return
+	}
+	if err := declared.spec(nil).Validate(); err != nil {
+		diags.AddError("Invalid packages", list(err))
+	}
+}
+
+func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
+	var diags diag.Diagnostics
+	d, ok := declared.packagesModel.read(ctx, &diags)
+	into.packagesModel = declared.packagesModel
+	want := d.spec(s.settings)
+	if !ok || nothing(want) {
+		return failed(diags)
+	}
+	have, err := packages.Observe(ctx, m, want)
+	if err != nil {
+		return fmt.Errorf("look at packages: %w", err)
+	}
+	return failed(into.packagesModel.write(ctx, observedPackages(d, want, have)))
+}
+
+// nothing reports whether a Spec declares nothing.
+func nothing(s packages.Spec) bool {
+	return len(s.Packages) == 0 && len(s.Repositories) == 0 && len(s.Absent) == 0 && s.Proxy == nil
+}
+
+// observedPackages is what is declared as the machine has it.
+func observedPackages(declared declaredPackages, want packages.Spec, have packages.State) declaredPackages {
+	is := have.Spec(want)
+	var m declaredPackages
+	if declared.repositories != nil {
+		m.repositories = map[string]repositoryModel{}
+	}
+	for name, r := range is.Repositories {
+		d := declared.repositories[name]
+		m.repositories[name] = repositoryModel{
+			URIs: same(d.URIs, r.URIs), Suites: same(d.Suites, r.Suites), Components: same(d.Components, r.Components), Architectures: same(d.Architectures, r.Architectures),
+			KeyURL: d.KeyURL, Key: d.Key, Fingerprints: same(d.Fingerprints, r.Fingerprints),
+		}
+	}
+	if declared.packages != nil {
+		m.packages = map[string]packageModel{}
+	}
+	for name, p := range is.Packages {
+		d := declared.packages[name]
+		if p.Version != d.Version.ValueString() {
+			d.Version = types.StringValue(p.Version)
+		}
+		if i := have.Packages[name]; i.Status != 'i' {
+			d.Version = types.StringValue(i.Version + " (not configured)")
+		}
+		if p.Hold != d.Hold.ValueBool() {
+			d.Hold = types.BoolValue(p.Hold)
+		}
+		m.packages[name] = d
+	}
+	m.absent = same(declared.absent, is.Absent)
+	return m
+}
+
+// mostActions is how many of apt's actions a plan lists.
+const mostActions = 20
+
+func (s packagesSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
+	d, ok := want.packagesModel.read(ctx, diags)
+	spec := d.spec(s.settings)
+	if !ok || nothing(spec) {
+		return nil
+	}
+	have, err := packages.Observe(ctx, m, spec)
+	var forecast packages.Forecast
+	if err == nil {
+		forecast, err = packages.Foresee(ctx, m, spec, have)
+	}
+	if err != nil {
+		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		return nil
+	}
+	for _, why := range forecast.Refusals {
+		diags.AddAttributeError(path.Root("packages"), "Package change refused",
+			why+"\n\nDeclare what is to become of it, or name it in allow_package_changes.")
+	}
+	for i, a := range forecast.Actions {
+		if i == mostActions {
+			note(ctx, diags, providers.NoteFact, []string{"packages"}, fmt.Sprintf("and %d more", len(forecast.Actions)-i))
+			break
+		}
+		note(ctx, diags, providers.NoteFact, []string{"packages"}, a.String())
+	}
+	for _, text := range forecast.Notes {
+		note(ctx, diags, providers.NoteFact, []string{"packages"}, text)
+	}
+	changes := packages.Diff(spec, have)
+	if d := forecast.Disruption; d > host.Greatest(changes) {
+		changes = append(changes, host.Change{Fact: forecast.Because, Path: []string{"packages"}, Disruption: d})
+	}
+	return changes
+}
+
+func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
+	var diags diag.Diagnostics
+	d, _ := want.packagesModel.read(ctx, &diags)
+	if err := failed(diags); err != nil {
+		return err
+	}
+	spec := d.spec(s.settings)
+	have, err := packages.Observe(ctx, m, spec)
+	if err != nil {
+		return fmt.Errorf("look at packages: %w", err)
+	}
+	return packages.Apply(ctx, m, rec, spec, have)
+}
+
+func (packagesSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	return packages.Restore(ctx, m, rec)
+}
+
+// texts is a list as strings.
+func texts(l []types.String) []string {
+	var all []string
+	for _, s := range l {
+		all = append(all, s.ValueString())
+	}
+	return all
+}
+
+// same is what was declared where the machine has the same, in whatever order,
+// and else what it has: order is no drift.
+func same(declared []types.String, has []string) []types.String {
+	d := texts(declared)
+	slices.Sort(d)
+	if slices.Equal(d, slices.Sorted(slices.Values(has))) {
+		return declared
+	}
+	l := make([]types.String, len(has))
+	for i, s := range has {
+		l[i] = types.StringValue(s)
+	}
+	return l
+}
+
+// list is an error that joins several, one to a line.
+func list(err error) string {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return err.Error() + "."
+	}
+	text := "All that is wrong:"
+	for _, e := range several.Unwrap() {
+		text += "\n  - " + strings.TrimSuffix(e.Error(), ".")
+	}
+	return text
+}

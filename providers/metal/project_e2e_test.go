@@ -1,0 +1,159 @@
+//go:build e2e && linux
+
+package metal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/providers/metal/lab"
+)
+
+// stoke builds the program once for all tests.
+var stoke = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "stoke-e2e-")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "stoke")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/stokehq/stoke/cmd/stoke").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build stoke: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// project is a folder with a configuration, and the program to use there.
+type project struct {
+	t       *testing.T
+	dir     string
+	program string
+	lab     *lab.Lab
+}
+
+// newProject writes the provider block; the resources come with write.
+func newProject(t *testing.T, l *lab.Lab) *project {
+	t.Helper()
+	program, err := stoke()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
+	p.file("id", l.Key)
+	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.file("provider.tf", `terraform {
+  required_providers {
+    metal = { source = "stokehq/metal" }
+  }
+}
+provider "metal" {
+  ssh {
+    user             = "ops"
+    private_key_file = "${path.module}/id"
+  }
+}
+`)
+	p.ok("init")
+	return p
+}
+
+func (p *project) file(name, content string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// write writes main.tf.
+func (p *project) write(format string, args ...any) {
+	p.t.Helper()
+	p.file("main.tf", fmt.Sprintf(format, args...))
+}
+
+// command is the program with arguments, not started.
+func (p *project) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.program, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	return cmd
+}
+
+// run returns what the program said and its exit status.
+func (p *project) run(args ...string) (string, int) {
+	p.t.Helper()
+	out, err := p.command(args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	status := 0
+	if exit != nil {
+		status = exit.ExitCode()
+	}
+	return string(out), status
+}
+
+// ok is run for what has to succeed.
+func (p *project) ok(args ...string) string {
+	p.t.Helper()
+	out, status := p.run(args...)
+	if status != 0 {
+		p.t.Fatalf("stoke %s: exit status %d\n%s", strings.Join(args, " "), status, out)
+	}
+	return out
+}
+
+// killed starts the program, kills it after a while and reports whether it had
+// not ended by then.
+func (p *project) killed(after time.Duration, args ...string) bool {
+	p.t.Helper()
+	cmd := p.command(args...)
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	defer timer.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && !exit.Exited()
+}
+
+// apply applies.
+func (p *project) apply() string { p.t.Helper(); return p.ok("apply", "-auto-approve") }
+
+// settled fails unless a plan is empty.
+func (p *project) settled() {
+	p.t.Helper()
+	if out, status := p.run("plan", "-detailed-exitcode"); status != 0 {
+		p.t.Fatalf("a plan that should be empty: exit status %d\n%s", status, out)
+	}
+}
+
+// differs plans, which must have changes, and returns what it shows.
+func (p *project) differs() string {
+	p.t.Helper()
+	out, status := p.run("plan", "-detailed-exitcode")
+	if status != 2 {
+		p.t.Fatalf("a plan that should have changes: exit status %d\n%s", status, out)
+	}
+	return out
+}
+
+// has fails unless text has all parts.
+func (p *project) has(text string, parts ...string) {
+	p.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			p.t.Errorf("%q is not in:\n%s", part, text)
+		}
+	}
+}
