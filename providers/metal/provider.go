@@ -79,6 +79,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return new(hostResource) },
+		func() resource.Resource { return new(firewallResource) },
 	}
 }
 

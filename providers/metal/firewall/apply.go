@@ -26,8 +26,8 @@ type Redialer interface {
 // machine could not be reached with are taken back, by the machine itself if
 // need be; the error is then a *RolledBackError.
 func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Have) error {
-	if err := have.usable(m, want); err != nil {
-		return err
+	if err := have.Usable(want); err != nil {
+		return &UnfitError{Host: m.Name(), Err: err}
 	}
 	for _, name := range []string{rulesFile, unitFile} {
 		if err := rec.KeepFile(ctx, name); err != nil {
@@ -55,22 +55,25 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	return persist(ctx, persisting, table, have)
 }
 
-// usable says what stands in the way.
-func (h Have) usable(m host.Machine, want Spec) error {
+// Usable says what keeps a Spec from being applied to the machine.
+func (h Have) Usable(want Spec) error {
 	if p := want.Problems(); len(p) > 0 {
 		return fmt.Errorf("%s: %s", p[0].Argument, p[0].Text)
 	}
 	if !h.nft {
-		return fmt.Errorf("%s: nft is not there: install the package nftables (packages of its metal_host)", m.Name())
+		return fmt.Errorf("nft is not there: install the package nftables (packages of its metal_host)")
 	}
 	if h.Backend == UFW {
 		if _, cannot := want.ufwRules(); len(cannot) > 0 {
-			return fmt.Errorf("%s uses ufw: %s. Allow it in ufw's own files, or run `ufw disable` and let stoke use nftables",
-				m.Name(), strings.Join(cannot, "; "))
+			return fmt.Errorf("it uses ufw, and %s: allow that in ufw's own files, or run `ufw disable` and let stoke use nftables",
+				strings.Join(cannot, "; "))
 		}
 	}
 	return nil
 }
+
+// Exists reports whether there is something on the machine that has our name.
+func (h Have) Exists() bool { return h.table || len(h.ufw) > 0 }
 
 // persist makes what is live come back after a reboot.
 func persist(ctx context.Context, m host.Machine, table Table, have Have) error {

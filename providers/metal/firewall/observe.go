@@ -107,10 +107,21 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Have, error) {
 	}
 	have, err := readObserved(out, want)
 	if err != nil {
-		return Have{}, fmt.Errorf("%s: %w", m.Name(), err)
+		return Have{}, &UnfitError{Host: m.Name(), Err: err}
 	}
 	return have, nil
 }
+
+// UnfitError says that stoke cannot manage a machine's firewall as it is, and
+// what to do there.
+type UnfitError struct {
+	Host string
+	Err  error
+}
+
+func (e *UnfitError) Error() string { return fmt.Sprintf("%s: %v", e.Host, e.Err) }
+
+func (e *UnfitError) Unwrap() error { return e.Err }
 
 // sections takes what observeScript says apart.
 func sections(out []byte) (map[string][]byte, error) {

@@ -113,3 +113,37 @@ func CNIPorts(name string) ([]Ports, error) {
 	}
 	return ports, nil
 }
+
+// ParseOpening reads what a rule opens: "80/tcp", "9000-9100/udp", a whole
+// protocol such as "vrrp" or "112", or "any".
+func ParseOpening(s string) (Ports, error) {
+	ports, name, hasPorts := strings.Cut(s, "/")
+	if !hasPorts {
+		p, err := ParseProtocol(s)
+		if err != nil || (p == TCP || p == UDP || p == SCTP) {
+			return Ports{}, fmt.Errorf("%q is neither ports with their protocol, such as 80/tcp or 9000-9100/udp, nor a protocol without ports, nor any", s)
+		}
+		if s[0] >= '0' && s[0] <= '9' {
+			return Ports{}, fmt.Errorf("%q is not clear: write %[1]s/tcp for the port, or the protocol's name", s)
+		}
+		return Ports{Protocol: p}, nil
+	}
+	p, err := ParseProtocol(name)
+	if err != nil {
+		return Ports{}, err
+	}
+	return ParsePorts(p, ports)
+}
+
+// ParseSource reads whom a rule lets in: the name of a group, an address or a
+// range of addresses.
+func ParseSource(s string) (Source, error) {
+	if slices.Contains(Groups, Group(s)) {
+		return Source{Group: Group(s)}, nil
+	}
+	r, err := ParseRange(s)
+	if err != nil {
+		return Source{}, fmt.Errorf("%w, nor one of %s, %s, %s and %s", err, Nodes, ControlPlanes, Pods, APIClients)
+	}
+	return Source{Range: r}, nil
+}

@@ -1,0 +1,107 @@
+package metal
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/firewall"
+)
+
+// firewallResource is metal_firewall: who may connect to one machine.
+type firewallResource struct{ settings *settings }
+
+// firewallModel is metal_firewall's value.
+type firewallModel struct {
+	ID            types.String `tfsdk:"id"`
+	Host          types.Object `tfsdk:"host"`
+	Role          types.String `tfsdk:"role"`
+	Nodes         types.Set    `tfsdk:"nodes"`
+	ControlPlanes types.Set    `tfsdk:"control_planes"`
+	PodNetwork    types.Set    `tfsdk:"pod_network"`
+	CNI           types.String `tfsdk:"cni"`
+	CNIPorts      types.Set    `tfsdk:"cni_ports"`
+	APIClients    types.Set    `tfsdk:"api_clients"`
+	SSHFrom       types.Set    `tfsdk:"ssh_from"`
+	SSHPort       types.Int64  `tfsdk:"ssh_port"`
+	ConfirmWithin types.String `tfsdk:"confirm_within"`
+	NodePorts     types.List   `tfsdk:"node_port"`
+	Rules         types.List   `tfsdk:"rule"`
+
+	Backend    types.String `tfsdk:"backend"`
+	Lines      types.List   `tfsdk:"rules"`
+	Persistent types.Bool   `tfsdk:"persistent"`
+}
+
+// firewallRuleModel is a block rule or node_port.
+type firewallRuleModel struct {
+	Ports   types.Set    `tfsdk:"ports"`
+	From    types.Set    `tfsdk:"from"`
+	Comment types.String `tfsdk:"comment"`
+}
+
+func (r *firewallResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_firewall"
+}
+
+func (r *firewallResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	configured(req, &r.settings)
+}
+
+func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	texts := func(required bool, description string) schema.Attribute {
+		return schema.SetAttribute{ElementType: types.StringType, Required: required, Optional: !required, Description: description}
+	}
+	rule := func(description, comment string) schema.Block {
+		return schema.ListNestedBlock{Description: description, NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+			"ports":   texts(true, `What is open, such as "80/tcp", "9000-9100/udp", "vrrp" or "any".`),
+			"from":    texts(false, "Who may connect: addresses, ranges, or nodes, control_planes, pods, api_clients. Everybody when left out."),
+			"comment": schema.StringAttribute{Optional: true, Description: comment},
+		}}}
+	}
+	resp.Schema = schema.Schema{
+		Description: "Who may connect to a machine. What follows from its role is open to whom it needs to be, what is declared is, and nothing else. " +
+			"New rules are taken back by the machine itself unless a new SSH connection confirms them.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				Description: "Identifies this owner in the record on the machine.",
+			},
+			"host": connect.MachineArgument("The machine: ssh of its metal_host."),
+			"role": schema.StringAttribute{
+				Required: true, Validators: []validator.String{oneOf{string(firewall.ControlPlane), string(firewall.Worker), string(firewall.NoRole)}},
+				Description: "What it is in its cluster: control-plane, worker or none.",
+			},
+			"nodes":          texts(false, "Addresses of all nodes of the cluster, control planes and itself among them or not."),
+			"control_planes": texts(false, "Addresses of the control planes: etcd is open between them alone."),
+			"pod_network":    texts(false, "Networks of the pods, which use the API server and the kubelet."),
+			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
+			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
+			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
+			"ssh_from":       texts(true, "Who may log in: addresses and ranges. The machine takes rules back that let stoke itself in no more."),
+			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
+			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
+			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it."},
+			"rules":          schema.ListAttribute{ElementType: types.StringType, Computed: true, Description: "The rules, line by line, as they are on the machine."},
+			"persistent":     schema.BoolAttribute{Computed: true, Description: "Whether the machine has the same rules after a reboot."},
+		},
+		Blocks: map[string]schema.Block{
+			"node_port": rule("Node ports (30000-32767) that are open. All others are closed.", "What it is, in the rule's comment."),
+			"rule":      rule("Anything else that is open.", "What it is, in the rule's comment."),
+		},
+	}
+}
+
+func (r *firewallResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config firewallModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if !resp.Diagnostics.HasError() {
+		config.spec(ctx, &resp.Diagnostics)
+	}
+}

@@ -1,0 +1,224 @@
+package firewall
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Connections is who listens on a machine and who is connected to it.
+type Connections struct {
+	Listeners []Listener
+	Peers     []Peer     // that connected to one of the listeners
+	Own       netip.Addr // where our own connection comes from, as the machine sees it; invalid when that is not known
+	OwnPort   uint16     // where it goes to
+}
+
+// Listener is a program that waits for others, on an address that others can
+// reach.
+type Listener struct {
+	Protocol Protocol
+	Port     uint16
+	Program  string // "" when ss does not say
+}
+
+// Peer is another machine that has connected.
+type Peer struct {
+	Address netip.Addr
+	Port    uint16 // the listener's
+}
+
+// ss says who listens on TCP and UDP, with the programs, and which TCP
+// connections stand; see ss(8). -H leaves the titles out.
+const connectionsScript = `export LC_ALL=C
+ss -Htulpn && echo established && ss -Htn state established && echo end`
+
+// ReadConnections looks at who would notice a firewall.
+func ReadConnections(ctx context.Context, m host.Machine) (Connections, error) {
+	out, err := host.Script(ctx, m, connectionsScript)
+	if err != nil {
+		return Connections{}, fmt.Errorf("list listeners and connections: %w", err)
+	}
+	c, err := readConnections(out)
+	if err != nil {
+		return Connections{}, fmt.Errorf("%s: %w", m.Name(), err)
+	}
+	own := ownAddress(ctx, m)
+	c.Own, c.OwnPort = own.Addr(), own.Port()
+	return c, nil
+}
+
+func readConnections(out []byte) (Connections, error) {
+	var c Connections
+	established, whole := false, false
+	seen := map[Listener]bool{}
+	peers := map[Peer]bool{}
+	for line := range bytes.Lines(out) {
+		text := strings.TrimSpace(string(line))
+		fields := strings.Fields(text)
+		switch {
+		case text == "":
+		case text == "established":
+			established = true
+		case text == "end":
+			whole = true
+		case !established:
+			l, open, err := readListener(fields)
+			if err != nil {
+				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
+			}
+			if open && !seen[l] {
+				seen[l] = true
+				c.Listeners = append(c.Listeners, l)
+			}
+		default:
+			p, err := readPeer(fields)
+			if err != nil {
+				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
+			}
+			if !p.Address.IsLoopback() && c.listens(TCP, p.Port) && !peers[p] {
+				peers[p] = true
+				c.Peers = append(c.Peers, p)
+			}
+		}
+	}
+	if !whole {
+		return c, fmt.Errorf("the list of listeners and connections broke off")
+	}
+	slices.SortFunc(c.Listeners, func(a, b Listener) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
+	})
+	slices.SortFunc(c.Peers, func(a, b Peer) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Address.Compare(b.Address))
+	})
+	return c, nil
+}
+
+func (c Connections) listens(protocol Protocol, port uint16) bool {
+	return slices.ContainsFunc(c.Listeners, func(l Listener) bool { return l.Protocol == protocol && l.Port == port })
+}
+
+// readListener reads a line such as
+//
+//	tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
+//
+// open is false for one that only this machine can reach.
+func readListener(fields []string) (l Listener, open bool, err error) {
+	if len(fields) < 6 {
+		return l, false, fmt.Errorf("it has %d fields where at least 6 are expected", len(fields))
+	}
+	switch fields[0] {
+	case "tcp":
+		l.Protocol = TCP
+	case "udp":
+		l.Protocol = UDP
+	default:
+		return l, false, fmt.Errorf("it is neither tcp nor udp")
+	}
+	address, port, err := readEndpoint(fields[4])
+	if err != nil {
+		return l, false, err
+	}
+	l.Port = port
+	if _, after, ok := strings.Cut(strings.Join(fields[6:], " "), `(("`); ok {
+		l.Program, _, _ = strings.Cut(after, `"`)
+	}
+	return l, !address.IsLoopback(), nil
+}
+
+// readPeer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000".
+func readPeer(fields []string) (Peer, error) {
+	if len(fields) < 4 {
+		return Peer{}, fmt.Errorf("it has %d fields where 4 are expected", len(fields))
+	}
+	_, port, err := readEndpoint(fields[2])
+	if err != nil {
+		return Peer{}, err
+	}
+	address, _, err := readEndpoint(fields[3])
+	return Peer{address, port}, err
+}
+
+// readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53". The
+// address of "*" is ::.
+func readEndpoint(s string) (netip.Addr, uint16, error) {
+	at := strings.LastIndexByte(s, ':')
+	if at < 0 {
+		return netip.Addr{}, 0, fmt.Errorf("%q has no port", s)
+	}
+	port, err := strconv.ParseUint(s[at+1:], 10, 16)
+	if err != nil {
+		return netip.Addr{}, 0, fmt.Errorf("%q has no port", s)
+	}
+	text, _, _ := strings.Cut(strings.Trim(s[:at], "[]"), "%")
+	if text == "*" {
+		return netip.IPv6Unspecified(), uint16(port), nil
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}, 0, fmt.Errorf("%q is no address", text)
+	}
+	return address.Unmap(), uint16(port), nil
+}
+
+// Cut is something that works now and would not with new rules.
+type Cut struct {
+	Text string
+	Own  bool // it is the way that we come ourselves
+}
+
+// Cuts is what rules cut that was open before: the old rules, or none where
+// there is nothing yet. Connections that stand go on; whoever is cut could not
+// come back.
+func (c Connections) Cuts(want Spec, before *Spec) []Cut {
+	after := newJudge(want)
+	was := func(Protocol, uint16, netip.Addr) bool { return true }
+	closedBefore := func(Listener) bool { return false }
+	if before != nil {
+		j := newJudge(*before)
+		was = j.allows
+		closedBefore = func(l Listener) bool { return !j.opens(l.Protocol, l.Port) }
+	}
+	var cuts []Cut
+	if c.Own.IsValid() && !after.allows(TCP, c.OwnPort, c.Own) {
+		cuts = append(cuts, Cut{Own: true, Text: fmt.Sprintf("cuts stoke's own way in: SSH from %s to port %d. "+
+			"The machine would take these rules back; declare %[1]s in ssh_from", c.Own, c.OwnPort)})
+	}
+	programs := map[uint16]string{}
+	for _, l := range c.Listeners {
+		if l.Protocol == TCP {
+			programs[l.Port] = l.Program
+		}
+		if !after.opens(l.Protocol, l.Port) && !closedBefore(l) {
+			cuts = append(cuts, Cut{Text: fmt.Sprintf("nobody reaches %s any more", port(l.Protocol, l.Port, l.Program))})
+		}
+	}
+	for _, p := range c.Peers {
+		own := p.Address == c.Own && p.Port == c.OwnPort
+		if !own && !after.allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
+			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})
+		}
+	}
+	return cuts
+}
+
+func port(protocol Protocol, number uint16, program string) string {
+	text := Ports{protocol, number, number}.String()
+	if program != "" {
+		text += " (" + program + ")"
+	}
+	return text
+}
+
+// opens reports whether anybody may reach a port. Those of DHCP clients stay
+// open on every machine.
+func (j judge) opens(protocol Protocol, port uint16) bool {
+	return protocol == UDP && (port == 68 || port == 546) || slices.ContainsFunc(j.open, func(o opening) bool { return o.ports.contains(protocol, port) })
+}

@@ -1,0 +1,86 @@
+package firewall
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// As Debian 12's and Ubuntu's iproute2 say it.
+const ssOutput = `udp   UNCONN 0      0          127.0.0.53%lo:53        0.0.0.0:*     users:(("systemd-resolve",pid=301,fd=13))
+udp   UNCONN 0      0      10.0.0.11%eth0:68        0.0.0.0:*     users:(("systemd-network",pid=299,fd=18))
+udp   UNCONN 0      0             0.0.0.0:8472      0.0.0.0:*
+tcp   LISTEN 0      128           0.0.0.0:22        0.0.0.0:*     users:(("sshd",pid=411,fd=3))
+tcp   LISTEN 0      4096        127.0.0.1:10248     0.0.0.0:*     users:(("kubelet",pid=700,fd=20))
+tcp   LISTEN 0      4096                *:10250           *:*     users:(("kubelet",pid=700,fd=21))
+tcp   LISTEN 0      128              [::]:22           [::]:*     users:(("sshd",pid=411,fd=4))
+tcp   LISTEN 0      244         10.0.0.11:5432      0.0.0.0:*     users:(("postgres",pid=9,fd=5))
+tcp   LISTEN 0      244             [::1]:5433         [::]:*     users:(("postgres",pid=9,fd=5))
+established
+0      0               10.0.0.11:22            203.0.113.7:50122
+0      0               10.0.0.11:22            203.0.113.8:50123
+0      0      [::ffff:10.0.0.11]:10250  [::ffff:10.0.0.12]:40000
+0      0               10.0.0.11:5432            10.0.0.40:40001
+0      0               10.0.0.11:5432            10.0.0.40:40002
+0      0               10.0.0.11:41234           10.0.0.10:6443
+0      0               127.0.0.1:22              127.0.0.1:5000
+end
+`
+
+func TestConnections(t *testing.T) {
+	got, err := readConnections([]byte(ssOutput))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Connections{
+		Listeners: []Listener{{TCP, 22, "sshd"}, {TCP, 5432, "postgres"}, {TCP, 10250, "kubelet"}, {UDP, 68, "systemd-network"}, {UDP, 8472, ""}},
+		Peers: []Peer{
+			{netip.MustParseAddr("203.0.113.7"), 22}, {netip.MustParseAddr("203.0.113.8"), 22},
+			{netip.MustParseAddr("10.0.0.40"), 5432}, {netip.MustParseAddr("10.0.0.12"), 10250},
+		},
+	}
+	equal := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Error(diff)
+	}
+	for _, broken := range []string{"", "established\n", "tcp LISTEN\nestablished\nend\n", "established\n0 0 x y\nend\n", "raw a b c d:1 e\nestablished\nend\n"} {
+		if _, err := readConnections([]byte(broken)); err == nil {
+			t.Errorf("%q is read", broken)
+		}
+	}
+}
+
+func TestCuts(t *testing.T) {
+	c, err := readConnections([]byte(ssOutput))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Own, c.OwnPort = netip.MustParseAddr("203.0.113.7"), 22
+	spec := Spec{Role: Worker, Nodes: addrs("10.0.0.10", "10.0.0.11"), SSH: ranges("203.0.113.7")}
+	texts := func(cuts []Cut) (out []string) {
+		for _, c := range cuts {
+			out = append(out, c.Text)
+		}
+		return out
+	}
+	want := []string{
+		"nobody reaches tcp 5432 (postgres) any more",
+		"nobody reaches udp 8472 any more",
+		"203.0.113.8, which is connected to tcp 22 (sshd), cannot come back",
+		"10.0.0.40, which is connected to tcp 5432 (postgres), cannot come back",
+		"10.0.0.12, which is connected to tcp 10250 (kubelet), cannot come back",
+	}
+	if diff := cmp.Diff(want, texts(c.Cuts(spec, nil))); diff != "" {
+		t.Errorf("nothing before:\n%s", diff)
+	}
+	if got := c.Cuts(spec, &spec); len(got) > 0 {
+		t.Errorf("the same rules cut %v", got)
+	}
+	fewer := spec
+	fewer.SSH = ranges("192.0.2.0/24")
+	got := c.Cuts(fewer, &spec)
+	if len(got) != 1 || !got[0].Own {
+		t.Errorf("our own way: %v", got)
+	}
+}

@@ -1,0 +1,150 @@
+package metal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/firewall"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// firewallRecord is the kind of metal_firewall's record on the machine.
+const firewallRecord = "firewall"
+
+func (r *firewallResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan firewallModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	id := providers.CallFrom(ctx).Operation
+	if id == "" {
+		id = rand.Text()
+	}
+	r.apply(ctx, id, &plan, &resp.State, &resp.Diagnostics)
+}
+
+func (r *firewallResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state firewallModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	r.apply(ctx, state.ID.ValueString(), &plan, &resp.State, &resp.Diagnostics)
+}
+
+// apply makes the firewall what is planned. What failed is stored as it is then,
+// and the next apply goes on from there.
+func (r *firewallResource) apply(ctx context.Context, id string, plan *firewallModel, state *tfsdk.State, diags *diag.Diagnostics) {
+	want, known := plan.spec(ctx, diags)
+	if !known {
+		if !diags.HasError() {
+			diags.AddError("Firewall is not known", "Something that its rules depend on is still unknown.")
+		}
+		return
+	}
+	m, err := r.machine(ctx, plan.Host)
+	if err != nil {
+		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		diags.AddAttributeError(path.Root("host"), summary, detail)
+		return
+	}
+	step(ctx, "looking at the firewall of %s", m.Name())
+	have, err := firewall.Observe(ctx, m, want)
+	var rec *host.Record
+	if err == nil {
+		rec, err = ownFirewall(ctx, m, id, have)
+	}
+	if err != nil {
+		firewallError(diags, m.Name(), err)
+		return
+	}
+	providers.CallFrom(ctx).KeepOnError()
+	plan.ID = types.StringValue(id)
+	if err := firewall.Apply(ctx, m, rec, want, have); err != nil {
+		firewallError(diags, m.Name(), err)
+	}
+	have, err = firewall.Observe(context.WithoutCancel(ctx), m, want)
+	if err != nil { // what it is now is not known, so that the next plan looks
+		have = firewall.Have{}
+		if !diags.HasError() {
+			firewallError(diags, m.Name(), err)
+		}
+	}
+	plan.setLines(ctx, have.Backend, have.Lines, diags)
+	plan.Persistent = types.BoolValue(have.Persistent)
+	diags.Append(state.Set(ctx, plan)...)
+}
+
+// ownFirewall opens the machine's record. A table that is there without one is
+// somebody else's, whatever its name is.
+func ownFirewall(ctx context.Context, m host.Machine, id string, have firewall.Have) (*host.Record, error) {
+	_, err := host.OpenRecord(ctx, m, firewallRecord)
+	if errors.Is(err, host.ErrNoRecord) && have.Exists() {
+		return nil, &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
+			"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
+	}
+	return own(ctx, m, firewallRecord, id)
+}
+
+func firewallError(diags *diag.Diagnostics, machine string, err error) {
+	var taken *takenError
+	var rolledBack *firewall.RolledBackError
+	var unfit *firewall.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+	case errors.As(err, &taken):
+		complain(diags, path.Root("host"), "Firewall is managed already", err)
+	case errors.As(err, &rolledBack):
+		diags.AddAttributeError(path.Root("ssh_from"), "Firewall rules were rolled back", rolledBack.Error())
+	case lost(err):
+		summary, detail := unreachable(machine, err)
+		diags.AddAttributeError(path.Root("host"), summary, detail)
+	default:
+		complain(diags, path.Root("host"), "Firewall is not finished", err)
+	}
+}
+
+func (r *firewallResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state firewallModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m, err := r.machine(ctx, state.Host)
+	var rec *host.Record
+	if err == nil {
+		step(ctx, "connecting to %s", m.Name())
+		rec, err = host.OpenRecord(ctx, m, firewallRecord)
+	}
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return // nothing was ever changed, or all is restored
+	case err != nil:
+		summary, detail := unreachable(addressOf(ctx, state.Host), err)
+		resp.Diagnostics.AddError(summary, detail+" Destroying removes stoke's rules there. Give up a machine that is gone for good with: stoke state rm.")
+		return
+	case rec.ID() != state.ID.ValueString():
+		resp.Diagnostics.AddWarning("Firewall is managed by another", fmt.Sprintf("That of %s belongs to %s by now; nothing was changed there.", m.Name(), rec.By()))
+		return
+	}
+	outcomes, err := firewall.Restore(ctx, m, rec)
+	tell(ctx, &resp.Diagnostics, outcomes)
+	if err == nil {
+		err = rec.Delete(ctx)
+	}
+	if err != nil {
+		firewallError(&resp.Diagnostics, m.Name(), err)
+	}
+}

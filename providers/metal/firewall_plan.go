@@ -1,0 +1,147 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/firewall"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// mostCuts bounds how many notes a plan gets of each kind.
+const mostCuts = 20
+
+// ModifyPlan computes the rules, and says whom they would cut.
+func (r *firewallResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan, state firewallModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	want, known := plan.spec(ctx, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.Backend, plan.Persistent = types.StringUnknown(), types.BoolValue(true)
+	plan.Lines = types.ListUnknown(types.StringType)
+	backend := state.Backend.ValueString() // Read has just looked
+	if known && backend != "" {
+		plan.setLines(ctx, firewall.Backend(backend), want.Lines(firewall.Backend(backend)), &resp.Diagnostics)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		if resp.Plan.Raw.Equal(req.State.Raw) {
+			return
+		}
+	}
+	var have *firewall.Have
+	if known {
+		have = r.examine(ctx, &plan, &state, want, &resp.Diagnostics)
+	}
+	if have != nil {
+		plan.setLines(ctx, have.Backend, want.Lines(have.Backend), &resp.Diagnostics)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+func (m *firewallModel) setLines(ctx context.Context, backend firewall.Backend, lines []string, diags *diag.Diagnostics) {
+	if lines == nil {
+		lines = []string{}
+	}
+	v, d := types.ListValueFrom(ctx, types.StringType, lines)
+	diags.Append(d...)
+	m.Lines, m.Backend = v, types.StringValue(string(backend))
+}
+
+// examine looks at the machine on behalf of a plan. nil is that it could not.
+func (r *firewallResource) examine(ctx context.Context, plan, state *firewallModel, want firewall.Spec, diags *diag.Diagnostics) *firewall.Have {
+	m, err := r.machine(ctx, plan.Host)
+	if errors.Is(err, connect.ErrUnknown) {
+		return nil
+	}
+	var have firewall.Have
+	if err == nil {
+		have, err = firewall.Observe(ctx, m, want)
+	}
+	var seen firewall.Connections
+	if err == nil {
+		seen, err = firewall.ReadConnections(ctx, m)
+	}
+	var unfit *firewall.UnfitError
+	switch {
+	case err == nil:
+	case lost(err) && !errors.As(err, &unfit):
+		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+		return nil
+	default:
+		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+		return nil
+	}
+	if err := have.Usable(want); err != nil {
+		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))
+	}
+	var before *firewall.Spec
+	if !state.ID.IsNull() {
+		var quiet diag.Diagnostics
+		if s, ok := state.spec(ctx, &quiet); ok && len(have.Lines) > 0 {
+			before = &s
+		}
+	}
+	noteCuts(ctx, diags, seen.Cuts(want, before))
+	noteOthers(ctx, diags, have)
+	return &have
+}
+
+func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.Cut) {
+	for i, c := range cuts {
+		if i == mostCuts {
+			note(ctx, diags, providers.NoteDisruption, []string{"rules"}, fmt.Sprintf("and %d more", len(cuts)-i))
+			return
+		}
+		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, c.Text)
+		if c.Own {
+			diags.AddAttributeWarning(path.Root("ssh_from"), "Rules would cut stoke off", "This "+c.Text+".")
+		}
+	}
+}
+
+// noteOthers says who else filters: being let in here is not enough then.
+func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have) {
+	others := have.Others
+	if have.Backend == firewall.UFW { // whose own chains these are
+		others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return strings.HasPrefix(o, "ip") })
+	}
+	if len(others) > 0 {
+		note(ctx, diags, providers.NoteFact, []string{"rules"},
+			fmt.Sprintf("other tables filter what comes in, too (%s): what they drop stays dropped", strings.Join(others, "; ")))
+	}
+}
+
+// machine is where the firewall is. It is confirmed by new connections, so it is
+// the machine itself.
+func (r *firewallResource) machine(ctx context.Context, argument types.Object) (*host.Remote, error) {
+	if r.settings == nil {
+		return nil, connect.ErrUnknown
+	}
+	return r.settings.machine(ctx, argument)
+}
+
+func addressOf(ctx context.Context, argument types.Object) string {
+	way, _, _ := connect.MachineFromObject(ctx, argument)
+	return way.Address
+}
