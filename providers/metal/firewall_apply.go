@@ -30,7 +30,7 @@ func (r *firewallResource) Create(ctx context.Context, req resource.CreateReques
 	if id == "" {
 		id = rand.Text()
 	}
-	r.apply(ctx, id, &plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, id, &plan, &plan, &resp.State, &resp.Diagnostics)
 }
 
 func (r *firewallResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -40,12 +40,13 @@ func (r *firewallResource) Update(ctx context.Context, req resource.UpdateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.apply(ctx, state.ID.ValueString(), &plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, state.ID.ValueString(), &plan, &state, &resp.State, &resp.Diagnostics)
 }
 
-// apply makes the firewall what is planned. What failed is stored as it is then,
-// and the next apply goes on from there.
-func (r *firewallResource) apply(ctx context.Context, id string, plan *firewallModel, state *tfsdk.State, diags *diag.Diagnostics) {
+// apply makes the firewall what is planned. Where that failed, what is stored is
+// otherwise, with the rules as they are then: a change that was rolled back has
+// not happened.
+func (r *firewallResource) apply(ctx context.Context, id string, plan, otherwise *firewallModel, state *tfsdk.State, diags *diag.Diagnostics) {
 	want, known := plan.spec(ctx, diags)
 	if !known {
 		if !diags.HasError() {
@@ -71,8 +72,11 @@ func (r *firewallResource) apply(ctx context.Context, id string, plan *firewallM
 	}
 	providers.CallFrom(ctx).KeepOnError()
 	plan.ID = types.StringValue(id)
+	otherwise.ID = plan.ID
 	if err := firewall.Apply(ctx, m, rec, want, have); err != nil {
 		firewallError(diags, m.Name(), err)
+		plan = otherwise
+		want, _ = plan.spec(ctx, new(diag.Diagnostics))
 	}
 	have, err = firewall.Observe(context.WithoutCancel(ctx), m, want)
 	if err != nil { // what it is now is not known, so that the next plan looks
