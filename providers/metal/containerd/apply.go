@@ -83,6 +83,14 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if err := applyService(ctx, m, rec, want, have, changes, released.reload); err != nil {
 		return err
 	}
+	if len(want.Images) > 0 && !have.Seen {
+		if have, err = Observe(ctx, m, want); err != nil {
+			return err
+		}
+		if !have.Seen {
+			return errors.New("containerd does not say which images it has: look at the service with systemctl status containerd")
+		}
+	}
 	return applyImages(ctx, m, rec, want.Images, have.Images)
 }
 

@@ -11,6 +11,7 @@ const (
 	ConfigFile = "/etc/containerd/config.toml"
 	// DropIns is where others put what they add to the configuration.
 	DropIns    = "/etc/containerd/conf.d"
+	optDir     = "/var/lib/containerd/opt" // Debian's place; containerd's own choice would make a folder in /opt
 	certsDir   = "/etc/containerd/certs.d"
 	proxyFile  = "/etc/systemd/system/containerd.service.d/http-proxy.conf"
 	defaultBin = "/opt/cni/bin"
@@ -49,6 +50,7 @@ func (s Spec) configFor(version string) (string, error) {
 		fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = %q\n", certsDir)
 		fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.runtime'.cni]\n  bin_dirs = [%q]\n", bin)
 		b.WriteString(runtimes("plugins.'io.containerd.cri.v1.runtime'.containerd"))
+		fmt.Fprintf(&b, "\n[plugins.'io.containerd.internal.v1.opt']\n  path = %q\n", optDir)
 	case n == 1:
 		const cri = `plugins."io.containerd.grpc.v1.cri"`
 		b.WriteString("version = 2\nimports = [\"" + DropIns + "/*.toml\"]\n")
@@ -58,6 +60,7 @@ func (s Spec) configFor(version string) (string, error) {
 		fmt.Fprintf(&b, "\n[%s.registry]\n  config_path = %q\n", cri, certsDir)
 		fmt.Fprintf(&b, "\n[%s.cni]\n  bin_dir = %q\n", cri, bin)
 		b.WriteString(runtimes(cri + ".containerd"))
+		fmt.Fprintf(&b, "\n[plugins.\"io.containerd.internal.v1.opt\"]\n  path = %q\n", optDir)
 	default:
 		return "", fmt.Errorf("containerd %q: stoke knows 1.6 and later", version)
 	}

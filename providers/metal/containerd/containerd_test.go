@@ -120,7 +120,7 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: "1.6.20", Active: true, Enabled: true, Stale: true, Config: "old\n", Files: map[string]string{}, Images: map[string]ImageFacts{
+	want := Facts{Version: "1.6.20", Active: true, Enabled: true, Stale: true, Config: "old\n", Seen: true, Files: map[string]string{}, Images: map[string]ImageFacts{
 		"docker.io/library/a:1": {Digest: d, Archive: sum, Pinned: true},
 		"docker.io/library/b:1": {Digest: d}, // somebody gave the name to another image
 		"docker.io/library/c:1": {Digest: d},

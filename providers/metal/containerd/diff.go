@@ -57,6 +57,9 @@ func Diff(want Spec, have Facts) []host.Change {
 	if want.Proxy != nil && have.Files[proxyFile] != files[proxyFile] {
 		add("containerd's proxy", "proxy", have.Files[proxyFile], files[proxyFile], max(host.ReloadsSystemd, restarts(have)))
 	}
+	if !have.Seen && have.Version != "" && want.Config {
+		return changes // the service comes first, then it can be asked what it has
+	}
 	return append(changes, diffImages(want.Images, have.Images)...)
 }
 

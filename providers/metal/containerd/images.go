@@ -176,7 +176,14 @@ func restoreImages(ctx context.Context, m host.Machine, rec *host.Record, want m
 const dropImage = ctrPath + `[ -S /run/containerd/containerd.sock ] || { echo gone; exit 0; }
 d=$(digest "$1")
 if [ -z "$d" ]; then echo gone
-elif [ -z "$2" ]; then ctr -n k8s.io images rm "$1" >/dev/null && echo removed
+elif [ -z "$2" ]; then
+	ctr -n k8s.io images rm "$1" >/dev/null || exit 1
+	# what the kubelet's side calls it goes with its last name
+	l=$(ctr -n k8s.io images ls | awk -v d="$d" '$3 == d { print $1 }')
+	case $(printf '%s\n' "$l" | grep -v '^sha256:') in
+	'') for r in $l; do ctr -n k8s.io images rm "$r" >/dev/null || exit 1; done ;;
+	esac
+	echo removed
 else
 	ctr -n k8s.io images label "$1" dev.stoke.archive= "io.cri-containerd.pinned=$3" >/dev/null || exit 1
 	if [ "$d" = "$2" ]; then echo restored; else echo other; fi

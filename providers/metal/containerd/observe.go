@@ -24,6 +24,9 @@ type Facts struct {
 	Config string            // config.toml
 	Files  map[string]string // the declared registries' hosts.toml, and the proxy's drop-in, by path
 	Images map[string]ImageFacts
+	// Seen says whether images could be looked at, which takes a containerd that
+	// runs.
+	Seen bool
 }
 
 // ImageFacts is an image as containerd has it.
@@ -55,9 +58,8 @@ s=; [ -e /run/stoke-containerd-restart ] && s=due
 printf 'restart\t%s\n' "$s"
 while [ $# -gt 0 ]; do
 	if [ "$1" = images ]; then
-		if [ -S /run/containerd/containerd.sock ]; then
-			printf 'images\t'; timeout 30 ctr -n k8s.io images ls 2>/dev/null | base64 -w0; echo
-		else printf 'images\t\n'; fi
+		i=; systemctl is-active --quiet containerd.service && i=$(timeout 30 ctr -n k8s.io images ls 2>/dev/null)
+		printf 'images\t%s\n' "$(printf %s "$i" | base64 -w0)"
 	else
 		printf 'file\t%s\t' "$1"; [ -f "$1" ] && b64 <"$1"; echo
 	fi
@@ -146,6 +148,7 @@ func parse(out string, asked []string) (Facts, error) {
 			if err != nil {
 				return Facts{}, fmt.Errorf("images: %w", err)
 			}
+			f.Seen = len(b) > 0
 			if err := f.images(string(b)); err != nil {
 				return Facts{}, err
 			}
