@@ -102,6 +102,9 @@ func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, er
 		return host.NewRecord(ctx, m, kind, id, providers.CallFrom(ctx).Address)
 	case err != nil:
 		return nil, err
+	case rec.ID() != id && rec.By() == providers.CallFrom(ctx).Address && len(rec.Keys("")) == 0:
+		// Ours, of a create that failed before it changed anything.
+		return host.NewRecord(ctx, m, kind, id, rec.By())
 	case rec.ID() != id:
 		return nil, &takenError{machine: m.Name(), kind: kind, by: rec.By()}
 	}
