@@ -13,10 +13,12 @@ const Source = "registry.terraform.io/stokehq/metal"
 
 // Entry is the provider for stoke's catalogue.
 func Entry(version string) providers.Entry {
+	facts := &seen{}
 	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
-		p := &metalProvider{version: version}
+		p := &metalProvider{version: version, seen: facts}
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/metal", Marks: true})
+	e.Review = facts.review
 	e.Limits = providers.Limits{PerHost: 4, Host: address}
 	return e
 }

@@ -21,6 +21,7 @@ func New(version string) provider.Provider { return &metalProvider{version: vers
 
 type metalProvider struct {
 	version  string
+	seen     *seen // what Review will need; nil where there is none
 	settings *settings
 }
 
@@ -72,6 +73,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	}
 	p.settings = newSettings(ssh)
 	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
+	p.settings.seen = p.seen
 	resp.ResourceData = p.settings
 	resp.DataSourceData = p.settings
 }
@@ -83,7 +85,12 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 	}
 }
 
-func (p *metalProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *metalProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		func() datasource.DataSource { return new(hostFacts) },
+		func() datasource.DataSource { return new(knownHost) },
+	}
+}
 
 // downloads reads what the block says of how machines download. While a part of
 // it is unknown, nothing is taken from it.

@@ -24,8 +24,8 @@ type Needs struct {
 	// PrivateAddress is the machine's address in the cluster's network, which it
 	// must have; "" where that is the address it is reached by.
 	PrivateAddress string
-	PodNetwork     string // CIDR
-	ServiceNetwork string // CIDR
+	PodNetworks    []string // CIDR
+	ServiceNetwork string   // CIDR
 	AllowCgroupV1  bool
 	SwapOff        bool // the resource switches it off
 	TimeSync       bool // the resource sees to it

@@ -11,11 +11,15 @@ import (
 // declared are the networks of a cluster, as far as they are known.
 func (n Needs) declared() []declaredNetwork {
 	var list []declaredNetwork
-	for _, d := range []struct{ attribute, name, text string }{{"pod_network", "The pods' network", n.PodNetwork}, {"service_network", "The services' network", n.ServiceNetwork}} {
-		if p, err := netip.ParsePrefix(d.text); err == nil { // its own validator says what is wrong with it otherwise
-			list = append(list, declaredNetwork{d.attribute, d.name, p.Masked()})
+	add := func(attribute, name, text string) {
+		if p, err := netip.ParsePrefix(text); err == nil { // its own validator says what is wrong with it otherwise
+			list = append(list, declaredNetwork{attribute, name, p.Masked()})
 		}
 	}
+	for _, text := range n.PodNetworks {
+		add("pod_network", "The pods' network", text)
+	}
+	add("service_network", "The services' network", n.ServiceNetwork)
 	return list
 }
 
@@ -24,13 +28,24 @@ type declaredNetwork struct {
 	prefix          netip.Prefix
 }
 
+// Networks is the part of Preflight that is about networks.
+func Networks(f Facts, want Needs) []Problem {
+	var p problems
+	p.networks(f, want)
+	return p
+}
+
 func (p *problems) networks(f Facts, want Needs) {
 	if want.PrivateAddress != "" && !f.has(want.PrivateAddress) {
 		p.add(providers.Error, "private_address", "The machine lacks its private address", "No interface has %s. It has %s.", want.PrivateAddress, orElse(strings.Join(f.addresses(), ", "), "none that stoke could read"))
 	}
 	networks := want.declared()
-	if len(networks) == 2 && networks[0].prefix.Overlaps(networks[1].prefix) {
-		p.add(providers.Error, "service_network", "Networks of pods and services overlap", "%s and %s have addresses in common. Choose another for one of them.", networks[0].prefix, networks[1].prefix)
+	for i, n := range networks {
+		for _, other := range networks[:i] {
+			if n.prefix.Overlaps(other.prefix) {
+				p.add(providers.Error, n.attribute, "Networks of the cluster overlap", "%s and %s have addresses in common. Choose another for one of them.", other.prefix, n.prefix)
+			}
+		}
 	}
 	for _, n := range networks {
 		if met := f.overlaps(n.prefix); len(met) > 0 {

@@ -30,7 +30,7 @@ func sound(t testing.TB) Facts {
 }
 
 func wanted(role string) Needs {
-	return Needs{Role: role, PrivateAddress: "10.40.7.17", PodNetwork: "10.244.0.0/16", ServiceNetwork: "10.96.0.0/12"}
+	return Needs{Role: role, PrivateAddress: "10.40.7.17", PodNetworks: []string{"10.244.0.0/16"}, ServiceNetwork: "10.96.0.0/12"}
 }
 
 // heads are problems as "error path: summary".
@@ -91,9 +91,9 @@ func TestPreflight(t *testing.T) {
 		{"a clock by itself", func(f *Facts, _ *Needs) { f.Clock.Service, f.Clock.Synchronized = "", false }, []string{"warning time_sync: Nothing keeps the clock"}},
 		{"a clock that will be kept", func(f *Facts, n *Needs) { f.Clock.Service, f.Clock.Synchronized, n.TimeSync = "", false, true }, []string{}},
 		{"no such address", func(_ *Facts, n *Needs) { n.PrivateAddress = "10.40.7.99" }, []string{"error private_address: The machine lacks its private address"}},
-		{"pods where the machine is", func(_ *Facts, n *Needs) { n.PodNetwork = "10.40.0.0/16" }, []string{"error pod_network: Network overlaps with the machine's own"}},
+		{"pods where the machine is", func(_ *Facts, n *Needs) { n.PodNetworks = []string{"10.40.0.0/16"} }, []string{"error pod_network: Network overlaps with the machine's own"}},
 		{"services where docker is", func(_ *Facts, n *Needs) { n.ServiceNetwork = "172.16.0.0/12" }, []string{"error service_network: Network overlaps with the machine's own"}},
-		{"pods and services", func(_ *Facts, n *Needs) { n.ServiceNetwork = "10.244.128.0/20" }, []string{"error service_network: Networks of pods and services overlap"}},
+		{"pods and services", func(_ *Facts, n *Needs) { n.ServiceNetwork = "10.244.128.0/20" }, []string{"error service_network: Networks of the cluster overlap"}},
 		{"a route", func(f *Facts, _ *Needs) {
 			f.Routes = append(f.Routes, Route{To: "10.244.9.0/24", Via: "10.40.4.9", Dev: "bond0", Table: "main"})
 		},

@@ -20,11 +20,17 @@ type Member struct {
 	Address string
 }
 
+// MTU is that of the interface in the cluster's network; 0 when it is not known.
+func (m Member) MTU() int {
+	nic, _ := m.Facts.uplink(m.InCluster())
+	return nic.MTU
+}
+
 // name is what the machine will be called.
 func (m Member) name() string { return strings.ToLower(orElse(m.Needs.Hostname, m.Facts.Hostname)) }
 
-// inCluster is its address in the cluster's network.
-func (m Member) inCluster() string { return orElse(m.Needs.PrivateAddress, m.Address) }
+// InCluster is its address in the cluster's network.
+func (m Member) InCluster() string { return orElse(m.Needs.PrivateAddress, m.Address) }
 
 // Mutual is a problem between machines.
 type Mutual struct {
@@ -43,6 +49,15 @@ func Together(members map[string]Member) []Mutual {
 	t.clocks()
 	t.mtu()
 	t.networks()
+	return t.found
+}
+
+// Distinct is the part of Together that holds for machines of different
+// clusters, too: a machine is one resource's, and an address one machine's.
+func Distinct(members map[string]Member) []Mutual {
+	t := together{members: members, names: slices.Sorted(maps.Keys(members))}
+	t.machines(t.same)
+	t.reached()
 	return t.found
 }
 
@@ -79,14 +94,20 @@ func one(value func(Member) string) func(Member) []string {
 	return func(m Member) []string { return []string{value(m)} }
 }
 
-func (t *together) unique() {
+func (t *together) machines(counts func(hosts []string) bool) {
 	t.shared(one(func(m Member) string { return m.Facts.MachineID }), func(id string, hosts []string) {
-		if t.same(hosts) {
+		switch {
+		case !counts(hosts):
+		case t.same(hosts):
 			t.add(providers.Error, hosts, "address", "These resources are one machine", "%s lead to the same machine (machine id %s, same addresses). A machine belongs to one resource: remove the others.", strings.Join(hosts, " and "), id)
-			return
+		default:
+			t.add(providers.Error, hosts, "", "Machines share a machine id", "%s all have %s in /etc/machine-id, as copies of one image do. Kubernetes and DHCP take them for one. On all but one:\n  rm /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; reboot", strings.Join(hosts, ", "), id)
 		}
-		t.add(providers.Error, hosts, "", "Machines share a machine id", "%s all have %s in /etc/machine-id, as copies of one image do. Kubernetes and DHCP take them for one. On all but one:\n  rm /etc/machine-id /var/lib/dbus/machine-id; systemd-machine-id-setup; reboot", strings.Join(hosts, ", "), id)
 	})
+}
+
+func (t *together) unique() {
+	t.machines(func([]string) bool { return true })
 	t.shared(one(Member.name), func(name string, hosts []string) {
 		if !t.same(hosts) {
 			t.add(providers.Error, hosts, "hostname", "Machines share a host name", "%s are all called %s. Nodes go by their names: set another hostname for all but one.", strings.Join(hosts, ", "), name)
@@ -129,15 +150,21 @@ func ofItsOwn(nic NIC) bool {
 	return true
 }
 
-func (t *together) addresses() {
-	reached := func(m Member) []string { return []string{strings.ToLower(m.inCluster())} }
+// reached checks the addresses that machines are reached by, and returns those
+// that several are.
+func (t *together) reached() map[string]bool {
 	twice := map[string]bool{}
-	t.shared(reached, func(address string, hosts []string) {
+	t.shared(one(func(m Member) string { return strings.ToLower(m.InCluster()) }), func(address string, hosts []string) {
 		twice[address] = true
 		if !t.same(hosts) {
 			t.add(providers.Error, hosts, "address", "Machines share an address", "%s all have the address %s.", strings.Join(hosts, ", "), address)
 		}
 	})
+	return twice
+}
+
+func (t *together) addresses() {
+	twice := t.reached()
 	held := func(m Member) []string {
 		var list []string
 		for _, nic := range m.Facts.NICs {
@@ -157,7 +184,7 @@ func (t *together) addresses() {
 		// network of its own, such as a management controller's.
 		severity := providers.Warning
 		for _, name := range hosts {
-			if t.members[name].inCluster() == address {
+			if t.members[name].InCluster() == address {
 				severity = providers.Error
 			}
 		}
@@ -195,7 +222,7 @@ func (t *together) mtu() {
 	by := map[int][]string{}
 	for _, name := range t.names {
 		m := t.members[name]
-		if nic, ok := m.Facts.uplink(m.inCluster()); ok && nic.MTU > 0 {
+		if nic, ok := m.Facts.uplink(m.InCluster()); ok && nic.MTU > 0 {
 			by[nic.MTU] = append(by[nic.MTU], name)
 		}
 	}
@@ -229,7 +256,7 @@ func (t *together) networks() {
 	for _, d := range order {
 		var inside []string
 		for _, name := range t.names {
-			ip, err := netip.ParseAddr(t.members[name].inCluster())
+			ip, err := netip.ParseAddr(t.members[name].InCluster())
 			// One that holds the address on an interface is told so by Preflight.
 			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && holds(t.members[name].Facts, ip.String())) {
 				inside = append(inside, name)

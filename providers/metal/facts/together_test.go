@@ -20,7 +20,7 @@ func rack(t *testing.T, n int) map[string]Member {
 			{Name: "bond0", MAC: fmt.Sprintf("02:00:00:00:00:%02x", i), MTU: 9000, Addresses: []string{address + "/22"}},
 			{Name: "docker0", MAC: "02:42:00:00:00:01", MTU: 1500, Addresses: []string{"172.17.0.1/16"}},
 		}
-		members[fmt.Sprintf("metal_host.n[%d]", i)] = Member{Facts: f, Address: address, Needs: Needs{Role: Worker, PodNetwork: "10.244.0.0/16"}}
+		members[fmt.Sprintf("metal_host.n[%d]", i)] = Member{Facts: f, Address: address, Needs: Needs{Role: Worker, PodNetworks: []string{"10.244.0.0/16"}}}
 	}
 	return members
 }
@@ -78,7 +78,7 @@ func TestTogether(t *testing.T) {
 			})
 		}, []string{"warning : Machines have different MTUs: " + a + " " + b + " " + c}},
 		{"another's pods", func(m map[string]Member) {
-			edit(m, a, func(x *Member) { x.Needs.PodNetwork = "10.60.0.0/16" })
+			edit(m, a, func(x *Member) { x.Needs.PodNetworks = []string{"10.60.0.0/16"} })
 			edit(m, c, func(x *Member) { x.Address = "10.60.0.3"; x.Facts.NICs[0].Addresses = []string{"10.60.0.3/24"} })
 		}, []string{"error pod_network: Machines are inside a cluster's network: " + c}},
 	} {

@@ -1,0 +1,123 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/facts"
+)
+
+// hostFacts is metal_host_facts: what a machine is now.
+type hostFacts struct{ settings *settings }
+
+func (d *hostFacts) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_host_facts"
+}
+
+func (d *hostFacts) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
+	if s, ok := req.ProviderData.(*settings); ok {
+		d.settings = s
+	}
+}
+
+func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		Description: "What a machine is: operating system, hardware, network, clock, and what runs there. It changes nothing. Sizes are bytes; what the machine does not tell is \"\", 0 or empty.",
+		Attributes:  map[string]schema.Attribute{"host": machineArgument("The machine: the ssh of a metal_host, or an object with address, host_key and whatever else it takes to get there.")},
+	}
+	t := reflect.TypeFor[facts.Facts]()
+	for i := range t.NumField() {
+		name := nameOf(t.Field(i))
+		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), describedFacts()[name])
+	}
+}
+
+// computed is an attribute of any type that facts have.
+func computed(t attr.Type, description string) schema.Attribute {
+	switch t := t.(type) {
+	case types.ListType:
+		return schema.ListAttribute{Computed: true, ElementType: t.ElemType, Description: description}
+	case types.MapType:
+		return schema.MapAttribute{Computed: true, ElementType: t.ElemType, Description: description}
+	case types.ObjectType:
+		return schema.ObjectAttribute{Computed: true, AttributeTypes: t.AttrTypes, Description: description}
+	}
+	switch t {
+	case types.BoolType:
+		return schema.BoolAttribute{Computed: true, Description: description}
+	case types.Int64Type:
+		return schema.Int64Attribute{Computed: true, Description: description}
+	case types.Float64Type:
+		return schema.Float64Attribute{Computed: true, Description: description}
+	}
+	return schema.StringAttribute{Computed: true, Description: description}
+}
+
+// machineArgument is what leads to a machine, as an argument of data sources:
+// connect.MachineArgument is one of resources.
+func machineArgument(description string) schema.SingleNestedAttribute {
+	hop := func() map[string]schema.Attribute {
+		return map[string]schema.Attribute{
+			"address":    schema.StringAttribute{Required: true, Description: "Host name or IP address."},
+			"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
+			"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
+			"host_key":   schema.StringAttribute{Required: true, Description: "Public host key, such as \"ssh-ed25519 AAAA…\"."},
+			"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials; the block itself when left out."},
+		}
+	}
+	attributes := hop()
+	attributes["hops"] = schema.ListNestedAttribute{Optional: true, Description: "The machines on the way, nearest first.", NestedObject: schema.NestedAttributeObject{Attributes: hop()}}
+	return schema.SingleNestedAttribute{Required: true, Description: description, Attributes: attributes}
+}
+
+func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var argument types.Object
+	if resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("host"), &argument)...); resp.Diagnostics.HasError() {
+		return
+	}
+	way, known, diags := connect.MachineFromObject(ctx, argument)
+	resp.Diagnostics.Append(diags...)
+	if known && !diags.HasError() {
+		resp.Diagnostics.Append(way.Validate(path.Root("host"))...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	var f facts.Facts
+	m, err := d.settings.machine(ctx, argument)
+	if err == nil {
+		step(ctx, "looking at %s", way.Address)
+		f, err = d.settings.gather(ctx, m)
+	}
+	switch {
+	case errors.Is(err, connect.ErrUnknown):
+		resp.Diagnostics.AddError("Machine is not known yet", fmt.Sprintf("What leads to it depends on something that is not known before apply: %s.", err))
+		return
+	case err != nil:
+		summary, detail := unreachable(way.Address, err)
+		resp.Diagnostics.AddAttributeError(path.Root("host"), summary, detail)
+		return
+	}
+	resp.Diagnostics.Append(setFacts(ctx, &resp.State, argument, f)...)
+}
+
+func setFacts(ctx context.Context, state *tfsdk.State, argument types.Object, f facts.Facts) (diags diag.Diagnostics) {
+	o, d := factsObject(ctx, f)
+	diags.Append(d...)
+	diags.Append(state.SetAttribute(ctx, path.Root("host"), argument)...)
+	for name, v := range o.Attributes() {
+		diags.Append(state.SetAttribute(ctx, path.Root(name), v)...)
+	}
+	return diags
+}

@@ -1,0 +1,56 @@
+package metal
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// seen are the facts that were gathered by this process, and from where, for
+// Review: it has planned values only, and no way to a machine.
+type seen struct {
+	mu sync.Mutex
+	by map[string]sight
+}
+
+type sight struct {
+	facts facts.Facts
+	m     *host.Remote
+}
+
+// sightOf names a machine: two names for one address, or one address behind two
+// bastions, are told apart by the host key.
+func sightOf(address, hostKey string) string {
+	return strings.ToLower(address) + " " + strings.TrimSpace(hostKey)
+}
+
+func (s *seen) note(m *host.Remote, f facts.Facts) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[string]sight{}
+	}
+	s.by[sightOf(m.Target.Address, m.Target.HostKey)] = sight{f, m}
+}
+
+func (s *seen) of(address, hostKey string) (sight, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.by[sightOf(address, hostKey)]
+	return found, ok
+}
+
+// gather looks at a machine, and remembers what it saw.
+func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
+	f, err := facts.Gather(ctx, m)
+	if err == nil {
+		s.seen.note(m, f)
+	}
+	return f, err
+}

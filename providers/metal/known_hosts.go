@@ -1,0 +1,141 @@
+package metal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// knownKey is a machine's host key and where it is from.
+type knownKey struct {
+	key    ssh.PublicKey
+	source string
+}
+
+// preferredKeys are host keys' algorithms from the one that is taken first. A
+// machine's certificate is not asked for: it is no key, and runs out.
+func preferredKeys() []string {
+	return []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+	}
+}
+
+// rank orders kinds of keys by preferredKeys; -1 is none that stoke takes.
+func rank(key ssh.PublicKey) int {
+	kind := key.Type()
+	if kind == ssh.KeyAlgoRSA {
+		kind = ssh.KeyAlgoRSASHA512
+	}
+	for i, a := range preferredKeys() {
+		if a == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// fromKnownHosts looks a machine up in a file in OpenSSH's format, in which
+// names may be hashed, and [name]:port stands for a port that is not 22. An
+// authority's line is no machine's key, and a revoked key counts for nothing.
+func fromKnownHosts(file, address string, port int) (knownKey, error) {
+	check, err := knownhosts.New(file)
+	if err != nil {
+		return knownKey{}, fmt.Errorf("read known hosts: %w", err)
+	}
+	at := net.JoinHostPort(strings.ToLower(strings.Trim(address, "[]")), strconv.Itoa(port))
+	name := knownhosts.Normalize(at)
+	var known *knownhosts.KeyError
+	if err := check(at, nowhere{}, nobody{}); !errors.As(err, &known) {
+		return knownKey{}, fmt.Errorf("read known hosts: %s: %v", name, err)
+	}
+	best, revoked, authorities := knownKey{}, 0, 0
+	for _, k := range known.Want {
+		var gone *knownhosts.RevokedError
+		switch authority, err := isAuthority(k.Filename, k.Line); {
+		case err != nil:
+			return knownKey{}, err
+		case authority:
+			authorities++
+		case errors.As(check(at, nowhere{}, k.Key), &gone):
+			revoked++
+		case rank(k.Key) >= 0 && (best.key == nil || rank(k.Key) < rank(best.key)):
+			best = knownKey{k.Key, fmt.Sprintf("%s:%d", file, k.Line)}
+		}
+	}
+	switch {
+	case best.key != nil:
+		return best, nil
+	case revoked > 0:
+		return knownKey{}, fmt.Errorf("%s has only keys of %s that are revoked", file, name)
+	case authorities > 0:
+		return knownKey{}, fmt.Errorf("%s has no key of %s, only that of an authority over it, and stoke knows machines by their keys", file, name)
+	}
+	return knownKey{}, fmt.Errorf("%s has no key of %s; look at the machine's own with: cat /etc/ssh/ssh_host_ed25519_key.pub", file, name)
+}
+
+// isAuthority tells whether a line is marked so, which package knownhosts does
+// not say.
+func isAuthority(file string, line int) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, fmt.Errorf("read known hosts: %w", err)
+	}
+	defer f.Close()
+	scanner := bufio.NewScanner(f)
+	for n := 1; scanner.Scan(); n++ {
+		if n == line {
+			return strings.HasPrefix(strings.TrimSpace(scanner.Text()), "@cert-authority"), nil
+		}
+	}
+	return false, fmt.Errorf("read known hosts: %s changed while it was read", file)
+}
+
+// nobody is a key that no line has.
+type nobody struct{}
+
+func (nobody) Type() string                        { return "nobody" }
+func (nobody) Marshal() []byte                     { return []byte("nobody") }
+func (nobody) Verify([]byte, *ssh.Signature) error { return errors.New("nobody signs nothing") }
+
+// nowhere is an address where there is none.
+type nowhere struct{}
+
+func (nowhere) Network() string { return "tcp" }
+func (nowhere) String() string  { return "192.0.2.0:0" }
+
+var errShown = errors.New("the key was shown")
+
+// fromMachine lets a machine show its key, and goes away before anything is
+// told to it. That it has the key, it has proved; whose key it is, nobody has.
+func fromMachine(ctx context.Context, dial func(context.Context) (net.Conn, error), address string) (knownKey, error) {
+	conn, err := dial(ctx)
+	if err != nil {
+		return knownKey{}, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	var shown ssh.PublicKey
+	_, _, _, err = ssh.NewClientConn(conn, address, &ssh.ClientConfig{
+		User: "stoke", HostKeyAlgorithms: preferredKeys(), ClientVersion: "SSH-2.0-stoke",
+		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error { shown = key; return errShown },
+	})
+	switch {
+	case shown != nil:
+		return knownKey{shown, "connection"}, nil
+	case ctx.Err() != nil:
+		return knownKey{}, context.Cause(ctx)
+	case err == nil:
+		return knownKey{}, errors.New("it showed no key")
+	}
+	return knownKey{}, err
+}

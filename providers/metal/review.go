@@ -1,0 +1,230 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/facts"
+)
+
+// review looks at all planned machines together: what must not be there twice,
+// clocks, MTUs, networks that overlap, and whether machines of one cluster reach
+// each other. What is not known of a machine (it was not looked at, or something
+// of it is unknown) is not judged.
+func (s *seen) review(ctx context.Context, planned []providers.PlannedInstance) ([]providers.Note, providers.Diagnostics) {
+	var r reviewed
+	for _, p := range planned {
+		if p.Type == "metal_host" && !p.Planned.IsNull() {
+			r.host(s, p)
+		}
+	}
+	for _, p := range planned {
+		if p.Type == "metal_firewall" && !p.Planned.IsNull() {
+			r.firewall(p)
+		}
+	}
+	for _, cluster := range r.clusters() {
+		r.add(facts.Together(r.members(cluster.in)))
+	}
+	r.add(facts.Distinct(r.members(func(plannedHost) bool { return true })))
+	for _, h := range r.hosts {
+		for _, p := range facts.Networks(h.member.Facts, facts.Needs{PodNetworks: h.member.Needs.PodNetworks}) {
+			r.say(p, h.name+": ")
+		}
+	}
+	r.reach(ctx)
+	return nil, r.diags
+}
+
+// plannedHost is one metal_host.
+type plannedHost struct {
+	name, cluster string
+	hostKey       string
+	member        facts.Member
+	from          sight
+	changes       bool
+}
+
+// node says that the machine is to work with others.
+func (h plannedHost) node() bool { return h.cluster != "" || h.member.Needs.Role != "" }
+
+type reviewed struct {
+	hosts []plannedHost
+	diags providers.Diagnostics
+	said  map[string]bool
+}
+
+func (r *reviewed) host(s *seen, p providers.PlannedInstance) {
+	address, key := textOf(p.Planned, "address"), textOf(p.Planned, "host_key")
+	from, ok := s.of(address, key)
+	if !ok || address == "" {
+		return
+	}
+	r.hosts = append(r.hosts, plannedHost{
+		name: p.Address, cluster: textOf(p.Planned, "cluster"), hostKey: key, from: from,
+		changes: p.Prior.IsNull() || !p.Prior.RawEquals(p.Planned),
+		member: facts.Member{Facts: from.facts, Address: address, Needs: facts.Needs{
+			Role: textOf(p.Planned, "role"), Hostname: textOf(p.Planned, "hostname"), PrivateAddress: textOf(p.Planned, "private_address"),
+		}},
+	})
+}
+
+// firewall takes the networks that a machine's firewall declares.
+func (r *reviewed) firewall(p providers.PlannedInstance) {
+	to, networks := part(p.Planned, "host"), part(p.Planned, "pod_network")
+	if to == cty.NilVal || networks == cty.NilVal || !networks.CanIterateElements() {
+		return
+	}
+	for i, h := range r.hosts {
+		if !strings.EqualFold(h.member.Address, textOf(to, "address")) || strings.TrimSpace(h.hostKey) != strings.TrimSpace(textOf(to, "host_key")) {
+			continue
+		}
+		for _, n := range networks.AsValueSlice() {
+			if n.IsKnown() && !n.IsNull() && n.Type() == cty.String {
+				r.hosts[i].member.Needs.PodNetworks = append(r.hosts[i].member.Needs.PodNetworks, n.AsString())
+			}
+		}
+	}
+}
+
+// part is a known attribute of an object; cty.NilVal when there is none.
+func part(o cty.Value, name string) cty.Value {
+	if o == cty.NilVal || o.IsNull() || !o.IsKnown() || !o.Type().IsObjectType() || !o.Type().HasAttribute(name) {
+		return cty.NilVal
+	}
+	v := o.GetAttr(name)
+	if v.IsNull() || !v.IsKnown() {
+		return cty.NilVal
+	}
+	return v
+}
+
+func textOf(o cty.Value, name string) string {
+	if v := part(o, name); v != cty.NilVal && v.Type() == cty.String {
+		return v.AsString()
+	}
+	return ""
+}
+
+type group struct{ name string }
+
+func (g group) in(h plannedHost) bool { return h.cluster == g.name }
+
+// clusters are those that machines belong to; machines without one are checked
+// against each other, too.
+func (r *reviewed) clusters() []group {
+	names := map[string]bool{}
+	for _, h := range r.hosts {
+		names[h.cluster] = true
+	}
+	var list []group
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, group{name})
+	}
+	return list
+}
+
+func (r *reviewed) members(which func(plannedHost) bool) map[string]facts.Member {
+	m := map[string]facts.Member{}
+	for _, h := range r.hosts {
+		if which(h) {
+			m[h.name] = h.member
+		}
+	}
+	return m
+}
+
+func (r *reviewed) add(found []facts.Mutual) {
+	for _, p := range found {
+		r.say(p.Problem, "")
+	}
+}
+
+// say adds a diagnostic, once.
+func (r *reviewed) say(p facts.Problem, before string) {
+	d := providers.Diagnostic{Severity: p.Severity, Summary: p.Summary, Detail: before + p.Detail}
+	if r.said == nil {
+		r.said = map[string]bool{}
+	}
+	if key := d.Summary + "\n" + d.Detail; !r.said[key] {
+		r.said[key] = true
+		r.diags = append(r.diags, d)
+	}
+}
+
+// Most machines that are asked at the same time, and for how long altogether.
+const (
+	mostAsked   = 16
+	reachWithin = 90 * time.Second
+)
+
+// reach lets the machines of each cluster that something changes in send
+// packets to each other. That takes one round trip for each machine.
+func (r *reviewed) reach(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	type answer struct {
+		problems []facts.Problem
+		err      error
+	}
+	answers := make([]answer, len(r.hosts))
+	tokens := make(chan struct{}, mostAsked)
+	var all sync.WaitGroup
+	for i, h := range r.hosts {
+		peers, names, called := r.peers(h)
+		if h.from.m == nil || len(peers)+len(names) == 0 {
+			continue
+		}
+		all.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			reach, err := facts.Reachable(ctx, h.from.m, h.member.MTU(), peers, names)
+			answers[i] = answer{reach.Problems(called), err}
+		})
+	}
+	all.Wait()
+	for i, a := range answers {
+		name := r.hosts[i].name
+		if a.err != nil {
+			r.say(facts.Problem{Severity: providers.Warning, Summary: "Peers could not be checked", Detail: fmt.Sprintf("%s: %s.", name, a.err)}, "")
+			continue
+		}
+		for _, p := range a.problems {
+			r.say(p, name+": ")
+		}
+	}
+}
+
+// peers are the other machines of a machine's cluster: their addresses, the
+// names of those that have one instead, and what messages call the addresses.
+// There are none where nothing changes.
+func (r *reviewed) peers(h plannedHost) (addresses, names []string, called map[string]string) {
+	called = map[string]string{}
+	changes := h.changes
+	for _, other := range r.hosts {
+		if other.name == h.name || other.cluster != h.cluster || !other.node() || !h.node() {
+			continue
+		}
+		changes = changes || other.changes
+		at := other.member.InCluster()
+		if ip, err := netip.ParseAddr(at); err == nil {
+			addresses = append(addresses, ip.String())
+			called[ip.String()] = other.name
+		} else {
+			names = append(names, at)
+		}
+	}
+	if !changes {
+		return nil, nil, nil
+	}
+	return addresses, names, called
+}

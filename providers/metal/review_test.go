@@ -1,0 +1,129 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// planned is a metal_host as a plan has it; nil is unknown, "" null.
+func planned(n int, attributes map[string]any) providers.PlannedInstance {
+	object := map[string]cty.Value{
+		"address": cty.StringVal(fmt.Sprintf("10.40.5.%d", n)), "host_key": cty.StringVal(fmt.Sprintf("ssh-ed25519 key%d", n)),
+		"cluster": cty.NullVal(cty.String), "role": cty.NullVal(cty.String), "private_address": cty.NullVal(cty.String), "hostname": cty.NullVal(cty.String),
+	}
+	for name, v := range attributes {
+		if text, ok := v.(string); ok {
+			object[name] = cty.StringVal(text)
+		} else {
+			object[name] = cty.UnknownVal(cty.String)
+		}
+	}
+	v := cty.ObjectVal(object)
+	return providers.PlannedInstance{Address: fmt.Sprintf("metal_host.n[%d]", n), Type: "metal_host", Prior: v, Planned: v}
+}
+
+func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
+	s := &seen{}
+	var list []facts.Facts
+	for i := range n {
+		f := factsOf(t, "ubuntu2404-hgx")
+		f.Hostname, f.MachineID, f.BootID, f.ProductUUID = fmt.Sprintf("n%d", i), fmt.Sprint("m", i), fmt.Sprint("b", i), fmt.Sprint("p", i)
+		f.NICs = []facts.NIC{{Name: "eth0", MTU: 1500, MAC: fmt.Sprint(i), Addresses: []string{fmt.Sprintf("10.40.5.%d/24", i)}}}
+		f.Routes = nil
+		s.note(remoteOf(i), f)
+		list = append(list, f)
+	}
+	return s, list
+}
+
+func remoteOf(n int) *host.Remote {
+	return &host.Remote{Target: ssh.Target{Hop: ssh.Hop{Address: fmt.Sprintf("10.40.5.%d", n), HostKey: fmt.Sprintf("ssh-ed25519 key%d", n)}}}
+}
+
+func TestReview(t *testing.T) {
+	ctx := context.Background()
+	firewall := func(n int, network string) providers.PlannedInstance {
+		return providers.PlannedInstance{Address: "metal_firewall.f", Type: "metal_firewall", Planned: cty.ObjectVal(map[string]cty.Value{
+			"host":        planned(n, nil).Planned,
+			"pod_network": cty.SetVal([]cty.Value{cty.StringVal(network)}),
+		})}
+	}
+	for _, tt := range []struct {
+		name    string
+		change  func(s *seen, f []facts.Facts)
+		planned []providers.PlannedInstance
+		want    []string
+	}{
+		{"nothing is wrong", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), planned(2, nil), firewall(0, "10.244.0.0/16")}, nil},
+		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
+		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+			[]providers.PlannedInstance{planned(0, nil), planned(1, map[string]any{"hostname": "n1"})}, nil},
+		{"a name in two clusters", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+			[]providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})}, nil},
+		{"one machine in two clusters", func(s *seen, f []facts.Facts) {
+			f[0].NICs = append(f[0].NICs, f[1].NICs...)
+			s.note(remoteOf(0), f[0])
+			s.note(remoteOf(1), f[0])
+		}, []providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})},
+			[]string{"These resources are one machine: metal_host.n[0] and metal_host.n[1]"}},
+		{"a machine that is destroyed", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+			[]providers.PlannedInstance{planned(0, nil), {Address: "x", Type: "metal_host", Prior: planned(1, nil).Planned, Planned: cty.NullVal(cty.DynamicPseudoType)}}, nil},
+		{"a machine that nobody looked at", nil, []providers.PlannedInstance{planned(0, nil), planned(9, nil), planned(8, map[string]any{"address": nil})}, nil},
+		{"pods where machines are", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), firewall(0, "10.40.0.0/16")},
+			[]string{"Machines are inside a cluster's network: ", "Network overlaps with the machine's own: metal_host.n[0]"}},
+	} {
+		s, f := sighted(t, 3)
+		if tt.change != nil {
+			tt.change(s, f)
+		}
+		_, diags := s.review(ctx, tt.planned)
+		var got []string
+		for i, d := range diags {
+			if i < len(tt.want) {
+				if summary, text, _ := strings.Cut(tt.want[i], ": "); d.Summary == summary && strings.Contains(d.Detail, text) {
+					got = append(got, tt.want[i])
+					continue
+				}
+			}
+			got = append(got, d.Summary+": "+d.Detail)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestPeers: only machines of one cluster ask for each other, and only where
+// something changes.
+func TestPeers(t *testing.T) {
+	s, _ := sighted(t, 3)
+	in := func(cluster string) map[string]any { return map[string]any{"cluster": cluster, "role": "worker"} }
+	var r reviewed
+	changed := planned(0, in("a"))
+	changed.Prior = cty.NullVal(changed.Planned.Type())
+	for _, p := range []providers.PlannedInstance{changed, planned(1, in("a")), planned(2, in("b"))} {
+		r.host(s, p)
+	}
+	addresses, names, called := r.peers(r.hosts[1])
+	if diff := cmp.Diff([]string{"10.40.5.0"}, addresses); diff != "" || len(names) != 0 || called["10.40.5.0"] != "metal_host.n[0]" {
+		t.Error(diff, names, called)
+	}
+	if addresses, _, _ := r.peers(r.hosts[2]); len(addresses) != 0 {
+		t.Errorf("a machine of another cluster asks for %v", addresses)
+	}
+	r.hosts[0].changes = false
+	if addresses, _, _ := r.peers(r.hosts[1]); len(addresses) != 0 {
+		t.Errorf("nothing changes, and %v are asked for", addresses)
+	}
+}
