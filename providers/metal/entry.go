@@ -13,9 +13,9 @@ const Source = "registry.terraform.io/stokehq/metal"
 
 // Entry is the provider for stoke's catalogue.
 func Entry(version string) providers.Entry {
-	facts := &seen{}
+	common, facts := newShared(), &seen{}
 	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
-		p := &metalProvider{version: version, seen: facts}
+		p := &metalProvider{version: version, shared: common, seen: facts}
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/metal", Marks: true})
 	e.Review = facts.review

@@ -33,8 +33,10 @@ type hostModel struct {
 	Cluster          types.String `tfsdk:"cluster"`
 	SSH              types.Object `tfsdk:"ssh"`
 	NodeAddress      types.String `tfsdk:"node_address"`
+	CordonedBy       types.String `tfsdk:"cordoned_by"`
 
 	packagesModel
+	disruptionModel
 }
 
 // bastionModel is a machine on the way.
@@ -81,6 +83,7 @@ func hostSchema() schema.Schema {
 			"role":         schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{"control-plane", "worker"}}, Description: "What it is to be in a cluster: control-plane or worker. Preflight checks what that needs."},
 			"cluster":      schema.StringAttribute{Optional: true, Description: "Name of the cluster that it is to belong to. Machines of one cluster are checked against each other."},
 			"ssh":          connect.MachineResult("The way to the machine, for what is done on it. Known while planning; nothing in it is secret."),
+			"cordoned_by":  schema.StringAttribute{Computed: true, Description: "Which run of stoke has cordoned the node and was cut off before it could let pods back; null for none. Apply lets them back."},
 			"node_address": schema.StringAttribute{Computed: true, Description: "The address that other nodes use: private_address, else address."},
 		},
 		Blocks: map[string]schema.Block{
@@ -96,6 +99,7 @@ func hostSchema() schema.Schema {
 			},
 		},
 	}
+	maps.Copy(described.Attributes, disruptionAttributes())
 	for _, s := range sections(nil) {
 		maps.Copy(described.Attributes, s.attributes())
 	}

@@ -46,38 +46,73 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 func (r *hostResource) apply(ctx context.Context, id string, plan *hostModel, state *tfsdk.State, diags *diag.Diagnostics) {
 	way, _ := plan.way()
 	m, err := r.settings.reach(way, nil)
-	var rec *host.Record
 	if err == nil {
 		step(ctx, "connecting to %s", way.Address)
-		rec, err = own(ctx, m, hostRecord, id)
+		err = r.settings.locked(ctx, m, func(ctx context.Context, m host.Machine) error {
+			return r.carryOut(ctx, m, id, plan, state, diags)
+		})
 	}
-	if err != nil {
-		var taken *takenError
-		if errors.As(err, &taken) {
-			complain(diags, path.Root("address"), "Machine is managed already", err)
-			return
-		}
+	var taken *takenError
+	var locked *host.LockedError
+	switch {
+	case err == nil:
+	case errors.As(err, &taken):
+		complain(diags, path.Root("address"), "Machine is managed already", err)
+	case errors.As(err, &locked):
+		complain(diags, path.Root("address"), "Somebody else changes the machine", err)
+	default:
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("address"), summary, detail)
-		return
 	}
+}
+
+// carryOut is apply on a machine that is locked. An error says that nothing was
+// begun; what goes wrong later is in diags.
+func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, plan *hostModel, state *tfsdk.State, diags *diag.Diagnostics) error {
+	rec, err := own(ctx, m, hostRecord, id)
+	if err != nil {
+		return err
+	}
+	way, _ := plan.way()
 	providers.CallFrom(ctx).KeepOnError()
 	plan.ID = types.StringValue(id)
 	plan.derive(ctx, way, diags)
+	plan.CordonedBy = types.StringNull()
 	have := *plan
-	for _, s := range sections(r.settings) {
-		if err = s.apply(ctx, m, rec, plan); err != nil {
-			complain(diags, path.Empty(), "Machine is not finished", err)
-			break
+	err = r.settings.disrupt(ctx, m, func(ctx context.Context) ([]host.Change, error) {
+		var changes []host.Change
+		for _, s := range sections(r.settings) {
+			changes = append(changes, s.changes(ctx, m, plan, diags)...)
 		}
-	}
-	if err != nil { // what is there is what is stored, as far as it can be seen
-		if observeAll(context.WithoutCancel(ctx), r.settings, m, plan, &have) == nil {
+		if diags.HasError() {
+			return nil, errRefused
+		}
+		return changes, nil
+	}, plan.policy(), func(ctx context.Context) error {
+		for _, s := range sections(r.settings) {
+			if err := s.apply(ctx, m, rec, plan); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		if !errors.Is(err, errRefused) {
+			complain(diags, path.Empty(), "Machine is not finished", err)
+		}
+		// What is there is what is stored, as far as it can be seen.
+		after := context.WithoutCancel(ctx)
+		if observeAll(after, r.settings, m, plan, &have) == nil {
+			have.CordonedBy = r.settings.cordonedBy(after, m)
 			plan = &have
 		}
 	}
 	diags.Append(state.Set(ctx, plan)...)
+	return nil
 }
+
+// errRefused stands for diagnostics that say why.
+var errRefused = errors.New("refused")
 
 // takenError says that another resource manages a machine.
 type takenError struct {
@@ -119,34 +154,49 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	}
 	way, _ := state.way()
 	m, err := r.settings.reach(way, nil)
-	var rec *host.Record
 	if err == nil {
 		step(ctx, "connecting to %s", way.Address)
-		rec, err = host.OpenRecord(ctx, m, hostRecord)
+		err = r.settings.locked(ctx, m, func(ctx context.Context, m host.Machine) error {
+			return r.undo(ctx, m, &state, &resp.Diagnostics)
+		})
 	}
+	var locked *host.LockedError
 	switch {
-	case errors.Is(err, host.ErrNoRecord):
-		return // nothing was ever changed, or all is restored
-	case err != nil:
+	case err == nil:
+	case errors.As(err, &locked):
+		complain(&resp.Diagnostics, path.Empty(), "Somebody else changes the machine", err)
+	default:
 		summary, detail := unreachable(way.Address, err)
 		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
-		return
+	}
+}
+
+// undo restores a machine that is locked. An error says that nothing was begun;
+// what goes wrong later is in diags.
+func (r *hostResource) undo(ctx context.Context, m host.Machine, state *hostModel, diags *diag.Diagnostics) error {
+	rec, err := host.OpenRecord(ctx, m, hostRecord)
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return nil // nothing was ever changed, or all is restored
+	case err != nil:
+		return err
 	case rec.ID() != state.ID.ValueString():
-		resp.Diagnostics.AddWarning("Machine is managed by another", fmt.Sprintf("%s belongs to %s by now; nothing was changed there.", way.Address, rec.By()))
-		return
+		diags.AddWarning("Machine is managed by another", fmt.Sprintf("%s belongs to %s by now; nothing was changed there.", m.Name(), rec.By()))
+		return nil
 	}
 	var outcomes []host.Outcome
 	for _, s := range slices.Backward(sections(r.settings)) {
 		did, err := s.restore(ctx, m, rec)
 		outcomes = append(outcomes, did...)
 		if err != nil {
-			tell(ctx, &resp.Diagnostics, outcomes)
-			complain(&resp.Diagnostics, path.Empty(), "Machine is not restored", err)
-			return
+			tell(ctx, diags, outcomes)
+			complain(diags, path.Empty(), "Machine is not restored", err)
+			return nil
 		}
 	}
-	tell(ctx, &resp.Diagnostics, outcomes)
+	tell(ctx, diags, outcomes)
 	if err := rec.Delete(ctx); err != nil {
-		complain(&resp.Diagnostics, path.Empty(), "Record cannot be removed", err)
+		complain(diags, path.Empty(), "Record cannot be removed", err)
 	}
+	return nil
 }

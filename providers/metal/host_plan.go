@@ -36,6 +36,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		}
 	}
 	plan.derive(ctx, way, &resp.Diagnostics)
+	plan.CordonedBy = types.StringNull()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
 		return
@@ -113,5 +114,5 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
-	noteChanges(ctx, diags, changes)
+	r.settings.foretell(ctx, diags, m, changes, plan.policy())
 }

@@ -56,6 +56,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 	if err == nil {
 		err = observeAll(ctx, r.settings, m, &want, &state)
+		state.CordonedBy = r.settings.cordonedBy(ctx, m)
 	}
 	if errors.Is(err, connect.ErrUnknown) {
 		return // of the provider block; apply knows
@@ -87,6 +88,7 @@ func (r *hostResource) settle(ctx context.Context, way connect.SSH, operation st
 	case err == nil:
 		state.ID = types.StringValue(operation)
 		err = observeAll(ctx, r.settings, m, state, state)
+		state.CordonedBy = r.settings.cordonedBy(ctx, m)
 	}
 	if err != nil {
 		resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", way.Address, err))

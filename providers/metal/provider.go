@@ -17,11 +17,14 @@ import (
 )
 
 // New returns an unconfigured provider "metal".
-func New(version string) provider.Provider { return &metalProvider{version: version} }
+func New(version string) provider.Provider {
+	return &metalProvider{version: version, shared: newShared()}
+}
 
 type metalProvider struct {
 	version  string
 	seen     *seen // what Review will need; nil where there is none
+	shared   *shared
 	settings *settings
 }
 
@@ -71,7 +74,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if diags.HasError() {
 		return
 	}
-	p.settings = newSettings(ssh)
+	p.settings = newSettings(ssh, p.shared)
 	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
 	p.settings.seen = p.seen
 	resp.ResourceData = p.settings

@@ -24,10 +24,11 @@ type settings struct {
 	proxy   *packages.Proxy   // what machines download through; nil: as they are
 	mirrors map[string]string // from the beginning of a URL to what stands in for it
 	seen    *seen             // facts that were gathered, for Review
+	shared  *shared
 }
 
-func newSettings(s connect.SSHSettings) *settings {
-	return &settings{ssh: s, pool: s.Pool()}
+func newSettings(s connect.SSHSettings, with *shared) *settings {
+	return &settings{ssh: s, pool: s.Pool(), shared: with}
 }
 
 // mirror is where a well-known URL is to be fetched from: the longest

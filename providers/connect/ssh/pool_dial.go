@@ -49,3 +49,7 @@ func (p *Pool) Forget(target Target) {
 		c.Close()
 	}
 }
+
+// IsClosed reports whether an error only says that the pool was closed, and
+// nothing of the machine.
+func IsClosed(err error) bool { return errors.Is(err, errClosed) }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -31,9 +32,9 @@ type Roll struct {
 type cluster struct {
 	known   map[string]*seen
 	turns   map[string]bool // nodes that are being worked on
-	stopped error
-	changed chan struct{} // closed when a turn ends
-	noList  bool          // the API server does not let nodes list all nodes
+	stopped *StoppedError   // Node is ""
+	changed chan struct{}   // closed when a turn ends
+	noList  bool            // the API server does not let nodes list all nodes
 }
 
 // seen is a node as it was a moment ago.
@@ -121,9 +122,8 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		}
 		r.mu.Lock()
 		c := r.cluster(n.Cluster)
-		switch {
-		case c.stopped != nil:
-			stopped := c.stopped.(*StoppedError)
+		switch stopped := c.stopped; {
+		case stopped != nil && stopped.Other != n.Name: // that one may be mended
 			r.mu.Unlock()
 			return nil, &StoppedError{Node: n.Name, Other: stopped.Other, Err: stopped.Err}
 		case !c.turns[n.Name] && len(c.turns)+len(others) < most:
@@ -155,8 +155,11 @@ func (r *Roll) end(n *Node, err error) {
 	defer r.mu.Unlock()
 	c := r.cluster(n.Cluster)
 	delete(c.turns, n.Name)
-	if err != nil && c.stopped == nil {
+	switch {
+	case err != nil && c.stopped == nil:
 		c.stopped = &StoppedError{Other: n.Name, Err: err}
+	case err == nil && c.stopped != nil && c.stopped.Other == n.Name:
+		c.stopped = nil
 	}
 	c.known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
 	close(c.changed)
@@ -213,6 +216,9 @@ func (r *Roll) lookAgain(ctx context.Context, cluster, name string) {
 	defer r.mu.Unlock()
 	if c := r.cluster(cluster); !c.turns[name] && c.known[name] == s {
 		c.known[name] = &seen{api: s.api, at: time.Now(), state: state(n, err)}
+		if ssh.IsClosed(err) { // it was seen while planning: that is all one knows
+			c.known[name].state = s.state
+		}
 	}
 }
 

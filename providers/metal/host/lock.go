@@ -6,6 +6,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +46,23 @@ type Locks struct {
 
 	mu       sync.Mutex
 	machines map[string]*turns
+}
+
+// ThisProcess is a Holder: who runs this process, where, and as what. Arguments
+// but the first are left out, since they may be secret.
+func ThisProcess() string {
+	who, where := "somebody", "somewhere"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	if name, err := os.Hostname(); err == nil {
+		where = name
+	}
+	what := filepath.Base(os.Args[0])
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		what += " " + os.Args[1]
+	}
+	return fmt.Sprintf("%s@%s, process %d, %s, since %s", who, where, os.Getpid(), what, time.Now().UTC().Format(time.RFC3339))
 }
 
 // turns is a machine's place in Locks.

@@ -1,0 +1,159 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// shared is what all resources of the provider in this process have in common,
+// whatever their provider block and phase.
+type shared struct {
+	locks *host.Locks
+	roll  *drain.Roll
+}
+
+func newShared() *shared {
+	who := host.ThisProcess()
+	return &shared{locks: &host.Locks{Holder: who}, roll: &drain.Roll{By: who}}
+}
+
+// disruptionModel is the part of a resource that says what may be done to the
+// pods of a node. A model embeds it.
+type disruptionModel struct {
+	Disruption     types.String `tfsdk:"disruption"`
+	MaxUnavailable types.Int64  `tfsdk:"max_unavailable"`
+	DrainData      types.Bool   `tfsdk:"drain_deletes_data"`
+	DrainUnmanaged types.Bool   `tfsdk:"drain_unmanaged_pods"`
+}
+
+// disruptionAttributes are those of disruptionModel.
+func disruptionAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"disruption": schema.StringAttribute{
+			Optional: true, Validators: []validator.String{oneOf{"refuse", "drain"}},
+			Description: `Where the machine is a Kubernetes node, and pods run there that a change would hurt: "refuse" the change (default), or "drain" the node first.`,
+		},
+		"max_unavailable": schema.Int64Attribute{
+			Optional: true, Validators: []validator.Int64{atLeastOne{}},
+			Description: "How many nodes of the cluster may be unavailable at once, those included that are already; 1 when left out.",
+		},
+		"drain_deletes_data": schema.BoolAttribute{
+			Optional: true, Description: "Drain pods that have files of their own on the node (emptyDir), which are lost.",
+		},
+		"drain_unmanaged_pods": schema.BoolAttribute{
+			Optional: true, Description: "Drain pods that nobody makes anew elsewhere.",
+		},
+	}
+}
+
+func (m disruptionModel) policy() drain.Policy {
+	return drain.Policy{
+		Drain: m.Disruption.ValueString() == "drain", MaxUnavailable: int(m.MaxUnavailable.ValueInt64()),
+		DeleteData: m.DrainData.ValueBool(), Unmanaged: m.DrainUnmanaged.ValueBool(),
+	}
+}
+
+// atLeastOne validates counts.
+type atLeastOne struct{}
+
+func (atLeastOne) Description(context.Context) string         { return "at least 1" }
+func (atLeastOne) MarkdownDescription(context.Context) string { return "at least 1" }
+
+func (atLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {
+	if v := req.ConfigValue; !v.IsNull() && !v.IsUnknown() && v.ValueInt64() < 1 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value", fmt.Sprintf("It is %d and has to be at least 1.", v.ValueInt64()))
+	}
+}
+
+// locked works on a machine while nobody else does: no other process, and no
+// other resource of this one. What is done goes through the machine and the
+// context that work gets, which end with the lock.
+func (s *settings) locked(ctx context.Context, m host.Machine, work func(context.Context, host.Machine) error) error {
+	lock, err := s.shared.locks.Lock(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return work(lock.Context(), lock.Machine())
+}
+
+// disrupt does work on a machine, which is locked. Where the machine is a
+// Kubernetes node, changes says what the work interrupts, and it is done so that
+// no pod is hurt: see drain.Roll. Elsewhere nobody is asked.
+func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(context.Context) ([]host.Change, error), p drain.Policy, work func(context.Context) error) error {
+	node, unknown := s.shared.roll.Look(ctx, m)
+	if node == nil && unknown == nil {
+		return work(ctx)
+	}
+	ahead, err := changes(ctx)
+	switch {
+	case err != nil:
+		return err
+	case unknown == nil:
+		return s.shared.roll.Do(ctx, m, node, ahead, p, work)
+	case harmless(ahead):
+		return work(ctx)
+	}
+	return fmt.Errorf("what runs on the node is not known, so that nothing was changed that may hurt it: %w", unknown)
+}
+
+// cordonedBy is which run of stoke has cordoned the node and was cut off before
+// it could undo that; null for none, and where that cannot be known.
+func (s *settings) cordonedBy(ctx context.Context, m host.Machine) types.String {
+	if node, err := s.shared.roll.Look(ctx, m); err == nil && node != nil && node.Mark != nil {
+		return types.StringValue(node.Mark.String())
+	}
+	return types.StringNull()
+}
+
+// harmless reports whether pods go on in any case.
+func harmless(changes []host.Change) bool {
+	for _, c := range changes {
+		switch c.Disruption {
+		case host.None, host.RestartsKubelet, host.RestartsContainer:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// foretell tells what carrying out changes interrupts, and refuses what the
+// policy does not allow.
+func (s *settings) foretell(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
+	noteChanges(ctx, diags, changes)
+	if host.Greatest(changes) == host.None {
+		return
+	}
+	node, err := s.shared.roll.Look(ctx, m)
+	if err != nil {
+		if !harmless(changes) {
+			diags.AddWarning("What runs on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))
+		}
+		return
+	}
+	if node == nil {
+		return
+	}
+	action, reason := drain.Needed(changes, node, p)
+	switch action {
+	case drain.Refuse:
+		advice := `Wait until they have ended, or set disruption = "drain" to have them leave first`
+		if p.Drain {
+			advice = "Set drain_deletes_data or drain_unmanaged_pods if that is no loss, or move them by hand"
+		}
+		diags.AddAttributeError(path.Root("disruption"), "Running pods would be hurt", fmt.Sprintf("%s: %s. %s.", m.Name(), reason, advice))
+	case drain.KeepAway, drain.Tell:
+		note(ctx, diags, providers.NoteDisruption, nil, reason)
+	}
+}
