@@ -15,8 +15,9 @@ import (
 // lockScript does everything that is done to the lock, one process at a time:
 // flock ends with the process that has it. $1 is the folder, $2 what to do, $3
 // the holder's token, $4 what the holder says of itself, $5 after how many
-// seconds a lock is dead. Time is the machine's own since boot, which nobody
-// sets.
+// seconds a lock is dead, $6 which process the holder is, $7 the token of a
+// holder that is known to be dead. Time is the machine's own since boot, which
+// nobody sets.
 const lockScript = `set -eu
 umask 077
 mkdir -p -- "$1"
@@ -24,14 +25,14 @@ exec 9>"$1/lock.guard"
 flock -w 5 9 || { echo "the lock is busy for more than 5 s" >&2; exit 1; }
 read -r now rest </proc/uptime
 now=${now%%.*}
-token= beat= who=
-if [ -f "$1/lock" ]; then { read -r token; read -r beat; read -r who; } <"$1/lock" || :; fi
+token= beat= who= process=
+if [ -f "$1/lock" ]; then { read -r token; read -r beat; read -r who; read -r process; } <"$1/lock" || :; fi
 case $beat in ''|*[!0-9]*) beat=-1 ;; esac
 age=$((now - beat))
 case $2 in
 take)
-  if [ -n "$token" ] && [ "$token" != "$3" ] && [ "$beat" -ge 0 ] && [ "$age" -ge 0 ] && [ "$age" -lt "$5" ]; then
-    printf 'busy\n%s\n' "$who"
+  if [ -n "$token" ] && [ "$token" != "$3" ] && [ "$token" != "$7" ] && [ "$beat" -ge 0 ] && [ "$age" -ge 0 ] && [ "$age" -lt "$5" ]; then
+    printf 'busy\n%s\n%s\n%s\n' "$who" "$process" "$token"
     exit 0
   fi ;;
 beat)
@@ -41,7 +42,7 @@ free)
   printf 'free\n\n'
   exit 0 ;;
 esac
-printf '%s\n%s\n%s\n' "$3" "$now" "$4" >"$1/lock.new"
+printf '%s\n%s\n%s\n%s\n' "$3" "$now" "$4" "$6" >"$1/lock.new"
 mv -f -- "$1/lock.new" "$1/lock"
 printf 'held\n%s\n' "$4"`
 
@@ -49,6 +50,7 @@ printf 'held\n%s\n' "$4"`
 type lease struct {
 	machine     Machine
 	token, who  string
+	process     string // see process
 	dir         string
 	lasts, beat time.Duration
 
@@ -72,19 +74,27 @@ func leaseFrom(ctx context.Context) *lease {
 	return s
 }
 
-// ask does something to the lock on the machine.
-func (s *lease) ask(ctx context.Context, what string) (state, who string, err error) {
-	out, err := Script(ctx, s.machine, lockScript, s.dir, what, s.token, s.who, strconv.Itoa(int(s.lasts/time.Second)))
+// answer is what the machine says of its lock.
+type answer struct {
+	state          string // held, busy, lost or free
+	who            string // has it, or has taken it
+	process, token string // of whoever has it, where that is busy
+}
+
+// ask does something to the lock on the machine. dead is the token of a holder
+// that is known to be dead.
+func (s *lease) ask(ctx context.Context, what, dead string) (answer, error) {
+	out, err := Script(ctx, s.machine, lockScript, s.dir, what, s.token, s.who, strconv.Itoa(int(s.lasts/time.Second)), s.process, dead)
 	if err != nil {
-		return "", "", err
+		return answer{}, err
 	}
-	state, rest, _ := strings.Cut(string(out), "\n")
-	who, _, _ = strings.Cut(rest, "\n")
-	switch state {
+	lines := append(strings.SplitN(string(out), "\n", 5), "", "", "", "")
+	a := answer{state: lines[0], who: oneLine(lines[1]), process: lines[2], token: lines[3]}
+	switch a.state {
 	case "held", "busy", "lost", "free":
-		return state, oneLine(who), nil
+		return a, nil
 	}
-	return "", "", fmt.Errorf("the machine's lock answers %q", oneLine(state))
+	return answer{}, fmt.Errorf("the machine's lock answers %q", oneLine(a.state))
 }
 
 // start begins to renew a lease that was just taken.
@@ -125,7 +135,7 @@ func (s *lease) renew() {
 // lease has expired.
 func (s *lease) check(ctx context.Context) error {
 	began := time.Now()
-	state, who, err := s.ask(ctx, "beat")
+	a, err := s.ask(ctx, "beat", "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -134,14 +144,14 @@ func (s *lease) check(ctx context.Context) error {
 	case err != nil:
 		s.last = err
 		return fmt.Errorf("%s: renew the lock: %w", s.machine.Name(), err)
-	case state == "held":
+	case a.state == "held":
 		s.seen, s.last = began, nil
 		s.expire.Reset(s.lasts - time.Since(began))
 		return nil
 	}
 	why := "it is gone; somebody removed it, or the machine was restarted"
-	if who != "" {
-		why = "it was taken over by " + who + ", after this process had not been heard of for " + s.lasts.String()
+	if a.who != "" {
+		why = "it was taken over by " + a.who + ", after this process had not been heard of for " + s.lasts.String()
 	}
 	lost := &LostLockError{Host: s.machine.Name(), Why: why}
 	s.lose(lost)
@@ -196,12 +206,12 @@ func (s *lease) pause() {
 // resume takes the lock anew after a reboot. Somebody who was quicker has it.
 func (s *lease) resume(ctx context.Context) error {
 	began := time.Now()
-	state, who, err := s.ask(ctx, "take")
+	a, err := s.ask(ctx, "take", "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = false
-	if err == nil && state != "held" {
-		err = &LostLockError{Host: s.machine.Name(), Why: "after the reboot it was taken by " + who}
+	if err == nil && a.state != "held" {
+		err = &LostLockError{Host: s.machine.Name(), Why: "after the reboot it was taken by " + a.who}
 	}
 	if err != nil {
 		s.lose(err)
@@ -226,7 +236,7 @@ func (s *lease) stop() {
 func (s *lease) free(ctx context.Context) {
 	s.stop()
 	if s.ctx.Err() == nil {
-		limited(ctx, s.machine, 2*s.beat, func(ctx context.Context) { s.ask(ctx, "free") })
+		limited(ctx, s.machine, 2*s.beat, func(ctx context.Context) { s.ask(ctx, "free", "") })
 	}
 	s.lose(context.Canceled)
 }

@@ -31,7 +31,8 @@ const (
 // The lock is a file under /run/stoke on the machine, so a reboot ends it. Its
 // holder renews it every five seconds. One that has not been renewed for 30
 // seconds, by the machine's own clock since boot, is taken over, so that a
-// killed stoke is in nobody's way.
+// killed stoke is in nobody's way; by a process of the same computer at once,
+// since that sees that the holder is gone.
 type Locks struct {
 	// Holder says who works here, for the messages of others:
 	// "alice@laptop, process 4242, stoke apply, since 2026-11-21T10:00:00Z".
@@ -42,6 +43,7 @@ type Locks struct {
 	Wait time.Duration
 
 	dir                string // for tests; "": /run/stoke
+	process            string // for tests; "": this one
 	leaseFor, beatEach time.Duration
 
 	mu       sync.Mutex
@@ -218,17 +220,21 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 	}
 	s := l.newLease(m)
 	call := providers.CallFrom(ctx)
-	began, told, pause := time.Now(), "", 100*time.Millisecond
+	began, told, gone, pause := time.Now(), "", "", 100*time.Millisecond
 	for {
-		state, who, err := s.ask(ctx, "take")
+		a, err := s.ask(ctx, "take", gone)
+		who := a.who
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("lock %s: %w", m.Name(), err)
-		case state == "held":
+		case a.state == "held":
 			s.start(ctx)
 			return s, nil
-		case state != "busy":
-			return nil, fmt.Errorf("lock %s: it says %q", m.Name(), state)
+		case a.state != "busy":
+			return nil, fmt.Errorf("lock %s: it says %q", m.Name(), a.state)
+		case a.token != gone && dead(a.process):
+			gone = a.token // it ran here and was killed
+			continue
 		}
 		// The same process by another address of the machine ends its turn by itself.
 		if time.Since(began) > limit && who != s.who {
@@ -250,7 +256,10 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 }
 
 func (l *Locks) newLease(m Machine) *lease {
-	s := &lease{machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), dir: l.dir, lasts: l.leaseFor, beat: l.beatEach}
+	s := &lease{machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: l.process, dir: l.dir, lasts: l.leaseFor, beat: l.beatEach}
+	if s.process == "" {
+		s.process = process("self")
+	}
 	if s.dir == "" {
 		s.dir = "/run/stoke"
 	}

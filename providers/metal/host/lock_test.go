@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -291,9 +292,9 @@ func TestTakers(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			s := (&Locks{Holder: fmt.Sprintf("taker %d", i), dir: a.dir}).newLease(m)
-			if state, _, err := s.ask(t.Context(), "take"); err != nil {
+			if a, err := s.ask(t.Context(), "take", ""); err != nil {
 				t.Error(err)
-			} else if state == "held" {
+			} else if a.state == "held" {
 				won.Add(1)
 			}
 		})
@@ -302,6 +303,51 @@ func TestTakers(t *testing.T) {
 	if won.Load() != 1 {
 		t.Errorf("%d have the machine", won.Load())
 	}
+}
+
+// TestKilledHolder: a process that ran on the same computer and is gone does not
+// have to be waited for. One that cannot be seen from here has.
+func TestKilledHolder(t *testing.T) {
+	self := process("self")
+	if self == "" {
+		t.Skip("there is no /proc")
+	}
+	sleep := exec.Command("sleep", "60")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	alive := process(strconv.Itoa(sleep.Process.Pid))
+	killed := alive
+	fields := strings.Fields(self)
+	fields[0] = "another-boot"
+	elsewhere := strings.Join(fields, " ")
+	check := func(process string, free bool) {
+		t.Helper()
+		a, b, m := two(t)
+		a.process = process
+		lock, err := a.Lock(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Unlock()
+		other, err := b.Lock(t.Context(), m)
+		if (err == nil) != free {
+			t.Errorf("held by %q: %v", process, err)
+		}
+		if err == nil {
+			other.Unlock()
+		}
+	}
+	check(alive, false)
+	check(self, false)
+	check(elsewhere, false)
+	check("odd", false)
+	sleep.Process.Kill()
+	sleep.Wait()
+	check(killed, true)
+	fields = strings.Fields(self)
+	fields[3] = "1" // the number belongs to another process by now
+	check(strings.Join(fields, " "), true)
 }
 
 func TestLockAnswers(t *testing.T) {

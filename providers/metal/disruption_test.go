@@ -1,0 +1,150 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/drain/draintest"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
+)
+
+// nodeMachine is a machine that is a node, and reaches the API server.
+type nodeMachine struct {
+	hosttest.Machine
+	cut bool
+}
+
+func newNodeMachine(c *draintest.Cluster, node string) *nodeMachine {
+	m := &nodeMachine{}
+	m.Files = map[string]ssh.File{}
+	files := c.Files(node)
+	for name, content := range files {
+		m.Files[name] = ssh.File{Path: name, Content: content}
+	}
+	m.Answer = func(cmd host.Command) (hosttest.Answer, bool) {
+		if len(cmd.Args) == 6 && strings.HasSuffix(cmd.Args[4], ".pem") {
+			pem := string(files[cmd.Args[4]])
+			return hosttest.Answer{Stdout: strings.Repeat(strconv.Itoa(len(pem))+"\n"+pem, 2)}, true
+		}
+		return hosttest.Answer{}, false
+	}
+	return m
+}
+
+func (m *nodeMachine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if m.cut {
+		return nil, errors.New("connection refused")
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, address)
+}
+
+func reboots() []host.Change {
+	return []host.Change{{Fact: "kernel", Path: []string{"packages", "linux-image"}, Disruption: host.Reboots}}
+}
+
+func TestForetell(t *testing.T) {
+	c := draintest.New(t, nil)
+	c.AddNode("a")
+	c.AddPod("a", "ml/bert", draintest.GPUs(1))
+	tests := map[string]struct {
+		machine host.Machine
+		changes []host.Change
+		policy  drain.Policy
+		notes   string
+		diags   string
+	}{
+		"nothing":            {newNodeMachine(c, "a"), nil, drain.Policy{}, "", ""},
+		"no node":            {&hosttest.Machine{}, reboots(), drain.Policy{}, "kernel: reboots the machine", ""},
+		"refused":            {newNodeMachine(c, "a"), reboots(), drain.Policy{}, "kernel: reboots the machine", `E Running pods would be hurt: 192.0.2.1: reboots the machine (kernel); node a runs 1 pod in training (ml/bert). Wait until they have ended, or set disruption = "drain"`},
+		"drained":            {newNodeMachine(c, "a"), reboots(), drain.Policy{Drain: true}, "which leave it first", ""},
+		"not known":          {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, reboots(), drain.Policy{}, "kernel", "W What runs on the node is not known"},
+		"not known, no harm": {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, []host.Change{{Fact: "containerd", Disruption: host.RestartsContainer}}, drain.Policy{}, "containerd: restarts containerd", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var notes, said []string
+			ctx := providers.WithCall(t.Context(), &providers.Call{Note: func(n providers.Note) { notes = append(notes, n.Text) }})
+			var diags diag.Diagnostics
+			s := &settings{shared: newShared()}
+			s.foretell(ctx, &diags, test.machine, test.changes, test.policy)
+			for _, d := range diags {
+				said = append(said, d.Severity().String()[:1]+" "+d.Summary()+": "+d.Detail())
+			}
+			if got := strings.Join(notes, "\n"); !strings.Contains(got, test.notes) || test.notes == "" && got != "" {
+				t.Errorf("notes %q, want %q", got, test.notes)
+			}
+			if got := strings.Join(said, "\n"); !strings.Contains(got, test.diags) || test.diags == "" && got != "" {
+				t.Errorf("diagnostics %q, want %q", got, test.diags)
+			}
+		})
+	}
+}
+
+func TestDisrupt(t *testing.T) {
+	c := draintest.New(t, nil)
+	c.AddNode("a")
+	c.AddPod("a", "ml/bert", draintest.GPUs(1))
+	s := &settings{shared: newShared()}
+	run := func(m host.Machine, changes []host.Change, p drain.Policy) (asked, worked bool, err error) {
+		err = s.disrupt(t.Context(), m, func(context.Context) ([]host.Change, error) { asked = true; return changes, nil }, p,
+			func(context.Context) error { worked = true; return nil })
+		return asked, worked, err
+	}
+	if asked, worked, err := run(&hosttest.Machine{}, reboots(), drain.Policy{}); asked || !worked || err != nil {
+		t.Errorf("no node: asked %v, worked %v, %v", asked, worked, err)
+	}
+	var refused *drain.RefusedError
+	if _, worked, err := run(newNodeMachine(c, "a"), reboots(), drain.Policy{}); worked || !errors.As(err, &refused) {
+		t.Errorf("refused: worked %v, %v", worked, err)
+	}
+	cut := newNodeMachine(c, "a")
+	cut.cut = true
+	if _, worked, err := run(cut, reboots(), drain.Policy{Drain: true}); worked || err == nil || !strings.Contains(err.Error(), "what runs on the node is not known") {
+		t.Errorf("not known: worked %v, %v", worked, err)
+	}
+	if _, worked, err := run(cut, nil, drain.Policy{}); !worked || err != nil {
+		t.Errorf("not known, no harm: worked %v, %v", worked, err)
+	}
+	if _, worked, err := run(newNodeMachine(c, "a"), reboots(), drain.Policy{Drain: true}); !worked || err != nil || len(c.Pods("a")) != 0 {
+		t.Errorf("drained: worked %v, %v", worked, err)
+	}
+	if by := s.cordonedBy(t.Context(), newNodeMachine(c, "a")); !by.IsNull() {
+		t.Errorf("cordoned by %s", by)
+	}
+	if d := c.Node("a"); d.Spec.Unschedulable {
+		t.Error("it stays cordoned")
+	}
+}
+
+func TestCordonedBy(t *testing.T) {
+	c := draintest.New(t, nil)
+	c.AddNode("a")
+	s := &settings{shared: newShared()}
+	s.shared.roll.By = "alice"
+	m := newNodeMachine(c, "a")
+	err := s.disrupt(t.Context(), m, func(context.Context) ([]host.Change, error) { return reboots(), nil }, drain.Policy{}, func(context.Context) error { return errors.New("power cut") })
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if by := s.cordonedBy(t.Context(), m).ValueString(); !strings.HasPrefix(by, "stoke (alice, ") {
+		t.Errorf("%q", by)
+	}
+	c.SetReady("a", true)
+	if err := s.disrupt(t.Context(), m, func(context.Context) ([]host.Change, error) { return nil, nil }, drain.Policy{}, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if c.Node("a").Spec.Unschedulable {
+		t.Error("it stays cordoned")
+	}
+}
