@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,6 +153,16 @@ func (a *apply) packages(ctx context.Context, have State, fresh bool) (State, er
 		return have, nil
 	}
 	actions, err := a.judged(ctx, req)
+	if impossible := (*ImpossibleError)(nil); errors.As(err, &impossible) && impossible.Fix {
+		a.step("mend what was installed without what it needs")
+		if have, err = a.fix(ctx, have, err); err != nil {
+			return have, err
+		}
+		if req = a.want.request(have); !req.changes {
+			return have, nil
+		}
+		actions, err = a.judged(ctx, req)
+	}
 	if err != nil {
 		return have, err
 	}
@@ -272,26 +283,9 @@ func (a *apply) mark(ctx context.Context, verb string, names []string) error {
 // undeclared takes back what an earlier Apply brought and the Spec no longer
 // speaks of.
 func (a *apply) undeclared(ctx context.Context) error {
-	all, err := recorded(a.rec)
+	outcomes, err := a.undeclaredPackages(ctx)
 	if err != nil {
 		return err
-	}
-	gone := false
-	for name, w := range all {
-		if w.Declared && !a.declares(name) {
-			gone, w.Declared = true, false
-			all[name] = w
-		}
-	}
-	var outcomes []host.Outcome
-	if gone {
-		a.step("take back what is no longer declared")
-		if outcomes, err = a.restorePackages(ctx, all); err != nil {
-			return err
-		}
-		if err := a.rec.Set(ctx, noteWas, all); err != nil {
-			return err
-		}
 	}
 	settings := a.want.settings()
 	for _, name := range a.ourFiles() {
@@ -314,6 +308,44 @@ func (a *apply) undeclared(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// undeclaredPackages takes back packages that are no longer declared, and what
+// came in for them alone, which is for apt to say.
+func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) {
+	all, err := recorded(a.rec)
+	if err != nil {
+		return nil, err
+	}
+	var gone, args []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if w := all[name]; w.Declared && !a.declares(name) {
+			gone, w.Declared = append(gone, name), false
+			if all[name] = w; w.Version == "" {
+				args = append(args, name+"-")
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	a.step("take back what is no longer declared")
+	if len(args) > 0 {
+		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--auto-remove"}, args...)...)
+		if impossible := (*ImpossibleError)(nil); err != nil && !errors.As(err, &impossible) {
+			return nil, err
+		}
+		for _, x := range actions {
+			if w, ours := all[x.Package]; ours && x.New == "" && w.Version == "" && !w.Asked {
+				gone = append(gone, x.Package)
+			}
+		}
+	}
+	outcomes, err := a.restorePackages(ctx, all, gone)
+	if err != nil {
+		return nil, err
+	}
+	return outcomes, a.rec.Set(ctx, noteWas, all)
 }
 
 func (a *apply) declares(name string) bool {

@@ -71,7 +71,7 @@ func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req 
 	actions, err := simulate(ctx, m, want, append([]string{"install"}, req.args...)...)
 	var impossible *ImpossibleError
 	switch {
-	case err != nil && open:
+	case err != nil && (open || errors.As(err, &impossible) && impossible.Fix):
 		f.Notes = append(f.Notes, "apt cannot say yet what it would do ("+firstLine(err)+"): apply asks it again")
 		return nil
 	case errors.As(err, &impossible):

@@ -118,27 +118,28 @@ func (a *apply) repair(ctx context.Context, have State) (State, error) {
 	if a.replaces(have) {
 		return have, nil
 	}
-	actions, err := simulate(ctx, a.m, a.want, "-f", "install")
+	return a.fix(ctx, have, configure)
+}
+
+// fix lets apt mend what dpkg alone cannot: packages that have to be unpacked
+// again, and dependencies that somebody removed by force. why is what dpkg said.
+func (a *apply) fix(ctx context.Context, have State, why error) (State, error) {
+	again, broken := have.again()
+	actions, err := simulate(ctx, a.m, a.want, append([]string{"-f", "install"}, again...)...)
 	if err != nil {
 		return have, err
-	}
-	broken := make([]string, 0, len(have.Broken))
-	for _, b := range have.Broken {
-		name, _, _ := strings.Cut(b, " ")
-		broken = append(broken, name)
 	}
 	if reasons := a.want.judge(actions, broken...); len(reasons) > 0 {
 		return have, &RefusedError{Reasons: append([]string{"dpkg is not finished (" + strings.Join(have.Broken, ", ") + ")"}, reasons...)}
 	}
-	again := a.broken(have.Broken, have)
-	if err := a.install(ctx, append([]string{"-f"}, again...)); err != nil {
+	if err := a.install(ctx, []string{"-f"}, again...); err != nil {
 		return have, err
 	}
 	if have, err = Observe(ctx, a.m, a.want); err != nil {
 		return have, err
 	}
 	if len(have.Broken) > 0 {
-		return have, fmt.Errorf("dpkg cannot finish %s: %w", strings.Join(have.Broken, ", "), configure)
+		return have, fmt.Errorf("dpkg cannot finish %s: %w", strings.Join(have.Broken, ", "), why)
 	}
 	return have, nil
 }
@@ -156,11 +157,12 @@ func (a *apply) replaces(have State) bool {
 	return !have.Interrupted
 }
 
-// broken are the packages that have to be unpacked once more.
-func (a *apply) broken(all []string, have State) []string {
-	var again []string
-	for _, b := range all {
+// again are the packages that have to be unpacked once more, as apt's arguments,
+// and broken all that are not finished.
+func (st State) again() (again, broken []string) {
+	for _, b := range st.Broken {
 		name, how, _ := strings.Cut(b, " ")
+		broken = append(broken, name)
 		if strings.Contains(how, "half-installed") || strings.Contains(how, "again") {
 			again = append(again, name)
 		}
@@ -168,5 +170,5 @@ func (a *apply) broken(all []string, have State) []string {
 	if len(again) > 0 {
 		again = append([]string{"--reinstall"}, again...)
 	}
-	return again
+	return again, broken
 }

@@ -2,7 +2,6 @@ package packages
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,5 +91,3 @@ func listName(uri, suite string) string {
 	}
 	return b.String()
 }
-
-func asImpossible(err error, target **ImpossibleError) bool { return errors.As(err, target) }

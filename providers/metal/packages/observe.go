@@ -68,7 +68,7 @@ locks() {
     awk -v i="$i" '{ n = split($6, d, ":"); if ($2 == "POSIX" && d[n] == i) print $5 }' /proc/locks |
     while read -r p; do
       [ "$p" != "$$" ] || continue
-      printf 'lock\t%s\t%s\t%s\n' "$f" "$p" "$(tr '\000\t\n' '   ' 2>/dev/null <"/proc/$p/cmdline" | head -c 200)"
+      printf 'lock\t%s\t%s\t%s\n' "$f" "$p" "$(tr '\000\t\n' '   ' 2>/dev/null <"/proc/$p/cmdline" | head -c 80)"
     done
   done
 }

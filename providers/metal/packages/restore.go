@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,7 +44,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 			all[name] = w
 		}
 		a.step("take back packages")
-		if outcomes, err = a.restorePackages(ctx, all); err != nil {
+		if outcomes, err = a.restorePackages(ctx, all, slices.Sorted(maps.Keys(all))); err != nil {
 			return outcomes, err
 		}
 		outcomes = append(outcomes, host.Outcome{Fact: "logs of apt and dpkg", Fate: host.Left, Why: "they tell what happened; users and groups that packages made stay as well, as Debian wants it"})
@@ -92,11 +93,9 @@ func (u *undo) left(name, why string, args ...any) {
 	u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Left, Why: fmt.Sprintf(why, args...)})
 }
 
-// restorePackages brings back the packages that are no longer declared, as far
-// as that can be, and takes those that are as they were out of all.
-func (a *apply) restorePackages(ctx context.Context, all map[string]was) ([]host.Outcome, error) {
-	names := slices.Sorted(maps.Keys(all))
-	names = slices.DeleteFunc(names, a.declares)
+// restorePackages brings packages back, as far as that can be, and takes those
+// that are as they were out of all.
+func (a *apply) restorePackages(ctx context.Context, all map[string]was, names []string) ([]host.Outcome, error) {
 	have, err := observe(ctx, a.m, a.want, names)
 	if err != nil {
 		return nil, err
@@ -183,8 +182,8 @@ func (u undo) extra(actions []Action) []string {
 func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 	check := func(args ...string) (string, error) {
 		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--allow-downgrades", "--allow-change-held-packages"}, args...)...)
-		if impossible := (*ImpossibleError)(nil); asImpossible(err, &impossible) {
-			return impossible.Why, nil
+		if impossible := (*ImpossibleError)(nil); errors.As(err, &impossible) {
+			return "leave things broken (" + impossible.Why + ")", nil
 		}
 		return strings.Join(u.extra(actions), ", "), err
 	}

@@ -175,7 +175,10 @@ done
 exit 0`
 
 // ImpossibleError is apt's refusal, in its own words.
-type ImpossibleError struct{ Why string }
+type ImpossibleError struct {
+	Why string
+	Fix bool // what is installed already does not go together
+}
 
 func (e *ImpossibleError) Error() string {
 	return "apt cannot do it: " + e.Why + ": declare versions that go together"
@@ -190,7 +193,7 @@ func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Ac
 	}
 	if status != 0 {
 		if why := unmet(string(out)); why != "" {
-			return nil, &ImpossibleError{Why: why}
+			return nil, &ImpossibleError{Why: why, Fix: strings.Contains(string(out), "--fix-broken")}
 		}
 		return nil, &ssh.CommandError{Host: m.Name(), Command: ssh.QuoteAll(slices.Concat([]string{"apt-get", "-s"}, s.options(), args)...), Status: status, Output: lastLines(string(out), 10)}
 	}
