@@ -22,7 +22,7 @@ type firewallModel struct {
 	ID            types.String `tfsdk:"id"`
 	Host          types.Object `tfsdk:"host"`
 	Role          types.String `tfsdk:"role"`
-	Nodes         types.Set    `tfsdk:"nodes"`
+	Peers         types.Set    `tfsdk:"peers"`
 	ControlPlanes types.Set    `tfsdk:"control_planes"`
 	PodNetwork    types.Set    `tfsdk:"pod_network"`
 	CNI           types.String `tfsdk:"cni"`
@@ -78,13 +78,13 @@ func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 				Required: true, Validators: []validator.String{oneOf{string(firewall.ControlPlane), string(firewall.Worker), string(firewall.NoRole)}},
 				Description: "What it is in its cluster: control-plane, worker or none.",
 			},
-			"nodes":          texts(false, "Addresses of all nodes of the cluster, control planes and itself among them or not."),
+			"peers":          texts(false, "Addresses of all nodes of the cluster, control planes and itself among them or not."),
 			"control_planes": texts(false, "Addresses of the control planes: etcd is open between them alone."),
 			"pod_network":    texts(false, "Networks of the pods, which use the API server and the kubelet."),
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
 			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
 			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
-			"ssh_from":       texts(true, "Who may log in: addresses and ranges. The machine takes rules back that let stoke itself in no more."),
+			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. The machine takes rules back that let stoke itself in no more."),
 			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
 			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it."},

@@ -42,7 +42,7 @@ resource "metal_firewall" "node" {
   for_each       = var.machines
   host           = metal_host.node[each.key].ssh
   role           = each.key == "plane" ? "control-plane" : "worker"
-  nodes          = [for n in metal_host.node : n.node_address]
+  peers          = [for n in metal_host.node : n.node_address]
   control_planes = [metal_host.node["plane"].node_address]
   pod_network    = ["10.244.0.0/16"]
   cni            = "flannel"

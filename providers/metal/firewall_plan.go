@@ -104,6 +104,9 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	noteCuts(ctx, diags, seen.Cuts(want, before))
 	noteOthers(ctx, diags, have)
+	if plan.SSHFrom.IsNull() {
+		note(ctx, diags, providers.NoteFact, []string{"ssh_from"}, "SSH stays open to everybody")
+	}
 	return &have
 }
 

@@ -15,6 +15,9 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
+// everybody may log in where nothing is declared, as before.
+var everybody = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
 // specReader turns a model's values into a Spec's. It goes on after a mistake
 // and after something unknown: people want to hear of all that is wrong.
 type specReader struct {
@@ -29,7 +32,7 @@ func (m *firewallModel) spec(ctx context.Context, diags *diag.Diagnostics) (s fi
 	mistakes := diags.ErrorsCount()
 	r := &specReader{ctx: ctx, diags: diags}
 	s.Role = firewall.Role(r.text(m.Role))
-	s.Nodes = read(r, "nodes", m.Nodes, parseNode)
+	s.Nodes = read(r, "peers", m.Peers, parseNode)
 	s.ControlPlanes = read(r, "control_planes", m.ControlPlanes, parseNode)
 	s.Pods = read(r, "pod_network", m.PodNetwork, firewall.ParseRange)
 	if cni := r.text(m.CNI); cni != "" {
@@ -38,6 +41,9 @@ func (m *firewallModel) spec(ctx context.Context, diags *diag.Diagnostics) (s fi
 	s.CNI = append(s.CNI[:len(s.CNI):len(s.CNI)], read(r, "cni_ports", m.CNIPorts, firewall.ParseOpening)...)
 	s.APIClients = read(r, "api_clients", m.APIClients, firewall.ParseRange)
 	s.SSH = read(r, "ssh_from", m.SSHFrom, firewall.ParseRange)
+	if m.SSHFrom.IsNull() {
+		s.SSH = everybody
+	}
 	s.SSHPort = r.sshPort(m)
 	s.NodePorts = r.rules("node_port", m.NodePorts)
 	s.Rules = r.rules("rule", m.Rules)

@@ -105,7 +105,7 @@ func (s Spec) Problems() []Problem {
 		p.add("role", "%q is no role: use control-plane, worker or none", s.Role)
 	}
 	for _, a := range slices.Concat(s.Nodes, s.ControlPlanes) {
-		p.node("nodes", a)
+		p.node("peers", a)
 	}
 	for _, r := range s.Pods {
 		if !r.IsValid() || !r.Addr().Unmap().Is4() {
@@ -113,7 +113,7 @@ func (s Spec) Problems() []Problem {
 		}
 	}
 	if s.Role != NoRole && len(s.Nodes) == 0 && len(s.ControlPlanes) == 0 {
-		p.add("nodes", "a machine with the role %s needs to know the other nodes: list their addresses", s.Role)
+		p.add("peers", "a machine with the role %s needs to know the other nodes: list their addresses", s.Role)
 	}
 	if len(s.SSH) == 0 {
 		p.add("ssh_from", "nobody could log in any more, stoke neither: declare the ranges that SSH is used from")
