@@ -13,6 +13,7 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 # machine for themselves, or both.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
 E2E_METAL = $(filter ./providers/metal/%,$(E2E_ALL))
+E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 E2E       = $(filter-out $(E2E_METAL),$(E2E_ALL))
 
 .DEFAULT_GOAL := help
@@ -41,6 +42,11 @@ e2e: build ## Run the slow suites (build tag e2e): processes killed at random mo
 e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made for it (Linux, root).
 	@testdata/machines/install
 	$(GO) test -tags e2e -count=1 -p 1 -timeout 20m $(E2E_METAL)
+
+.PHONY: e2e-vm
+e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
+	@testdata/machines/install vm
+	$(GO) test -tags 'e2e e2evm' -run Virtual -v -count=1 -p 1 -timeout 60m $(E2E_VM)
 
 .PHONY: race
 race: ## Run the tests under the race detector (needs gcc).

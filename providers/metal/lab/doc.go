@@ -49,6 +49,9 @@
 // ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
 // with lab.AdminPassword and gives it to sudo, too.
 //
+// lab.NoMirror makes apt several times as quick, for what comes from such
+// repositories alone; lab.Disk("300M") is for full disks.
+//
 // Machines reach each other and this machine (their gateway), and Debian's
 // mirror through a proxy that apt is already told about and that keeps what it
 // fetched. They have no other network and no DNS. What is installed from the
@@ -56,7 +59,10 @@
 // cache in STOKE_LAB_CACHE (default: stoke-lab in the user's cache folder),
 // beside the root file system, which is built once in about a minute.
 //
-// Kept apart from real machines by: systemd-timesyncd does not run in
+// l.VM makes a virtual machine instead, with a kernel of its own, for tests that
+// have the build tag e2evm as well (make e2e-vm runs those called …Virtual…).
+//
+// What sets the machines apart from real ones: systemd-timesyncd does not run in
 // containers; vm.*, fs.* and most of kernel.* are plain files that are new at
 // every boot and take any value; modprobe knows but a handful of modules as
 // built in; a power cut loses no file that was written, however late.

@@ -36,6 +36,9 @@ func (m *Machine) Script(script string, args ...string) string {
 }
 
 func (m *Machine) try(args ...string) (string, error) {
+	if m.vm != nil {
+		return m.vm.run(m, args)
+	}
 	leader := m.leader()
 	if leader == 0 {
 		return "", errors.New("the machine is off")
@@ -46,7 +49,7 @@ func (m *Machine) try(args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, lastLines(errs.String()+out.String(), 20))
+		return out.String(), fmt.Errorf("%.300s: %w\n%s", strings.Join(args, " "), err, lastLines(errs.String()+out.String(), 20))
 	}
 	return out.String(), nil
 }

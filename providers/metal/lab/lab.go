@@ -40,17 +40,15 @@ type Lab struct {
 // STOKE_E2E_REQUIRE=1 in the environment it fails instead.
 func New(t testing.TB) *Lab {
 	t.Helper()
+	l := &Lab{t: t}
 	if why := missing(); why != "" {
-		if os.Getenv("STOKE_E2E_REQUIRE") == "1" {
-			t.Fatalf("no lab here: %s", why)
-		}
-		t.Skipf("no lab here: %s", why)
+		l.refuse(why)
 	}
 	recipe, err := findRecipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Lab{t: t, recipe: recipe}
+	l.recipe = recipe
 	if l.root, err = rootfs(t.Logf, recipe); err != nil {
 		t.Fatalf("build the machines' root file system: %v", err)
 	}
@@ -68,6 +66,15 @@ func New(t testing.TB) *Lab {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// refuse ends the test without a lab.
+func (l *Lab) refuse(why string) {
+	l.t.Helper()
+	if os.Getenv("STOKE_E2E_REQUIRE") == "1" {
+		l.t.Fatalf("no lab here: %s", why)
+	}
+	l.t.Skipf("no lab here: %s", why)
 }
 
 // end removes everything, in the order in which nothing is in the way of the

@@ -118,7 +118,7 @@ func TestRepository(t *testing.T) {
 	}
 	r := l.Repository(demo("1.0-1"))
 	step("repository")
-	m := l.Machine("a")
+	m := l.Machine("a", lab.NoMirror())
 	before := m.Snapshot()
 	r.AddTo(m)
 	step("machine knows it")

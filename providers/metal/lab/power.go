@@ -18,9 +18,14 @@ import (
 	"time"
 )
 
-// patience is for how long a machine may take to come up or go down; it takes
-// two seconds where nothing else runs.
-const patience = 90 * time.Second
+// patience is for how long the machine may take to come up or go down. A
+// container takes two seconds where nothing else runs.
+func (m *Machine) patience() time.Duration {
+	if m.vm != nil {
+		return 8 * time.Minute
+	}
+	return 90 * time.Second
+}
 
 // inGroups runs a program in control groups, all given before "--".
 const inGroups = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit; shift; done; shift; exec "$@"`
@@ -47,6 +52,10 @@ func (m *Machine) Boots() int {
 // can log in.
 func (m *Machine) Reboot() {
 	m.t.Helper()
+	if m.vm != nil {
+		m.rebootVM()
+		return
+	}
 	before := m.Boots()
 	m.Exec("systemctl", "reboot")
 	m.awaitUp(before)
@@ -61,10 +70,15 @@ func (m *Machine) Stop() {
 	if pid == 0 {
 		return
 	}
-	_ = syscall.Kill(pid, syscall.SIGTERM) // nspawn passes it on
+	if m.vm != nil {
+		_, _ = m.try("systemctl", "poweroff")
+		m.vm.hangUp()
+	} else {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // nspawn passes it on
+	}
 	select {
 	case <-off:
-	case <-time.After(patience):
+	case <-time.After(m.patience()):
 		m.t.Fatalf("machine %s does not shut down", m.Name)
 	}
 }
@@ -84,14 +98,16 @@ func (m *Machine) cut() {
 	if pid == 0 {
 		return
 	}
-	if leader := m.leader(); leader != 0 {
-		_ = syscall.Kill(leader, syscall.SIGKILL)
-	} else {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	if m.vm != nil {
+		defer m.vm.hangUp()
 	}
+	if leader := m.leader(); leader != 0 {
+		pid = leader
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 	select {
 	case <-off:
-	case <-time.After(patience):
+	case <-time.After(m.patience()):
 		m.t.Errorf("machine %s survives a power cut", m.Name)
 	}
 }
@@ -131,11 +147,17 @@ func (m *Machine) run(off chan struct{}) {
 
 // boot runs the machine until it goes off or asks to boot again.
 func (m *Machine) boot() error {
-	if err := m.lab.slot.plug(m.Name, m.last); err != nil {
-		return err
+	if m.vm != nil {
+		if err := m.plugVM(); err != nil {
+			return err
+		}
+	} else {
+		if err := m.lab.slot.plug(m.Name, m.last); err != nil {
+			return err
+		}
+		defer m.lab.slot.unplug(m.Name, m.last)
 	}
-	defer m.lab.slot.unplug(m.Name, m.last)
-	args, err := m.nspawn()
+	args, err := m.command()
 	if err != nil {
 		return err
 	}
@@ -158,8 +180,8 @@ func (m *Machine) boot() error {
 	return cmd.Wait()
 }
 
-// nspawn is the command that is the machine.
-func (m *Machine) nspawn() ([]string, error) {
+// command is the command that is the machine, in control groups of its own.
+func (m *Machine) command() ([]string, error) {
 	args := []string{"-c", inGroups, "sh"}
 	labs, err := m.lab.slot.cgroups()
 	if err != nil {
@@ -172,9 +194,20 @@ func (m *Machine) nspawn() ([]string, error) {
 		}
 		args = append(args, group)
 	}
-	args = append(args, "--", "systemd-nspawn", "--quiet", "--directory="+m.root(), "--machine="+m.Name,
-		"--register=no", "--keep-unit", "--kill-signal=SIGRTMIN+4", "--network-namespace-path=/run/netns/"+m.lab.slot.machine(m.Name),
-		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--capability=all", "--system-call-filter=@keyring bpf", "--console=pipe")
+	args = append(args, "--")
+	if m.vm != nil {
+		return append(args, m.qemu()...), nil
+	}
+	return append(args, m.nspawn()...), nil
+}
+
+func (m *Machine) nspawn() []string {
+	args := []string{
+		"systemd-nspawn", "--quiet", "--directory=" + m.root(), "--machine=" + m.Name,
+		"--register=no", "--keep-unit", "--kill-signal=SIGRTMIN+4", "--network-namespace-path=/run/netns/" + m.lab.slot.machine(m.Name),
+		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--capability=all", "--system-call-filter=@keyring bpf", "--console=pipe",
+		"--drop-capability=CAP_SYS_TIME", // the clock is not theirs
+	}
 	if exists("/dev/kmsg") {
 		args = append(args, "--bind-ro=/dev/kmsg")
 	}
@@ -183,8 +216,7 @@ func (m *Machine) nspawn() ([]string, error) {
 			args = append(args, "--bind-ro="+dir)
 		}
 	}
-	args = append(args, m.bind...)
-	return append(args, "/usr/local/sbin/machine-init"), nil
+	return append(args, "/usr/local/sbin/machine-init")
 }
 
 // leader is the machine's first process as this machine counts them; 0 when
@@ -193,7 +225,7 @@ func (m *Machine) leader() int {
 	m.mu.Lock()
 	pid := m.pid
 	m.mu.Unlock()
-	if pid == 0 {
+	if pid == 0 || m.vm != nil {
 		return 0
 	}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -216,7 +248,7 @@ func (m *Machine) leader() int {
 // can log in.
 func (m *Machine) awaitUp(before int) {
 	m.t.Helper()
-	up := eventually(patience, func() bool {
+	up := eventually(m.patience(), func() bool {
 		m.mu.Lock()
 		off, boots := m.off, m.boots
 		m.mu.Unlock()
@@ -239,13 +271,11 @@ func (m *Machine) awaitUp(before int) {
 // answers tells whether sshd does and lets users in: systemd keeps them out
 // with a file until it has come far enough.
 func (m *Machine) answers() bool {
-	leader := m.leader()
-	if leader == 0 {
-		return false
-	}
-	root := fmt.Sprintf("/proc/%d/root", leader)
-	if !exists(root+"/run/systemd/private") || exists(root+"/run/nologin") {
-		return false
+	if m.vm == nil {
+		root := fmt.Sprintf("/proc/%d/root", m.leader())
+		if !exists(root+"/run/systemd/private") || exists(root+"/run/nologin") {
+			return false
+		}
 	}
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(m.Address, "22"), time.Second)
 	if err != nil {
@@ -254,7 +284,13 @@ func (m *Machine) answers() bool {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
 	banner, err := bufio.NewReader(conn).ReadString('\n')
-	return err == nil && strings.HasPrefix(banner, "SSH-")
+	if err != nil || !strings.HasPrefix(banner, "SSH-") {
+		return false
+	}
+	if m.vm != nil {
+		_, err = m.try("test", "!", "-e", "/run/nologin")
+	}
+	return err == nil
 }
 
 func (m *Machine) console() string { return filepath.Join(m.dir, "console") }

@@ -12,11 +12,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // proxyPort is where machines find the proxy for apt, on the lab's gateway.
 const proxyPort = "3142"
+
+// fresh is for how long a mirror is not asked again for what may change.
+const fresh = time.Hour
 
 // proxy is the way of machines, which have no network but the lab's, to the
 // mirrors that this machine's apt uses. It keeps what never changes, and the
@@ -64,7 +68,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	name := filepath.Join(p.dir, fmt.Sprintf("%x", sha256.Sum256([]byte(r.URL.String()))))
 	forever := strings.HasSuffix(r.URL.Path, ".deb") || strings.Contains(r.URL.Path, "/by-hash/")
-	if _, err := os.Stat(name); err == nil && forever {
+	if fetched, ok := fetchedAt(name); ok && (forever || time.Since(fetched) < fresh) {
 		http.ServeFile(w, r, name)
 		return
 	}
@@ -109,6 +113,15 @@ func (p *proxy) get(r *http.Request, name string) (status int, err error) {
 		os.Remove(f.Name())
 	}
 	return response.StatusCode, err
+}
+
+// fetchedAt is when a file was fetched: its other times are the mirror's.
+func fetchedAt(name string) (time.Time, bool) {
+	var stat syscall.Stat_t
+	if err := syscall.Stat(name, &stat); err != nil {
+		return time.Time{}, false
+	}
+	return time.Unix(stat.Ctim.Unix()), true
 }
 
 func exists(name string) bool {
