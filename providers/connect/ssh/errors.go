@@ -39,7 +39,7 @@ func (e *HostKeyError) Error() string {
 type CommandError struct {
 	Host    string
 	Command string // as it can be pasted into a shell there, without what is secret
-	Status  int    // exit status; -1 when a signal or a lost connection ended it
+	Status  int    // exit status; -1 when a signal ended it
 	Signal  string // such as "KILL"; "" for none
 	Output  string // the last lines of standard error, or else of standard output
 }
@@ -60,12 +60,24 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }
 
-// LostError says that a connection broke while a command ran: whether it had
+// LostError says that a connection broke: with Begun, whether the command had
 // its effect is not known.
 type LostError struct {
-	Host string
-	Err  error
+	Host  string
+	Begun bool // the machine was asked to run something
+	Err   error
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("%s: connection lost: %v", e.Host, e.Err) }
 func (e *LostError) Unwrap() error { return e.Err }
+
+// busyError says that a machine runs no more commands at a time on this
+// connection: sshd's MaxSessions.
+type busyError struct {
+	host string
+	said string
+}
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("%s opens no session on a connection that stands (MaxSessions in its sshd_config): %s", e.host, e.said)
+}

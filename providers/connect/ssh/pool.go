@@ -9,11 +9,16 @@ import (
 )
 
 // mostSessions is how many sessions share a connection: sshd's MaxSessions is
-// 10 unless somebody changed it, and what goes through a bastion counts there.
+// 10 unless somebody changed it. Where it is less, the pool finds out.
 const mostSessions = 8
 
+// mostLost is how often a connection may break under one command before its
+// error is returned: it may be the command that breaks it.
+const mostLost = 5
+
 // Pool keeps one connection for each machine, dialled when it is first needed
-// and again when it was lost. The zero value is ready for use.
+// and again when it was lost. Machines behind the same bastion share the
+// connection to it. The zero value is ready for use.
 type Pool struct {
 	Timeouts Timeouts
 	// Patience is for how long a machine that cannot be reached is tried again;
@@ -28,9 +33,12 @@ type Pool struct {
 }
 
 type machineEntry struct {
-	sessions chan struct{} // one token for each session
+	target   Target
+	sessions gate
 	dialling chan struct{} // one token: whoever has it may look at client or dial
 	client   *Client
+	closing  context.Context // ends when the pool is closed
+	close    context.CancelCauseFunc
 }
 
 // Run runs a command on the target. A connection that cannot be had is tried
@@ -51,63 +59,130 @@ func (p *Pool) Put(ctx context.Context, target Target, f File) error {
 	return p.with(ctx, target, true, func(c *Client) error { return c.Put(ctx, f) })
 }
 
+// with does something with a connection, and again where that helps.
 func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func(*Client) error) error {
 	entry, err := p.entry(target)
 	if err != nil {
 		return err
 	}
-	select {
-	case entry.sessions <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := entry.sessions.enter(ctx); err != nil {
+		return err
 	}
-	defer func() { <-entry.sessions }()
-
-	until := time.Now().Add(p.Patience)
-	pause := p.Pause
-	if pause <= 0 {
-		pause = 500 * time.Millisecond
-	}
+	defer entry.sessions.leave()
+	tries := p.newTries()
 	for {
-		c, err := p.client(ctx, entry, target)
+		c, err := p.client(ctx, entry)
 		if err == nil {
+			tries.reached()
 			err = do(c)
 			var lost *LostError
-			if !errors.As(err, &lost) {
+			var busy *busyError
+			switch {
+			case errors.As(err, &busy):
+				if err := tries.waitForSession(ctx, &entry.sessions, err); err != nil {
+					return err
+				}
+				continue
+			case !errors.As(err, &lost):
 				return err
 			}
-			p.forget(entry, c)
-			if !idempotent {
+			p.drop(entry, c)
+			switch {
+			case lost.Begun && !idempotent:
+				return err
+			case !lost.Begun && tries.lost == 0: // it broke while nobody used it
+				tries.lost++
+				continue
+			}
+			if tries.lost++; tries.lost >= mostLost {
 				return err
 			}
 		}
-		if IsPermanent(err) || ctx.Err() != nil {
+		if IsPermanent(err) {
 			return err
 		}
-		if time.Now().Add(pause).After(until) {
-			if p.Patience > 0 {
-				return fmt.Errorf("%w (tried for %s)", err, p.Patience)
-			}
+		if err := tries.wait(ctx, err); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		pause = min(2*pause, 10*time.Second)
 	}
 }
 
-var errClosed = errors.New("the connections were closed")
+// tries counts what one use of the pool has spent.
+type tries struct {
+	patience, first, pause time.Duration
+	until                  time.Time
+	lost, busy             int
+}
 
-// entry is the machine's place. Who it is reached by belongs to what it is:
-// two users on one machine are two connections.
-func (p *Pool) entry(target Target) (*machineEntry, error) {
-	key := ""
-	for _, hop := range append(append([]Hop(nil), target.Hops...), target.Hop) {
-		key += fmt.Sprintf("%q %q %q ", hop.Credential.User, hop.address(), hop.HostKey)
+// mostBusy is how often a machine may refuse a session: it takes a moment to
+// see that another has ended.
+const mostBusy = 20
+
+func (p *Pool) newTries() *tries {
+	t := &tries{patience: p.Patience, first: p.Pause}
+	if t.first <= 0 {
+		t.first = 500 * time.Millisecond
 	}
+	t.reached()
+	return t
+}
+
+// reached begins anew: the machine is there.
+func (t *tries) reached() { t.until, t.pause = time.Now().Add(t.patience), t.first }
+
+// wait waits before the next try, and returns what failed when there is none.
+func (t *tries) wait(ctx context.Context, failed error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case time.Now().Add(t.pause).After(t.until):
+		if t.patience > 0 {
+			return fmt.Errorf("%w (tried for %s)", failed, t.patience)
+		}
+		return failed
+	}
+	timer := time.NewTimer(t.pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	t.pause = min(2*t.pause, 10*time.Second)
+	return nil
+}
+
+// waitForSession waits until there is place for a session, and returns what
+// failed when that does not help.
+func (t *tries) waitForSession(ctx context.Context, g *gate, failed error) error {
+	if t.busy++; t.busy >= mostBusy {
+		return failed
+	}
+	if err := g.tighten(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Duration(t.busy) * 20 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errClosed error = Permanent{errors.New("the connections were closed")}
+
+// key tells machines apart. How a machine is reached belongs to what it is: two
+// users on one machine are two connections.
+func (t Target) key() string {
+	key := ""
+	for _, hop := range append(append([]Hop(nil), t.Hops...), t.Hop) {
+		key += fmt.Sprintf("%q %q %#v\n", hop.address(), hop.HostKey, hop.Credential)
+	}
+	return key
+}
+
+func (p *Pool) entry(target Target) (*machineEntry, error) {
+	key := target.key()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -115,7 +190,8 @@ func (p *Pool) entry(target Target) (*machineEntry, error) {
 	}
 	e := p.machines[key]
 	if e == nil {
-		e = &machineEntry{sessions: make(chan struct{}, mostSessions), dialling: make(chan struct{}, 1)}
+		e = &machineEntry{target: target, dialling: make(chan struct{}, 1), sessions: gate{limit: mostSessions, changed: make(chan struct{})}}
+		e.closing, e.close = context.WithCancelCause(context.Background())
 		if p.machines == nil {
 			p.machines = map[string]*machineEntry{}
 		}
@@ -124,30 +200,50 @@ func (p *Pool) entry(target Target) (*machineEntry, error) {
 	return e, nil
 }
 
-func (p *Pool) client(ctx context.Context, e *machineEntry, target Target) (*Client, error) {
+// client is the connection to a machine. Those on the way are shared.
+func (p *Pool) client(ctx context.Context, e *machineEntry) (*Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.closing, func() { cancel(context.Cause(e.closing)) })()
 	select {
 	case e.dialling <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-e.dialling }()
-	if e.client != nil {
+	if err := context.Cause(e.closing); err != nil {
+		return nil, err
+	}
+	if e.client != nil && !e.client.lost() {
 		return e.client, nil
 	}
-	c, err := Dial(ctx, target, p.Timeouts)
+	e.client.Close()
+	e.client = nil
+	var via *Client
+	if n := len(e.target.Hops); n > 0 {
+		before := e.target.Hops[n-1]
+		entry, err := p.entry(Target{Hop: before, Hops: e.target.Hops[:n-1]})
+		if err != nil {
+			return nil, err
+		}
+		if via, err = p.client(ctx, entry); err != nil {
+			return nil, fmt.Errorf("hop %s: %w", before.name(), err)
+		}
+	}
+	c, err := reach(ctx, via, e.target.Hop, e.target.AcceptNew, p.Timeouts)
 	if err == nil {
 		e.client = c
 	}
 	return c, err
 }
 
-// forget drops a connection that broke, unless another has taken its place.
-func (p *Pool) forget(e *machineEntry, c *Client) {
+// drop drops a connection that broke, unless another has taken its place.
+func (p *Pool) drop(e *machineEntry, c *Client) {
 	e.dialling <- struct{}{}
-	defer func() { <-e.dialling }()
 	if e.client == c {
 		e.client = nil
 	}
+	<-e.dialling
 	c.Close()
 }
 
@@ -159,10 +255,11 @@ func (p *Pool) Close() {
 	p.machines = nil
 	p.mu.Unlock()
 	for _, e := range machines {
+		e.close(errClosed)
+	}
+	for _, e := range machines {
 		e.dialling <- struct{}{}
-		if e.client != nil {
-			e.client.Close()
-		}
+		e.client.Close()
 		<-e.dialling
 	}
 }

@@ -2,11 +2,7 @@ package ssh
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-
-	"golang.org/x/crypto/ssh"
 )
 
 // DialContext opens a connection from the target to an address as it is called
@@ -15,27 +11,20 @@ func (p *Pool) DialContext(ctx context.Context, target Target, network, address 
 	var conn net.Conn
 	err := p.with(ctx, target, true, func(c *Client) (err error) {
 		conn, err = c.DialContext(ctx, network, address)
-		return forwarded(c.Host, address, err)
+		return err
 	})
 	return conn, err
 }
 
-// forwarded says what it means that a machine did not open a connection.
-func forwarded(host, address string, err error) error {
-	var refused *ssh.OpenChannelError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &refused):
-		return &LostError{Host: host, Err: err}
-	case refused.Reason == ssh.Prohibited:
-		return Permanent{fmt.Errorf("%s does not open connections to %s for others: allow it in its sshd_config (AllowTcpForwarding local, PermitOpen, DisableForwarding)", host, address)}
-	}
-	return fmt.Errorf("dial %s from %s: %s", address, host, refused.Message)
+// Dial connects to the target anew, past the connections that there are, and
+// tries once. It answers whether the machine can still be reached. The caller
+// closes the client.
+func (p *Pool) Dial(ctx context.Context, target Target) (*Client, error) {
+	return Dial(ctx, target, p.Timeouts)
 }
 
-// Forget drops the connection to a target, which is known to be of no use. What
-// runs on it is lost.
+// Forget drops the connection to a target, which is known to be of no use: the
+// machine reboots, say. What runs on it is lost; the next use dials anew.
 func (p *Pool) Forget(target Target) {
 	entry, err := p.entry(target)
 	if err != nil {
@@ -45,9 +34,7 @@ func (p *Pool) Forget(target Target) {
 	c := entry.client
 	entry.client = nil
 	<-entry.dialling
-	if c != nil {
-		c.Close()
-	}
+	c.Close()
 }
 
 // IsClosed reports whether an error only says that the pool was closed, and

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/stokehq/stoke/providers/connect/ssh/sshtest"
 )
 
 // TestPoolDials reaches a server as the machine calls it, and goes on after the
@@ -15,10 +17,9 @@ import (
 func TestPoolDials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	defer server.Close()
-	m := newMachine(t, nil, "secret")
 	p := &Pool{}
 	defer p.Close()
-	target := Target{Hop: m.hop(Credential{Password: "secret"})}
+	target := Target{Hop: hop(serverWith(t, sshtest.Config{}), byPassword)}
 	for range 2 {
 		conn, err := p.DialContext(t.Context(), target, "tcp", server.Listener.Addr().String())
 		if err != nil {
@@ -46,20 +47,19 @@ func TestPoolDials(t *testing.T) {
 }
 
 func TestPoolDialIsRefused(t *testing.T) {
-	m := newMachine(t, nil, "secret")
 	p := &Pool{}
 	defer p.Close()
-	target := Target{Hop: m.hop(Credential{Password: "secret"})}
+	target := Target{Hop: hop(serverWith(t, sshtest.Config{}), byPassword)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
 	l.Close()
-	if _, err = p.DialContext(t.Context(), target, "tcp", address); err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "connection refused") {
+	if _, err = p.DialContext(t.Context(), target, "tcp", address); err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "Connection refused") {
 		t.Errorf("nobody listens: %v", err)
 	}
-	m.noForward.Store(true)
+	target.Hop = hop(serverWith(t, sshtest.Config{NoForwarding: true}), byPassword)
 	if _, err = p.DialContext(t.Context(), target, "tcp", address); !IsPermanent(err) || !strings.Contains(err.Error(), "AllowTcpForwarding") {
 		t.Errorf("forbidden: %v", err)
 	}

@@ -1,62 +1,170 @@
 package ssh
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stokehq/stoke/providers/connect/ssh/sshtest"
 )
 
-func TestPoolShares(t *testing.T) {
-	m := newMachine(t, nil, "secret")
-	p := &Pool{}
-	defer p.Close()
-	target := Target{Hop: m.hop(Credential{Password: "secret"})}
+func command(args ...string) func() Command { return func() Command { return Command{Args: args} } }
+
+// echoes runs so many commands at once.
+func echoes(t *testing.T, p *Pool, target Target, n int) {
+	t.Helper()
 	var all sync.WaitGroup
-	for i := range 30 {
+	for i := range n {
 		all.Go(func() {
-			out, err := p.Run(t.Context(), target, func() Command { return Command{Args: []string{"echo", fmt.Sprint(i)}} }, false)
+			out, err := p.Run(t.Context(), target, command("echo", fmt.Sprint(i)), false)
 			if err != nil || string(out.Stdout) != fmt.Sprintln(i) {
 				t.Errorf("%q, %v", out.Stdout, err)
 			}
 		})
 	}
 	all.Wait()
-	n := 0
-	m.open.Range(func(any, any) bool { n++; return true })
-	if n != 1 {
-		t.Errorf("%d connections", n)
+}
+
+func TestPoolShares(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	p := &Pool{}
+	defer p.Close()
+	echoes(t, p, Target{Hop: hop(s, byPassword)}, 30)
+	if n := s.Logins(); n != 1 {
+		t.Errorf("%d logins", n)
 	}
 }
 
-// TestPoolReconnects breaks every connection after some bytes: a command that
-// may run twice gets through, any other says that it was lost.
-func TestPoolReconnects(t *testing.T) {
-	m := newMachine(t, nil, "secret")
-	m.dropOnce = filepath.Join(m.home, "dropped")
+// Machines behind a bastion share the connection to it, and find the next one
+// when it breaks.
+func TestPoolSharesBastions(t *testing.T) {
+	bastion := serverWith(t, sshtest.Config{MaxSessions: 1})
 	p := &Pool{Patience: 20 * time.Second, Pause: time.Millisecond}
 	defer p.Close()
-	target := Target{Hop: m.hop(Credential{Password: "secret"})}
-	command := func() Command { return Command{Args: []string{"sh", "-c", "sleep 0.05; echo done"}} }
-	out, err := p.Run(t.Context(), target, command, true)
+	targets := make([]Target, 6)
+	for i := range targets {
+		targets[i] = Target{Hop: hop(serverWith(t, sshtest.Config{}), byPassword), Hops: []Hop{hop(bastion, byPassword)}}
+	}
+	for range 2 {
+		var all sync.WaitGroup
+		for _, target := range targets {
+			all.Go(func() { echoes(t, p, target, 2) })
+		}
+		all.Wait()
+		for _, target := range targets {
+			if c, err := p.Dial(t.Context(), target); err != nil {
+				t.Error(err)
+			} else if c.Close(); c.conn == nil {
+				t.Error("no connection")
+			}
+		}
+		bastion.Drop()
+		waitUntil(t, "the bastion's connections are gone", func() bool { return bastion.Connections() == 0 })
+	}
+	if n := bastion.Logins(); n != 2+2*len(targets) {
+		t.Errorf("%d logins on the bastion", n)
+	}
+}
+
+func waitUntil(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for range 2000 {
+		if done() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain until %s", what)
+}
+
+// TestPoolReconnects breaks every connection while a command runs: one that may
+// run twice gets through, any other says that it was lost.
+func TestPoolReconnects(t *testing.T) {
+	var drop atomic.Bool
+	var s *sshtest.Server
+	s = serverWith(t, sshtest.Config{Before: func(string) {
+		if drop.CompareAndSwap(true, false) {
+			s.Drop()
+		}
+	}})
+	p := &Pool{Patience: 20 * time.Second, Pause: time.Millisecond}
+	defer p.Close()
+	target := Target{Hop: hop(s, byPassword)}
+	drop.Store(true)
+	out, err := p.Run(t.Context(), target, command("echo", "done"), true)
 	if err != nil || string(out.Stdout) != "done\n" {
 		t.Errorf("%q, %v", out.Stdout, err)
 	}
-	if err := os.Remove(m.dropOnce); err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.Run(t.Context(), target, command, false)
+	drop.Store(true)
+	_, err = p.Run(t.Context(), target, command("echo", "done"), false)
 	var lost *LostError
-	if !errors.As(err, &lost) {
+	if !errors.As(err, &lost) || !lost.Begun {
 		t.Error(err)
 	}
-	if _, err := p.Run(t.Context(), target, command, false); err != nil {
-		t.Errorf("after the connection was lost: %v", err)
+	echoes(t, p, target, 3)
+}
+
+// A command that breaks the connection each time is not repeated for ever.
+func TestPoolBreaksEachTime(t *testing.T) {
+	var s *sshtest.Server
+	var ran atomic.Int64
+	s = serverWith(t, sshtest.Config{Before: func(string) { ran.Add(1); s.Drop() }})
+	p := &Pool{Patience: time.Hour, Pause: time.Millisecond}
+	defer p.Close()
+	var lost *LostError
+	if _, err := p.Run(t.Context(), Target{Hop: hop(s, byPassword)}, command("true"), true); !errors.As(err, &lost) || ran.Load() != mostLost {
+		t.Errorf("%v after %d runs", err, ran.Load())
+	}
+}
+
+// A connection that broke while nobody used it harms no command, not even one
+// that must not run twice.
+func TestPoolIdleConnectionBreaks(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	p := &Pool{}
+	defer p.Close()
+	target := Target{Hop: hop(s, byPassword)}
+	for range 20 {
+		echoes(t, p, target, 1)
+		s.Drop()
+	}
+}
+
+func TestPoolForgets(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	p := &Pool{}
+	target := Target{Hop: hop(s, byPassword)}
+	p.Forget(target)
+	for range 3 {
+		echoes(t, p, target, 1)
+		p.Forget(target)
+	}
+	if s.Logins() != 3 {
+		t.Errorf("%d logins", s.Logins())
+	}
+	p.Close()
+	p.Forget(target)
+	if _, err := p.Run(t.Context(), target, command("true"), true); !errors.Is(err, errClosed) {
+		t.Error(err)
+	}
+}
+
+// A server that allows fewer sessions at a time gets fewer.
+func TestMaxSessions(t *testing.T) {
+	for _, most := range []int{1, 3} {
+		s := serverWith(t, sshtest.Config{MaxSessions: most})
+		p := &Pool{}
+		echoes(t, p, Target{Hop: hop(s, byPassword)}, 20)
+		if s.Logins() != 1 {
+			t.Errorf("at most %d sessions: %d logins", most, s.Logins())
+		}
+		p.Close()
 	}
 }
 
@@ -69,14 +177,101 @@ func TestPoolGivesUp(t *testing.T) {
 	l.Close()
 	p := &Pool{Patience: 30 * time.Millisecond, Pause: 5 * time.Millisecond}
 	defer p.Close()
-	_, err = p.Run(t.Context(), Target{Hop: Hop{Address: "127.0.0.1", Port: port, Credential: Credential{User: "x", Password: "x"}}}, func() Command { return Command{} }, true)
+	_, err = p.Run(t.Context(), Target{Hop: Hop{Address: "127.0.0.1", Port: port, Credential: Credential{User: "x", Password: "x"}}}, command(), true)
 	if err == nil || IsPermanent(err) || !strings.Contains(err.Error(), "(tried for 30ms)") {
 		t.Error(err)
 	}
-	m := newMachine(t, nil, "secret")
-	began := time.Now()
-	_, err = (&Pool{Patience: time.Hour}).Run(t.Context(), Target{Hop: m.hop(Credential{Password: "wrong"})}, func() Command { return Command{} }, true)
-	if !IsPermanent(err) || time.Since(began) > time.Minute {
-		t.Errorf("%v after %s", err, time.Since(began))
+	patient := &Pool{Patience: time.Hour}
+	defer patient.Close()
+	s := serverWith(t, sshtest.Config{})
+	for name, target := range map[string]Target{
+		"wrong password": {Hop: hop(s, Credential{Password: "wrong"})},
+		"no such name":   {Hop: Hop{Address: "no-such-host.invalid", Credential: byPassword}},
+		"bastion that forwards nothing": {Hop: hop(s, byPassword), Hops: []Hop{
+			hop(serverWith(t, sshtest.Config{NoForwarding: true}), byPassword),
+		}},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if _, err = patient.Run(ctx, target, command(), true); !IsPermanent(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		cancel()
+	}
+}
+
+// TestPoolCloses ends what is being dialled, and what runs.
+func TestPoolCloses(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := serverWith(t, sshtest.Config{})
+	p := &Pool{Patience: time.Hour}
+	var all sync.WaitGroup
+	silent := Hop{Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Credential: Credential{User: "x", Password: "x"}}
+	for _, target := range []Target{{Hop: silent}, {Hop: hop(s, byPassword), Hops: []Hop{silent}}, {Hop: hop(s, byPassword)}} {
+		all.Go(func() {
+			if _, err := p.Run(t.Context(), target, command("sleep", "600"), true); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	if conn, err := l.Accept(); err != nil {
+		t.Error(err)
+	} else {
+		defer conn.Close()
+	}
+	waitUntil(t, "one is logged in", func() bool { return s.Logins() > 0 })
+	p.Close()
+	all.Wait()
+}
+
+// TestKeepalive finds out that a machine has gone without saying so, while a
+// command runs.
+func TestKeepalive(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	c, err := Dial(t.Context(), Target{Hop: hop(s, byPassword)}, Timeouts{Alive: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Run(t.Context(), Command{Args: []string{"sleep", "0.3"}}); err != nil {
+		t.Errorf("a machine that answers: %v", err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { s.Still.Store(true) })
+	_, err = c.Run(t.Context(), Command{Args: []string{"sleep", "600"}})
+	var lost *LostError
+	if !errors.As(err, &lost) {
+		t.Error(err)
+	}
+	s.Still.Store(false)
+}
+
+// TestSilent dials a machine that accepts and then says nothing.
+func TestSilent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := Hop{Address: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Credential: Credential{User: "x", Password: "x"}}
+	_, err = Dial(t.Context(), Target{Hop: h}, Timeouts{Dial: 50 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "no answer for 50ms") || IsPermanent(err) {
+		t.Error(err)
+	}
+	_, err = Dial(t.Context(), Target{Hop: h, Hops: []Hop{hop(serverWith(t, sshtest.Config{}), byPassword)}}, Timeouts{Dial: 300 * time.Millisecond})
+	if err == nil || !strings.Contains(err.Error(), "no answer for 300ms") || IsPermanent(err) {
+		t.Error(err)
+	}
+}
+
+// A slow line is slow, and no error.
+func TestDrip(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	s.Drip.Store(int64(20 * time.Microsecond))
+	c := dialled(t, Target{Hop: hop(s, byPassword)})
+	if out, err := c.Run(t.Context(), Command{Args: []string{"echo", "slow"}}); err != nil || string(out.Stdout) != "slow\n" {
+		t.Errorf("%q %v", out.Stdout, err)
 	}
 }

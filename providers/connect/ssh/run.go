@@ -4,21 +4,27 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
 
 // Command is what to run on a machine.
 type Command struct {
-	Args  []string  // the program and its arguments; nothing in them may be secret
-	Stdin io.Reader // nil: empty
-	Root  bool      // run as root: by sudo where the credential says so
+	Args []string // the program and its arguments; nothing in them may be secret
+	// Stdin is what the command reads; nil: nothing. When the command ends before
+	// it has read everything, Stdin is closed if it is an io.Closer, so that a
+	// read that waits ends.
+	Stdin io.Reader
+	Root  bool // run as root: by sudo where the credential says so
 	// Most bounds standard output, in bytes; 0: 16 MiB. A command that says
-	// more fails.
+	// more is ended and fails.
 	Most int
 }
 
@@ -29,158 +35,291 @@ const (
 	mostOutput = 16 << 20
 	mostStderr = 1 << 20 // of which the end is kept
 	tailLines  = 20
+
+	// grace is how long a machine has to end a session that is given up, before
+	// the connection is.
+	grace = 10 * time.Second
 )
 
-// begin is what every command starts as: it says that login scripts and sudo
-// are done with the streams, and becomes the command.
-const begin = `printf '%s\n' "$1"; printf '%s\n' "$1" >&2; shift; exec "$@"`
+var (
+	errNotBegun      = errors.New("nothing ran")
+	errTooMuch       = errors.New("too much output")
+	errWrongPassword = errors.New("sudo does not take the password in sudo_password")
+)
 
 // Run runs a command to its end. A command that failed is a *CommandError; a
-// connection that broke in the middle is a *LostError.
+// connection that broke in the middle is a *LostError. What keeps every command
+// from running, such as sudo or a login shell that refuses, is Permanent.
 func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
-	session, err := c.conn.NewSession()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(c.limits.Begin, func() { cancel(errNotBegun) })
+	defer late.Stop()
+	over := make(chan struct{})
+	defer close(over)
+	defer context.AfterFunc(ctx, func() { // a machine that does not even end a session
+		select {
+		case <-over:
+		case <-time.After(grace):
+			c.conn.Close()
+		}
+	})()
+
+	channel, requests, err := c.conn.OpenChannel("session", nil)
 	if err != nil {
-		return Output{}, &LostError{Host: c.Host, Err: err}
+		return Output{}, c.notOpened(ctx, err)
 	}
-	defer session.Close()
-	start, prompt := rand.Text(), rand.Text()
-	line := QuoteAll(append([]string{"sh", "-c", begin, "sh", start}, cmd.Args...)...)
-	sudo := cmd.Root && c.target.Credential.Sudo
+	defer channel.Close()
+	r := newRunning(c, cmd, cancel, late)
+	defer context.AfterFunc(ctx, func() {
+		channel.SendRequest("signal", false, ssh.Marshal(struct{ Signal string }{"TERM"}))
+		channel.Close()
+	})()
+	return r.run(ctx, channel, requests)
+}
+
+func (c *Client) notOpened(ctx context.Context, err error) error {
+	var refused *ssh.OpenChannelError
 	switch {
-	case sudo && c.target.Credential.SudoPassword != "":
-		line = QuoteAll("sudo", "-S", "-p", prompt+"\n", "--") + " " + line
-	case sudo:
-		line = "sudo -n -- " + line
+	case ctx.Err() != nil && context.Cause(ctx) != errNotBegun:
+		return context.Cause(ctx)
+	case errors.As(err, &refused):
+		return &busyError{host: c.Host, said: printable(refused.Message)}
 	}
-	r := &running{client: c, cmd: cmd, start: []byte(start + "\n"), prompt: []byte(prompt + "\n"), begun: make(chan struct{}), asked: make(chan struct{}, 8)}
-	return r.run(ctx, session, line)
+	return &LostError{Host: c.Host, Err: err}
 }
 
 // running is a command under way.
 type running struct {
-	client        *Client
-	cmd           Command
-	start, prompt []byte
-	begun         chan struct{} // closed when standard output reached the mark
-	asked         chan struct{} // one for each time that sudo asks
-	out, err      stream
+	client   *Client
+	cmd      Command
+	line     string
+	mark     string
+	begun    chan struct{} // closed when standard output reached the mark
+	asked    chan struct{} // one for each time that sudo asks
+	out, err stream
+	exit     exit
 }
 
-func (r *running) run(ctx context.Context, session *ssh.Session, line string) (Output, error) {
-	most := r.cmd.Most
+// exit is how a session ended.
+type exit struct {
+	known  bool
+	status int
+	signal string
+}
+
+func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *time.Timer) *running {
+	r := &running{client: c, cmd: cmd, mark: rand.Text(), begun: make(chan struct{}), asked: make(chan struct{}, 8)}
+	prompt := rand.Text() + "\n"
+	most := cmd.Most
 	if most <= 0 {
 		most = mostOutput
 	}
-	r.out = stream{mark: r.start, most: most, onMark: func() { close(r.begun) }}
-	r.err = stream{mark: r.start, prompt: r.prompt, most: mostStderr, onPrompt: func() { r.asked <- struct{}{} }, keepEnd: true}
-	session.Stdout, session.Stderr = &r.out, &r.err
-	stdin, err := session.StdinPipe()
-	if err != nil {
-		return Output{}, err
+	start := []byte(r.mark + "\n")
+	r.out = stream{mark: start, most: most + len(r.mark), onOver: func() { cancel(errTooMuch) }, onMark: func() {
+		late.Stop()
+		close(r.begun)
+	}}
+	r.err = stream{mark: start, prompt: []byte(prompt), most: mostStderr, keepEnd: true, onPrompt: func() {
+		select {
+		case r.asked <- struct{}{}:
+		default: // it asks without end
+		}
+	}}
+	line := QuoteAll(append([]string{"exec", "sh", "-c", begin, "sh", r.mark}, cmd.Args...)...)
+	switch {
+	case !r.sudo():
+	case c.credential.SudoPassword != "":
+		line = "exec " + QuoteAll("sudo", "-S", "-p", prompt, "--") + strings.TrimPrefix(line, "exec")
+	default:
+		line = "exec sudo -n --" + strings.TrimPrefix(line, "exec")
 	}
-	if err := session.Start(line); err != nil {
-		return Output{}, &LostError{Host: r.client.Host, Err: err}
-	}
-	over := make(chan struct{})
+	r.line = forAnyShell(line)
+	return r
+}
+
+func (r *running) sudo() bool { return r.cmd.Root && r.client.credential.Sudo }
+
+func (r *running) run(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) (Output, error) {
+	var streams sync.WaitGroup
+	streams.Go(func() { io.Copy(&r.out, channel) })
+	streams.Go(func() { io.Copy(&r.err, channel.Stderr()) })
+	ended := make(chan struct{})
+	go func() { // whom the last lines wait for
+		defer close(ended)
+		r.listen(requests)
+	}()
+	accepted, err := channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.line}))
 	fed := make(chan error, 1)
-	go func() { fed <- r.feed(stdin, over) }()
-	stop := context.AfterFunc(ctx, func() {
-		session.Signal(ssh.SIGTERM) // which old servers do not know; closing is all that is left then
-		session.Close()
-	})
-	err = session.Wait()
-	close(over)
-	stop()
+	if err == nil && accepted {
+		go func() { fed <- r.feed(channel, ended) }()
+	} else {
+		fed <- nil
+		channel.Close()
+	}
+	<-ended
+	if closer, ok := r.cmd.Stdin.(io.Closer); ok {
+		closer.Close()
+	}
+	streams.Wait()
 	feedErr := <-fed
+	whole := r.out.complete([]byte(r.mark))
 	output := Output{Stdout: r.out.bytes(), Stderr: r.err.bytes()}
-	if ctx.Err() != nil {
-		return output, context.Cause(ctx)
+	switch {
+	case r.exit.known && r.exit.status == 0 && whole && feedErr == nil:
+		return output, nil
+	case err == nil && !accepted:
+		return output, Permanent{fmt.Errorf("%s runs no commands for %s: its sshd_config or authorized_keys allows something else", r.client.Host, r.client.credential.User)}
 	}
-	if err == nil && feedErr != nil {
-		err = feedErr
+	return output, r.failed(ctx, feedErr, whole)
+}
+
+// listen waits for the session's end.
+func (r *running) listen(requests <-chan *ssh.Request) {
+	for request := range requests {
+		switch request.Type {
+		case "exit-status":
+			if len(request.Payload) >= 4 {
+				r.exit = exit{known: true, status: int(binary.BigEndian.Uint32(request.Payload))}
+			}
+		case "exit-signal":
+			var signal struct {
+				Signal     string
+				CoreDumped bool
+				Error      string
+				Lang       string
+			}
+			if ssh.Unmarshal(request.Payload, &signal) == nil {
+				r.exit = exit{known: true, status: -1, signal: printable(signal.Signal)}
+			}
+		}
+		if request.WantReply {
+			request.Reply(false, nil)
+		}
 	}
-	return output, r.ended(err, feedErr)
 }
 
 // feed answers sudo once, then hands over standard input.
-func (r *running) feed(stdin io.WriteCloser, over <-chan struct{}) error {
-	defer stdin.Close()
+func (r *running) feed(channel ssh.Channel, ended <-chan struct{}) error {
+	defer channel.CloseWrite()
 	answered := false
 	for {
 		select {
-		case <-over:
+		case <-ended:
 			return nil
 		case <-r.asked:
 			if answered {
 				return errWrongPassword
 			}
 			answered = true
-			if _, err := io.WriteString(stdin, r.client.target.Credential.SudoPassword+"\n"); err != nil {
+			if _, err := io.WriteString(channel, r.client.credential.SudoPassword+"\n"); err != nil {
 				return nil // the command's end says why
 			}
 		case <-r.begun:
 			if r.cmd.Stdin == nil {
 				return nil
 			}
-			from := &source{Reader: r.cmd.Stdin}
-			io.Copy(stdin, from) // a command may end without reading everything
+			from := &source{Reader: r.cmd.Stdin, ended: ended}
+			io.Copy(channel, from) // a command may end without reading everything
 			return from.err
 		}
 	}
 }
 
-var errWrongPassword = errors.New("sudo does not take the password")
-
 // source remembers how reading failed, to tell it from writing that did.
 type source struct {
 	io.Reader
-	err error
+	ended <-chan struct{}
+	err   error
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
+	select {
+	case <-s.ended: // whatever reading says now, nobody wants it
+		return 0, io.EOF
+	default:
+	}
 	if err != nil && err != io.EOF {
 		s.err = fmt.Errorf("read standard input of the command: %w", err)
 	}
 	return n, err
 }
 
-// ended turns how the session ended into an error.
-func (r *running) ended(err, feedErr error) error {
-	var exit *ssh.ExitError
-	var missing *ssh.ExitMissingError
+// failed says what became of a command that did not succeed.
+func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 	host := r.client.Host
-	if r.out.over {
-		return fmt.Errorf("%s: %s: more than %d bytes of output", host, QuoteAll(r.cmd.Args...), r.out.most)
-	}
-	switch {
-	case err == nil:
-		return nil
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTooMuch):
+		return Permanent{fmt.Errorf("%s: %s: more than %d bytes of output", host, r.shown(), r.out.most-len(r.mark))}
 	case errors.Is(feedErr, errWrongPassword):
 		return Permanent{fmt.Errorf("%s: %w", host, errWrongPassword)}
-	case errors.As(err, &exit):
-		if !r.out.marked && r.cmd.Root && r.client.target.Credential.Sudo {
-			return Permanent{fmt.Errorf("%s: %s cannot become root by sudo: %s", host, r.client.target.Credential.User, lastLines(r.err.raw(), 5))}
-		}
-		said := r.err.bytes()
-		if len(bytes.TrimSpace(said)) == 0 {
-			said = r.out.bytes()
-		}
-		e := &CommandError{Host: host, Command: r.shown(), Status: exit.ExitStatus(), Signal: exit.Signal(), Output: lastLines(said, tailLines)}
-		if e.Signal != "" {
-			e.Status = -1
-		}
-		return e
-	case errors.As(err, &missing):
-		return &LostError{Host: host, Err: errors.New("it ended without an exit status")}
+	case errors.Is(cause, errNotBegun) && r.client.lost():
+		return &LostError{Host: host, Begun: true, Err: errNotBegun}
+	case errors.Is(cause, errNotBegun):
+		return r.notBegun(fmt.Sprintf("has run nothing within %s", r.client.limits.Begin))
+	case cause != nil:
+		return cause
+	case !r.exit.known:
+		return &LostError{Host: host, Begun: true, Err: errors.New("it ended without an exit status")}
+	case !r.out.begun():
+		return Permanent{r.notBegun(fmt.Sprintf("ended with status %d before the command began", r.exit.status))}
+	case feedErr != nil: // whatever the command made of half its input
+		return feedErr
+	case r.exit.status != 0:
+		return r.commandFailed()
+	case !whole:
+		return &LostError{Host: host, Begun: true, Err: errors.New("a part of the output is missing")}
 	}
-	return &LostError{Host: host, Err: err}
+	return &LostError{Host: host, Begun: true, Err: errors.New("it ended")}
+}
+
+func (r *running) commandFailed() error {
+	said := r.err.bytes()
+	if len(bytes.TrimSpace(said)) == 0 {
+		said = r.out.bytes()
+	}
+	return &CommandError{
+		Host: r.client.Host, Command: r.shown(), Status: r.exit.status, Signal: r.exit.signal,
+		Output: r.client.credential.redacted(lastLines(said, tailLines)),
+	}
+}
+
+// notBegun says why not even the mark of the beginning arrived.
+func (r *running) notBegun(how string) error {
+	said := strings.TrimSpace(string(r.err.raw()) + "\n" + string(r.out.raw()))
+	text := r.client.credential.redacted(lastLines([]byte(said), 5))
+	user := r.client.credential.User
+	if said == "" {
+		text = "(nothing)"
+	}
+	if !r.sudo() {
+		return fmt.Errorf("%s: the login shell of %s runs no commands: it %s; it said:\n%s", r.client.Host, user, how, indent(text))
+	}
+	return fmt.Errorf("%s: %s cannot become root by sudo: it %s; it said:\n%s%s", r.client.Host, user, how, indent(text), sudoAdvice(text, user))
+}
+
+// sudoAdvice says what to do about what sudo said. The texts are sudo's.
+func sudoAdvice(said, user string) string {
+	for _, known := range []struct{ text, advice string }{
+		{"password is required", "set sudo_password, or let " + user + " use sudo without one (NOPASSWD)"},
+		{"not in the sudoers", "add a file for " + user + " to /etc/sudoers.d"},
+		{"not allowed to", "add a file for " + user + " to /etc/sudoers.d"},
+		{"must have a tty", "set \"Defaults:" + user + " !requiretty\" in the sudoers file"},
+		{"no tty present", "set sudo_password, or let " + user + " use sudo without one (NOPASSWD)"},
+		{"not found", "install sudo, or log in as root and set sudo = false"},
+	} {
+		if strings.Contains(said, known.text) {
+			return "\n" + known.advice
+		}
+	}
+	return ""
 }
 
 // shown is the command as a person would type it.
 func (r *running) shown() string {
 	line := QuoteAll(r.cmd.Args...)
-	if r.cmd.Root && r.client.target.Credential.Sudo {
+	if r.sudo() {
 		line = "sudo " + line
 	}
 	return line
@@ -188,12 +327,15 @@ func (r *running) shown() string {
 
 // lastLines is the end of what was written, as text.
 func lastLines(b []byte, n int) string {
-	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b), "�"), "\n"), "\n")
+	const longest = 400
+	lines := bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n"))
 	lines = lines[max(0, len(lines)-n):]
+	text := make([]string, len(lines))
 	for i, line := range lines {
-		if len(line) > 400 {
-			lines[i] = line[:400] + " …"
+		text[i] = printable(string(line[:min(len(line), longest)]))
+		if len(line) > longest {
+			text[i] += " …"
 		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(text, "\n")
 }

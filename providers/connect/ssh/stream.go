@@ -8,17 +8,21 @@ import (
 // stream collects what a command writes from the mark on; what comes before
 // it, login scripts and sudo have written.
 type stream struct {
-	mark, prompt     []byte
-	most             int
-	keepEnd          bool // of too much, keep the end instead of failing
-	onMark, onPrompt func()
+	mark, prompt             []byte
+	most                     int
+	keepEnd                  bool // of too much, keep the end instead of failing
+	onMark, onPrompt, onOver func()
 
 	mu     sync.Mutex
 	marked bool
 	over   bool
 	before []byte
+	looked int // so many bytes of before hold no beginning of mark or prompt
 	buf    []byte
 }
+
+// mostBefore is how much is kept of what comes before the mark.
+const mostBefore = 64 << 10
 
 // Write takes down what arrives. It never fails: a command that is not
 // listened to would stand still.
@@ -31,28 +35,37 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 	s.before = append(s.before, p...)
 	for len(s.prompt) > 0 {
-		i := bytes.Index(s.before, s.prompt)
+		i := bytes.Index(s.before[s.looked:], s.prompt)
 		if i < 0 {
 			break
 		}
+		i += s.looked
 		s.before = append(s.before[:i:i], s.before[i+len(s.prompt):]...)
+		s.looked = i
 		s.onPrompt()
 	}
-	if i := bytes.Index(s.before, s.mark); i >= 0 {
+	if i := bytes.Index(s.before[s.looked:], s.mark); i >= 0 {
 		s.marked = true
+		i += s.looked
 		rest := s.before[i+len(s.mark):]
-		s.before = s.before[:i]
+		s.before = s.before[:i:i]
 		s.keep(rest)
 		if s.onMark != nil {
 			s.onMark()
 		}
-	} else if len(s.before) > mostStderr {
-		s.before = append([]byte(nil), s.before[len(s.before)-len(s.mark)-len(s.prompt):]...)
+		return len(p), nil
 	}
+	if len(s.before) > 2*mostBefore {
+		s.before = append([]byte(nil), s.before[len(s.before)-mostBefore:]...)
+	}
+	s.looked = max(0, len(s.before)-max(len(s.mark), len(s.prompt))+1)
 	return len(p), nil
 }
 
 func (s *stream) keep(p []byte) {
+	if s.over {
+		return
+	}
 	s.buf = append(s.buf, p...)
 	if len(s.buf) <= s.most {
 		return
@@ -60,9 +73,17 @@ func (s *stream) keep(p []byte) {
 	if !s.keepEnd {
 		s.over = true
 		s.buf = s.buf[:s.most]
+		s.onOver()
 	} else if len(s.buf) > 2*s.most {
 		s.buf = append([]byte(nil), s.buf[len(s.buf)-s.most:]...)
 	}
+}
+
+// begun reports whether the mark has come.
+func (s *stream) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marked
 }
 
 // bytes is what the command wrote.
@@ -70,6 +91,19 @@ func (s *stream) bytes() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.buf
+}
+
+// complete takes the mark that ends the output out of it and reports whether it
+// was there: without it, a part of the output may have been lost on the way.
+func (s *stream) complete(end []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := bytes.LastIndex(s.buf, end)
+	if i < 0 {
+		return false
+	}
+	s.buf = append(s.buf[:i], s.buf[i+len(end):]...)
+	return true
 }
 
 // raw is everything, for when the command never began.

@@ -1,0 +1,64 @@
+package ssh
+
+import (
+	"context"
+	"sync"
+)
+
+// gate lets so many through at a time, and learns to let fewer.
+type gate struct {
+	mu            sync.Mutex
+	limit, inside int
+	changed       chan struct{} // closed and made anew when somebody leaves
+}
+
+// enter waits for a place.
+func (g *gate) enter(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		if g.inside < g.limit {
+			g.inside++
+			g.mu.Unlock()
+			return nil
+		}
+		changed := g.changed
+		g.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// tighten is called by somebody inside whom the machine refused: there is place
+// for the others alone. It waits until one of them has left. Without others
+// there is nothing to wait for.
+func (g *gate) tighten(ctx context.Context) error {
+	g.mu.Lock()
+	if g.inside > 1 {
+		g.limit = max(1, g.inside-1)
+	}
+	g.mu.Unlock()
+	g.leave()
+	return g.enterAgain(ctx)
+}
+
+// enterAgain is enter for those who will leave whether or not they came in.
+func (g *gate) enterAgain(ctx context.Context) error {
+	if err := g.enter(ctx); err != nil {
+		g.mu.Lock()
+		g.inside++ // whoever called leaves once more
+		g.mu.Unlock()
+		return err
+	}
+	return nil
+}

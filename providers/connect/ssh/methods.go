@@ -1,0 +1,147 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// methods is what the protocol tries for one login, in this order: keys, the
+// agent's keys, the password.
+type methods struct {
+	auth   []ssh.AuthMethod
+	keys   []string // of each key, what to call it
+	agent  net.Conn
+	failed error // why a method could not even be tried
+
+	password string
+	given    bool // the password was given to keyboard-interactive already
+}
+
+var errQuestion = errors.New("the machine asks for more than a password")
+
+// methods reads the keys and asks the agent. Nothing is asked of the machine.
+func (c Credential) methods(ctx context.Context) (*methods, error) {
+	m := &methods{password: c.Password}
+	signers, err := c.signers()
+	if err == nil && c.Agent {
+		var held []ssh.Signer
+		if held, err = m.fromAgent(ctx, c.AgentSocket); err == nil {
+			signers = append(signers, held...)
+			if len(signers) == 0 && c.Password == "" {
+				err = errors.New("use SSH agent: it holds no keys, or is locked (ssh-add -l tells); add one, or name a private key")
+			}
+		}
+	}
+	if err == nil {
+		signers, err = c.certified(signers)
+	}
+	if err == nil && len(signers) == 0 && c.Password == "" {
+		err = c.nothing()
+	}
+	if err != nil {
+		m.close()
+		return nil, Permanent{err}
+	}
+	for _, s := range signers {
+		m.keys = append(m.keys, strings.TrimSuffix(s.PublicKey().Type(), "-cert-v01@openssh.com")+" "+ssh.FingerprintSHA256(s.PublicKey()))
+	}
+	if len(signers) > 0 {
+		m.auth = append(m.auth, ssh.PublicKeys(signers...))
+	}
+	if c.Password != "" {
+		m.auth = append(m.auth, ssh.Password(c.Password), ssh.KeyboardInteractive(m.answer))
+	}
+	return m, nil
+}
+
+func (c Credential) nothing() error {
+	if len(c.IdentityFiles) == 0 {
+		return errors.New("the credential has no private key, no password and no agent")
+	}
+	_, err := c.readKey(c.IdentityFiles[0])
+	return fmt.Errorf("none of the private keys can be used: %w", err)
+}
+
+// fromAgent asks the agent for its keys. It signs with them during the login,
+// so that the connection stays until close; one that does not answer is given
+// up with the context.
+func (m *methods) fromAgent(ctx context.Context, socket string) ([]ssh.Signer, error) {
+	if socket == "" {
+		if socket = os.Getenv("SSH_AUTH_SOCK"); socket == "" {
+			return nil, errors.New("use SSH agent: SSH_AUTH_SOCK is not set; start an agent or name a private key")
+		}
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("use SSH agent: %w", err)
+	}
+	m.agent = conn
+	context.AfterFunc(ctx, func() { conn.Close() })
+	signers, err := agent.NewClient(conn).Signers()
+	if err != nil {
+		return nil, fmt.Errorf("use SSH agent at %s: %w", socket, err)
+	}
+	for i, s := range signers {
+		if as, ok := s.(ssh.AlgorithmSigner); ok {
+			signers[i] = &watched{as, m}
+		}
+	}
+	return signers, nil
+}
+
+func (m *methods) close() {
+	if m.agent != nil {
+		m.agent.Close()
+	}
+}
+
+// tried says what was offered, for whoever was not let in.
+func (m *methods) tried() string {
+	what := append([]string(nil), m.keys...)
+	const most = 5
+	if len(what) > most {
+		what = append(what[:most:most], fmt.Sprintf("%d more keys", len(m.keys)-most))
+	}
+	if m.password != "" {
+		what = append(what, "a password")
+	}
+	return strings.Join(what, ", ")
+}
+
+// answer gives the password to the first question without an echo, and nothing
+// to any other: it may be one for a second factor, or for a new password.
+func (m *methods) answer(_, _ string, questions []string, echos []bool) ([]string, error) {
+	answers := make([]string, len(questions))
+	for i, question := range questions {
+		if echos[i] || m.given {
+			m.failed = fmt.Errorf("%w: %q", errQuestion, strings.TrimSpace(printable(question)))
+			return nil, m.failed
+		}
+		answers[i], m.given = m.password, true
+	}
+	return answers, nil
+}
+
+// watched remembers why the agent did not sign: the library goes on with the
+// next method and forgets.
+type watched struct {
+	ssh.AlgorithmSigner
+	of *methods
+}
+
+func (w *watched) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	s, err := w.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
+	if err != nil {
+		w.of.failed = fmt.Errorf("the SSH agent does not sign with %s: %w", ssh.FingerprintSHA256(w.PublicKey()), err)
+	}
+	return s, err
+}
