@@ -107,6 +107,9 @@ func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, 
 			plan = &have
 		}
 	}
+	if plan.Facts.IsUnknown() { // not even looked at
+		plan.Facts = types.ObjectNull(factsTypes())
+	}
 	diags.Append(state.Set(ctx, plan)...)
 	return nil
 }

@@ -33,7 +33,7 @@ type section interface {
 // sections in the order in which they are applied; destroying goes backwards.
 // Without settings they know the schema and validate.
 func sections(s *settings) []section {
-	return []section{packagesSection{s}}
+	return []section{packagesSection{s}, factsSection{s}}
 }
 
 // observeAll asks all sections.

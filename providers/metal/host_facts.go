@@ -1,0 +1,89 @@
+package metal
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// factsModel is what metal_host says of the machine itself.
+type factsModel struct {
+	Facts         types.Object `tfsdk:"facts"`
+	AllowCgroupV1 types.Bool   `tfsdk:"allow_cgroup_v1"`
+}
+
+// factsSection looks at what the machine is, and whether it is fit for what it
+// is to be. It changes nothing. It comes last: facts are those after an apply.
+type factsSection struct{ settings *settings }
+
+func (factsSection) attributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"facts": schema.ObjectAttribute{
+			Computed: true, AttributeTypes: factsTypes(),
+			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. The data source metal_host_facts has the same, with what changes all the time.",
+		},
+		"allow_cgroup_v1": schema.BoolAttribute{
+			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
+		},
+	}
+}
+
+func (factsSection) validate(context.Context, *hostModel, *diag.Diagnostics) {}
+
+func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *hostModel) error {
+	f, err := s.gather(ctx, m)
+	if err != nil {
+		return err
+	}
+	o, diags := factsObject(ctx, f.Stable())
+	into.Facts = o
+	return failed(diags)
+}
+
+func (s factsSection) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {
+	if r, ok := m.(*host.Remote); ok {
+		return s.settings.gather(ctx, r)
+	}
+	return facts.Gather(ctx, m)
+}
+
+// changes says everything that stands in the way, and changes nothing.
+func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
+	f, err := s.gather(ctx, m)
+	if err != nil {
+		diags.AddWarning("Machine cannot be examined", err.Error()+".")
+		return nil
+	}
+	for _, p := range facts.Preflight(f, want.needs()) {
+		at := path.Root("address")
+		if len(p.Path) > 0 {
+			at = path.Root(p.Path[0])
+		}
+		if p.Severity == providers.Warning {
+			diags.AddAttributeWarning(at, p.Summary, p.Detail)
+		} else {
+			diags.AddAttributeError(at, p.Summary, p.Detail)
+		}
+	}
+	return nil
+}
+
+// needs are what the model wants of the machine, as far as it is known.
+func (m *hostModel) needs() facts.Needs {
+	return facts.Needs{Role: m.Role.ValueString(), PrivateAddress: m.PrivateAddress.ValueString(), AllowCgroupV1: m.AllowCgroupV1.ValueBool()}
+}
+
+func (s factsSection) apply(ctx context.Context, m host.Machine, _ *host.Record, want *hostModel) error {
+	return s.observe(ctx, m, want, want)
+}
+
+func (factsSection) restore(context.Context, host.Machine, *host.Record) ([]host.Outcome, error) {
+	return nil, nil
+}
