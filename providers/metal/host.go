@@ -38,6 +38,9 @@ type hostModel struct {
 	packagesModel
 	factsModel
 	disruptionModel
+	systemModel
+
+	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
 }
 
 // bastionModel is a machine on the way.

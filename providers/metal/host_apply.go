@@ -18,8 +18,10 @@ import (
 )
 
 func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var plan hostModel
+	var plan, config hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	plan.config = &config
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -32,8 +34,10 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 }
 
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan hostModel
+	var plan, config hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	plan.config = &config
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -109,6 +113,9 @@ func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, 
 	}
 	if plan.Facts.IsUnknown() { // not even looked at
 		plan.Facts = types.ObjectNull(factsTypes())
+	}
+	if !wholly(ctx, plan.Digests) {
+		plan.Digests = types.MapNull(types.StringType)
 	}
 	diags.Append(state.Set(ctx, plan)...)
 	return nil

@@ -35,6 +35,8 @@ func (factsSection) attributes() map[string]schema.Attribute {
 	}
 }
 
+func (factsSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}
+
 func (factsSection) validate(context.Context, *hostModel, *diag.Diagnostics) {}
 
 func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *hostModel) error {

@@ -126,6 +126,8 @@ func (m declaredPackages) spec(on *settings) packages.Spec {
 	return s
 }
 
+func (packagesSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}
+
 func (packagesSection) validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics) {
 	declared, ok := config.packagesModel.read(ctx, diags)
 	if !ok {

@@ -22,8 +22,10 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	var plan hostModel
+	var plan, config hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	plan.config = &config
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -37,6 +39,14 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	plan.derive(ctx, way, &resp.Diagnostics)
 	plan.CordonedBy = types.StringNull()
+	var prior *hostModel
+	if !req.State.Raw.IsNull() {
+		prior = &hostModel{}
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	for _, s := range sections(r.settings) {
+		s.plan(ctx, prior, &plan, &resp.Diagnostics)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
 		return

@@ -18,6 +18,9 @@ type section interface {
 	// validate says what is wrong with a configuration by itself; values may be
 	// unknown.
 	validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics)
+	// plan sets what follows from the arguments without looking at the machine.
+	// prior is what is stored; nil where the resource is new.
+	plan(ctx context.Context, prior, plan *hostModel, diags *diag.Diagnostics)
 	// observe sets in into what the machine has of what declared declares.
 	observe(ctx context.Context, m host.Machine, declared, into *hostModel) error
 	// changes compares: what apply would do on the machine now. What must not
@@ -33,7 +36,7 @@ type section interface {
 // sections in the order in which they are applied; destroying goes backwards.
 // Without settings they know the schema and validate.
 func sections(s *settings) []section {
-	return []section{packagesSection{s}, factsSection{s}}
+	return []section{packagesSection{s}, systemSection{}, factsSection{s}}
 }
 
 // observeAll asks all sections.

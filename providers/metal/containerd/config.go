@@ -28,7 +28,7 @@ func major(version string) int {
 	return n
 }
 
-// Config is config.toml for a version of containerd: of format 3 from 2.0 on,
+// configFor is config.toml for a version of containerd: of format 3 from 2.0 on,
 // of format 2 before. The runtime that pods get is runc, with control groups by
 // systemd, which is what kubeadm's kubelet expects.
 func (s Spec) configFor(version string) (string, error) {

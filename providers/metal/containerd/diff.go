@@ -17,25 +17,50 @@ func Rendered(want Spec, have Facts) (text string, known bool) {
 	return text, err == nil
 }
 
+// What Service says where all is well, and where only a restart is missing.
+const (
+	Running = "running and enabled"
+	Stale   = "running, with a configuration that has been replaced since"
+)
+
+// Service is how the service is.
+func (f Facts) Service() string {
+	switch {
+	case f.Version == "":
+		return "not installed"
+	case !f.Active:
+		return "not running"
+	case !f.Enabled:
+		return "running, not enabled"
+	case f.Stale:
+		return Stale
+	}
+	return Running
+}
+
+// ProxyText is the service's drop-in for a proxy, "" for none.
+func (s Spec) ProxyText() string { return s.files()[proxyFile] }
+
+// ProxyText is the drop-in that the machine has.
+func (f Facts) ProxyText() string { return f.Files[proxyFile] }
+
+// Mirror is what the machine has for a registry; ok is false where its file
+// says something that is no Mirror, and exists where there is a file.
+func (f Facts) Mirror(registry string) (m Mirror, ok, exists bool) {
+	text := f.Files[hostsFile(registry)]
+	m, ok = readMirror(registry, text)
+	return m, ok, text != ""
+}
+
 // Diff compares, fact by fact.
 func Diff(want Spec, have Facts) []host.Change {
 	var changes []host.Change
 	add := func(fact, at, is, wants string, d host.Disruption) {
-		changes = append(changes, host.Change{Fact: fact, Path: []string{"containerd", at}, Have: is, Want: wants, Disruption: d})
+		changes = append(changes, host.Change{Fact: fact, Path: []string{"containerd_state", at}, Have: is, Want: wants, Disruption: d})
 	}
 	if want.Config {
-		service := "running and enabled"
-		is := service
-		switch {
-		case have.Version == "":
-			is = "not installed"
-		case !have.Active:
-			is = "not running"
-		case !have.Enabled:
-			is = "running, not enabled"
-		}
-		if is != service {
-			add("containerd", "service", is, service, host.None)
+		if is := have.Service(); is != Running && is != Stale {
+			add("containerd", "service", is, Running, host.None)
 		}
 		text, known := Rendered(want, have)
 		switch {
@@ -44,14 +69,14 @@ func Diff(want Spec, have Facts) []host.Change {
 		case known && text != have.Config:
 			add("containerd's configuration", "config", have.Config, text, restarts(have))
 		case have.Active && have.Stale:
-			add("containerd's configuration", "config", "not in use before a restart", "in use", host.RestartsContainer)
+			add("containerd's configuration", "config", Stale, Running, host.RestartsContainer)
 		}
 	}
 	files := want.files()
 	for _, registry := range slices.Sorted(maps.Keys(want.Mirrors)) {
 		name := hostsFile(registry) // which is read at every pull
 		if have.Files[name] != files[name] {
-			add("mirror of "+registry, "registry_mirrors", have.Files[name], files[name], host.None)
+			changes = append(changes, host.Change{Fact: "mirror of " + registry, Path: []string{"containerd", "registry_mirrors", registry}, Have: have.Files[name], Want: files[name]})
 		}
 	}
 	if want.Proxy != nil && have.Files[proxyFile] != files[proxyFile] {

@@ -31,8 +31,8 @@ func Diff(want Spec, have Facts) []host.Change {
 
 // Problems is all that applying could not do anything about, as a plan can tell
 // it: a file with something else in its place, a sysctl that somebody else's
-// file sets after ours or that this kernel has not. What a declared module
-// brings with it is no problem yet.
+// file sets after ours or that this kernel has not. What a declared module may
+// bring with it is no problem yet.
 func Problems(want Spec, have Facts) []error {
 	var wrong []error
 	add := func(err error) {
@@ -40,14 +40,9 @@ func Problems(want Spec, have Facts) []error {
 			wrong = append(wrong, err)
 		}
 	}
-	for _, name := range sorted(want.Modules) {
-		if have.Modules[name].State == ModuleUnknown {
-			add(moduleUnknown(name))
-		}
-	}
+	absent := slices.ContainsFunc(want.Modules, func(name string) bool { return !have.Modules[name].present() })
 	for _, k := range keys(want.Sysctl) {
-		s := have.Sysctl[k]
-		if s.State != SysctlMissing || !slices.ContainsFunc(want.Modules, func(name string) bool { return have.Modules[name].State == ModuleAbsent }) {
+		if s := have.Sysctl[k]; s.State != SysctlMissing || !absent {
 			add(s.problem(k, want.Sysctl[k]))
 		}
 	}
@@ -55,6 +50,18 @@ func Problems(want Spec, have Facts) []error {
 		add(have.Files[name].obstacle(name))
 	}
 	return wrong
+}
+
+// Doubts is what will be a problem unless packages that are installed first
+// bring it: a kernel module that there is not.
+func Doubts(want Spec, have Facts) []error {
+	var doubts []error
+	for _, name := range sorted(want.Modules) {
+		if have.Modules[name].State == ModuleUnknown {
+			doubts = append(doubts, moduleUnknown(name))
+		}
+	}
+	return doubts
 }
 
 // Apply makes the machine as it is declared, and puts back what was declared

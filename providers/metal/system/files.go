@@ -15,14 +15,14 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// regular tells whether there is a plain file.
-func (f FileFacts) regular() bool { return strings.HasPrefix(f.Type, "regular") }
+// Regular tells whether there is a plain file.
+func (f FileFacts) Regular() bool { return strings.HasPrefix(f.Type, "regular") }
 
 // Text is what to call the content: the declared text where it holds, the
 // machine's text where it may be shown and is small, else its digest.
 func (f FileFacts) Text(want File) string {
 	switch {
-	case !f.regular():
+	case !f.Regular():
 		return ""
 	case f.Digest == want.Digest && !want.Sensitive:
 		return string(want.Content)
@@ -33,6 +33,13 @@ func (f FileFacts) Text(want File) string {
 	}
 	return "sha256:" + f.Digest
 }
+
+// OwnerText and GroupText are the declared ones where they are meant, else what
+// the machine calls them.
+func (f FileFacts) OwnerText(want string) string { return owner(want, f.Owner) }
+
+// GroupText is OwnerText for the group.
+func (f FileFacts) GroupText(want string) string { return owner(want, f.Group) }
 
 // owner is the declared one where it is meant, else the machine's name for it.
 func owner(want string, is [2]string) string {
@@ -58,7 +65,7 @@ func diffFiles(want map[string]File, have map[string]FileFacts) []host.Change {
 
 func diffFile(name string, want File, have FileFacts) []host.Change {
 	at := []string{"files", name}
-	if !have.regular() {
+	if !have.Regular() {
 		is := have.Type
 		if is == "absent" {
 			is = ""
@@ -91,7 +98,7 @@ func diffFile(name string, want File, have FileFacts) []host.Change {
 // obstacle is why a file cannot be written where it is to be.
 func (f FileFacts) obstacle(name string) error {
 	switch {
-	case f.Type == "absent" || f.regular():
+	case f.Type == "absent" || f.Regular():
 		return nil
 	case f.Type == "blocked":
 		return fmt.Errorf("file %s: something on the way to it is no folder: look at it, and remove it or choose another path", name)

@@ -22,8 +22,8 @@ const cloudFile = "/etc/cloud/cloud.cfg.d/99-stoke-hostname.cfg"
 
 const cloudText = "# Written by stoke, which sets this machine's name.\npreserve_hostname: true\nmanage_etc_hosts: false\n"
 
-// shown is the declared name where all of it holds, else what there is.
-func (n *NameFacts) shown(want string) string {
+// Shown is the declared name where all of it holds, else what there is.
+func (n *NameFacts) Shown(want string) string {
 	switch {
 	case n.Live != n.Static && n.Static != "":
 		return fmt.Sprintf("%s (%s after the next boot)", n.Live, n.Static)
@@ -40,7 +40,7 @@ func (n *NameFacts) shown(want string) string {
 }
 
 func diffName(want string, have *NameFacts) []host.Change {
-	if shown := have.shown(want); shown != want {
+	if shown := have.Shown(want); shown != want {
 		return []host.Change{{Fact: "host name", Path: []string{"hostname"}, Have: shown, Want: want}}
 	}
 	return nil

@@ -58,8 +58,10 @@ func modulesAtBoot(files []confFile) map[string]bool {
 
 // Holds tells whether the module is there, now and after the next boot.
 func (m ModuleFacts) Holds() bool {
-	return m.State != ModuleAbsent && m.State != ModuleUnknown && m.AtBoot
+	return m.present() && m.AtBoot
 }
+
+func (m ModuleFacts) present() bool { return m.State != ModuleAbsent && m.State != ModuleUnknown }
 
 func (m ModuleFacts) shown() string {
 	switch {

@@ -1,8 +1,8 @@
 package system
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -58,8 +58,13 @@ func Digest(salt string, content []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// NewSalt draws a salt for a sensitive file.
-func NewSalt() string { return rand.Text() }
+// Salt is a salt for a sensitive file on a machine. It is the same whenever it
+// is asked for, because a plan that is made again has to be the same, and
+// another for every machine and path, so that equal secrets do not look equal.
+func Salt(machine, file string) string {
+	sum := sha256.Sum256([]byte("stoke file\x00" + machine + "\x00" + file))
+	return base32.StdEncoding.EncodeToString(sum[:])[:26]
+}
 
 var (
 	label    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

@@ -97,8 +97,8 @@ func withSwap(fstab string) string {
 
 func (s *SwapFacts) inFstab() bool { return withoutSwap(s.Fstab) != s.Fstab }
 
-// shown is "off" where there is none, now and at boot.
-func (s *SwapFacts) shown() string {
+// Shown is "off" where there is none, now and at boot.
+func (s *SwapFacts) Shown() string {
 	var boot []string
 	if s.inFstab() {
 		boot = append(boot, "/etc/fstab")
@@ -116,12 +116,12 @@ func (s *SwapFacts) shown() string {
 }
 
 func diffSwap(have *SwapFacts) []host.Change {
-	if have.shown() == "off" {
+	if have.Shown() == "off" {
 		return nil
 	}
 	d := host.None
 	if have.inFstab() || len(have.Units)+len(have.Services) > 0 {
 		d = host.ReloadsSystemd // what a generator made of fstab is forgotten only then
 	}
-	return []host.Change{{Fact: "swap", Path: []string{"swap"}, Have: have.shown(), Want: "off", Disruption: d}}
+	return []host.Change{{Fact: "swap", Path: []string{"swap"}, Have: have.Shown(), Want: "off", Disruption: d}}
 }

@@ -73,8 +73,8 @@ func sysctlAtBoot(files []confFile) map[string]sysctlLine {
 	return values
 }
 
-// shown is the declared value where it holds now and at boot.
-func (s SysctlFacts) shown(want string) string {
+// Shown is the declared value where it holds now and at boot.
+func (s SysctlFacts) Shown(want string) string {
 	w := normalise(want)
 	switch {
 	case s.State == SysctlMissing:
@@ -96,7 +96,7 @@ func (s SysctlFacts) shown(want string) string {
 func diffSysctl(want map[string]string, have map[string]SysctlFacts) []host.Change {
 	var changes []host.Change
 	for _, k := range keys(want) {
-		if shown := have[k].shown(want[k]); shown != want[k] {
+		if shown := have[k].Shown(want[k]); shown != want[k] {
 			changes = append(changes, host.Change{Fact: "sysctl " + k, Path: []string{"sysctl", k}, Have: shown, Want: want[k]})
 		}
 	}
@@ -160,7 +160,7 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 	for _, k := range keys(want) {
 		s := have[k]
 		lines = append(lines, k+" = "+normalise(want[k]))
-		if s.shown(want[k]) == want[k] {
+		if s.Shown(want[k]) == want[k] {
 			continue
 		}
 		mend = true

@@ -216,7 +216,7 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, err := range system.Problems(want, have) {
+	for _, err := range append(system.Problems(system.Spec{Sysctl: want.Sysctl, Files: want.Files}, have), system.Doubts(want, have)...) {
 		all = append(all, err.Error())
 	}
 	text := strings.Join(all, "\n")

@@ -97,8 +97,8 @@ func (t *TimeFacts) Servers(want Time) []string {
 	return servers
 }
 
-// shown is the service that keeps the clock right, else what is wrong with it.
-func (t *TimeFacts) shown(want Time) string {
+// Shown is the service that keeps the clock right, else what is wrong with it.
+func (t *TimeFacts) Shown(want Time) string {
 	service := t.Service(want)
 	u := t.unit(service)
 	switch {
@@ -119,7 +119,7 @@ func (t *TimeFacts) shown(want Time) string {
 func diffTime(want Time, have *TimeFacts) []host.Change {
 	var changes []host.Change
 	service := have.Service(want)
-	if shown := have.shown(want); shown != service || service == "" {
+	if shown := have.Shown(want); shown != service || service == "" {
 		w := service
 		if w == "" {
 			w = "any"

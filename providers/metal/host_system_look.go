@@ -1,0 +1,180 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/system"
+)
+
+// look is the declaration with what the machine has of it; ok is false where
+// nothing is declared or something is unknown.
+func (systemSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredSystem, want system.Spec, have system.Facts, ok bool, err error) {
+	var diags diag.Diagnostics
+	d, ok = of.systemModel.read(ctx, of.config, &diags)
+	if !ok {
+		return d, want, have, false, failed(diags)
+	}
+	if want, err = d.spec(); err != nil {
+		return d, want, have, false, err
+	}
+	have, err = system.Observe(ctx, m, want)
+	return d, want, have, err == nil, err
+}
+
+func (s systemSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
+	digests := into.Digests // of the last look, where those that were declared were not known yet
+	into.systemModel = declared.systemModel
+	from := *declared
+	if from.Digests.IsUnknown() {
+		from.Digests = digests
+	}
+	if from.Digests.IsUnknown() {
+		from.Digests = types.MapNull(types.StringType)
+	}
+	into.Digests = from.Digests
+	d, want, have, ok, err := s.look(ctx, m, &from)
+	if err != nil || !ok {
+		return err
+	}
+	return failed(into.systemModel.write(ctx, d, want, have))
+}
+
+// write puts what the machine has into what is declared.
+func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.Spec, have system.Facts) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	if want.Hostname != "" {
+		m.Hostname = types.StringValue(have.Name.Shown(want.Hostname))
+	}
+	if want.SwapOff {
+		m.Swap = types.StringValue(have.Swap.Shown())
+	}
+	if want.Timezone != "" {
+		m.Timezone = types.StringValue(have.Timezone)
+	}
+	var modules []types.String
+	for _, name := range d.modules {
+		if have.Modules[name.ValueString()].Holds() {
+			modules = append(modules, name)
+		}
+	}
+	if d.modules != nil {
+		m.Modules, diags = types.SetValueFrom(ctx, types.StringType, slices.Concat([]types.String{}, modules))
+	}
+	if d.sysctl != nil {
+		values := map[string]string{}
+		for k, v := range want.Sysctl {
+			values[k] = have.Sysctl[k].Shown(v)
+		}
+		m.Sysctl, more = types.MapValueFrom(ctx, types.StringType, values)
+		diags.Append(more...)
+	}
+	if d.time != nil {
+		m.Time, more = types.ObjectValueFrom(ctx, m.Time.AttributeTypes(ctx), observedTime(*d.time, *want.Time, have.Time))
+		diags.Append(more...)
+	}
+	return append(diags, m.writeFiles(ctx, d, want, have)...)
+}
+
+func observedTime(declared timeModel, want system.Time, have *system.TimeFacts) timeModel {
+	service := have.Service(want)
+	if is := have.Shown(want); is != service || service == "" {
+		declared.Service = types.StringValue(is)
+	}
+	if len(want.Servers) > 0 && !slices.Equal(want.Servers, have.Servers(want)) {
+		declared.Servers = []types.String{}
+		for _, s := range have.Servers(want) {
+			declared.Servers = append(declared.Servers, types.StringValue(s))
+		}
+	}
+	return declared
+}
+
+func (m *systemModel) writeFiles(ctx context.Context, d declaredSystem, want system.Spec, have system.Facts) diag.Diagnostics {
+	if d.files == nil {
+		return nil
+	}
+	files, digests := map[string]fileModel{}, map[string]attr.Value{}
+	for name, w := range want.Files {
+		h := have.Files[name]
+		if h.Type == "absent" {
+			continue
+		}
+		f := d.files[name]
+		f.Sensitive = types.StringNull()
+		if !h.Regular() {
+			f.Content = types.StringValue("(" + h.Type + ")")
+			files[name] = f
+			continue
+		}
+		if w.Sensitive {
+			digests[name] = types.StringValue(w.Salt + ":" + h.Digest)
+		} else {
+			f.Content = types.StringValue(h.Text(w))
+		}
+		if h.Mode != w.Mode {
+			f.Mode = types.StringValue(system.ModeText(h.Mode))
+		}
+		if is := h.OwnerText(w.Owner); is != w.Owner {
+			f.Owner = types.StringValue(is)
+		}
+		if is := h.GroupText(w.Group); is != w.Group {
+			f.Group = types.StringValue(is)
+		}
+		files[name] = f
+	}
+	var diags, more diag.Diagnostics
+	m.Files, diags = types.MapValueFrom(ctx, m.Files.ElementType(ctx), files)
+	m.Digests = types.MapNull(types.StringType)
+	if len(digests) > 0 {
+		m.Digests, more = types.MapValue(types.StringType, digests)
+	}
+	return append(diags, more...)
+}
+
+func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
+	_, spec, have, ok, err := s.look(ctx, m, want)
+	if err != nil {
+		diags.AddWarning("Operating system cannot be examined", fmt.Sprintf("%s. What apply would change is not known.", err))
+	}
+	if !ok {
+		return nil
+	}
+	if wrong := system.Problems(spec, have); len(wrong) > 0 {
+		diags.AddError("Settings cannot be made", list(errors.Join(wrong...)))
+	}
+	for _, doubt := range system.Doubts(spec, have) {
+		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))
+	}
+	return system.Diff(spec, have)
+}
+
+func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
+	if want.Digests.IsUnknown() || !wholly(ctx, want.Digests) { // the content was not known when it was planned
+		var diags diag.Diagnostics
+		s.plan(ctx, nil, want, &diags)
+		if err := failed(diags); err != nil {
+			return err
+		}
+	}
+	_, spec, have, ok, err := s.look(ctx, m, want)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errors.New("what is declared of the operating system is not known") // which no engine lets happen
+	}
+	return system.Apply(ctx, m, rec, spec, have)
+}
+
+func (systemSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	return system.Restore(ctx, m, rec)
+}
