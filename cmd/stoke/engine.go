@@ -15,10 +15,11 @@ import (
 
 // request is what the engine is told about this working directory.
 func (o *operation) request() plan.Request {
+	n, limits := o.atOnce()
 	r := plan.Request{
 		Files: o.s.files, Catalogue: o.catalogue,
 		Mode: o.mode, Replace: o.flags.replace,
-		Parallelism: o.flags.parallelism.n, Limits: o.flags.parallelism.limits, Workspace: o.state.workspace(), Dir: ".",
+		Parallelism: n, Limits: limits, Workspace: o.state.workspace(), Dir: ".",
 		Stopping: o.s.signals.stopping,
 	}
 	o.flags.shape(&r)
@@ -26,6 +27,15 @@ func (o *operation) request() plan.Request {
 		r.Root, r.Variables = o.config.root, o.config.variables
 	}
 	return r
+}
+
+// atOnce says how much is done at the same time, by what the configuration uses.
+func (o *operation) atOnce() (int, plan.Limits) {
+	var used []string
+	if o.config != nil {
+		used, _ = providerNeeds(o.config.root, o.catalogue) // what is not there is told elsewhere
+	}
+	return o.flags.parallelism.among(used, o.catalogue)
 }
 
 // settle finds out what became of operations that were announced and never
@@ -58,9 +68,10 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 	var report *run.Report
 	return o.journalled(ctx, func(j *state.Journal) (hcl.Diagnostics, bool) {
 		listen := o.s.display().begin()
+		n, limits := o.atOnce()
 		var diags hcl.Diagnostics
 		report, diags = run.Apply(ctx, run.Request{
-			Plan: pl, Root: o.config.root, Ephemeral: o.config.variables, Journal: j, Catalogue: o.catalogue, Parallelism: o.flags.parallelism.n, Limits: o.flags.parallelism.limits,
+			Plan: pl, Root: o.config.root, Ephemeral: o.config.variables, Journal: j, Catalogue: o.catalogue, Parallelism: n, Limits: limits,
 			Listen: o.tellLock(listen), Stopping: o.s.signals.stopping,
 		})
 		o.s.display().end()

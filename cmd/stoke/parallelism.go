@@ -45,6 +45,37 @@ func (p *parallelism) Set(text string) error {
 	return nil
 }
 
+// usual is how much is done at the same time where nobody says otherwise.
+const usual = 10
+
+// among returns how much is done at the same time by a command that uses these
+// providers, and the limits by kind. More than usual only comes of providers
+// that bear it, and only where the command line leaves the number to us.
+func (p *parallelism) among(sources []string, c providers.Catalogue) (int, plan.Limits) {
+	n := usual
+	for _, source := range sources {
+		n = max(n, c[source].Limits.AtOnce)
+	}
+	if p.n > 0 || n == usual {
+		return p.n, p.limits
+	}
+	limits := plan.Limits{}
+	for _, source := range sources {
+		if own := c[source].Limits; own.Operations == 0 {
+			limits[source] = max(usual, own.AtOnce)
+		}
+	}
+	for name, most := range p.limits {
+		for _, source := range sources { // by whatever name, what was said counts
+			if name == source || strings.HasSuffix(source, "/"+name) {
+				delete(limits, source)
+			}
+		}
+		limits[name] = most
+	}
+	return n, limits
+}
+
 // check refuses limits for what no provider could have: most likely a slip of
 // the keyboard.
 func (p *parallelism) check(c providers.Catalogue) error {

@@ -19,7 +19,7 @@ func Entry(version string) providers.Entry {
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/metal", Marks: true})
 	e.Review = facts.review
-	e.Limits = providers.Limits{PerHost: 4, Host: address}
+	e.Limits = providers.Limits{PerHost: 4, Host: address, AtOnce: 64}
 	return e
 }
 
