@@ -61,7 +61,7 @@ func (a *answer) filesystem(line string) (Filesystem, bool) {
 		}
 		rest = strings.TrimLeft(rest, " ")
 	}
-	if fields[0] == "Type" || !keeps(fields[0]) {
+	if fields[0] == "Type" || !keeps(fields[0], rest) {
 		return Filesystem{}, false
 	}
 	return Filesystem{Mount: clean(rest), Type: clean(fields[0]), Size: a.count("filesystems", fields[1]), Free: a.count("filesystems", fields[2])}, true
@@ -69,7 +69,13 @@ func (a *answer) filesystem(line string) (Filesystem, bool) {
 
 // keeps tells filesystems that keep what is written to them from the kernel's
 // own, from images that never change, and from the layers of containers.
-func keeps(kind string) bool {
+func keeps(kind, mount string) bool {
+	switch {
+	case kind == "overlay":
+		return mount == "/"
+	case strings.HasPrefix(mount, "/run/") || strings.HasPrefix(mount, "/proc/") || strings.HasPrefix(mount, "/sys/"):
+		return false
+	}
 	switch kind {
 	case "bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fat", "jfs", "ntfs", "ntfs3", "reiserfs", "vfat", "xfs", "zfs":
 		return true

@@ -29,7 +29,7 @@ const machineScript = `
 uname -n | s hostname 1024
 for f in /etc/os-release /usr/lib/os-release; do [ -r $f ] && { cat $f; break; }; done | s os
 {
-echo "uid=$(id -u)"; echo "user=$(id -un)"
+echo "uid=$(id -u)"; echo "user=${SUDO_USER:-$(id -un)}"
 echo "kernel=$(uname -r)"; echo "arch=$(uname -m)"; echo "cpus=$(nproc)"
 for f in boot_id=/proc/sys/kernel/random/boot_id machine_id=/etc/machine-id product_uuid=/sys/class/dmi/id/product_uuid \
   vendor=/sys/class/dmi/id/sys_vendor product=/sys/class/dmi/id/product_name init=/proc/1/comm; do
@@ -78,7 +78,7 @@ for d in /sys/class/net/*; do
   while IFS= read -r l; do case $l in DEVTYPE=*) [ -n "$kind" ] || kind=${l#DEVTYPE=};; esac; done <"$d/uevent"
   [ -d "$d/bonding" ] && kind=bond; [ -d "$d/bridge" ] && kind=bridge
   one "$d/type"; type=$v; one "$d/address"; mac=$v; one "$d/mtu"; mtu=$v; one "$d/operstate"; state=$v; one "$d/speed"; speed=$v
-  drv=; [ -e "$d/device/driver" ] && drv=$(readlink -f "$d/device/driver"); up=; [ -e "$d/master" ] && up=$(readlink -f "$d/master")
+  drv=$(readlink "$d/device/driver"); up=$(readlink "$d/master")
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${d##*/}" "$kind" "$type" "$mac" "$mtu" "$state" "$speed" "${drv##*/}" "${up##*/}"
 done | s nics
 if has ip; then
@@ -122,7 +122,7 @@ for d in /sys/bus/pci/devices/*; do
   one "$d/class"; class=$v; one "$d/vendor"; vendor=$v
   case $class/$vendor in 0x03*/*|0x12*/*|0x0680*/0x10de) ;; *) continue;; esac
   one "$d/device"; device=$v; one "$d/numa_node"; numa=$v; one "$d/mem_info_vram_total"; vram=$v
-  drv=; [ -e "$d/driver" ] && drv=$(readlink -f "$d/driver")
+  drv=$(readlink "$d/driver")
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${d##*/}" "$class" "$vendor" "$device" "${drv##*/}" "$numa" "$vram"
 done | s pci
 for d in /sys/bus/pci/devices/*; do
