@@ -15,7 +15,7 @@ import (
 // Hooks are what others do for Apply. All of them may be asked again.
 type Hooks struct {
 	// Install brings repositories and packages about, and removes what is in
-	// the way. Where Wanted has no packages but Pin, that alone is installed.
+	// the way.
 	Install func(ctx context.Context, w Wanted) error
 	// Drain is called before anything that pods could be hurt by; nil: nobody
 	// has to leave.
@@ -241,7 +241,19 @@ func (a *applier) install(ctx context.Context) error {
 		}
 	}
 	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
-		if err := a.hooks.Install(ctx, Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}); err != nil {
+		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}
+		for _, p := range w.Packages {
+			if a.have.Packages[p.Name] != "" { // as it is, for the moment
+				first.Packages = append(first.Packages, Package{Name: p.Name})
+			}
+		}
+		if err := a.hooks.Install(ctx, first); err != nil {
+			return err
+		}
+		if err := a.look(ctx); err != nil { // now that the repositories are there
+			return err
+		}
+		if w, err = a.want.Want(a.have); err != nil {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ func (c *checker) kernels() {
 	if s.Next == "" {
 		c.warn("The next kernel is not known", "Neither GRUB's configuration nor /boot says which kernel boots next; only the running one, %s, is checked.", s.Running)
 	}
-	if len(s.Candidates) == 0 {
+	if len(s.offers) == 0 {
 		return
 	}
 	for _, k := range s.needed() {
@@ -158,7 +158,7 @@ func (c *checker) kernels() {
 		} else if have.Headers {
 			continue
 		}
-		if s.Candidates[name] == "" && s.Packages[name] == "" {
+		if s.offers[name].candidate == "" && s.Packages[name] == "" {
 			role := "runs"
 			if k != s.Running {
 				role = "boots next (" + s.NextFrom + ")"
@@ -230,12 +230,12 @@ func (c *checker) others(managed bool) {
 // a repository that is not there yet have no candidate.
 func (c *checker) available() {
 	w, err := c.want.Want(c.have)
-	if err != nil || len(c.have.Candidates) == 0 {
+	if err != nil || len(c.have.offers) == 0 {
 		return
 	}
 	var missing, other []string
 	for _, p := range w.Packages {
-		have := c.have.Candidates[p.Name]
+		have := c.have.offers[p.Name].candidate
 		switch {
 		case c.want.Source == NVIDIA || p.Version == "" && strings.HasPrefix(p.Name, "linux-"): // kernels looks at those
 		case strings.Contains(p.Name, "container"): // of the toolkit's repository

@@ -101,14 +101,14 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("%s: look at the GPU driver: %w", m.Name(), err)
 	}
-	have.Candidates, err = candidates(ctx, m, have.asks(want))
+	have.offers, err = offers(ctx, m, have.asks(want))
 	return have, err
 }
 
 const policy = `export LC_ALL=C; exec apt-cache policy -- "$@"`
 
-// candidates asks apt which versions of packages it would install; "" for none.
-func candidates(ctx context.Context, m host.Machine, names []string) (map[string]string, error) {
+// offers asks apt what it has of packages.
+func offers(ctx context.Context, m host.Machine, names []string) (map[string]offer, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -352,19 +352,37 @@ func busAddress(s string) string {
 	return s
 }
 
-// parsePolicy reads apt-cache policy: package to candidate, "" for none.
-func parsePolicy(out []byte) map[string]string {
-	found := map[string]string{}
+// offer is what apt has of a package.
+type offer struct {
+	candidate string   // what it would install; "" for nothing
+	versions  []string // all that it knows
+}
+
+// parsePolicy reads apt-cache policy.
+func parsePolicy(out []byte) map[string]offer {
+	found := map[string]offer{}
 	name := ""
 	for _, line := range strings.Split(string(out), "\n") {
 		if line != "" && line[0] != ' ' {
 			name = strings.TrimSuffix(line, ":")
-			found[name] = ""
+			found[name] = offer{}
 			continue
 		}
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); ok && v != "(none)" && name != "" {
-			found[name] = v
+		o := found[name]
+		words := strings.Fields(line)
+		switch {
+		case name == "" || len(words) < 2:
+			continue
+		case words[0] == "Candidate:":
+			if words[1] != "(none)" {
+				o.candidate = words[1]
+			}
+		case strings.HasPrefix(line, " *** "):
+			o.versions = append(o.versions, words[1])
+		case strings.HasPrefix(line, "     ") && line[5] != ' ':
+			o.versions = append(o.versions, words[0])
 		}
+		found[name] = o
 	}
 	return found
 }

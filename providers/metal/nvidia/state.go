@@ -40,7 +40,7 @@ type State struct {
 	Files       map[string]string // this package's files; those that there are not are absent
 	OldInitrd   []string          // initramfs files older than the blacklist
 	Stopped     []string          // units that a change has stopped and not started again
-	Candidates  map[string]string // what apt would install; asked for what want needs
+	offers      map[string]offer  // what apt has of the packages that want is about
 	grubDefault string
 	grubEntry   string
 	grubKernels []string

@@ -63,7 +63,30 @@ func (s Spec) Want(have State) (Wanted, error) {
 		}
 	}
 	w.Remove = s.remove(have, w)
+	w.Packages = append(w.Packages, s.dependencies(have, w)...)
 	return w, nil
+}
+
+// dependencies are the installed packages that belong to the driver although
+// nobody named them: they are held, and have to change their version together
+// with it. One that the new version no longer has is left out.
+func (s Spec) dependencies(have State, w Wanted) []Package {
+	wanted := map[string]bool{}
+	for _, p := range w.Packages {
+		wanted[p.Name] = true
+	}
+	installed := have.Installed()
+	var all []Package
+	for _, name := range have.Driver() {
+		version := have.Packages[name]
+		switch {
+		case wanted[name] || slices.Contains(w.Remove, name):
+		case installed == "" || upstream(version) != installed: // it has versions of its own
+		case s.satisfied(version), slices.ContainsFunc(have.offers[name].versions, s.satisfied):
+			all = append(all, Package{name, s.pattern()})
+		}
+	}
+	return all
 }
 
 // fromUbuntu is the archive's driver: modules that Canonical has built and
@@ -248,6 +271,11 @@ func (s State) asks(want Spec) []string {
 	names := []string{}
 	for _, p := range w.Packages {
 		names = append(names, p.Name)
+	}
+	for _, name := range s.Driver() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }
