@@ -263,7 +263,7 @@ func (c *checker) reboot() {
 	if c.want.Reboot != Never {
 		return
 	}
-	if s.Nouveau && s.Loaded == "" {
+	if s.NouveauBusy && s.Loaded == "" {
 		c.problem("nouveau drives the GPUs", "It cannot be unloaded while a console uses it, and NVIDIA's driver does not load beside it. Set reboot = \"if-needed\", or reboot the machine by hand once nouveau is blacklisted.")
 	}
 	if !c.changes || s.Loaded == "" || s.keepsModules(c.want) {

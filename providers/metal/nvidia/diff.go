@@ -49,7 +49,7 @@ func (d *differ) add(fact string, path []string, have, want string, disruption h
 // exchange is what it interrupts to put another module into the kernel.
 func (d *differ) exchange() host.Disruption {
 	switch {
-	case d.have.Nouveau && d.have.Loaded == "":
+	case d.have.NouveauBusy && d.have.Loaded == "":
 		return host.Reboots
 	case d.have.Loaded == "":
 		return host.ReloadsSystemd // the packages' scripts do
@@ -181,7 +181,7 @@ func (d *differ) keeping() {
 		switch {
 		case name == RuntimeFile && d.have.Units[containerd].Active:
 			disruption = host.RestartsContainer
-		case name == NouveauFile && d.have.Nouveau:
+		case name == NouveauFile && d.have.NouveauBusy:
 			disruption = host.Reboots
 		}
 		d.add("file "+name, nil, have, "as declared", disruption)

@@ -114,7 +114,8 @@ func (b *box) look() string {
 	}
 	for _, u := range slices.Sorted(maps.Keys(b.units)) {
 		active, file, _ := strings.Cut(b.units[u], " ")
-		p("unit Id=%s\nunit LoadState=loaded\nunit ActiveState=%s\nunit UnitFileState=%s\nunit ", u, active, file)
+		p("unit Id=%s\nunit LoadState=loaded\nunit ActiveState=%s\nunit ", u, active)
+		p("enabled %s %s", u, file)
 	}
 	for _, f := range slices.Sorted(maps.Keys(b.cdi)) {
 		p("cdi %s libcuda.so.%s", f, b.cdi[f])

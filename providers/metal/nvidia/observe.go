@@ -50,7 +50,7 @@ cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | sed -n 's/^GRUB_DE
 for l in /vmlinuz /boot/vmlinuz; do [ ! -L "$l" ] || { echo "link $(basename "$(readlink "$l")")"; break; }; done
 [ ! -r /proc/driver/nvidia/version ] || { printf 'loaded '; head -n 1 /proc/driver/nvidia/version; }
 [ ! -r /sys/module/nvidia/version ] || echo "module $(cat /sys/module/nvidia/version)"
-[ ! -d /sys/module/nouveau ] || echo "nouveau loaded"
+[ ! -d /sys/module/nouveau ] || echo "nouveau loaded $(cat /sys/module/nouveau/refcnt 2>/dev/null)"
 ! grep -qsE '^[[:space:]]*blacklist[[:space:]]+nouveau' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf /run/modprobe.d/*.conf || echo "nouveau blacklisted"
 if [ -r /proc/driver/nvidia/version ] && command -v nvidia-smi >/dev/null; then
 	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version --format=csv,noheader,nounits 2>&1); echo "smirc $?"
@@ -76,7 +76,10 @@ find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia*' -printf '%p %l\n' 2>/dev/
 	p=${p#/proc/}; p=${p%%/*}
 	printf 'user %s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
 done
-systemctl show -p Id,LoadState,ActiveState,UnitFileState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null | sed 's/^/unit /'
+systemctl show -p Id,LoadState,ActiveState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null | sed 's/^/unit /'
+for u in nvidia-persistenced.service nvidia-fabricmanager.service; do # what systemctl show says is from the last reload
+	echo "enabled $u $(systemctl is-enabled $u 2>/dev/null)"
+done
 for f in /etc/cdi/nvidia.yaml /var/run/cdi/nvidia.yaml; do
 	[ ! -r $f ] || echo "cdi $f $(grep -oE 'libcuda\.so\.[0-9]+\.[0-9.]+' $f | head -n 1)"
 done

@@ -101,7 +101,9 @@ func (r *reader) driver(word, rest string) (err error) {
 			return fmt.Errorf("/sys/module/nvidia/version: %q is no version of the driver", rest)
 		}
 	case "nouveau":
-		s.Nouveau = s.Nouveau || rest == "loaded"
+		refs, loaded := strings.CutPrefix(rest, "loaded")
+		s.Nouveau = s.Nouveau || loaded
+		s.NouveauBusy = s.NouveauBusy || loaded && strings.TrimSpace(refs) != "0" // a console uses it, most likely
 		s.NouveauOff = s.NouveauOff || rest == "blacklisted"
 	case "smirc":
 		r.smirc, err = strconv.Atoi(rest)
@@ -152,6 +154,12 @@ func (r *reader) system(word, rest string) error {
 		}
 	case "unit":
 		return r.unitLine(rest)
+	case "enabled":
+		r.endUnit()
+		name, is, _ := strings.Cut(rest, " ")
+		u := s.Units[name]
+		u.Enabled, u.File = strings.HasPrefix(is, "enabled"), is
+		s.Units[name] = u
 	case "cdi":
 		file, lib, _ := strings.Cut(rest, " ")
 		s.CDI[file] = strings.TrimPrefix(lib, "libcuda.so.")
@@ -227,10 +235,8 @@ func (r *reader) unitLine(rest string) error {
 func (r *reader) endUnit() {
 	if u := r.unitOf; u["Id"] != "" {
 		r.s.Units[u["Id"]] = Unit{
-			Exists:  u["LoadState"] == "loaded",
-			Active:  u["ActiveState"] == "active" || u["ActiveState"] == "activating",
-			Enabled: strings.HasPrefix(u["UnitFileState"], "enabled"),
-			File:    u["UnitFileState"],
+			Exists: u["LoadState"] == "loaded",
+			Active: u["ActiveState"] == "active" || u["ActiveState"] == "activating",
 		}
 	}
 	r.unitOf = nil

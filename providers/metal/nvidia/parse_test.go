@@ -43,12 +43,12 @@ user 800	nvidia-persiste	/dev/nvidiactl
 unit Id=nvidia-persistenced.service
 unit LoadState=loaded
 unit ActiveState=active
-unit UnitFileState=static
 unit 
 unit Id=kubelet.service
 unit LoadState=not-found
 unit ActiveState=inactive
-unit UnitFileState=
+enabled nvidia-persistenced.service static
+enabled nvidia-fabricmanager.service 
 cdi /var/run/cdi/nvidia.yaml libcuda.so.580.95.05
 ctdversion 3
 ctdimports /etc/containerd/conf.d/
@@ -88,7 +88,7 @@ func TestParse(t *testing.T) {
 		Free:     map[string]int64{"/usr": 90000000},
 		Units: map[string]Unit{
 			persistenced: {Exists: true, Active: true, File: "static"},
-			kubelet:      {},
+			kubelet:      {}, fabricmanager: {},
 		},
 		CDI: map[string]string{newCDIFile: "580.95.05"}, Containerd: Containerd{true, 3, true},
 		Files:       map[string]string{UpgradesFile: "hi\n"},

@@ -21,6 +21,7 @@ type State struct {
 	Loaded      string // version of the module in the kernel; "" for none
 	LoadedOpen  bool
 	Nouveau     bool // loaded
+	NouveauBusy bool // and, as far as is known, in use
 	NouveauOff  bool // blacklisted, by whomever
 	GPUs        []GPU
 	Smi         string // why nvidia-smi failed; "" when it did not, or was not asked
@@ -83,7 +84,7 @@ type Pin struct{ File, Owner, Line string }
 type Unit struct {
 	Exists, Active bool
 	Enabled        bool
-	File           string // UnitFileState, such as enabled or static
+	File           string // what systemctl is-enabled says, such as enabled or static
 }
 
 // Containerd is what matters here of containerd's configuration.
