@@ -85,6 +85,7 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return new(hostResource) },
 		func() resource.Resource { return new(firewallResource) },
+		func() resource.Resource { return new(gpuDriverResource) },
 	}
 }
 

@@ -333,3 +333,27 @@ func (s Spec) foreign(name string, have State) bool {
 	}
 	return (m[2] != "") != s.Server || modules && (m[3] != "") != (s.Modules == Open)
 }
+
+// Held reports whether the package is one of driver, toolkit and fabric, which
+// nobody changes but by plan.
+func (p Package) Held() bool { return driverPackage.MatchString(p.Name) }
+
+// Declared is a Spec that the machine fulfils as it is, as far as it has a
+// driver.
+func (s State) Declared() Spec {
+	d := Spec{Modules: Open, Source: Distribution, FabricManager: Auto, Reboot: Never}
+	d.Branch, _, _ = strings.Cut(s.Installed(), ".")
+	if k := s.kernel(s.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {
+		d.Modules = Proprietary
+	}
+	for name := range s.Packages {
+		if name == "nvidia-open" || name == "cuda-drivers" || strings.HasPrefix(name, "nvidia-driver-pinning-") {
+			d.Source = NVIDIA
+		}
+		d.Server = d.Server || strings.HasPrefix(name, "nvidia-utils-") && strings.HasSuffix(name, "-server")
+	}
+	d.Toolkit = upstream(s.Packages["nvidia-container-toolkit"])
+	d.Persistence = s.Units[persistenced].Active
+	d.NoNouveau = s.NouveauOff
+	return d
+}

@@ -1,0 +1,59 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+// driverLook is what a look at a machine found out about its driver.
+type driverLook struct {
+	have     nvidia.State
+	want     packages.Spec  // what the driver means in packages
+	packages packages.State // as they are
+	managed  bool           // stoke has installed it
+}
+
+// look observes the driver and its packages.
+func (s *settings) look(ctx context.Context, m host.Machine, want nvidia.Spec) (driverLook, error) {
+	l := driverLook{}
+	var err error
+	if l.have, err = nvidia.Observe(ctx, m, want); err != nil {
+		return l, err
+	}
+	switch _, err := host.OpenRecord(ctx, m, gpuDriverRecord); {
+	case err == nil:
+		l.managed = true
+	case !errors.Is(err, host.ErrNoRecord):
+		return l, err
+	}
+	w, err := want.Want(l.have)
+	if err != nil {
+		return l, nil // Check says so, with the rest
+	}
+	l.want = s.install(w, l.have)
+	if l.packages, err = packages.Observe(ctx, m, l.want); err != nil {
+		return l, fmt.Errorf("look at packages: %w", err)
+	}
+	return l, nil
+}
+
+// changes are all facts that differ. A hold is one of them only once.
+func (l driverLook) changes(want nvidia.Spec) []host.Change {
+	all := nvidia.Diff(want, l.have)
+	if l.want.Owner == "" {
+		return all
+	}
+	for _, c := range packages.Diff(l.want, l.packages) {
+		if len(c.Path) == 3 && c.Path[0] == "packages" && c.Path[2] == "hold" {
+			continue // "packages held" is about all of them
+		}
+		c.Path = nil // no attribute of ours
+		all = append(all, c)
+	}
+	return all
+}

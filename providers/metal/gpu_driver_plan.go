@@ -1,0 +1,129 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+// ModifyPlan looks at the machine: everything that stands in the way of the
+// driver, what apply would change, and whom that interrupts.
+func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan, state gpuDriverModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !req.State.Raw.IsNull() {
+		if otherMachine(ctx, state.Host, plan.Host) {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
+		}
+		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) {
+			return // Read has looked, and all is as it is to be
+		}
+	}
+	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
+	plan.Installed = types.StringUnknown()
+	plan.GPUs = types.ListUnknown(plan.GPUs.ElementType(ctx))
+	r.examine(ctx, &plan, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// otherMachine tells a machine that moved, which has the same key, from another
+// one.
+func otherMachine(ctx context.Context, was, is types.Object) bool {
+	a, known, _ := connect.MachineFromObject(ctx, was)
+	b, also, _ := connect.MachineFromObject(ctx, is)
+	return known && also && a.HostKey != b.HostKey
+}
+
+// examine looks at the machine on behalf of a plan.
+func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) {
+	if r.settings == nil || plan.Branch.IsUnknown() || plan.Version.IsUnknown() || plan.Toolkit.IsUnknown() {
+		return
+	}
+	m, err := r.settings.machine(ctx, plan.Host)
+	var l driverLook
+	if err == nil {
+		want := plan.spec()
+		if want.Source == "" { // the operating system says
+			var have nvidia.State
+			if have, err = nvidia.Observe(ctx, m, nvidia.Spec{}); err == nil {
+				plan.resolve(have)
+				want = plan.spec()
+			}
+		}
+		if err == nil {
+			l, err = r.settings.look(ctx, m, want)
+		}
+	}
+	switch {
+	case err == nil:
+		r.foretell(ctx, m, plan, l, diags)
+	case errors.Is(err, connect.ErrUnknown):
+	case lost(err) && !ssh.IsPermanent(err):
+		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+	case ssh.IsPermanent(err):
+		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		diags.AddAttributeError(path.Root("host"), summary, detail)
+	default:
+		complain(diags, path.Root("host"), "Machine cannot be examined", err)
+	}
+}
+
+// foretell says what is wrong, what apply would do and whom it interrupts.
+func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) {
+	want := plan.spec()
+	warn(diags, nvidia.Check(want, l.have, l.managed))
+	for _, p := range nvidia.Check(want, l.have, l.managed) {
+		if !p.Warning {
+			diags.AddAttributeError(path.Root("host"), p.Summary, m.Name()+": "+p.Detail)
+		}
+	}
+	changes := l.changes(want)
+	if l.want.Owner != "" {
+		forecast, err := packages.Foresee(ctx, m, l.want, l.packages)
+		if err != nil {
+			diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+		}
+		for _, why := range forecast.Refusals {
+			diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))
+		}
+		for _, text := range forecast.Notes {
+			note(ctx, diags, providers.NoteFact, []string{"host"}, text)
+		}
+		if d := forecast.Disruption; d > host.Greatest(changes) {
+			changes = append(changes, host.Change{Fact: forecast.Because, Disruption: d})
+		}
+	}
+	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+}
+
+// warn reports what does not stand in the way.
+func warn(diags *diag.Diagnostics, problems []nvidia.Problem) {
+	for _, p := range problems {
+		if p.Warning {
+			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)
+		}
+	}
+}
