@@ -50,7 +50,13 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 		Owner: gpuDriverRecord, Proxy: s.proxy, Repositories: map[string]packages.Repository{}, Packages: map[string]packages.Package{},
 		Absent: w.Remove, Allow: have.Driver(),
 	}
+	seen := map[string]bool{}
 	for _, src := range w.Sources {
+		if at := s.mirror(src.URL) + " " + src.Suite; seen[at] {
+			continue // one mirror for both, which apt must know only once
+		} else {
+			seen[at] = true
+		}
 		p.Repositories[src.Name] = packages.Repository{
 			URIs: []string{s.mirror(src.URL)}, Suites: []string{src.Suite}, Components: src.Components,
 			Key: packages.Key{URL: s.mirror(src.KeyURL)}, Fingerprints: []string{src.Fingerprint}, Why: "metal_gpu_driver",

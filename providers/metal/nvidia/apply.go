@@ -91,9 +91,13 @@ const (
 	keyHeld       = "nvidia held"
 	keyPackages   = "nvidia packages"
 	keyUnit       = "nvidia unit "
+	keyFolders    = "nvidia folders"
 	keyInitramfs  = "nvidia initramfs is due"
 	keyProvenance = "nvidia provenance"
 )
+
+// restoredUnits are those that are as before when the driver is gone.
+var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRefresh}
 
 // remember writes down what Restore puts back: holds, and which services ran.
 func (a *applier) remember(ctx context.Context) error {
@@ -109,7 +113,7 @@ func (a *applier) remember(ctx context.Context) error {
 	if err := a.rec.Remember(ctx, keyPackages, a.have.Driver()); err != nil {
 		return err
 	}
-	for _, u := range []string{persistenced, fabricmanager} {
+	for _, u := range restoredUnits {
 		if err := a.rec.Remember(ctx, keyUnit+u, a.have.Units[u]); err != nil {
 			return err
 		}
@@ -125,8 +129,10 @@ func (a *applier) put(ctx context.Context, name, content string) (changed bool, 
 	if err := a.rec.KeepFile(ctx, name); err != nil {
 		return false, err
 	}
-	if _, err := host.Run(ctx, a.m, "mkdir", "-p", "--", dir(name)); err != nil {
-		return false, err
+	if name == RuntimeFile {
+		if err := a.folders(ctx); err != nil {
+			return false, err
+		}
 	}
 	err = a.m.Put(ctx, ssh.File{Path: name, Content: []byte(content), Mode: 0o644, Owner: "root:root", Root: true})
 	if err == nil {
@@ -135,7 +141,21 @@ func (a *applier) put(ctx context.Context, name, content string) (changed bool, 
 	return true, err
 }
 
-func dir(name string) string { return name[:strings.LastIndexByte(name, '/')] }
+const absent = `for d in "$@"; do [ -d "$d" ] || echo "$d"; done`
+
+// folders makes those that containerd would have, where there is none yet.
+func (a *applier) folders(ctx context.Context) error {
+	out, err := host.Script(ctx, a.m, absent, "/etc/containerd/conf.d", "/etc/containerd")
+	missing := strings.Fields(string(out))
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if err := a.rec.Remember(ctx, keyFolders, missing); err != nil {
+		return err
+	}
+	_, err = host.Run(ctx, a.m, "mkdir", "-p", "--", missing[0])
+	return err
+}
 
 const initramfs = `command -v update-initramfs >/dev/null || exit 0; exec update-initramfs -u -k all`
 

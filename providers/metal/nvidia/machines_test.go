@@ -228,7 +228,7 @@ func (b *box) services(script string, args []string) (hosttest.Answer, bool) {
 		b.cdi[newCDIFile] = b.loaded
 	case generate:
 		b.cdi[args[0]] = b.loaded
-	case initramfs, autoinstall:
+	case absent, initramfs, autoinstall, `rmdir -- "$@" 2>/dev/null || :`:
 		if script == autoinstall {
 			b.kernels[args[0]] = State{Packages: b.packages}.Installed()
 		}

@@ -77,7 +77,7 @@ find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia*' -printf '%p %l\n' 2>/dev/
 	printf 'user %s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
 done
 systemctl show -p Id,LoadState,ActiveState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null | sed 's/^/unit /'
-for u in nvidia-persistenced.service nvidia-fabricmanager.service; do # what systemctl show says is from the last reload
+for u in nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path; do # what systemctl show says is from the last reload
 	echo "enabled $u $(systemctl is-enabled $u 2>/dev/null)"
 done
 for f in /etc/cdi/nvidia.yaml /var/run/cdi/nvidia.yaml; do

@@ -41,7 +41,7 @@ type restorer struct {
 
 // units stops what did not run before.
 func (r *restorer) units(ctx context.Context) error {
-	for _, name := range []string{persistenced, fabricmanager} {
+	for _, name := range restoredUnits {
 		var was Unit
 		known, err := r.rec.Was(keyUnit+name, &was)
 		if err != nil {
@@ -52,7 +52,7 @@ func (r *restorer) units(ctx context.Context) error {
 		}
 		now := r.have.Units[name]
 		fate := host.Restored
-		if now.Exists && !was.Active && (now.Active || now.Enabled) {
+		if now.Exists && !was.Active && !was.Enabled && (now.Active || now.Enabled) {
 			if _, err := host.Script(ctx, r.m, disable, name); err != nil {
 				return err
 			}
@@ -139,7 +139,16 @@ func (r *restorer) files(ctx context.Context) error {
 	if err := host.Remove(ctx, r.m, newCDIFile); err != nil { // under /run; the service that wrote it is gone
 		return err
 	}
-	for _, key := range []string{keyHeld, keyPackages, keyProvenance, keyInitramfs} {
+	var made []string
+	if _, err := r.rec.Was(keyFolders, &made); err != nil {
+		return err
+	}
+	if len(made) > 0 { // whoever has put something there keeps it
+		if _, err := host.Script(ctx, r.m, `rmdir -- "$@" 2>/dev/null || :`, made...); err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{keyHeld, keyPackages, keyProvenance, keyInitramfs, keyFolders} {
 		if err := r.rec.Forget(ctx, key); err != nil {
 			return err
 		}

@@ -1,0 +1,150 @@
+//go:build e2e && linux
+
+package metal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/providers/metal/lab"
+)
+
+// driverProject is a machine with GPUs and the driver that is declared for it.
+type driverProject struct {
+	*project
+	t *testing.T
+	m *lab.Machine
+	r *lab.Repository
+}
+
+// declares writes the configuration, with more arguments for the driver.
+func (d *driverProject) declares(format string, args ...any) {
+	d.t.Helper()
+	d.write(`resource "metal_host" "gpu" {
+  address  = %q
+  host_key = %q
+}
+resource "metal_gpu_driver" "gpu" {
+  host   = metal_host.gpu.ssh
+  branch = "580"
+  %s
+  driver_repository  = { url = %[4]q, key_url = %[5]q, key_fingerprint = %[6]q }
+  toolkit_repository = { url = %[4]q, key_url = %[5]q, key_fingerprint = %[6]q }
+}
+output "gpus" { value = metal_gpu_driver.gpu.gpus[*].name }`,
+		d.m.Address, d.m.HostKey, fmt.Sprintf(format, args...), d.r.URL, d.r.KeyURL, d.r.Fingerprint)
+}
+
+// refuses plans, which must fail and say why.
+func (d *driverProject) refuses(parts ...string) {
+	d.t.Helper()
+	out, status := d.run("plan")
+	if status == 0 {
+		d.t.Errorf("a plan that should be refused:\n%s", out)
+	}
+	d.has(unwrapped(out), parts...)
+}
+
+// unwrapped undoes what the view does to long lines.
+func unwrapped(s string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(s)), " ")
+}
+
+// TestGPUDriver goes through a driver's life as people see it.
+func TestGPUDriver(t *testing.T) {
+	l := lab.New(t)
+	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch))
+	r := l.Repository(append(l.DriverPackages("580.126.20"), l.ToolkitPackages("1.20.0")...)...)
+	d := &driverProject{newProject(t, l), t, m, r}
+	before := m.Snapshot()
+
+	// checked before anything is changed
+	d.declares(`modules = "proprietary"`)
+	d.refuses("nouveau drives the GPUs")
+	m.Script("printf 'Package: *nvidia*\nPin: version 570*\nPin-Priority: 1001\n' > /etc/apt/preferences.d/mine")
+	d.declares(`reboot = "if-needed"`)
+	d.refuses("The driver is pinned by somebody else", "/etc/apt/preferences.d/mine")
+	m.Script("rm /etc/apt/preferences.d/mine")
+	if now := lab.Diff(before, m.Snapshot(), "list *"); len(now) > 0 {
+		t.Errorf("a plan has changed the machine:\n%s", strings.Join(now, "\n"))
+	}
+
+	// installed, and the driver answers
+	d.declares(`version = "580.126.20"
+  reboot  = "if-needed"`)
+	d.has(d.differs(), "580.126.20", "reboots the machine")
+	d.has(d.apply(), "NVIDIA H100 80GB HBM3")
+	d.settled()
+	m.Reboot()
+	d.settled()
+
+	d.drifts()
+	d.upgrades(l)
+	d.updates(l)
+
+	d.ok("destroy", "-auto-approve")
+	unchanged(t, m, before, "list *", "package linux-*", "file /boot/*", "file /usr/src/linux-*", "folder /usr/src/linux-*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*")
+}
+
+// drifts changes by hand what is declared, a kind of fact at a time.
+func (d *driverProject) drifts() {
+	d.t.Helper()
+	d.declares(`version = "580.126.20"`)
+	d.apply() // no reboots from here on
+	for _, c := range []struct{ script, shows string }{
+		{"apt-mark unhold libcuda1 nvidia-open", "libcuda1"},
+		{"apt-get -qq -y --allow-change-held-packages remove nvidia-container-toolkit", "toolkit"},
+		{"systemctl disable --now nvidia-persistenced", "persistence"},
+		{"systemctl stop nvidia-persistenced nvidia-fabricmanager; modprobe -r nvidia_uvm; modprobe -r nvidia", "driver in the kernel"},
+		{"rm /etc/modprobe.d/blacklist-nouveau.conf /etc/containerd/conf.d/99-nvidia.toml /etc/apt/apt.conf.d/52stoke-nvidia /var/run/cdi/nvidia.yaml", "99-nvidia.toml"},
+		{"rm /etc/apt/sources.list.d/stoke-nvidia-driver.sources", "nvidia-driver"},
+	} {
+		d.m.Script(c.script)
+		d.has(d.differs(), c.shows)
+		d.apply()
+		d.settled()
+	}
+}
+
+// upgrades goes to another version: with somebody in the way, and then not; and
+// says what is wrong when the driver does not answer.
+func (d *driverProject) upgrades(l *lab.Lab) {
+	d.t.Helper()
+	d.r.Publish(l.DriverPackages("580.150.10")...)
+	d.m.Script("nohup setsid sleep 1000 < /dev/nvidia0 > /dev/null 2>&1 & echo $! > /run/training")
+	d.declares(`version = "580.150.10"`)
+	d.refuses("Processes keep the driver loaded", "sleep (process ")
+	d.m.Script("kill $(cat /run/training)")
+	d.has(d.differs(), "drains the node")
+	d.apply()
+	d.settled()
+	if is := d.m.Exec("cat", "/sys/module/nvidia/version"); is != "580.150.10" {
+		d.t.Errorf("the kernel has %s", is)
+	}
+	d.m.Script("echo 'Unable to determine the device handle for GPU0000:01:00.0: Unknown Error' > /run/machine/gpu-failure")
+	d.has(d.differs(), "Unknown Error")
+	out, status := d.run("apply", "-auto-approve")
+	if status == 0 {
+		d.t.Error("it is said to work")
+	}
+	d.has(unwrapped(out), "the driver is installed but does not work", "Unknown Error")
+	d.m.Script("rm /run/machine/gpu-failure")
+	d.apply()
+	d.settled()
+}
+
+// updates installs another kernel, which has no module.
+func (d *driverProject) updates(l *lab.Lab) {
+	d.t.Helper()
+	d.r.Publish(l.KernelPackages("6.1.0-41-amd64")...)
+	d.m.Script("apt-get -qq update; apt-get -qq -y install linux-image-6.1.0-41-amd64")
+	d.has(d.differs(), "kernel 6.1.0-41-amd64, which boots next", "missing")
+	d.apply()
+	d.settled()
+	d.m.Reboot()
+	d.settled()
+	if is := d.m.Exec("uname", "-r"); is != "6.1.0-41-amd64" {
+		d.t.Errorf("kernel %s runs", is)
+	}
+}
