@@ -38,6 +38,11 @@ func SSHBlock() schema.Block {
 			Optional:    true,
 			Description: "For how long a machine that cannot be reached is tried again. Default: 30s; 0s tries once.",
 		},
+		"config_file": schema.StringAttribute{
+			Optional: true,
+			Description: `Path of an OpenSSH client configuration, such as "~/.ssh/config", for what is left out here: HostName, Port, User, IdentityFile, ` +
+				"CertificateFile, IdentityAgent, ProxyJump. Left out: none is read.",
+		},
 		"credentials": schema.MapNestedAttribute{
 			Optional:     true,
 			Description:  "Credentials by name, for machines that the block itself does not fit. Each stands alone: it takes nothing from the block.",
@@ -79,6 +84,7 @@ type sshModel struct {
 	DialTimeout       types.String `tfsdk:"dial_timeout"`
 	KeepaliveInterval types.String `tfsdk:"keepalive_interval"`
 	RetryTimeout      types.String `tfsdk:"retry_timeout"`
+	ConfigFile        types.String `tfsdk:"config_file"`
 	Credentials       types.Map    `tfsdk:"credentials"`
 }
 
@@ -104,7 +110,7 @@ func (blockValidator) Description(context.Context) string { return "The credenti
 func (v blockValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (blockValidator) ValidateObject(ctx context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
-	_, diags := readSSH(ctx, req.Path, req.ConfigValue, os.Getenv)
+	_, diags := readSSH(ctx, req.Path, req.ConfigValue, os.Getenv, false)
 	resp.Diagnostics.Append(diags...)
 }
 

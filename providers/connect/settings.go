@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -23,7 +24,9 @@ type SSHSettings struct {
 
 	block       login
 	credentials map[string]login
-	unknown     bool // which credentials there are is not known yet
+	unknown     bool        // which credentials there are is not known yet
+	config      *configFile // nil: none is read
+	later       bool        // which configuration file there is is not known yet
 }
 
 // login is one credential as it was given.
@@ -53,10 +56,12 @@ const (
 // environment: STOKE_SSH_USER, STOKE_SSH_PRIVATE_KEY, STOKE_SSH_PASSPHRASE,
 // STOKE_SSH_PASSWORD and STOKE_SSH_SUDO_PASSWORD.
 func ReadSSH(ctx context.Context, block types.Object) (SSHSettings, diag.Diagnostics) {
-	return readSSH(ctx, blockPath(), block, os.Getenv)
+	return readSSH(ctx, blockPath(), block, os.Getenv, true)
 }
 
-func readSSH(ctx context.Context, at path.Path, block types.Object, env func(string) string) (SSHSettings, diag.Diagnostics) {
+// readSSH reads files only where told to: while a configuration is validated,
+// they need not be there.
+func readSSH(ctx context.Context, at path.Path, block types.Object, env func(string) string, files bool) (SSHSettings, diag.Diagnostics) {
 	s := SSHSettings{Retry: defaultRetry}
 	if block.IsUnknown() {
 		s.unknown, s.block.unknown = true, []string{"ssh"}
@@ -78,6 +83,14 @@ func readSSH(ctx context.Context, at path.Path, block types.Object, env func(str
 	}
 	s.block = m.read(&diags, at, passphrase)
 	s.block.fillIn(env)
+	if m.ConfigFile.IsUnknown() {
+		s.later = true
+	} else if name := m.ConfigFile.ValueString(); name != "" && files {
+		var err error
+		if s.config, err = readConfigFile(name); err != nil {
+			diags.AddAttributeError(at.AtName("config_file"), "SSH configuration cannot be used", fmt.Sprintf("Mend it, or leave config_file out and say here what it says: %s.", err))
+		}
+	}
 	s.unknown = m.Credentials.IsUnknown()
 	if m.Credentials.IsNull() || m.Credentials.IsUnknown() {
 		return s, diags
@@ -145,4 +158,9 @@ func (l *login) agentByDefault(env func(string) string) {
 // Pool makes a pool of connections with these settings.
 func (s SSHSettings) Pool() *ssh.Pool {
 	return &ssh.Pool{Timeouts: s.Timeouts, Patience: s.Retry}
+}
+
+// explicit reports whether the credential says itself how to log in.
+func (l login) explicit() bool {
+	return l.PrivateKey != "" || l.PrivateKeyFile != "" || l.Password != "" || l.agent != nil
 }

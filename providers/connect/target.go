@@ -23,6 +23,16 @@ var ErrUnknown = errors.New("known only after apply")
 // known yet; every other one is a mistake in the configuration.
 func (s SSHSettings) Target(to SSH, accept func(key string) error) (ssh.Target, error) {
 	target := ssh.Target{AcceptNew: accept}
+	if s.later {
+		return ssh.Target{}, fmt.Errorf("config_file of the provider's block ssh: %w", ErrUnknown)
+	}
+	if len(to.Hops) == 0 && s.config != nil {
+		hops, err := s.jumps(to.Address, 0)
+		if err != nil {
+			return ssh.Target{}, err
+		}
+		target.Hops = hops
+	}
 	for _, h := range to.Hops {
 		hop, err := s.hop(h)
 		if err != nil {
@@ -45,6 +55,11 @@ func (s SSHSettings) hop(h Hop) (ssh.Hop, error) {
 	hop := ssh.Hop{Address: h.Address, Port: h.Port, HostKey: h.HostKey, Credential: l.Credential}
 	if h.User != "" {
 		hop.Credential.User = h.User
+	}
+	if s.config != nil {
+		if err := s.config.apply(&hop, h.Address, l.explicit()); err != nil {
+			return ssh.Hop{}, err
+		}
 	}
 	if hop.Credential.User == "" {
 		return ssh.Hop{}, errors.New("no user to log in as: set user on the machine, or in the provider's block ssh")
