@@ -34,6 +34,9 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 			return err
 		}
 	}
+	if err := rec.Set(ctx, confirmKey, want.Confirm); err != nil {
+		return err
+	}
 	table := want.Table()
 	var rules []ufwRule
 	if have.Backend == UFW {

@@ -8,6 +8,11 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
+// confirmKey is where the record keeps how long rules wait for confirmation.
+const confirmKey = "confirm"
+
+var tableRemoved = host.Outcome{Fact: "nftables table inet " + tableName, Fate: host.Removed}
+
 // Restore takes away what is ours and nobody else's.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	have, err := Observe(ctx, m, Spec{})
@@ -16,7 +21,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	}
 	var outcomes []host.Outcome
 	if len(have.ufw) > 0 {
-		removed, err := restoreUFW(ctx, m, have)
+		removed, err := restoreUFW(ctx, m, rec, have)
 		if err != nil {
 			return nil, err
 		}
@@ -28,7 +33,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		return outcomes, fmt.Errorf("remove the firewall table: %w", err)
 	}
 	if strings.TrimSpace(string(said)) == "removed" {
-		outcomes = append(outcomes, host.Outcome{Fact: "nftables table inet " + tableName, Fate: host.Removed})
+		outcomes = append(outcomes, tableRemoved)
 	}
 	for _, name := range rec.KeptFiles() {
 		o, err := rec.RestoreFile(ctx, name)
@@ -45,10 +50,14 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 
 // restoreUFW deletes our rules. It may be one of them that lets us in, so that
 // this, too, is confirmed.
-func restoreUFW(ctx context.Context, m host.Machine, have Have) ([]host.Outcome, error) {
+func restoreUFW(ctx context.Context, m host.Machine, rec *host.Record, have Have) ([]host.Outcome, error) {
+	none := Spec{Role: NoRole}
+	if _, err := rec.Was(confirmKey, &none.Confirm); err != nil {
+		return nil, err
+	}
 	gone := have
 	gone.Lines = ufwLines(have.ufw)
-	_, done, err := commit(ctx, m, Spec{Role: NoRole}, gone, change{ufw: ufwCommands(nil, have.ufw)})
+	_, done, err := commit(ctx, m, none, gone, change{ufw: ufwCommands(nil, have.ufw)})
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +65,9 @@ func restoreUFW(ctx context.Context, m host.Machine, have Have) ([]host.Outcome,
 	var outcomes []host.Outcome
 	for _, l := range gone.Lines {
 		outcomes = append(outcomes, host.Outcome{Fact: l, Fate: host.Removed})
+	}
+	if have.table {
+		outcomes = append(outcomes, tableRemoved)
 	}
 	return outcomes, nil
 }
