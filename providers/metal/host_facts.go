@@ -79,7 +79,14 @@ func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostMod
 
 // needs are what the model wants of the machine, as far as it is known.
 func (m *hostModel) needs() facts.Needs {
-	return facts.Needs{Role: m.Role.ValueString(), PrivateAddress: m.PrivateAddress.ValueString(), AllowCgroupV1: m.AllowCgroupV1.ValueBool()}
+	n := facts.Needs{
+		Role: m.Role.ValueString(), Hostname: m.Hostname.ValueString(), PrivateAddress: m.PrivateAddress.ValueString(), AllowCgroupV1: m.AllowCgroupV1.ValueBool(),
+		SwapOff: !m.Swap.IsNull(), TimeSync: !m.Time.IsNull(),
+	}
+	if m.Hostname.IsUnknown() {
+		n.Hostname = "known-after-apply" // its own validator will see it
+	}
+	return n
 }
 
 func (s factsSection) apply(ctx context.Context, m host.Machine, _ *host.Record, want *hostModel) error {

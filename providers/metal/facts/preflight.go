@@ -130,7 +130,7 @@ func (p *problems) node(f Facts, want Needs) {
 		for _, s := range f.Swap {
 			names = append(names, s.Name)
 		}
-		p.add(providers.Error, "swap", "Swap is in use", "The machine swaps to %s, and the kubelet does not start then. Set swap = false.", strings.Join(names, ", "))
+		p.add(providers.Error, "swap", "Swap is in use", "The machine swaps to %s, and the kubelet does not start then. Set swap = \"off\".", strings.Join(names, ", "))
 	}
 	if f.Node.Other != "" {
 		p.add(providers.Error, "role", "Another Kubernetes runs here", "The machine runs %s. Remove it first, or leave the machine out.", f.Node.Other)
