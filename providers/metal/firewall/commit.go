@@ -88,14 +88,18 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 		return fresh, done, nil
 	}
 	done()
+	report(ctx, "rolling the firewall rules back")
+	confirmed, unseen := rollBack(ctx, m, token, deadline)
+	if confirmed {
+		return m, func() {}, nil
+	}
 	failed := &RolledBackError{Host: m.Name(), Cause: err}
 	if from.IsValid() {
 		failed.From = from.Addr().String()
 		failed.Allowed = want.Allows(TCP, from.Port(), from.Addr())
 	}
 	failed.Added, failed.Removed = difference(want.Lines(have.Backend), have.Lines)
-	report(ctx, "rolling the firewall rules back")
-	failed.Unseen = rollBack(ctx, m, token, deadline)
+	failed.Unseen = unseen
 	return nil, nil, failed
 }
 
@@ -132,8 +136,9 @@ func confirm(ctx context.Context, m host.Machine, token string) error {
 }
 
 // rollBack spares waiting for the timer where the connection that stood before
-// still does, and otherwise waits for it.
-func rollBack(ctx context.Context, m host.Machine, token string, deadline time.Time) error {
+// still does, and otherwise waits for it. It may turn out that the rules were
+// confirmed, and only the answer was lost.
+func rollBack(ctx context.Context, m host.Machine, token string, deadline time.Time) (confirmed bool, err error) {
 	limit := time.Until(deadline) + 20*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -143,13 +148,15 @@ func rollBack(ctx context.Context, m host.Machine, token string, deadline time.T
 		stop()
 		switch state := strings.TrimSpace(string(said)); {
 		case err == nil && (state == "rolled-back" || state == "nothing"):
-			return nil
+			return false, nil
+		case err == nil && state == "confirmed":
+			return true, nil
 		case err == nil:
 			err = fmt.Errorf("they are %s", state)
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return false, err
 		case <-time.After(time.Second):
 		}
 	}

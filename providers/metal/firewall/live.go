@@ -196,7 +196,7 @@ func parseRange(s string) (netip.Prefix, error) {
 func ParseRange(s string) (netip.Prefix, error) {
 	r, err := parseRange(s)
 	switch {
-	case err != nil || r.Addr().Zone() != "":
+	case err != nil || strings.Contains(s, "%"): // a zone means nothing in a rule
 		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a range such as 192.0.2.0/24", s)
 	case r != r.Masked():
 		return netip.Prefix{}, fmt.Errorf("%q has bits set behind its length: is %s meant?", s, r.Masked())

@@ -1,0 +1,193 @@
+package firewall
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
+)
+
+// scripted is a machine that answers our scripts, and notes which ones ran.
+type scripted struct {
+	hosttest.Machine
+	confirm, rolledBack string
+	loadErr             error
+	ran                 []string
+	fresh               int
+}
+
+func newScripted(t *testing.T) (*scripted, *host.Record) {
+	t.Helper()
+	m := &scripted{confirm: "confirmed\n", rolledBack: "rolled-back\n"}
+	m.Answer = m.answer
+	rec, err := host.NewRecord(t.Context(), m, "firewall", "id", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, rec
+}
+
+func (m *scripted) answer(cmd host.Command) (hosttest.Answer, bool) {
+	if len(cmd.Args) < 3 || cmd.Args[1] != "-c" {
+		return hosttest.Answer{}, false
+	}
+	for name, script := range map[string]string{
+		"load": loadScript, "confirm": confirmScript, "persist": persistScript, "roll back": rollbackScript, "remove": removeScript, "tidy": tidyScript,
+		"own address": `printf %s "$SSH_CONNECTION"`,
+	} {
+		if cmd.Args[2] != script {
+			continue
+		}
+		m.ran = append(m.ran, name)
+		switch name {
+		case "load":
+			return hosttest.Answer{Err: m.loadErr}, true
+		case "confirm":
+			return hosttest.Answer{Stdout: m.confirm}, true
+		case "roll back":
+			return hosttest.Answer{Stdout: m.rolledBack}, true
+		case "own address":
+			return hosttest.Answer{Stdout: "203.0.113.7 50000 10.77.0.11 22"}, true
+		}
+		return hosttest.Answer{}, true
+	}
+	return hosttest.Answer{}, false
+}
+
+func (m *scripted) Fresh(time.Duration) (host.Machine, func()) {
+	m.fresh++
+	return m, func() { m.fresh-- }
+}
+
+func TestApply(t *testing.T) {
+	want := cluster(Worker, "flannel")
+	good := Have{Backend: Nftables, nft: true, table: true, Lines: want.Lines(Nftables)}
+	drifted := good
+	drifted.Lines = good.Lines[1:]
+	pending := good
+	pending.pending = "token"
+	for _, test := range []struct {
+		name string
+		have Have
+		ran  []string
+	}{
+		{"nothing there", Have{Backend: Nftables, nft: true}, []string{"own address", "load", "confirm", "persist"}},
+		{"drifted", drifted, []string{"own address", "load", "confirm", "persist"}},
+		{"not persistent", good, []string{"persist"}},
+		{"not confirmed", pending, []string{"own address", "load", "confirm", "persist"}},
+	} {
+		m, rec := newScripted(t)
+		if err := Apply(t.Context(), m, rec, want, test.have); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if diff := cmp.Diff(test.ran, m.ran); diff != "" || m.fresh != 0 {
+			t.Errorf("%s: %d connections left open, ran:\n%s", test.name, m.fresh, diff)
+		}
+		if string(m.Files[unitFile].Content) != unit || !slices.Contains(rec.KeptFiles(), rulesFile) {
+			t.Errorf("%s: files %v, kept %v", test.name, m.Files, rec.KeptFiles())
+		}
+	}
+}
+
+func TestApplyRollsBack(t *testing.T) {
+	want := cluster(Worker, "flannel")
+	m, rec := newScripted(t)
+	m.confirm = "late\n"
+	err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true})
+	var rolledBack *RolledBackError
+	if !errors.As(err, &rolledBack) || rolledBack.Unseen != nil || !rolledBack.Allowed || rolledBack.From != "203.0.113.7" || len(rolledBack.Added) != len(want.Lines(Nftables)) {
+		t.Errorf("%+v", err)
+	}
+	if diff := cmp.Diff([]string{"own address", "load", "confirm", "roll back"}, m.ran); diff != "" || m.fresh != 0 {
+		t.Errorf("%d connections left open, ran:\n%s", m.fresh, diff)
+	}
+	if !strings.Contains(err.Error(), " more") {
+		t.Error(err)
+	}
+
+	// It was confirmed, only nobody heard of it.
+	m, rec = newScripted(t)
+	m.confirm, m.rolledBack = "", "confirmed\n"
+	if err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true}); err != nil {
+		t.Error(err)
+	}
+
+	// Whether rules are loaded that cut the connection that loads them is found
+	// out by the new one.
+	m, rec = newScripted(t)
+	m.loadErr = &ssh.LostError{Host: "m", Err: errors.New("reset")}
+	if err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true}); err != nil {
+		t.Errorf("after a lost connection: %v", err)
+	}
+	m, rec = newScripted(t)
+	m.loadErr = &ssh.CommandError{Host: "m", Command: "nft", Status: 1}
+	if err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true}); err == nil || slices.Contains(m.ran, "confirm") {
+		t.Errorf("rules that nft does not take: %v, ran %q", err, m.ran)
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	m, rec := newScripted(t)
+	for name, test := range map[string]struct {
+		want Spec
+		have Have
+	}{
+		"without nft":         {cluster(Worker, "none"), Have{Backend: Nftables}},
+		"nobody logs in":      {Spec{Role: NoRole}, Have{Backend: Nftables, nft: true}},
+		"ufw has no IP in IP": {cluster(Worker, "calico"), Have{Backend: UFW, nft: true}},
+	} {
+		var unfit *UnfitError
+		if err := Apply(t.Context(), m, rec, test.want, test.have); !errors.As(err, &unfit) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(m.ran) > 0 {
+		t.Errorf("ran %q", m.ran)
+	}
+}
+
+func TestUFWCommands(t *testing.T) {
+	keep, reword, gone := ufwRule{"tcp", "any", "80", "a"}, ufwRule{"tcp", "any", "81", "old"}, ufwRule{"any", "10.0.0.0/8", "", "c"}
+	reworded, added := reword, ufwRule{"udp", "any", "9:10", "d"}
+	reworded.comment = "new"
+	got := ufwCommands([]ufwRule{keep, reworded, added}, []ufwRule{keep, reword, gone})
+	want := []string{"add|tcp|any|81|new", "add|udp|any|9:10|d", "delete|any|10.0.0.0/8||c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	rules, cannot := cluster(Worker, "calico").ufwRules()
+	if len(cannot) != 2 || len(rules) == 0 { // IP in IP, SCTP
+		t.Errorf("%d rules, cannot: %q", len(rules), cannot)
+	}
+}
+
+func TestRestore(t *testing.T) {
+	m, rec := newScripted(t)
+	answer := m.Answer
+	m.Answer = func(cmd host.Command) (hosttest.Answer, bool) {
+		if len(cmd.Args) > 2 && cmd.Args[2] == observeScript {
+			encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+			nothing := encode(`{"nftables": [{"metainfo": {}}]}`)
+			return hosttest.Answer{Stdout: "tables " + nothing + "\nchains " + nothing + "\nend\n"}, true
+		}
+		return answer(cmd)
+	}
+	if err := rec.KeepFile(t.Context(), rulesFile); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := Restore(t.Context(), m, rec)
+	if diff := cmp.Diff([]host.Outcome{{Fact: rulesFile, Fate: host.Removed}}, outcomes); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"remove", "tidy"}, m.ran); diff != "" {
+		t.Errorf("ran:\n%s", diff)
+	}
+}
