@@ -50,7 +50,8 @@
 // with lab.AdminPassword and gives it to sudo, too.
 //
 // lab.NoMirror makes apt several times as quick, for what comes from such
-// repositories alone; lab.Disk("300M") is for full disks.
+// repositories alone; lab.Disk("300M") is for full disks, lab.Private() for a
+// second network.
 //
 // Machines reach each other and this machine (their gateway), and Debian's
 // mirror through a proxy that apt is already told about and that keeps what it

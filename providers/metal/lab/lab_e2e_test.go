@@ -91,7 +91,8 @@ func TestUsers(t *testing.T) {
 }
 
 func TestNetwork(t *testing.T) {
-	machines := lab.New(t).Machines("a", "b", "c")
+	l := lab.New(t)
+	machines := l.Machines("a", "b", "c")
 	for _, m := range machines {
 		for _, other := range machines {
 			m.Exec("ping", "-c1", "-W2", "-q", other.Address)
@@ -103,6 +104,12 @@ func TestNetwork(t *testing.T) {
 		t.Error("nft on b drops nothing")
 	}
 	machines[2].Exec("ping", "-c1", "-W2", "-q", b.Address)
+
+	d, e := l.Machine("d", lab.Private()), l.Machine("e", lab.Private())
+	d.Exec("ping", "-c1", "-W2", "-q", e.PrivateAddress)
+	if _, err := a.Try("ping", "-c1", "-W1", "-q", e.PrivateAddress); err == nil {
+		t.Error("a private network lets others in")
+	}
 }
 
 func TestRepository(t *testing.T) {

@@ -30,6 +30,9 @@ type Machine struct {
 	Name    string // its host name
 	Address string
 	HostKey string // an authorized_keys line
+	// PrivateAddress is its address in a network that only machines made with
+	// Private are in.
+	PrivateAddress string
 
 	lab  *Lab
 	t    testing.TB
@@ -50,6 +53,7 @@ type Option func(*options)
 
 type options struct {
 	noMirror bool
+	private  bool
 	disk     string
 	own      *hardware
 	files    map[string]string
@@ -62,6 +66,10 @@ func Disk(size string) Option { return func(o *options) { o.disk = size } }
 // NoMirror leaves a machine's apt without Debian's mirror: it is several times
 // as quick, and knows only what is installed and the repositories that it gets.
 func NoMirror() Option { return func(o *options) { o.noMirror = true } }
+
+// Private plugs a machine into a second network as well, which only such
+// machines are in: as a cluster's network beside the one for operators.
+func Private() Option { return func(o *options) { o.private = true } }
 
 // With puts a file on the machine before it is first switched on. A script
 // /usr/local/sbin/machine-hardware is run at each boot before anything else: it
@@ -104,6 +112,9 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 		opt(&o)
 	}
 	m := l.add(name)
+	if o.private {
+		m.PrivateAddress = l.slot.privateAddress(m.last)
+	}
 	if err := m.mount(o.disk); err != nil {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}

@@ -152,7 +152,7 @@ func (m *Machine) boot() error {
 			return err
 		}
 	} else {
-		if err := m.lab.slot.plug(m.Name, m.last); err != nil {
+		if err := m.lab.slot.plug(m.Name, m.last, m.PrivateAddress != ""); err != nil {
 			return err
 		}
 		defer m.lab.slot.unplug(m.Name, m.last)

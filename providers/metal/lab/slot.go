@@ -21,7 +21,8 @@ const where = "/run/stoke-lab"
 
 // slots is how many labs there can be at once: as many as there are networks
 // of 256 addresses in 198.18.0.0/16, half of the block that is set aside for
-// tests of networks (RFC 2544), which no other network should be using.
+// tests of networks (RFC 2544), which no other network should be using. The
+// other half is for private networks.
 const slots = 256
 
 // slot is a place for a lab: the number that all its names and addresses are
@@ -84,15 +85,16 @@ func (s slot) release() {
 	s.lock.Close()
 }
 
-func (s slot) dir() string                { return filepath.Join(where, strconv.Itoa(s.n)) }
-func (s slot) namespace() string          { return "stoke-lab-" + strconv.Itoa(s.n) }
-func (s slot) machine(name string) string { return s.namespace() + "-" + name }
-func (s slot) link() string               { return "slab" + strconv.Itoa(s.n) }
-func (s slot) address(last int) string    { return fmt.Sprintf("198.18.%d.%d", s.n, last) }
-func (s slot) gateway() string            { return s.address(1) }
-func (s slot) hardware(last int) string   { return fmt.Sprintf("02:77:c6:12:%02x:%02x", s.n, last) }
-func (s slot) cgroups() ([]string, error) { return cgroups("stoke-lab-" + strconv.Itoa(s.n)) }
-func (s slot) folder(name string) string  { return filepath.Join(s.dir(), name) }
+func (s slot) dir() string                    { return filepath.Join(where, strconv.Itoa(s.n)) }
+func (s slot) namespace() string              { return "stoke-lab-" + strconv.Itoa(s.n) }
+func (s slot) machine(name string) string     { return s.namespace() + "-" + name }
+func (s slot) link() string                   { return "slab" + strconv.Itoa(s.n) }
+func (s slot) address(last int) string        { return fmt.Sprintf("198.18.%d.%d", s.n, last) }
+func (s slot) privateAddress(last int) string { return fmt.Sprintf("198.19.%d.%d", s.n, last) }
+func (s slot) gateway() string                { return s.address(1) }
+func (s slot) hardware(last int) string       { return fmt.Sprintf("02:77:c6:12:%02x:%02x", s.n, last) }
+func (s slot) cgroups() ([]string, error)     { return cgroups("stoke-lab-" + strconv.Itoa(s.n)) }
+func (s slot) folder(name string) string      { return filepath.Join(s.dir(), name) }
 func (s slot) namespaces() ([]string, error) {
 	all, err := filepath.Glob("/run/netns/" + s.namespace() + "*")
 	var ours []string
@@ -114,7 +116,8 @@ func (s slot) up() error {
 	ns := s.namespace()
 	return errors.Join(
 		ip("", "netns add "+ns, "link add "+s.link()+" type veth peer name outside netns "+ns),
-		ip(ns, "link set lo up", "link add bridge type bridge", "link set bridge up", "link set outside master bridge up"),
+		ip(ns, "link set lo up", "link add bridge type bridge", "link set bridge up", "link set outside master bridge up",
+			"link add private type bridge", "link set private up"),
 		ip("", "addr add "+s.gateway()+"/24 dev "+s.link(), "link set "+s.link()+" up"),
 	)
 }
@@ -122,8 +125,9 @@ func (s slot) up() error {
 // plug gives a machine a network namespace with a link to the bridge, anew:
 // what was in one that it had (rules, sysctls) is gone, as on a real machine
 // that boots. The hardware address follows from the address, or else others
-// would look for the machine at its old one for a while.
-func (s slot) plug(name string, last int) error {
+// would look for the machine at its old one for a while. A private machine has
+// a second link, to a network of machines alone.
+func (s slot) plug(name string, last int, private bool) error {
 	ns := s.machine(name)
 	port := "p" + strconv.Itoa(last)
 	s.unplug(name, last)
@@ -133,13 +137,21 @@ func (s slot) plug(name string, last int) error {
 	); err != nil {
 		return err
 	}
-	return ip(ns, "link set lo up", "addr add "+s.address(last)+"/24 dev host0", "link set host0 up", "route add default via "+s.gateway())
+	if err := ip(ns, "link set lo up", "addr add "+s.address(last)+"/24 dev host0", "link set host0 up", "route add default via "+s.gateway()); err != nil || !private {
+		return err
+	}
+	port = "q" + strconv.Itoa(last)
+	return errors.Join(
+		ip(s.namespace(), "link add "+port+" type veth peer name host1 netns "+ns, "link set "+port+" master private up"),
+		ip(ns, "addr add "+s.privateAddress(last)+"/24 dev host1", "link set host1 up"),
+	)
 }
 
 // unplug takes it away again, link first: a namespace's links live on until
 // the kernel comes round to it.
 func (s slot) unplug(name string, last int) {
 	_ = ip(s.namespace(), "link del p"+strconv.Itoa(last))
+	_ = ip(s.namespace(), "link del q"+strconv.Itoa(last))
 	_ = ip("", "netns del "+s.machine(name))
 }
 
