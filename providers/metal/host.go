@@ -39,7 +39,9 @@ type hostModel struct {
 	factsModel
 	disruptionModel
 	systemModel
+	containerdModel
 
+	prior  *hostModel // what is stored, nil where the resource is new or it does not matter
 	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
 }
 

@@ -34,10 +34,11 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 }
 
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan, config hostModel
+	var plan, config, prior hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	plan.config = &config
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	plan.config, plan.prior = &config, &prior
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -116,6 +117,9 @@ func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, 
 	}
 	if !wholly(ctx, plan.Digests) {
 		plan.Digests = types.MapNull(types.StringType)
+	}
+	if !wholly(ctx, plan.State, plan.Archives) {
+		plan.State, plan.Archives = types.ObjectNull(runtimeStateTypes()), types.MapNull(types.StringType)
 	}
 	diags.Append(state.Set(ctx, plan)...)
 	return nil

@@ -39,13 +39,12 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	plan.derive(ctx, way, &resp.Diagnostics)
 	plan.CordonedBy = types.StringNull()
-	var prior *hostModel
 	if !req.State.Raw.IsNull() {
-		prior = &hostModel{}
-		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+		plan.prior = &hostModel{}
+		resp.Diagnostics.Append(req.State.Get(ctx, plan.prior)...)
 	}
 	for _, s := range sections(r.settings) {
-		s.plan(ctx, prior, &plan, &resp.Diagnostics)
+		s.plan(ctx, plan.prior, &plan, &resp.Diagnostics)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
@@ -53,6 +52,10 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	if !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw) {
 		return // Read has looked, and all is as it is to be
+	}
+	if !plan.Facts.IsUnknown() { // what changes may change them, too
+		plan.Facts = types.ObjectUnknown(factsTypes())
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
 	r.examine(ctx, way, &plan, &resp.Diagnostics)
 }

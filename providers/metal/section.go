@@ -36,7 +36,7 @@ type section interface {
 // sections in the order in which they are applied; destroying goes backwards.
 // Without settings they know the schema and validate.
 func sections(s *settings) []section {
-	return []section{packagesSection{s}, systemSection{}, factsSection{s}}
+	return []section{packagesSection{s}, systemSection{}, containerdSection{s}, factsSection{s}}
 }
 
 // observeAll asks all sections.

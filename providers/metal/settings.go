@@ -23,6 +23,7 @@ type settings struct {
 	pool    *ssh.Pool
 	proxy   *packages.Proxy   // what machines download through; nil: as they are
 	mirrors map[string]string // from the beginning of a URL to what stands in for it
+	sums    archiveSums       // of the images' archives
 	seen    *seen             // facts that were gathered, for Review
 	shared  *shared
 }

@@ -83,8 +83,8 @@ func runtimes(table string) string {
 // hostsFile is where containerd looks for a registry's mirrors.
 func hostsFile(registry string) string { return certsDir + "/" + registry + "/hosts.toml" }
 
-// text is the mirror's hosts.toml.
-func (m Mirror) text(registry string) string {
+// Text is the mirror's hosts.toml.
+func (m Mirror) Text(registry string) string {
 	server := m.Server
 	switch {
 	case server != "" || registry == "_default":
@@ -139,7 +139,7 @@ func readMirror(registry, text string) (m Mirror, ok bool) {
 			at.OverridePath = value == "true"
 		}
 	}
-	return m, m.text(registry) == text
+	return m, m.Text(registry) == text
 }
 
 // text is the service's drop-in.

@@ -3,11 +3,7 @@
 package containerd_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,55 +17,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
-// archive is an OCI layout with one image of one file under each reference.
+// archive is an image of one file under each reference.
 func archive(t *testing.T, content string, refs ...string) containerd.Image {
 	t.Helper()
-	type object = map[string]any
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	put := func(name string, b []byte) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(b)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
-		w.Write(b)
-	}
-	blob := func(mediaType string, v any) object {
-		b, ok := v.([]byte)
-		if !ok {
-			b, _ = json.Marshal(v)
-		}
-		sum := sha256.Sum256(b)
-		put("blobs/sha256/"+hex.EncodeToString(sum[:]), b)
-		return object{"mediaType": mediaType, "digest": "sha256:" + hex.EncodeToString(sum[:]), "size": len(b)}
-	}
-	var layer bytes.Buffer
-	l := tar.NewWriter(&layer)
-	l.WriteHeader(&tar.Header{Name: "file", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg})
-	io.WriteString(l, content)
-	l.Close()
-	sum := sha256.Sum256(layer.Bytes())
-	put("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
-	manifest := blob("application/vnd.oci.image.manifest.v1+json", object{
-		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-		"config": blob("application/vnd.oci.image.config.v1+json", object{"architecture": "amd64", "os": "linux",
-			"rootfs": object{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}}}),
-		"layers": []object{blob("application/vnd.oci.image.layer.v1.tar", layer.Bytes())},
-	})
-	var manifests []object
-	for _, ref := range refs {
-		m := object{"annotations": object{"io.containerd.image.name": ref}}
-		for k, v := range manifest {
-			m[k] = v
-		}
-		manifests = append(manifests, m)
-	}
-	index, _ := json.Marshal(object{"schemaVersion": 2, "manifests": manifests})
-	put("index.json", index)
-	w.Close()
-	name := filepath.Join(t.TempDir(), "image.tar")
-	if err := os.WriteFile(name, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	name := lab.ImageArchive(t, content, refs...)
 	open := func() (io.ReadCloser, error) { return os.Open(name) }
 	digest, err := containerd.ArchiveDigest(open)
 	if err != nil {
@@ -197,9 +148,29 @@ func TestContainerd(t *testing.T) {
 	}
 }
 
+// install installs Debian's containerd, with the programs containerd and ctr of
+// another version in its place where STOKE_CONTAINERD names a folder with them.
 func install(t *testing.T, m *lab.Machine) {
 	began := time.Now()
 	m.Script("apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qqy install --no-install-recommends containerd >/dev/null 2>&1; systemctl is-active containerd")
+	if dir := os.Getenv("STOKE_CONTAINERD"); dir != "" {
+		m.Exec("systemctl", "stop", "containerd")
+		for _, name := range []string{"containerd", "ctr"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool := &ssh.Pool{}
+			defer pool.Close()
+			remote := &host.Remote{Pool: pool, Target: m.Target()}
+			cmd := host.Command{Args: []string{"sh", "-c", `cat >"$1" && chmod 0755 "$1"`, "sh", "/usr/bin/" + name},
+				Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }}
+			if _, err := remote.Run(t.Context(), cmd); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.Exec("systemctl", "start", "containerd")
+	}
 	t.Logf("installed in %s", time.Since(began).Round(time.Millisecond))
 }
 

@@ -101,7 +101,7 @@ func applyImages(ctx context.Context, m host.Machine, rec *host.Record, want map
 		return err
 	}
 	for _, archive := range slices.Sorted(maps.Keys(missing)) {
-		if err := bring(ctx, m, archive, want); err != nil {
+		if err := bring(ctx, m, archive, want, have); err != nil {
 			return err
 		}
 	}
@@ -117,14 +117,17 @@ func applyImages(ctx context.Context, m host.Machine, rec *host.Record, want map
 
 // bring imports an archive and labels all declared images that are in it, since
 // importing takes their labels away.
-func bring(ctx context.Context, m host.Machine, archive string, want map[string]Image) error {
-	var refs []string
+func bring(ctx context.Context, m host.Machine, archive string, want map[string]Image, have map[string]ImageFacts) error {
+	var refs, replaced []string
 	args := []string{archive}
 	var image Image
 	for _, ref := range slices.Sorted(maps.Keys(want)) {
 		if want[ref].Archive == archive {
 			refs, image = append(refs, ref), want[ref]
 			args = append(args, ref, pinned(image.Pin))
+			if h := have[ref]; h.Archive != "" && h.Archive != archive { // stoke brought it
+				replaced = append(replaced, h.Digest)
+			}
 		}
 	}
 	names := strings.Join(refs, ", ")
@@ -136,8 +139,26 @@ func bring(ctx context.Context, m host.Machine, archive string, want map[string]
 	if _, err := host.Script(ctx, m, labelImages, args...); err != nil {
 		return fmt.Errorf("import %s: %w", names, err)
 	}
+	if len(replaced) == 0 {
+		return nil
+	}
+	if _, err := host.Script(ctx, m, dropNameless, replaced...); err != nil {
+		return fmt.Errorf("remove what %s was before: %w", names, err)
+	}
 	return nil
 }
+
+// nameless removes what the kubelet's side calls the image of digest $1, its
+// id, once it has no other name any more.
+const nameless = `
+nameless() {
+	l=$(ctr -n k8s.io images ls | awk -v d="$1" '$3 == d { print $1 }')
+	[ -z "$(printf '%s\n' "$l" | grep -v '^sha256:')" ] || return 0
+	for r in $l; do ctr -n k8s.io images rm "$r" >/dev/null || return 1; done
+}
+`
+
+const dropNameless = ctrPath + nameless + `for d in "$@"; do nameless "$d" || exit 1; done`
 
 func pinned(pin bool) string {
 	if pin {
@@ -173,17 +194,11 @@ func restoreImages(ctx context.Context, m host.Machine, rec *host.Record, want m
 
 // dropImage removes image $1 when $2 is its digest or empty; otherwise it puts
 // its labels back, $3 being the pin. It says what it did.
-const dropImage = ctrPath + `[ -S /run/containerd/containerd.sock ] || { echo gone; exit 0; }
+const dropImage = ctrPath + nameless + `[ -S /run/containerd/containerd.sock ] || { echo gone; exit 0; }
 d=$(digest "$1")
 if [ -z "$d" ]; then echo gone
 elif [ -z "$2" ]; then
-	ctr -n k8s.io images rm "$1" >/dev/null || exit 1
-	# what the kubelet's side calls it goes with its last name
-	l=$(ctr -n k8s.io images ls | awk -v d="$d" '$3 == d { print $1 }')
-	case $(printf '%s\n' "$l" | grep -v '^sha256:') in
-	'') for r in $l; do ctr -n k8s.io images rm "$r" >/dev/null || exit 1; done ;;
-	esac
-	echo removed
+	ctr -n k8s.io images rm "$1" >/dev/null && nameless "$d" && echo removed
 else
 	ctr -n k8s.io images label "$1" dev.stoke.archive= "io.cri-containerd.pinned=$3" >/dev/null || exit 1
 	if [ "$d" = "$2" ]; then echo restored; else echo other; fi

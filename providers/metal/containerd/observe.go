@@ -71,7 +71,7 @@ echo end`
 func (s Spec) files() map[string]string {
 	f := map[string]string{}
 	for registry, m := range s.Mirrors {
-		f[hostsFile(registry)] = m.text(registry)
+		f[hostsFile(registry)] = m.Text(registry)
 	}
 	if s.Proxy != nil {
 		f[proxyFile] = s.Proxy.text()

@@ -1,0 +1,90 @@
+//go:build e2e && linux
+
+package metal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/providers/metal/lab"
+)
+
+// The container runtime through the whole of stoke, from a machine without one.
+func TestHostContainerd(t *testing.T) {
+	l := lab.New(t)
+	m := l.Machine("node-1")
+	before := m.Snapshot()
+	p := newProject(t, l)
+	bring := func(content string) {
+		b, err := os.ReadFile(lab.ImageArchive(t, content, "registry.lan/a:1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, "a.tar"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bring("one")
+	config := func(more string) {
+		p.write(`resource "metal_host" "node" {
+  address  = %q
+  host_key = %q
+  packages = { containerd = {} }
+%s
+}`, m.Address, m.HostKey, more)
+	}
+	const all = `
+  containerd = {
+    sandbox_image    = "registry.lan/pause:3.10.1"
+    cni_bin_dir      = "/usr/lib/cni"
+    registry_mirrors = { "docker.io" = { endpoints = ["https://mirror.lan:5000"] } }
+  }
+  images = { "registry.lan/a:1" = { archive = "${path.module}/a.tar", pin = true } }`
+	config(all)
+	p.has(p.ok("plan"), "restarts containerd", `"registry.lan/a:1"`)
+	p.apply()
+	p.settled()
+	for _, d := range []struct {
+		script string
+		shows  []string
+	}{
+		{"sed -i 's/SystemdCgroup = true/SystemdCgroup = false/' /etc/containerd/config.toml", []string{"-   SystemdCgroup = false", "+   SystemdCgroup = true", "restarts containerd"}},
+		{"sed -i s/mirror.lan/other.lan/ /etc/containerd/certs.d/docker.io/hosts.toml", []string{`"https://other.lan:5000" -> "https://mirror.lan:5000"`}},
+		{"systemctl --quiet disable --now containerd", []string{`"not running" -> "running and enabled"`}},
+		{"touch /run/stoke-containerd-restart", []string{`"running, with a configuration that has been replaced since"`, "restarts containerd"}},
+		{"ctr -n k8s.io images rm registry.lan/a:1", []string{`+ "registry.lan/a:1"`}},
+		{"ctr -n k8s.io images label registry.lan/a:1 io.cri-containerd.pinned=", []string{"pin"}},
+	} {
+		m.Script(d.script)
+		out := p.differs()
+		flat := strings.Join(strings.Fields(out), " ")
+		for _, text := range d.shows {
+			if !strings.Contains(flat, strings.Join(strings.Fields(text), " ")) {
+				t.Errorf("%s: %q is not in:\n%s", d.script, text, out)
+			}
+		}
+		p.apply()
+		p.settled()
+	}
+	m.Reboot()
+	p.settled()
+
+	bring("two") // the same path, other content
+	p.has(p.differs(), "image_archives")
+	p.apply()
+	p.settled()
+
+	config("")
+	p.has(p.differs(), "restarts containerd")
+	p.apply()
+	p.settled()
+	if images := m.Exec("ctr", "-n", "k8s.io", "images", "ls", "-q"); images != "" {
+		t.Errorf("images: %s", images)
+	}
+	config(all)
+	p.apply()
+	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's", "/etc/cni: it is containerd's")
+	unchanged(t, m, before, "content /var/lib/containerd/...", "file /var/lib/containerd/...", "folder /var/lib/containerd/...", "folder /etc/cni/...")
+}

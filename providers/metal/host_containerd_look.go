@@ -1,0 +1,182 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/stokehq/stoke/providers/metal/containerd"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// look is the declaration with what the machine has of it; ok is false where
+// something is unknown.
+func (s containerdSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredRuntime, want containerd.Spec, have containerd.Facts, ok bool, err error) {
+	var diags diag.Diagnostics
+	d, ok = of.containerdModel.read(ctx, &diags)
+	if !ok {
+		return d, want, have, false, failed(diags)
+	}
+	want = d.spec(s.settings)
+	have, err = containerd.Observe(ctx, m, want)
+	return d, want, have, err == nil, err
+}
+
+func (s containerdSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
+	archives := into.Archives // of the last look, where those that were declared were not known yet
+	into.containerdModel = declared.containerdModel
+	into.State = types.ObjectNull(runtimeStateTypes())
+	from := *declared
+	if !wholly(ctx, from.Archives) {
+		from.Archives = archives
+	}
+	if !wholly(ctx, from.Archives) {
+		from.Archives = types.MapNull(types.StringType)
+	}
+	into.Archives = from.Archives
+	d, want, have, ok, err := s.look(ctx, m, &from)
+	if err != nil || !ok {
+		return err
+	}
+	return failed(into.containerdModel.write(ctx, d, want, have))
+}
+
+// write puts what the machine has into what is declared.
+func (m *containerdModel) write(ctx context.Context, d declaredRuntime, want containerd.Spec, have containerd.Facts) diag.Diagnostics {
+	var diags, more diag.Diagnostics
+	if d.runtime != nil {
+		r := *d.runtime
+		if r.Mirrors != nil {
+			r.Mirrors = observedMirrors(r.Mirrors, want, have)
+		}
+		m.Containerd, diags = types.ObjectValueFrom(ctx, m.Containerd.AttributeTypes(ctx), r)
+		m.State, more = types.ObjectValueFrom(ctx, runtimeStateTypes(), observedState(have))
+		diags.Append(more...)
+	}
+	if d.images == nil || !have.Seen && have.Version != "" {
+		return diags // a containerd that does not run says nothing about images
+	}
+	images, archives := map[string]imageModel{}, map[string]attr.Value{}
+	for ref, i := range d.images {
+		h := have.Images[ref]
+		if h.Digest == "" {
+			continue
+		}
+		if h.Pinned != i.Pin.ValueBool() {
+			i.Pin = types.BoolValue(h.Pinned)
+		}
+		images[ref] = i
+		switch {
+		case h.Archive != "":
+			archives[ref] = types.StringValue(h.Archive)
+		default:
+			archives[ref] = types.StringValue("another image: " + h.Digest)
+		}
+	}
+	m.Images, more = types.MapValueFrom(ctx, m.Images.ElementType(ctx), images)
+	diags.Append(more...)
+	m.Archives = types.MapNull(types.StringType)
+	if len(archives) > 0 {
+		m.Archives, more = types.MapValue(types.StringType, archives)
+		diags.Append(more...)
+	}
+	return diags
+}
+
+func observedState(have containerd.Facts) runtimeState {
+	text := func(s string) types.String {
+		if s == "" {
+			return types.StringNull()
+		}
+		return types.StringValue(s)
+	}
+	return runtimeState{Version: text(have.Version), Service: text(have.Service()), Config: text(have.Config), Proxy: text(have.ProxyText())}
+}
+
+// observedMirrors are the declared mirrors as the machine has them.
+func observedMirrors(declared map[string]mirrorModel, want containerd.Spec, have containerd.Facts) map[string]mirrorModel {
+	mirrors := map[string]mirrorModel{}
+	for registry, d := range declared {
+		m, ok, exists := have.Mirror(registry)
+		switch {
+		case !exists:
+		case ok && equalMirrors(m, want.Mirrors[registry], registry):
+			mirrors[registry] = d
+		default:
+			is := mirrorModel{Server: d.Server, CA: d.CA, SkipVerify: d.SkipVerify, OverridePath: d.OverridePath}
+			for _, e := range m.Endpoints {
+				is.Endpoints = append(is.Endpoints, types.StringValue(e.URL))
+			}
+			if slices.Equal(texts(is.Endpoints), texts(d.Endpoints)) { // then it is something else
+				is.Endpoints = append(is.Endpoints, types.StringValue("(changed by hand)"))
+			}
+			mirrors[registry] = is
+		}
+	}
+	return mirrors
+}
+
+func equalMirrors(a, b containerd.Mirror, registry string) bool {
+	return a.Text(registry) == b.Text(registry)
+}
+
+func (s containerdSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
+	_, spec, have, ok, err := s.look(ctx, m, want)
+	if err != nil {
+		diags.AddWarning("Container runtime cannot be examined", fmt.Sprintf("%s. What apply would change is not known.", err))
+	}
+	if !ok {
+		return nil
+	}
+	changes := containerd.Diff(spec, have)
+	if p := want.prior; p != nil && (want.Containerd.IsNull() && !p.Containerd.IsNull() || spec.Proxy == nil && wasProxy(ctx, p)) {
+		changes = append(changes, host.Change{Fact: "containerd gets back what it had before", Path: []string{"containerd"}, Disruption: host.RestartsContainer})
+	}
+	return changes
+}
+
+// wasProxy tells whether a proxy was set that is to go now.
+func wasProxy(ctx context.Context, prior *hostModel) bool {
+	var was runtimeState
+	if prior.State.IsNull() || prior.State.IsUnknown() || prior.State.As(ctx, &was, basetypes.ObjectAsOptions{}).HasError() {
+		return false
+	}
+	return !was.Proxy.IsNull()
+}
+
+func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
+	if !wholly(ctx, want.Archives) { // a path was not known when it was planned
+		var diags diag.Diagnostics
+		want.Archives = s.archives(ctx, want.Images, &diags)
+		if err := failed(diags); err != nil {
+			return err
+		}
+	}
+	_, spec, have, ok, err := s.look(ctx, m, want)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errors.New("what is declared of the container runtime is not known") // which no engine lets happen
+	}
+	if err := containerd.Apply(ctx, m, rec, spec, have); err != nil || wholly(ctx, want.State) {
+		return err
+	}
+	want.State = types.ObjectNull(runtimeStateTypes())
+	if have, err = containerd.Observe(ctx, m, spec); err != nil || !spec.Config {
+		return err
+	}
+	var diags diag.Diagnostics
+	want.State, diags = types.ObjectValueFrom(ctx, runtimeStateTypes(), observedState(have))
+	return failed(diags)
+}
+
+func (containerdSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	return containerd.Restore(ctx, m, rec)
+}
