@@ -119,6 +119,9 @@ func (s *settings) cordonedBy(ctx context.Context, m host.Machine) types.String 
 // harmless reports whether pods go on in any case.
 func harmless(changes []host.Change) bool {
 	for _, c := range changes {
+		if c.Reloads {
+			return false
+		}
 		switch c.Disruption {
 		case host.None, host.RestartsKubelet, host.RestartsContainer:
 		default:

@@ -209,6 +209,7 @@ func TestNeeded(t *testing.T) {
 		{change(host.ReloadsSystemd), []Pod{web, done}, Policy{}, Tell, "reloads systemd (fact): no pod there has a GPU"},
 		{change(host.ReloadsSystemd), []Pod{gpu, web}, Policy{}, Refuse, "reloads systemd (fact): containers that run lose their GPUs when systemd is reloaded; node a runs 1 pod in training (ml/bert)"},
 		{both, []Pod{gpu}, Policy{Drain: true}, KeepAway, "restarts containerd (containerd): pods go on, exec and logs break off: containers that run lose their GPUs when systemd is reloaded; node a runs 1 pod in training (ml/bert), which leave it first"},
+		{[]host.Change{{Fact: "package containerd", Disruption: host.RestartsContainer, Reloads: true}}, []Pod{gpu}, Policy{}, Refuse, "restarts containerd (package containerd): pods go on, exec and logs break off: containers that run lose their GPUs when systemd is reloaded; node a runs 1 pod in training (ml/bert)"},
 		{change(host.Reboots), []Pod{proxy, done}, Policy{}, KeepAway, "reboots the machine (fact); node a is cordoned meanwhile"},
 		{change(host.Reboots), []Pod{gpu, web, proxy}, Policy{}, Refuse, "reboots the machine (fact); node a runs 1 pod in training (ml/bert) and 1 pod of others (web/shop)"},
 		{change(host.Drains), []Pod{web, web, web, web}, Policy{Drain: true}, KeepAway, "drains the node (fact); node a runs 4 pods of others (web/shop, web/shop, web/shop and 1 more), which leave it first"},

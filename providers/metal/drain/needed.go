@@ -108,7 +108,7 @@ func (n *Node) hurtBy(changes []host.Change) []Pod {
 // reloads reports whether one of the changes, if not the greatest, reloads
 // systemd.
 func reloads(changes []host.Change) bool {
-	return slices.ContainsFunc(changes, func(c host.Change) bool { return c.Disruption == host.ReloadsSystemd })
+	return slices.ContainsFunc(changes, func(c host.Change) bool { return c.Reloads || c.Disruption == host.ReloadsSystemd })
 }
 
 func effect(d host.Disruption, hurt []Pod) string {

@@ -40,6 +40,9 @@ type Change struct {
 	Path       []string // where it stands in the resource, such as sysctl, net.ipv4.ip_forward
 	Have, Want string   // "" where there is nothing
 	Disruption Disruption
+	// Reloads says that it reloads systemd besides, as the scripts of packages
+	// do that restart a service.
+	Reloads bool
 }
 
 // Greatest is the disruption of all changes together.

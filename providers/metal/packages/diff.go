@@ -19,7 +19,7 @@ func Diff(want Spec, have State) []host.Change {
 		if was == "" {
 			was = "cut off"
 		}
-		all = append(all, host.Change{Fact: "dpkg", Path: []string{"dpkg"}, Have: was, Want: "finished", Disruption: have.repairInterrupts()})
+		all = append(all, host.Change{Fact: "dpkg", Path: []string{"dpkg"}, Have: was, Want: "finished", Disruption: have.repairInterrupts(), Reloads: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Repositories)) {
 		all = append(all, diffRepository(name, want, have)...)
@@ -36,6 +36,7 @@ func Diff(want Spec, have State) []host.Change {
 		if !p.There() || !Matches(w.Version, p.Version) {
 			c := host.Change{Fact: "package " + name, Path: []string{"packages", name, "version"}, Want: w.Version,
 				Disruption: disruption(name, p.There(), p.Scripts, w)}
+			c.Reloads = c.Disruption > host.ReloadsSystemd
 			if p.There() {
 				c.Have = p.Version
 			}
@@ -51,8 +52,9 @@ func Diff(want Spec, have State) []host.Change {
 	}
 	for _, name := range slices.Sorted(slices.Values(want.Absent)) {
 		if p := have.Packages[name]; p.There() {
+			d := disruption(name, true, p.Scripts, Package{})
 			all = append(all, host.Change{Fact: "package " + name, Path: []string{"absent", name}, Have: p.Version,
-				Disruption: disruption(name, true, p.Scripts, Package{})})
+				Disruption: d, Reloads: d > host.ReloadsSystemd})
 		}
 	}
 	return all
