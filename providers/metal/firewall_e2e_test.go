@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
@@ -95,6 +96,33 @@ func (w *workspace) run(status int, args ...string) string {
 	return string(out)
 }
 
+// kill runs stoke and kills it as soon as a machine's rules have a text in
+// them. It returns when the machine has gone back.
+func (w *workspace) kill(m *lab.Machine, text string, args ...string) {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), w.stoke, args...)
+	cmd.Dir = w.dir
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	has := func() bool { return strings.Contains(m.Exec("nft", "list", "table", "inet", "stoke"), text) }
+	for end := time.Now().Add(time.Minute); !has(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Errorf("the rules never had %s", text)
+			break
+		}
+	}
+	cmd.Process.Kill() //nolint:errcheck // Wait says how it ended
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+		w.t.Errorf("stoke was not killed: %v", err)
+	}
+	for end := time.Now().Add(time.Minute); has(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatal("the machine did not go back by itself")
+		}
+	}
+}
+
 // says checks that all texts are in what stoke said.
 func (w *workspace) says(out string, texts ...string) {
 	w.t.Helper()
@@ -139,6 +167,10 @@ func TestFirewallResource(t *testing.T) {
 	// A change that would lock us out comes back by itself, on both machines.
 	out = w.run(1, "apply", "-auto-approve", "-var", `ssh_from=["192.0.2.0/24"]`)
 	w.says(out, "Firewall rules were rolled back", "declare it in ssh_from", "Rules would cut stoke off", "cuts stoke's own way in: SSH from "+gateway)
+	w.run(0, "plan", "-detailed-exitcode")
+
+	w.kill(worker, "192.0.2.0/24", "apply", "-auto-approve", "-var", `ssh_from=["192.0.2.0/24"]`)
+	w.run(0, "apply", "-auto-approve")
 	w.run(0, "plan", "-detailed-exitcode")
 
 	w.run(0, "apply", "-auto-approve", "-var", "node_port=30443/tcp")

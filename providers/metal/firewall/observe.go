@@ -93,7 +93,7 @@ file unit /etc/systemd/system/stoke-firewall.service
 for p in /run/stoke-firewall/pending-*; do if [ -e "$p" ]; then echo "${p##*-}" | say pending; fi; done
 if have nft; then
   nft -j list tables | say tables
-  nft -j list chains | say chains
+  nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook input / { print t ", chain " c }' | say filters
   if nft list table inet stoke >/dev/null 2>&1; then nft -j list table inet stoke | say table; fi
 fi
 echo end`
@@ -194,14 +194,9 @@ func (h *Have) readTables(said map[string][]byte) error {
 		}
 		h.Lines = append(h.Lines, t.Lines()...)
 	}
-	chains, err := readObjects(said["chains"])
-	if err != nil {
-		return err
-	}
-	for _, c := range chains {
-		ours := c.text("family") == "inet" && c.text("table") == tableName
-		if c.kind == "chain" && c.text("type") == "filter" && c.text("hook") == "input" && !ours {
-			h.Others = append(h.Others, fmt.Sprintf("%s %s, chain %s", c.text("family"), c.text("table"), c.text("name")))
+	for line := range strings.Lines(string(said["filters"])) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "inet "+tableName+",") {
+			h.Others = append(h.Others, line)
 		}
 	}
 	return nil
