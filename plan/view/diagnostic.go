@@ -44,7 +44,7 @@ func merge(diags hcl.Diagnostics) []mergedDiagnostic {
 	type key struct {
 		severity        hcl.DiagnosticSeverity
 		summary, detail string
-		at              string
+		at, object      string
 	}
 	exact := make(map[key]bool, len(diags))
 	warned := make(map[key]int)
@@ -64,6 +64,7 @@ func merge(diags hcl.Diagnostics) []mergedDiagnostic {
 			if d.Subject != nil {
 				k.at = d.Subject.String()
 			}
+			k.object = aboutObject(d)
 			if exact[k] {
 				continue
 			}
