@@ -21,3 +21,11 @@ func About(address string, diags hcl.Diagnostics) hcl.Diagnostics {
 	}
 	return diags
 }
+
+// addressOf is the object that a diagnostic is about, "" for none.
+func addressOf(d *hcl.Diagnostic) string {
+	if a, ok := d.Extra.(about); ok {
+		return a.address
+	}
+	return ""
+}

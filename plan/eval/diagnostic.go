@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -104,7 +105,8 @@ func within(expr hclsyntax.Expression, path cty.Path) hcl.Range {
 }
 
 // SortDiagnostics puts errors and warnings in the order of the files, those
-// without a place last, and removes repetitions.
+// without a place last and those of one place by the object that they are about,
+// and removes repetitions.
 func SortDiagnostics(diags hcl.Diagnostics) hcl.Diagnostics {
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
 		switch {
@@ -120,10 +122,13 @@ func SortDiagnostics(diags hcl.Diagnostics) hcl.Diagnostics {
 			}
 			return 1
 		}
-		return a.Subject.Start.Byte - b.Subject.Start.Byte
+		if n := a.Subject.Start.Byte - b.Subject.Start.Byte; n != 0 {
+			return n
+		}
+		return strings.Compare(addressOf(a), addressOf(b))
 	})
 	return slices.CompactFunc(diags, func(a, b *hcl.Diagnostic) bool {
 		return a.Summary == b.Summary && a.Detail == b.Detail && a.Severity == b.Severity &&
-			(a.Subject == nil) == (b.Subject == nil) && (a.Subject == nil || *a.Subject == *b.Subject)
+			(a.Subject == nil) == (b.Subject == nil) && (a.Subject == nil || *a.Subject == *b.Subject) && addressOf(a) == addressOf(b)
 	})
 }
