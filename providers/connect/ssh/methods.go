@@ -123,7 +123,7 @@ func (m *methods) answer(_, _ string, questions []string, echos []bool) ([]strin
 	answers := make([]string, len(questions))
 	for i, question := range questions {
 		if echos[i] || m.given {
-			m.failed = fmt.Errorf("%w: %q", errQuestion, strings.TrimSpace(printable(question)))
+			m.failed = fmt.Errorf("%w: %q", errQuestion, lastLines([]byte(strings.TrimSpace(question)), 1))
 			return nil, m.failed
 		}
 		answers[i], m.given = m.password, true
