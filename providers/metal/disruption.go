@@ -107,6 +107,16 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 	return fmt.Errorf("what runs on the node is not known, so that nothing was changed that may hurt it: %w", unknown)
 }
 
+// leave undoes what a machine was prepared with. Where that is a Kubernetes node,
+// its pods leave first.
+func (s *settings) leave(ctx context.Context, m host.Machine, p drain.Policy, undo func(context.Context) error) error {
+	node, err := s.shared.roll.Look(ctx, m)
+	if err != nil {
+		return fmt.Errorf("what runs on the node is not known, so that nothing was undone: %w", err)
+	}
+	return s.shared.roll.Leave(ctx, node, "what stoke prepared it with", p, undo)
+}
+
 // cordonedBy is which run of stoke has cordoned the node and was cut off before
 // it could undo that; null for none, and where that cannot be known.
 func (s *settings) cordonedBy(ctx context.Context, m host.Machine) types.String {

@@ -60,6 +60,14 @@ func (r *firewallResource) apply(ctx context.Context, id string, plan, otherwise
 		diags.AddAttributeError(path.Root("host"), summary, detail)
 		return
 	}
+	lock, err := r.settings.shared.locks.Lock(ctx, m)
+	if err != nil {
+		firewallError(diags, m.Name(), err)
+		return
+	}
+	// The work goes on without the lock's context: while rules are tried that cut
+	// us off, nobody can renew it, and the machine takes them back by itself.
+	defer lock.Unlock()
 	step(ctx, "looking at the firewall of %s", m.Name())
 	have, err := firewall.Observe(ctx, m, want)
 	var rec *host.Record
@@ -105,7 +113,10 @@ func firewallError(diags *diag.Diagnostics, machine string, err error) {
 	var taken *takenError
 	var rolledBack *firewall.RolledBackError
 	var unfit *firewall.UnfitError
+	var locked *host.LockedError
 	switch {
+	case errors.As(err, &locked):
+		complain(diags, path.Root("host"), "Somebody else changes the machine", err)
 	case errors.As(err, &unfit):
 		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
 	case errors.As(err, &taken):
@@ -130,9 +141,17 @@ func (r *firewallResource) Delete(ctx context.Context, req resource.DeleteReques
 	var rec *host.Record
 	if err == nil {
 		step(ctx, "connecting to %s", m.Name())
-		rec, err = host.OpenRecord(ctx, m, firewallRecord)
+		var lock *host.Lock
+		if lock, err = r.settings.shared.locks.Lock(ctx, m); err == nil {
+			defer lock.Unlock()
+			rec, err = host.OpenRecord(ctx, m, firewallRecord)
+		}
 	}
+	var locked *host.LockedError
 	switch {
+	case errors.As(err, &locked):
+		firewallError(&resp.Diagnostics, m.Name(), err)
+		return
 	case errors.Is(err, host.ErrNoRecord):
 		return // nothing was ever changed, or all is restored
 	case err != nil:

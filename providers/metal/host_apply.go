@@ -199,16 +199,21 @@ func (r *hostResource) undo(ctx context.Context, m host.Machine, state *hostMode
 		return nil
 	}
 	var outcomes []host.Outcome
-	for _, s := range slices.Backward(sections(r.settings)) {
-		did, err := s.restore(ctx, m, rec)
-		outcomes = append(outcomes, did...)
-		if err != nil {
-			tell(ctx, diags, outcomes)
-			complain(diags, path.Empty(), "Machine is not restored", err)
-			return nil
+	err = r.settings.leave(ctx, m, state.policy(), func(ctx context.Context) error {
+		for _, s := range slices.Backward(sections(r.settings)) {
+			did, err := s.restore(ctx, m, rec)
+			outcomes = append(outcomes, did...)
+			if err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	tell(ctx, diags, outcomes)
+	if err != nil {
+		complain(diags, path.Empty(), "Machine is not restored", err)
+		return nil
+	}
 	if err := rec.Delete(ctx); err != nil {
 		complain(diags, path.Empty(), "Record cannot be removed", err)
 	}

@@ -97,7 +97,20 @@ func TestNodeDrains(t *testing.T) {
 	// Somebody else's cordon is nobody's business.
 	c.ChangeNode("node-1", func(n *core.Node) { n.Spec.Unschedulable = true })
 	p.settled()
+	config("")
+	p.apply()
+	c.AddPod("node-1", "ml/gpt", draintest.GPUs(1))
+	out, status = p.run("destroy", "-auto-approve")
+	if status == 0 {
+		t.Errorf("a node with pods is undone:\n%s", out)
+	}
+	p.has(out, "1 pod in training (ml/gpt)")
+	config(`disruption = "drain"`)
+	p.apply()
 	p.ok("destroy", "-auto-approve")
+	if len(c.Pods("node-1")) != 1 {
+		t.Errorf("pods afterwards: %q", c.Pods("node-1"))
+	}
 }
 
 // TestTwoOperators: a second stoke waits for the first, and one that was killed

@@ -65,6 +65,38 @@ func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []hos
 	return err
 }
 
+// Leave does work after which the machine may be no node any more: pods that run
+// there leave first, or the work is refused. Nobody waits for the node afterwards.
+func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, work func(context.Context) error) error {
+	if node == nil {
+		return work(ctx)
+	}
+	if err := node.look(ctx); err != nil {
+		return err
+	}
+	busy := node.Busy()
+	if len(busy) == 0 && node.Mark == nil {
+		return work(ctx)
+	}
+	action, reason := Needed([]host.Change{{Fact: what, Disruption: host.Drains}}, node, p)
+	if action == Refuse {
+		return &RefusedError{Node: node.Name, Reason: reason}
+	}
+	done, err := r.admit(ctx, node, p.MaxUnavailable)
+	if err != nil {
+		return err
+	}
+	defer done(nil)
+	if err := r.keepAway(ctx, node, p); err != nil {
+		return err
+	}
+	if err := work(ctx); err != nil {
+		return err
+	}
+	node.uncordon(ctx) //nolint:errcheck // where that does not answer any more, nobody is scheduled either
+	return nil
+}
+
 // keepAway cordons and drains. What it cannot finish it undoes.
 func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "draining " + n.Name, Percent: -1})

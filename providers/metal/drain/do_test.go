@@ -174,6 +174,32 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
+// TestLeave: a node that is given up is drained, and not waited for.
+func TestLeave(t *testing.T) {
+	c, m, node := one(t)
+	r := new(Roll)
+	var refused *RefusedError
+	worked := 0
+	work := func(context.Context) error {
+		worked++
+		c.SetKubelet("gpu-1", false)
+		c.SetReady("gpu-1", false)
+		return nil
+	}
+	if err := r.Leave(t.Context(), node, "what was changed", Policy{}, work); !errors.As(err, &refused) || !strings.Contains(err.Error(), "drains the node (what was changed); node gpu-1 runs 1 pod in training") {
+		t.Errorf("%v", err)
+	}
+	if err := r.Leave(t.Context(), node, "what was changed", draining, work); err != nil || worked != 1 || len(c.Pods("gpu-1")) != 0 || c.Node("gpu-1").Spec.Unschedulable {
+		t.Errorf("%v, worked %d times, %q", err, worked, c.Pods("gpu-1"))
+	}
+	if err := r.Leave(t.Context(), look(t, m), "x", Policy{}, work); err != nil || worked != 2 {
+		t.Errorf("without pods: %v", err)
+	}
+	if err := r.Leave(t.Context(), nil, "x", Policy{}, work); err != nil || worked != 3 {
+		t.Errorf("no node: %v", err)
+	}
+}
+
 func TestDoOnNoNode(t *testing.T) {
 	for _, node := range []*Node{nil, {Name: "a"}} {
 		worked := false
