@@ -71,14 +71,14 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 		return err
 	}
 	if changed {
-		if err := a.update(ctx); err != nil {
+		if err := a.refresh(ctx); err != nil {
 			return err
 		}
 		if have, err = Observe(ctx, m, want); err != nil {
 			return err
 		}
 	}
-	if have, err = a.packages(ctx, have, changed); err != nil {
+	if have, err = a.packages(ctx, have); err != nil {
 		return err
 	}
 	if err := a.holds(ctx, have); err != nil {
@@ -90,25 +90,10 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	return a.verify(ctx)
 }
 
-// files writes repositories, keys and settings that differ. changed says that
-// apt has to read its lists again.
+// files writes settings, keys and repositories that differ, the proxy first, for
+// keys come through it. changed says that apt has to read its lists again.
 func (a *apply) files(ctx context.Context, have State) (changed bool, err error) {
 	settings := a.want.settings()
-	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
-		if len(diffRepository(name, a.want, have)) == 0 {
-			continue
-		}
-		changed = true
-		r := a.want.Repositories[name]
-		if key, there := have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
-			if err := a.installKey(ctx, name); err != nil {
-				return changed, err
-			}
-		}
-		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
-			return changed, err
-		}
-	}
 	for _, name := range []string{proxyFile(a.want.Owner), pinFile(a.want.Owner), excludeFile(a.want.Owner)} {
 		if _, differs := diffFile("", name, settings[name], have); !differs {
 			continue
@@ -126,62 +111,97 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 			return changed, err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
+		if len(diffRepository(name, a.want, have)) == 0 {
+			continue
+		}
+		changed = true
+		r := a.want.Repositories[name]
+		if key, there := have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
+			if err := a.installKey(ctx, name); err != nil {
+				return changed, err
+			}
+		}
+		if err := a.dropLists(ctx, sourcesFile(name), have, settings[sourcesFile(name)]); err != nil {
+			return changed, err
+		}
+		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
+			return changed, err
+		}
+	}
 	return changed, nil
 }
 
-// packages installs and removes.
-func (a *apply) packages(ctx context.Context, have State, fresh bool) (State, error) {
-	req := a.want.request(have)
-	if len(req.missing) > 0 && !fresh {
-		err := a.update(ctx)
-		if err != nil {
+// packages installs and removes. Where apt's lists turn out to be old, they are
+// refreshed and it tries once more: those of the declared repositories, and then
+// all.
+func (a *apply) packages(ctx context.Context, have State) (State, error) {
+	for _, refresh := range []func(context.Context) error{a.refresh, a.refreshAll, nil} {
+		err := a.attempt(ctx, have)
+		var old *oldListsError
+		if !errors.As(err, &old) || refresh == nil {
+			if old != nil {
+				err = old.error
+			}
+			if err != nil {
+				return have, err
+			}
+			return Observe(ctx, a.m, a.want)
+		}
+		if err := refresh(ctx); err != nil {
 			return have, err
 		}
 		if have, err = Observe(ctx, a.m, a.want); err != nil {
 			return have, err
 		}
-		req = a.want.request(have)
 	}
+	return have, nil
+}
+
+// oldListsError is one that newer lists may mend.
+type oldListsError struct{ error }
+
+func (a *apply) attempt(ctx context.Context, have State) error {
+	req := a.want.request(have)
 	if len(req.missing) > 0 {
 		reasons := req.missing
 		for _, p := range a.problems {
 			reasons = append(reasons, "a repository does not work: "+p.String())
 		}
-		return have, &RefusedError{Reasons: reasons}
+		return &oldListsError{&RefusedError{Reasons: reasons}}
 	}
 	if !req.changes {
-		return have, nil
+		return nil
 	}
 	actions, err := a.judged(ctx, req)
-	if impossible := (*ImpossibleError)(nil); errors.As(err, &impossible) && impossible.Fix {
+	if impossible := (*ImpossibleError)(nil); errors.As(err, &impossible) {
+		if !impossible.Fix {
+			return &oldListsError{err}
+		}
 		a.step("mend what was installed without what it needs")
 		if have, err = a.fix(ctx, have, err); err != nil {
-			return have, err
+			return err
 		}
 		if req = a.want.request(have); !req.changes {
-			return have, nil
+			return nil
 		}
 		actions, err = a.judged(ctx, req)
 	}
 	if err != nil {
-		return have, err
+		return err
 	}
 	names := a.want.names()
 	for _, x := range actions {
 		names = append(names, x.Package)
 	}
-	have, err = observe(ctx, a.m, a.want, names)
-	if err != nil {
-		return have, err
+	if have, err = observe(ctx, a.m, a.want, names); err != nil {
+		return err
 	}
 	if err := remember(ctx, a.rec, have, a.want, names); err != nil {
-		return have, err
+		return err
 	}
 	a.step(summary(actions))
-	if err := a.install(ctx, req.flags(), req.args...); err != nil {
-		return have, err
-	}
-	return Observe(ctx, a.m, a.want)
+	return a.install(ctx, req.flags(), req.args...)
 }
 
 // judged simulates, refuses what nobody declared, and where there is a limit
@@ -193,7 +213,11 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reasons := a.want.judge(actions); len(reasons) > 0 {
+	own, err := brought(a.rec)
+	if err != nil {
+		return nil, err
+	}
+	if reasons := a.want.judge(actions, own...); len(reasons) > 0 {
 		return nil, &RefusedError{Reasons: reasons}
 	}
 	if a.want.Limit == nil || *a.want.Limit >= host.RestartsContainer {
@@ -206,7 +230,7 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if actions, err = simulate(ctx, a.m, a.want, command...); err != nil {
 		return nil, err
 	}
-	if reasons := a.want.judge(actions); len(reasons) > 0 {
+	if reasons := a.want.judge(actions, own...); len(reasons) > 0 {
 		return nil, &RefusedError{Reasons: reasons}
 	}
 	if d, which := a.want.disruption(actions); d > *a.want.Limit {

@@ -40,7 +40,7 @@ func TestCutOff(t *testing.T) {
 		{"stoke is killed", "configure", func(_, other *machine) { other.pool.Close() }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			made := l.Machine(strings.ReplaceAll(c.at, " ", "-"))
+			made := l.Machine(strings.ReplaceAll(c.at, " ", "-"), lab.NoMirror())
 			before := made.Snapshot()
 			m := open(t, made)
 			name := map[string]string{"unpack": "stoke-unpacked", "configure": "stoke-configured"}[c.at]
@@ -94,7 +94,7 @@ func TestLeft(t *testing.T) {
 	top := simple("stoke-top", "1.0")
 	top.Fields = map[string]string{"Depends": "stoke-dep, stoke-dep2"}
 	r := l.Repository(user, simple("stoke-tool", "1.0"), base, simple("stoke-base", "3.0"), top, simple("stoke-dep", "1.0"), simple("stoke-dep2", "1.0"))
-	made := l.Machine("left")
+	made := l.Machine("left", lab.NoMirror())
 	old := l.Repository(simple("stoke-base", "1.0"))
 	old.AddTo(made)
 	made.Exec("apt-get", "install", "-qy", "stoke-base=1.0")
@@ -127,14 +127,40 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestForeignRepository has a repository of somebody else that does not work:
-// that is said, and is nobody's problem.
-func TestForeignRepository(t *testing.T) {
+// TestOthersRepositories needs what the repositories of others have, of which one
+// does not work: that is said, and keeps nobody from what can be done.
+func TestOthersRepositories(t *testing.T) {
 	l := lab.New(t)
-	r := l.Repository(simple("stoke-tool", "1.0"))
-	made := l.Machine("foreign")
+	needs := simple("stoke-tool", "1.0")
+	needs.Fields = map[string]string{"Depends": "their-dep"}
+	r := l.Repository(needs)
+	theirs := l.Repository(simple("their-dep", "1.0"))
+	made := l.Machine("others", lab.NoMirror())
+	theirs.AddTo(made)
 	made.Script("printf 'deb [trusted=yes] http://%s:9/ /\\n' 127.0.0.1 > /etc/apt/sources.list.d/dead.list; echo 'Acquire::http::Proxy::127.0.0.1 \"DIRECT\";' > /etc/apt/apt.conf.d/02dead")
 	m := open(t, made)
-	m.apply(packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-tool": {}}})
-	m.Exec("dpkg-query", "-W", "stoke-tool")
+
+	t.Log("apt's lists are older than the other's repository")
+	theirs.Withdraw(simple("their-dep", "1.0"))
+	theirs.Publish(simple("their-dep", "1.1"))
+	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-tool": {}}}
+	m.apply(want)
+	if got := m.Exec("dpkg-query", "-W", "-f", "${Version}", "their-dep"); got != "1.1" {
+		t.Errorf("their-dep is %s", got)
+	}
+	t.Log("apt has no lists, as in a fresh image")
+	m.Script("apt-get purge -qy stoke-tool their-dep; find /var/lib/apt/lists -type f -delete")
+	m.apply(want)
+
+	t.Log("a version that nobody has")
+	want.Packages["stoke-tool"] = packages.Package{Version: "2.*"}
+	err := m.try(want)
+	for _, says := range []string{"no version of stoke-tool is 2.*: there are 1.0", "a repository does not work: http://127.0.0.1:9/InRelease", "it cannot be reached"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %q: %v", says, err)
+		}
+	}
+	if left := m.restore(); !strings.HasPrefix(left, "apt's lists: they were refreshed") {
+		t.Errorf("left: %s", left)
+	}
 }

@@ -21,7 +21,8 @@ type Forecast struct {
 	Because    string          // the action that the disruption comes from
 }
 
-// Foresee asks apt what Apply would do, in at most one round trip. It changes
+// Foresee asks apt what Apply would do, in one round trip, or two where something
+// has to be told from what stoke itself brought. It changes
 // nothing, so that a repository which the machine does not have yet, or lists
 // that are older than a version, leave things open: Notes says which, and Apply
 // asks apt again right before it installs.
@@ -81,11 +82,31 @@ func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req 
 		return err
 	}
 	f.Actions = actions
-	f.Refusals = append(f.Refusals, want.judge(actions)...)
+	reasons := want.judge(actions)
+	if len(reasons) > 0 {
+		own, err := broughtTo(ctx, m, want.Owner)
+		if err != nil {
+			return err
+		}
+		reasons = want.judge(actions, own...)
+	}
+	f.Refusals = append(f.Refusals, reasons...)
 	if d, which := want.disruption(actions); d > f.Disruption {
 		f.Disruption, f.Because = d, which.String()
 	}
 	return nil
+}
+
+// broughtTo is brought where the record is not at hand.
+func broughtTo(ctx context.Context, m host.Machine, kind string) ([]string, error) {
+	rec, err := host.OpenRecord(ctx, m, kind)
+	if errors.Is(err, host.ErrNoRecord) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return brought(rec)
 }
 
 func firstLine(err error) string {

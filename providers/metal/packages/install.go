@@ -12,8 +12,9 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// archives is where packages are downloaded to: apt's own cache stays as it is.
-const archives = "/var/cache/stoke"
+// archives is where an owner's packages are downloaded to: apt's own cache stays
+// as it is. The scripts that look into archives know the name, too.
+func archives(owner string) string { return "/var/cache/stoke-" + owner }
 
 // transactionScript runs a command in a session of its own, with its output in
 // a file, so that it goes on when the connection breaks: dpkg is not to be cut
@@ -45,10 +46,10 @@ func (r request) flags() []string {
 
 // install runs one transaction.
 func (a *apply) install(ctx context.Context, flags []string, args ...string) error {
-	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives); err != nil {
-		return fmt.Errorf("make %s: %w", archives, err)
+	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives(a.want.Owner)); err != nil {
+		return fmt.Errorf("make %s: %w", archives(a.want.Owner), err)
 	}
-	if err := a.apt(ctx, slices.Concat([]string{"install", "-o", "Dir::Cache::archives=" + archives}, a.want.options(), flags, args)...); err != nil {
+	if err := a.apt(ctx, slices.Concat([]string{"install", "-o", "Dir::Cache::archives=" + archives(a.want.Owner)}, a.want.options(), flags, args)...); err != nil {
 		return err
 	}
 	if slices.Contains(flags, "--download-only") {
@@ -58,7 +59,7 @@ func (a *apply) install(ctx context.Context, flags []string, args ...string) err
 }
 
 func (a *apply) dropArchives(ctx context.Context) error {
-	if _, err := host.Run(ctx, a.m, "rm", "-rf", "--", archives); err != nil {
+	if _, err := host.Run(ctx, a.m, "rm", "-rf", "--", archives(a.want.Owner)); err != nil {
 		return fmt.Errorf("remove the downloaded packages: %w", err)
 	}
 	return nil
@@ -81,6 +82,9 @@ func (a *apply) transaction(ctx context.Context, command ...string) error {
 	failed := &ssh.CommandError{Host: a.m.Name(), Command: ssh.QuoteAll(command...), Status: status, Output: lastLines(string(out), 12)}
 	if names := failedScripts(string(out)); len(names) > 0 {
 		return fmt.Errorf("the maintainer scripts of %s fail, which is not for apt to mend: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+	}
+	if strings.Contains(string(out), "Unable to fetch some archives") {
+		return &oldListsError{fmt.Errorf("download packages: %w", failed)}
 	}
 	for _, c := range causes {
 		if line := c.text.FindString(lastLines(string(out), 8)); line != "" {

@@ -10,11 +10,10 @@ import (
 )
 
 // restoreFile puts back one of our files. With a repository go the lists that
-// apt has read from it, which "apt-get update" would drop at the next chance.
+// apt has read from it.
 func (a *apply) restoreFile(ctx context.Context, name string) (host.Outcome, error) {
-	var lists []string
 	if strings.HasPrefix(name, sourcesDir) {
-		content, _, err := host.ReadFile(ctx, a.m, name)
+		content, exists, err := host.ReadFile(ctx, a.m, name)
 		if err != nil {
 			return host.Outcome{}, err
 		}
@@ -22,19 +21,32 @@ func (a *apply) restoreFile(ctx context.Context, name string) (host.Outcome, err
 		if err != nil {
 			return host.Outcome{}, err
 		}
-		others := slices.DeleteFunc(have.Sources, func(s source) bool { return s.File == name || s.Disabled })
-		for _, s := range parseDeb822(name, string(content)) {
-			lists = append(lists, listsOf(s, others)...)
+		if exists {
+			have.Files[name] = File{Content: content}
+		}
+		if err := a.dropLists(ctx, name, have, ""); err != nil {
+			return host.Outcome{}, err
 		}
 	}
-	o, err := a.rec.RestoreFile(ctx, name)
-	if err != nil || len(lists) == 0 {
-		return o, err
+	return a.rec.RestoreFile(ctx, name)
+}
+
+// dropLists removes the lists that only a sources file of ours asked for, and
+// its next content does not.
+func (a *apply) dropLists(ctx context.Context, name string, have State, next string) error {
+	others := slices.DeleteFunc(slices.Clone(have.Sources), func(s source) bool { return s.File == name || s.Disabled })
+	others = append(others, parseDeb822(name, next)...)
+	var lists []string
+	for _, s := range parseDeb822(name, string(have.Files[name].Content)) {
+		lists = append(lists, listsOf(s, others)...)
+	}
+	if len(lists) == 0 {
+		return nil
 	}
 	if _, err := host.Script(ctx, a.m, dropListsScript, lists...); err != nil {
-		return o, fmt.Errorf("drop the lists of a repository: %w", err)
+		return fmt.Errorf("drop the lists of a repository: %w", err)
 	}
-	return o, nil
+	return nil
 }
 
 // dropListsScript removes lists by the beginning of their names.

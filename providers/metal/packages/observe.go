@@ -95,7 +95,7 @@ for n in $names; do
   if cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl'; then
     printf 'scripts\t%s\n' "$n"; continue
   fi
-  for d in /var/cache/stoke/"$p"_*.deb; do
+  for d in /var/cache/stoke-*/"$p"_*.deb; do
     [ -e "$d" ] || continue
     if dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then
       printf 'scripts\t%s\n' "$n"; break

@@ -144,8 +144,8 @@ func repository(r *lab.Repository) map[string]packages.Repository {
 
 func TestLife(t *testing.T) {
 	l := lab.New(t)
-	r := l.Repository(demo("1.36.3-1.1", ""), demo("1.36.4-1.1", ""), demo("1.37.0-1.1", "stoke-cni (>= 2)"), simple("stoke-cni", "1.6.0-1.1"), simple("stoke-tool", "1.0"), simple("stoke-old", "1.0"))
-	made := l.Machine("life")
+	r := l.Repository(demo("1.36.3-1.1", ""), demo("1.36.4-1.1", ""), simple("stoke-cni", "1.6.0-1.1"), simple("stoke-tool", "1.0"), simple("stoke-old", "1.0"))
+	made := l.Machine("life", lab.NoMirror())
 	old := l.Repository(simple("stoke-old", "0.9"), simple("stoke-gone", "1.0"))
 	old.AddTo(made)
 	made.Exec("apt-get", "install", "-qy", "stoke-old", "stoke-gone")
@@ -186,6 +186,18 @@ func TestLife(t *testing.T) {
 	if out, err := m.Try("dpkg-query", "-W", "stoke-tool"); err == nil {
 		t.Errorf("stoke-tool is no longer declared, and still there: %s", out)
 	}
+
+	t.Log("a dependency that came in has to be upgraded")
+	r.Publish(demo("1.37.0-1.1", "stoke-cni (>= 2)"), simple("stoke-cni", "2.0"))
+	want.Packages["stoke-kubelet"] = packages.Package{Version: "1.37.*", Hold: true}
+	if f := m.foresee(want); len(f.Refusals) > 0 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "lists on the machine may be old") {
+		t.Errorf("old lists: %+v", f)
+	}
+	m.Exec("apt-get", "-qq", "update")
+	if f := m.foresee(want); len(f.Actions) != 2 || len(f.Refusals)+len(f.Notes) > 0 {
+		t.Errorf("new lists: %+v", f)
+	}
+	m.apply(want)
 
 	t.Log("destroy")
 	if left := m.restore(); left != "" {
@@ -234,7 +246,7 @@ func TestRefused(t *testing.T) {
 	needs := simple("stoke-needs", "1.0")
 	needs.Fields = map[string]string{"Depends": "stoke-service"}
 	r := l.Repository(simple("stoke-engine", "1.0"), ousting, service, needs)
-	m := open(t, l.Machine("refused"))
+	m := open(t, l.Machine("refused", lab.NoMirror()))
 	r.AddTo(m.Machine)
 	m.Exec("apt-get", "install", "-qy", "stoke-engine")
 
@@ -291,7 +303,7 @@ func TestRefused(t *testing.T) {
 func TestKeys(t *testing.T) {
 	l := lab.New(t)
 	r := l.Repository(simple("stoke-tool", "1.0"))
-	m := open(t, l.Machine("keys"))
+	m := open(t, l.Machine("keys", lab.NoMirror()))
 	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-tool": {}}}
 
 	other := strings.Repeat("A", 40)
@@ -337,7 +349,7 @@ func TestKeys(t *testing.T) {
 func TestLocked(t *testing.T) {
 	l := lab.New(t)
 	r := l.Repository(simple("stoke-tool", "1.0"))
-	m := open(t, l.Machine("locked"))
+	m := open(t, l.Machine("locked", lab.NoMirror()))
 	m.Exec("systemd-run", "--unit", "holder", "python3", "-c", "import fcntl,time\nf=open('/var/lib/dpkg/lock-frontend','w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nopen('/run/held','w')\ntime.sleep(600)")
 	m.Script("until [ -e /run/held ]; do sleep 0.1; done")
 	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-tool": {}}, Patience: 10 * time.Second}
@@ -364,7 +376,7 @@ func TestBrokenScripts(t *testing.T) {
 	bad := simple("stoke-bad", "1.0")
 	bad.Scripts = map[string]string{"postinst": "#!/bin/sh\n[ -e /good ] || { echo 'stoke-bad: cannot start' >&2; exit 3; }\n"}
 	r := l.Repository(bad, simple("stoke-tool", "1.0"))
-	made := l.Machine("broken")
+	made := l.Machine("broken", lab.NoMirror())
 	before := made.Snapshot()
 	m := open(t, made)
 	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-bad": {Version: "1.0"}, "stoke-tool": {}}}

@@ -22,14 +22,16 @@ func testdata(t testing.TB, name string) string {
 // for this test.
 func TestParseSimulation(t *testing.T) {
 	for file, want := range map[string][]string{
-		"simupg.txt":     {"upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1", "upgrade kubelet 1.36.3-1.1 → 1.37.0-1.1"},
-		"simdown.txt":    {"downgrade kubelet 1.37.0-1.1 → 1.36.3-1.1", "downgrade kubernetes-cni 2.0.0-1.1 → 1.6.0-1.1"},
-		"simrm.txt":      {"remove docker.io 20.10.24+dfsg1-1+deb12u1+b6", "remove containerd 1.6.20~ds1-1+deb12u3", "install containerd.io 2.2.1-1~debian.12~bookworm"},
-		"simpurge.txt":   {"purge jq 1.6-2.1+deb12u2", "purge libjq1 1.6-2.1+deb12u2"},
-		"simheld.txt":    {"upgrade kubelet 1.36.3-1.1 → 1.36.4-1.1"},
-		"simi386.txt":    {"install gcc-12-base:i386 12.2.0-14+deb12u1", "install libgcc-s1:i386 12.2.0-14+deb12u1", "install libc6:i386 2.36-9+deb12u14", "install zlib1g:i386 1:1.2.13.dfsg-1"},
-		"simhalffix.txt": {"install kubernetes-cni 2.0.0-1.1"},
-		"simbroken.txt":  nil,
+		"simupg.txt":           {"upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1", "upgrade kubelet 1.36.3-1.1 → 1.37.0-1.1"},
+		"simdown.txt":          {"downgrade kubelet 1.37.0-1.1 → 1.36.3-1.1", "downgrade kubernetes-cni 2.0.0-1.1 → 1.6.0-1.1"},
+		"simrm.txt":            {"remove docker.io 20.10.24+dfsg1-1+deb12u1+b6", "remove containerd 1.6.20~ds1-1+deb12u3", "install containerd.io 2.2.1-1~debian.12~bookworm"},
+		"simpurge.txt":         {"purge jq 1.6-2.1+deb12u2", "purge libjq1 1.6-2.1+deb12u2"},
+		"simheld.txt":          {"upgrade kubelet 1.36.3-1.1 → 1.36.4-1.1"},
+		"simi386.txt":          {"install gcc-12-base:i386 12.2.0-14+deb12u1", "install libgcc-s1:i386 12.2.0-14+deb12u1", "install libc6:i386 2.36-9+deb12u14", "install zlib1g:i386 1:1.2.13.dfsg-1"},
+		"simhalffix.txt":       {"install kubernetes-cni 2.0.0-1.1"},
+		"simbroken.txt":        nil,
+		"debian13-simup.txt":   {"upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1", "upgrade kubelet 1.36.3-1.1 → 1.37.0-1.1"},
+		"ubuntu2404-simup.txt": {"upgrade kubernetes-cni 1.6.0-1.1 → 2.0.0-1.1", "upgrade kubelet 1.36.3-1.1 → 1.37.0-1.1"},
 	} {
 		actions, err := parseSimulation(testdata(t, file))
 		if err != nil {
@@ -95,10 +97,12 @@ func FuzzParseSimulation(f *testing.F) {
 
 func TestUnmet(t *testing.T) {
 	for file, want := range map[string]string{
-		"simbroken.txt": "broken Depends: nosuchthing but it is not installable",
-		"simnone.txt":   "Package 'nosuchthing' has no installation candidate",
-		"simver.txt":    "Version '9.9' for 'kubelet' was not found",
-		"simhalf.txt":   "kubelet Depends: kubernetes-cni but it is not going to be installed; needsnew Depends: kubernetes-cni (>= 2) but it is not going to be installed",
+		"simbroken.txt":          "broken Depends: nosuchthing but it is not installable",
+		"simnone.txt":            "Package 'nosuchthing' has no installation candidate",
+		"debian13-simbroken.txt": "broken Depends: nosuchthing but it is not installable",
+		"debian13-simhalf.txt":   "kubelet Depends: kubernetes-cni but it is not going to be installed",
+		"simver.txt":             "Version '9.9' for 'kubelet' was not found",
+		"simhalf.txt":            "kubelet Depends: kubernetes-cni but it is not going to be installed; needsnew Depends: kubernetes-cni (>= 2) but it is not going to be installed",
 	} {
 		if got := unmet(testdata(t, file)); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
@@ -215,6 +219,11 @@ func TestParseUpdate(t *testing.T) {
 		"upconflict.txt":  "declared twice with two keys",
 		"upexpkey.txt":    "its key has expired",
 		"upok.txt":        "",
+		// apt 3.0, whose signatures sqv checks, and 2.7 and 2.4
+		"debian13-upnokey.txt": "signed by another key", "debian13-upbadsig.txt": "its signature is wrong",
+		"debian13-uphttps.txt": "does not trust the server's certificate", "debian13-upnorelease.txt": "no such suite", "debian13-simconflict.txt": "declared twice with two keys",
+		"ubuntu2404-upnokey.txt": "signed by another key", "ubuntu2404-upbadsig.txt": "its signature is wrong", "ubuntu2404-upexpkey.txt": "its key has expired",
+		"ubuntu2404-upnorelease.txt": "no such suite", "ubuntu2204-upnokey.txt": "signed by another key", "ubuntu2204-upbadsig.txt": "its signature is wrong",
 	} {
 		problems := parseUpdate(testdata(t, file))
 		if want == "" {

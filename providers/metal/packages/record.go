@@ -12,6 +12,7 @@ import (
 const (
 	noteWas   = "packages was"   // map[string]was
 	noteOwner = "packages owner" // string
+	noteLists = "packages lists" // true: all of apt's lists were refreshed
 )
 
 // was is a package before stoke first changed it, and as stoke left it.
@@ -59,6 +60,19 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 		return nil
 	}
 	return rec.Set(ctx, noteWas, all)
+}
+
+// brought are the packages that came in because others needed them: what becomes
+// of them is for stoke's packages to say.
+func brought(rec *host.Record) ([]string, error) {
+	all, err := recorded(rec)
+	var names []string
+	for name, w := range all {
+		if w.Version == "" && !w.Asked {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // open are the packages that were being changed when it was last written down.

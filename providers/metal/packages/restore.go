@@ -59,7 +59,11 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		}
 		outcomes = append(outcomes, o)
 	}
-	for _, note := range []string{noteWas, noteOwner} {
+	var refreshed bool
+	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
+		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does"})
+	}
+	for _, note := range []string{noteWas, noteLists, noteOwner} {
 		if err := rec.Forget(ctx, note); err != nil {
 			return outcomes, err
 		}

@@ -165,7 +165,7 @@ for n in $(printf '%s\n' "$out" | awk '$1 == "Inst" || $1 == "Remv" || $1 == "Pu
   if cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl'; then
     printf '\tscripts\t%s\n' "$n"; continue
   fi
-  for d in /var/cache/stoke/"$p"_*.deb; do
+  for d in /var/cache/stoke-*/"$p"_*.deb; do
     [ -e "$d" ] || continue
     if dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then
       printf '\tscripts\t%s\n' "$n"; break
@@ -194,6 +194,9 @@ func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Ac
 	if status != 0 {
 		if why := unmet(string(out)); why != "" {
 			return nil, &ImpossibleError{Why: why, Fix: strings.Contains(string(out), "--fix-broken")}
+		}
+		if problems := parseUpdate(string(out)); len(problems) > 0 && strings.Contains(string(out), "list of sources") {
+			return nil, &UpdateError{Problems: problems}
 		}
 		return nil, &ssh.CommandError{Host: m.Name(), Command: ssh.QuoteAll(slices.Concat([]string{"apt-get", "-s"}, s.options(), args)...), Status: status, Output: lastLines(string(out), 10)}
 	}

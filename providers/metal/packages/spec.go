@@ -15,8 +15,8 @@ import (
 
 // Spec is what apt is to have on a machine.
 type Spec struct {
-	// Owner names the files that belong to this Spec, such as "host" or
-	// "gpu-driver": letters, digits and dashes.
+	// Owner is the kind of the host.Record, such as "host". It names the files
+	// that belong to this Spec: letters, digits and dashes.
 	Owner        string
 	Proxy        *Proxy // nil: as it is
 	Repositories map[string]Repository
@@ -28,7 +28,8 @@ type Spec struct {
 	Recommends bool // install recommended packages, too
 	// Patience is for how long apt's lock is waited for; 0: 5 minutes.
 	Patience time.Duration
-	// Limit is what Apply may interrupt, as it was planned; nil: anything.
+	// Limit is what Apply may interrupt, as it was planned; nil: anything, which
+	// is right where nothing runs on the machine yet.
 	Limit *host.Disruption
 }
 

@@ -2,9 +2,12 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -44,9 +47,9 @@ var causes = []struct {
 	advice string
 }{
 	{regexp.MustCompile(`NO_PUBKEY|public key is not available|Missing key`), "it is signed by another key than the one declared: compare with the publisher's fingerprint"},
-	{regexp.MustCompile(`EXPKEYSIG|key.* expired`), "its key has expired: the publisher has a newer one, and apply fetches it where the fingerprint is the same"},
+	{regexp.MustCompile(`EXPKEYSIG|key.* expired|xpired on|not live`), "its key has expired: the publisher has a newer one, and apply fetches it where the fingerprint is the same"},
 	{regexp.MustCompile(`REVKEYSIG|revoked`), "its key was revoked: see what the publisher says"},
-	{regexp.MustCompile(`BADSIG|signatures? (were|was) invalid|is not signed|GPG error|Sub-process.*(gpgv|sqv)`), "its signature is wrong: a mirror in the middle of an update, a proxy that changes files, or someone who should not"},
+	{regexp.MustCompile(`BADSIG|signatures? (were|was) invalid|is not signed|manipulated|Sub-process.*(gpgv|sqv)`), "its signature is wrong: a mirror in the middle of an update, a proxy that changes files, or someone who should not"},
 	{regexp.MustCompile(`is not valid yet`), "the machine's clock is behind, or the repository's is ahead: check timedatectl on the machine"},
 	{regexp.MustCompile(`is expired`), "the mirror is no longer kept up, or the machine's clock is ahead: check timedatectl on the machine, then the mirror"},
 	{regexp.MustCompile(`Hash Sum mismatch|unexpected size|File has unexpected`), "the mirror is in the middle of an update, or a proxy has old files: try again in some minutes"},
@@ -61,10 +64,11 @@ var causes = []struct {
 }
 
 var (
-	failedFetch = regexp.MustCompile(`^[EW]: Failed to fetch (\S+) +(.+)$`)
-	noRelease   = regexp.MustCompile(`^[EW]: The repository '(\S+) .*' (does not have a Release file|is not signed|is no longer signed|does no longer have a Release file)`)
-	badRelease  = regexp.MustCompile(`^[EW]: Release file for (\S+) (is .+?)(?:\. Updates .*)?$`)
-	otherError  = regexp.MustCompile(`^E: (.+)$`)
+	badSignature = regexp.MustCompile(`^W: (?:.*GPG error|OpenPGP signature verification failed): (\S+) .*?InRelease: (.+)$`)
+	failedFetch  = regexp.MustCompile(`^[EW]: Failed to fetch (\S+) +(.+)$`)
+	noRelease    = regexp.MustCompile(`^[EW]: The repository '(\S+) .*' (does not have a Release file|is not signed|is no longer signed|does no longer have a Release file)`)
+	badRelease   = regexp.MustCompile(`^[EW]: Release file for (\S+) (is .+?)(?:\. Updates .*)?$`)
+	otherError   = regexp.MustCompile(`^E: (.+)$`)
 )
 
 // parseUpdate reads what apt-get update complained of.
@@ -82,11 +86,17 @@ func parseUpdate(text string) []Problem {
 			all = append(all, p)
 		}
 	}
+	signature := map[string]string{} // what is wrong with it, by URI: the error itself does not say
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if m := failedFetch.FindStringSubmatch(line); m != nil {
+		if m := badSignature.FindStringSubmatch(line); m != nil {
+			signature[m[1]] = strings.TrimSpace(m[2])
+		} else if m := failedFetch.FindStringSubmatch(line); m != nil {
 			add(m[1], strings.TrimSpace(m[2]))
 		} else if m := noRelease.FindStringSubmatch(line); m != nil {
+			if why := signature[m[1]]; why != "" {
+				m[2] = why
+			}
 			add(m[1], m[2])
 		} else if m := badRelease.FindStringSubmatch(line); m != nil {
 			add(m[1], m[2])
@@ -112,13 +122,43 @@ func (s Spec) ours(p Problem) bool {
 	return false
 }
 
-// update refreshes apt's lists. Somebody else's repository that does not work is
+// refreshScript refreshes the lists of some sources files alone, whatever state
+// all others are in. $1 is how many; they follow, and then the command.
+const refreshScript = `d=$(mktemp -d) || exit; trap 'rm -rf -- "$d"' EXIT
+chmod 755 "$d"; n=$1; shift
+while [ "$n" -gt 0 ]; do cp -- "$1" "$d" || exit; shift; n=$((n - 1)); done
+"$@" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$d" -o APT::Get::List-Cleanup=0 2>&1`
+
+// refresh reads the lists of the repositories that are declared.
+func (a *apply) refresh(ctx context.Context) error {
+	if len(a.want.Repositories) == 0 {
+		return nil
+	}
+	a.step("refresh the lists of " + strings.Join(slices.Sorted(maps.Keys(a.want.Repositories)), ", "))
+	files := []string{strconv.Itoa(len(a.want.Repositories))}
+	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
+		files = append(files, sourcesFile(name))
+	}
+	return a.lists(ctx, refreshScript, files)
+}
+
+// refreshAll reads all lists. That is left when the resource is destroyed, so it
+// is written down.
+func (a *apply) refreshAll(ctx context.Context) error {
+	if err := a.rec.Remember(ctx, noteLists, true); err != nil {
+		return err
+	}
+	a.step("refresh all of apt's lists")
+	return a.lists(ctx, `"$@" 2>&1`, nil)
+}
+
+// lists runs apt-get update. Somebody else's repository that does not work is
 // said, and is no error.
-func (a *apply) update(ctx context.Context) error {
-	a.step("refresh apt's lists")
-	args := append(a.want.environment(), "apt-get", "update", "-q", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0")
+func (a *apply) lists(ctx context.Context, script string, args []string) error {
+	args = slices.Concat([]string{"sh", "-c", script, "sh"}, args, a.want.environment(),
+		[]string{"apt-get", "update", "-q", "-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=2", "-o", "Dpkg::Use-Pty=0"})
 	for range 3 {
-		out, status, err := host.Status(ctx, a.m, append([]string{"sh", "-c", `exec "$@" 2>&1`, "sh"}, args...)...)
+		out, status, err := host.Status(ctx, a.m, args...)
 		if err != nil {
 			return fmt.Errorf("refresh apt's lists: %w", err)
 		}
@@ -132,6 +172,7 @@ func (a *apply) update(ctx context.Context) error {
 		if slices.ContainsFunc(problems, a.want.ours) {
 			return &UpdateError{Problems: problems}
 		}
+		a.problems = problems
 		for _, p := range problems {
 			a.say("a repository that is not stoke's does not work: " + p.String())
 		}
@@ -140,5 +181,5 @@ func (a *apply) update(ctx context.Context) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("refresh apt's lists: someone else took apt's lock three times: apply again")
+	return errors.New("refresh apt's lists: someone else took apt's lock three times: apply again")
 }
