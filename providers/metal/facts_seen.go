@@ -18,7 +18,7 @@ type seen struct {
 
 type sight struct {
 	facts facts.Facts
-	m     *host.Remote
+	m     host.Machine
 }
 
 // sightOf names a machine: two names for one address, or one address behind two
@@ -27,7 +27,7 @@ func sightOf(address, hostKey string) string {
 	return strings.ToLower(address) + " " + strings.TrimSpace(hostKey)
 }
 
-func (s *seen) note(m *host.Remote, f facts.Facts) {
+func (s *seen) note(address, hostKey string, m host.Machine, f facts.Facts) {
 	if s == nil {
 		return
 	}
@@ -36,7 +36,7 @@ func (s *seen) note(m *host.Remote, f facts.Facts) {
 	if s.by == nil {
 		s.by = map[string]sight{}
 	}
-	s.by[sightOf(m.Target.Address, m.Target.HostKey)] = sight{f, m}
+	s.by[sightOf(address, hostKey)] = sight{f, m}
 }
 
 func (s *seen) of(address, hostKey string) (sight, bool) {
@@ -50,7 +50,7 @@ func (s *seen) of(address, hostKey string) (sight, bool) {
 func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
 	if err == nil {
-		s.seen.note(m, f)
+		s.seen.note(m.Target.Address, m.Target.HostKey, m, f)
 	}
 	return f, err
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // planned is a metal_host as a plan has it; nil is unknown, "" null.
@@ -40,14 +41,14 @@ func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
 		f.Hostname, f.MachineID, f.BootID, f.ProductUUID = fmt.Sprintf("n%d", i), fmt.Sprint("m", i), fmt.Sprint("b", i), fmt.Sprint("p", i)
 		f.NICs = []facts.NIC{{Name: "eth0", MTU: 1500, MAC: fmt.Sprint(i), Addresses: []string{fmt.Sprintf("10.40.5.%d/24", i)}}}
 		f.Routes = nil
-		s.note(remoteOf(i), f)
+		saw(s, i, f)
 		list = append(list, f)
 	}
 	return s, list
 }
 
-func remoteOf(n int) *host.Remote {
-	return &host.Remote{Target: ssh.Target{Hop: ssh.Hop{Address: fmt.Sprintf("10.40.5.%d", n), HostKey: fmt.Sprintf("ssh-ed25519 key%d", n)}}}
+func saw(s *seen, n int, f facts.Facts) {
+	s.note(fmt.Sprintf("10.40.5.%d", n), fmt.Sprintf("ssh-ed25519 key%d", n), nil, f)
 }
 
 func TestReview(t *testing.T) {
@@ -65,19 +66,19 @@ func TestReview(t *testing.T) {
 		want    []string
 	}{
 		{"nothing is wrong", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), planned(2, nil), firewall(0, "10.244.0.0/16")}, nil},
-		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
-		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, map[string]any{"hostname": "n1"})}, nil},
-		{"a name in two clusters", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+		{"a name in two clusters", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})}, nil},
 		{"one machine in two clusters", func(s *seen, f []facts.Facts) {
 			f[0].NICs = append(f[0].NICs, f[1].NICs...)
-			s.note(remoteOf(0), f[0])
-			s.note(remoteOf(1), f[0])
+			saw(s, 0, f[0])
+			saw(s, 1, f[0])
 		}, []providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})},
 			[]string{"These resources are one machine: metal_host.n[0] and metal_host.n[1]"}},
-		{"a machine that is destroyed", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; s.note(remoteOf(1), f[1]) },
+		{"a machine that is destroyed", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), {Address: "x", Type: "metal_host", Prior: planned(1, nil).Planned, Planned: cty.NullVal(cty.DynamicPseudoType)}}, nil},
 		{"a machine that nobody looked at", nil, []providers.PlannedInstance{planned(0, nil), planned(9, nil), planned(8, map[string]any{"address": nil})}, nil},
 		{"pods where machines are", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), firewall(0, "10.40.0.0/16")},
@@ -125,5 +126,45 @@ func TestPeers(t *testing.T) {
 	r.hosts[0].changes = false
 	if addresses, _, _ := r.peers(r.hosts[1]); len(addresses) != 0 {
 		t.Errorf("nothing changes, and %v are asked for", addresses)
+	}
+}
+
+// TestReachMany: 40 machines ask for each other, as many at a time as are
+// bearable and no fewer.
+func TestReachMany(t *testing.T) {
+	const n = 40
+	s, f := sighted(t, n)
+	var list []providers.PlannedInstance
+	var now, most, ran atomic.Int64
+	full := make(chan struct{})
+	for i := range n {
+		m := &hosttest.Machine{Answer: func(cmd host.Command) (hosttest.Answer, bool) {
+			defer now.Add(-1)
+			for is := now.Add(1); is > most.Load(); {
+				most.Store(is)
+			}
+			if ran.Add(1) == mostAsked {
+				close(full)
+			}
+			<-full // one after the other would wait here for ever
+			out := ""
+			for j, a := range cmd.Args {
+				if a == "peer" {
+					out += "peer\t" + cmd.Args[j+1] + "\treached\n"
+				}
+			}
+			return hosttest.Answer{Stdout: strings.Replace(out, "10.40.5.7\treached", "10.40.5.7\tsmall", 1)}, true
+		}}
+		s.note(fmt.Sprintf("10.40.5.%d", i), fmt.Sprintf("ssh-ed25519 key%d", i), m, f[i])
+		p := planned(i, map[string]any{"cluster": "a", "role": "worker"})
+		p.Prior = cty.NullVal(p.Planned.Type())
+		list = append(list, p)
+	}
+	_, diags := s.review(context.Background(), list)
+	if ran.Load() != n || most.Load() > mostAsked {
+		t.Errorf("%d asked, %d at a time", ran.Load(), most.Load())
+	}
+	if len(diags) != n-1 || diags[0].Summary != "Full-size packets do not arrive" || !strings.Contains(diags[0].Detail, "metal_host.n[7] (10.40.5.7)") {
+		t.Errorf("%d diagnostics: %v", len(diags), diags)
 	}
 }

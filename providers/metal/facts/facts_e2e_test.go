@@ -266,6 +266,13 @@ R`)
 	}
 	a.Script("command -v ping || apt-get install -y -q iputils-ping")
 	ask("by ping")
+	a.Exec("ip", "route", "add", b.Address, "dev", "host0", "mtu", "1400")
+	r, err := facts.Reachable(ctx, a.Remote(), 1500, []string{b.Address}, nil)
+	if err != nil || r.Peers[b.Address] != facts.Smaller {
+		t.Errorf("a smaller MTU on the way: %v, %v", r.Peers, err)
+	}
+	a.Exec("ip", "route", "del", b.Address, "dev", "host0")
+	a.Exec("ip", "route", "flush", "cache")
 	a.Script(`mv "$(command -v ping)" /root/ping`)
 	ask("without ping")
 }

@@ -20,8 +20,14 @@ import (
 // Where root cannot be had, it looks as the user who logged in, and Sudo says
 // so; only a machine that cannot be reached or looked at at all is an error.
 func Gather(ctx context.Context, m host.Machine) (Facts, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("the machine did not answer within %s", within))
+	defer cancel()
 	return gather(ctx, m, time.Now)
 }
+
+// within is how long a look may take. What the script calls is bounded, but for
+// the kernel's own patience with a disk or a server that is gone.
+const within = 3 * time.Minute
 
 func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, error) {
 	look := host.Command{Args: []string{"sh", "-s"}, Stdin: []byte(script)}

@@ -121,7 +121,7 @@ func (p *problems) node(f Facts, want Needs) {
 	if f.CgroupVersion < 2 {
 		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = true if the kubelet is to be told so (failCgroupV1: false)."
 		if want.AllowCgroupV1 {
-			severity, advice = providers.Warning, "It is told not to (allow_cgroup_v1), which future versions will not take."
+			severity, advice = providers.Warning, "allow_cgroup_v1 lets it; it has to be told so (failCgroupV1: false), and support ends with one of the next versions."
 		}
 		p.add(severity, "allow_cgroup_v1", "Control groups are version 1", "From Kubernetes 1.35 on the kubelet does not start with control groups of version 1. %s", advice)
 	}

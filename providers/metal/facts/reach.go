@@ -17,7 +17,8 @@ type Answer string
 
 const (
 	Through   Answer = "reached" // also by packets as large as the link takes
-	OnlySmall Answer = "small"   // small packets arrive, full-size ones do not
+	Smaller   Answer = "smaller" // full-size packets do not arrive, and the network says how large they may be
+	OnlySmall Answer = "small"   // full-size packets do not arrive, and nobody says so
 	Silent    Answer = "silent"  // nothing came back
 	Untold    Answer = "untold"  // there is no way to find out
 	Unknown   Answer = "unknown" // no such name
@@ -42,12 +43,13 @@ export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 exec 2>/dev/null </dev/null
 once() { ping -n -q -c 1 -W 1 -M do -s "$1" "$2" >/dev/null; }
 some() { ping -n -q -c 3 -i 0.3 -W 1 -M do -s "$1" "$2" >/dev/null; }
+told() { ping -n -c 1 -W 1 -M do -s "$1" "$2" 2>&1 | grep -qiE 'mtu ?= ?[0-9]|message too long'; }
 refused() { timeout 4 bash -c 'exec 3<>"/dev/udp/$1/33433" || exit 2; dd if=/dev/zero bs="$2" count=1 >&3 || exit 2; read -r -t 1 -u 3 x; [ $? -le 128 ]' bash "$2" "$1"; }
 peer() {
   over=28; case $1 in *:*) over=48;; esac
   big=$(($2 - over)); [ "$big" -gt 65000 ] && big=65000
   if ping -n -q -c 1 -W 1 -M do -s 56 127.0.0.1 >/dev/null; then
-    if once "$big" "$1"; then a=reached; elif some 56 "$1"; then if some "$big" "$1"; then a=reached; else a=small; fi; else a=silent; fi
+    if once "$big" "$1"; then a=reached; elif some 56 "$1"; then if some "$big" "$1"; then a=reached; elif told "$big" "$1"; then a=smaller; else a=small; fi; else a=silent; fi
   elif command -v bash >/dev/null; then
     if refused "$big" "$1" || refused "$big" "$1"; then a=reached; elif refused 56 "$1"; then a=small; else a=untold; fi
   else a=untold; fi
@@ -113,7 +115,7 @@ func (r *Reach) read(out []byte) {
 		}
 		into := map[string]map[string]Answer{"peer": r.Peers, "name": r.Names}[fields[0]]
 		answer := Answer(fields[2])
-		if _, asked := into[fields[1]]; asked && slices.Contains([]Answer{Through, OnlySmall, Silent, Untold, Unknown}, answer) {
+		if _, asked := into[fields[1]]; asked && slices.Contains([]Answer{Through, Smaller, OnlySmall, Silent, Untold, Unknown}, answer) {
 			into[fields[1]] = answer
 		}
 	}
@@ -141,6 +143,9 @@ func (r Reach) Problems(peers map[string]string) []Problem {
 	}
 	if l := by[OnlySmall]; len(l) > 0 {
 		p.add(providers.Error, "", "Full-size packets do not arrive", "Small packets reach %s, packets as large as this machine's MTU do not, and nobody says so: connections would open and then hang. Give the interfaces, and switches and tunnels between them, one MTU.", list(l))
+	}
+	if l := by[Smaller]; len(l) > 0 {
+		p.add(providers.Warning, "", "Packets must be smaller on the way", "The network takes smaller packets to %s than this machine's MTU, and says so: connections work, pods' networks that wrap packets lose speed or packets. Give the interfaces the MTU of the way.", list(l))
 	}
 	if l := by[Silent]; len(l) > 0 {
 		p.add(providers.Warning, "", "Peers do not answer", "No packet came back from %s. They are off, a firewall drops ICMP, or no route leads there. Whether full-size packets arrive is not known.", list(l))

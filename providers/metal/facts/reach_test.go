@@ -19,21 +19,21 @@ func TestReachable(t *testing.T) {
 		if !cmd.Unprivileged || cmd.Args[0] != "sh" {
 			return hosttest.Answer{}, false
 		}
-		return hosttest.Answer{Stdout: "Welcome\npeer\t10.0.0.2\treached\npeer\t10.0.0.3\tsmall\npeer\t10.0.0.4\tsilent\npeer\t10.9.9.9\tsilent\npeer\t10.0.0.5\tmaybe\nname\tregistry.k8s.io\tunknown\nname\ta.example\tsilent\n"}, true
+		return hosttest.Answer{Stdout: "Welcome\npeer\t10.0.0.2\treached\npeer\t10.0.0.3\tsmall\npeer\t10.0.0.6\tsmaller\npeer\t10.0.0.4\tsilent\npeer\t10.9.9.9\tsilent\npeer\t10.0.0.5\tmaybe\nname\tregistry.k8s.io\tunknown\nname\ta.example\tsilent\n"}, true
 	}}
-	r, err := Reachable(ctx, m, 1500, []string{"10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.2"}, []string{"registry.k8s.io", "a.example", "b.example"})
+	r, err := Reachable(ctx, m, 1500, []string{"10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.2", "10.0.0.6"}, []string{"registry.k8s.io", "a.example", "b.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Reach{
-		Peers: map[string]Answer{"10.0.0.2": Through, "10.0.0.3": OnlySmall, "10.0.0.4": Silent, "10.0.0.5": Untold},
+		Peers: map[string]Answer{"10.0.0.2": Through, "10.0.0.3": OnlySmall, "10.0.0.4": Silent, "10.0.0.5": Untold, "10.0.0.6": Smaller},
 		Names: map[string]Answer{"registry.k8s.io": Unknown, "a.example": Silent, "b.example": Untold},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
 	problems := r.Problems(map[string]string{"10.0.0.3": "node-3"})
-	if diff := cmp.Diff([]string{"error : Full-size packets do not arrive", "warning : Peers do not answer", "error : Names are not known here", "error : Name servers do not answer"}, heads(problems)); diff != "" {
+	if diff := cmp.Diff([]string{"error : Full-size packets do not arrive", "warning : Packets must be smaller on the way", "warning : Peers do not answer", "error : Names are not known here", "error : Name servers do not answer"}, heads(problems)); diff != "" {
 		t.Error(diff)
 	}
 	if !strings.Contains(problems[0].Detail, "node-3 (10.0.0.3)") {

@@ -134,7 +134,12 @@ for f in /usr/share/misc/pci.ids /usr/share/hwdata/pci.ids; do
 done | s pci_names
 one /sys/module/nvidia/version; echo "$v" | s nvidia_version
 for f in /proc/driver/nvidia/gpus/*/information; do [ -r "$f" ] && cat "$f"; done | s nvidia_gpus
-{ [ -n "$gpu" ] && has nvidia-smi && timeout -k 1 20 nvidia-smi --query-gpu=pci.bus_id,memory.total,uuid,name --format=csv,noheader,nounits; } | s nvidia_smi
+# A driver in trouble lets nvidia-smi hang so that nothing ends it: it is left behind then.
+if [ -n "$gpu" ] && has nvidia-smi && f=$(mktemp); then
+  nvidia-smi --query-gpu=pci.bus_id,memory.total,uuid,name --format=csv,noheader,nounits >"$f" & p=$!
+  n=0; while [ $n -lt 200 ] && kill -0 $p; do sleep 0.1; n=$((n + 1)); done
+  kill -9 $p; cat "$f"; rm -f "$f"
+fi | s nvidia_smi
 # From the fourth generation on an NVSwitch is no PCI device: it is managed through a ConnectX whose product data says SW_MNG.
 for d in /sys/bus/pci/devices/*; do
   [ -n "$gpu" ] || break
