@@ -95,7 +95,10 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	result := req.MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil { // unlike Raw's, it is what the API server says
 
-		a.forget() // the connection may be one into a machine that restarted
+		var said apierrors.APIStatus
+		if !errors.As(err, &said) {
+			a.forget() // the connection may be one into a machine that restarted
+		}
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			err = cause
 		}

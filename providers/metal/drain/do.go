@@ -127,19 +127,25 @@ func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
 		boot = b.ID
 	}
 	w := witness{boot: boot}
-	began := time.Now()
+	began, limit := time.Now(), limits.Ready
+	stopping := providers.CallFrom(ctx).Stopping
 	for {
 		reason, err := n.isBack(ctx, &w)
 		switch {
 		case reason == "" && err == nil:
 			return n.uncordon(ctx)
-		case time.Since(began) > limits.Ready && err != nil:
-			return fmt.Errorf("node %s did not come back within %s: %w", n.Name, limits.Ready, err)
-		case time.Since(began) > limits.Ready:
-			return fmt.Errorf("node %s did not come back within %s: %s; look at `journalctl -u kubelet` there", n.Name, limits.Ready, reason)
+		case time.Since(began) > limit && err != nil:
+			return fmt.Errorf("node %s did not come back within %s: %w", n.Name, limit.Round(time.Millisecond), err)
+		case time.Since(began) > limit:
+			return fmt.Errorf("node %s did not come back within %s: %s; look at `journalctl -u kubelet` there", n.Name, limit.Round(time.Millisecond), reason)
 		}
-		if err := wait(ctx, limits.Pause); err != nil {
-			return fmt.Errorf("wait for node %s: %w", n.Name, err)
+		select {
+		case <-time.After(limits.Pause):
+		case <-stopping: // the step is all but done: a moment more
+			stopping = nil
+			limit = min(limit, time.Since(began)+undoFor)
+		case <-ctx.Done():
+			return fmt.Errorf("wait for node %s: %w", n.Name, context.Cause(ctx))
 		}
 	}
 }

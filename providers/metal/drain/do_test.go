@@ -174,6 +174,17 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
+// TestStoppedAtTheEnd: work that is done is finished.
+func TestStoppedAtTheEnd(t *testing.T) {
+	c, m, node := one(t)
+	stopping := make(chan struct{})
+	ctx := providers.WithCall(t.Context(), &providers.Call{Stopping: stopping})
+	err := new(Roll).Do(ctx, m, node, change(host.Reboots), draining, func(context.Context) error { close(stopping); return nil })
+	if err != nil || c.Node("gpu-1").Spec.Unschedulable {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestLeave: a node that is given up is drained, and not waited for.
 func TestLeave(t *testing.T) {
 	c, m, node := one(t)

@@ -25,7 +25,7 @@ func (n *Node) try(ctx context.Context, leaving []Pod) error {
 	if err != nil {
 		return err
 	}
-	err = n.api.patch(ctx, node.ResourceVersion, nil, true, true)
+	err = n.api.patch(ctx, node.ResourceVersion, map[string]any{}, true, true)
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fmt.Errorf("the cluster does not let node %s cordon itself: cordon and drain it by hand (kubectl drain %s), then apply again: %w", n.Name, n.Name, err)
 	}
