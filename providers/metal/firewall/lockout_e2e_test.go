@@ -114,6 +114,30 @@ func TestLockOutKilled(t *testing.T) {
 	}
 }
 
+// slowNft takes longer to load rules than stoke waits for it.
+const slowNft = `#!/bin/sh
+case "$*" in "-f /run/stoke-firewall/new-"*) sleep 8 ;; esac
+exec /usr/sbin/nft "$@"
+`
+
+// Rules that are still being loaded when their time is up do not come after the
+// rollback.
+func TestLockOutSlowly(t *testing.T) {
+	t.Parallel()
+	m := lab.New(t).Machine("m")
+	m.Script(`printf %s "$1" >/usr/local/sbin/nft; chmod 755 /usr/local/sbin/nft`, slowNft)
+	err := apply(t.Context(), t, over(t, m), lockedOut(t))
+	var rolledBack *firewall.RolledBackError
+	if !errors.As(err, &rolledBack) || rolledBack.Unseen != nil {
+		t.Errorf("Apply: %v", err)
+	}
+	t.Log(err)
+	time.Sleep(10 * time.Second) // whatever still runs there ends
+	if out := m.Exec("nft", "list", "tables"); strings.Contains(out, "stoke") || !reachable(t, m) {
+		t.Errorf("locked out: %s", out)
+	}
+}
+
 // killedApply applies until the rules are loaded.
 func killedApply(t *testing.T, m *lab.Machine, want firewall.Spec) {
 	t.Helper()

@@ -4,8 +4,13 @@ package firewall
 // folder that a reboot empties: pending-TOKEN is renamed to confirmed-TOKEN or
 // to rolled-back-TOKEN, whoever comes first, and the other has lost.
 
+//
+// Loading holds a lock, for which going back waits: rules that were still being
+// loaded would come after it, with nobody left to take them back.
+
 // rollbackFile is run by the timer, with the token.
 const rollbackFile = `d=/run/stoke-firewall
+if [ -z "${STOKE_LOCKED-}" ]; then exec 9>"$d/lock"; flock -w 600 9 || :; fi
 mv "$d/pending-$1" "$d/rolled-back-$1" 2>/dev/null || exit 0
 echo "stoke: new firewall rules were not confirmed, going back to the former ones" >&2
 if [ -e "$d/was-$1.nft" ]; then
@@ -28,6 +33,9 @@ umask 077
 export LC_ALL=C
 d=/run/stoke-firewall token=$1 had=
 mkdir -p "$d"
+exec 9>"$d/lock"
+flock -w 60 9 || { echo "other firewall rules are being loaded" >&2; exit 1; }
+export STOKE_LOCKED=yes
 cat >"$d/rollback.new" <<'ROLLBACK'
 ` + rollbackFile + `ROLLBACK
 mv -f "$d/rollback.new" "$d/rollback"
