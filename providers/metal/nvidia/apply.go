@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -219,6 +220,13 @@ func (a *applier) makeWay(ctx context.Context) error {
 			return err
 		}
 	}
+	return a.still(ctx)
+}
+
+// still stops the services that hold the module, and what is left of containers.
+// Packages start services again, so that it is done before installing and before
+// unloading.
+func (a *applier) still(ctx context.Context) error {
 	var units []string
 	for _, u := range []string{kubelet, hostengine, fabricmanager, persistenced} { // the kubelet first: it would start pods again
 		if a.have.Units[u].Active {
@@ -262,9 +270,9 @@ func (a *applier) install(ctx context.Context) error {
 	}
 	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
 		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}
-		for _, p := range w.Packages {
-			if a.have.Packages[p.Name] != "" { // as it is, for the moment
-				first.Packages = append(first.Packages, Package{Name: p.Name})
+		for _, name := range a.have.Driver() { // as it is, for the moment
+			if !slices.Contains(first.Remove, name) {
+				first.Packages = append(first.Packages, Package{Name: name})
 			}
 		}
 		if err := a.hooks.Install(ctx, first); err != nil {
@@ -278,6 +286,17 @@ func (a *applier) install(ctx context.Context) error {
 		}
 	}
 	if err := a.hooks.Install(ctx, w); err != nil {
+		return err
+	}
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	// What came along is the driver's as well, and is pinned and held with it.
+	whole, err := a.want.Want(a.have)
+	if err != nil || reflect.DeepEqual(whole, w) {
+		return err
+	}
+	if err := a.hooks.Install(ctx, whole); err != nil {
 		return err
 	}
 	return a.look(ctx)

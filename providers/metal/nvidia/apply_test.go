@@ -59,7 +59,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("%d GPUs, loaded %s, %d drains, %d reboots", len(have.GPUs), have.Loaded, b.drains, b.reboots)
 	}
 	// the pin alone, first
-	if len(b.installs) != 2 || len(b.installs[0].Packages) != 1 || b.installs[0].Pin != "nvidia-driver-pinning-580" {
+	if len(b.installs) != 3 || len(b.installs[0].Packages) != 1 || b.installs[0].Pin != "nvidia-driver-pinning-580" {
 		t.Errorf("installed %v", b.installs)
 	}
 	for _, p := range []string{"nvidia-open", "nvidia-driver-pinning-580", "nvidia-fabricmanager", "libnvidia-compute", "libnvidia-container1"} {

@@ -37,6 +37,9 @@ func (a *applier) load(ctx context.Context) error {
 		}
 	}
 	if a.have.Loaded != "" {
+		if err := a.still(ctx); err != nil {
+			return err
+		}
 		if _, err := host.Script(ctx, a.m, unload); err != nil {
 			return a.reboot(ctx, fmt.Errorf("driver %s cannot be unloaded: %w", a.have.Loaded, err))
 		}
