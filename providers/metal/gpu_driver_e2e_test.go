@@ -84,7 +84,7 @@ func TestGPUDriver(t *testing.T) {
 	d.updates(l)
 
 	d.ok("destroy", "-auto-approve")
-	unchanged(t, m, before, "list *", "package linux-*", "file /boot/*", "file /usr/src/linux-*", "folder /usr/src/linux-*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*")
+	unchanged(t, m, before, "list *", "package linux-*", "folder /var/lib/dkms", "content /boot/*", "file /boot/*", "file /usr/src/linux-*", "folder /usr/src/linux-*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*")
 }
 
 // drifts changes by hand what is declared, a kind of fact at a time.
@@ -92,16 +92,19 @@ func (d *driverProject) drifts() {
 	d.t.Helper()
 	d.declares(`version = "580.126.20"`)
 	d.apply() // no reboots from here on
-	for _, c := range []struct{ script, shows string }{
-		{"apt-mark unhold libcuda1 nvidia-open", "libcuda1"},
-		{"apt-get -qq -y --allow-change-held-packages remove nvidia-container-toolkit", "toolkit"},
-		{"systemctl disable --now nvidia-persistenced", "persistence"},
-		{"systemctl stop nvidia-persistenced nvidia-fabricmanager; modprobe -r nvidia_uvm; modprobe -r nvidia", "driver in the kernel"},
-		{"rm /etc/modprobe.d/blacklist-nouveau.conf /etc/containerd/conf.d/99-nvidia.toml /etc/apt/apt.conf.d/52stoke-nvidia /var/run/cdi/nvidia.yaml", "99-nvidia.toml"},
-		{"rm /etc/apt/sources.list.d/stoke-nvidia-driver.sources", "nvidia-driver"},
+	for _, c := range []struct {
+		script string
+		shows  []string
+	}{
+		{`apt-mark unhold libcuda1 nvidia-open; apt-get -qq -y --allow-change-held-packages remove nvidia-container-toolkit
+systemctl disable --now nvidia-persistenced; rm /etc/apt/sources.list.d/stoke-nvidia-driver.sources`,
+			[]string{"libcuda1", "toolkit", "persistence", "nvidia-driver"}},
+		{`systemctl stop nvidia-persistenced nvidia-fabricmanager; modprobe -r nvidia_uvm; modprobe -r nvidia
+rm /etc/modprobe.d/blacklist-nouveau.conf /etc/containerd/conf.d/99-nvidia.toml /etc/apt/apt.conf.d/52stoke-nvidia /var/run/cdi/nvidia.yaml`,
+			[]string{"fabric manager", "blacklist-nouveau.conf", "99-nvidia.toml", "52stoke-nvidia"}},
 	} {
 		d.m.Script(c.script)
-		d.has(d.differs(), c.shows)
+		d.has(d.differs(), c.shows...)
 		d.apply()
 		d.settled()
 	}
@@ -147,4 +150,68 @@ func (d *driverProject) updates(l *lab.Lab) {
 	if is := d.m.Exec("uname", "-r"); is != "6.1.0-41-amd64" {
 		d.t.Errorf("kernel %s runs", is)
 	}
+}
+
+// TestGPUDriverUbuntu has modules that are built and signed for each kernel,
+// where Secure Boot takes no others and a console keeps nouveau.
+func TestGPUDriverUbuntu(t *testing.T) {
+	l := lab.New(t)
+	const kernel, next = "6.8.0-45-generic", "6.8.0-46-generic"
+	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel(kernel, false))
+	archive := l.Repository(l.UbuntuDriverPackages("580-server", "580.126.20", kernel)...)
+	archive.AddTo(m)
+	p := newProject(t, l)
+	declares := func(more string) {
+		p.write(`resource "metal_host" "gpu" {
+  address  = %q
+  host_key = %q
+}
+resource "metal_gpu_driver" "gpu" {
+  host        = metal_host.gpu.ssh
+  branch      = "580"
+  toolkit     = ""
+  persistence = false
+  %s
+}`, m.Address, m.HostKey, more)
+	}
+	refuses := func(parts ...string) {
+		t.Helper()
+		out, status := p.run("plan")
+		if status == 0 {
+			t.Errorf("a plan that should be refused:\n%s", out)
+		}
+		p.has(unwrapped(out), parts...)
+	}
+	before := m.Snapshot()
+	declares("")
+	refuses("nouveau drives the GPUs")
+	declares(`source = "nvidia"`)
+	refuses("Secure Boot refuses unsigned modules", "No headers for a kernel", "nouveau drives the GPUs")
+	declares(`version = "580.150.10"`)
+	refuses("The distribution has another version", "580.126.20-0ubuntu0.24.04.1")
+	declares(`reboot = "if-needed"`)
+	p.has(p.differs(), "distribution", "reboots the machine")
+	was := m.Exec("cat", "/proc/sys/kernel/random/boot_id")
+	p.apply()
+	p.settled()
+	if out := m.Exec("nvidia-smi", "-L"); !strings.Contains(out, "Tesla T4") {
+		t.Errorf("the driver says %s", out)
+	}
+	if host := m.Exec("apt-mark", "showhold"); !strings.Contains(host, "linux-modules-nvidia-580-server-open-"+kernel) {
+		t.Errorf("held: %s, boot %s", host, was)
+	}
+
+	// a kernel comes, and its modules stay behind, for they are held
+	archive.Publish(append(l.KernelPackages(next), l.UbuntuDriverPackages("580-server", "580.126.20", kernel, next)...)...)
+	m.Script("apt-get -qq update; apt-get -qq -y install linux-image-generic linux-image-" + next)
+	p.has(p.differs(), "kernel "+next+", which boots next", "missing")
+	p.apply()
+	p.settled()
+	m.Reboot()
+	p.settled()
+	if out := m.Exec("sh", "-c", "uname -r; nvidia-smi -L"); !strings.Contains(out, next) || !strings.Contains(out, "Tesla T4") {
+		t.Errorf("after the update: %s", out)
+	}
+	p.ok("destroy", "-auto-approve")
+	unchanged(t, m, before, "list *", "package linux-image-*", "content /boot/*", "file /boot/*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*", "content /lib/modules/*", "content /usr/lib/modules/*", "file /usr/lib/modules/*", "folder /usr/lib/modules/*")
 }
