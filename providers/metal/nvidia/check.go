@@ -127,9 +127,6 @@ func (c *checker) system() {
 	if s.Arch != "amd64" && s.Arch != "arm64" {
 		c.problem("The architecture is not supported", "There is no driver for %s.", s.Arch)
 	}
-	if c.want.Server && s.OS == "ubuntu" && c.want.Source == NVIDIA {
-		c.warn("Server packages are the distribution's", "NVIDIA's repository has one kind of driver; server = true has no effect there.")
-	}
 }
 
 // kernels checks that there are modules, or what they are built with, for the
