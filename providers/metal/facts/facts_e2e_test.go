@@ -212,6 +212,59 @@ func stable(t *testing.T, m host.Machine, before facts.Facts) {
 	}
 }
 
+// TestFactsOfDriver: what a driver tells, and one that is in trouble.
+func TestFactsOfDriver(t *testing.T) {
+	ctx := context.Background()
+	l := lab.New(t)
+	m := l.Machine("facts-3", lab.PCI(lab.H100, lab.T4))
+	r := l.Repository(l.DriverPackages("580.126.20")...)
+	r.AddTo(m)
+	m.Exec("apt-get", "-qq", "install", "nvidia-open")
+	look := func() facts.Facts {
+		t.Helper()
+		f, err := facts.Gather(ctx, m.Remote())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Unread) > 0 {
+			t.Errorf("not understood: %q", f.Unread)
+		}
+		return f
+	}
+	if f := look(); f.NVIDIADriver != "" || f.GPUs[0].Driver != "nouveau" || f.GPUs[0].Memory != 0 {
+		t.Errorf("before the driver is loaded: %q, %+v", f.NVIDIADriver, f.GPUs)
+	}
+	m.Script("modprobe -r nouveau")
+	look()
+	if out, err := m.Try("test", "-e", "/sys/module/nvidia"); err == nil {
+		t.Errorf("a look has loaded the driver: %s", out)
+	}
+	m.Script("modprobe nvidia")
+	f := look()
+	want := []facts.GPU{
+		{Address: "0000:01:00.0", ID: "10de:2330", Vendor: "nvidia", Name: "H100 80GB HBM3", Driver: "nvidia", Memory: 81559 << 20, UUID: "GPU-00000000-0000-0000-0000-000000000000"},
+		{Address: "0000:02:00.0", ID: "10de:1eb8", Vendor: "nvidia", Name: "Tesla T4", Driver: "nvidia", Memory: 15360 << 20, UUID: "GPU-00000000-0000-0000-0000-000000000001"},
+	}
+	if diff := cmp.Diff(want, f.GPUs); diff != "" || f.NVIDIADriver != "580.126.20" || f.NVSwitch {
+		t.Errorf("driver %q, switch %v, %s", f.NVIDIADriver, f.NVSwitch, diff)
+	}
+	m.Script("echo 'Unable to determine the device handle for GPU0000:01:00.0: Unknown Error' > /run/machine/gpu-failure")
+	if f := look(); f.NVIDIADriver != "580.126.20" || f.GPUs[0].Memory != 0 || f.GPUs[0].Name == "" {
+		t.Errorf("a driver in trouble: %q, %+v", f.NVIDIADriver, f.GPUs)
+	}
+	if left := strings.TrimSpace(m.Script("ls /tmp /var/tmp | grep '^tmp' || :")); left != "" {
+		t.Errorf("left behind: %s", left)
+	}
+	if os.Getenv("STOKE_SLOW") != "" { // twenty seconds
+		m.Script("printf '#!/bin/sh\\ntrap \"\" TERM HUP\\nsleep 300\\n' > \"$(command -v nvidia-smi)\"")
+		started := time.Now()
+		if f := look(); f.NVIDIADriver == "" {
+			t.Errorf("a driver that hangs: %+v", f.GPUs)
+		}
+		t.Log(time.Since(started).Round(time.Second))
+	}
+}
+
 // TestFactsWithoutRoot: a machine whose user may not become root is looked at
 // all the same, and says so.
 func TestFactsWithoutRoot(t *testing.T) {

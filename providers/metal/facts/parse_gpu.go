@@ -101,10 +101,7 @@ func (a *answer) nvidiaTold() map[string]GPU {
 	}
 	for _, line := range a.sections["nvidia_smi"] {
 		fields := strings.SplitN(line, ",", 4)
-		if len(fields) != 4 { // such as "No devices were found"
-			if strings.TrimSpace(line) != "" {
-				a.odd("nvidia_smi", line)
-			}
+		if len(fields) != 4 { // a message for people, such as "No devices were found"
 			continue
 		}
 		address := pciAddress(strings.TrimSpace(fields[0]))

@@ -134,8 +134,8 @@ for f in /usr/share/misc/pci.ids /usr/share/hwdata/pci.ids; do
 done | s pci_names
 one /sys/module/nvidia/version; echo "$v" | s nvidia_version
 for f in /proc/driver/nvidia/gpus/*/information; do [ -r "$f" ] && cat "$f"; done | s nvidia_gpus
-# A driver in trouble lets nvidia-smi hang so that nothing ends it: it is left behind then.
-if [ -n "$gpu" ] && has nvidia-smi && f=$(mktemp); then
+# Without the module nvidia-smi would load it. A driver in trouble lets it hang so that nothing ends it: it is left behind then.
+if [ -e /proc/driver/nvidia/version ] && has nvidia-smi && f=$(mktemp); then
   nvidia-smi --query-gpu=pci.bus_id,memory.total,uuid,name --format=csv,noheader,nounits >"$f" & p=$!
   n=0; while [ $n -lt 200 ] && kill -0 $p; do sleep 0.1; n=$((n + 1)); done
   kill -9 $p; cat "$f"; rm -f "$f"
