@@ -36,6 +36,7 @@ type hostModel struct {
 	CordonedBy       types.String `tfsdk:"cordoned_by"`
 
 	packagesModel
+	softwareModel
 	factsModel
 	disruptionModel
 	systemModel

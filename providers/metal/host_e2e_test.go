@@ -59,3 +59,47 @@ func TestHostPackages(t *testing.T) {
 	p.ok("destroy", "-auto-approve")
 	unchanged(t, m, before)
 }
+
+// TestHostSoftware: containerd and the CUDA toolkit by their versions alone,
+// from mirrors of the repositories that they are known to come from.
+func TestHostSoftware(t *testing.T) {
+	l := lab.New(t)
+	m := l.Machine("node-1")
+	docker := l.Repository(l.ContainerdPackage("2.2.1"), l.ContainerdPackage("2.1.5"))
+	cuda := l.Repository(l.CUDAPackage("12.9"))
+	before := m.Snapshot()
+	p := newProject(t, l)
+	config := func(version string) {
+		p.write(`resource "metal_host" "a" {
+  address  = %q
+  host_key = %q
+  containerd_package = {
+    version    = %q
+    repository = { url = %q, key_url = %q, key_fingerprint = %q }
+  }
+  containerd = {}
+  cuda_toolkit = {
+    version    = "12.9"
+    repository = { url = %q, key_url = %q, key_fingerprint = %q }
+  }
+}`, m.Address, m.HostKey, version, docker.URL, docker.KeyURL, docker.Fingerprint, cuda.URL, cuda.KeyURL, cuda.Fingerprint)
+	}
+	config("2.1")
+	p.apply()
+	p.settled()
+	m.Exec("/usr/local/cuda-12.9/bin/nvcc")
+	if held := m.Exec("apt-mark", "showhold"); !strings.Contains(held, "containerd.io") {
+		t.Errorf("held: %q", held)
+	}
+	m.Exec("apt-get", "-y", "-q", "purge", "cuda-toolkit-12-9")
+	m.Exec("apt-mark", "unhold", "containerd.io")
+	p.has(p.differs(), "cuda_toolkit", "(not held)")
+	p.apply()
+	p.settled()
+	config("2.2")
+	p.has(p.differs(), `"2.1" -> "2.2"`, "restarts containerd")
+	p.apply()
+	p.settled()
+	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's")
+	unchanged(t, m, before, "folder /var/lib/containerd/...")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func (packagesSection) attributes() map[string]schema.Attribute {
 	texts := func(required bool, description string) schema.ListAttribute {
 		return schema.ListAttribute{Required: required, Optional: !required, ElementType: types.StringType, Description: description}
 	}
-	return map[string]schema.Attribute{
+	all := map[string]schema.Attribute{
 		"apt_repositories": schema.MapNestedAttribute{
 			Optional: true, Description: "Extra package repositories, by name. The key is fetched by the machine and taken only if its fingerprint is a declared one.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -100,6 +101,8 @@ func (packagesSection) attributes() map[string]schema.Attribute {
 		"absent_packages":       texts(false, "Packages that must not be installed."),
 		"allow_package_changes": texts(false, "Packages that apt may remove, upgrade or downgrade where what is declared needs that. Anything else that nobody declared is refused."),
 	}
+	maps.Copy(all, softwareAttributes())
+	return all
 }
 
 // spec is what the model declares, in the package's terms.
@@ -126,6 +129,22 @@ func (m declaredPackages) spec(on *settings) packages.Spec {
 	return s
 }
 
+// all is what packages and software mean on a machine together. ok is false
+// while something of it is unknown.
+func (s packagesSection) all(ctx context.Context, m host.Machine, want *hostModel) (d declaredPackages, w declaredSoftware, spec packages.Spec, ok bool, err error) {
+	var diags diag.Diagnostics
+	d, ok = want.packagesModel.read(ctx, &diags)
+	w, known := want.softwareModel.read(ctx, &diags)
+	if err = failed(diags); err != nil || !ok || !known {
+		return d, w, spec, false, err
+	}
+	software, err := w.spec(ctx, s.settings, m)
+	if err == nil {
+		spec, err = packages.Merge(d.spec(s.settings), software)
+	}
+	return d, w, spec, err == nil, err
+}
+
 func (packagesSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}
 
 func (packagesSection) validate(ctx context.Context, config *hostModel, diags *diag.Diagnostics) {
@@ -136,21 +155,24 @@ func (packagesSection) validate(ctx context.Context, config *hostModel, diags *d
 	if err := declared.spec(nil).Validate(); err != nil {
 		diags.AddError("Invalid packages", list(err))
 	}
+	if software, ok := config.softwareModel.read(ctx, diags); ok {
+		software.validate(diags)
+	}
 }
 
 func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
-	var diags diag.Diagnostics
-	d, ok := declared.packagesModel.read(ctx, &diags)
-	into.packagesModel = declared.packagesModel
-	want := d.spec(s.settings)
-	if !ok || nothing(want) {
-		return failed(diags)
+	into.packagesModel, into.softwareModel = declared.packagesModel, declared.softwareModel
+	d, software, want, ok, err := s.all(ctx, m, declared)
+	if err != nil || !ok || nothing(want) {
+		return err
 	}
 	have, err := packages.Observe(ctx, m, want)
 	if err != nil {
 		return fmt.Errorf("look at packages: %w", err)
 	}
-	return failed(into.packagesModel.write(ctx, observedPackages(d, want, have)))
+	diags := into.packagesModel.write(ctx, observedPackages(d, want, have))
+	diags.Append(into.softwareModel.observed(ctx, software, want, have)...)
+	return failed(diags)
 }
 
 // nothing reports whether a Spec declares nothing.
@@ -166,7 +188,10 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 		m.repositories = map[string]repositoryModel{}
 	}
 	for name, r := range is.Repositories {
-		d := declared.repositories[name]
+		d, ours := declared.repositories[name]
+		if !ours {
+			continue // the software's
+		}
 		m.repositories[name] = repositoryModel{
 			URIs: same(d.URIs, r.URIs), Suites: same(d.Suites, r.Suites), Components: same(d.Components, r.Components), Architectures: same(d.Architectures, r.Architectures),
 			KeyURL: d.KeyURL, Key: d.Key, Fingerprints: same(d.Fingerprints, r.Fingerprints),
@@ -176,7 +201,10 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 		m.packages = map[string]packageModel{}
 	}
 	for name, p := range is.Packages {
-		d := declared.packages[name]
+		d, ours := declared.packages[name]
+		if !ours {
+			continue
+		}
 		if p.Version != d.Version.ValueString() {
 			d.Version = types.StringValue(p.Version)
 		}
@@ -196,12 +224,14 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 const mostActions = 20
 
 func (s packagesSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
-	d, ok := want.packagesModel.read(ctx, diags)
-	spec := d.spec(s.settings)
-	if !ok || nothing(spec) {
+	_, _, spec, ok, err := s.all(ctx, m, want)
+	if err == nil && (!ok || nothing(spec)) {
 		return nil
 	}
-	have, err := packages.Observe(ctx, m, spec)
+	var have packages.State
+	if err == nil {
+		have, err = packages.Observe(ctx, m, spec)
+	}
 	var forecast packages.Forecast
 	if err == nil {
 		forecast, err = packages.Foresee(ctx, m, spec, have)
@@ -232,12 +262,10 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 }
 
 func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
-	var diags diag.Diagnostics
-	d, _ := want.packagesModel.read(ctx, &diags)
-	if err := failed(diags); err != nil {
+	_, _, spec, _, err := s.all(ctx, m, want)
+	if err != nil {
 		return err
 	}
-	spec := d.spec(s.settings)
 	have, err := packages.Observe(ctx, m, spec)
 	if err != nil {
 		return fmt.Errorf("look at packages: %w", err)

@@ -19,7 +19,7 @@ import (
 
 // Repository is an apt repository on the lab's gateway, signed with a key of
 // its own. It can be used as a flat one (suite "/") and as one with the suite
-// "bookworm" and the component "main".
+// "bookworm" and the components "main" and "stable", which have the same.
 type Repository struct {
 	URL         string // ends in a slash
 	KeyURL      string // the public key, armored
@@ -123,15 +123,18 @@ func (r *Repository) sign() error {
 	for name, deb := range r.debs {
 		served["pool/"+name] = deb
 	}
-	binary := "main/binary-" + runtime.GOARCH + "/Packages"
-	for dir, packages := range map[string]string{"": "Packages", "dists/" + codename + "/": binary} {
-		release := fmt.Sprintf("Origin: stoke lab\nLabel: stoke lab\nSuite: %s\nCodename: %[1]s\nArchitectures: %s\nComponents: main\nDate: %s\nSHA256:\n %x %d %s\n",
-			codename, runtime.GOARCH, time.Now().UTC().Format(time.RFC1123), sha256.Sum256(index.Bytes()), index.Len(), packages)
+	binary := "/binary-" + runtime.GOARCH + "/Packages"
+	for dir, packages := range map[string][]string{"": {"Packages"}, "dists/" + codename + "/": {"main" + binary, "stable" + binary}} {
+		release := fmt.Sprintf("Origin: stoke lab\nLabel: stoke lab\nSuite: %s\nCodename: %[1]s\nArchitectures: %s\nComponents: main stable\nDate: %s\nSHA256:\n",
+			codename, runtime.GOARCH, time.Now().UTC().Format(time.RFC1123))
+		for _, name := range packages {
+			release += fmt.Sprintf(" %x %d %s\n", sha256.Sum256(index.Bytes()), index.Len(), name)
+			served[dir+name] = index.Bytes()
+		}
 		signed, err := r.gpg(release, "--clearsign", "--digest-algo", "SHA512")
 		if err != nil {
 			return err
 		}
-		served[dir+packages] = index.Bytes()
 		served[dir+"InRelease"] = signed
 	}
 	r.served = served

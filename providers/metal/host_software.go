@@ -1,0 +1,207 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+// softwareModel is software whose packages and repositories are known here, so
+// that a version is all that people declare.
+type softwareModel struct {
+	ContainerdPackage types.Object `tfsdk:"containerd_package"`
+	CUDA              types.Object `tfsdk:"cuda_toolkit"`
+}
+
+// softwarePackage is one of them.
+type softwarePackage struct {
+	Version    types.String        `tfsdk:"version"`
+	Source     types.String        `tfsdk:"source"`
+	Repository *gpuRepositoryModel `tfsdk:"repository"`
+}
+
+// Where containerd's package is from.
+const (
+	fromDocker       = "docker"
+	fromDistribution = "distribution"
+	// dockerKey signs Docker's repositories for Debian and Ubuntu
+	// (docs.docker.com/engine/install/debian).
+	dockerKey = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
+)
+
+// numbers is a version as far as somebody cares: "2", "2.2" or "2.2.1".
+var numbers = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
+
+func softwareAttributes() map[string]schema.Attribute {
+	repository := schema.SingleNestedAttribute{Optional: true, Description: "A mirror of the repository.", Attributes: map[string]schema.Attribute{
+		"url":             schema.StringAttribute{Optional: true, Description: "Where the repository is."},
+		"key_url":         schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
+		"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full; that of the original when left out."},
+	}}
+	source := schema.StringAttribute{Optional: true}
+	containerd, cuda := source, source
+	containerd.Validators = []validator.String{oneOf{fromDocker, fromDistribution}}
+	containerd.Description = "Whose package: docker (containerd.io from Docker's repository, the default) or distribution, which may be too old for the kubelet: 1.38 takes 2.0 and newer only."
+	cuda.Validators = []validator.String{oneOf{"nvidia"}}
+	cuda.Description = "Whose package: nvidia."
+	attribute := func(description, version string, source schema.StringAttribute) schema.Attribute {
+		return schema.SingleNestedAttribute{Optional: true, Description: description, Attributes: map[string]schema.Attribute{
+			"version": schema.StringAttribute{Required: true, Description: version}, "source": source, "repository": repository,
+		}}
+	}
+	return map[string]schema.Attribute{
+		"containerd_package": attribute("containerd's package, held at its version.", `Version, such as "2.2" for the newest 2.2; a pattern such as "*" takes any.`, containerd),
+		"cuda_toolkit":       attribute("The CUDA toolkit, for programs that are built on the machine. Containers bring their own.", `Version, such as "12.9".`, cuda),
+	}
+}
+
+// declaredSoftware is the model where all of it is known.
+type declaredSoftware struct{ containerd, cuda *softwarePackage }
+
+func (m *softwareModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredSoftware, ok bool) {
+	if !wholly(ctx, m.ContainerdPackage, m.CUDA) {
+		return d, false
+	}
+	for _, part := range []struct {
+		from types.Object
+		to   **softwarePackage
+	}{{m.ContainerdPackage, &d.containerd}, {m.CUDA, &d.cuda}} {
+		if !part.from.IsNull() {
+			diags.Append(part.from.As(ctx, part.to, basetypes.ObjectAsOptions{})...)
+		}
+	}
+	return d, !diags.HasError()
+}
+
+func (d declaredSoftware) validate(diags *diag.Diagnostics) {
+	if d.cuda != nil && !regexp.MustCompile(`^[0-9]+\.[0-9]+$`).MatchString(d.cuda.Version.ValueString()) {
+		diags.AddAttributeError(path.Root("cuda_toolkit").AtName("version"), "Invalid version", fmt.Sprintf("%q is no version of the CUDA toolkit such as 12.9.", d.cuda.Version.ValueString()))
+	}
+}
+
+// names are the packages' names: containerd's and CUDA's, "" for none.
+func (d declaredSoftware) names() (containerd, cuda string) {
+	if d.containerd != nil {
+		containerd = "containerd.io"
+		if d.containerd.Source.ValueString() == fromDistribution {
+			containerd = "containerd"
+		}
+	}
+	if d.cuda != nil {
+		cuda = "cuda-toolkit-" + strings.ReplaceAll(d.cuda.Version.ValueString(), ".", "-")
+	}
+	return containerd, cuda
+}
+
+// spec is what the software means on a machine.
+func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine) (packages.Spec, error) {
+	s := packages.Spec{Owner: hostRecord}
+	if d.containerd == nil && d.cuda == nil {
+		return s, nil
+	}
+	f, err := on.known(ctx, m)
+	if err != nil {
+		return s, err
+	}
+	s.Repositories, s.Packages = map[string]packages.Repository{}, map[string]packages.Package{}
+	containerd, cuda := d.names()
+	if p := d.containerd; p != nil {
+		version := p.Version.ValueString()
+		if numbers.MatchString(version) {
+			version = strings.TrimSuffix(version, ".") + ".*"
+		}
+		s.Packages[containerd] = packages.Package{Version: version, Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
+		if containerd == "containerd.io" {
+			base := "https://download.docker.com/linux/" + f.OS.ID
+			s.Repositories["docker"] = p.repository(on, nvidia.Source{
+				URL: base, Suite: f.OS.Codename, Components: []string{"stable"}, KeyURL: base + "/gpg", Fingerprint: dockerKey,
+			}, "containerd_package")
+		}
+	}
+	if p := d.cuda; p != nil {
+		// The driver's resource calls the same repository the same: apt refuses
+		// one that is declared twice with two keyrings.
+		from := nvidia.CUDA(f.OS.ID, f.OS.Version, f.Architecture, nvidia.Repository{})
+		s.Repositories[from.Name] = p.repository(on, from, "cuda_toolkit")
+		s.Packages[cuda] = packages.Package{Why: "cuda_toolkit"}
+	}
+	return s, nil
+}
+
+// repository is where the software is from: as declared, else the provider's
+// mirror of it, else the original.
+func (p *softwarePackage) repository(on *settings, from nvidia.Source, why string) packages.Repository {
+	r := packages.Repository{
+		URIs: []string{on.mirror(from.URL)}, Suites: []string{from.Suite}, Components: from.Components,
+		Key: packages.Key{URL: on.mirror(from.KeyURL)}, Fingerprints: []string{from.Fingerprint}, Why: why,
+	}
+	if o := p.Repository.override(); o != (nvidia.Repository{}) {
+		if o.URL != "" {
+			r.URIs[0] = o.URL
+		}
+		if o.KeyURL != "" {
+			r.Key.URL = o.KeyURL
+		}
+		if o.Fingerprint != "" {
+			r.Fingerprints[0] = o.Fingerprint
+		}
+	}
+	return r
+}
+
+// known are the facts of a machine, gathered once in a phase.
+func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, error) {
+	if r, ok := m.(*host.Remote); ok {
+		if seen, ok := s.seen.of(r.Target.Address, r.Target.HostKey); ok {
+			return seen.facts, nil
+		}
+		return s.gather(ctx, r)
+	}
+	return facts.Gather(ctx, m)
+}
+
+// observed puts what the machine has in place of the versions.
+func (m *softwareModel) observed(ctx context.Context, d declaredSoftware, want packages.Spec, have packages.State) diag.Diagnostics {
+	var diags diag.Diagnostics
+	is := have.Spec(want)
+	containerd, cuda := d.names()
+	for _, part := range []struct {
+		name     string
+		declared *softwarePackage
+		into     *types.Object
+	}{{containerd, d.containerd, &m.ContainerdPackage}, {cuda, d.cuda, &m.CUDA}} {
+		if part.declared == nil {
+			continue
+		}
+		p, there := is.Packages[part.name]
+		now := *part.declared
+		switch w := want.Packages[part.name]; {
+		case !there:
+			*part.into = types.ObjectNull(part.into.AttributeTypes(ctx))
+			continue
+		case have.Packages[part.name].Status != 'i':
+			now.Version = types.StringValue(have.Packages[part.name].Version + " (not configured)")
+		case p.Version != w.Version:
+			now.Version = types.StringValue(p.Version)
+		case p.Hold != w.Hold || p.Exclude != w.Exclude:
+			now.Version = types.StringValue(have.Packages[part.name].Version + " (not held)")
+		}
+		o, more := types.ObjectValueFrom(ctx, part.into.AttributeTypes(ctx), now)
+		diags.Append(more...)
+		*part.into = o
+	}
+	return diags
+}
