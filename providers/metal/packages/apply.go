@@ -56,7 +56,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if reasons := want.conflicts(have); len(reasons) > 0 {
 		return &RefusedError{Reasons: reasons}
 	}
-	if err := a.rec.Set(ctx, noteOwner, want.Owner); err != nil {
+	if err := a.rec.Remember(ctx, noteOwner, want.Owner); err != nil {
 		return err
 	}
 	if err := a.wait(ctx); err != nil {

@@ -85,6 +85,40 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// TestDestroyedWhileCutOff destroys what a power cut left, without the repository.
+func TestDestroyedWhileCutOff(t *testing.T) {
+	l := lab.New(t)
+	r := l.Repository(slow()...)
+	for _, at := range []string{"unpack", "configure"} {
+		t.Run(at, func(t *testing.T) {
+			made := l.Machine("cut-"+at, lab.NoMirror())
+			before := made.Snapshot()
+			m := open(t, made)
+			name := map[string]string{"unpack": "stoke-unpacked", "configure": "stoke-configured"}[at]
+			want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-first": {}, name: {}}}
+			st := m.observe(want)
+			other := newPool(t, 0)
+			done := make(chan error, 1)
+			go func() { done <- packages.Apply(m.ctx, &host.Remote{Pool: other, Target: m.Target()}, m.rec, want, st) }()
+			m.Script("until [ -e /run/at-" + at + " ]; do sleep 0.1; done")
+			m.Crash()
+			<-done
+			m.PowerOn()
+			m.Script("echo 'exit 1' >> /var/lib/dpkg/info/stoke-configured.postinst || :; rm -f /etc/apt/sources.list.d/stoke-lab.sources; find /var/lib/apt/lists /var/cache/stoke-host -type f -delete")
+			m.reopen()
+			if left := m.restore(); left != "" {
+				t.Errorf("left: %s", left)
+			}
+			if err := m.rec.Delete(m.ctx); err != nil {
+				t.Fatal(err)
+			}
+			if diff := lab.Diff(before, m.Snapshot(), traces...); len(diff) > 0 {
+				t.Errorf("after destroying:\n%s", strings.Join(diff, "\n"))
+			}
+		})
+	}
+}
+
 // TestLeft destroys where somebody has come to need what Apply brought.
 func TestLeft(t *testing.T) {
 	l := lab.New(t)

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -72,29 +73,46 @@ func (a *apply) apt(ctx context.Context, args ...string) error {
 
 func (a *apply) transaction(ctx context.Context, command ...string) error {
 	line := slices.Concat([]string{"sh", "-c", transactionScript, "sh", path.Join(a.rec.Dir(), "apt.log")}, a.want.environment(), command)
-	out, status, err := host.Status(ctx, a.m, line...)
-	if err != nil {
+	stdout, err := host.Run(ctx, a.m, line...)
+	var ended *ssh.CommandError
+	if err != nil && (!errors.As(err, &ended) || ended.Status <= 0) {
 		return fmt.Errorf("run %s: %w", command[0], err)
 	}
-	if status == 0 {
+	if err == nil {
 		return nil
 	}
-	failed := &ssh.CommandError{Host: a.m.Name(), Command: ssh.QuoteAll(command...), Status: status, Output: lastLines(string(out), 12)}
-	if names := failedScripts(string(out)); len(names) > 0 {
-		return fmt.Errorf("the maintainer scripts of %s fail, which is not for apt to mend: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+	out := string(stdout)
+	if strings.TrimSpace(out) == "" {
+		out = ended.Output // it was not even begun
 	}
-	if strings.Contains(string(out), "Unable to fetch some archives") {
+	failed := &ssh.CommandError{Host: a.m.Name(), Command: ssh.QuoteAll(command...), Status: ended.Status, Output: lastLines(out, 12)}
+	if strings.Contains(out, "Unable to fetch some archives") {
 		return &oldListsError{fmt.Errorf("download packages: %w", failed)}
 	}
-	for _, c := range causes {
-		if line := c.text.FindString(lastLines(string(out), 8)); line != "" {
+	for _, c := range causes { // what keeps apt from downloading keeps it from reading lists, too
+		if c.text.MatchString(errorLines(out)) {
 			return fmt.Errorf("install packages: %s: %w", c.advice, failed)
 		}
+	}
+	if names := failedScripts(out); len(names) > 0 {
+		return fmt.Errorf("the maintainer scripts of %s fail, which is not for apt to mend: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
 	}
 	return fmt.Errorf("install packages: %w", failed)
 }
 
-var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing (?:package|archive) (\S+) \(--`)
+// errorLines are the lines in which apt and dpkg themselves complain: what
+// maintainer scripts say is theirs.
+func errorLines(out string) string {
+	var b strings.Builder
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "Err:") || strings.Contains(line, "No space left on device") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing package (\S+) \(--`)
 
 // failedScripts are the packages that dpkg could not finish.
 func failedScripts(out string) []string {

@@ -21,7 +21,7 @@ const unit = "#!/bin/sh\nset -e\nif [ -d /run/systemd/system ]; then systemctl -
 
 func demo(version string, depends string) lab.Package {
 	p := lab.Package{Name: "stoke-kubelet", Version: version, Fields: map[string]string{"Depends": "stoke-cni"},
-		Files: map[string]string{"/usr/bin/stoke-kubelet": "#!/bin/sh\necho " + version + "\n", "/etc/stoke-kubelet.conf": "a=1\n"}, Conffiles: []string{"/etc/stoke-kubelet.conf"}}
+		Files: map[string]string{"/usr/bin/stoke-kubelet": "#!/bin/sh\necho " + version + "\n", "/etc/stoke-kubelet.conf": "version=" + version + "\n"}, Conffiles: []string{"/etc/stoke-kubelet.conf"}}
 	if depends != "" {
 		p.Fields["Depends"] = depends
 	}
@@ -177,6 +177,7 @@ func TestLife(t *testing.T) {
 	drift(t, m, r, want)
 
 	t.Log("change")
+	m.Script("echo edited > /etc/stoke-kubelet.conf")
 	want.Packages["stoke-kubelet"] = packages.Package{Version: "1.36.4-*", Hold: true}
 	delete(want.Packages, "stoke-tool")
 	if f := m.foresee(want); len(f.Actions) != 1 || f.Actions[0].String() != "upgrade stoke-kubelet 1.36.3-1.1 → 1.36.4-1.1" || len(f.Refusals) > 0 {
@@ -187,6 +188,9 @@ func TestLife(t *testing.T) {
 		t.Errorf("stoke-tool is no longer declared, and still there: %s", out)
 	}
 
+	if got := m.Exec("cat", "/etc/stoke-kubelet.conf"); got != "edited" {
+		t.Errorf("a configuration file that people changed is now %q", got)
+	}
 	t.Log("a dependency that came in has to be upgraded")
 	r.Publish(demo("1.37.0-1.1", "stoke-cni (>= 2)"), simple("stoke-cni", "2.0"))
 	want.Packages["stoke-kubelet"] = packages.Package{Version: "1.37.*", Hold: true}
@@ -368,6 +372,26 @@ func TestLocked(t *testing.T) {
 	m.Exec("systemctl", "stop", "holder")
 	if err := <-done; err != nil {
 		t.Errorf("after the lock was given back: %v", err)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	l := lab.New(t)
+	large := simple("stoke-large", "1.0")
+	large.Files["/usr/share/stoke-large/data"] = strings.Repeat("0123456789abcdef\n", 1<<20)
+	r := l.Repository(large)
+	m := open(t, l.Machine("full", lab.NoMirror(), lab.Disk("60M")))
+	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-large": {}}}
+	m.Script("f=$(df --output=avail -k / | tail -1); dd if=/dev/zero of=/filler bs=1k count=$((f - 9000)) 2>/dev/null")
+	if err := m.try(want); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("full disk: %v", err)
+	} else {
+		t.Log("it says:", err)
+	}
+	m.Exec("rm", "/filler")
+	m.apply(want)
+	if left := m.restore(); left != "" {
+		t.Errorf("left: %s", left)
 	}
 }
 

@@ -34,10 +34,8 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		if err != nil {
 			return nil, err
 		}
-		if len(st.Broken) > 0 || st.Interrupted { // what cannot be finished may be what is about to go
-			if err := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
-				a.say(firstLine(err))
-			}
+		if err := a.unbreak(ctx, st, all); err != nil {
+			return nil, err
 		}
 		for name, w := range all {
 			w.Declared = false
@@ -69,6 +67,34 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		}
 	}
 	return outcomes, nil
+}
+
+// unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
+// finished may be what is about to go. A package that came in and is not even
+// unpacked is taken away at once, for apt would want its archive again.
+func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error {
+	if len(st.Broken) == 0 && !st.Interrupted {
+		return nil
+	}
+	a.step("finish what dpkg was cut off in")
+	if err := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
+		a.say(firstLine(err))
+	}
+	st, err := Observe(ctx, a.m, a.want)
+	if err != nil {
+		return err
+	}
+	var half []string
+	for _, b := range st.Broken {
+		name, how, _ := strings.Cut(b, " ")
+		if w, ours := all[name]; ours && w.Version == "" && (strings.Contains(how, "half-installed") || strings.Contains(how, "again")) {
+			half = append(half, name)
+		}
+	}
+	if len(half) == 0 {
+		return nil
+	}
+	return a.transaction(ctx, append([]string{"dpkg", "--force-remove-reinstreq", "--force-depends", "--purge"}, half...)...)
 }
 
 // ourFiles are the files that were kept before Apply wrote them, sources first,
