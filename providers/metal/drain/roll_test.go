@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/drain/draintest"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -183,6 +184,41 @@ func TestUnavailableAlready(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestSeenWhilePlanning: the connections of planning are gone when nodes are
+// worked on. What they said of a node counts; that it cannot be asked does not.
+func TestSeenWhilePlanning(t *testing.T) {
+	pool := &ssh.Pool{}
+	pool.Close()
+	_, closed := pool.DialContext(t.Context(), ssh.Target{}, "tcp", "192.0.2.1:6443")
+	for name, test := range map[string]struct {
+		refuse error
+		ready  bool
+		want   string
+	}{
+		"ready then":      {closed, true, ""},
+		"NotReady then":   {closed, false, "n-1 is NotReady"},
+		"does not answer": {errors.New("no route to host"), true, "n-1 does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Roll{}
+			c, machines, nodes := several(t, r, 2)
+			c.SetReady("n-1", test.ready)
+			if _, err := r.Look(t.Context(), machines[1]); err != nil {
+				t.Fatal(err)
+			}
+			machines[1].refuse(test.refuse)
+			for _, m := range r.clusters[nodes[0].Cluster].known {
+				m.at = m.at.Add(-2 * fresh)
+			}
+			r.clusters[nodes[0].Cluster].known["n-1"].api.forget()
+			err := r.Do(t.Context(), machines[0], nodes[0], change(host.Reboots), draining, nothing)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
 	}
 }
 
