@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,11 +106,52 @@ func missing() string {
 			return tool + " is not installed (package " + from + "; testdata/machines/install brings all that is needed)"
 		}
 	}
+	if cap := lacking(); cap != "" {
+		return "it needs the capability " + cap
+	}
+	groups, err := cgroups("stoke-lab-probe")
+	if err != nil {
+		return err.Error()
+	}
+	for _, g := range groups {
+		if err := os.MkdirAll(g, 0o755); err != nil {
+			return "control groups cannot be made: " + err.Error()
+		}
+		_ = os.Remove(g) // another lab may have been quicker
+	}
+	if _, err := sources(); err != nil {
+		return err.Error()
+	}
 	filesystems, err := os.ReadFile("/proc/filesystems")
 	if err == nil && !strings.Contains(string(filesystems), "\toverlay\n") {
 		// As a module it is loaded by the first mount, if root may.
 		if out, err := exec.Command("modprobe", "overlay").CombinedOutput(); err != nil {
 			return "the kernel has no overlayfs: " + strings.TrimSpace(string(out))
+		}
+	}
+	return ""
+}
+
+// lacking names a capability that is needed and not there, "" for none: root in
+// a container may have few.
+func lacking() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(status)) {
+		hex, ok := strings.CutPrefix(line, "CapEff:")
+		if !ok {
+			continue
+		}
+		have, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+		for _, c := range []struct {
+			bit  uint
+			name string
+		}{{12, "CAP_NET_ADMIN"}, {18, "CAP_SYS_CHROOT"}, {21, "CAP_SYS_ADMIN"}, {27, "CAP_MKNOD"}} {
+			if err == nil && have&(1<<c.bit) == 0 {
+				return c.name
+			}
 		}
 	}
 	return ""
