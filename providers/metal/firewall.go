@@ -60,7 +60,7 @@ func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 	}
 	rule := func(description, comment string) schema.Block {
 		return schema.ListNestedBlock{Description: description, NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-			"ports":   texts(true, `What is open, such as "80/tcp", "9000-9100/udp", "vrrp" or "any".`),
+			"ports":   texts(true, `What is open, such as "80/tcp", "9000-9100/udp", "vrrp", "ip:4" or "any".`),
 			"from":    texts(false, "Who may connect: addresses, ranges, or nodes, control_planes, pods, api_clients. Everybody when left out."),
 			"comment": schema.StringAttribute{Optional: true, Description: comment},
 		}}}

@@ -38,6 +38,10 @@ func (r *firewallResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !req.State.Raw.IsNull() && otherMachine(ctx, state.Host, plan.Host) {
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
+		state = firewallModel{} // which says nothing of the other one
+	}
 	plan.Backend, plan.Persistent = types.StringUnknown(), types.BoolValue(true)
 	plan.Lines = types.ListUnknown(types.StringType)
 	backend := state.Backend.ValueString() // Read has just looked
@@ -92,7 +96,10 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
 		return nil
 	}
-	if err := have.Usable(want); err != nil {
+	switch err := have.Usable(want); {
+	case errors.Is(err, firewall.ErrNoNft): // its metal_host may install it before
+		diags.AddAttributeWarning(path.Root("host"), "Program nft is missing", fmt.Sprintf("%s: %s.", m.Name(), err))
+	case err != nil:
 		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))
 	}
 	var before *firewall.Spec

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,13 +59,16 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	return persist(ctx, persisting, table, have)
 }
 
+// ErrNoNft says that a machine lacks the program that loads rules.
+var ErrNoNft = errors.New("nft is not there: install the package nftables (packages of its metal_host)")
+
 // Usable says what keeps a Spec from being applied to the machine.
 func (h Have) Usable(want Spec) error {
 	if p := want.Problems(); len(p) > 0 {
 		return fmt.Errorf("%s: %s", p[0].Argument, p[0].Text)
 	}
 	if !h.nft {
-		return fmt.Errorf("nft is not there: install the package nftables (packages of its metal_host)")
+		return ErrNoNft
 	}
 	if h.Backend == UFW {
 		if _, cannot := want.ufwRules(); len(cannot) > 0 {

@@ -190,8 +190,8 @@ func FuzzReadConnections(f *testing.F) {
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
-		"80/tcp": "tcp 80", "9000-9100/udp": "udp 9000-9100", "132/sctp": "sctp 132", "vrrp": "vrrp", "any": "any", "gre": "gre",
-		"80": "", "tcp": "", "0/tcp": "", "65536/tcp": "", "2-1/tcp": "", "a/tcp": "", "1/none": "", "/tcp": "", "": "", "ipip": "", "-1/tcp": "",
+		"80/tcp": "tcp 80", "9000-9100/udp": "udp 9000-9100", "132/sctp": "sctp 132", "vrrp": "vrrp", "any": "any", "gre": "gre", "ip:112": "vrrp", "ip:200": "200", "ip:4": "ipencap",
+		"80": "", "tcp": "", "0/tcp": "", "65536/tcp": "", "2-1/tcp": "", "a/tcp": "", "1/none": "", "/tcp": "", "": "", "ipip": "", "-1/tcp": "", "ip:": "", "ip:6": "", "ip:256": "",
 	} {
 		got, err := ParseOpening(text)
 		if (err != nil) != (want == "") || err == nil && got.String() != want {

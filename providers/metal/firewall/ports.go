@@ -32,7 +32,7 @@ func ParseProtocol(s string) (Protocol, error) {
 		return AnyProtocol, nil
 	}
 	if s == "ipip" {
-		return 0, fmt.Errorf("%q is 94 to some and 4 to others: say which, by its number", s)
+		return 0, fmt.Errorf("%q is 4 to some and 94 to others: write ip:4 or ip:94", s)
 	}
 	if p, ok := protocolNumber(s); ok {
 		return p, nil
@@ -115,24 +115,26 @@ func CNIPorts(name string) ([]Ports, error) {
 }
 
 // ParseOpening reads what a rule opens: "80/tcp", "9000-9100/udp", a whole
-// protocol such as "vrrp" or "112", or "any".
+// protocol such as "vrrp" or "ip:112", or "any".
 func ParseOpening(s string) (Ports, error) {
-	ports, name, hasPorts := strings.Cut(s, "/")
-	if !hasPorts {
-		p, err := ParseProtocol(s)
-		if err != nil || (p == TCP || p == UDP || p == SCTP) {
-			return Ports{}, fmt.Errorf("%q is neither ports with their protocol, such as 80/tcp or 9000-9100/udp, nor a protocol without ports, nor any", s)
+	if ports, name, ok := strings.Cut(s, "/"); ok {
+		p, err := ParseProtocol(name)
+		if err != nil {
+			return Ports{}, err
 		}
-		if s[0] >= '0' && s[0] <= '9' {
-			return Ports{}, fmt.Errorf("%q is not clear: write %[1]s/tcp for the port, or the protocol's name", s)
-		}
-		return Ports{Protocol: p}, nil
+		return ParsePorts(p, ports)
 	}
-	p, err := ParseProtocol(name)
-	if err != nil {
-		return Ports{}, err
+	number, isNumber := strings.CutPrefix(s, "ip:")
+	p, err := ParseProtocol(number)
+	switch {
+	case err != nil:
+		return Ports{}, fmt.Errorf("%w; ports have theirs behind them, such as 80/tcp or 9000-9100/udp", err)
+	case p == TCP || p == UDP || p == SCTP:
+		return Ports{}, fmt.Errorf("%q has no ports: write 1-65535/%[1]s if all are meant", s)
+	case !isNumber && s[0] >= '0' && s[0] <= '9':
+		return Ports{}, fmt.Errorf("%q is not clear: write %[1]s/tcp for a port, ip:%[1]s for a protocol", s)
 	}
-	return ParsePorts(p, ports)
+	return Ports{Protocol: p}, nil
 }
 
 // ParseSource reads whom a rule lets in: the name of a group, an address or a
