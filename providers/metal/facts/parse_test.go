@@ -153,6 +153,76 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out []byte) {
 		if facts, _, err := parse(out); err == nil {
 			fit(t, facts)
+			Preflight(facts, Needs{Role: ControlPlane, PodNetworks: []string{"10.244.0.0/16"}, ServiceNetwork: "10.96.0.0/12"})
+			Together(map[string]Member{"a": {Facts: facts, Address: "10.0.0.1"}, "b": {Facts: facts, Address: "10.0.0.2"}})
 		}
 	})
+}
+
+// FuzzGrub reads menus alone: whatever one says, the kernel that boots is one
+// that it names.
+func FuzzGrub(f *testing.F) {
+	for _, out := range captured(f) {
+		a, err := split(out)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(strings.Join(a.sections["grub"], "\n"), strings.Join(a.sections["grubenv"], "\n"))
+	}
+	f.Add("submenu a {\nmenuentry 'b>c' {\nlinux /vmlinuz-1\n}\n}\nset default=\"0>0\"", "saved_entry=0>9\nnext_entry=b>c")
+	f.Fuzz(func(t *testing.T, menu, env string) {
+		a := &answer{sections: map[string][]string{"grub": strings.Split(menu, "\n"), "grubenv": strings.Split(env, "\n")}}
+		if v := a.grub(); v != "" && !strings.Contains(strings.NewReplacer("\\", "", "'", "", `"`, "").Replace(menu), strings.NewReplacer("\\", "", "'", "", `"`, "").Replace(v)) {
+			t.Errorf("%q boots from %q", v, menu)
+		}
+	})
+}
+
+func TestGrub(t *testing.T) {
+	menu := `set default="${next_entry}"
+set default="DEFAULT"
+function f {
+}
+menuentry 'Linux' $menuentry_id_option 'simple' {
+	linux	/boot/vmlinuz-6.2 root=x
+}
+submenu 'Advanced' --class x $menuentry_id_option 'advanced' {
+	menuentry 'Linux 6.2' $menuentry_id_option 'a-6.2' {
+		linux /vmlinuz-6.2
+	}
+	menuentry "Linux 6.1" --id a-6.1 {
+		linux16 /vmlinuz-6.1
+	}
+}
+menuentry 'Firmware' {
+}`
+	for _, tt := range []struct{ set, env, want string }{
+		{"0", "", "6.2"},
+		{"1>1", "", "6.1"},
+		{"1", "", "6.2"},
+		{"advanced>a-6.1", "", "6.1"},
+		{"Advanced>Linux 6.1", "", "6.1"},
+		{"${saved_entry}", "saved_entry=advanced>a-6.1", "6.1"},
+		{"${saved_entry}", "", "6.2"},
+		{"0", "next_entry=1>1", "6.1"},
+		{"gone>away", "", "6.2"},
+		{"1>7", "", "6.2"},
+		{"Firmware", "", ""},
+	} {
+		a := &answer{sections: map[string][]string{"grub": strings.Split(strings.Replace(menu, "DEFAULT", tt.set, 1), "\n"), "grubenv": strings.Split(tt.env, "\n")}}
+		if got := a.grub(); got != tt.want {
+			t.Errorf("default %q, %q: boots %q, want %q", tt.set, tt.env, got, tt.want)
+		}
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	order := []string{"5.15.0-9-generic", "5.15.0-101-generic", "6.1.0-9-amd64", "6.1.0-40-amd64", "6.8.0-rc1", "6.8.0", "6.8.0-85-generic", "6.12.1"}
+	for i, x := range order {
+		for j, y := range order {
+			if got := compareVersions(x, y); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("compareVersions(%s, %s) = %d", x, y, got)
+			}
+		}
+	}
 }
