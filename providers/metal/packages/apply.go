@@ -161,6 +161,8 @@ func (a *apply) packages(ctx context.Context, have State) (State, error) {
 // oldListsError is one that newer lists may mend.
 type oldListsError struct{ error }
 
+func (e *oldListsError) Unwrap() error { return e.error }
+
 func (a *apply) attempt(ctx context.Context, have State) error {
 	req := a.want.request(have)
 	if len(req.missing) > 0 {

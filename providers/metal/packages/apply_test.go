@@ -1,0 +1,225 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
+)
+
+// double is a machine whose apt says what the test wants. What it was asked to
+// change is in did.
+type double struct {
+	*hosttest.Machine
+	state    string            // of observeScript, without files
+	simulate map[string]string // output of a simulation, by a word of its arguments
+	install  func(args []string) hosttest.Answer
+	locked   int // rounds for which somebody holds the lock
+	update   string
+	key      string // what the key's URL has
+	did      []string
+}
+
+func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
+	if len(cmd.Args) < 4 || cmd.Args[0] != "sh" {
+		return hosttest.Answer{}, cmd.Args[0] == "env" || cmd.Args[0] == "rm"
+	}
+	args := strings.Join(cmd.Args[4:], " ")
+	switch cmd.Args[2] {
+	case observeScript:
+		return hosttest.Answer{Stdout: "apt\tamd64\n" + d.state}, true
+	case waitScript:
+		if d.locked--; d.locked >= 0 {
+			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\n"}, true
+		}
+		return hosttest.Answer{}, true
+	case fetchScript:
+		return hosttest.Answer{Stdout: d.key}, true
+	case refreshScript, `"$@" 2>&1`:
+		d.did = append(d.did, "refresh")
+		return hosttest.Answer{Stdout: d.update, Status: 100 * min(1, len(d.update))}, true
+	case simulateScript:
+		for word, out := range d.simulate {
+			if strings.Contains(args, word) {
+				return hosttest.Answer{Stdout: out, Status: 100 * strings.Count(out, "E: ")}, true
+			}
+		}
+		return hosttest.Answer{}, true
+	case transactionScript:
+		i := slices.IndexFunc(cmd.Args, func(a string) bool { return a == "apt-get" || a == "dpkg" })
+		d.did = append(d.did, strings.Join(cmd.Args[i:], " "))
+		if d.install == nil {
+			return hosttest.Answer{}, true
+		}
+		return d.install(cmd.Args[i:]), true
+	}
+	return hosttest.Answer{}, false
+}
+
+func newDouble(t *testing.T) (*double, *host.Record) {
+	d := &double{Machine: &hosttest.Machine{}}
+	d.Answer = d.answer
+	rec, err := host.NewRecord(context.Background(), d, "host", "id", "metal_host.a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, rec
+}
+
+const jqState = "policy\tjq:\npolicy\t  Candidate: 1.6\npolicy\t  Version table:\npolicy\t     1.6 500\npolicy\t        500 http://deb.debian.org/debian bookworm/main amd64 Packages\n"
+
+func (d *double) try(rec *host.Record, want Spec) error {
+	ctx := context.Background()
+	st, err := Observe(ctx, d, want)
+	if err != nil {
+		return err
+	}
+	return Apply(ctx, d, rec, want, st)
+}
+
+func TestApplyInstalls(t *testing.T) {
+	d, rec := newDouble(t)
+	d.state = jqState
+	d.simulate = map[string]string{"jq=1.6": "Inst libjq1 (1.6 Debian:12/oldstable [amd64])\nInst jq (1.6 Debian:12/oldstable [amd64])\n"}
+	d.install = func([]string) hosttest.Answer {
+		d.state = "pkg\tii \tok\tjq\tamd64\t1.6\npkg\tii \tok\tlibjq1\tamd64\t1.6\nauto\tlibjq1\tamd64\n" + jqState
+		return hosttest.Answer{}
+	}
+	if err := d.try(rec, Spec{Owner: "host", Packages: map[string]Package{"jq": {}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "apt-get -y -q -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold " +
+		"install -o Dir::Cache::archives=/var/cache/stoke-host --no-install-recommends jq=1.6"
+	if diff := cmp.Diff([]string{want}, d.did); diff != "" {
+		t.Error(diff)
+	}
+	all, err := recorded(rec)
+	if diff := cmp.Diff(map[string]was{"jq": {Now: "1.6", Asked: true, Declared: true}, "libjq1": {Now: "1.6"}}, all); diff != "" || err != nil {
+		t.Errorf("the record: %v %s", err, diff)
+	}
+}
+
+// TestApplyRefuses lets apt say things that must keep anything from being changed.
+func TestApplyRefuses(t *testing.T) {
+	other := testdata(t, "key-rsa.asc")
+	repository := map[string]Repository{"lab": {URIs: []string{"http://lab.example.org"}, Suites: []string{"/"}, Key: Key{URL: "http://lab.example.org/key.asc"}, Fingerprints: []string{printEd25519}}}
+	jq := map[string]Package{"jq": {}}
+	for _, c := range []struct {
+		name   string
+		want   Spec
+		double double
+		says   string
+		as     any
+	}{
+		{"an undeclared removal", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io [20]\nInst jq (1.6 Debian [amd64])\n"}},
+			"remove docker.io 20, which nobody declared", new(*RefusedError)},
+		{"a simulation that cannot be read", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io\nInst jq (1.6 Debian [amd64])\n"}},
+			`"Remv docker.io" has no version`, nil},
+		{"more than was planned", Spec{Owner: "host", Packages: map[string]Package{"jq": {Interrupts: host.Drains}}, Limit: new(host.Disruption)}, double{state: jqState, simulate: map[string]string{"jq": "Inst jq (1.6 Debian [amd64])\n"}},
+			"to install jq 1.6 drains the node, and what was planned is none", new(*LimitError)},
+		{"no such package", Spec{Owner: "host", Packages: map[string]Package{"nosuch": {}}}, double{}, "nosuch is in none of the repositories", new(*RefusedError)},
+		{"dependencies that cannot be had", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": " jq : Depends: libjq1 but it is not installable\nE: Unable to correct problems\n"}},
+			"jq Depends: libjq1 but it is not installable", new(*ImpossibleError)},
+		{"another key", Spec{Owner: "host", Repositories: repository}, double{key: other}, printRSA, new(*KeyError)},
+		{"a web page for a key", Spec{Owner: "host", Repositories: repository}, double{key: "<html>log in</html>"}, `begins with "<html>log in`, nil},
+		{"a repository that is down", Spec{Owner: "host", Repositories: repository}, double{key: testdata(t, "key-ed25519.asc"), update: "E: Failed to fetch http://lab.example.org/InRelease  Could not resolve 'lab.example.org'\n"},
+			"cannot resolve the name", new(*UpdateError)},
+		{"a lock that is not given back", Spec{Owner: "host", Packages: jq, Patience: 30 * time.Second}, double{state: jqState, locked: 3}, "unattended-upgrade (process 812", new(*LockedError)},
+		{"no apt", Spec{Owner: "host", Packages: jq}, double{state: "none\trocky\n"}, `this is "rocky"`, new(UnsupportedError)},
+	} {
+		d, rec := newDouble(t)
+		d.state, d.simulate, d.key, d.update, d.locked = c.double.state, c.double.simulate, c.double.key, c.double.update, c.double.locked
+		err := d.try(rec, c.want)
+		if err == nil || !strings.Contains(err.Error(), c.says) || c.as != nil && !errors.As(err, c.as) {
+			t.Errorf("%s: %T %v, want %q", c.name, err, err, c.says)
+		}
+		for _, did := range d.did {
+			if did != "refresh" && !strings.Contains(did, "--download-only") {
+				t.Errorf("%s: it ran %s", c.name, did)
+			}
+		}
+		if _, there := d.Files[sourcesFile("lab")]; there && c.double.update == "" {
+			t.Errorf("%s: the repository was added", c.name)
+		}
+	}
+}
+
+func TestApplyWaitsForTheLock(t *testing.T) {
+	d, rec := newDouble(t)
+	d.state, d.locked = "pkg\tii \tok\tjq\tamd64\t1.6\n"+jqState, 2
+	if err := d.try(rec, Spec{Owner: "host", Packages: map[string]Package{"jq": {}}, Patience: 30 * time.Second}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForesee(t *testing.T) {
+	d, _ := newDouble(t)
+	ctx := context.Background()
+	d.simulate = map[string]string{"jq": "Inst rpcbind (1.2 Debian [amd64])\nInst jq (1.6 Debian [amd64])\n"}
+	d.state = jqState
+	want := Spec{Owner: "host", Packages: map[string]Package{"jq": {}, "kubelet": {Version: "1.36.*"}}}
+	st, err := Observe(ctx, d, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Foresee(ctx, d, want, st)
+	if err != nil || f.Disruption != host.ReloadsSystemd || len(f.Refusals) > 0 || len(f.Actions) != 2 {
+		t.Errorf("%+v %v", f, err)
+	}
+	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "package kubelet is in none of the repositories") {
+		t.Errorf("notes: %q", f.Notes)
+	}
+	for _, ran := range d.Ran {
+		if strings.Contains(ran, "apt-get") && !strings.Contains(ran, "'apt-get' '-s'") && !strings.Contains(ran, "apt-get -s") && !strings.Contains(ran, "command -v apt-get") {
+			t.Errorf("a plan ran %s", ran)
+		}
+	}
+}
+
+func TestUndoPlan(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		w    was
+		p    Installed
+		want string
+	}{
+		{"came in", was{Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "purge"},
+		{"came in and was upgraded since", was{Now: "1", Asked: true}, Installed{Status: 'i', Version: "2"}, "purge"},
+		{"came in, where configuration was left", was{Config: true, Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, "remove"},
+		{"a dependency", was{Now: "1"}, Installed{Status: 'i', Version: "1", Auto: true}, "purge"},
+		{"a dependency that somebody asked for", was{Now: "1"}, Installed{Status: 'i', Version: "1"}, "left"},
+		{"a dependency, cut off before it was marked", was{Open: true}, Installed{Status: 'U', Version: "1"}, "purge"},
+		{"upgraded", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2", "1"}}, "install 1"},
+		{"upgraded, gone from the repository", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2"}}, "left"},
+		{"upgraded, and by somebody again", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "3", Versions: []string{"3", "2", "1"}}, "left"},
+		{"untouched", was{Version: "1", Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
+		{"removed", was{Version: "1", Asked: true}, Installed{Versions: []string{"1"}}, "install 1"},
+		{"removed by somebody", was{Version: "1", Now: "1", Asked: true}, Installed{Versions: []string{"1"}}, "left"},
+		{"gone already", was{Now: "1", Asked: true}, Installed{}, "removed"},
+	} {
+		u := undo{install: map[string]string{}}
+		u.plan("p", c.w, c.p)
+		got := ""
+		switch {
+		case len(u.purge) > 0:
+			got = "purge"
+		case len(u.remove) > 0:
+			got = "remove"
+		case len(u.install) > 0:
+			got = "install " + u.install["p"]
+		case len(u.outcomes) > 0:
+			got = fmt.Sprint(u.outcomes[0].Fate)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
