@@ -17,8 +17,9 @@ type seen struct {
 }
 
 type sight struct {
-	facts facts.Facts
-	m     host.Machine
+	facts   facts.Facts
+	m       host.Machine
+	proxied bool // the provider block has a proxy for what the machine downloads
 }
 
 // sightOf names a machine: two names for one address, or one address behind two
@@ -27,7 +28,7 @@ func sightOf(address, hostKey string) string {
 	return strings.ToLower(address) + " " + strings.TrimSpace(hostKey)
 }
 
-func (s *seen) note(address, hostKey string, m host.Machine, f facts.Facts) {
+func (s *seen) note(address, hostKey string, is sight) {
 	if s == nil {
 		return
 	}
@@ -36,7 +37,7 @@ func (s *seen) note(address, hostKey string, m host.Machine, f facts.Facts) {
 	if s.by == nil {
 		s.by = map[string]sight{}
 	}
-	s.by[sightOf(address, hostKey)] = sight{f, m}
+	s.by[sightOf(address, hostKey)] = is
 }
 
 func (s *seen) of(address, hostKey string) (sight, bool) {
@@ -50,7 +51,7 @@ func (s *seen) of(address, hostKey string) (sight, bool) {
 func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
 	if err == nil {
-		s.seen.note(m.Target.Address, m.Target.HostKey, m, f)
+		s.seen.note(m.Target.Address, m.Target.HostKey, sight{facts: f, m: m, proxied: s.proxy != nil})
 	}
 	return f, err
 }

@@ -52,6 +52,7 @@ type plannedHost struct {
 	member        facts.Member
 	from          sight
 	changes       bool
+	repositories  []string // names of hosts
 }
 
 // node says that the machine is to work with others.
@@ -71,7 +72,7 @@ func (r *reviewed) host(s *seen, p providers.PlannedInstance) {
 	}
 	r.hosts = append(r.hosts, plannedHost{
 		name: p.Address, cluster: textOf(p.Planned, "cluster"), hostKey: key, from: from,
-		changes: p.Prior.IsNull() || !p.Prior.RawEquals(p.Planned),
+		changes: p.Prior.IsNull() || !p.Prior.RawEquals(p.Planned), repositories: repositories(p.Planned, from),
 		member: facts.Member{Facts: from.facts, Address: address, Needs: facts.Needs{
 			Role: textOf(p.Planned, "role"), Hostname: textOf(p.Planned, "hostname"), PrivateAddress: textOf(p.Planned, "private_address"),
 		}},
@@ -168,7 +169,8 @@ const (
 )
 
 // reach lets the machines of each cluster that something changes in send
-// packets to each other. That takes one round trip for each machine.
+// packets to each other, and look up the names that they need. That takes one
+// round trip for each machine.
 func (r *reviewed) reach(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
@@ -181,6 +183,12 @@ func (r *reviewed) reach(ctx context.Context) {
 	var all sync.WaitGroup
 	for i, h := range r.hosts {
 		peers, names, called := r.peers(h)
+		repositories := h.repositories
+		if !h.changes {
+			repositories = nil
+		}
+		repositories = slices.DeleteFunc(slices.Clone(repositories), func(n string) bool { return slices.Contains(names, n) })
+		names = append(names, repositories...)
 		if h.from.m == nil || len(peers)+len(names) == 0 {
 			continue
 		}
@@ -188,7 +196,8 @@ func (r *reviewed) reach(ctx context.Context) {
 			tokens <- struct{}{}
 			defer func() { <-tokens }()
 			reach, err := facts.Reachable(ctx, h.from.m, h.member.MTU(), peers, names)
-			answers[i] = answer{reach.Problems(called), err}
+			problems := unresolved(reach, repositories)
+			answers[i] = answer{append(reach.Problems(called), problems...), err}
 		})
 	}
 	all.Wait()

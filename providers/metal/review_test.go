@@ -48,7 +48,7 @@ func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
 }
 
 func saw(s *seen, n int, f facts.Facts) {
-	s.note(fmt.Sprintf("10.40.5.%d", n), fmt.Sprintf("ssh-ed25519 key%d", n), nil, f)
+	s.note(fmt.Sprintf("10.40.5.%d", n), fmt.Sprintf("ssh-ed25519 key%d", n), sight{facts: f})
 }
 
 func TestReview(t *testing.T) {
@@ -155,7 +155,7 @@ func TestReachMany(t *testing.T) {
 			}
 			return hosttest.Answer{Stdout: strings.Replace(out, "10.40.5.7\treached", "10.40.5.7\tsmall", 1)}, true
 		}}
-		s.note(fmt.Sprintf("10.40.5.%d", i), fmt.Sprintf("ssh-ed25519 key%d", i), m, f[i])
+		s.note(fmt.Sprintf("10.40.5.%d", i), fmt.Sprintf("ssh-ed25519 key%d", i), sight{facts: f[i], m: m})
 		p := planned(i, map[string]any{"cluster": "a", "role": "worker"})
 		p.Prior = cty.NullVal(p.Planned.Type())
 		list = append(list, p)
@@ -166,5 +166,50 @@ func TestReachMany(t *testing.T) {
 	}
 	if len(diags) != n-1 || diags[0].Summary != "Full-size packets do not arrive" || !strings.Contains(diags[0].Detail, "metal_host.n[7] (10.40.5.7)") {
 		t.Errorf("%d diagnostics: %v", len(diags), diags)
+	}
+}
+
+// TestRepositoryNames: names that a machine has to know by itself are asked
+// for there, and are no error: what the plan changes may mend it.
+func TestRepositoryNames(t *testing.T) {
+	uris := func(list ...string) cty.Value {
+		var values []cty.Value
+		for _, u := range list {
+			values = append(values, cty.StringVal(u))
+		}
+		return cty.ObjectVal(map[string]cty.Value{"uris": cty.ListVal(values)})
+	}
+	p := planned(0, nil)
+	object := p.Planned.AsValueMap()
+	object["apt_repositories"] = cty.MapVal(map[string]cty.Value{
+		"a": uris("https://Download.docker.com/linux/debian", "http://192.0.2.1:8080/x", "file:///srv/x"),
+		"b": uris("http://mirror.invalid/x"),
+	})
+	p.Planned, p.Prior = cty.ObjectVal(object), cty.NullVal(cty.DynamicPseudoType)
+	for _, tt := range []struct {
+		name    string
+		proxied bool
+		proxy   map[string]string
+		asked   string
+		said    int
+	}{
+		{"directly", false, nil, "name download.docker.com - name mirror.invalid -", 1},
+		{"through the provider's proxy", true, nil, "", 0},
+		{"through the machine's own", false, map[string]string{"apt http": "http://x"}, "name download.docker.com -", 0},
+	} {
+		s, f := sighted(t, 1)
+		m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
+			return hosttest.Answer{Stdout: "name\tdownload.docker.com\treached\nname\tmirror.invalid\tunknown\n"}, true
+		}}
+		f[0].Proxy = tt.proxy
+		s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], m: m, proxied: tt.proxied})
+		_, diags := s.review(context.Background(), []providers.PlannedInstance{p})
+		if len(diags) != tt.said || diags.HasErrors() {
+			t.Errorf("%s: %v", tt.name, diags)
+		}
+		ran := strings.Join(m.Ran, " ")
+		if _, asked, _ := strings.Cut(ran, " sh name"); strings.TrimSpace("name"+asked) != tt.asked && ran != tt.asked {
+			t.Errorf("%s: asked for %q", tt.name, "name"+asked)
+		}
 	}
 }
