@@ -60,7 +60,7 @@ func TestParseSimulation(t *testing.T) {
 // What begins as an action but is none must not be skipped: a removal that was
 // not understood would not be refused.
 func TestParseSimulationIsStrict(t *testing.T) {
-	for _, line := range []string{"Remv docker.io", "Remv docker.io [", "Remv docker.io []", "Remv [1.0]", "Inst kubelet 1.0", "Inst kubelet (1.0)", "Inst kubelet [1 (2 x [all])", "Purg $(reboot) [1]", "Inst kubelet (1.0*x Debian [all])"} {
+	for _, line := range []string{"Remv docker.io", "Remv docker.io [", "Remv docker.io []", "Remv [1.0]", "Inst kubelet 1.0", "Inst kubelet (1.0)", "Inst kubelet [1 (2 x [all])", "Purg $(reboot) [1]", "Inst kubelet (1.0*x Debian [all])", "Inst kubelet ( 0)", "Conf kubelet"} {
 		if actions, err := parseSimulation(line + "\n"); err == nil {
 			t.Errorf("%q was read as %v", line, actions)
 		}

@@ -87,7 +87,7 @@ func parseAction(rest string, comes bool) (Action, error) {
 		if !ok {
 			return a, errors.New("has no new version")
 		}
-		if a.New, rest, ok = strings.Cut(inner, " "); !ok || !strings.Contains(rest, ")") {
+		if a.New, rest, ok = strings.Cut(inner, " "); !ok || a.New == "" || !strings.Contains(rest, ")") {
 			return a, errors.New("has a new version without end")
 		}
 	}
