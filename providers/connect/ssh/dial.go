@@ -39,13 +39,17 @@ type Timeouts struct {
 	Dial  time.Duration // of each hop, handshake and login included; 0: 20 s
 	Alive time.Duration // between keepalives; 0: 15 s. After three without an answer the connection counts as lost.
 	Begin time.Duration // until a command begins, the login shell and sudo included; 0: 60 s
+
+	// grace is how long a machine has to end a session that is given up, before
+	// the connection is.
+	grace time.Duration
 }
 
 func (t Timeouts) orDefaults() Timeouts {
 	for _, d := range []struct {
 		of        *time.Duration
 		otherwise time.Duration
-	}{{&t.Dial, 20 * time.Second}, {&t.Alive, 15 * time.Second}, {&t.Begin, time.Minute}} {
+	}{{&t.Dial, 20 * time.Second}, {&t.Alive, 15 * time.Second}, {&t.Begin, time.Minute}, {&t.grace, 10 * time.Second}} {
 		if *d.of <= 0 {
 			*d.of = d.otherwise
 		}

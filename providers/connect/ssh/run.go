@@ -35,10 +35,6 @@ const (
 	mostOutput = 16 << 20
 	mostStderr = 1 << 20 // of which the end is kept
 	tailLines  = 20
-
-	// grace is how long a machine has to end a session that is given up, before
-	// the connection is.
-	grace = 10 * time.Second
 )
 
 var (
@@ -60,7 +56,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
 	defer context.AfterFunc(ctx, func() { // a machine that does not even end a session
 		select {
 		case <-over:
-		case <-time.After(grace):
+		case <-time.After(c.limits.grace):
 			c.conn.Close()
 		}
 	})()

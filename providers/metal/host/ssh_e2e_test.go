@@ -253,6 +253,15 @@ func TestRealServers(t *testing.T) {
 	down.Hops = []ssh.Hop{target.Hop}
 	ok("nobody listens behind a bastion", down, "Connection refused")
 
+	// Between sshd and the end of booting PAM lets nobody in: that passes.
+	w.Script("echo 'System is booting up. Unprivileged users are not permitted to log in yet.' >/run/nologin")
+	for name, c := range map[string]ssh.Credential{"key": {}, "password": {Password: userPassword}} {
+		if _, err := try(t, w.as(t, "bash", 22, c), false); err == nil || ssh.IsPermanent(err) || !strings.Contains(err.Error(), "booting up") {
+			t.Errorf("while it boots, by %s: permanent %v: %v", name, ssh.IsPermanent(err), err)
+		}
+	}
+	w.Script("rm /run/nologin")
+
 	p := &ssh.Pool{Patience: 20 * time.Second}
 	defer p.Close()
 	var all sync.WaitGroup
