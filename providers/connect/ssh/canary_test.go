@@ -70,11 +70,11 @@ func TestCanaries(t *testing.T) {
 			}
 		}
 	}
+	p := &Pool{Timeouts: Timeouts{Begin: 20 * time.Second}} // one, so that the key is decrypted once
+	defer p.Close()
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			s := watched(w.server)
-			p := &Pool{Timeouts: Timeouts{Begin: 20 * time.Second}}
-			defer p.Close()
 			target := Target{Hop: hop(s, w.c)}
 			out, err := p.Run(t.Context(), target, func() Command { return Command{Args: w.args, Root: true} }, false)
 			if (err != nil) != w.fails {

@@ -46,36 +46,36 @@ func (c Credential) redacted(s string) string {
 const mostKey = 1 << 20
 
 // signers are the keys of the credential but for the agent's.
-func (c Credential) signers() ([]ssh.Signer, error) {
+func (c Credential) signers(known *keys) ([]ssh.Signer, error) {
 	var signers []ssh.Signer
 	switch {
 	case c.PrivateKey != "":
-		signer, err := parseKey([]byte(c.PrivateKey), c.Passphrase, "the private key")
+		signer, err := known.parse([]byte(c.PrivateKey), c.Passphrase, "the private key")
 		if err != nil {
 			return nil, err
 		}
 		signers = append(signers, signer)
 	case c.PrivateKeyFile != "":
-		signer, err := c.readKey(c.PrivateKeyFile)
+		signer, err := c.readKey(known, c.PrivateKeyFile)
 		if err != nil {
 			return nil, err
 		}
 		signers = append(signers, signer)
 	}
 	for _, name := range c.IdentityFiles {
-		if signer, err := c.readKey(name); err == nil {
+		if signer, err := c.readKey(known, name); err == nil {
 			signers = append(signers, signer)
 		}
 	}
 	return signers, nil
 }
 
-func (c Credential) readKey(name string) (ssh.Signer, error) {
+func (c Credential) readKey(known *keys, name string) (ssh.Signer, error) {
 	pem, err := readSmall(name)
 	if err != nil {
 		return nil, fmt.Errorf("read private key: %w", err)
 	}
-	return parseKey(pem, c.Passphrase, name)
+	return known.parse(pem, c.Passphrase, name)
 }
 
 // parseKey reads a private key that messages call name.

@@ -40,16 +40,16 @@ type Timeouts struct {
 	Alive time.Duration // between keepalives; 0: 15 s. After three without an answer the connection counts as lost.
 	Begin time.Duration // until a command begins, the login shell and sudo included; 0: 60 s
 
-	// grace is how long a machine has to end a session that is given up, before
-	// the connection is.
-	grace time.Duration
+	// Grace is how long a machine has to end a session that is given up, before
+	// the connection is. 0: 10 s
+	Grace time.Duration
 }
 
 func (t Timeouts) orDefaults() Timeouts {
 	for _, d := range []struct {
 		of        *time.Duration
 		otherwise time.Duration
-	}{{&t.Dial, 20 * time.Second}, {&t.Alive, 15 * time.Second}, {&t.Begin, time.Minute}, {&t.grace, 10 * time.Second}} {
+	}{{&t.Dial, 20 * time.Second}, {&t.Alive, 15 * time.Second}, {&t.Begin, time.Minute}, {&t.Grace, 10 * time.Second}} {
 		if *d.of <= 0 {
 			*d.of = d.otherwise
 		}
@@ -89,16 +89,20 @@ func (h Hop) name() string {
 // Dial connects to the target and logs in. An error that trying again cannot
 // mend is Permanent; a *HostKeyError is.
 func Dial(ctx context.Context, target Target, limits Timeouts) (*Client, error) {
+	return dialAll(ctx, target, limits, &keys{})
+}
+
+func dialAll(ctx context.Context, target Target, limits Timeouts, private *keys) (*Client, error) {
 	var via *Client
 	for _, hop := range target.Hops {
-		next, err := reach(ctx, via, hop, nil, limits)
+		next, err := reach(ctx, via, hop, nil, limits, private)
 		if err != nil {
 			via.Close()
 			return nil, fmt.Errorf("hop %s: %w", hop.name(), err)
 		}
 		next.via, via = via, next
 	}
-	c, err := reach(ctx, via, target.Hop, target.AcceptNew, limits)
+	c, err := reach(ctx, via, target.Hop, target.AcceptNew, limits, private)
 	if err != nil {
 		via.Close()
 		return nil, err
@@ -108,9 +112,9 @@ func Dial(ctx context.Context, target Target, limits Timeouts) (*Client, error) 
 }
 
 // reach connects to one machine, through another if via is not nil.
-func reach(ctx context.Context, via *Client, hop Hop, accept func(string) error, limits Timeouts) (*Client, error) {
+func reach(ctx context.Context, via *Client, hop Hop, accept func(string) error, limits Timeouts, private *keys) (*Client, error) {
 	limits = limits.orDefaults()
-	conn, err := login(ctx, via, hop, accept, limits.Dial)
+	conn, err := login(ctx, via, hop, accept, limits.Dial, private)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func TestHostileServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := Dial(t.Context(), Target{Hop: hop}, Timeouts{Begin: 300 * time.Millisecond, grace: 100 * time.Millisecond})
+			c, err := Dial(t.Context(), Target{Hop: hop}, Timeouts{Begin: 300 * time.Millisecond, Grace: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,14 +14,14 @@ import (
 // login connects to one machine, through another if via is not nil. The context
 // and the limit cover all of it: a machine that accepts a connection and then
 // says nothing is given up.
-func login(ctx context.Context, via *Client, hop Hop, accept func(string) error, limit time.Duration) (*ssh.Client, error) {
+func login(ctx context.Context, via *Client, hop Hop, accept func(string) error, limit time.Duration, private *keys) (*ssh.Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer for %s", hop.name(), limit))
 	defer cancel()
 	known, err := newKnown(hop, accept)
 	if err != nil {
 		return nil, err
 	}
-	methods, err := hop.Credential.methods(ctx)
+	methods, err := hop.Credential.methods(ctx, private)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", hop.name(), because(ctx, err))
 	}

@@ -267,3 +267,24 @@ func TestCertificate(t *testing.T) {
 		})
 	}
 }
+
+// A key that many machines take is decrypted once, and a wrong passphrase
+// stays wrong.
+func TestKeysAreDecryptedOnce(t *testing.T) {
+	_, private := sshtest.NewKey(t)
+	pem := []byte(sshtest.PEM(t, private, "pass"))
+	var k keys
+	first, err := k.parse(pem, "pass", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := k.parse(pem, "pass", "x"); again != first || err != nil {
+		t.Errorf("decrypted anew: %v", err)
+	}
+	if _, err := k.parse(pem, "other", "x"); err == nil {
+		t.Error("a wrong passphrase is taken")
+	}
+	if _, err := k.parse(pem, "", "x"); err == nil {
+		t.Error("no passphrase is taken")
+	}
+}

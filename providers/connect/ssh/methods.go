@@ -28,9 +28,9 @@ type methods struct {
 var errQuestion = errors.New("the machine asks for more than a password")
 
 // methods reads the keys and asks the agent. Nothing is asked of the machine.
-func (c Credential) methods(ctx context.Context) (*methods, error) {
+func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) {
 	m := &methods{password: c.Password}
-	signers, err := c.signers()
+	signers, err := c.signers(known)
 	if err == nil && c.Agent {
 		var held []ssh.Signer
 		if held, err = m.fromAgent(ctx, c.AgentSocket); err == nil {
@@ -66,7 +66,7 @@ func (c Credential) nothing() error {
 	if len(c.IdentityFiles) == 0 {
 		return errors.New("the credential has no private key, no password and no agent")
 	}
-	_, err := c.readKey(c.IdentityFiles[0])
+	_, err := c.readKey(nil, c.IdentityFiles[0])
 	return fmt.Errorf("none of the private keys can be used: %w", err)
 }
 

@@ -30,6 +30,7 @@ type Pool struct {
 	mu       sync.Mutex
 	machines map[string]*machineEntry
 	closed   bool
+	keys     keys
 }
 
 type machineEntry struct {
@@ -230,7 +231,7 @@ func (p *Pool) client(ctx context.Context, e *machineEntry) (*Client, error) {
 			return nil, fmt.Errorf("hop %s: %w", before.name(), err)
 		}
 	}
-	c, err := reach(ctx, via, e.target.Hop, e.target.AcceptNew, p.Timeouts)
+	c, err := reach(ctx, via, e.target.Hop, e.target.AcceptNew, p.Timeouts, &p.keys)
 	if err == nil {
 		e.client = c
 	}

@@ -21,7 +21,7 @@ func (p *Pool) DialContext(ctx context.Context, target Target, network, address 
 // tries once. It answers whether the machine can still be reached. The caller
 // closes the client.
 func (p *Pool) Dial(ctx context.Context, target Target) (*Client, error) {
-	return Dial(ctx, target, p.Timeouts)
+	return dialAll(ctx, target, p.Timeouts, &p.keys)
 }
 
 // Forget drops the connection to a target, which is known to be of no use: the

@@ -56,7 +56,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
 	defer context.AfterFunc(ctx, func() { // a machine that does not even end a session
 		select {
 		case <-over:
-		case <-time.After(c.limits.grace):
+		case <-time.After(c.limits.Grace):
 			c.conn.Close()
 		}
 	})()
