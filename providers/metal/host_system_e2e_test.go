@@ -53,31 +53,28 @@ resource "metal_host" "node" {
 	p.apply()
 	p.settled()
 
-	for _, d := range []struct {
-		script string
-		shows  []string
-	}{
-		{"echo 127.0.0.2 other >>/etc/hosts; hostname other", []string{`hostname`, `"other (gpu-1 after the next boot)" -> "gpu-1"`}},
-		{"echo '/swap2 none swap sw 0 0' >>/etc/fstab", []string{`"off until the next boot (/etc/fstab)" -> "off"`}},
-		{"sysctl -qw net.ipv4.ip_forward=0", []string{`"net.ipv4.ip_forward" = "0 (1 after the next boot)" -> "1"`}},
-		{"rm /etc/sysctl.d/99-stoke.conf", []string{`"vm.swappiness"`, `"10 until the next boot" -> "10"`}},
-		{"systemctl --quiet disable --now chrony", []string{`"chrony is inactive and disabled" -> null`}},
-		{"rm /etc/chrony/sources.d/stoke.sources", []string{`+ "ntp1.example.com"`}},
-		{"ln -sf /usr/share/zoneinfo/UTC /etc/localtime", []string{`"UTC" -> "Etc/GMT+3"`}},
-		{"echo three >>/etc/app/conf", []string{"- three"}},
-		{"echo other >/etc/app/token", []string{`sensitive_digests`, `"/etc/app/token"`}},
-		{"chmod 0644 /etc/app/token; chgrp root /etc/app/token", []string{`"0644" -> "0600"`, `"root" -> "ops"`}},
-		{"rm /etc/app/token", []string{`+ "/etc/app/token"`}},
-	} {
-		m.Script(d.script)
-		out := p.differs()
-		p.has(out, append(d.shows, "1 to change")...)
-		if strings.Contains(out, "canary") {
-			t.Errorf("the secret is in:\n%s", out)
-		}
-		p.apply()
-		p.settled()
+	// One after the other is in the tests of package system; here all at once.
+	m.Script(`echo 127.0.0.2 other >>/etc/hosts; hostname other
+echo '/swap2 none swap sw 0 0' >>/etc/fstab
+sysctl -qw net.ipv4.ip_forward=0
+sed -i '/swappiness/s/10/11/' /etc/sysctl.d/99-stoke.conf
+systemctl --quiet disable --now chrony; rm /etc/chrony/sources.d/stoke.sources
+ln -sf /usr/share/zoneinfo/UTC /etc/localtime
+echo three >>/etc/app/conf
+echo other >/etc/app/token; chmod 0644 /etc/app/token; chgrp root /etc/app/token`)
+	out = p.differs()
+	p.has(out, "1 to change", `"other (gpu-1 after the next boot)" -> "gpu-1"`, `"off until the next boot (/etc/fstab)" -> "off"`,
+		`"net.ipv4.ip_forward" = "0 (1 after the next boot)" -> "1"`, `"vm.swappiness"`, `"10 (11 after the next boot)" -> "10"`,
+		`"chrony is inactive and disabled" -> null`, `+ "ntp1.example.com"`, `"UTC" -> "Etc/GMT+3"`, "- three",
+		"sensitive_digests", `"0644" -> "0600"`, `"root" -> "ops"`)
+	if strings.Contains(out, "canary") {
+		t.Errorf("the secret is in:\n%s", out)
 	}
+	p.apply()
+	p.settled()
+	m.Script("rm /etc/sysctl.d/99-stoke.conf /etc/app/token")
+	p.has(p.differs(), `"10 until the next boot" -> "10"`, `+ "/etc/app/token"`)
+	p.apply()
 	m.Reboot()
 	p.settled()
 
