@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
@@ -120,6 +121,7 @@ func (d *driverProject) upgrades(l *lab.Lab) {
 	d.refuses("Processes keep the driver loaded", "sleep (process ")
 	d.m.Script("kill $(cat /run/training)")
 	d.has(d.differs(), "drains the node")
+	d.cut()
 	d.apply()
 	d.settled()
 	if is := d.m.Exec("cat", "/sys/module/nvidia/version"); is != "580.150.10" {
@@ -135,6 +137,33 @@ func (d *driverProject) upgrades(l *lab.Lab) {
 	d.m.Script("rm /run/machine/gpu-failure")
 	d.apply()
 	d.settled()
+}
+
+// cut begins an apply, and cuts the machine's power and kills stoke while dpkg
+// is at work.
+func (d *driverProject) cut() {
+	d.t.Helper()
+	cmd := d.command("apply", "-auto-approve")
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		if _, err := d.m.Try("sh", "-c", "pgrep -x dpkg"); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			d.t.Logf("apply ended before it could be cut off: %v", err)
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	d.m.Crash()
+	_ = cmd.Process.Kill()
+	<-ended
+	d.m.PowerOn()
 }
 
 // updates installs another kernel, which has no module.

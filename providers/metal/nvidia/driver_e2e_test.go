@@ -180,17 +180,11 @@ func TestLife(t *testing.T) {
 		name, script string
 		facts        []string
 	}{
-		{"unheld", "apt-mark unhold libcuda1", []string{"packages held"}},
-		{"CDI gone", "rm /var/run/cdi/nvidia.yaml", []string{"CDI specification"}},
-		{"runtime gone", "rm /etc/containerd/conf.d/99-nvidia.toml", []string{"file " + nvidia.RuntimeFile}},
-		{"runtime changed", "echo >> /etc/containerd/conf.d/99-nvidia.toml", []string{"file " + nvidia.RuntimeFile}},
-		{"exclusion gone", "rm /etc/apt/apt.conf.d/52stoke-nvidia", []string{"file " + nvidia.UpgradesFile}},
-		{"nouveau allowed", "rm /etc/modprobe.d/blacklist-nouveau.conf", []string{"file " + nvidia.NouveauFile}},
-		{"daemon stopped", "systemctl stop nvidia-persistenced", []string{"persistence daemon"}},
-		{"daemon disabled", "systemctl disable nvidia-persistenced", []string{"persistence daemon"}},
-		{"fabric manager stopped", "systemctl stop nvidia-fabricmanager", []string{"fabric manager"}},
+		{"files gone", "rm /etc/containerd/conf.d/99-nvidia.toml /etc/apt/apt.conf.d/52stoke-nvidia /etc/modprobe.d/blacklist-nouveau.conf /var/run/cdi/nvidia.yaml; apt-mark unhold libcuda1",
+			[]string{"CDI specification", "packages held", "file " + nvidia.NouveauFile, "file " + nvidia.UpgradesFile, "file " + nvidia.RuntimeFile}},
+		{"files changed", "echo >> /etc/containerd/conf.d/99-nvidia.toml; touch -d 2020-01-01 /boot/initrd.img-*; systemctl stop nvidia-fabricmanager; systemctl disable nvidia-persistenced",
+			[]string{"fabric manager", "file " + nvidia.RuntimeFile, "initramfs", "persistence daemon"}},
 		{"unloaded", "systemctl stop nvidia-persistenced nvidia-fabricmanager; modprobe -r nvidia_uvm; modprobe -r nvidia", []string{"driver in the kernel", "fabric manager", "persistence daemon"}},
-		{"initramfs of old", "touch -d 2020-01-01 /boot/initrd.img-*", []string{"initramfs"}},
 	} {
 		m.Script(c.script)
 		t.Log(c.name)
