@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
+
+// mostTries is how often a command is run whose connection breaks each time.
+const mostTries = 3
 
 // lockScript does everything that is done to the lock, one process at a time:
 // flock ends with the process that has it. $1 is the folder, $2 what to do, $3
@@ -54,17 +58,15 @@ type lease struct {
 	dir         string
 	lasts, beat time.Duration
 
-	ctx    context.Context // cancelled when the lease is lost or over
-	lose   context.CancelCauseFunc
-	end    context.CancelFunc // of the heartbeat
-	beats  context.Context
-	all    sync.WaitGroup
-	expire *time.Timer
+	ctx   context.Context // cancelled when the lease is lost or over
+	lose  context.CancelCauseFunc
+	end   context.CancelFunc // of the heartbeat
+	beats context.Context
+	all   sync.WaitGroup
 
 	mu     sync.Mutex
 	seen   time.Time // when the machine last said that it is ours
 	paused bool      // the machine reboots
-	last   error     // of the last heartbeat
 }
 
 type leaseKey struct{}
@@ -105,7 +107,6 @@ func (s *lease) start(ctx context.Context) {
 	s.mu.Lock()
 	s.seen = time.Now()
 	s.mu.Unlock()
-	s.expire = time.AfterFunc(s.lasts, s.expired)
 	s.all.Go(s.renew)
 }
 
@@ -124,15 +125,15 @@ func (s *lease) renew() {
 		paused := s.paused
 		s.mu.Unlock()
 		if !paused {
-			ctx, cancel := context.WithTimeoutCause(s.beats, 2*s.beat, errNotAnswered)
+			ctx, cancel := context.WithTimeoutCause(s.beats, s.lasts, errNotAnswered)
 			s.check(ctx)
 			cancel()
 		}
 	}
 }
 
-// check renews the lease. That it could not be asked for is no loss before the
-// lease has expired.
+// check renews the lease. That the machine could not be asked is no loss: a slow
+// line may be full of what is being sent. Only the machine knows who has it.
 func (s *lease) check(ctx context.Context) error {
 	began := time.Now()
 	a, err := s.ask(ctx, "beat", "")
@@ -142,11 +143,9 @@ func (s *lease) check(ctx context.Context) error {
 	case s.paused || s.beats.Err() != nil:
 		return nil
 	case err != nil:
-		s.last = err
 		return fmt.Errorf("%s: renew the lock: %w", s.machine.Name(), err)
 	case a.state == "held":
-		s.seen, s.last = began, nil
-		s.expire.Reset(s.lasts - time.Since(began))
+		s.seen = began
 		return nil
 	}
 	why := "it is gone; somebody removed it, or the machine was restarted"
@@ -158,17 +157,11 @@ func (s *lease) check(ctx context.Context) error {
 	return lost
 }
 
-func (s *lease) expired() {
+// doubt makes held ask the machine, whenever it was last heard of.
+func (s *lease) doubt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.paused {
-		return
-	}
-	why := fmt.Sprintf("the machine was not reached for %s, after which another stoke may take it", s.lasts)
-	if s.last != nil {
-		why += " (" + s.last.Error() + ")"
-	}
-	s.lose(&LostLockError{Host: s.machine.Name(), Why: why})
+	s.seen = time.Time{}
 }
 
 // held asks the machine when the last answer is older than two heartbeats: this
@@ -200,7 +193,6 @@ func (s *lease) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = true
-	s.expire.Stop()
 }
 
 // resume takes the lock anew after a reboot. Somebody who was quicker has it.
@@ -218,14 +210,12 @@ func (s *lease) resume(ctx context.Context) error {
 		return err
 	}
 	s.seen = began
-	s.expire.Reset(s.lasts - time.Since(began))
 	return nil
 }
 
 // stop ends the heartbeat and waits for it.
 func (s *lease) stop() {
 	s.end()
-	s.expire.Stop()
 	dead := time.AfterFunc(2*s.beat, func() { Forget(s.machine) }) // a connection that does not even end what is cancelled
 	s.all.Wait()
 	dead.Stop()
@@ -247,13 +237,24 @@ type guarded struct {
 	lease *lease
 }
 
+// Run asks before each try whether the lease is still ours: a connection that
+// broke may have been away for long.
 func (g *guarded) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
-	if err := g.lease.held(ctx); err != nil {
-		return ssh.Output{}, err
-	}
 	ctx, done := g.lease.bind(ctx)
 	defer done()
-	return g.Machine.Run(ctx, cmd)
+	once := cmd
+	once.Once = true
+	for try := 1; ; try++ {
+		if err := g.lease.held(ctx); err != nil {
+			return ssh.Output{}, err
+		}
+		out, err := g.Machine.Run(ctx, once)
+		var lost *ssh.LostError
+		if cmd.Once || !errors.As(err, &lost) || try == mostTries {
+			return out, err
+		}
+		g.lease.doubt()
+	}
 }
 
 func (g *guarded) Put(ctx context.Context, f ssh.File) error {
