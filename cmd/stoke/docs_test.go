@@ -39,6 +39,8 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"README.md", "kill -9 $(pgrep -x stoke)", "", "ends processes of others on the same machine"},
 	{"docs/getting-started.md", "git clone https://github.com/stokehq/stoke", "", "needs the network"},
 	{"docs/getting-started.md", "make -C stoke build", "", "has been done"},
+	{"examples/metal-hosts/README.md", "./bin/stoke -chdir=examples/metal-hosts plan", "", "needs machines; the suite of providers/metal runs it on some"},
+	{"examples/metal-hosts/README.md", "./bin/stoke -chdir=examples/metal-hosts apply", "", "needs machines; the suite of providers/metal runs it on some"},
 	{"examples/mnist/README.md", "./bin/stoke -chdir=examples/mnist apply -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
 	{"examples/quickstart/README.md", "make quickstart", "./bin/stoke -chdir=examples/quickstart apply -auto-approve", "builds, then runs this"},
 }

@@ -3,6 +3,7 @@ package metal
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/zclconf/go-cty/cty"
@@ -41,14 +42,25 @@ func step(ctx context.Context, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
 }
 
-// tell reports what destroying did, fact by fact; what stays is a warning.
+// tell reports what destroying did, fact by fact, in one line: of lines that come
+// at the same time, only the last is shown. What stays is a warning.
 func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
+	facts := map[host.Fate][]string{}
 	left := ""
 	for _, o := range outcomes {
-		providers.CallFrom(ctx).Report(providers.Progress{Line: fmt.Sprintf("%s: %s", o.Fact, o.Fate), Percent: -1})
+		facts[o.Fate] = append(facts[o.Fate], o.Fact)
 		if o.Fate == host.Left {
 			left += fmt.Sprintf("\n  - %s: %s", o.Fact, o.Why)
 		}
+	}
+	var parts []string
+	for _, fate := range []host.Fate{host.Restored, host.Removed, host.Left} {
+		if len(facts[fate]) > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %s", fate, strings.Join(facts[fate], ", ")))
+		}
+	}
+	if len(parts) > 0 {
+		providers.CallFrom(ctx).Report(providers.Progress{Line: strings.Join(parts, "; "), Percent: -1})
 	}
 	if left != "" {
 		diags.AddWarning("Something stays on the machine", "It is no longer managed, and this was left as it is:"+left)

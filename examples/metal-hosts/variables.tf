@@ -1,0 +1,22 @@
+variable "machines" {
+  description = "Machines by host name: where SSH goes, and the public host key that it must show."
+  type        = map(object({ address = string, host_key = string }))
+}
+
+variable "private_key_file" {
+  description = "The private SSH key of the user ops on the machines."
+  type        = string
+  default     = "~/.ssh/id_ed25519"
+}
+
+variable "containerd" {
+  description = "containerd's version: \"2.2\" is the newest 2.2."
+  type        = string
+  default     = "2.2"
+}
+
+variable "containerd_source" {
+  description = "Whose package of containerd: docker or distribution."
+  type        = string
+  default     = "docker"
+}

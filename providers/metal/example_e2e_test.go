@@ -1,0 +1,80 @@
+//go:build e2e && linux
+
+package metal_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/providers/metal/lab"
+)
+
+const exampleFolder = "../../examples/metal-hosts"
+
+// TestExample runs examples/metal-hosts on three machines. Its README shows the
+// plan that it prints.
+func TestExample(t *testing.T) {
+	l := lab.New(t)
+	machines := l.Machines("head", "gpu1", "gpu2")
+	before := map[string]lab.Snapshot{}
+	var list strings.Builder
+	// The README's addresses and keys stand for those of the machines.
+	documented := []string{}
+	for i, m := range machines {
+		before[m.Name] = m.Snapshot()
+		fmt.Fprintf(&list, "  %s = { address = %q, host_key = %q }\n", m.Name, m.Address, m.HostKey)
+		documented = append(documented, m.Address, fmt.Sprintf("192.0.2.1%d", i), m.HostKey, "ssh-ed25519 AAAA…"+m.Name)
+	}
+	program, err := stoke()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
+	for _, name := range []string{"main.tf", "variables.tf"} {
+		content, err := os.ReadFile(filepath.Join(exampleFolder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.file(name, string(content))
+	}
+	p.file("id", l.Key)
+	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The machines have no network but Debian's mirror, and control groups of the
+	// version that the machine has which holds them.
+	p.file("machines.auto.tfvars", "machines = {\n"+list.String()+"}\nprivate_key_file = \"id\"\ncontainerd = \"*\"\ncontainerd_source = \"distribution\"\n")
+	p.file("lab_override.tf", "resource \"metal_host\" \"node\" {\n  allow_cgroup_v1 = true\n}\n")
+	p.ok("init")
+
+	plan := strings.NewReplacer(documented...).Replace(p.ok("plan"))
+	readme, err := os.ReadFile(filepath.Join(exampleFolder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "```text\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if strings.TrimSpace(shown) == "" {
+		t.Error("the README shows no plan")
+	}
+	for line := range strings.Lines(shown) {
+		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "…" && !strings.Contains(plan, line) {
+			t.Errorf("the README shows a line that the plan does not have: %q", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(plan)
+	}
+
+	p.apply()
+	p.settled()
+	machines[1].Reboot()
+	p.settled()
+	p.ok("destroy", "-auto-approve")
+	for _, m := range machines {
+		unchanged(t, m, before[m.Name], "folder /var/lib/containerd/...", "folder /etc/cni/...", "file /var/lib/containerd/...", "content /var/lib/containerd/...")
+	}
+}
