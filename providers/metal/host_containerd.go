@@ -209,6 +209,9 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 	spec := d.spec(s.settings)
 	is := runtimeState{Version: types.StringUnknown(), Service: types.StringValue(containerd.Running), Config: types.StringUnknown(), Proxy: types.StringNull()}
 	if spec.Proxy != nil {
+		if err := (containerd.Spec{Proxy: spec.Proxy}).Validate(); err != nil {
+			diags.AddAttributeError(path.Root("containerd"), "Proxy is not for containerd", list(err))
+		}
 		is.Proxy = types.StringValue(spec.ProxyText())
 	}
 	if prior != nil && !prior.State.IsNull() && prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) {
