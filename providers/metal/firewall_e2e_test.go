@@ -71,10 +71,11 @@ type workspace struct {
 
 func newWorkspace(t *testing.T, l *lab.Lab, configuration, variables string) *workspace {
 	t.Helper()
-	w := &workspace{t: t, dir: t.TempDir(), stoke: filepath.Join(t.TempDir(), "stoke")}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", w.stoke, "github.com/stokehq/stoke/cmd/stoke").CombinedOutput(); err != nil {
-		t.Fatalf("build stoke: %v\n%s", err, out)
+	program, err := stoke()
+	if err != nil {
+		t.Fatal(err)
 	}
+	w := &workspace{t: t, dir: t.TempDir(), stoke: program}
 	for name, content := range map[string]string{"main.tf": configuration, "terraform.tfvars": variables, "key": l.Key} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -176,14 +176,14 @@ func TestLifeOfAFirewall(t *testing.T) {
 	}
 	controls := spec
 	controls.Role, controls.APIClients = firewall.ControlPlane, []netip.Prefix{network(t, outsider.Address)}
-	// A download that stands before connections are tracked, in which the worker
-	// says nothing by itself.
+	// A download that stands before connections are tracked, in which the
+	// machine says nothing by itself.
 	outsider.Script("systemd-run --quiet --unit=ticking sh -c 'while echo tick; do sleep 0.1; done | nc -l 9000'; until ss -Hltn | grep -q :9000; do sleep 0.1; done")
-	worker.Script(`systemd-run --quiet --unit=download sh -c "nc $1 9000 >/run/download"; until grep -q tick /run/download; do sleep 0.1; done`, outsider.Address)
 	mustApply(t, over(t, worker), spec)
-	worker.Script("had=$(wc -l </run/download); for i in $(seq 50); do if [ $(wc -l </run/download) -gt $((had + 5)) ]; then exit 0; fi; sleep 0.1; done; echo 'the download stands still'; exit 1")
-	worker.Exec("systemctl", "stop", "download")
+	plane.Script(`systemd-run --quiet --unit=download sh -c "nc $1 9000 >/run/download"; until grep -q tick /run/download; do sleep 0.1; done`, outsider.Address)
 	mustApply(t, over(t, plane), controls)
+	plane.Script("had=$(wc -l </run/download); for i in $(seq 50); do if [ $(wc -l </run/download) -gt $((had + 5)) ]; then exit 0; fi; sleep 0.1; done; echo 'the download stands still'; exit 1")
+	plane.Exec("systemctl", "stop", "download")
 
 	matrix := func(when string) {
 		t.Helper()
