@@ -60,6 +60,12 @@ func open(t *testing.T, m *lab.Machine) *machine {
 	return open
 }
 
+// settled is a snapshot of a machine that has finished starting.
+func settled(m *lab.Machine) lab.Snapshot {
+	m.Script("systemctl is-system-running --wait >/dev/null || :")
+	return m.Snapshot()
+}
+
 func newPool(t *testing.T, patience time.Duration) *ssh.Pool {
 	p := &ssh.Pool{Patience: patience}
 	t.Cleanup(p.Close)
@@ -149,7 +155,7 @@ func TestLife(t *testing.T) {
 	old := l.Repository(simple("stoke-old", "0.9"), simple("stoke-gone", "1.0"))
 	old.AddTo(made)
 	made.Exec("apt-get", "install", "-qy", "stoke-old", "stoke-gone")
-	before := made.Snapshot()
+	before := settled(made)
 	m := open(t, made)
 
 	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{
@@ -401,7 +407,7 @@ func TestBrokenScripts(t *testing.T) {
 	bad.Scripts = map[string]string{"postinst": "#!/bin/sh\n[ -e /good ] || { echo 'stoke-bad: cannot start' >&2; exit 3; }\n"}
 	r := l.Repository(bad, simple("stoke-tool", "1.0"))
 	made := l.Machine("broken", lab.NoMirror())
-	before := made.Snapshot()
+	before := settled(made)
 	m := open(t, made)
 	want := packages.Spec{Owner: "host", Repositories: repository(r), Packages: map[string]packages.Package{"stoke-bad": {Version: "1.0"}, "stoke-tool": {}}}
 	err := m.try(want)
