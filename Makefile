@@ -12,7 +12,7 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 # The packages with suites under the build tag e2e: those take minutes, need a
 # machine for themselves, or both.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
-E2E_METAL = $(filter ./providers/metal/%,$(E2E_ALL))
+E2E_METAL = $(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL))
 E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 E2E       = $(filter-out $(E2E_METAL),$(E2E_ALL))
 
