@@ -87,24 +87,23 @@ func (m *softwareModel) read(ctx context.Context, diags *diag.Diagnostics) (d de
 }
 
 func (d declaredSoftware) validate(diags *diag.Diagnostics) {
-	if d.cuda != nil && !regexp.MustCompile(`^[0-9]+\.[0-9]+$`).MatchString(d.cuda.Version.ValueString()) {
-		diags.AddAttributeError(path.Root("cuda_toolkit").AtName("version"), "Invalid version", fmt.Sprintf("%q is no version of the CUDA toolkit such as 12.9.", d.cuda.Version.ValueString()))
+	if d.cuda == nil {
+		return
+	}
+	if _, _, err := nvidia.CUDAToolkit(d.cuda.Version.ValueString(), nvidia.State{OS: "debian", Release: "12"}); err != nil {
+		diags.AddAttributeError(path.Root("cuda_toolkit").AtName("version"), "Invalid version", fmt.Sprintf("%s.", err))
 	}
 }
 
-// names are the packages' names: containerd's and CUDA's, "" for none.
-func (d declaredSoftware) names() (containerd, cuda string) {
-	if d.containerd != nil {
-		containerd = "containerd.io"
-		if d.containerd.Source.ValueString() == fromDistribution {
-			containerd = "containerd"
-		}
+// runtime is the name of containerd's package.
+func (p *softwarePackage) runtime() string {
+	if p.Source.ValueString() == fromDistribution {
+		return "containerd"
 	}
-	if d.cuda != nil {
-		cuda = "cuda-toolkit-" + strings.ReplaceAll(d.cuda.Version.ValueString(), ".", "-")
-	}
-	return containerd, cuda
+	return "containerd.io"
 }
+
+const cudaPrefix = "cuda-toolkit-"
 
 // spec is what the software means on a machine.
 func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine) (packages.Spec, error) {
@@ -117,14 +116,13 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 		return s, err
 	}
 	s.Repositories, s.Packages = map[string]packages.Repository{}, map[string]packages.Package{}
-	containerd, cuda := d.names()
 	if p := d.containerd; p != nil {
 		version := p.Version.ValueString()
 		if numbers.MatchString(version) {
 			version = strings.TrimSuffix(version, ".") + ".*"
 		}
-		s.Packages[containerd] = packages.Package{Version: version, Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
-		if containerd == "containerd.io" {
+		s.Packages[p.runtime()] = packages.Package{Version: version, Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
+		if p.runtime() != "containerd" {
 			base := "https://download.docker.com/linux/" + f.OS.ID
 			s.Repositories["docker"] = p.repository(on, nvidia.Source{
 				URL: base, Suite: f.OS.Codename, Components: []string{"stable"}, KeyURL: base + "/gpg", Fingerprint: dockerKey,
@@ -134,9 +132,12 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	if p := d.cuda; p != nil {
 		// The driver's resource calls the same repository the same: apt refuses
 		// one that is declared twice with two keyrings.
-		from := nvidia.CUDA(f.OS.ID, f.OS.Version, f.Architecture, nvidia.Repository{})
+		from, name, err := nvidia.CUDAToolkit(p.Version.ValueString(), nvidia.State{OS: f.OS.ID, Release: f.OS.Version, Arch: f.Architecture})
+		if err != nil {
+			return s, err
+		}
 		s.Repositories[from.Name] = p.repository(on, from, "cuda_toolkit")
-		s.Packages[cuda] = packages.Package{Why: "cuda_toolkit"}
+		s.Packages[name] = packages.Package{Why: "cuda_toolkit"}
 	}
 	return s, nil
 }
@@ -177,13 +178,18 @@ func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, erro
 func (m *softwareModel) observed(ctx context.Context, d declaredSoftware, want packages.Spec, have packages.State) diag.Diagnostics {
 	var diags diag.Diagnostics
 	is := have.Spec(want)
-	containerd, cuda := d.names()
-	for _, part := range []struct {
-		name     string
-		declared *softwarePackage
-		into     *types.Object
-	}{{containerd, d.containerd, &m.ContainerdPackage}, {cuda, d.cuda, &m.CUDA}} {
-		if part.declared == nil {
+	for name := range want.Packages {
+		part := struct {
+			name     string
+			declared *softwarePackage
+			into     *types.Object
+		}{name: name}
+		switch {
+		case d.containerd != nil && name == d.containerd.runtime():
+			part.declared, part.into = d.containerd, &m.ContainerdPackage
+		case d.cuda != nil && strings.HasPrefix(name, cudaPrefix):
+			part.declared, part.into = d.cuda, &m.CUDA
+		default:
 			continue
 		}
 		p, there := is.Packages[part.name]

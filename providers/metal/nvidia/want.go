@@ -357,10 +357,3 @@ func (s State) Declared() Spec {
 	d.NoNouveau = s.NouveauOff
 	return d
 }
-
-// CUDA is NVIDIA's repository of drivers and CUDA toolkits for a distribution
-// (os and release as in /etc/os-release, arch as Debian calls it), or what is
-// declared in its place.
-func CUDA(os, release, arch string, declared Repository) Source {
-	return Spec{DriverRepository: declared}.driverSource(State{OS: os, Release: release, Arch: arch})
-}
