@@ -136,7 +136,6 @@ func (w *workspace) says(out string, texts ...string) {
 }
 
 func TestFirewallResource(t *testing.T) {
-	t.Parallel()
 	l := lab.New(t)
 	machines := l.Machines("plane", "worker")
 	variables := "machines = {\n"

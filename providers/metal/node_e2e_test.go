@@ -43,7 +43,6 @@ func cluster(t *testing.T, machines ...*lab.Machine) *draintest.Cluster {
 // TestNodeDrains: pods that a change would hurt are asked first, over SSH and by
 // the node's own identity.
 func TestNodeDrains(t *testing.T) {
-	t.Parallel()
 	l := lab.New(t)
 	m := l.Machine("node-1")
 	r := l.Repository(lab.Package{Name: "nvidia-fabricmanager-demo", Version: "1.0-1"})
@@ -117,7 +116,6 @@ func TestNodeDrains(t *testing.T) {
 // TestTwoOperators: a second stoke waits for the first, and one that was killed
 // is in nobody's way.
 func TestTwoOperators(t *testing.T) {
-	t.Parallel()
 	l := lab.New(t)
 	m := l.Machine("node-1")
 	// A package whose installation takes until it is told to end.

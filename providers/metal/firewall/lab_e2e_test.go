@@ -155,7 +155,6 @@ iptables -t nat -A PREROUTING -p tcp --dport 8443 -j REDIRECT --to-ports 443`
 const listOthers = `for t in $(nft list tables | grep -v 'inet stoke' | cut -d' ' -f2- | tr ' ' ,); do nft -s list table $(echo $t | tr , ' '); done`
 
 func TestLifeOfAFirewall(t *testing.T) {
-	t.Parallel()
 	l := lab.New(t)
 	all := l.Machines("plane", "worker", "outsider")
 	plane, worker, outsider := all[0], all[1], all[2]

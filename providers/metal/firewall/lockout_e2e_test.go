@@ -21,7 +21,6 @@ func lockedOut(t *testing.T) firewall.Spec {
 }
 
 func TestLockOut(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("m")
 	gateway := around(m).Addr().Next().String()
 	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 10 * time.Second}
@@ -61,7 +60,6 @@ func TestLockOut(t *testing.T) {
 // A stoke that is killed right after loading rules that cut it off: nobody but
 // the machine itself can mend that.
 func TestLockOutKilled(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("m")
 	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 10 * time.Second}
 	mustApply(t, over(t, m), good)
@@ -123,7 +121,6 @@ exec /usr/sbin/nft "$@"
 // Rules that are still being loaded when their time is up do not come after the
 // rollback.
 func TestLockOutSlowly(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("m")
 	m.Script(`printf %s "$1" >/usr/local/sbin/nft; chmod 755 /usr/local/sbin/nft`, slowNft)
 	err := apply(t.Context(), t, over(t, m), lockedOut(t))

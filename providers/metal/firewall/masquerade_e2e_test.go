@@ -67,7 +67,6 @@ threads = [threading.Thread(target=work) for _ in range(16)]
 print(len(lost), *sorted(set(lost)))`
 
 func TestMasqueradedConnections(t *testing.T) {
-	t.Parallel()
 	machines := lab.New(t).Machines("node", "other")
 	node, other := machines[0], machines[1]
 	serve := func(m *lab.Machine, before ...string) {

@@ -19,7 +19,6 @@ import (
 // On a machine that uses ufw, our rules are ufw's, with our mark, and a table
 // of our own judges node ports, which ufw does not see.
 func TestUFW(t *testing.T) {
-	t.Parallel()
 	machines := lab.New(t).Machines("m", "friend")
 	m, friend := machines[0], machines[1]
 	m.Script("ufw allow 22/tcp comment theirs; ufw deny 4444/tcp; ufw --force enable")

@@ -79,7 +79,6 @@ func holder(t *testing.T, target ssh.Target, wrap ...string) *exec.Cmd {
 // TestKilledHolders: another process keeps the machine, and a killed one keeps
 // it no longer than the lease, or not at all where it ran on this computer.
 func TestKilledHolders(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("a")
 	remote := reached(t, m.Target())
 	impatient := &host.Locks{Holder: "this process", Wait: time.Second}
@@ -120,7 +119,6 @@ func TestKilledHolders(t *testing.T) {
 
 // TestPowerCut ends a lock, and its holder learns it.
 func TestPowerCut(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("a")
 	lock, err := (&host.Locks{Holder: "one"}).Lock(t.Context(), reached(t, m.Target()))
 	if err != nil {
@@ -156,7 +154,6 @@ func TestPowerCut(t *testing.T) {
 // TestRebootForReal goes on with the lock, as a user whom the machine does not
 // let in while it starts, by key and by password.
 func TestRebootForReal(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("a")
 	for name, target := range map[string]ssh.Target{"ops": m.Target(), "admin": m.AdminTarget()} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +190,6 @@ func TestRebootForReal(t *testing.T) {
 
 // TestDegraded tells which unit did not start.
 func TestDegraded(t *testing.T) {
-	t.Parallel()
 	m := lab.New(t).Machine("a")
 	m.Script(`printf '[Unit]\n[Service]\nType=oneshot\nExecStart=/bin/false\n[Install]\nWantedBy=multi-user.target\n' >/etc/systemd/system/broken.service; systemctl enable -q broken`)
 	b, err := host.Reboot(t.Context(), reached(t, m.Target()), host.RebootLimits{Up: 2 * time.Minute})

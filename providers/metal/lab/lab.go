@@ -36,10 +36,20 @@ type Lab struct {
 	repositories int // made so far
 }
 
-// New makes a lab. Where there cannot be one, because this is not Linux, not
-// root, or something is missing, the test is skipped with the reason; with
-// STOKE_E2E_REQUIRE=1 in the environment it fails instead.
+// New makes a lab. The test runs in parallel with others that have labs of their
+// own: machines mostly wait. Where there cannot be one, because this is not
+// Linux, not root, or something is missing, the test is skipped with the reason;
+// with STOKE_E2E_REQUIRE=1 in the environment it fails instead.
 func New(t testing.TB) *Lab {
+	t.Helper()
+	if p, ok := t.(interface{ Parallel() }); ok {
+		p.Parallel()
+	}
+	return Alone(t)
+}
+
+// Alone is New for a test that has the machine that it runs on for itself.
+func Alone(t testing.TB) *Lab {
 	t.Helper()
 	l := &Lab{t: t}
 	if why := missing(); why != "" {

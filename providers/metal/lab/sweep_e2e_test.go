@@ -18,11 +18,11 @@ import (
 // lab takes away what it left.
 func TestSweep(t *testing.T) {
 	if os.Getenv("STOKE_LAB_VICTIM") != "" {
-		m := lab.New(t).Machine("victim")
+		m := lab.Alone(t).Machine("victim")
 		os.Stdout.WriteString("up " + m.Address + "\n")
 		time.Sleep(time.Hour)
 	}
-	lab.New(t) // skips where there cannot be one
+	lab.Alone(t) // skips where there cannot be one
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSweep$")
 	cmd.Env = append(os.Environ(), "STOKE_LAB_VICTIM=1")
 	out, err := cmd.StdoutPipe()
@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 	if _, err := os.Stat(root); err != nil {
 		t.Fatalf("there is nothing to sweep: %v", err)
 	}
-	lab.New(t)
+	lab.Alone(t)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
