@@ -25,7 +25,7 @@ func TestKilledApply(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := lab.New(t)
+	l := lab.Alone(t) // how long an apply takes is what the moments are drawn from
 	machines := l.Machines("node-1", "node-2", "node-3")
 	r := l.Repository(lab.Package{Name: "stoke-demo", Version: "1.0-1"}, lab.Package{Name: "stoke-demo", Version: "1.1-1"})
 	var before []lab.Snapshot
@@ -56,6 +56,8 @@ resource "metal_host" "node" {
 	}
 	versions := []string{"1.0-*", "1.1-*"}
 	config(versions[0])
+	p.apply()
+	config(versions[1])
 	start := time.Now()
 	p.apply()
 	whole := time.Since(start)
@@ -64,8 +66,8 @@ resource "metal_host" "node" {
 	random := rand.New(rand.NewPCG(seed, seed))
 	killed := 0
 	for round := 0; killed < kills && round < kills; round++ {
-		config(versions[(round+1)%2])
-		for range 3 {
+		config(versions[round%2])
+		for range 5 {
 			verb := "apply"
 			if random.IntN(5) == 0 {
 				verb = "destroy"
