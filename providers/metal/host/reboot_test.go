@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	gone    = errors.New("dial 192.0.2.1:22: connection refused")
+	errGone = errors.New("dial 192.0.2.1:22: connection refused")
 	nologin = ssh.Permanent{Err: errors.New("192.0.2.1 does not let ops in")}
 	cut     = &ssh.LostError{Host: "192.0.2.1", Err: errors.New("EOF")}
 )
@@ -90,7 +90,7 @@ func (r *rebooter) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 }
 
 func TestReboot(t *testing.T) {
-	up, down := life{id: bootA, start: "5", state: "running"}, life{err: gone}
+	up, down := life{id: bootA, start: "5", state: "running"}, life{err: errGone}
 	again := life{id: bootB, start: "5", state: "running"}
 	tests := map[string]struct {
 		lives    []life
@@ -140,7 +140,7 @@ func TestReboot(t *testing.T) {
 // TestRebootIsSaidAgain where nobody knows whether the machine has heard it.
 func TestRebootIsSaidAgain(t *testing.T) {
 	up := life{id: bootA, start: "5", state: "running"}
-	m := &rebooter{lives: []life{up, up, up, {err: gone}, {id: bootB, start: "5", state: "running"}}, sent: []error{cut, nil}}
+	m := &rebooter{lives: []life{up, up, up, {err: errGone}, {id: bootB, start: "5", state: "running"}}, sent: []error{cut, nil}}
 	w := &rebooting{machine: m, before: Boot{ID: bootA, Start: "5"}, limits: RebootLimits{Pause: 60 * time.Millisecond, Ask: 50 * time.Millisecond}.orDefaults()}
 	m.asked = 1
 	if _, err := w.run(t.Context()); err != nil && !strings.Contains(err.Error(), "did not answer") {
@@ -163,7 +163,7 @@ func TestRebootOfADeadConnection(t *testing.T) {
 func TestRebootStops(t *testing.T) {
 	stopping := make(chan struct{})
 	close(stopping)
-	m := &rebooter{lives: []life{{id: bootA, start: "5", state: "running"}, {err: gone}}, sent: []error{nil}}
+	m := &rebooter{lives: []life{{id: bootA, start: "5", state: "running"}, {err: errGone}}, sent: []error{nil}}
 	_, err := Reboot(providers.WithCall(t.Context(), &providers.Call{Stopping: stopping}), m, RebootLimits{Pause: time.Hour})
 	if err == nil || !strings.Contains(err.Error(), "stopped while 192.0.2.1 restarts") {
 		t.Error(err)
@@ -177,7 +177,7 @@ func TestRebootKeepsTheLock(t *testing.T) {
 		t.Run(fmt.Sprint(quicker), func(t *testing.T) {
 			a, b, sh := two(t)
 			up := life{id: bootA, start: "5", state: "running"}
-			m := &rebooter{lives: []life{up, {err: gone}, {id: bootB, start: "5", state: "running"}}, sent: []error{nil}, inner: sh}
+			m := &rebooter{lives: []life{up, {err: errGone}, {id: bootB, start: "5", state: "running"}}, sent: []error{nil}, inner: sh}
 			lock, err := a.Lock(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)

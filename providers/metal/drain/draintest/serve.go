@@ -115,7 +115,7 @@ func (c *Cluster) authenticate(r *http.Request) (*request, error) {
 
 func (r *request) forbidden(why string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: r.group, Resource: r.resource}, r.name,
-		fmt.Errorf("User %q cannot %s resource %q in API group %q: %s", "system:node:"+r.node, r.verb, r.resource, r.group, why))
+		fmt.Errorf("user %q cannot %s resource %q in API group %q: %s", "system:node:"+r.node, r.verb, r.resource, r.group, why))
 }
 
 // authorize is the Node authorizer, and RBAC which gives nodes nothing more.
