@@ -47,6 +47,9 @@ var (
 // connection that broke in the middle is a *LostError. What keeps every command
 // from running, such as sudo or a login shell that refuses, is Permanent.
 func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
+	if ctx.Err() != nil { // what is not wanted any more is not begun
+		return Output{}, context.Cause(ctx)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(c.limits.Begin, func() { cancel(errNotBegun) })
