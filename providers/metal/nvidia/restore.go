@@ -29,6 +29,11 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 			return r.done, err
 		}
 	}
+	// A unit that failed while its GPUs went away would stay listed as failed,
+	// even where its file is gone.
+	if _, _, err := host.Status(ctx, m, append([]string{"systemctl", "reset-failed", "--quiet"}, restoredUnits...)...); err != nil {
+		return r.done, err
+	}
 	return r.done, r.files(ctx)
 }
 
