@@ -74,7 +74,7 @@ func newDouble(t *testing.T) (*double, *host.Record) {
 	return d, rec
 }
 
-const jqState = "policy\tjq:\npolicy\t  Candidate: 1.6\npolicy\t  Version table:\npolicy\t     1.6 500\npolicy\t        500 http://deb.debian.org/debian bookworm/main amd64 Packages\n"
+const jqState = "policy\tjq:\npolicy\t  Candidate: 1.6\npolicy\t  Version table:\npolicy\t     1.6 500\npolicy\t        500 http://deb.example.org/debian bookworm/main amd64 Packages\n"
 
 func (d *double) try(rec *host.Record, want Spec) error {
 	ctx := context.Background()
