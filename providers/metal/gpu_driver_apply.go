@@ -171,15 +171,7 @@ func (r *gpuDriverResource) Delete(ctx context.Context, req resource.DeleteReque
 			return r.undo(ctx, m, &state, &resp.Diagnostics)
 		})
 	}
-	var locked *host.LockedError
-	switch {
-	case err == nil:
-	case errors.As(err, &locked):
-		complain(&resp.Diagnostics, path.Empty(), "Somebody else changes the machine", err)
-	default:
-		summary, detail := unreachable(addressOf(ctx, state.Host), err)
-		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
-	}
+	cannotRestore(&resp.Diagnostics, addressOf(ctx, state.Host), err)
 }
 
 // undo restores a machine that is locked, with pods out of the way. An error

@@ -174,15 +174,7 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 			return r.undo(ctx, m, &state, &resp.Diagnostics)
 		})
 	}
-	var locked *host.LockedError
-	switch {
-	case err == nil:
-	case errors.As(err, &locked):
-		complain(&resp.Diagnostics, path.Empty(), "Somebody else changes the machine", err)
-	default:
-		summary, detail := unreachable(way.Address, err)
-		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
-	}
+	cannotRestore(&resp.Diagnostics, way.Address, err)
 }
 
 // undo restores a machine that is locked. An error says that nothing was begun;

@@ -119,7 +119,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	if p := d.containerd; p != nil {
 		version := p.Version.ValueString()
 		if numbers.MatchString(version) {
-			version = strings.TrimSuffix(version, ".") + ".*"
+			version += ".*"
 		}
 		s.Packages[p.runtime()] = packages.Package{Version: version, Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
 		if p.runtime() != "containerd" {

@@ -110,3 +110,17 @@ func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) 
 	}
 	diags.AddAttributeError(at, summary, fmt.Sprintf("%s.", err))
 }
+
+// cannotRestore says why destroying has not begun on a machine; a nil error says
+// nothing.
+func cannotRestore(diags *diag.Diagnostics, address string, err error) {
+	var locked *host.LockedError
+	switch {
+	case err == nil:
+	case errors.As(err, &locked):
+		complain(diags, path.Empty(), "Somebody else changes the machine", err)
+	default:
+		summary, detail := unreachable(address, err)
+		diags.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
+	}
+}

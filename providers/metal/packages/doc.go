@@ -1,7 +1,7 @@
 // Package packages is what a package tool has on one machine: repositories with
 // pinned keys, packages with their versions and holds, and what must not be
-// there. Today the tool is apt (Ubuntu 22.04 and 24.04, Debian 12 and 13); Tool
-// is where dnf can join.
+// there. The tool is apt (Ubuntu 22.04 and 24.04, Debian 12 and 13); a machine
+// without it is an UnsupportedError.
 //
 // Observe looks at a machine in one round trip; Diff compares; Foresee lets apt
 // simulate, and refuses whatever nobody declared; Apply brings it about, in one
