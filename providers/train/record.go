@@ -69,6 +69,9 @@ func instant(t time.Time) types.String {
 // have died or gone wrong at any point: nothing in it is believed that a run
 // could not say.
 func standing(f spec.Folder) (spec.Status, error) {
+	// Looked at before the status is read: a supervisor that ends in between
+	// has written its final status by then.
+	alive := local.Alive(f)
 	s, err := f.Status()
 	if err != nil {
 		return spec.Status{}, fmt.Errorf("read how the run stands: %w", err)
@@ -91,7 +94,7 @@ func standing(f spec.Folder) (spec.Status, error) {
 	}
 	// A supervisor that ended before it was let go leaves a pending run behind
 	// that nobody will ever start.
-	if s.Phase == spec.Pending && !local.Alive(f) {
+	if s.Phase == spec.Pending && !alive {
 		s.Phase = spec.Lost
 	}
 	return s, nil
