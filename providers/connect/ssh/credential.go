@@ -84,7 +84,7 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 	var missing *ssh.PassphraseMissingError
 	if !errors.As(err, &missing) {
 		if err != nil {
-			return nil, fmt.Errorf("%s is no private key that OpenSSH or PEM knows: %w", name, err)
+			return nil, fmt.Errorf("%s is no private key that OpenSSH or PEM knows: %s", name, insteadOfKey(pem, err))
 		}
 		return signer, nil
 	}
@@ -95,6 +95,24 @@ func parseKey(pem []byte, passphrase, name string) (ssh.Signer, error) {
 		return nil, fmt.Errorf("the passphrase of %s is wrong", name)
 	}
 	return signer, nil
+}
+
+// insteadOfKey says what somebody gave by mistake, and what to do.
+func insteadOfKey(text []byte, err error) string {
+	text = bytes.TrimSpace(text)
+	public, _, _, _, notPublic := ssh.ParseAuthorizedKey(text)
+	_, isCertificate := public.(*ssh.Certificate)
+	switch {
+	case bytes.HasPrefix(text, []byte("PuTTY-User-Key-File-")):
+		return "it is PuTTY's; convert it with: puttygen KEY.ppk -O private-openssh -o KEY"
+	case bytes.HasPrefix(text, []byte("---- BEGIN SSH2 PUBLIC KEY")), notPublic == nil && !isCertificate:
+		return "it is the public key; the private one is beside it, in the file without .pub"
+	case isCertificate:
+		return "it is a certificate, which goes beside the key: certificate_file"
+	case len(text) == 0:
+		return "it is empty"
+	}
+	return err.Error()
 }
 
 // certified puts the certificate before the keys, of which one has to be its.

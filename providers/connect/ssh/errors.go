@@ -35,6 +35,12 @@ func (e *HostKeyError) Error() string {
 	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, set host_key = %q", e.Address, e.Print, e.Want, e.Got)
 }
 
+// wrongPassword is an error after which a password is given to nobody again:
+// machines count how often one is wrong, and lock accounts.
+type wrongPassword struct{ error }
+
+func (e wrongPassword) Unwrap() error { return e.error }
+
 // CommandError says how a command failed on a machine.
 type CommandError struct {
 	Host    string

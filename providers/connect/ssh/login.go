@@ -35,7 +35,7 @@ func login(ctx context.Context, via *Client, hop Hop, accept func(string) error,
 	var said banner
 	config := &ssh.ClientConfig{
 		User: hop.Credential.User, Auth: methods.auth, HostKeyCallback: known.check, HostKeyAlgorithms: known.algorithms(),
-		ClientVersion: "SSH-2.0-stoke", BannerCallback: said.take,
+		ClientVersion: "SSH-2.0-stoke", BannerCallback: said.take, AuthCallback: methods.next,
 	}
 	c, channels, requests, err := ssh.NewClientConn(conn, hop.address(), config)
 	if err != nil {
@@ -109,10 +109,10 @@ func refused(ctx context.Context, hop Hop, err, hostKey error, methods *methods,
 		return context.Cause(ctx)
 	case methods.failed != nil:
 		return Permanent{fmt.Errorf("log in on %s as %s: %w", hop.name(), hop.Credential.User, methods.failed)}
-	case strings.Contains(text, "unable to authenticate"):
-		return Permanent{fmt.Errorf("%s does not let %s in: tried %s%s", hop.name(), hop.Credential.User, methods.tried(), said.said())}
+	case errors.Is(err, errPassword), strings.Contains(text, "unable to authenticate"):
+		return methods.notTaken(fmt.Errorf("%s does not let %s in: tried %s%s", hop.name(), hop.Credential.User, methods.tried(), said.said()))
 	case strings.Contains(text, "Too many authentication failures"), strings.Contains(text, "too many authentication"):
-		return Permanent{fmt.Errorf("%s does not let %s in: too many keys were tried before the right one (%s): name the key with private_key_file instead of the agent", hop.name(), hop.Credential.User, methods.tried())}
+		return methods.notTaken(fmt.Errorf("%s does not let %s in: too many keys were tried before the right one (%s): name the key with private_key_file instead of the agent", hop.name(), hop.Credential.User, methods.tried()))
 	case errors.As(err, &negotiation) && strings.Contains(negotiation.What, "host key"):
 		return Permanent{fmt.Errorf("%s has no host key of the kind in host_key; it offers %s", hop.name(), printable(strings.Join(negotiation.RequestedAlgorithms, ", ")))}
 	case errors.As(err, &negotiation):

@@ -98,6 +98,11 @@ func TestLogin(t *testing.T) {
 		{"several, some of no use", Credential{IdentityFiles: []string{"/nowhere", locked, large, other, plain}}, ""},
 		{"several, all of no use", Credential{IdentityFiles: []string{locked, "/nowhere"}}, "none of the private keys can be used: " + locked + " is encrypted"},
 		{"nothing", Credential{}, "no private key, no password and no agent"},
+		{"line ends of Windows", Credential{PrivateKeyFile: file("crlf", strings.ReplaceAll(sshtest.PEM(t, private, ""), "\n", "\r\n"))}, ""},
+		{"public key", Credential{PrivateKeyFile: file("id.pub", sshtest.Line(signer.PublicKey())+" me@here\n")}, "id.pub is no private key that OpenSSH or PEM knows: it is the public key"},
+		{"PuTTY's key", Credential{PrivateKeyFile: file("id.ppk", "PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n")}, "puttygen KEY.ppk"},
+		{"certificate as key", Credential{PrivateKeyFile: file("cert", sshtest.Line(sshtest.Certify(t, signer, signer.PublicKey(), ssh.UserCert, "ops")))}, "certificate_file"},
+		{"empty file", Credential{PrivateKeyFile: file("empty", "\n")}, "it is empty"},
 		{"no key", Credential{PrivateKey: "hello"}, "is no private key"},
 		{"no file", Credential{PrivateKeyFile: "/nowhere/key"}, "read private key"},
 		{"folder", Credential{PrivateKeyFile: t.TempDir()}, "no regular file"},
@@ -195,6 +200,7 @@ func TestAgent(t *testing.T) {
 	}{
 		{"key", keyring(t, with(0)), "", ""},
 		{"third key", keyring(t, with(2)), "", ""},
+		{"declared key before twenty of the agent's", keyring(t, with(20)), "", ""},
 		{"too many keys", keyring(t, with(9)), "", "too many keys were tried before the right one"},
 		{"locked", keyring(t, locked), "", "holds no keys, or is locked"},
 		{"locked, but a password", keyring(t, locked), password, ""},
@@ -205,7 +211,11 @@ func TestAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("SSH_AUTH_SOCK", c.socket)
-			client, err := Dial(t.Context(), Target{Hop: hop(s, Credential{Agent: true, Password: c.password})}, Timeouts{})
+			given := Credential{Agent: true, Password: c.password}
+			if strings.HasPrefix(c.name, "declared key") {
+				given.PrivateKey = sshtest.PEM(t, private, "")
+			}
+			client, err := Dial(t.Context(), Target{Hop: hop(s, given)}, Timeouts{})
 			client.Close()
 			tell(t, err, c.want)
 		})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -22,7 +23,7 @@ type methods struct {
 	failed error // why a method could not even be tried
 
 	password string
-	given    bool // the password was given to keyboard-interactive already
+	given    bool // the password was given already
 }
 
 var errQuestion = errors.New("the machine asks for more than a password")
@@ -57,7 +58,7 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 		m.auth = append(m.auth, ssh.PublicKeys(signers...))
 	}
 	if c.Password != "" {
-		m.auth = append(m.auth, ssh.Password(c.Password), ssh.KeyboardInteractive(m.answer))
+		m.auth = append(m.auth, ssh.PasswordCallback(m.give), ssh.KeyboardInteractive(m.answer))
 	}
 	return m, nil
 }
@@ -104,6 +105,15 @@ func (m *methods) close() {
 	}
 }
 
+// notTaken is the error of a login that was refused. A password that was not
+// taken is not given to that machine again.
+func (m *methods) notTaken(err error) error {
+	if m.given {
+		err = wrongPassword{err}
+	}
+	return Permanent{err}
+}
+
 // tried says what was offered, for whoever was not let in.
 func (m *methods) tried() string {
 	what := append([]string(nil), m.keys...)
@@ -116,6 +126,24 @@ func (m *methods) tried() string {
 	}
 	return strings.Join(what, ", ")
 }
+
+// give gives the password to the method password.
+func (m *methods) give() (string, error) {
+	m.given = true
+	return m.password, nil
+}
+
+// next keeps a password that was not taken from being tried by the other method
+// that takes one: machines count, and lock accounts.
+func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	if slices.Contains(so.TriedMethods, "password") {
+		return nil, errPassword
+	}
+	return nil, nil
+}
+
+// errPassword says that the password was not taken.
+var errPassword = errors.New("the password is not taken")
 
 // answer gives the password to the first question without an echo, and nothing
 // to any other: it may be one for a second factor, or for a new password.

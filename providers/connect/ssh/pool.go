@@ -38,6 +38,8 @@ type machineEntry struct {
 	sessions gate
 	dialling chan struct{} // one token: whoever has it may look at client or dial
 	client   *Client
+	refused  error // the password was not taken
+	sudo     sudoPassword
 	closing  context.Context // ends when the pool is closed
 	close    context.CancelCauseFunc
 }
@@ -48,8 +50,14 @@ type machineEntry struct {
 // otherwise the *LostError is returned.
 func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idempotent bool) (Output, error) {
 	var out Output
-	err := p.with(ctx, target, idempotent, func(c *Client) (err error) {
-		out, err = c.Run(ctx, cmd())
+	err := p.with(ctx, target, idempotent, func(e *machineEntry, c *Client) (err error) {
+		command := cmd()
+		if command.Root {
+			if err := e.sudo.try(ctx, c); err != nil {
+				return err
+			}
+		}
+		out, err = c.Run(ctx, command)
 		return err
 	})
 	return out, err
@@ -57,11 +65,18 @@ func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idemp
 
 // Put writes a file, which may be done again.
 func (p *Pool) Put(ctx context.Context, target Target, f File) error {
-	return p.with(ctx, target, true, func(c *Client) error { return c.Put(ctx, f) })
+	return p.with(ctx, target, true, func(e *machineEntry, c *Client) error {
+		if f.Root {
+			if err := e.sudo.try(ctx, c); err != nil {
+				return err
+			}
+		}
+		return c.Put(ctx, f)
+	})
 }
 
 // with does something with a connection, and again where that helps.
-func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func(*Client) error) error {
+func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func(*machineEntry, *Client) error) error {
 	entry, err := p.entry(target)
 	if err != nil {
 		return err
@@ -75,7 +90,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 		c, err := p.client(ctx, entry)
 		if err == nil {
 			tries.reached()
-			err = do(c)
+			err = do(entry, c)
 			var lost *LostError
 			var busy *busyError
 			switch {
@@ -191,7 +206,7 @@ func (p *Pool) entry(target Target) (*machineEntry, error) {
 	}
 	e := p.machines[key]
 	if e == nil {
-		e = &machineEntry{target: target, dialling: make(chan struct{}, 1), sessions: gate{limit: mostSessions, changed: make(chan struct{})}}
+		e = &machineEntry{target: target, dialling: make(chan struct{}, 1), sudo: sudoPassword{turn: make(chan struct{}, 1)}, sessions: gate{limit: mostSessions, changed: make(chan struct{})}}
 		e.closing, e.close = context.WithCancelCause(context.Background())
 		if p.machines == nil {
 			p.machines = map[string]*machineEntry{}
@@ -231,9 +246,16 @@ func (p *Pool) client(ctx context.Context, e *machineEntry) (*Client, error) {
 			return nil, fmt.Errorf("hop %s: %w", before.name(), err)
 		}
 	}
+	if e.refused != nil {
+		return nil, e.refused
+	}
 	c, err := reach(ctx, via, e.target.Hop, e.target.AcceptNew, p.Timeouts, &p.keys)
-	if err == nil {
+	var wrong wrongPassword
+	switch {
+	case err == nil:
 		e.client = c
+	case errors.As(err, &wrong):
+		e.refused = err
 	}
 	return c, err
 }

@@ -252,7 +252,7 @@ func (r *running) failed(ctx context.Context, feedErr error, whole bool) error {
 	case errors.Is(cause, errTooMuch):
 		return Permanent{fmt.Errorf("%s: %s: more than %d bytes of output", host, r.shown(), r.out.most-len(r.mark))}
 	case errors.Is(feedErr, errWrongPassword):
-		return Permanent{fmt.Errorf("%s: %w", host, errWrongPassword)}
+		return Permanent{wrongPassword{fmt.Errorf("%s: %w", host, errWrongPassword)}}
 	case errors.Is(cause, errNotBegun) && r.client.lost():
 		return &LostError{Host: host, Begun: true, Err: errNotBegun}
 	case errors.Is(cause, errNotBegun):

@@ -22,6 +22,7 @@ type Config struct {
 	Authority   ssh.PublicKey   // signs users' certificates; nil for none
 	Password    string          // lets the user in; "" for none
 	Interactive []string        // ask for the password and more, by keyboard-interactive; nil: by the method password
+	BothWays    bool            // the method password as well as Interactive
 	PreAuth     string          // what is said before the login
 	MaxTries    int             // of logins; 0: 6, as OpenSSH has it
 
@@ -65,6 +66,7 @@ type Server struct {
 	all    sync.WaitGroup
 	open   sync.Map // of net.Conn
 	logins atomic.Int64
+	wrong  atomic.Int64
 }
 
 // New starts a server, which ends with the test.
@@ -120,6 +122,9 @@ func (s *Server) Connections() int {
 // Logins is how many there have been.
 func (s *Server) Logins() int { return int(s.logins.Load()) }
 
+// WrongPasswords is how many have been tried.
+func (s *Server) WrongPasswords() int { return int(s.wrong.Load()) }
+
 // Address is where the server listens.
 func (s *Server) Address() (host string, port int) {
 	host, text, _ := net.SplitHostPort(s.listen.Addr().String())
@@ -152,23 +157,28 @@ func (s *Server) serverConfig() *ssh.ServerConfig {
 		},
 	}
 	config.PublicKeyCallback = checker.Authenticate
-	switch {
-	case g.Interactive != nil:
+	if g.Interactive != nil {
 		config.KeyboardInteractiveCallback = func(c ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
 			for i, question := range g.Interactive {
 				answers, err := ask("", "", []string{question}, []bool{false})
-				if err != nil || i == 0 && (answers[0] != g.Password || c.User() != User) {
-					return nil, no
+				if err == nil && i == 0 && (answers[0] != g.Password || c.User() != User) {
+					s.wrong.Add(1)
+					err = no
+				}
+				if err != nil {
+					return nil, err
 				}
 			}
 			_, err := ask("", "Welcome", nil, nil) // as PAM does
 			return nil, err
 		}
-	case g.Password != "":
+	}
+	if g.Password != "" && (g.Interactive == nil || g.BothWays) {
 		config.PasswordCallback = func(c ssh.ConnMetadata, p []byte) (*ssh.Permissions, error) {
 			if c.User() == User && string(p) == g.Password {
 				return nil, nil
 			}
+			s.wrong.Add(1)
 			return nil, no
 		}
 	}
