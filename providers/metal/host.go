@@ -2,8 +2,12 @@ package metal
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/netip"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -151,7 +155,29 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 			resp.Diagnostics.AddError(d.Summary(), d.Detail())
 		}
 	}
+	config.inCluster(&resp.Diagnostics)
 	for _, s := range sections(nil) {
 		s.validate(ctx, &config, &resp.Diagnostics)
+	}
+}
+
+// inCluster checks the address that other nodes are to use.
+func (m *hostModel) inCluster(diags *diag.Diagnostics) {
+	at, name := path.Root("private_address"), m.PrivateAddress
+	if name.IsNull() {
+		if at, name = path.Root("address"), m.Address; m.Role.IsNull() && m.Cluster.IsNull() {
+			return // SSH alone goes there
+		}
+	}
+	if name.IsNull() || name.IsUnknown() {
+		return
+	}
+	ip, err := netip.ParseAddr(name.ValueString())
+	switch {
+	case err == nil && !ip.Unmap().Is4():
+		diags.AddAttributeError(at, "IPv6 is not supported yet",
+			fmt.Sprintf("%s: clusters of IPv6 alone, and of both, are refused for now. Give the machine's IPv4 address in the cluster's network as private_address; SSH may go to an IPv6 address.", ip))
+	case strings.ContainsAny(name.ValueString(), ", \t/"):
+		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("%q: it is one IPv4 address, without a prefix length. Several, such as one for IPv4 and one for IPv6, are refused for now.", name.ValueString()))
 	}
 }

@@ -178,8 +178,15 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	if !ok {
 		return
 	}
-	if err := d.spec(nil).Validate(); err != nil {
+	spec := d.spec(nil)
+	if err := spec.Validate(); err != nil {
 		diags.AddError("Invalid container runtime settings", list(err))
+	}
+	for name := range config.Files.Elements() {
+		if spec.Owns(name) {
+			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is containerd's here",
+				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. What is missing there goes into a file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
+		}
 	}
 }
 
@@ -214,7 +221,7 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 		}
 		is.Proxy = types.StringValue(spec.ProxyText())
 	}
-	if prior != nil && !prior.State.IsNull() && prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) {
+	if prior != nil && !prior.State.IsNull() && sameRuntime(prior, plan) {
 		var was runtimeState
 		diags.Append(prior.State.As(ctx, &was, basetypes.ObjectAsOptions{})...)
 		if text, known := containerd.Rendered(spec, containerd.Facts{Version: was.Version.ValueString()}); known {
@@ -224,6 +231,11 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 	o, more := types.ObjectValueFrom(ctx, runtimeStateTypes(), is)
 	diags.Append(more...)
 	plan.State = o
+}
+
+// sameRuntime tells that nothing is planned which may bring another containerd.
+func sameRuntime(prior, plan *hostModel) bool {
+	return prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) && prior.ContainerdPackage.Equal(plan.ContainerdPackage)
 }
 
 // archives reads the archives of images.

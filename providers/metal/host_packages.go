@@ -140,10 +140,15 @@ func (s packagesSection) all(ctx context.Context, m host.Machine, want *hostMode
 	}
 	software, err := w.spec(ctx, s.settings, m)
 	if err == nil {
-		spec, err = packages.Merge(d.spec(s.settings), software)
+		if spec, err = packages.Merge(d.spec(s.settings), software); err != nil {
+			err = contradiction{err}
+		}
 	}
 	return d, w, spec, err == nil, err
 }
+
+// contradiction is what is wrong with a declaration, whatever the machine has.
+type contradiction struct{ error }
 
 func (packagesSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnostics) {}
 
@@ -224,7 +229,7 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 const mostActions = 20
 
 func (s packagesSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
-	_, _, spec, ok, err := s.all(ctx, m, want)
+	declared, software, spec, ok, err := s.all(ctx, m, want)
 	if err == nil && (!ok || nothing(spec)) {
 		return nil
 	}
@@ -235,6 +240,10 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 	var forecast packages.Forecast
 	if err == nil {
 		forecast, err = packages.Foresee(ctx, m, spec, have)
+	}
+	if wrong := (contradiction{}); errors.As(err, &wrong) {
+		diags.AddAttributeError(path.Root("packages"), "Packages contradict each other", list(wrong.error))
+		return nil
 	}
 	if err != nil {
 		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
@@ -249,12 +258,16 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 			note(ctx, diags, providers.NoteFact, []string{"packages"}, fmt.Sprintf("and %d more", len(forecast.Actions)-i))
 			break
 		}
-		note(ctx, diags, providers.NoteFact, []string{"packages"}, a.String())
+		at := software.place(declared, []string{"packages", a.Package})
+		note(ctx, diags, providers.NoteFact, at[:1], a.String())
 	}
 	for _, text := range forecast.Notes {
 		note(ctx, diags, providers.NoteFact, []string{"packages"}, text)
 	}
 	changes := packages.Diff(spec, have)
+	for i, c := range changes {
+		changes[i].Path = software.place(declared, c.Path)
+	}
 	if d := forecast.Disruption; d > host.Greatest(changes) {
 		changes = append(changes, host.Change{Fact: forecast.Because, Path: []string{"packages"}, Disruption: d})
 	}

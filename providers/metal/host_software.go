@@ -37,6 +37,7 @@ type softwarePackage struct {
 const (
 	fromDocker       = "docker"
 	fromDistribution = "distribution"
+	dockerRepository = "docker"
 	// dockerKey signs Docker's repositories for Debian and Ubuntu
 	// (docs.docker.com/engine/install/debian).
 	dockerKey = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
@@ -95,6 +96,22 @@ func (d declaredSoftware) validate(diags *diag.Diagnostics) {
 	}
 }
 
+// pattern is the version in apt's terms. Behind an upstream version in full comes
+// the revision of whoever made the package: Docker's and Ubuntu's begin with a
+// hyphen, Debian says that it left something out (1.7.24~ds1-6).
+func (p *softwarePackage) pattern(os string) string {
+	version := p.Version.ValueString()
+	switch {
+	case !numbers.MatchString(version):
+		return version
+	case strings.Count(version, ".") < 2:
+		return version + ".*"
+	case os == "debian" && p.runtime() == "containerd":
+		return version + "~ds*"
+	}
+	return version + "-*"
+}
+
 // runtime is the name of containerd's package.
 func (p *softwarePackage) runtime() string {
 	if p.Source.ValueString() == fromDistribution {
@@ -117,14 +134,10 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	}
 	s.Repositories, s.Packages = map[string]packages.Repository{}, map[string]packages.Package{}
 	if p := d.containerd; p != nil {
-		version := p.Version.ValueString()
-		if numbers.MatchString(version) {
-			version += ".*"
-		}
-		s.Packages[p.runtime()] = packages.Package{Version: version, Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
+		s.Packages[p.runtime()] = packages.Package{Version: p.pattern(f.OS.ID), Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
 		if p.runtime() != "containerd" {
 			base := "https://download.docker.com/linux/" + f.OS.ID
-			s.Repositories["docker"] = p.repository(on, nvidia.Source{
+			s.Repositories[dockerRepository] = p.repository(on, nvidia.Source{
 				URL: base, Suite: f.OS.Codename, Components: []string{"stable"}, KeyURL: base + "/gpg", Fingerprint: dockerKey,
 			}, "containerd_package")
 		}
@@ -134,7 +147,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 		// one that is declared twice with two keyrings.
 		from, name, err := nvidia.CUDAToolkit(p.Version.ValueString(), nvidia.State{OS: f.OS.ID, Release: f.OS.Version, Arch: f.Architecture})
 		if err != nil {
-			return s, err
+			return s, contradiction{err}
 		}
 		s.Repositories[from.Name] = p.repository(on, from, "cuda_toolkit")
 		s.Packages[name] = packages.Package{Why: "cuda_toolkit"}
@@ -161,6 +174,35 @@ func (p *softwarePackage) repository(on *settings, from nvidia.Source, why strin
 		}
 	}
 	return r
+}
+
+// place is where in the resource a fact about packages stands: package packages
+// does not know its attributes, and some of what it is told nobody declared by
+// name.
+func (d declaredSoftware) place(by declaredPackages, at []string) []string {
+	name := ""
+	if len(at) > 1 {
+		name = at[1]
+	}
+	_, asPackage := by.packages[name]
+	_, asRepository := by.repositories[name]
+	switch {
+	case at[0] == "packages" && !asPackage && d.containerd != nil && name == d.containerd.runtime():
+		return []string{"containerd_package", "version"}
+	case at[0] == "packages" && !asPackage && d.cuda != nil && strings.HasPrefix(name, cudaPrefix):
+		return []string{"cuda_toolkit", "version"}
+	case at[0] == "packages":
+		return at
+	case at[0] == "absent":
+		return []string{"absent_packages"}
+	case at[0] == "repositories" && asRepository:
+		return append([]string{"apt_repositories"}, at[1:]...)
+	case at[0] == "repositories" && name == dockerRepository && d.containerd != nil:
+		return []string{"containerd_package", "repository"}
+	case at[0] == "repositories" && d.cuda != nil:
+		return []string{"cuda_toolkit", "repository"}
+	}
+	return []string{"packages"} // of apt itself
 }
 
 // known are the facts of a machine, gathered once in a phase.

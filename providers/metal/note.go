@@ -3,6 +3,7 @@ package metal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -43,20 +44,25 @@ func step(ctx context.Context, format string, args ...any) {
 }
 
 // tell reports what destroying did, fact by fact, in one line: of lines that come
-// at the same time, only the last is shown. What stays is a warning.
+// at the same time, only the last is shown. What stays and is somebody's to
+// decide about is a warning.
 func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
 	facts := map[host.Fate][]string{}
 	left := ""
 	for _, o := range outcomes {
-		facts[o.Fate] = append(facts[o.Fate], o.Fact)
-		if o.Fate == host.Left {
+		fact := o.Fact
+		switch {
+		case o.Fate == host.Left && o.Expected:
+			fact += " (" + o.Why + ")"
+		case o.Fate == host.Left:
 			left += fmt.Sprintf("\n  - %s: %s", o.Fact, o.Why)
 		}
+		facts[o.Fate] = append(facts[o.Fate], fact)
 	}
 	var parts []string
 	for _, fate := range []host.Fate{host.Restored, host.Removed, host.Left} {
 		if len(facts[fate]) > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s", fate, strings.Join(facts[fate], ", ")))
+			parts = append(parts, fmt.Sprintf("%s: %s", fate, strings.Join(byKind(facts[fate]), ", ")))
 		}
 	}
 	if len(parts) > 0 {
@@ -65,4 +71,27 @@ func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome)
 	if left != "" {
 		diags.AddWarning("Something stays on the machine", "It is no longer managed, and this was left as it is:"+left)
 	}
+}
+
+// byKind sorts facts so that those of one kind stand together, and says what
+// kind they are once: "package curl, jq" for "package curl" and "package jq".
+func byKind(facts []string) []string {
+	var kinds []string
+	of := map[string][]string{}
+	for _, f := range facts {
+		kind, name := "", f
+		if i := strings.LastIndexByte(f, ' '); i > 0 && !strings.HasSuffix(f, ")") {
+			kind, name = f[:i], f[i+1:]
+		}
+		if of[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		of[kind] = append(of[kind], name)
+	}
+	var all []string
+	for _, kind := range kinds {
+		slices.Sort(of[kind])
+		all = append(all, strings.TrimSpace(kind+" "+strings.Join(slices.Compact(of[kind]), ", ")))
+	}
+	return all
 }

@@ -83,6 +83,12 @@ func runtimes(table string) string {
 // hostsFile is where containerd looks for a registry's mirrors.
 func hostsFile(registry string) string { return certsDir + "/" + registry + "/hosts.toml" }
 
+// Owns tells whether a file of the machine is written for the declaration.
+func (s Spec) Owns(name string) bool {
+	_, is := s.files()[name]
+	return is || s.Config && name == ConfigFile
+}
+
 // Text is the mirror's hosts.toml.
 func (m Mirror) Text(registry string) string {
 	server := m.Server

@@ -118,6 +118,9 @@ func (p *problems) node(f Facts, want Needs) {
 	if want.Role == ControlPlane && f.CPUs < controlPlaneCPUs {
 		p.add(providers.Error, "role", "Too few processors", "The machine has %d; kubeadm wants at least %d for a control plane.", f.CPUs, controlPlaneCPUs)
 	}
+	if addresses := f.addresses(); len(addresses) > 0 && !slices.ContainsFunc(addresses, isIPv4) {
+		p.add(providers.Error, "role", "The machine has IPv6 alone", "It has %s. Clusters of IPv6, and of both, are refused for now: give it an IPv4 address.", strings.Join(addresses, ", "))
+	}
 	if f.CgroupVersion < 2 {
 		severity, advice := providers.Error, "Boot with systemd.unified_cgroup_hierarchy=1, or set allow_cgroup_v1 = true if the kubelet is to be told so (failCgroupV1: false)."
 		if want.AllowCgroupV1 {

@@ -116,6 +116,11 @@ func (f *Facts) addresses() []string {
 	return list
 }
 
+func isIPv4(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && ip.Is4()
+}
+
 func (f *Facts) has(address string) bool {
 	want, err := netip.ParseAddr(address)
 	if err != nil {

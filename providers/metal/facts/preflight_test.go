@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +58,12 @@ func TestPreflight(t *testing.T) {
 			n.Role, f.Memory, f.CPUs, f.CgroupVersion, f.Hostname, f.Features = "", gib, 1, 1, "a_b", nil
 			f.Swap = []Swap{{Name: "/dev/sda2"}}
 		}, []string{}},
+		{"IPv6 alone", func(f *Facts, n *Needs) {
+			for i := range f.NICs {
+				f.NICs[i].Addresses = []string{"2001:db8::" + strconv.Itoa(i+1) + "/64"}
+			}
+			n.PrivateAddress = ""
+		}, []string{"error role: The machine has IPv6 alone"}},
 		{"no sudo", func(f *Facts, _ *Needs) { f.Sudo = Sudo{User: "ops"} }, []string{"error credential: No root by sudo"}},
 		{"another system", func(f *Facts, _ *Needs) { f.OS = OS{ID: "fedora", Version: "42"} }, []string{"error : Operating system is not supported"}},
 		{"another processor", func(f *Facts, _ *Needs) { f.Architecture = "riscv64" }, []string{"error : Processor is not supported"}},

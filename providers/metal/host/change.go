@@ -68,4 +68,7 @@ type Outcome struct {
 	Fact string
 	Fate Fate
 	Why  string // for Left
+	// Expected says of what is Left that it stays wherever such a thing is taken
+	// back, and harms nobody: it is told, and is no warning.
+	Expected bool
 }

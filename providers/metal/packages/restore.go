@@ -45,7 +45,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		if outcomes, err = a.restorePackages(ctx, all, slices.Sorted(maps.Keys(all))); err != nil {
 			return outcomes, err
 		}
-		outcomes = append(outcomes, host.Outcome{Fact: "logs of apt and dpkg", Fate: host.Left, Why: "they tell what happened; users and groups that packages made stay as well, as Debian wants it"})
+		outcomes = append(outcomes, host.Outcome{Fact: "logs of apt and dpkg", Fate: host.Left, Why: "they tell what happened; users and groups that packages made stay as well, as Debian wants it", Expected: true})
 		if err := a.dropArchives(ctx); err != nil {
 			return outcomes, err
 		}
@@ -59,7 +59,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	}
 	var refreshed bool
 	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
-		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does"})
+		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does", Expected: true})
 	}
 	for _, note := range []string{noteWas, noteLists, noteOwner} {
 		if err := rec.Forget(ctx, note); err != nil {

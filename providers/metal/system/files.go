@@ -154,6 +154,23 @@ func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name strin
 	return m.Put(ctx, ssh.File{Path: name, Content: want.Content, Mode: want.Mode, Owner: want.Owner + ":" + want.Group})
 }
 
+// replaceFile begins a script that replaces files which are others', too:
+// replace FILE LENGTH takes the new content from standard input and keeps mode
+// and owner.
+const replaceFile = `set -e
+replace() {
+	t=$(mktemp "$1.XXXXXXXX")
+	trap 'rm -f -- "$t"' EXIT
+	cat >"$t"
+	[ "$(wc -c <"$t")" -eq "$2" ] || { echo "only a part of $1 arrived" >&2; exit 1; }
+	chmod 0644 "$t"
+	if [ -e "$1" ]; then chmod --reference="$1" "$t"; chown --reference="$1" "$t"; fi
+	sync "$t"
+	mv -f -- "$t" "$1"
+	trap - EXIT
+}
+`
+
 // missing lists, topmost first, the folders that there are not on the way to $1.
 const missing = `d=${1%/*}; l=
 while [ "$d" ] && [ ! -d "$d" ]; do l="$d

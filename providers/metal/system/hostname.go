@@ -55,18 +55,7 @@ type nameWas struct {
 
 // setName writes /etc/hosts from standard input when $2 says how long it is,
 // sets the name for the next boot to $1 ("" for none) and the name now to $3.
-const setName = `set -e
-if [ "$2" ]; then
-	t=$(mktemp /etc/hosts.XXXXXXXX)
-	trap 'rm -f -- "$t"' EXIT
-	cat >"$t"
-	[ "$(wc -c <"$t")" -eq "$2" ] || { echo "only a part of /etc/hosts arrived" >&2; exit 1; }
-	chmod 0644 "$t"
-	if [ -e /etc/hosts ]; then chmod --reference=/etc/hosts "$t"; chown --reference=/etc/hosts "$t"; fi
-	sync "$t"
-	mv -f -- "$t" /etc/hosts
-	trap - EXIT
-fi
+const setName = replaceFile + `[ -z "$2" ] || replace /etc/hosts "$2"
 if [ -z "$1" ]; then
 	rm -f /etc/hostname
 elif ! hostnamectl --static --transient set-hostname "$1" 2>/dev/null || [ "$(cat /etc/hostname)" != "$1" ]; then

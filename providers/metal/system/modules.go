@@ -167,7 +167,7 @@ func restoreModules(ctx context.Context, rec *host.Record, want []string) ([]hos
 		if slices.Contains(want, name) {
 			continue
 		}
-		outcomes = append(outcomes, host.Outcome{Fact: "kernel module " + name, Fate: host.Left, Why: "it stays loaded until the next boot: others may have come to need it"})
+		outcomes = append(outcomes, host.Outcome{Fact: "kernel module " + name, Fate: host.Left, Why: "it stays loaded until the next boot: others may have come to need it", Expected: true})
 		if err := rec.Forget(ctx, k); err != nil {
 			return outcomes, err
 		}

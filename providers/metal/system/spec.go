@@ -114,7 +114,20 @@ func (s Spec) Validate() error {
 			add("file %q: %w", name, err)
 		}
 	}
-	return errors.Join(wrong...)
+	return errors.Join(append(wrong, s.overlaps()...)...)
+}
+
+// overlaps are files that a fact beside them writes, too, and would not leave
+// as they are declared.
+func (s Spec) overlaps() []error {
+	var wrong []error
+	if f, both := s.Files["/etc/hosts"]; both && s.Hostname != "" && (f.Sensitive || !hostsHold(string(f.Content), s.Hostname)) {
+		wrong = append(wrong, fmt.Errorf("file \"/etc/hosts\": hostname needs a line such as %q in it", ownAddress+" "+s.Hostname))
+	}
+	if _, both := s.Files["/etc/timezone"]; both && s.Timezone != "" {
+		wrong = append(wrong, errors.New(`file "/etc/timezone": timezone writes it`))
+	}
+	return wrong
 }
 
 // ValidHostname checks a host name by RFC 1123, in lower case because that is

@@ -30,19 +30,8 @@ type swapWas struct {
 // stopSwap takes swap out of fstab, which comes on standard input where $1 is
 // its length, then masks what else makes swap, and switches off what is on. It
 // says which units it masked, and whether they were active.
-const stopSwap = `set -e
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
-if [ "$1" ]; then
-	t=$(mktemp /etc/fstab.XXXXXXXX)
-	trap 'rm -f -- "$t"' EXIT
-	cat >"$t"
-	[ "$(wc -c <"$t")" -eq "$1" ] || { echo "only a part of /etc/fstab arrived" >&2; exit 1; }
-	chmod --reference=/etc/fstab "$t"; chown --reference=/etc/fstab "$t"
-	sync "$t"
-	mv -f -- "$t" /etc/fstab
-	trap - EXIT
-	systemctl daemon-reload
-fi
+const stopSwap = replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+if [ "$1" ]; then replace /etc/fstab "$1"; systemctl daemon-reload; fi
 shift
 [ $# -eq 0 ] || systemctl mask -- "$@"
 for u in "$@"; do case $u in *.service) systemctl stop -- "$u" ;; esac; done
@@ -137,26 +126,17 @@ for u in "$@"; do
 done`
 
 // startSwap puts fstab back from standard input, where $1 is its length, and
-// switches on again what was on: services, then devices. It prints what it
-// could not.
-const startSwap = `set -e
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
-if [ "$1" ]; then
-	t=$(mktemp /etc/fstab.XXXXXXXX)
-	trap 'rm -f -- "$t"' EXIT
-	cat >"$t"
-	[ "$(wc -c <"$t")" -eq "$1" ] || { echo "only a part of /etc/fstab arrived" >&2; exit 1; }
-	chmod --reference=/etc/fstab "$t"; chown --reference=/etc/fstab "$t"
-	sync "$t"
-	mv -f -- "$t" /etc/fstab
-	trap - EXIT
-fi
+// switches on again what was on: units, which may have to make a device first,
+// then what else there was. It prints what it could not.
+const startSwap = replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+on() { awk -v d="$1" 'NR > 1 { f = $1; gsub(/\\040/, " ", f); if (f == d) found = 1 } END { exit !found }' /proc/swaps; }
+[ -z "$1" ] || replace /etc/fstab "$1"
 shift
 systemctl daemon-reload
 for d in "$@"; do
 	case $d in
-	*.service) systemctl start -- "$d" >&2 || printf '%s\n' "$d" ;;
-	*) grep -qF -- "$d" /proc/swaps || swapon -- "$d" >&2 || printf '%s\n' "$d" ;;
+	/*) on "$d" || swapon -- "$d" >&2 || printf '%s\n' "$d" ;;
+	*) systemctl start -- "$d" >&2 || printf '%s\n' "$d" ;;
 	esac
 done`
 
@@ -178,7 +158,7 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	var kept []error
 	for _, u := range was.Units {
 		units = append(units, u.Name)
-		if u.Active && strings.HasSuffix(u.Name, ".service") {
+		if u.Active {
 			start = append(start, u.Name)
 		}
 	}
