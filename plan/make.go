@@ -120,6 +120,8 @@ func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*pla
 	diags = append(diags, forgotten(result)...)
 	if !diags.HasErrors() {
 		diags = append(diags, p.order(result)...)
+	}
+	if ctx.Err() == nil && !p.stopped() {
 		diags = append(diags, p.review(ctx, result)...)
 	}
 	result.Complete = !diags.HasErrors() && !p.partial() && len(result.Deferred) == 0
@@ -155,6 +157,7 @@ type planner struct {
 	notes     map[string][]providers.Note // by address
 	owners    map[string]*eval.Provider   // provider configurations in use, by address
 	deferred  []deferred
+	refused   []refusal
 	leaving   map[address.Instance]bool // left out, because of excludes
 	left      map[address.Resource]bool // some instance of it is left out, because of excludes
 	want      *wantedSet                // nil before orphans are looked for
@@ -381,29 +384,4 @@ func (p *planner) relevantDrift(result *Plan) []*Change {
 	}
 	sortChanges(drift)
 	return drift
-}
-
-// review hands every provider all of its planned instances.
-func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
-	bySource := map[string][]providers.PlannedInstance{}
-	var order []string
-	for _, c := range result.Changes {
-		source, _, ok := eval.ParseProviderAddr(c.Provider)
-		if !ok || p.req.Catalogue[source].Review == nil {
-			continue
-		}
-		if bySource[source] == nil {
-			order = append(order, source)
-		}
-		bySource[source] = append(bySource[source], providers.PlannedInstance{
-			Address: c.Addr.String(), Type: c.Addr.Type, Prior: c.Before, Planned: c.After,
-		})
-	}
-	var diags hcl.Diagnostics
-	for _, source := range order {
-		notes, more := p.req.Catalogue[source].Review(ctx, bySource[source])
-		result.Notes = append(result.Notes, notes...)
-		diags = append(diags, eval.FromProvider(more, nil, hcl.Range{}, "provider "+source)...)
-	}
-	return diags
 }

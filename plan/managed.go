@@ -286,11 +286,13 @@ func (d *draft) plan(ctx context.Context) bool {
 // ask calls the provider's Plan and holds the answer against the rules.
 func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte) (cty.Value, providers.PlanResponse, bool) {
 	block := d.ty.Schema.Block
+	proposed := contract.Proposed(block, prior, config)
 	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
-		Type: d.inst.Addr.Type, Prior: prior, Proposed: contract.Proposed(block, prior, config), Config: config,
+		Type: d.inst.Addr.Type, Prior: prior, Proposed: proposed, Config: config,
 		Private: private, Meta: NoMeta(d.owner.Schema), MayDefer: true,
 	})
 	if !d.said(resp.Diagnostics) {
+		d.p.refuse(d, proposed)
 		return cty.DynamicVal, resp, false
 	}
 	if d.deferred = deferredByProvider(resp.Deferred); d.deferred != "" {

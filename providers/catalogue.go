@@ -18,7 +18,8 @@ type Entry struct {
 	// Version is what `stoke version` and the lock file show.
 	Version string
 	// Review, when not nil, sees all planned instances of the provider once,
-	// after planning, for checks that need the whole.
+	// after planning, for checks that need the whole. It is asked even if the
+	// plan has errors, so that a user learns of everything at once.
 	Review func(ctx context.Context, planned []PlannedInstance) ([]Note, Diagnostics)
 	// Functions are what configurations call as provider::LOCAL_NAME::FUNCTION.
 	// They depend on nothing but their arguments, so that nobody has to be
@@ -29,7 +30,8 @@ type Entry struct {
 }
 
 // PlannedInstance is one instance as the plan leaves it. Planned is null when
-// it is destroyed.
+// it is destroyed; of one that the provider would not plan it is what was
+// proposed: what is computed may be null.
 type PlannedInstance struct {
 	Address string
 	Type    string

@@ -166,11 +166,14 @@ const (
 
 // Diagnostic is what a provider has to say to people. Path leads to the
 // attribute at fault within the object, and is empty when there is none.
+// Address is for reviews alone, which see many objects: the instance that it is
+// about, "" for none.
 type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
 	Path     cty.Path
+	Address  string
 }
 
 // Diagnostics is a list of them, in the order they were made.

@@ -52,7 +52,7 @@ var shelfBlock = &providers.Block{Attributes: map[string]*providers.Attribute{
 		"size": {Type: cty.Number, Optional: true},
 	}}},
 	"key":    {Type: cty.String, Optional: true, WriteOnly: true},
-	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie", "leak"
+	"broken": {Type: cty.String, Optional: true}, // "", "error", "partial", "keep", "lie", "leak", "plan"
 }}
 
 var shelfSchema = &providers.Schema{
@@ -123,6 +123,9 @@ func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) provide
 	}
 	if p.s.defers != nil && r.MayDefer && p.s.defers(r.Proposed.GetAttr("name").AsString()) {
 		return providers.PlanResponse{Planned: r.Proposed, Deferred: providers.DeferredAbsent}
+	}
+	if b := r.Proposed.GetAttr("broken"); b.RawEquals(cty.StringVal("plan")) {
+		return providers.PlanResponse{Planned: r.Proposed, Diagnostics: providers.Diagnostics{{Summary: "Shelf is full", Detail: "Make room.", Path: cty.GetAttrPath("name")}}}
 	}
 	resp := providers.PlanResponse{Planned: r.Proposed, Private: []byte("planned")}
 	attrs := r.Proposed.AsValueMap()

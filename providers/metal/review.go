@@ -38,7 +38,7 @@ func (s *seen) review(ctx context.Context, planned []providers.PlannedInstance) 
 	r.add(facts.Distinct(r.members(func(plannedHost) bool { return true })))
 	for _, h := range r.hosts {
 		for _, p := range facts.Networks(h.member.Facts, facts.Needs{PodNetworks: h.member.Needs.PodNetworks}) {
-			r.say(p, h.name+": ")
+			r.say(h.name, p)
 		}
 	}
 	r.reach(ctx)
@@ -146,17 +146,20 @@ func (r *reviewed) members(which func(plannedHost) bool) map[string]facts.Member
 
 func (r *reviewed) add(found []facts.Mutual) {
 	for _, p := range found {
-		r.say(p.Problem, "")
+		r.say(p.Hosts[0], p.Problem) // they are told where the first of them is declared
 	}
 }
 
-// say adds a diagnostic, once.
-func (r *reviewed) say(p facts.Problem, before string) {
-	d := providers.Diagnostic{Severity: p.Severity, Summary: p.Summary, Detail: before + p.Detail}
+// say adds a diagnostic about a machine, once.
+func (r *reviewed) say(about string, p facts.Problem) {
+	d := providers.Diagnostic{Address: about, Severity: p.Severity, Summary: p.Summary, Detail: p.Detail}
+	if len(p.Path) > 0 {
+		d.Path = cty.GetAttrPath(p.Path[0])
+	}
 	if r.said == nil {
 		r.said = map[string]bool{}
 	}
-	if key := d.Summary + "\n" + d.Detail; !r.said[key] {
+	if key := about + "\n" + d.Summary + "\n" + d.Detail; !r.said[key] {
 		r.said[key] = true
 		r.diags = append(r.diags, d)
 	}
@@ -204,11 +207,11 @@ func (r *reviewed) reach(ctx context.Context) {
 	for i, a := range answers {
 		name := r.hosts[i].name
 		if a.err != nil {
-			r.say(facts.Problem{Severity: providers.Warning, Summary: "Peers could not be checked", Detail: fmt.Sprintf("%s: %s.", name, a.err)}, "")
+			r.say(name, facts.Problem{Severity: providers.Warning, Summary: "Peers could not be checked", Detail: fmt.Sprintf("%s.", a.err)})
 			continue
 		}
 		for _, p := range a.problems {
-			r.say(p, name+": ")
+			r.say(name, p)
 		}
 	}
 }

@@ -92,12 +92,12 @@ func TestReview(t *testing.T) {
 		var got []string
 		for i, d := range diags {
 			if i < len(tt.want) {
-				if summary, text, _ := strings.Cut(tt.want[i], ": "); d.Summary == summary && strings.Contains(d.Detail, text) {
+				if summary, text, _ := strings.Cut(tt.want[i], ": "); d.Summary == summary && strings.Contains(d.Address+": "+d.Detail, text) {
 					got = append(got, tt.want[i])
 					continue
 				}
 			}
-			got = append(got, d.Summary+": "+d.Detail)
+			got = append(got, d.Summary+": "+d.Address+": "+d.Detail)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/providers"
+)
+
+// refusal is an instance that its provider would not plan.
+type refusal struct {
+	draft    *draft
+	proposed cty.Value
+}
+
+// refuse keeps what the provider would not plan, for its review: what is wrong
+// between instances is to be told together with what is wrong with each.
+func (p *planner) refuse(d *draft, proposed cty.Value) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = append(p.refused, refusal{d, proposed})
+}
+
+// reviewed is what one provider is handed.
+type reviewed struct {
+	planned []providers.PlannedInstance
+	changes []*Change
+	about   map[string]*eval.Instance // by address
+}
+
+// review hands every provider all of its planned instances, and those that it
+// would not plan as they were proposed.
+func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
+	by := map[string]*reviewed{}
+	add := func(c *Change, inst *eval.Instance) {
+		source, _, ok := eval.ParseProviderAddr(c.Provider)
+		if !ok || p.req.Catalogue[source].Review == nil {
+			return
+		}
+		if by[source] == nil {
+			by[source] = &reviewed{about: map[string]*eval.Instance{}}
+		}
+		r, name := by[source], c.Addr.String()
+		r.changes = append(r.changes, c)
+		r.planned = append(r.planned, providers.PlannedInstance{Address: name, Type: c.Addr.Type, Prior: c.Before, Planned: c.After})
+		if inst != nil {
+			r.about[name] = inst
+		}
+	}
+	for _, c := range result.Changes {
+		var inst *eval.Instance
+		if it := p.items[c.Addr]; it != nil && c.Deposed == "" {
+			inst = it.inst
+		}
+		add(c, inst)
+	}
+	slices.SortFunc(p.refused, func(a, b refusal) int { return a.draft.inst.Addr.Compare(b.draft.inst.Addr) })
+	for _, r := range p.refused {
+		d := r.draft
+		if d.inst.Addr.Mode == address.Managed {
+			add(&Change{Addr: d.inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema, Before: d.before, After: r.proposed, AfterSensitive: d.marked.Sensitive}, d.inst)
+		}
+	}
+	var sources []string
+	for source := range by {
+		sources = append(sources, source)
+	}
+	slices.Sort(sources)
+	var diags hcl.Diagnostics
+	for _, source := range sources {
+		notes, said := p.req.Catalogue[source].Review(ctx, by[source].planned)
+		result.Notes = append(result.Notes, notes...)
+		diags = append(diags, by[source].said(source, said)...)
+	}
+	return diags
+}
+
+// said puts what a review says where the instance that it is about is declared.
+func (r *reviewed) said(source string, diags providers.Diagnostics) hcl.Diagnostics {
+	if len(diags) == 0 {
+		return nil
+	}
+	var secret *Hidden
+	for _, c := range r.changes {
+		secret = secret.Add(c.Before, c.Schema, c.BeforeSensitive).Add(c.After, c.Schema, c.AfterSensitive)
+	}
+	var out hcl.Diagnostics
+	for _, d := range secret.Said(diags) {
+		one := providers.Diagnostics{d}
+		inst := r.about[d.Address]
+		switch {
+		case inst != nil:
+			decl := inst.Resource.Decl
+			out = append(out, eval.About(d.Address, eval.FromProvider(one, decl.Body, decl.Range, d.Address))...)
+		case d.Address != "":
+			out = append(out, eval.About(d.Address, eval.FromProvider(one, nil, hcl.Range{}, d.Address))...)
+		default:
+			out = append(out, eval.FromProvider(one, nil, hcl.Range{}, "provider "+strings.TrimPrefix(source, "registry.terraform.io/"))...)
+		}
+	}
+	return out
+}
