@@ -17,6 +17,9 @@ type Call struct {
 	Operation string
 	// Settling marks a Read that asks whether an announced create happened.
 	Settling bool
+	// Planned is the private data that the plan left for this Apply. Terraform's
+	// framework hands it to Update and Delete, and not to Create.
+	Planned []byte
 	// Address is the instance as people write it, for messages and notes.
 	Address string
 	// Stopping is closed by the first Ctrl-C: a call that only waits returns
@@ -98,12 +101,13 @@ func (c *Call) KeepOnError() {
 	}
 }
 
-// withKeep returns a context whose Call also tells the returned function of
-// KeepOnError.
-func withKeep(ctx context.Context) (context.Context, func() bool) {
+// forApply returns a context whose Call has what was planned, and also tells the
+// returned function of KeepOnError.
+func forApply(ctx context.Context, planned []byte) (context.Context, func() bool) {
 	var kept atomic.Bool
 	outer := CallFrom(ctx)
 	inner := *outer
+	inner.Planned = planned
 	inner.Keep = func() {
 		kept.Store(true)
 		outer.KeepOnError()

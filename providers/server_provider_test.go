@@ -31,6 +31,7 @@ type seen struct {
 	region           types.String
 	calls            []string // "create op-1" and the like
 	writeOnly        string
+	planned          string // private data, as Create was told
 }
 
 func (p *fakeProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -140,7 +141,7 @@ func (t *thing) Create(ctx context.Context, req resource.CreateRequest, resp *re
 	var do, wo types.String
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("do"), &do)...)
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("wo"), &wo)...)
-	t.seen.writeOnly = wo.ValueString()
+	t.seen.writeOnly, t.seen.planned = wo.ValueString(), string(CallFrom(ctx).Planned)
 	var limit timeouts.Value
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("timeouts"), &limit)...)
 	_, diags := limit.Create(ctx, 0)

@@ -200,7 +200,7 @@ func (s *server) Apply(ctx context.Context, r ApplyRequest) ApplyResponse {
 		out.Diagnostics = x.diags
 		return out
 	}
-	ctx, kept := withKeep(ctx)
+	ctx, kept := forApply(ctx, r.Private)
 	resp := send(ctx, x, s.rpc.ApplyResourceChange, req)
 	if resp == nil {
 		out.Lost, out.Diagnostics = true, x.diags

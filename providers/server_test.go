@@ -170,8 +170,8 @@ func TestServerLifecycle(t *testing.T) {
 	}
 	state := with(wantPlan, vals{"id": str("id-1"), "rev": cty.NumberIntVal(1)})
 	equalVal(t, apply.State, state)
-	if saw.writeOnly != "hush" || !strings.Contains(string(apply.Private), "made") {
-		t.Errorf("write-only %q, private %s", saw.writeOnly, apply.Private)
+	if saw.writeOnly != "hush" || !strings.Contains(string(apply.Private), "made") || !strings.Contains(saw.planned, "planned") {
+		t.Errorf("write-only %q, private %s, planned %q", saw.writeOnly, apply.Private, saw.planned)
 	}
 
 	read := p.Read(ctx, ReadRequest{Type: thingType, State: state, Private: apply.Private})

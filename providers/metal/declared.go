@@ -37,7 +37,9 @@ func declare(ctx context.Context, p privateSetter, raw tftypes.Value) diag.Diagn
 		diags.AddError("What was declared cannot be noted", err.Error())
 		return diags
 	}
-	return p.SetKey(ctx, declaredKey, b)
+	diags.Append(p.SetKey(ctx, declaredKey, b)...)
+	promise{}.keep(ctx, p, &diags) // it was for this apply
+	return diags
 }
 
 // declared reads the note into a model; false when there is none, or one of

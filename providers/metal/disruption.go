@@ -96,13 +96,16 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 		return work(ctx)
 	}
 	ahead, err := changes(ctx)
+	if err == nil {
+		err = promised(ctx).covers(m, ahead)
+	}
 	switch {
 	case err != nil:
 		return err
 	case unknown == nil:
-		return s.shared.roll.Do(ctx, m, node, ahead, p, work)
+		return s.shared.roll.Do(ctx, m, node, ahead, p, bounded(ahead, work))
 	case harmless(ahead):
-		return work(ctx)
+		return bounded(ahead, work)(drain.Unknown(ctx, unknown))
 	}
 	return fmt.Errorf("what runs on the node is not known, so that nothing was changed that may hurt it: %w", unknown)
 }

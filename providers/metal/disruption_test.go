@@ -2,11 +2,13 @@ package metal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -146,5 +148,60 @@ func TestCordonedBy(t *testing.T) {
 	}
 	if c.Node("a").Spec.Unschedulable {
 		t.Error("it stays cordoned")
+	}
+}
+
+// TestPromise: apply interrupts a node no more than its plan has shown, and a
+// machine that is no node is as the policy of its reboots says.
+func TestPromise(t *testing.T) {
+	c := draintest.New(t, nil)
+	c.AddNode("a")
+	s := &settings{shared: newShared()}
+	planned := func(p promise) context.Context {
+		inner, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(map[string][]byte{promiseKey: inner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return providers.WithCall(t.Context(), &providers.Call{Planned: text})
+	}
+	one := func(d host.Disruption, reloads bool) []host.Change {
+		return []host.Change{{Fact: "package x", Disruption: d, Reloads: reloads}}
+	}
+	for _, test := range []struct {
+		planned promise
+		now     []host.Change
+		fails   string
+		bound   string // of packages
+	}{
+		{promise{}, one(host.Reboots, false), "", "<nil>"},
+		{promising(nil), nil, "", "none"},
+		{promising(nil), one(host.RestartsKubelet, false), "192.0.2.1 has changed since it was planned: what differs now (package x) restarts the kubelet, and the plan shows none at most", ""},
+		{promising(one(host.RestartsContainer, false)), one(host.RestartsContainer, false), "", "none"},
+		{promising(one(host.RestartsContainer, false)), one(host.RestartsContainer, true), "(package x) reloads systemd, and the plan shows restarts containerd at most", ""},
+		{promising(one(host.RestartsContainer, true)), one(host.ReloadsSystemd, false), "", "reloads systemd"},
+		{promising(one(host.Reboots, false)), one(host.Drains, true), "", "<nil>"},
+		{promising(one(host.Drains, false)), one(host.Reboots, true), "reboots the machine, and the plan shows drains the node at most", ""},
+	} {
+		worked, got := false, ""
+		err := s.disrupt(planned(test.planned), newNodeMachine(c, "a"), func(context.Context) ([]host.Change, error) { return test.now, nil }, drain.Policy{Limits: drain.Limits{Pause: time.Millisecond}},
+			func(ctx context.Context) error {
+				worked, got = true, "<nil>"
+				if b := bound(ctx); b != nil {
+					got = b.String()
+				}
+				return nil
+			})
+		if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) || worked != (test.fails == "") || got != test.bound {
+			t.Errorf("planned %+v, now %v: %v, worked %v, bound %s", test.planned, test.now, err, worked, got)
+		}
+	}
+	for _, odd := range []string{"", "x", "null", `{"interrupts":"!"}`, `{"interrupts":"e30="}`} {
+		if p := promised(providers.WithCall(t.Context(), &providers.Call{Planned: []byte(odd)})); p.Looked {
+			t.Errorf("%q promises %+v", odd, p)
+		}
 	}
 }

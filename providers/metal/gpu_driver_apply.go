@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/packages"
@@ -121,10 +122,17 @@ func refused(m host.Machine, problems []nvidia.Problem) error {
 func (r *gpuDriverResource) work(ctx context.Context, m host.Machine, rec *host.Record, plan *gpuDriverModel, l driverLook) error {
 	want := plan.spec()
 	install := func(ctx context.Context, w nvidia.Wanted) error { return r.install(ctx, m, rec, want, w) }
-	changes := func(context.Context) ([]host.Change, error) { return l.changes(want), nil }
+	changes := func(ctx context.Context) ([]host.Change, error) {
+		all, _, err := l.foresee(ctx, m, want)
+		return all, err
+	}
+	// What Apply finds out on its way: the driver does not go without one.
+	drains := func(ctx context.Context) error {
+		return drain.Escalate(ctx, []host.Change{{Fact: "driver in the kernel", Disruption: host.Drains}})
+	}
 	return r.settings.disrupt(ctx, m, changes, plan.policy(), func(ctx context.Context) error {
 		if len(nvidia.Diff(want, l.have)) > 0 {
-			_, err := nvidia.Apply(ctx, m, rec, want, l.have, nvidia.Hooks{Install: install, Reboot: reboot(m)})
+			_, err := nvidia.Apply(ctx, m, rec, want, l.have, nvidia.Hooks{Install: install, Drain: drains, Reboot: reboot(m)})
 			return err
 		}
 		w, err := want.Want(l.have)
@@ -142,6 +150,7 @@ func (r *gpuDriverResource) install(ctx context.Context, m host.Machine, rec *ho
 		return err
 	}
 	spec := r.settings.install(w, have)
+	spec.Limit = bound(ctx)
 	is, err := packages.Observe(ctx, m, spec)
 	if err != nil || len(packages.Diff(spec, is)) == 0 {
 		return err

@@ -57,3 +57,14 @@ func (l driverLook) changes(want nvidia.Spec) []host.Change {
 	}
 	return all
 }
+
+// foresee is changes, with what apt would do besides. What it cannot say is in
+// the error; the changes are there all the same.
+func (l driverLook) foresee(ctx context.Context, m host.Machine, want nvidia.Spec) ([]host.Change, packages.Forecast, error) {
+	changes := l.changes(want)
+	if l.want.Owner == "" {
+		return changes, packages.Forecast{}, nil
+	}
+	forecast, err := packages.Foresee(ctx, m, l.want, l.packages)
+	return forecastChanges(changes, forecast, nil), forecast, err
+}

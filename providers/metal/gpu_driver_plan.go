@@ -16,7 +16,6 @@ import (
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
-	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // ModifyPlan looks at the machine: everything that stands in the way of the
@@ -44,7 +43,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
 	plan.Installed = types.StringUnknown()
 	plan.GPUs = types.ListUnknown(plan.GPUs.ElementType(ctx))
-	r.examine(ctx, &plan, &resp.Diagnostics)
+	r.examine(ctx, &plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -56,10 +55,10 @@ func otherMachine(ctx context.Context, was, is types.Object) bool {
 	return known && also && a.HostKey != b.HostKey
 }
 
-// examine looks at the machine on behalf of a plan.
-func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) {
+// examine looks at the machine on behalf of a plan, and returns what it promises.
+func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) promise {
 	if r.settings == nil || plan.Branch.IsUnknown() || plan.Version.IsUnknown() || plan.Toolkit.IsUnknown() {
-		return
+		return promise{}
 	}
 	m, err := r.settings.machine(ctx, plan.Host)
 	var l driverLook
@@ -78,7 +77,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	}
 	switch {
 	case err == nil:
-		r.foretell(ctx, m, plan, l, diags)
+		return r.foretell(ctx, m, plan, l, diags)
 	case errors.Is(err, connect.ErrUnknown):
 	case lost(err) && !ssh.IsPermanent(err):
 		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
@@ -89,10 +88,11 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	default:
 		complain(diags, path.Root("host"), "Machine cannot be examined", err)
 	}
+	return promise{}
 }
 
 // foretell says what is wrong, what apply would do and whom it interrupts.
-func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) {
+func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
 	warn(diags, nvidia.Check(want, l.have, l.managed))
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
@@ -100,23 +100,23 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *
 			diags.AddAttributeError(path.Root("host"), p.Summary, m.Name()+": "+p.Detail)
 		}
 	}
-	changes := l.changes(want)
-	if l.want.Owner != "" {
-		forecast, err := packages.Foresee(ctx, m, l.want, l.packages)
-		if err != nil {
-			diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
-		}
-		for _, why := range forecast.Refusals {
-			diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))
-		}
-		for _, text := range forecast.Notes {
-			note(ctx, diags, providers.NoteFact, []string{"host"}, text)
-		}
-		if d := forecast.Disruption; d > host.Greatest(changes) {
-			changes = append(changes, host.Change{Fact: forecast.Because, Disruption: d})
-		}
+	changes, forecast, err := l.foresee(ctx, m, want)
+	if err != nil {
+		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
+	}
+	for _, why := range forecast.Refusals {
+		diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))
+	}
+	for _, text := range forecast.Notes {
+		note(ctx, diags, providers.NoteFact, []string{"host"}, text)
 	}
 	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	p := promising(changes)
+	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {
+		p.Most = host.Reboots
+		note(ctx, diags, providers.NoteDisruption, []string{"reboot"}, "reboots the machine if the driver cannot be loaded otherwise")
+	}
+	return p
 }
 
 // warn reports what does not stand in the way.

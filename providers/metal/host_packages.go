@@ -268,10 +268,7 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 	for i, c := range changes {
 		changes[i].Path = software.place(declared, c.Path)
 	}
-	if d := forecast.Disruption; d > host.Greatest(changes) {
-		changes = append(changes, host.Change{Fact: forecast.Because, Path: []string{"packages"}, Disruption: d})
-	}
-	return changes
+	return forecastChanges(changes, forecast, []string{"packages"})
 }
 
 func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {
@@ -279,6 +276,7 @@ func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Re
 	if err != nil {
 		return err
 	}
+	spec.Limit = bound(ctx)
 	have, err := packages.Observe(ctx, m, spec)
 	if err != nil {
 		return fmt.Errorf("look at packages: %w", err)

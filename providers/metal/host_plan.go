@@ -57,7 +57,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		plan.Facts = types.ObjectUnknown(factsTypes())
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
-	r.examine(ctx, way, &plan, &resp.Diagnostics)
+	r.examine(ctx, way, &plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 }
 
 // derive sets what follows from the arguments.
@@ -99,8 +99,8 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 	return shown
 }
 
-// examine looks at the machine on behalf of a plan.
-func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) {
+// examine looks at the machine on behalf of a plan, and returns what it promises.
+func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) promise {
 	m, err := r.settings.reach(way, nil)
 	if err == nil {
 		_, err = m.Run(ctx, host.Command{Args: []string{"true"}, Unprivileged: true})
@@ -108,7 +108,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	switch {
 	case err == nil:
 	case errors.Is(err, connect.ErrUnknown):
-		return // of the provider block; apply knows
+		return promise{} // of the provider block; apply knows
 	case ssh.IsPermanent(err):
 		at := path.Root("address")
 		var key *ssh.HostKeyError
@@ -117,15 +117,16 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		}
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(at, summary, detail)
-		return
+		return promise{}
 	default:
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeWarning(path.Root("address"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
-		return
+		return promise{}
 	}
 	var changes []host.Change
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
 	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	return promising(changes)
 }

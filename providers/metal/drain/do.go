@@ -21,7 +21,8 @@ func (e *RefusedError) Error() string { return e.Reason }
 // Do does work that the changes stand for, in a way that hurts no pod: it waits
 // for the node's turn, keeps pods away and has those leave that are there, works,
 // waits until the node is ready and lets pods back. Where nothing of that is
-// needed, it only works. node is nil where the machine is no node.
+// needed, it only works, which may turn out to need it (Escalate). node is nil
+// where the machine is no node.
 //
 // A node whose work failed stays cordoned, and so does one whose stoke was
 // killed: it carries a mark (Annotation), by which the next Do uncordons it.
@@ -29,40 +30,13 @@ func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []hos
 	if node == nil {
 		return work(ctx)
 	}
-	if host.Greatest(changes) < host.StopsAPI && !reloads(changes) && node.Mark == nil {
-		return work(ctx)
-	}
-	// The plan is older than the machine: who runs there now?
-	if err := node.look(ctx); err != nil {
-		return err
-	}
-	action, reason := Needed(changes, node, p)
-	if action == Refuse {
-		return &RefusedError{Node: node.Name, Reason: reason}
-	}
-	if action != KeepAway && node.Mark == nil && host.Greatest(changes) < host.StopsAPI {
-		return work(ctx)
-	}
-	done, err := r.admit(ctx, node, p.MaxUnavailable)
-	if err != nil {
-		return err
-	}
-	if action == KeepAway {
-		if err := r.keepAway(ctx, node, p); err != nil {
-			done(nil) // it was not interrupted
+	t := &turn{roll: r, node: node, policy: p}
+	if host.Greatest(changes) >= host.StopsAPI || reloads(changes) || node.Mark != nil {
+		if err := t.prepare(ctx, changes); err != nil {
 			return err
 		}
 	}
-	if err := work(ctx); err != nil {
-		done(err)
-		if node.Mark != nil {
-			return fmt.Errorf("%w\nnode %s stays cordoned until an apply succeeds (or: kubectl uncordon %s)", err, node.Name, node.Name)
-		}
-		return err
-	}
-	err = node.back(ctx, m, p.Limits.orDefaults())
-	done(err)
-	return err
+	return t.end(ctx, m, work(context.WithValue(ctx, turnKey{}, t)))
 }
 
 // Leave does work after which the machine may be no node any more: pods that run
@@ -104,10 +78,12 @@ func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 		return err
 	}
 	ours, err := n.cordon(ctx, r.By)
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		err = n.evict(ctx, p)
+	case passing(err):
+		ours = true // it may be, for all one knows
 	}
-	err = n.evict(ctx, p)
 	if err == nil || !ours {
 		return err
 	}
@@ -131,9 +107,12 @@ func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
 	stopping := providers.CallFrom(ctx).Stopping
 	for {
 		reason, err := n.isBack(ctx, &w)
+		if reason == "" && err == nil {
+			err = n.uncordon(ctx)
+		}
 		switch {
-		case reason == "" && err == nil:
-			return n.uncordon(ctx)
+		case reason == "" && (err == nil || !passing(err)):
+			return err
 		case time.Since(began) > limit && err != nil:
 			return fmt.Errorf("node %s did not come back within %s: %w", n.Name, limit.Round(time.Millisecond), err)
 		case time.Since(began) > limit:

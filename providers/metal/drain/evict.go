@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
 var errStopped = errors.New("stopped")
@@ -113,10 +115,19 @@ func (n *Node) uncordon(ctx context.Context) error {
 func (n *Node) evict(ctx context.Context, p Policy) error {
 	limits := p.Limits.orDefaults()
 	limit, began := limits.Drain, time.Now()
+	answered := began
 	for pause := limits.Pause; ; pause = min(2*pause, 5*limits.Pause) {
 		if err := n.look(ctx); err != nil {
-			return err
+			if !passing(err) || time.Since(answered) > limits.Outage {
+				return err
+			}
+			providers.CallFrom(ctx).Report(providers.Progress{Percent: -1, Step: fmt.Sprintf("draining %s: the API server does not answer", n.Name)})
+			if err := wait(ctx, pause); err != nil {
+				return fmt.Errorf("drain node %s: %w", n.Name, err)
+			}
+			continue
 		}
+		answered = time.Now()
 		left := n.Busy()
 		if len(left) == 0 {
 			return nil
@@ -137,6 +148,9 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 		}
 		providers.CallFrom(ctx).Report(providers.Progress{Percent: -1, Step: fmt.Sprintf("draining %s: %s left (%s)%s", n.Name, count(len(left), "pod"), names(left), why)})
 		if time.Since(began) > limit {
+			if stuck := leaving(left); why == "" && len(stuck) > 0 {
+				why = fmt.Sprintf(": %s asked to end and did not; look at the finalizers and at what the kubelet says (kubectl describe pod)", names(stuck))
+			}
 			return fmt.Errorf("%s did not leave node %s within %s%s", names(left), n.Name, limit, why)
 		}
 		if err := wait(ctx, pause); err != nil {
@@ -157,11 +171,28 @@ func (n *Node) ask(ctx context.Context, pods []Pod) (full, err error) {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), ending(err):
 		case apierrors.IsTooManyRequests(err):
 			full = budget(err)
+		case passing(err) && !apierrors.IsInternalError(err): // the next look finds out
+			return full, nil
 		default:
 			return full, fmt.Errorf("evict %s: %w", pod, err)
 		}
 	}
 	return full, nil
+}
+
+func leaving(pods []Pod) []Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return !p.Leaving })
+}
+
+// passing tells an API server that is away or overtaxed for a moment, as one is
+// whose machine restarts, from one that says no.
+func passing(err error) bool {
+	var said apierrors.APIStatus
+	if !errors.As(err, &said) {
+		return !ssh.IsPermanent(err) && !errors.Is(err, context.Canceled)
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err)
 }
 
 // budget is what the API server says of the PodDisruptionBudget.

@@ -33,6 +33,9 @@ type Limits struct {
 	Drain time.Duration
 	// Ready is until the node is ready after the work: 10 minutes.
 	Ready time.Duration
+	// Outage is for how long the API server may be away in the middle of a drain,
+	// because it restarts, say: 2 minutes.
+	Outage time.Duration
 	// Pause is between two looks: 2 seconds.
 	Pause time.Duration
 }
@@ -43,6 +46,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.Ready <= 0 {
 		l.Ready = 10 * time.Minute
+	}
+	if l.Outage <= 0 {
+		l.Outage = 2 * time.Minute
 	}
 	if l.Pause <= 0 {
 		l.Pause = 2 * time.Second

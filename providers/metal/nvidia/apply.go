@@ -76,6 +76,17 @@ type applier struct {
 	want  Spec
 	have  State
 	hooks Hooks
+	empty bool // pods have left
+}
+
+// drain has pods leave, once.
+func (a *applier) drain(ctx context.Context) error {
+	if a.empty || a.hooks.Drain == nil {
+		return nil
+	}
+	err := a.hooks.Drain(ctx)
+	a.empty = err == nil
+	return err
 }
 
 // look observes again.
@@ -215,10 +226,8 @@ func (a *applier) makeWay(ctx context.Context) error {
 	if users := a.have.Strangers(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {
 		return fmt.Errorf("%s: %s, and a reboot is not allowed: stop what uses the GPUs, or set reboot = \"if-needed\"", a.m.Name(), describe(users))
 	}
-	if a.hooks.Drain != nil {
-		if err := a.hooks.Drain(ctx); err != nil {
-			return err
-		}
+	if err := a.drain(ctx); err != nil {
+		return err
 	}
 	return a.still(ctx)
 }

@@ -59,6 +59,21 @@ func (d *differ) exchange() host.Disruption {
 	return host.Drains
 }
 
+// MayReboot reports whether Apply may turn out to need a reboot, and is allowed
+// one, where Diff knows of none: a module may not let itself be exchanged.
+func MayReboot(want Spec, have State) bool {
+	if want.Reboot != IfNeeded {
+		return false
+	}
+	if have.Loaded == "" {
+		return len(Diff(want, have)) > 0
+	}
+	d := differ{want: want, have: have}
+	d.driver()
+	d.answers()
+	return len(d.changes) > 0
+}
+
 func flavour(open bool) string {
 	if open {
 		return Open

@@ -37,7 +37,7 @@ func (a *applier) load(ctx context.Context) error {
 		}
 	}
 	if a.have.Loaded != "" {
-		if err := a.still(ctx); err != nil {
+		if err := a.makeWay(ctx); err != nil { // again: packages start services, and only now may it be known that it has to go
 			return err
 		}
 		if _, err := host.Script(ctx, a.m, unload); err != nil {
@@ -63,10 +63,8 @@ func (a *applier) reboot(ctx context.Context, why error) error {
 	if a.hooks.Reboot == nil || a.want.Reboot != IfNeeded {
 		return fmt.Errorf("%w; a reboot would help and is not allowed: set reboot = \"if-needed\", or reboot %s by hand and apply again", why, a.m.Name())
 	}
-	if a.hooks.Drain != nil {
-		if err := a.hooks.Drain(ctx); err != nil {
-			return err
-		}
+	if err := a.drain(ctx); err != nil {
+		return err
 	}
 	if err := a.hooks.Reboot(ctx); err != nil {
 		return err

@@ -230,6 +230,14 @@ func (c *Cluster) AddPod(node, name string, change ...func(*core.Pod)) {
 	c.touch(&p.ObjectMeta)
 }
 
+// ChangePod changes a pod as somebody else does.
+func (c *Cluster) ChangePod(name string, change func(*core.Pod)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c.pods[name])
+	c.touch(&c.pods[name].ObjectMeta)
+}
+
 // Pods are the names of a node's pods that are not being deleted.
 func (c *Cluster) Pods(node string) []string {
 	c.mu.Lock()
