@@ -196,10 +196,10 @@ func TestValidate(t *testing.T) {
 		{"port in address", edit("ssh", func(c *Connection) { c.Credential.SSH.Address = "host:22" }), "c.credential.ssh.address", "own arguments"},
 		{"port", edit("ssh", func(c *Connection) { c.Credential.SSH.Port = 70000 }), "c.credential.ssh.port", "70000"},
 		{"no host key", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = "" }), "c.credential.ssh.host_key", "never trusted"},
-		{"host key with address", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = "10.0.0.1 " + key }), "c.credential.ssh.host_key", "without the address"},
-		{"two host keys", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = key + "\n" + key }), "c.credential.ssh.host_key", "ssh-keyscan"},
+		{"host key with address", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = "10.0.0.1 " + key }), "c.credential.ssh.host_key", "leave the address out"},
+		{"two host keys", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = key + "\n" + key }), "c.credential.ssh.host_key", "several lines"},
 		{"private host key", edit("ssh", func(c *Connection) { c.Credential.SSH.HostKey = "-----BEGIN OPENSSH PRIVATE KEY-----" }), "c.credential.ssh.host_key", "public key"},
-		{"hop", edit("ssh", func(c *Connection) { c.Credential.SSH.Hops[0].HostKey = "x" }), "c.credential.ssh.hops[0].host_key", "ssh-keyscan"},
+		{"hop", edit("ssh", func(c *Connection) { c.Credential.SSH.Hops[0].HostKey = "x" }), "c.credential.ssh.hops[0].host_key", "no public key"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			diags := tt.c.Validate(path.Root("c"))

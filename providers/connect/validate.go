@@ -143,7 +143,7 @@ func (h Hop) validate(diags *diag.Diagnostics, at path.Path) {
 }
 
 func validateHostKey(diags *diag.Diagnostics, at path.Path, key string) {
-	const advice = `"ssh-keyscan ADDRESS" prints it: give "ssh-ed25519 AAAA…", without the address.`
+	const advice = `On the machine it is in /etc/ssh/ssh_host_ed25519_key.pub: "ssh-ed25519 AAAA…".`
 	if key == "" {
 		diags.AddAttributeError(at, "Host key missing", "An unknown machine is never trusted silently. "+advice)
 		return
@@ -153,7 +153,19 @@ func validateHostKey(diags *diag.Diagnostics, at path.Path, key string) {
 		return
 	}
 	public, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(key))
-	if err != nil || public == nil || len(options) > 0 || len(strings.TrimSpace(string(rest))) > 0 {
-		diags.AddAttributeError(at, "Invalid host key", advice)
+	if err == nil && public != nil && len(options) == 0 && len(strings.TrimSpace(string(rest))) == 0 {
+		return
 	}
+	what := "This is no public key. "
+	switch fields := strings.Fields(key); {
+	case strings.HasPrefix(key, "SHA256:") || strings.HasPrefix(key, "MD5:"):
+		what = "This is a fingerprint, and the key itself is needed. "
+	case len(fields) > 2 && strings.HasPrefix(fields[1], "ssh-"):
+		what = "This is a line of a known_hosts file: leave the address out. "
+	case len(strings.TrimSpace(string(rest))) > 0:
+		what = "These are several lines: one key is needed. "
+	case len(fields) > 1:
+		what = "This public key is damaged or cut off. "
+	}
+	diags.AddAttributeError(at, "Invalid host key", what+advice)
 }

@@ -64,7 +64,11 @@ func (m *firewallModel) spec(ctx context.Context, diags *diag.Diagnostics) (s fi
 }
 
 func (r *specReader) wrong(at path.Path, err error) {
-	r.diags.AddAttributeError(at, "Invalid firewall rules", fmt.Sprintf("%s.", strings.ToUpper(err.Error()[:1])+err.Error()[1:]))
+	text := strings.ToUpper(err.Error()[:1]) + err.Error()[1:]
+	if !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	r.diags.AddAttributeError(at, "Invalid firewall rules", text)
 }
 
 func (r *specReader) text(s types.String) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -142,12 +141,24 @@ func (r *gpuDriverResource) ValidateConfig(ctx context.Context, req resource.Val
 		return
 	}
 	s := config.spec()
-	for to, otherwise := range map[*string]string{&s.Modules: nvidia.Open, &s.Source: nvidia.NVIDIA, &s.FabricManager: nvidia.Auto, &s.Reboot: nvidia.Never} {
-		if *to == "" { // left out or not known yet
-			*to = otherwise
+	// What is one of a few words is left out here: its validators know them.
+	s.Modules, s.Source, s.FabricManager, s.Reboot = nvidia.Open, nvidia.NVIDIA, nvidia.Auto, nvidia.Never
+	part := func(of nvidia.Spec) error {
+		if of.Branch == "" {
+			of.Branch = "580"
 		}
+		of.Modules, of.Source, of.FabricManager, of.Reboot = s.Modules, s.Source, s.FabricManager, s.Reboot
+		return of.Validate()
 	}
-	if err := s.Validate(); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("branch"), "Invalid driver", err.Error()+".")
+	branch, version := part(nvidia.Spec{Branch: s.Branch}), error(nil)
+	if branch == nil {
+		version = part(nvidia.Spec{Branch: s.Branch, Version: s.Version})
 	}
+	addPartly(&resp.Diagnostics, "Invalid driver", s.Validate(),
+		partly{"branch", branch},
+		partly{"toolkit", part(nvidia.Spec{Toolkit: s.Toolkit})},
+		partly{"driver_repository", part(nvidia.Spec{DriverRepository: s.DriverRepository})},
+		partly{"toolkit_repository", part(nvidia.Spec{ToolkitRepository: s.ToolkitRepository})},
+		partly{"debian_repository", part(nvidia.Spec{DebianRepository: s.DebianRepository})},
+		partly{"version", version})
 }

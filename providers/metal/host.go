@@ -79,9 +79,9 @@ func hostSchema() schema.Schema {
 			"id":      schema.StringAttribute{Computed: true, PlanModifiers: keep, Description: "Identifies this owner in the record on the machine."},
 			"address": schema.StringAttribute{Required: true, Description: "Host name or IP address that SSH goes to. A machine that moved is the same as long as its host key is."},
 			"private_address": schema.StringAttribute{
-				Optional: true, Description: "Address in the cluster's network, where that is another.",
+				Optional: true, Description: "IP address in the cluster's network, where that is another.",
 			},
-			"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
+			"port":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{atLeastOne{}}, Description: "Port of the SSH server; 22 when left out."},
 			"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
 			"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials; the block itself when left out."},
 			"host_key": schema.StringAttribute{
@@ -102,7 +102,7 @@ func hostSchema() schema.Schema {
 				Description: "A machine on the way, nearest first.",
 				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 					"address":    schema.StringAttribute{Required: true, Description: "Host name or IP address."},
-					"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
+					"port":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{atLeastOne{}}, Description: "Port of the SSH server; 22 when left out."},
 					"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
 					"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials."},
 					"host_key":   schema.StringAttribute{Required: true, Description: "Public host key."},
@@ -150,12 +150,9 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "Host key missing",
 			"An unknown machine is never trusted silently. Give its public host key (on the machine: cat /etc/ssh/ssh_host_ed25519_key.pub), "+
 				"read it with the data source metal_known_host, or set accept_new_host_key = true to take the one that it shows at the first plan.")
-	} else if way, known := config.way(); known && !config.HostKey.IsUnknown() && !config.HostKey.IsNull() {
-		for _, d := range way.Validate(path.Empty()) {
-			resp.Diagnostics.AddError(d.Summary(), d.Detail())
-		}
 	}
 	config.inCluster(&resp.Diagnostics)
+	config.validateWay(&resp.Diagnostics)
 	for _, s := range sections(nil) {
 		s.validate(ctx, &config, &resp.Diagnostics)
 	}
@@ -177,7 +174,7 @@ func (m *hostModel) inCluster(diags *diag.Diagnostics) {
 	case err == nil && !ip.Unmap().Is4():
 		diags.AddAttributeError(at, "IPv6 is not supported yet",
 			fmt.Sprintf("%s: clusters of IPv6 alone, and of both, are refused for now. Give the machine's IPv4 address in the cluster's network as private_address; SSH may go to an IPv6 address.", ip))
-	case strings.ContainsAny(name.ValueString(), ", \t/"):
+	case !m.PrivateAddress.IsNull() && strings.ContainsAny(name.ValueString(), ", \t/"):
 		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("%q: it is one IPv4 address, without a prefix length. Several, such as one for IPv4 and one for IPv6, are refused for now.", name.ValueString()))
 	}
 }

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -179,15 +180,16 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 		return
 	}
 	spec := d.spec(nil)
-	if err := spec.Validate(); err != nil {
-		diags.AddError("Invalid container runtime settings", list(err))
-	}
 	for name := range config.Files.Elements() {
 		if spec.Owns(name) {
 			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is containerd's here",
 				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. What is missing there goes into a file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
 		}
 	}
+	images := containerd.Spec{Images: spec.Images}
+	spec.Images = nil
+	whole := errors.Join(spec.Validate(), images.Validate())
+	addPartly(diags, "Invalid container runtime settings", whole, partly{"containerd", spec.Validate()}, partly{"images", images.Validate()})
 }
 
 // plan says what containerd's files are to be, as far as its version is known,

@@ -157,9 +157,12 @@ func (packagesSection) validate(ctx context.Context, config *hostModel, diags *d
 	if !ok {
 		return
 	}
-	if err := declared.spec(nil).Validate(); err != nil {
-		diags.AddError("Invalid packages", list(err))
-	}
+	spec := declared.spec(nil)
+	addPartly(diags, "Invalid packages", spec.Validate(),
+		partly{"packages", packages.Spec{Owner: spec.Owner, Packages: spec.Packages}.Validate()},
+		partly{"absent_packages", packages.Spec{Owner: spec.Owner, Absent: spec.Absent}.Validate()},
+		partly{"apt_repositories", packages.Spec{Owner: spec.Owner, Repositories: spec.Repositories}.Validate()},
+		partly{"allow_package_changes", packages.Spec{Owner: spec.Owner, Allow: spec.Allow}.Validate()})
 	if software, ok := config.softwareModel.read(ctx, diags); ok {
 		software.validate(diags)
 	}
@@ -318,8 +321,12 @@ func list(err error) string {
 	if !errors.As(err, &several) {
 		return err.Error() + "."
 	}
+	all := several.Unwrap()
+	if len(all) == 1 {
+		return list(all[0])
+	}
 	text := "All that is wrong:"
-	for _, e := range several.Unwrap() {
+	for _, e := range all {
 		text += "\n  - " + strings.TrimSuffix(e.Error(), ".")
 	}
 	return text

@@ -101,19 +101,21 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 
 // examine looks at the machine on behalf of a plan, and returns what it promises.
 func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) promise {
+	at := path.Root("address")
 	m, err := r.settings.reach(way, nil)
 	if err == nil {
 		_, err = m.Run(ctx, host.Command{Args: []string{"true"}, Unprivileged: true})
+	} else if !plan.Credential.IsNull() {
+		at = path.Root("credential")
 	}
 	switch {
 	case err == nil:
 	case errors.Is(err, connect.ErrUnknown):
 		return promise{} // of the provider block; apply knows
 	case ssh.IsPermanent(err):
-		at := path.Root("address")
 		var key *ssh.HostKeyError
 		if errors.As(err, &key) {
-			at = path.Root("host_key")
+			at = keyOf(way, key)
 		}
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(at, summary, detail)
@@ -129,4 +131,14 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	}
 	r.settings.foretell(ctx, diags, m, changes, plan.policy())
 	return promising(changes)
+}
+
+// keyOf is the argument that another host key than the machine's stands in.
+func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
+	for i, hop := range way.Hops {
+		if hop.Address == shown.Address && hop.Address != way.Address {
+			return path.Root("bastion").AtListIndex(i).AtName("host_key")
+		}
+	}
+	return path.Root("host_key")
 }

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -127,17 +128,19 @@ func (d declaredSystem) spec() (system.Spec, error) {
 	if d.time != nil {
 		s.Time = &system.Time{Service: d.time.Service.ValueString(), Servers: texts(d.time.Servers)}
 	}
+	var wrong []error
 	for name, f := range d.files {
 		file, err := d.file(name, f)
 		if err != nil {
-			return s, fmt.Errorf("file %q: %w", name, err)
+			wrong = append(wrong, fmt.Errorf("file %q: %w", name, err))
+			continue
 		}
 		if s.Files == nil {
 			s.Files = map[string]system.File{}
 		}
 		s.Files[name] = file
 	}
-	return s, nil
+	return s, errors.Join(wrong...)
 }
 
 func (d declaredSystem) file(name string, f fileModel) (system.File, error) {
@@ -178,16 +181,24 @@ func (systemSection) validate(ctx context.Context, config *hostModel, diags *dia
 	for name, f := range d.files {
 		if f.Content.IsNull() == f.Sensitive.IsNull() {
 			diags.AddAttributeError(path.Root("files").AtMapKey(name), "Invalid file", fmt.Sprintf("%s needs either content or sensitive_content.", name))
-			return
+			delete(d.files, name)
 		}
 	}
 	spec, err := d.spec()
-	if err == nil {
-		err = spec.Validate()
+	if err != nil { // a file's mode, which has no place in a Spec
+		diags.AddAttributeError(path.Root("files"), "Invalid file", list(err))
 	}
-	if err != nil {
-		diags.AddError("Invalid operating system settings", list(err))
+	if t := spec.Time; t != nil {
+		t.Service = "" // its validator has spoken
 	}
+	const summary = "Invalid operating system settings"
+	addPartly(diags, summary, spec.Validate(),
+		partly{"hostname", system.Spec{Hostname: spec.Hostname}.Validate()},
+		partly{"kernel_modules", system.Spec{Modules: spec.Modules}.Validate()},
+		partly{"sysctl", system.Spec{Sysctl: spec.Sysctl}.Validate()},
+		partly{"time_sync", system.Spec{Time: spec.Time}.Validate()},
+		partly{"timezone", system.Spec{Timezone: spec.Timezone}.Validate()},
+		partly{"files", system.Spec{Files: spec.Files}.Validate()})
 }
 
 // plan says what the sensitive files' digests are to be. While a content is the

@@ -148,9 +148,9 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	if !ok {
 		return nil
 	}
-	if wrong := system.Problems(spec, have); len(wrong) > 0 {
-		diags.AddError("Settings cannot be made", list(errors.Join(wrong...)))
-	}
+	addPartly(diags, "Settings cannot be made", errors.Join(system.Problems(spec, have)...),
+		partly{"sysctl", errors.Join(system.Problems(system.Spec{Sysctl: spec.Sysctl, Modules: spec.Modules}, have)...)},
+		partly{"files", errors.Join(system.Problems(system.Spec{Files: spec.Files}, have)...)})
 	for _, doubt := range system.Doubts(spec, have) {
 		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))
 	}

@@ -77,8 +77,11 @@ func (s *settings) machine(ctx context.Context, argument types.Object) (*host.Re
 // machine that has none yet; nil refuses it.
 func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.Remote, error) {
 	target, err := s.ssh.Target(to, accept)
-	if err != nil {
+	switch {
+	case errors.Is(err, connect.ErrUnknown):
 		return nil, err
+	case err != nil: // the provider block has no such credential, or no user: waiting mends nothing
+		return nil, ssh.Permanent{Err: err}
 	}
 	return &host.Remote{Pool: s.pool, Target: target}, nil
 }
@@ -87,13 +90,17 @@ func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.R
 // is stored; for an apply it is an error.
 func unreachable(address string, err error) (summary, detail string) {
 	var key *ssh.HostKeyError
+	why := err.Error()
+	if !strings.HasPrefix(why, address) {
+		why = address + ": " + why
+	}
 	switch {
 	case errors.As(err, &key):
 		return "Host key does not match", fmt.Sprintf("%s.", err)
 	case ssh.IsPermanent(err):
-		return "Machine does not let us in", fmt.Sprintf("%s: %s.", address, err)
+		return "Cannot log in on the machine", why + "."
 	}
-	return "Machine cannot be reached", fmt.Sprintf("%s: %s. Nothing is known of it beyond what the state says.", address, err)
+	return "Machine cannot be reached", why + ". Nothing is known of it beyond what the state says."
 }
 
 // lost reports whether an error means that the machine could not be asked.

@@ -109,11 +109,11 @@ func (s Spec) Problems() []Problem {
 	}
 	for _, r := range s.Pods {
 		if !r.IsValid() || !r.Addr().Unmap().Is4() {
-			p.add("pod_network", "%s is not IPv4: clusters of IPv6 and of both are not supported yet", r)
+			p.add("pod_network", "the network %s is not IPv4: clusters of IPv6 and of both are not supported yet", r)
 		}
 	}
 	if s.Role != NoRole && len(s.Nodes) == 0 && len(s.ControlPlanes) == 0 {
-		p.add("peers", "a machine with the role %s needs to know the other nodes: list their addresses", s.Role)
+		p.add("peers", "a machine with the role %s needs to know the other nodes: list their addresses in peers", s.Role)
 	}
 	if len(s.SSH) == 0 {
 		p.add("ssh_from", "nobody could log in any more, stoke neither: declare the ranges that SSH is used from")
@@ -141,9 +141,9 @@ func (p *problems) node(argument string, a netip.Addr) {
 	case !a.IsValid():
 		p.add(argument, "an address is missing")
 	case !a.Unmap().Is4():
-		p.add(argument, "%s is not IPv4: clusters of IPv6 and of both are not supported yet", a)
+		p.add(argument, "the address %s is not IPv4: clusters of IPv6 and of both are not supported yet", a)
 	case a.Unmap().IsUnspecified() || a.IsMulticast():
-		p.add(argument, "%s is no address of a machine", a)
+		p.add(argument, "the address %s is none of a machine", a)
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *problems) nodePort(i int, r Rule) {
 	p.rule(argument, r)
 	for _, ports := range r.Ports {
 		if ports.First < NodePortRange.First || ports.Last > NodePortRange.Last {
-			p.add(argument, "%s is outside of %d-%d, where node ports are: use rule for another port",
+			p.add(argument, "port %s is outside of %d-%d, where node ports are: use rule for another port",
 				ports, NodePortRange.First, NodePortRange.Last)
 		}
 	}

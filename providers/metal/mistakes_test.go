@@ -1,0 +1,138 @@
+package metal
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// TestHostMistakes: what is wrong with a configuration is said of the argument
+// that is wrong, and all of it at once.
+func TestHostMistakes(t *testing.T) {
+	p, err := Entry("test").New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	schema, diags := p.Schema(context.Background())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	const key = `host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPisg2IAhP3lO7Rf0T18onhExtD3jIsF6H0g7xVPo3gz"`
+	const host = `address = "192.0.2.1", ` + key + `, `
+	for _, tt := range []struct {
+		resource, config string
+		want             []string // argument: part of what is said
+	}{
+		{"metal_host", host, nil},
+		{"metal_host", `address = "192.0.2.1"`, []string{"host_key: never trusted"}},
+		{"metal_host", `address = "ssh://x", port = 0, ` + key, []string{"address: own arguments", "port: at least 1"}},
+		{"metal_host", `address = "x", host_key = "SHA256:abc"`, []string{"host_key: is a fingerprint"}},
+		{"metal_host", `address = "x", host_key = "x ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPisg2IAhP3lO7Rf0T18onhExtD3jIsF6H0g7xVPo3gz"`, []string{"host_key: leave the address out"}},
+		{"metal_host", `address = "x", host_key = "ssh-ed25519 AAAAC3Nza"`, []string{"host_key: cut off"}},
+		{"metal_host", host + `bastion = [{ address = "a:22", host_key = "b" }]`, []string{"bastion[0].address: own arguments", "bastion[0].host_key: no public key"}},
+		{"metal_host", host + `private_address = "10.0.0.1/24"`, []string{"private_address: without a prefix length"}},
+		{"metal_host", host + `private_address = "fd00::1"`, []string{"private_address: refused for now"}},
+		{"metal_host", host + `swap = "on", role = "master"`, []string{`role: "master" is not one of control-plane, worker`, `swap: It is "off", or left out`}},
+		{"metal_host", host + `hostname = "GPU_1", kernel_modules = ["../x"], sysctl = { "a b" = "1" }, timezone = "/x", time_sync = { service = "x" },
+			files = { "/a" = { content = "", mode = "u=rw" }, "b" = { content = "" }, "/c" = {} }`,
+			[]string{"files: mode \"u=rw\"", "files: path is absolute", "files[\"/c\"]: either content", "hostname: lower-case", "kernel_modules: a name is", "sysctl: a key is",
+				"time_sync.service: not one of", "timezone: zoneinfo"}},
+		{"metal_host", host + `packages = { JQ = {} }, absent_packages = ["a b"], apt_repositories = { x = { uris = ["htp://x"], suites = ["/"], key_url = "https://x", key_fingerprints = ["AA"] } }`,
+			[]string{"absent_packages: no name", "apt_repositories: whole fingerprint", "packages: no name"}},
+		{"metal_host", host + `packages = { jq = {} }, absent_packages = ["jq"]`, []string{": to be there and to be absent"}},
+		{"metal_host", host + `containerd = { registry_mirrors = { "docker.io" = { endpoints = ["x"] } } }, images = { pause = { archive = "/x" } }`,
+			[]string{"containerd: a URL such as", "images: in full"}},
+		{"metal_gpu_driver", `host = { address = "x", ` + key + ` }, branch = "580", version = "570.1.2", reboot = "true", toolkit = "new"`,
+			[]string{"reboot: not one of", "toolkit: a version such as", "version: branch 580"}},
+		{"metal_gpu_driver", `host = { address = "x", ` + key + ` }, branch = "580.1", version = "580.1.2"`, []string{"branch: three digits"}},
+	} {
+		var got []string
+		at := schema.Resources[tt.resource].Block.ImpliedType()
+		for _, d := range p.ValidateResource(context.Background(), tt.resource, objectOf(t, at, tt.config)) {
+			got = append(got, argumentOf(d.Path)+": "+d.Detail)
+		}
+		if len(got) != len(tt.want) {
+			t.Errorf("%s:\n%s", tt.config, strings.Join(got, "\n"))
+			continue
+		}
+		for _, w := range tt.want {
+			argument, text, _ := strings.Cut(w, ": ")
+			found := false
+			for _, g := range got {
+				found = found || strings.HasPrefix(g, argument+": ") && strings.Contains(g, text)
+			}
+			if !found {
+				t.Errorf("%s: %q is not in\n%s", tt.config, w, strings.Join(got, "\n"))
+			}
+		}
+	}
+}
+
+// objectOf is what HCL says, null where it says nothing.
+func objectOf(t *testing.T, at cty.Type, text string) cty.Value {
+	t.Helper()
+	e, diags := hclsyntax.ParseExpression([]byte("{ "+text+" }"), "test", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	v, diags := e.Value(nil)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return filled(t, at, v)
+}
+
+func filled(t *testing.T, at cty.Type, v cty.Value) cty.Value {
+	t.Helper()
+	switch {
+	case v.IsNull():
+		return cty.NullVal(at)
+	case at.IsObjectType():
+		given := map[string]cty.Value{}
+		for name, v := range v.AsValueMap() {
+			given[name] = filled(t, at.AttributeType(name), v)
+		}
+		return fillObject(at, given)
+	case at.IsMapType():
+		given := map[string]cty.Value{}
+		for name, v := range v.AsValueMap() {
+			given[name] = filled(t, at.ElementType(), v)
+		}
+		return cty.MapVal(given)
+	case at.IsListType():
+		var given []cty.Value
+		for _, v := range v.AsValueSlice() {
+			given = append(given, filled(t, at.ElementType(), v))
+		}
+		return cty.ListVal(given)
+	}
+	v, err := convert.Convert(v, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// argumentOf is a path as people write it.
+func argumentOf(p cty.Path) string {
+	text := ""
+	for _, step := range p {
+		switch s := step.(type) {
+		case cty.GetAttrStep:
+			text += "." + s.Name
+		case cty.IndexStep:
+			if s.Key.Type() == cty.String {
+				text += `["` + s.Key.AsString() + `"]`
+			} else {
+				text += "[" + s.Key.AsBigFloat().String() + "]"
+			}
+		}
+	}
+	return strings.TrimPrefix(text, ".")
+}
