@@ -64,9 +64,10 @@ func TestGPUDriver(t *testing.T) {
 	d.declares(`modules = "proprietary"`)
 	d.refuses("nouveau drives the GPUs")
 	m.Script("printf 'Package: *nvidia*\nPin: version 570*\nPin-Priority: 1001\n' > /etc/apt/preferences.d/mine")
+	m.Script("mkdir -p /run/nvidia/driver/usr/bin; touch /run/nvidia/driver/usr/bin/nvidia-smi")
 	d.declares(`reboot = "if-needed"`)
-	d.refuses("The driver is pinned by somebody else", "/etc/apt/preferences.d/mine")
-	m.Script("rm /etc/apt/preferences.d/mine")
+	d.refuses("The driver is pinned by somebody else", "/etc/apt/preferences.d/mine", "GPU Operator brings the driver")
+	m.Script("rm -r /etc/apt/preferences.d/mine /run/nvidia")
 	if now := lab.Diff(before, m.Snapshot(), "list *"); len(now) > 0 {
 		t.Errorf("a plan has changed the machine:\n%s", strings.Join(now, "\n"))
 	}
@@ -83,6 +84,7 @@ func TestGPUDriver(t *testing.T) {
 	d.drifts()
 	d.upgrades(l)
 	d.updates(l)
+	d.imports()
 
 	d.ok("destroy", "-auto-approve")
 	unchanged(t, m, before, "list *", "package linux-*", "folder /var/lib/dkms", "content /boot/*", "file /boot/*", "file /usr/src/linux-*", "folder /usr/src/linux-*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*")
@@ -108,6 +110,24 @@ rm /etc/modprobe.d/blacklist-nouveau.conf /etc/containerd/conf.d/99-nvidia.toml 
 		d.has(d.differs(), c.shows...)
 		d.apply()
 		d.settled()
+	}
+}
+
+// imports takes the driver over from a state that is lost.
+func (d *driverProject) imports() {
+	d.t.Helper()
+	d.ok("state", "rm", "metal_gpu_driver.gpu")
+	out, status := d.run("apply", "-auto-approve")
+	if status == 0 {
+		d.t.Error("two manage one driver")
+	}
+	d.has(unwrapped(out), "Driver is managed already")
+	was := d.m.Exec("sh", "-c", "stat -c %Y /var/lib/dpkg/status; cat /proc/sys/kernel/random/boot_id")
+	d.ok("import", "metal_gpu_driver.gpu", d.m.Address+" "+d.m.HostKey)
+	d.apply()
+	d.settled()
+	if is := d.m.Exec("sh", "-c", "stat -c %Y /var/lib/dpkg/status; cat /proc/sys/kernel/random/boot_id"); is != was {
+		d.t.Errorf("importing changed the machine: %q, was %q", is, was)
 	}
 }
 

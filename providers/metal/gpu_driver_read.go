@@ -61,6 +61,10 @@ func (r *gpuDriverResource) Read(ctx context.Context, req resource.ReadRequest, 
 		}
 		err = r.observe(ctx, m, &state)
 	}
+	if errors.Is(err, errNoDriver) {
+		resp.Diagnostics.AddError("There is no driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", m.Name()))
+		return
+	}
 	if err != nil {
 		address := "the machine"
 		if m != nil {
@@ -76,12 +80,17 @@ func (r *gpuDriverResource) Read(ctx context.Context, req resource.ReadRequest, 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
+var errNoDriver = errors.New("no driver is installed")
+
 // observe sets the model, which holds what is declared, to what the machine has.
 func (r *gpuDriverResource) observe(ctx context.Context, m host.Machine, model *gpuDriverModel) error {
 	if model.Branch.IsNull() { // imported: whatever is there is what is declared
 		have, err := nvidia.Observe(ctx, m, nvidia.Spec{})
 		if err != nil {
 			return err
+		}
+		if have.Installed() == "" {
+			return errNoDriver
 		}
 		model.adopt(have)
 	}

@@ -3,6 +3,7 @@ package nvidia
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,7 @@ func Check(want Spec, have State, managed bool) []Problem {
 	}
 	c.gpus()
 	c.system()
+	c.rivals()
 	c.changes = !have.ready(want)
 	if c.changes {
 		c.kernels()
@@ -41,6 +43,7 @@ func Check(want Spec, have State, managed bool) []Problem {
 		c.disk()
 		c.others(managed)
 		c.available()
+		c.fabricVersion()
 	}
 	c.reboot()
 	c.containers()
@@ -80,6 +83,9 @@ func (c *checker) warn(summary, detail string, args ...any) {
 func (c *checker) gpus() {
 	gpus := c.have.Accelerators()
 	if len(gpus) == 0 {
+		if c.rival(rivalTegra) != "" {
+			return // others says so
+		}
 		c.problem("No NVIDIA GPU found", "The PCI bus has no display or 3D controller of vendor 10de. Take this host out of metal_gpu_driver, or look at the firmware's settings (above 4G decoding, PCIe slots) and, in a virtual machine, at the passthrough.")
 		return
 	}
@@ -93,14 +99,12 @@ func (c *checker) gpus() {
 			c.problem("A GPU is given to virtual machines", "%s at %s is bound to vfio-pci. Remove that binding (kernel command line, /etc/modprobe.d) to use it on the host.", d.Name(), d.Address)
 		}
 	}
-	if c.have.fabricManager(c.want) && c.want.Source == Distribution && c.have.OS == "debian" {
-		c.problem("Debian has no fabric manager", "The GPUs are joined by NVSwitches and need the fabric manager of exactly the driver's version. Set source = \"nvidia\".")
-	}
+	c.fabric()
 }
 
 func (c *checker) gpu(d Device) {
 	a := d.Architecture()
-	newest, oldest := a.Newest(), a.Oldest()
+	newest, oldest := a.Newest(), d.oldest()
 	switch {
 	case a == Unknown:
 		c.warn("An unknown GPU", "%s at %s is in no list of this version of stoke, and so not checked against branch %s.", d.Name(), d.Address, c.want.Branch)
@@ -194,6 +198,36 @@ func (c *checker) disk() {
 	}
 }
 
+// rival is the file that gives a rival of a kind away; "" for none.
+func (c *checker) rival(kind string) string {
+	for _, r := range c.have.Rivals {
+		if r.Kind == kind {
+			return r.File
+		}
+	}
+	return ""
+}
+
+// rivals looks for drivers that are no packages of the machine's. GPU Operator
+// mounts its driver container's files at /run/nvidia/driver and has to be told
+// that the host has a driver (its documentation, "Pre-Installed NVIDIA GPU
+// Drivers"); the vGPU software comes with both programs (Virtual GPU Software
+// User Guide); Jetson Linux names its release in /etc/nv_tegra_release.
+func (c *checker) rivals() {
+	if f := c.rival(rivalOperator); f != "" {
+		c.problem("GPU Operator brings the driver", "%s shows that a container of GPU Operator's has loaded it. Set driver.enabled=false there and wait until its driver pods have gone, or take this machine out of metal_gpu_driver.", f)
+	}
+	if f := c.rival(rivalHost); f != "" {
+		c.problem("The machine shares out its GPUs", "%s is of the vGPU manager, whose driver is not this one. Take this machine out of metal_gpu_driver.", f)
+	}
+	if f := c.rival(rivalGuest); f != "" {
+		c.problem("The GPU is a share of one", "%s is of the vGPU guest driver, which comes from the NVIDIA licensing portal and has to match the host's. Take this machine out of metal_gpu_driver.", f)
+	}
+	if f := c.rival(rivalTegra); f != "" {
+		c.problem("The machine is a Jetson", "%s: its driver is a part of Jetson Linux. Take this machine out of metal_gpu_driver.", f)
+	}
+}
+
 // others looks for a driver that somebody else has installed, pinned or held.
 func (c *checker) others(managed bool) {
 	s := c.have
@@ -238,7 +272,7 @@ func (c *checker) available() {
 		case strings.Contains(p.Name, "container"): // of the toolkit's repository
 		case have == "" && c.have.Packages[p.Name] == "":
 			missing = append(missing, p.Name)
-		case have != "" && p.Version != "" && !strings.HasPrefix(have, strings.TrimSuffix(p.Version, "*")) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
+		case have != "" && p.Version != "" && !c.have.offers[p.Name].has(p.Version) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
 			other = append(other, p.Name+" "+have)
 		}
 	}
@@ -254,9 +288,21 @@ func (c *checker) available() {
 	}
 }
 
-// reboot looks at what only a reboot can change.
+// reboot looks at what only a reboot can change, and at what does not outlive an
+// exchange of the modules.
 func (c *checker) reboot() {
 	s := c.have
+	if c.changes && s.Loaded != "" && !s.keepsModules(c.want) {
+		var split []string
+		for _, g := range s.GPUs {
+			if g.MIG {
+				split = append(split, strconv.Itoa(g.Index))
+			}
+		}
+		if len(split) > 0 { // instances never do, and the mode does not from Hopper on (MIG User Guide, "Enable MIG Mode")
+			c.warn("GPUs lose their MIG instances", "GPU %s is split into instances, which do not outlive an exchange of the driver. Have nvidia-mig-parted or GPU Operator's MIG manager make them anew.", strings.Join(split, ", "))
+		}
+	}
 	if c.want.Reboot != Never {
 		return
 	}
@@ -265,6 +311,9 @@ func (c *checker) reboot() {
 	}
 	if !c.changes || s.Loaded == "" || s.keepsModules(c.want) {
 		return
+	}
+	if why := s.stuck(); why != "" {
+		c.problem("Modules keep the driver loaded", "The modules cannot be exchanged while %s. Unload it, or set reboot = \"if-needed\".", why)
 	}
 	if users := s.Strangers(); len(users) > 0 {
 		c.problem("Processes keep the driver loaded", "The modules cannot be exchanged while %s. Stop them, or set reboot = \"if-needed\".", describe(users))

@@ -53,7 +53,7 @@ func (d *differ) exchange() host.Disruption {
 		return host.Reboots
 	case d.have.Loaded == "":
 		return host.ReloadsSystemd // the packages' scripts do
-	case len(d.have.Strangers()) > 0 && d.want.Reboot == IfNeeded:
+	case (len(d.have.Strangers()) > 0 || d.have.stuck() != "") && d.want.Reboot == IfNeeded:
 		return host.Reboots
 	}
 	return host.Drains
@@ -138,6 +138,9 @@ func (d *differ) answers() {
 func (d *differ) fabric() {
 	if !d.have.fabricManager(d.want) {
 		return
+	}
+	if is, agreed := d.have.Installed(), d.want.agree(d.have); agreed != "" && agreed != is && d.want.satisfied(is) {
+		d.add("driver of the fabric manager's version", nil, is, agreed, d.exchange())
 	}
 	version := ""
 	for name, v := range d.have.Packages {

@@ -234,8 +234,11 @@ func (d *driven) upgrade(l *lab.Lab, r *lab.Repository) {
 	if d.drains != 0 || d.m.Exec("nvidia-smi", "-L") == "" {
 		d.t.Error("something was changed")
 	}
-	d.m.Script("kill $(cat /run/training)")
+	d.m.Script("kill $(cat /run/training); modprobe nvidia-modeset")
 	d.apply()
+	if out, err := d.m.Try("sh", "-c", "ls -d /sys/module/nvidia_modeset && ! ls /run/stoke-gpu-modules 2>/dev/null"); err != nil {
+		d.t.Errorf("what was loaded beside the driver is not again: %s", out)
+	}
 	if s := d.state(); s.Loaded != "580.150.10" || d.drains != 1 || d.reboots > 1 {
 		d.t.Errorf("loaded %s, %d drains, %d reboots", s.Loaded, d.drains, d.reboots)
 	}

@@ -11,14 +11,20 @@ import (
 )
 
 // unload takes the driver's modules out of the kernel, those that need others
-// first. It says which one stays.
+// first. It says which one stays, and writes down which were there.
 const unload = `export LC_ALL=C
-for m in nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem gdrdrv nvidia; do
+for m in nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nv_peer_mem nvidia_fs gdrdrv nvidia; do
 	[ -d /sys/module/$m ] || continue
+	echo $m >> /run/stoke-gpu-modules
 	modprobe -r $m || rmmod $m || { echo "$m is in use" >&2; exit 1; }
 done`
 
-const insert = `export LC_ALL=C; modprobe nvidia && modprobe nvidia-uvm`
+// insert brings the driver back, with what was there beside it before: RDMA does
+// without its GPUs otherwise. What is not there any more is left out.
+const insert = `export LC_ALL=C
+modprobe nvidia && modprobe nvidia-uvm || exit 1
+[ ! -r /run/stoke-gpu-modules ] || sort -u /run/stoke-gpu-modules | while read -r m; do modprobe -q -- "$m" || :; done
+rm -f /run/stoke-gpu-modules`
 
 const dropNouveau = `modprobe -r nouveau`
 

@@ -27,12 +27,15 @@ type box struct {
 	nouveau, off          bool
 	packages              map[string]string
 	held                  []string
-	archive               map[string]string // what apt could install
-	units                 map[string]string // "active enabled", "inactive disabled", …
-	users                 []string          // pid, name, device, container
-	extra                 []string          // lines as they are
-	smi                   string            // instead of the table, with exit status 9
-	lost                  int               // GPUs that the driver does not list
+	archive               map[string]string   // what apt could install
+	versions              map[string][]string // what it knows besides
+	bound                 string              // driver of the GPUs
+	units                 map[string]string   // "active enabled", "inactive disabled", …
+	users                 []string            // pid, name, device, container
+	extra                 []string            // lines as they are
+	smi                   string              // instead of the table, with exit status 9
+	mig                   string              // mode, where the GPUs have it
+	lost                  int                 // GPUs that the driver does not list
 	stopped               []string
 	reboots, drains       int
 	stuck                 bool // the module cannot be unloaded
@@ -48,6 +51,7 @@ var (
 	t4      = "0x1eb8 0x030200"
 	p100    = "0x15f8 0x030200"
 	b200    = "0x2901 0x030200"
+	b300    = "0x3182 0x030200"
 	r4090   = "0x2684 0x030000"
 	gh200   = "0x2342 0x030200"
 	unheard = "0x7777 0x030200"
@@ -77,7 +81,7 @@ func (b *box) look() string {
 	p("format 1\nos %s\t%s\t%s\narch amd64\nrunning %s\nboot %d", b.os, b.release, b.codename, b.running, b.reboots)
 	for i, d := range b.pci {
 		id, class, _ := strings.Cut(d, " ")
-		p("pci 0000:%02x:00.0 0x10de %s %s -", i+1, id, class)
+		p("pci 0000:%02x:00.0 0x10de %s %s %s", i+1, id, class, first(b.bound, "-"))
 	}
 	for _, k := range slices.Sorted(maps.Keys(b.kernels)) {
 		license := ""
@@ -158,7 +162,7 @@ func (b *box) table(p func(string, ...any)) {
 		if n++; n <= b.lost {
 			continue
 		}
-		p("smi %d, 00000000:%02X:00.0, NVIDIA Something, GPU-%d, 81559, %s", n-1-b.lost, i+1, i, b.loaded)
+		p("smi %d, 00000000:%02X:00.0, NVIDIA Something, GPU-%d, 81559, %s, %s", n-1-b.lost, i+1, i, b.loaded, first(b.mig, "[N/A]"))
 	}
 }
 
@@ -179,6 +183,9 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 				v = "(none)"
 			}
 			a.Stdout += fmt.Sprintf("%s:\n  Installed: (none)\n  Candidate: %s\n  Version table:\n", name, v)
+			for _, other := range b.versions[name] {
+				a.Stdout += "     " + other + " 500\n"
+			}
 		}
 	case hold:
 		b.held = append(b.held, args...)
@@ -270,13 +277,6 @@ func (b *box) hooks(version string, open bool) Hooks {
 		Drain:  func(context.Context) error { b.drains++; return nil },
 		Reboot: func(context.Context) error { b.reboot(); return nil },
 	}
-}
-
-func first(s, otherwise string) string {
-	if s != "" {
-		return s
-	}
-	return otherwise
 }
 
 // reboot is another life: nothing is loaded but what starts by itself.

@@ -13,6 +13,7 @@ const (
 	UpgradesFile = "/etc/apt/apt.conf.d/52stoke-nvidia"
 	RuntimeFile  = "/etc/containerd/conf.d/99-nvidia.toml"
 	stoppedFile  = "/run/stoke-gpu-stopped"   // units that are stopped for a change; a reboot clears it
+	modulesFile  = "/run/stoke-gpu-modules"   // modules that were taken out with the driver's, to come back with it
 	oldCDIFile   = "/etc/cdi/nvidia.yaml"     // written by us, for toolkits before 1.18
 	newCDIFile   = "/var/run/cdi/nvidia.yaml" // written by nvidia-cdi-refresh.service
 )
@@ -50,10 +51,12 @@ cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | sed -n 's/^GRUB_DE
 for l in /vmlinuz /boot/vmlinuz; do [ ! -L "$l" ] || { echo "link $(basename "$(readlink "$l")")"; break; }; done
 [ ! -r /proc/driver/nvidia/version ] || { printf 'loaded '; head -n 1 /proc/driver/nvidia/version; }
 [ ! -r /sys/module/nvidia/version ] || echo "module $(cat /sys/module/nvidia/version)"
+for h in /sys/module/nvidia*/holders/*; do [ ! -e "$h" ] || echo "holder ${h##*/}"; done
+[ ! -r /sys/module/nvidia_drm/refcnt ] || echo "drm $(cat /sys/module/nvidia_drm/refcnt)"
 [ ! -d /sys/module/nouveau ] || echo "nouveau loaded $(cat /sys/module/nouveau/refcnt 2>/dev/null)"
 ! grep -qsE '^[[:space:]]*blacklist[[:space:]]+nouveau' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf /run/modprobe.d/*.conf || echo "nouveau blacklisted"
 if [ -r /proc/driver/nvidia/version ] && command -v nvidia-smi >/dev/null; then
-	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version --format=csv,noheader,nounits 2>&1); echo "smirc $?"
+	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version,mig.mode.current --format=csv,noheader,nounits 2>&1); echo "smirc $?"
 	printf '%s\n' "$o" | head -n 64 | cut -c 1-400 | sed 's/^/smi /'
 fi
 dpkg-query -W -f 'pkg ${Package}\t${Version}\t${db:Status-Abbrev}\n' '*nvidia*' 'cuda-drivers*' 'libcuda1' 'nvlsm' 'linux-image-*' 'linux-headers-*' dkms 2>/dev/null
@@ -66,6 +69,10 @@ done
 for f in /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer; do
 	if [ -e "$f" ] && ! dpkg -S "$f" >/dev/null 2>&1; then echo "runfile $f"; fi
 done
+for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-ctr-ready; do [ ! -e $f ] || { echo "rival operator $f"; break; }; done
+for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival vgpu-host $f"; break; }; done
+for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival vgpu-guest $f"; break; }; done
+for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival tegra $f"; break; }; done
 e=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
 if [ -r $e ]; then echo "secureboot$(od -An -tu1 -j4 -N1 $e)"; elif [ -d /sys/firmware/efi ] && command -v mokutil >/dev/null; then mokutil --sb-state 2>/dev/null | sed -n 's/^SecureBoot enabled/secureboot 1/p'; fi
 for f in /var/lib/dkms/mok.pub /var/lib/shim-signed/mok/MOK.der; do
@@ -74,7 +81,7 @@ done
 for d in /usr /boot /var; do echo "free $d $(df -Pk $d 2>/dev/null | awk 'NR==2{print $4}')"; done
 find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia*' -printf '%p %l\n' 2>/dev/null | sort -u -t / -k 3,3 | head -n 200 | while read -r p l; do
 	p=${p#/proc/}; p=${p%%/*}
-	printf 'user %s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
+	printf 'user %s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*kubepods.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
 done
 systemctl show -p Id,LoadState,ActiveState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null | sed 's/^/unit /'
 for u in nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path; do # what systemctl show says is from the last reload

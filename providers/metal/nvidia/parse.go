@@ -119,6 +119,13 @@ func (r *reader) driver(word, rest string) (err error) {
 		s.MOK = true
 	case "runfile":
 		s.RunFile = rest
+	case "holder":
+		s.Holders = append(s.Holders, rest)
+	case "drm":
+		s.Displays = rest != "0"
+	case "rival":
+		kind, file, _ := strings.Cut(rest, " ")
+		s.Rivals = append(s.Rivals, Rival{kind, file})
 	case "rebootfor":
 		s.RebootFor = append(s.RebootFor, rest)
 	default:
@@ -335,10 +342,10 @@ func parseSmi(lines []string, rc int) (gpus []GPU, why string) {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "No devices were found") {
 			continue
 		}
-		if len(f) != 6 {
+		if len(f) != 7 {
 			return nil, fmt.Sprintf("it said %.100q", line)
 		}
-		g := GPU{Bus: busAddress(f[1]), Name: f[2], UUID: f[3], Driver: f[5]}
+		g := GPU{Bus: busAddress(f[1]), Name: f[2], UUID: f[3], Driver: f[5], MIG: f[6] == "Enabled"}
 		var err error
 		if g.Index, err = strconv.Atoi(f[0]); err != nil {
 			return nil, fmt.Sprintf("it said %.100q", line)
@@ -356,39 +363,4 @@ func busAddress(s string) string {
 		s = s[len(s)-12:]
 	}
 	return s
-}
-
-// offer is what apt has of a package.
-type offer struct {
-	candidate string   // what it would install; "" for nothing
-	versions  []string // all that it knows
-}
-
-// parsePolicy reads apt-cache policy.
-func parsePolicy(out []byte) map[string]offer {
-	found := map[string]offer{}
-	name := ""
-	for _, line := range strings.Split(string(out), "\n") {
-		if line != "" && line[0] != ' ' {
-			name = strings.TrimSuffix(line, ":")
-			found[name] = offer{}
-			continue
-		}
-		o := found[name]
-		words := strings.Fields(line)
-		switch {
-		case name == "" || len(words) < 2:
-			continue
-		case words[0] == "Candidate:":
-			if words[1] != "(none)" {
-				o.candidate = words[1]
-			}
-		case strings.HasPrefix(line, " *** "):
-			o.versions = append(o.versions, words[1])
-		case strings.HasPrefix(line, "     ") && line[5] != ' ':
-			o.versions = append(o.versions, words[0])
-		}
-		found[name] = o
-	}
-	return found
 }

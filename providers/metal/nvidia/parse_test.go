@@ -30,8 +30,8 @@ loaded NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Relea
 module 580.95.05
 nouveau blacklisted
 smirc 0
-smi 0, 00000000:1B:00.0, NVIDIA H100 80GB HBM3, GPU-0d5b5b5c-1111-2222-3333-444444444444, 81559, 580.95.05
-smi 1, 00000000:9D:00.0, NVIDIA H100 80GB HBM3, GPU-1d5b5b5c-1111-2222-3333-444444444444, [N/A], 580.95.05
+smi 0, 00000000:1B:00.0, NVIDIA H100 80GB HBM3, GPU-0d5b5b5c-1111-2222-3333-444444444444, 81559, 580.95.05, Enabled
+smi 1, 00000000:9D:00.0, NVIDIA H100 80GB HBM3, GPU-1d5b5b5c-1111-2222-3333-444444444444, [N/A], 580.95.05, [N/A]
 pkg libnvidia-compute-580-server	580.95.05-0ubuntu0.24.04.2	hi 
 pkg nvidia-utils-570-server		un 
 hold libnvidia-compute-580-server
@@ -53,6 +53,10 @@ cdi /var/run/cdi/nvidia.yaml libcuda.so.580.95.05
 ctdversion 3
 ctdimports /etc/containerd/conf.d/
 secureboot    1
+holder nvidia_uvm
+holder nvidia_fs
+drm 0
+rival operator /run/nvidia/driver/usr/bin/nvidia-smi
 rebootfor .
 rebootfor linux-image-6.8.0-52-generic
 nofile /etc/modprobe.d/blacklist-nouveau.conf
@@ -77,10 +81,12 @@ func TestParse(t *testing.T) {
 		},
 		Loaded: "580.95.05", LoadedOpen: true, NouveauOff: true,
 		GPUs: []GPU{
-			{0, "0000:1b:00.0", "NVIDIA H100 80GB HBM3", "GPU-0d5b5b5c-1111-2222-3333-444444444444", 81559, "580.95.05"},
-			{1, "0000:9d:00.0", "NVIDIA H100 80GB HBM3", "GPU-1d5b5b5c-1111-2222-3333-444444444444", 0, "580.95.05"},
+			{0, "0000:1b:00.0", "NVIDIA H100 80GB HBM3", "GPU-0d5b5b5c-1111-2222-3333-444444444444", 81559, "580.95.05", true},
+			{1, "0000:9d:00.0", "NVIDIA H100 80GB HBM3", "GPU-1d5b5b5c-1111-2222-3333-444444444444", 0, "580.95.05", false},
 		},
 		Users:      []User{{4711, "python3", "/dev/nvidia0", ""}, {800, "nvidia-persiste", "/dev/nvidiactl", ""}},
+		Holders:    []string{"nvidia_uvm", "nvidia_fs"},
+		Rivals:     []Rival{{rivalOperator, "/run/nvidia/driver/usr/bin/nvidia-smi"}},
 		SecureBoot: true, RebootFor: []string{".", "linux-image-6.8.0-52-generic"},
 		Packages: map[string]string{"libnvidia-compute-580-server": "580.95.05-0ubuntu0.24.04.2"},
 		Held:     []string{"libnvidia-compute-580-server"},
@@ -153,7 +159,7 @@ func TestSmi(t *testing.T) {
 		{"", 124, "it did not answer within two minutes"},
 		{"No devices were found", 0, ""},
 		{"odd", 0, `it said "odd"`},
-		{"x, 00000000:1B:00.0, N, G, 1, 580.1", 0, `it said "x, 00000000:1B:00.0, N, G, 1, 580.1"`},
+		{"x, 00000000:1B:00.0, N, G, 1, 580.1, Disabled", 0, `it said "x, 00000000:1B:00.0, N, G, 1, 580.1, Disabled"`},
 	} {
 		gpus, why := parseSmi(strings.Split(c.lines, "\n"), c.rc)
 		if why != c.why || len(gpus) > 0 {

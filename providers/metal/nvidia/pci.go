@@ -105,7 +105,7 @@ func (a Architecture) Newest() int {
 
 // Oldest is the first branch that drives GPUs of the architecture (NVIDIA's
 // release notes: Ampere's A100 in 450, Hopper in 525, Ada in 525, Blackwell's
-// B200 in 570).
+// B200 in 570). Some of its GPUs are later; see Device.oldest.
 func (a Architecture) Oldest() int {
 	switch a {
 	case Ampere:
@@ -116,6 +116,15 @@ func (a Architecture) Oldest() int {
 		return 570
 	}
 	return 0
+}
+
+// oldest is Architecture.Oldest, but for GPUs that came later: B300 in 580 (MIG
+// User Guide, "Deployment Considerations", which has a table of first drivers).
+func (d Device) oldest() int {
+	if d.ID == 0x3182 {
+		return 580
+	}
+	return d.Architecture().Oldest()
 }
 
 // fabric reports whether the GPU sits on a board whose NVSwitches do not show

@@ -79,7 +79,11 @@ func (r *restorer) unload(ctx context.Context) error {
 	if known, err := r.rec.Was(keyPackages, &before); err != nil || !known || len(before) > 0 || r.have.Loaded == "" {
 		return err
 	}
-	if _, err := host.Script(ctx, r.m, unload); err != nil {
+	_, err := host.Script(ctx, r.m, unload)
+	if gone := host.Remove(ctx, r.m, modulesFile); gone != nil {
+		return gone
+	}
+	if err != nil {
 		r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: "something uses it; it goes with the next reboot"})
 		return nil
 	}

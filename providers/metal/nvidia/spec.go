@@ -36,6 +36,8 @@ type Spec struct {
 	NoNouveau     bool   // nouveau is blacklisted
 	Reboot        string // Never or IfNeeded
 
+	agreed string // the version that driver and fabric manager both come in; see agree
+
 	// Repositories of a mirror; the zero value means NVIDIA's and Debian's own.
 	DriverRepository, ToolkitRepository, DebianRepository Repository
 }

@@ -30,6 +30,9 @@ type State struct {
 	SecureBoot  bool
 	MOK         bool     // dkms' signing key is enrolled
 	RunFile     string   // what NVIDIA's .run installer left; "" for nothing
+	Rivals      []Rival  // drivers that are somebody else's business
+	Holders     []string // modules that use the driver's
+	Displays    bool     // something has nvidia_drm open
 	RebootFor   []string // packages that want a reboot; "." for an unnamed one
 	Packages    map[string]string
 	Held        []string
@@ -67,14 +70,26 @@ type GPU struct {
 	UUID   string
 	Memory int64 // MiB
 	Driver string
+	MIG    bool // it is split into instances
 }
+
+// Rival is a driver that came by another way than packages of this machine.
+type Rival struct{ Kind, File string }
+
+// Kinds of rivals.
+const (
+	rivalOperator = "operator"   // GPU Operator's driver, in a container
+	rivalHost     = "vgpu-host"  // the vGPU manager of a hypervisor
+	rivalGuest    = "vgpu-guest" // the driver for a share of a GPU
+	rivalTegra    = "tegra"      // Jetson's, which is part of its system
+)
 
 // User is a process that has a GPU's device open.
 type User struct {
 	PID       int
 	Name      string
 	Device    string
-	Container string // id of the container that it runs in; "" for none
+	Container string // id of the kubelet's container that it runs in; "" for none
 }
 
 // Pin is an apt preference about the driver.
@@ -215,7 +230,8 @@ var services = map[string]string{
 }
 
 // Strangers are the processes that use a GPU and are neither a service of the
-// driver's nor in a container: nobody but their owner can stop them.
+// driver's nor in a container of the kubelet's, which starts those anew: nobody
+// but their owner can stop them.
 func (s State) Strangers() []User {
 	var users []User
 	for _, u := range s.Users {
@@ -224,4 +240,21 @@ func (s State) Strangers() []User {
 		}
 	}
 	return users
+}
+
+// own are the driver's modules and those that unload takes out with them.
+var own = []string{"nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem", "nvidia_fs", "gdrdrv", "nv_peer_mem"}
+
+// stuck says which modules unload cannot take out of the kernel's way; "" for
+// none, as far as one can see.
+func (s State) stuck() string {
+	for _, h := range s.Holders {
+		if !slices.Contains(own, h) {
+			return "the module " + h + " uses them"
+		}
+	}
+	if s.Displays {
+		return "a display uses nvidia_drm"
+	}
+	return ""
 }

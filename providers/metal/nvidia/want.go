@@ -46,6 +46,7 @@ type Wanted struct {
 // no candidates.
 func (s Spec) Want(have State) (Wanted, error) {
 	var w Wanted
+	s.agreed = s.agree(have)
 	switch {
 	case s.Source == NVIDIA:
 		w = s.fromNVIDIA(have)
@@ -101,8 +102,8 @@ func (s Spec) fromUbuntu(have State) Wanted {
 		series += "-open"
 	}
 	pattern := ""
-	if s.Version != "" {
-		pattern = s.Version + "-*"
+	if s.Version != "" || s.agreed != "" {
+		pattern = s.pattern()
 	}
 	w := Wanted{Packages: []Package{
 		{"nvidia-headless-no-dkms-" + series, pattern},
@@ -126,10 +127,7 @@ func (s Spec) fromUbuntu(have State) Wanted {
 
 // fromNVIDIA is NVIDIA's repository: modules built on the machine by dkms.
 func (s Spec) fromNVIDIA(have State) Wanted {
-	driver, fabric := "nvidia-open", "nvidia-fabricmanager"
-	if s.Modules == Proprietary {
-		driver = "cuda-drivers"
-	}
+	driver, fabric := s.fabricPackages()
 	w := Wanted{Sources: []Source{s.driverSource(have)}}
 	if have.OS == "debian" {
 		w.Sources = append(w.Sources, s.debianSources(have, "contrib")...)
@@ -137,8 +135,6 @@ func (s Spec) fromNVIDIA(have State) Wanted {
 	if s.branch() >= 580 { // before, each branch had packages of its own instead
 		w.Pin = "nvidia-driver-pinning-" + s.declared()
 		w.Packages = append(w.Packages, Package{Name: w.Pin})
-	} else {
-		driver, fabric = driver+"-"+s.Branch, fabric+"-"+s.Branch
 	}
 	w.Packages = append(w.Packages, have.headers()...)
 	w.Packages = append(w.Packages, Package{driver, s.pattern()})
@@ -172,10 +168,19 @@ func (s Spec) fromDebian(have State) Wanted {
 
 // pattern is the version that packages of the driver must have.
 func (s Spec) pattern() string {
-	if s.Version != "" {
-		return s.Version + "-*"
+	if v := first(s.Version, s.agreed); v != "" {
+		return v + "-*"
 	}
 	return s.Branch + ".*"
+}
+
+func first(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
 }
 
 func (s Spec) driverSource(have State) Source {

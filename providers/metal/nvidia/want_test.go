@@ -108,6 +108,22 @@ func machineCases() []machineCase {
 	hwe := ubuntu("6.14.0-27-generic", r4090).with("linux-image-generic-hwe-24.04", "linux-image-6.14.0-27-generic").sees(noble580("6.14.0-27-generic")...)
 	jammy := ubuntu("5.15.0-160-generic", t4).with("linux-image-generic").sees(noble580("5.15.0-160-generic")...)
 	jammy.release, jammy.codename = "22.04", "jammy"
+	late := u(h100, nvsw).sees("nvidia-fabricmanager-580=580.159.03-0ubuntu0.24.04.1")
+	older := u(h100, nvsw).sees("nvidia-fabricmanager-580=580.159.03-0ubuntu0.24.04.1")
+	published := []string{"580.173.02-0ubuntu0.24.04.1", "580.159.03-0ubuntu0.24.04.1", "580.95.05-0ubuntu0.24.04.1"}
+	older.versions = map[string][]string{"libnvidia-compute-580-server": published, "nvidia-utils-580-server": published, "nvidia-headless-no-dkms-580-server-open": published}
+	installed := u(h100, nvsw).with("libnvidia-compute-580-server=580.95.05-0ubuntu1", "nvidia-utils-580-server=580.95.05-0ubuntu1", "nvidia-headless-no-dkms-580-server-open=580.95.05-0ubuntu1")
+	installed.loaded, installed.loadedOpen, installed.open, installed.kernels[generic] = "580.95.05", true, true, "580.95.05"
+	rivals := u(a100)
+	rivals.extra = []string{"rival operator /run/nvidia/driver/usr/bin/nvidia-smi", "rival vgpu-host /usr/bin/nvidia-vgpu-mgr", "rival vgpu-guest /usr/bin/nvidia-gridd"}
+	jetson := u()
+	jetson.extra = []string{"rival tegra /etc/nv_tegra_release"}
+	split := u(a100).with("libnvidia-compute-535-server=535.261.03-0ubuntu1", "nvidia-utils-535-server=535.261.03-0ubuntu1")
+	split.loaded, split.kernels[generic], split.mig, split.extra = "535.261.03", "535.261.03", "Enabled", []string{"holder nvidia_uvm", "holder acme_rdma"}
+	docker := u(a100).with("libnvidia-compute-535-server=535.261.03-0ubuntu1", "nvidia-utils-535-server=535.261.03-0ubuntu1")
+	docker.loaded, docker.kernels[generic], docker.users, docker.extra = "535.261.03", "535.261.03", []string{"4711\tpython3\t/dev/nvidia0\t", "4712\tdcgm\t/dev/nvidia0\t" + strings.Repeat("ab", 32)}, []string{"drm 2"}
+	vfio := u(a100)
+	vfio.bound = "vfio-pci"
 	return []machineCase{
 		{"Ubuntu 24.04, A100", u(a100), spec("580"), false},
 		{"Ubuntu 24.04, A100, exact", u(a100), spec("580", exactly("580.173.02")), false},
@@ -142,6 +158,18 @@ func machineCases() []machineCase {
 		{"Debian 12, Secure Boot, key enrolled", enrolled, spec("580", fromNVIDIA), false},
 		{"Debian 12, no headers", debian("12", a100), spec("580", fromNVIDIA), false},
 		{"Rocky", other, spec("580"), false},
+		{"HGX, the fabric manager lags behind", late, spec("580"), false},
+		{"HGX, the fabric manager lags behind, an older driver is there", older, spec("580"), false},
+		{"HGX, an older driver is to be declared", older, spec("580", exactly("580.159.03")), false},
+		{"HGX, a driver without its fabric manager", installed, spec("580"), true},
+		{"HGX, not the server packages", u(h100, nvsw), spec("580", func(s *Spec) { s.Server = false }), false},
+		{"Rivals", rivals, spec("580"), false},
+		{"Jetson", jetson, spec("580"), false},
+		{"MIG, and a module of others", split, spec("580"), true},
+		{"MIG, and a module of others, may reboot", split, spec("580", mayReboot), true},
+		{"A container of docker's, a display", docker, spec("580"), true},
+		{"A GPU of a virtual machine", vfio, spec("580"), false},
+		{"Ubuntu 24.04, B300, too old a branch", u(b300), spec("570"), false},
 	}
 }
 
