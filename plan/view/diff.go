@@ -132,7 +132,7 @@ func (d *differ) change(c int, p pair) {
 	case p.secret():
 		d.WriteString(sensitiveValue)
 	case !p.after.IsKnown():
-		d.whole(c, remove, p.before, p.beforeSecret)
+		d.outgoing(c, p)
 		d.WriteString(dress(d.color, yellow, " -> ") + knownAfterApply)
 	case p.before.IsNull() || p.after.IsNull():
 		d.instead(c, p)
@@ -141,6 +141,43 @@ func (d *differ) change(c int, p pair) {
 		return // has said itself what forces a replacement
 	}
 	d.forced(p)
+}
+
+// mostOutgoing bounds the lines of a value that another one takes the place of,
+// which is not known yet: what a whole machine was hides what is to change.
+const mostOutgoing = 60
+
+// outgoing writes a value whose successor is not known, without its parts where
+// they are many.
+func (d *differ) outgoing(c int, p pair) {
+	v := p.before
+	if absent(v) || !v.IsKnown() || p.beforeSecret.is() || !v.CanIterateElements() || linesOf(v) <= mostOutgoing {
+		d.whole(c, remove, v, p.beforeSecret)
+		return
+	}
+	open, shut, thing := "[", "]", "element"
+	if keyed(v.Type()) {
+		open, shut = "{", "}"
+	}
+	if v.Type().IsObjectType() {
+		thing = "attribute"
+	}
+	d.WriteString(open + "\n")
+	d.comment(c+4, "("+counted(v.LengthInt(), thing)+" hidden)")
+	d.close(c, shut)
+}
+
+// linesOf is how many lines a value's parts take.
+func linesOf(v cty.Value) int {
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
+		return 1
+	}
+	n := 2
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		n += linesOf(e)
+	}
+	return n
 }
 
 // forced ends a line with what its change costs.

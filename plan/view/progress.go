@@ -270,8 +270,9 @@ func (g *Progress) area() []string {
 		if text == "" {
 			text = still(t.action)
 		}
-		row := "  " + ending(printable(t.label), columns/2) + ": " + printable(text) + " [" + elapsed(now.Sub(t.start)) + "]"
-		out = append(out, cut(row, columns-1))
+		since := " [" + elapsed(now.Sub(t.start)) + "]" // which a long step must not push off the screen
+		row := "  " + ending(printable(t.label), columns/2) + ": " + printable(text)
+		out = append(out, cut(row, max(1, columns-1-len(since)))+since)
 	}
 	return out
 }

@@ -165,3 +165,21 @@ func TestApplied(t *testing.T) {
 	p.Applied(report, plan.Normal, false)
 	golden(t, "applied.txt", b.String())
 }
+
+// How long something takes stays on the screen, however long the step's name.
+func TestProgressLongStep(t *testing.T) {
+	var b bytes.Buffer
+	c := &clock{t: time.Unix(0, 0)}
+	g := newProgress(&Printer{Out: &b}, wide, c.now)
+	at := instance(t, "terraform_data.a")
+	g.Listen(plan.Event{Kind: plan.ApplyStart, Addr: at})
+	g.Listen(plan.Event{Kind: plan.ApplyProgress, Addr: at, Progress: providers.Progress{Step: strings.Repeat("install a package ", 9), Percent: -1}})
+	for _, columns := range []int{60, 20, 3} {
+		g.size = func() (int, int) { return columns, 24 }
+		for _, row := range g.area() {
+			if !strings.HasSuffix(row, "… [0s]") || columns > 10 && columnsOf(row) >= columns {
+				t.Errorf("in %d columns: %q", columns, row)
+			}
+		}
+	}
+}
