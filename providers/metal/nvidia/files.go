@@ -26,12 +26,19 @@ Unattended-Upgrade::Package-Blacklist {
 `
 
 // runtime declares the runtime nvidia for a RuntimeClass of that name. The
-// default runtime stays runc, so that a container which asks for no GPU sees
-// none; those that ask get theirs by CDI, which containerd 2 has on by itself.
+// default runtime stays runc, whatever a file before this one says, as
+// nvidia-ctk's may: so a container which asks for no GPU sees none. Those that
+// ask get theirs by CDI.
 // Its version is 3, as config.toml's: containerd 2.3 refuses a file in conf.d
 // of a later version than that.
 const runtime = `# Written by stoke.
 version = 3
+
+[plugins.'io.containerd.cri.v1.runtime']
+  enable_cdi = true
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd]
+  default_runtime_name = 'runc'
 
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia]
   runtime_type = 'io.containerd.runc.v2'
