@@ -2,7 +2,9 @@ package metal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -25,6 +27,21 @@ type shared struct {
 func newShared() *shared {
 	who := host.ThisProcess()
 	return &shared{locks: &host.Locks{Holder: who}, roll: &drain.Roll{By: who}}
+}
+
+// countBy has the nodes of a cluster counted by a kubeconfig's user.
+func (s *shared) countBy(file types.String) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if file.IsNull() || file.IsUnknown() {
+		return diags
+	}
+	switch err := s.roll.CountBy(expandHome(file.ValueString())); {
+	case errors.Is(err, fs.ErrNotExist): // the cluster may be still to come
+		diags.AddAttributeWarning(path.Root("cluster_kubeconfig"), "Nodes elsewhere are not counted", fmt.Sprintf("%s. As long as there is no such file, max_unavailable counts the machines of this configuration only.", err))
+	case err != nil:
+		diags.AddAttributeError(path.Root("cluster_kubeconfig"), "Invalid kubeconfig", fmt.Sprintf("%s.", err))
+	}
+	return diags
 }
 
 // disruptionModel is the part of a resource that says what may be done to the

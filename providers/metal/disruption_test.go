@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -202,6 +205,33 @@ func TestPromise(t *testing.T) {
 	for _, odd := range []string{"", "x", "null", `{"interrupts":"!"}`, `{"interrupts":"e30="}`} {
 		if p := promised(providers.WithCall(t.Context(), &providers.Call{Planned: []byte(odd)})); p.Looked {
 			t.Errorf("%q promises %+v", odd, p)
+		}
+	}
+}
+
+func TestCountBy(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	c := draintest.New(t, nil)
+	for name, content := range map[string][]byte{"good": c.Kubeconfig(true), "bad": []byte("x")} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		file types.String
+		says string
+	}{
+		{types.StringNull(), ""}, {types.StringUnknown(), ""}, {types.StringValue("~/good"), ""},
+		{types.StringValue("~/bad"), "Error Invalid kubeconfig: " + dir + "/bad: it is no kubeconfig."},
+		{types.StringValue("~/none"), "Warning Nodes elsewhere are not counted: " + dir + "/none: "},
+	} {
+		said := ""
+		for _, d := range newShared().countBy(test.file) {
+			said += d.Severity().String() + " " + d.Summary() + ": " + d.Detail()
+		}
+		if !strings.HasPrefix(said, test.says) || test.says == "" && said != "" {
+			t.Errorf("%s: %q, want %q", test.file, said, test.says)
 		}
 	}
 }

@@ -35,15 +35,20 @@ func (p *metalProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 
 // providerModel is the provider block.
 type providerModel struct {
-	SSH     types.Object `tfsdk:"ssh"`
-	Mirrors types.Map    `tfsdk:"mirrors"`
-	Proxy   types.Object `tfsdk:"proxy"`
+	SSH        types.Object `tfsdk:"ssh"`
+	Mirrors    types.Map    `tfsdk:"mirrors"`
+	Proxy      types.Object `tfsdk:"proxy"`
+	Kubeconfig types.String `tfsdk:"cluster_kubeconfig"`
 }
 
 func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "Machines that are reached over SSH: operating system, firewall, NVIDIA driver.",
 		Attributes: map[string]schema.Attribute{
+			"cluster_kubeconfig": schema.StringAttribute{
+				Optional:    true,
+				Description: `Path of a kubeconfig on this computer whose user may list the nodes of the cluster, such as "~/.kube/config": max_unavailable then counts all of them, and otherwise the machines of this configuration. It is used for nothing else.`,
+			},
 			"mirrors": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				Description: `Where machines fetch well-known packages, keys and images from instead: from the beginning of a URL to what replaces it, such as "https://download.docker.com" = "http://mirror.example.org/docker".`,
@@ -76,6 +81,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	}
 	p.settings = newSettings(ssh, p.shared)
 	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
+	resp.Diagnostics.Append(p.shared.countBy(config.Kubeconfig)...)
 	p.settings.seen = p.seen
 	resp.ResourceData = p.settings
 	resp.DataSourceData = p.settings

@@ -34,7 +34,7 @@ type api struct {
 	id      *identity
 	client  *rest.RESTClient
 	forget  func()
-	machine string
+	machine host.Machine
 }
 
 // newAPI prepares requests. None is sent.
@@ -48,20 +48,37 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return host.Dial(ctx, m, network, address)
 		},
-		TLSClientConfig:     &tls.Config{RootCAs: id.roots, ServerName: id.server, Certificates: []tls.Certificate{id.cert}, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:     &tls.Config{RootCAs: id.roots, ServerName: id.server, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: askFor,
 		IdleConnTimeout:     time.Minute,
 		MaxIdleConns:        2,
+	}
+	if id.cert.Certificate != nil {
+		transport.TLSClientConfig.Certificates = []tls.Certificate{id.cert}
 	}
 	config := &rest.Config{
 		Host: id.endpoint.String(), APIPath: "/api", QPS: -1, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{GroupVersion: &core.SchemeGroupVersion, NegotiatedSerializer: serializer.NewCodecFactory(known).WithoutConversion()},
 	}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: bounded{transport}})
+	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: bounded{bearer{transport, id.token}}})
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", id.endpoint, err)
 	}
-	return &api{id: id, client: client, forget: transport.CloseIdleConnections, machine: m.Name()}, nil
+	return &api{id: id, client: client, forget: transport.CloseIdleConnections, machine: m}, nil
+}
+
+// bearer logs in by a token, where there is one.
+type bearer struct {
+	http.RoundTripper
+	token string
+}
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		req = req.Clone(req.Context())
+		req.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.RoundTripper.RoundTrip(req)
 }
 
 // bounded ends answers that are too long.
@@ -102,10 +119,10 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			err = cause
 		}
-		if end := a.id.cert.Leaf.NotAfter; apierrors.IsUnauthorized(err) && time.Now().After(end) {
-			err = fmt.Errorf("%w: the kubelet's client certificate ended at %s", err, end.UTC().Format(time.RFC3339))
+		if leaf := a.id.cert.Leaf; leaf != nil && apierrors.IsUnauthorized(err) && time.Now().After(leaf.NotAfter) {
+			err = fmt.Errorf("%w: the client certificate ended at %s", err, leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
-		return nil, fmt.Errorf("API server %s, asked from %s as node %s: %w", a.id.endpoint.Host, a.machine, a.id.name, err)
+		return nil, fmt.Errorf("API server %s, asked from %s as %s: %w", a.id.endpoint.Host, a.machine.Name(), a.id.who(), err)
 	}
 	return result.Raw()
 }

@@ -23,5 +23,5 @@
 //
 // How many nodes of the cluster are unavailable is therefore counted over the
 // machines that this process has looked at, unless the API server lets the node
-// list them all.
+// list them all, or a kubeconfig is given whose user may (Roll.CountBy).
 package drain

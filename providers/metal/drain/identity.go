@@ -39,6 +39,16 @@ type identity struct {
 	roots    *x509.CertPool
 	cluster  string // a digest of the cluster's authority: the same for all its nodes
 	cert     tls.Certificate
+	token    string // in place of a certificate
+	file     string // of a kubeconfig that is no node's
+}
+
+// who is what messages call it.
+func (id *identity) who() string {
+	if id.file != "" {
+		return "the user of " + id.file
+	}
+	return "node " + id.name
 }
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
@@ -162,6 +172,24 @@ func hide(err error) error {
 }
 
 func newIdentity(cluster *clientcmdapi.Cluster, ca, cert, key []byte) (*identity, error) {
+	id, err := newCluster(cluster, ca)
+	if err != nil {
+		return nil, err
+	}
+	if id.cert, err = tls.X509KeyPair(cert, key); err != nil {
+		return nil, errors.New("its client certificate and key do not belong together")
+	}
+	subject := id.cert.Leaf.Subject
+	name, ok := strings.CutPrefix(subject.CommonName, "system:node:")
+	if !ok || !slices.Contains(subject.Organization, "system:nodes") || len(name) > mostNodeName || !nodeName.MatchString(name) {
+		return nil, fmt.Errorf("its client certificate is of %q, who is no node", subject.CommonName)
+	}
+	id.name = name
+	return id, nil
+}
+
+// newCluster is an identity as far as the cluster goes.
+func newCluster(cluster *clientcmdapi.Cluster, ca []byte) (*identity, error) {
 	id := &identity{server: cluster.TLSServerName, roots: x509.NewCertPool()}
 	var err error
 	if id.endpoint, err = url.Parse(cluster.Server); err != nil || id.endpoint.Scheme != "https" || id.endpoint.Host == "" {
@@ -172,14 +200,5 @@ func newIdentity(cluster *clientcmdapi.Cluster, ca, cert, key []byte) (*identity
 	}
 	sum := sha256.Sum256(bytes.TrimSpace(ca))
 	id.cluster = hex.EncodeToString(sum[:8])
-	if id.cert, err = tls.X509KeyPair(cert, key); err != nil {
-		return nil, errors.New("its client certificate and key do not belong together")
-	}
-	subject := id.cert.Leaf.Subject
-	name, ok := strings.CutPrefix(subject.CommonName, "system:node:")
-	if !ok || !slices.Contains(subject.Organization, "system:nodes") || len(name) > mostNodeName || !nodeName.MatchString(name) {
-		return nil, fmt.Errorf("its client certificate is of %q, who is no node", subject.CommonName)
-	}
-	id.name = name
 	return id, nil
 }

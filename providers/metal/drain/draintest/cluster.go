@@ -160,6 +160,29 @@ users:
 	return map[string][]byte{"/etc/kubernetes/kubelet.conf": []byte(conf), current: append(cert, key...)}
 }
 
+// lister is a user whom RBAC lets list nodes, and nothing else.
+const (
+	lister      = "node-lister"
+	listerToken = "token-of-the-lister"
+)
+
+// Kubeconfig is that of a user who may list nodes and nothing else, by a client
+// certificate, or by a token.
+func (c *Cluster) Kubeconfig(token bool) []byte {
+	user := "token: " + listerToken
+	if !token {
+		cert, key := c.sign(&x509.Certificate{Subject: pkix.Name{CommonName: lister}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		user = fmt.Sprintf("client-certificate-data: %s, client-key-data: %s", base64.StdEncoding.EncodeToString(cert), base64.StdEncoding.EncodeToString(key))
+	}
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: lab, cluster: {server: %q, certificate-authority-data: %s}}]
+users: [{name: lister, user: {%s}}]
+contexts: [{name: lab, context: {cluster: lab, user: lister}}]
+current-context: lab
+`, c.URL, base64.StdEncoding.EncodeToString(c.caPEM), user)
+}
+
 // AddNode adds a node that is ready.
 func (c *Cluster) AddNode(name string, change ...func(*core.Node)) {
 	c.mu.Lock()
