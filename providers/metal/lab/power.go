@@ -228,7 +228,14 @@ func (m *Machine) leader() int {
 	if pid == 0 || m.vm != nil {
 		return 0
 	}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	if children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)); err == nil {
+		if f := bytes.Fields(children); len(f) > 0 {
+			leader, _ := strconv.Atoi(string(f[0]))
+			return leader
+		}
+		return 0
+	}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // a kernel without CONFIG_PROC_CHILDREN
 	for _, name := range stats {
 		stat, err := os.ReadFile(name)
 		if err != nil {

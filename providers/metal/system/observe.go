@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
 	swap)
 		printf 'swaps\t'; b64 </proc/swaps; echo
 		printf 'fstab\t'; [ -f /etc/fstab ] && b64 </etc/fstab; echo
-		printf 'swapunits\t'; systemctl list-unit-files --type=swap --no-legend --no-pager 2>/dev/null | b64; echo
+		printf 'swapunits\t'; systemctl list-unit-files --no-legend --no-pager "*.swap" 2>/dev/null | b64; echo
 		printf 'swapservices\t'; units $2 | b64; echo
 		shift ;;
 	module)
