@@ -35,7 +35,12 @@ func (p *Printer) Plan(pl *plan.Plan) {
 	if (some || len(pl.Deferred) > 0) && pl.Mode != plan.RefreshOnly {
 		p.summary(pl)
 	}
-	if p.outputsSection(pl, !some) || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
+	outputs := p.outputsSection(pl, !some)
+	if pl.Mode == plan.RefreshOnly && !outputs && !some && len(pl.Drift)+len(pl.Moves)+len(pl.Deferred) == 0 {
+		p.nothing(pl) // what data sources say may be stored anew, which nobody asked about
+		return
+	}
+	if outputs || some || len(pl.Deferred) > 0 || pl.Mode == plan.RefreshOnly {
 		return
 	}
 	// What has moved is not covered by the plan, or it would have a change.

@@ -125,6 +125,9 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		diags.AddAttributeWarning(path.Root("address"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 		return promise{}
 	}
+	if plan.prior == nil {
+		notOurs(ctx, m, hostRecord, diags)
+	}
 	var changes []host.Change
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
@@ -141,4 +144,16 @@ func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
 		}
 	}
 	return path.Root("host_key")
+}
+
+// notOurs warns before a create of a machine that another resource manages: apply
+// will not take it from that one. It is no error, because this plan may be the
+// end of the other.
+func notOurs(ctx context.Context, m host.Machine, kind string, diags *diag.Diagnostics) {
+	rec, err := host.OpenRecord(ctx, m, kind)
+	if err != nil || rec.By() == providers.CallFrom(ctx).Address {
+		return
+	}
+	taken := &takenError{machine: m.Name(), kind: kind, by: rec.By()}
+	diags.AddAttributeWarning(path.Root("address"), "Machine is managed already", fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
 }
