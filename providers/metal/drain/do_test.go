@@ -259,6 +259,9 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("%v on %v: %d %q\nwant %d %q", test.changes, test.pods, action, reason, test.action, test.reason)
 		}
 	}
+	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away meanwhile; node a is cordoned meanwhile" {
+		t.Errorf("a control plane: %q", reason)
+	}
 	many := append(append(change(host.Reboots), host.Change{Fact: "b", Disruption: host.Reboots}, host.Change{Fact: "c", Disruption: host.Reboots}), host.Change{Fact: "d", Disruption: host.Reboots}, host.Change{Fact: "e"})
 	if action, reason := Needed(many, nil, Policy{}); action != Tell || reason != "reboots the machine (fact, b, c and 1 more)" {
 		t.Errorf("%d %q", action, reason)

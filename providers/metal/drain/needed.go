@@ -79,6 +79,9 @@ func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 	}
 	hurt := node.hurtBy(changes)
 	reason += effect(greatest, hurt)
+	if node.ControlPlane && greatest == host.Reboots {
+		reason += ": its API server is away meanwhile"
+	}
 	if len(hurt) > 0 && greatest < host.Drains {
 		reason += ": containers that run lose their GPUs when systemd is reloaded"
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stokehq/stoke/providers"
@@ -33,6 +34,7 @@ type Roll struct {
 type cluster struct {
 	known   map[string]*seen
 	turns   map[string]bool // nodes that are being worked on
+	control string          // the one of them that is a control plane; "" for none
 	stopped *StoppedError   // Node is ""
 	changed chan struct{}   // closed when a turn ends
 	noList  bool            // the API server does not let nodes list all nodes
@@ -127,8 +129,12 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		case stopped != nil && stopped.Other != n.Name: // that one may be mended
 			r.mu.Unlock()
 			return nil, &StoppedError{Node: n.Name, Other: stopped.Other, Err: stopped.Err}
-		case !c.turns[n.Name] && len(c.turns)+len(others) < most:
+		// Control planes go one at a time: etcd needs most of them.
+		case !c.turns[n.Name] && len(c.turns)+len(others) < most && (!n.ControlPlane || c.control == ""):
 			c.turns[n.Name] = true
+			if n.ControlPlane {
+				c.control = n.Name
+			}
 			r.mu.Unlock()
 			return func(err error) { r.end(n, err) }, nil
 		case len(c.turns) == 0:
@@ -156,6 +162,9 @@ func (r *Roll) end(n *Node, err error) {
 	defer r.mu.Unlock()
 	c := r.cluster(n.Cluster)
 	delete(c.turns, n.Name)
+	if c.control == n.Name {
+		c.control = ""
+	}
 	switch {
 	case err != nil && c.stopped == nil:
 		c.stopped = &StoppedError{Other: n.Name, Err: err}
@@ -239,8 +248,7 @@ func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool,
 	case noList:
 		return nil, false, nil
 	}
-	all, err := asks.nodes(ctx)
-	r.mu.Lock()
+	all, err := r.steady(ctx, n.Cluster, asks)
 	defer r.mu.Unlock()
 	c := r.cluster(n.Cluster)
 	switch {
@@ -261,4 +269,20 @@ func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool,
 		}
 	}
 	return others, true, nil
+}
+
+// steady lists all nodes at a moment at which no turn ended, since a node whose
+// turn ends is neither at work nor yet seen as available again. It returns with
+// mu locked.
+func (r *Roll) steady(ctx context.Context, cluster string, asks *api) ([]core.Node, error) {
+	r.mu.Lock()
+	for {
+		changed := r.cluster(cluster).changed
+		r.mu.Unlock()
+		all, err := asks.nodes(ctx)
+		r.mu.Lock()
+		if err != nil || r.cluster(cluster).changed == changed {
+			return all, err
+		}
+	}
 }

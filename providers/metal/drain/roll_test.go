@@ -89,6 +89,49 @@ func TestRoll(t *testing.T) {
 	}
 }
 
+// TestControlPlanes go one at a time, however many nodes may be unavailable.
+func TestControlPlanes(t *testing.T) {
+	r := &Roll{}
+	c, machines, nodes := several(t, r, 4)
+	for _, n := range nodes[:3] {
+		c.ChangeNode(n.Name, func(n *core.Node) { n.Labels["node-role.kubernetes.io/control-plane"] = "" })
+	}
+	policy := draining
+	policy.MaxUnavailable = 4
+	var control, worked atomic.Int64
+	var all sync.WaitGroup
+	for i := range nodes {
+		all.Go(func() {
+			err := r.Do(t.Context(), machines[i], nodes[i], change(host.Reboots), policy, func(context.Context) error {
+				worked.Add(1)
+				if i < 3 && control.Add(1) > 1 {
+					t.Error("two control planes at once")
+				}
+				cordoned := 0
+				for _, n := range nodes[:3] {
+					if c.Node(n.Name).Spec.Unschedulable {
+						cordoned++
+					}
+				}
+				if cordoned > 1 {
+					t.Errorf("%d control planes are cordoned at once", cordoned)
+				}
+				if i < 3 {
+					control.Add(-1)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if worked.Load() != 4 {
+		t.Errorf("%d nodes", worked.Load())
+	}
+}
+
 // TestRollStops at the first node that does not come back.
 func TestRollStops(t *testing.T) {
 	r := &Roll{}

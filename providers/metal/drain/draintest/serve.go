@@ -311,6 +311,8 @@ func (c *Cluster) patch(r *request, old *core.Node) (any, error) {
 		return refuse("node %q is not allowed to modify node %q", r.node, r.name)
 	case !equality.Semantic.DeepEqual(n.Spec.Taints, old.Spec.Taints):
 		return refuse("node %q is not allowed to modify taints", r.node)
+	case !equality.Semantic.DeepEqual(n.OwnerReferences, old.OwnerReferences):
+		return refuse("node %q is not allowed to modify ownerReferences", r.node)
 	case !equality.Semantic.DeepEqual(n.Labels, old.Labels):
 		return refuse("is not allowed to modify labels")
 	case n.UID != old.UID || n.Name != old.Name:
