@@ -87,7 +87,7 @@ func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. The machine takes rules back that let stoke itself in no more."),
 			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
-			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it."},
+			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it, ufw-ipv4 where that leaves IPv6 out."},
 			"rules":          schema.ListAttribute{ElementType: types.StringType, Computed: true, Description: "The rules, line by line, as they are on the machine."},
 			"persistent":     schema.BoolAttribute{Computed: true, Description: "Whether the machine has the same rules after a reboot."},
 		},

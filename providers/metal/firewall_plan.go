@@ -133,7 +133,7 @@ func noteCuts(ctx context.Context, diags *diag.Diagnostics, cuts []firewall.Cut)
 // noteOthers says who else filters: being let in here is not enough then.
 func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have) {
 	others := have.Others
-	if have.Backend == firewall.UFW { // whose own chains these are
+	if have.Backend != firewall.Nftables { // ufw, whose own chains these are
 		others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return strings.HasPrefix(o, "ip") })
 	}
 	if len(others) > 0 {

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -132,7 +133,7 @@ func (r *specReader) sshPort(m *firewallModel) uint16 {
 		r.unknown = r.unknown || !known && !m.Host.IsNull()
 		port = int64(way.Port)
 	}
-	if port < 0 || port > 65535 {
+	if port < 0 || port > 65535 || port == 0 && !m.SSHPort.IsNull() && !m.SSHPort.IsUnknown() {
 		r.wrong(path.Root("ssh_port"), fmt.Errorf("%d is no port", port))
 		return 0
 	}
@@ -149,6 +150,9 @@ func (r *specReader) rules(block string, list types.List) []firewall.Rule {
 	var rules []firewall.Rule
 	for i, m := range models {
 		at := path.Root(block).AtListIndex(i)
+		if !m.From.IsNull() && !m.From.IsUnknown() && len(m.From.Elements()) == 0 {
+			r.wrong(at.AtName("from"), errors.New("it is empty, so that nobody could connect: leave it out if everybody is meant"))
+		}
 		rules = append(rules, firewall.Rule{
 			Ports:   readAt(r, at.AtName("ports"), m.Ports, firewall.ParseOpening),
 			From:    readAt(r, at.AtName("from"), m.From, firewall.ParseSource),

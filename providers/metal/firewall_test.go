@@ -86,9 +86,17 @@ func TestFirewallMistakes(t *testing.T) {
 		"no duration": {func(m *firewallModel) { m.ConfirmWithin = types.StringValue("soon") }, "confirm_within", "no duration", false},
 		"too short":   {func(m *firewallModel) { m.ConfirmWithin = types.StringValue("1s") }, "confirm_within", "not between", false},
 		"no node port": {func(m *firewallModel) {
-			m.NodePorts = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf()})
+			m.NodePorts = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: types.SetNull(types.StringType)})
 		}, "node_port", "outside of 30000-32767", false},
-		"a bare port": {func(m *firewallModel) { m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80"), From: setOf()}) }, "rule[0].ports", "write 80/tcp", false},
+		"a bare port": {func(m *firewallModel) {
+			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80"), From: types.SetNull(types.StringType)})
+		}, "rule[0].ports", "write 80/tcp", false},
+		"from nobody": {func(m *firewallModel) {
+			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf()})
+		}, "rule[0].from", "It is empty, so that nobody could connect", false},
+		"port 0":    {func(m *firewallModel) { m.SSHPort = types.Int64Value(0) }, "ssh_port", "0 is no port", false},
+		"mapped":    {func(m *firewallModel) { m.SSHFrom = setOf("::ffff:192.0.2.0/120") }, "ssh_from", "write it as IPv4", false},
+		"broadcast": {func(m *firewallModel) { m.ControlPlanes = setOf("255.255.255.255") }, "control_planes", "no address of a machine", false},
 		"no group": {func(m *firewallModel) {
 			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf("friends")})
 		}, "rule[0].from", `"friends" is neither`, false},

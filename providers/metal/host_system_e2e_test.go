@@ -19,7 +19,7 @@ func TestHostSystem(t *testing.T) {
 	l := lab.New(t)
 	m := l.Machine("node-1", lab.With("/etc/systemd/system/chrony.service", "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"),
 		lab.With("/etc/fstab", "/swapfile none swap sw,nofail 0 0\n"))
-	m.Script("mkdir -p /etc/chrony/sources.d; systemctl daemon-reload")
+	m.Script("systemctl daemon-reload")
 	before := m.Snapshot()
 	p := newProject(t, l)
 	config := func(more string) {

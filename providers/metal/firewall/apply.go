@@ -40,9 +40,10 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}
 	table := want.Table()
 	var rules []ufwRule
-	if have.Backend == UFW {
+	if have.Backend.isUFW() {
 		table = want.guard()
-		rules, _ = want.ufwRules()
+		rules, _ = want.ufwRules(have.Backend)
+		rules = slices.DeleteFunc(rules, func(r ufwRule) bool { return slices.Contains(have.standIns, r) })
 	}
 	persisting := m
 	if have.pending != "" || !slices.Equal(want.Lines(have.Backend), have.Lines) {
@@ -70,10 +71,14 @@ func (h Have) Usable(want Spec) error {
 	if !h.nft {
 		return ErrNoNft
 	}
-	if h.Backend == UFW {
-		if _, cannot := want.ufwRules(); len(cannot) > 0 {
+	if h.Backend.isUFW() {
+		if _, cannot := want.ufwRules(h.Backend); len(cannot) > 0 {
 			return fmt.Errorf("it uses ufw, and %s: allow that in ufw's own files, or run `ufw disable` and let stoke use nftables",
 				strings.Join(cannot, "; "))
+		}
+		if len(h.against) > 0 {
+			return fmt.Errorf("ufw keeps one rule of a kind, and %s: delete that rule there (ufw status numbered), or do not declare its opposite",
+				strings.Join(h.against, "; "))
 		}
 	}
 	return nil
@@ -125,7 +130,7 @@ func ufwCommands(want, have []ufwRule) []string {
 	}
 	var lines []string
 	say := func(verb string, r ufwRule) {
-		lines = append(lines, strings.Join([]string{verb, r.proto, r.from, r.ports, r.comment}, "|"))
+		lines = append(lines, strings.Join([]string{verb, r.proto, r.from, r.ports, r.comment}, ufwSeparator))
 	}
 	for _, r := range want {
 		if wanted[r.command()] = true; !there[r] {

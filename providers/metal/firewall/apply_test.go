@@ -155,17 +155,48 @@ func TestApplyRefuses(t *testing.T) {
 }
 
 func TestUFWCommands(t *testing.T) {
-	keep, reword, gone := ufwRule{"tcp", "any", "80", "a"}, ufwRule{"tcp", "any", "81", "old"}, ufwRule{"any", "10.0.0.0/8", "", "c"}
-	reworded, added := reword, ufwRule{"udp", "any", "9:10", "d"}
+	keep, reword, gone := ufwRule{"tcp", "0.0.0.0/0", "80", "a"}, ufwRule{"tcp", "::/0", "81", "old"}, ufwRule{"any", "10.0.0.0/8", "", "c"}
+	reworded, added := reword, ufwRule{"udp", "0.0.0.0/0", "9:10", "d"}
 	reworded.comment = "new"
 	got := ufwCommands([]ufwRule{keep, reworded, added}, []ufwRule{keep, reword, gone})
-	want := []string{"add|tcp|any|81|new", "add|udp|any|9:10|d", "delete|any|10.0.0.0/8||c"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := []string{"add|tcp|::/0|81|new", "add|udp|0.0.0.0/0|9:10|d", "delete|any|10.0.0.0/8||c"}
+	if diff := cmp.Diff(want, strings.Split(strings.ReplaceAll(strings.Join(got, "\n"), ufwSeparator, "|"), "\n")); diff != "" {
 		t.Error(diff)
 	}
-	rules, cannot := cluster(Worker, "calico").ufwRules()
+}
+
+func TestUFWRules(t *testing.T) {
+	rules, cannot := cluster(Worker, "calico").ufwRules(UFW)
 	if len(cannot) != 2 || len(rules) == 0 { // IP in IP, SCTP
 		t.Errorf("%d rules, cannot: %q", len(rules), cannot)
+	}
+	spec := Spec{Role: NoRole, SSH: ranges("0.0.0.0/0", "::/0"), Rules: []Rule{
+		{Ports: []Ports{{TCP, 80, 81}}, From: []Source{{Range: ranges("0.0.0.0/0")[0]}}},
+		{Ports: []Ports{{TCP, 80, 81}}, Comment: "again"},
+		{Ports: []Ports{{41, 0, 0}}},
+	}}
+	for backend, want := range map[Backend][]string{
+		UFW: {
+			`ufw: allow proto ipv6 from 0.0.0.0/0 to any comment ""`, `ufw: allow proto tcp from 0.0.0.0/0 to any port 22 comment "SSH"`,
+			`ufw: allow proto tcp from 0.0.0.0/0 to any port 80:81 comment ""`, `ufw: allow proto tcp from ::/0 to any port 22 comment "SSH"`,
+			`ufw: allow proto tcp from ::/0 to any port 80:81 comment "again"`,
+		},
+		UFW4: {
+			`ufw: allow proto ipv6 from 0.0.0.0/0 to any comment ""`, `ufw: allow proto tcp from 0.0.0.0/0 to any port 22 comment "SSH"`,
+			`ufw: allow proto tcp from 0.0.0.0/0 to any port 80:81 comment ""`,
+		},
+	} {
+		rules, cannot := spec.ufwRules(backend)
+		if diff := cmp.Diff(want, ufwLines(rules)); diff != "" || len(cannot) > 0 {
+			t.Errorf("%s cannot %q (-want +got):\n%s", backend, cannot, diff)
+		}
+	}
+	spec.Rules = []Rule{{Ports: []Ports{{2, 0, 0}, {TCP, 1, 1}}, From: []Source{{Range: ranges("2001:db8::/32")[0]}}}}
+	if _, cannot := spec.ufwRules(UFW); len(cannot) != 1 {
+		t.Errorf("IGMP over IPv6: cannot %q", cannot)
+	}
+	if _, cannot := spec.ufwRules(UFW4); len(cannot) != 2 {
+		t.Errorf("IPv6 where there is none: cannot %q", cannot)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -59,7 +60,7 @@ func readConnections(out []byte) (Connections, error) {
 	var c Connections
 	established, whole := false, false
 	seen := map[Listener]bool{}
-	peers := map[Peer]bool{}
+	peers, listens, own := map[Peer]bool{}, map[uint16]bool{}, map[netip.Addr]bool{}
 	for line := range bytes.Lines(out) {
 		text := strings.TrimSpace(string(line))
 		fields := strings.Fields(text)
@@ -77,13 +78,14 @@ func readConnections(out []byte) (Connections, error) {
 			if open && !seen[l] {
 				seen[l] = true
 				c.Listeners = append(c.Listeners, l)
+				listens[l.Port] = listens[l.Port] || l.Protocol == TCP
 			}
 		default:
-			p, err := readPeer(fields)
+			p, at, err := readPeer(fields)
 			if err != nil {
 				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
 			}
-			if !p.Address.IsLoopback() && c.listens(TCP, p.Port) && !peers[p] {
+			if own[at] = true; !p.Address.IsLoopback() && listens[p.Port] && !peers[p] {
 				peers[p] = true
 				c.Peers = append(c.Peers, p)
 			}
@@ -92,6 +94,8 @@ func readConnections(out []byte) (Connections, error) {
 	if !whole {
 		return c, fmt.Errorf("the list of listeners and connections broke off")
 	}
+	// What the machine says to itself goes over lo, whatever the addresses.
+	c.Peers = slices.DeleteFunc(c.Peers, func(p Peer) bool { return own[p.Address] })
 	slices.SortFunc(c.Listeners, func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
 	})
@@ -99,10 +103,6 @@ func readConnections(out []byte) (Connections, error) {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Address.Compare(b.Address))
 	})
 	return c, nil
-}
-
-func (c Connections) listens(protocol Protocol, port uint16) bool {
-	return slices.ContainsFunc(c.Listeners, func(l Listener) bool { return l.Protocol == protocol && l.Port == port })
 }
 
 // readListener reads a line such as
@@ -128,26 +128,34 @@ func readListener(fields []string) (l Listener, open bool, err error) {
 	}
 	l.Port = port
 	if _, after, ok := strings.Cut(strings.Join(fields[6:], " "), `(("`); ok {
-		l.Program, _, _ = strings.Cut(after, `"`)
+		name, _, _ := strings.Cut(after, `"`)
+		l.Program = strings.Map(printable, name) // whoever started it has chosen it
 	}
 	return l, !address.IsLoopback(), nil
 }
 
-// readPeer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000".
-func readPeer(fields []string) (Peer, error) {
-	if len(fields) < 4 {
-		return Peer{}, fmt.Errorf("it has %d fields where 4 are expected", len(fields))
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
 	}
-	_, port, err := readEndpoint(fields[2])
-	if err != nil {
-		return Peer{}, err
-	}
-	address, _, err := readEndpoint(fields[3])
-	return Peer{address, port}, err
+	return '?'
 }
 
-// readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53". The
-// address of "*" is ::.
+// readPeer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000"; at is the
+// address of this machine that the peer has connected to.
+func readPeer(fields []string) (p Peer, at netip.Addr, err error) {
+	if len(fields) < 4 {
+		return p, at, fmt.Errorf("it has %d fields where 4 are expected", len(fields))
+	}
+	if at, p.Port, err = readEndpoint(fields[2]); err != nil {
+		return p, at, err
+	}
+	p.Address, _, err = readEndpoint(fields[3])
+	return p, at, err
+}
+
+// readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53",
+// "[fe80::1]%eth0:546". The address of "*" is ::.
 func readEndpoint(s string) (netip.Addr, uint16, error) {
 	at := strings.LastIndexByte(s, ':')
 	if at < 0 {
@@ -157,7 +165,8 @@ func readEndpoint(s string) (netip.Addr, uint16, error) {
 	if err != nil {
 		return netip.Addr{}, 0, fmt.Errorf("%q has no port", s)
 	}
-	text, _, _ := strings.Cut(strings.Trim(s[:at], "[]"), "%")
+	text, _, _ := strings.Cut(s[:at], "%")
+	text = strings.Trim(text, "[]")
 	if text == "*" {
 		return netip.IPv6Unspecified(), uint16(port), nil
 	}

@@ -16,6 +16,8 @@ tcp   LISTEN 0      4096        127.0.0.1:10248     0.0.0.0:*     users:(("kubel
 tcp   LISTEN 0      4096                *:10250           *:*     users:(("kubelet",pid=700,fd=21))
 tcp   LISTEN 0      128              [::]:22           [::]:*     users:(("sshd",pid=411,fd=4))
 tcp   LISTEN 0      244         10.0.0.11:5432      0.0.0.0:*     users:(("postgres",pid=9,fd=5))
+udp   UNCONN 0      0      [fe80::189e:54ff:fe19:a99]%eth0:546     [::]:*     users:(("systemd-network",pid=299,fd=19))
+tcp   LISTEN 0      128    *%eth0:9998       *:*     users:(("a` + "\x1b" + ` b",pid=77,fd=3),("second",pid=78,fd=3))
 tcp   LISTEN 0      244             [::1]:5433         [::]:*     users:(("postgres",pid=9,fd=5))
 established
 0      0               10.0.0.11:22            203.0.113.7:50122
@@ -24,6 +26,8 @@ established
 0      0               10.0.0.11:5432            10.0.0.40:40001
 0      0               10.0.0.11:5432            10.0.0.40:40002
 0      0               10.0.0.11:41234           10.0.0.10:6443
+0      0               10.0.0.11:5432            10.0.0.11:40003
+0      0      [fe80::189e:54ff:fe19:a99]%eth0:22 [fe80::189e:54ff:fe19:b00]:40004
 0      0               127.0.0.1:22              127.0.0.1:5000
 end
 `
@@ -34,9 +38,9 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Connections{
-		Listeners: []Listener{{TCP, 22, "sshd"}, {TCP, 5432, "postgres"}, {TCP, 10250, "kubelet"}, {UDP, 68, "systemd-network"}, {UDP, 8472, ""}},
+		Listeners: []Listener{{TCP, 22, "sshd"}, {TCP, 5432, "postgres"}, {TCP, 9998, "a? b"}, {TCP, 10250, "kubelet"}, {UDP, 68, "systemd-network"}, {UDP, 546, "systemd-network"}, {UDP, 8472, ""}},
 		Peers: []Peer{
-			{netip.MustParseAddr("203.0.113.7"), 22}, {netip.MustParseAddr("203.0.113.8"), 22},
+			{netip.MustParseAddr("203.0.113.7"), 22}, {netip.MustParseAddr("203.0.113.8"), 22}, {netip.MustParseAddr("fe80::189e:54ff:fe19:b00"), 22},
 			{netip.MustParseAddr("10.0.0.40"), 5432}, {netip.MustParseAddr("10.0.0.12"), 10250},
 		},
 	}
@@ -66,8 +70,10 @@ func TestCuts(t *testing.T) {
 	}
 	want := []string{
 		"nobody reaches tcp 5432 (postgres) any more",
+		"nobody reaches tcp 9998 (a? b) any more",
 		"nobody reaches udp 8472 any more",
 		"203.0.113.8, which is connected to tcp 22 (sshd), cannot come back",
+		"fe80::189e:54ff:fe19:b00, which is connected to tcp 22 (sshd), cannot come back",
 		"10.0.0.40, which is connected to tcp 5432 (postgres), cannot come back",
 		"10.0.0.12, which is connected to tcp 10250 (kubelet), cannot come back",
 	}

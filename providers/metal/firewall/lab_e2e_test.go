@@ -4,6 +4,7 @@ package firewall_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -199,12 +200,15 @@ func TestLifeOfAFirewall(t *testing.T) {
 
 	t.Run("drift", func(t *testing.T) { driftByHand(t, worker, spec) })
 
+	worker.Exec("systemctl", "--quiet", "enable", "nftables") // which flushes everybody's rules at every boot
 	worker.Reboot()
 	plane.Crash()
 	plane.PowerOn()
 	noDifference(t, over(t, worker), spec)
 	noDifference(t, over(t, plane), controls)
 	matrix("after reboot and power cut")
+	worker.Exec("systemctl", "--quiet", "disable", "nftables")
+	t.Run("bastion", func(t *testing.T) { overBastion(t, plane, outsider, controls) })
 
 	changed := spec
 	changed.NodePorts, changed.Rules = nil, nil
@@ -230,16 +234,35 @@ func TestLifeOfAFirewall(t *testing.T) {
 	checkReach(t, "destroyed", outsider, worker, probed...)
 }
 
+// overBastion has rules confirmed that let in nobody but a bastion.
+func overBastion(t *testing.T, m, bastion *lab.Machine, want firewall.Spec) {
+	through := over(t, m)
+	through.Target.Hops = []ssh.Hop{bastion.Target().Hop}
+	want.SSH, want.Confirm = []netip.Prefix{network(t, bastion.Address)}, 10*time.Second
+	mustApply(t, through, want)
+	if reachable(t, m) {
+		t.Error("it is reached without the bastion")
+	}
+	other := want
+	other.SSH = []netip.Prefix{network(t, "192.0.2.0/24")}
+	var rolledBack *firewall.RolledBackError
+	if err := apply(t.Context(), t, through, other); !errors.As(err, &rolledBack) || rolledBack.From != bastion.Address || rolledBack.Allowed || rolledBack.Unseen != nil {
+		t.Errorf("Apply: %v", err)
+	}
+	noDifference(t, through, want)
+}
+
 // flushed is what Debian's nftables.service and people do to everybody's rules.
 func flushed(t *testing.T, m *lab.Machine, want firewall.Spec) {
-	for _, do := range []string{"restart", "reload"} {
-		m.Exec("systemctl", do, "nftables")
+	for _, do := range []string{"systemctl restart nftables", "systemctl reload nftables", "systemctl stop nftables; systemctl start nftables"} {
+		m.Script(do)
 		// systemctl waits for nftables.service alone; ours comes right behind it.
 		m.Script("for i in $(seq 100); do if nft list table inet stoke >/dev/null 2>&1; then exit 0; fi; sleep 0.1; done; echo \"our rules went with everybody's\"; exit 1")
 		noDifference(t, over(t, m), want)
 	}
 	m.Script("systemctl stop nftables; nft flush ruleset")
-	if changes := firewall.Diff(want, observe(t, over(t, m), want)); len(changes) != len(want.Lines(firewall.Nftables)) {
+	// Beside the rules there is the unit, which went with nftables.service.
+	if changes := firewall.Diff(want, observe(t, over(t, m), want)); len(changes) != len(want.Lines(firewall.Nftables))+1 {
 		t.Errorf("all is gone: %+v", changes)
 	}
 	mustApply(t, over(t, m), want)
@@ -261,6 +284,8 @@ func driftByHand(t *testing.T, m *lab.Machine, want firewall.Spec) {
 		{"an address less", `nft delete element inet stoke nodes "{ $1 }"`, []host.Change{rules("", "@nodes: "+m.Address)}},
 		{"policy", "nft chain inet stoke input '{ policy accept; }'", []host.Change{
 			rules("input: type filter hook input priority 0; policy accept", ""), rules("", "input: type filter hook input priority 0; policy drop")}},
+		{"switched off", "nft add table inet stoke '{ flags dormant; }'", []host.Change{rules("table: flags dormant", "")}},
+		{"not running", "systemctl stop stoke-firewall.service", persistent("stoke-firewall.service does not run, so that it would not follow nftables.service")},
 		{"not enabled", "systemctl --quiet disable stoke-firewall.service 2>&1", persistent("stoke-firewall.service is not enabled")},
 		{"file", "echo '# mine' >>/etc/stoke/firewall.nft", persistent("/etc/stoke/firewall.nft says something else than what is declared")},
 		{"unit", "echo '# mine' >>/etc/systemd/system/stoke-firewall.service", persistent("stoke-firewall.service is missing or was changed")},

@@ -27,6 +27,9 @@ func ReadTable(data []byte) (Table, error) {
 		}
 		switch o.kind {
 		case "table":
+			if flags := o.fields["flags"]; flags != nil { // ours has none; one that is dormant does nothing
+				t.Other = append(t.Other, "table: flags "+tableFlags(flags))
+			}
 		case "chain":
 			chains[o.text("name")] = len(t.Chains)
 			t.Chains = append(t.Chains, Chain{Name: o.text("name"), Hook: o.hook()})
@@ -52,6 +55,15 @@ func ReadTable(data []byte) (Table, error) {
 	}
 	t.sort()
 	return t, nil
+}
+
+// tableFlags are those of a table. nft before 1.0.7 names the family instead,
+// and knows but one.
+func tableFlags(v any) string {
+	if v == "inet" {
+		return "dormant"
+	}
+	return strings.Join(list(v, compactText), ",")
 }
 
 // object is one thing in what nft -j says.
@@ -198,6 +210,8 @@ func ParseRange(s string) (netip.Prefix, error) {
 	switch {
 	case err != nil || strings.Contains(s, "%"): // a zone means nothing in a rule
 		return netip.Prefix{}, fmt.Errorf("%q is neither an address nor a range such as 192.0.2.0/24", s)
+	case r.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%q is IPv4 within IPv6, which no packet has: write it as IPv4", s)
 	case r != r.Masked():
 		return netip.Prefix{}, fmt.Errorf("%q has bits set behind its length: is %s meant?", s, r.Masked())
 	}

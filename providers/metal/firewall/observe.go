@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,10 @@ type Backend string
 const (
 	Nftables Backend = "nftables" // a table of our own
 	UFW      Backend = "ufw"      // ufw's rules, and a table of our own for what ufw cannot do
+	UFW4     Backend = "ufw-ipv4" // one that lets nothing of IPv6 in
 )
+
+func (b Backend) isUFW() bool { return b == UFW || b == UFW4 }
 
 // Where things are on a machine.
 const (
@@ -29,7 +33,8 @@ const (
 
 // unit loads the rules before the network is up. It needs nothing of
 // nftables.service, which flushes everybody's rules when it is started, stopped
-// or reloaded: where that one runs, ours follows it.
+// or reloaded: where that one runs, ours follows it, and where it is started
+// again, ours is.
 const unit = `# stoke writes this file (metal_firewall).
 [Unit]
 Description=Firewall rules that stoke keeps (table inet stoke)
@@ -48,7 +53,7 @@ ExecStart=/usr/sbin/nft -f ` + rulesFile + `
 ExecReload=/usr/sbin/nft -f ` + rulesFile + `
 
 [Install]
-WantedBy=sysinit.target
+WantedBy=sysinit.target nftables.service
 `
 
 // Have is a machine's firewall as it is.
@@ -65,11 +70,16 @@ type Have struct {
 
 	file, unit string // "" for none
 	enabled    bool
+	active     bool   // the unit; nftables.service takes it along when it stops
 	table      bool   // ours is loaded
 	nft        bool   // the program is there
 	pending    string // token of rules that nobody confirmed yet
 	ufw        []ufwRule
-	ufwEnabled string // what systemctl is-enabled says of ufw.service
+	ufwEnabled string            // what systemctl is-enabled says of ufw.service
+	theirs     map[string]string // somebody else's rules of ufw, and what they do
+	standIns   []ufwRule         // those of ours that somebody else has already
+	against    []string          // those of ours that somebody else has the opposite of
+	unfit      error             // why stoke cannot work with the machine's firewall, and what to do
 }
 
 // observeScript says everything at once, each thing in a line: its name and its
@@ -86,13 +96,15 @@ if have ufw; then
   systemctl is-enabled ufw.service 2>/dev/null | say ufw.enabled
   ufw status 2>/dev/null | sed 1q | say ufw.status
 fi
-systemctl is-active firewalld.service 2>/dev/null | say firewalld
+{ systemctl is-active firewalld.service; systemctl is-enabled firewalld.service; } 2>/dev/null | say firewalld
 systemctl is-enabled stoke-firewall.service 2>/dev/null | say enabled
+systemctl is-active stoke-firewall.service 2>/dev/null | say active
 file file /etc/stoke/firewall.nft
 file unit /etc/systemd/system/stoke-firewall.service
 for p in /run/stoke-firewall/pending-*; do if [ -e "$p" ]; then echo "${p##*-}" | say pending; fi; done
 if have nft; then
   nft -j list tables | say tables
+  for f in ip ip6; do if grep -qx filter "/proc/net/${f}_tables_names" 2>/dev/null; then echo "$f filter of iptables-legacy, chain INPUT"; fi; done | say legacy
   nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook input / { print t ", chain " c }' | say filters
   if nft list table inet stoke >/dev/null 2>&1; then nft -j list table inet stoke | say table; fi
 fi
@@ -101,6 +113,15 @@ echo end`
 // Observe looks at a machine's firewall. A machine whose firewall stoke cannot
 // work with, such as one with firewalld, is an error that says what to do.
 func Observe(ctx context.Context, m host.Machine, want Spec) (Have, error) {
+	have, err := look(ctx, m, want)
+	if err == nil && have.unfit != nil {
+		err = &UnfitError{Host: m.Name(), Err: have.unfit}
+	}
+	return have, err
+}
+
+// look is Observe that takes a machine as it is.
+func look(ctx context.Context, m host.Machine, want Spec) (Have, error) {
 	out, err := host.Script(ctx, m, observeScript)
 	if err != nil {
 		return Have{}, fmt.Errorf("look at the firewall: %w", err)
@@ -153,13 +174,13 @@ func readObserved(out []byte, want Spec) (Have, error) {
 		return Have{}, err
 	}
 	word := func(name string) string { return strings.TrimSpace(string(said[name])) }
-	if word("firewalld") == "active" {
-		return Have{}, fmt.Errorf("firewalld runs there, and two firewalls that each know half undo each other: " +
-			"stop and disable it (systemctl disable --now firewalld), or leave this machine without metal_firewall")
-	}
 	h := Have{
 		Backend: Nftables, file: string(said["file"]), unit: string(said["unit"]),
-		enabled: word("enabled") == "enabled", pending: word("pending"), nft: said["tables"] != nil, table: said["table"] != nil,
+		enabled: word("enabled") == "enabled", active: word("active") == "active", pending: word("pending"), nft: said["tables"] != nil, table: said["table"] != nil,
+	}
+	if state := strings.Fields(word("firewalld")); slices.Contains(state, "active") || slices.Contains(state, "enabled") {
+		h.unfit = errors.New("firewalld runs there, now or after the next boot, and two firewalls that each know half undo each other: " +
+			"stop and disable it (systemctl disable --now firewalld), or leave this machine without metal_firewall")
 	}
 	if err := h.readUFW(said); err != nil {
 		return Have{}, err
@@ -167,7 +188,8 @@ func readObserved(out []byte, want Spec) (Have, error) {
 	if err := h.readTables(said); err != nil {
 		return Have{}, err
 	}
-	h.Lines = append(h.Lines, ufwLines(h.ufw)...)
+	h.standIn(want)
+	h.Lines = append(h.Lines, ufwLines(slices.Concat(h.ufw, h.standIns))...)
 	h.judgePersistence(want)
 	return h, nil
 }
@@ -194,7 +216,7 @@ func (h *Have) readTables(said map[string][]byte) error {
 		}
 		h.Lines = append(h.Lines, t.Lines()...)
 	}
-	for line := range strings.Lines(string(said["filters"])) {
+	for line := range strings.Lines(string(said["legacy"]) + string(said["filters"])) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "inet "+tableName+",") {
 			h.Others = append(h.Others, line)
 		}
@@ -205,13 +227,13 @@ func (h *Have) readTables(said map[string][]byte) error {
 // judgePersistence says whether what is declared comes back after a reboot.
 func (h *Have) judgePersistence(want Spec) {
 	table := want.Table()
-	if h.Backend == UFW {
+	if h.Backend.isUFW() {
 		table = want.guard()
 	}
 	switch {
 	case h.pending != "":
 		h.Why = "new rules wait for their confirmation and are taken back if none comes"
-	case h.Backend == UFW && h.ufwEnabled != "enabled":
+	case h.Backend.isUFW() && h.ufwEnabled != "enabled":
 		h.Why = "ufw.service is not enabled: ufw says that it is active, and is not after a reboot"
 	case len(table.Chains) == 0:
 		h.Persistent = true
@@ -223,6 +245,8 @@ func (h *Have) judgePersistence(want Spec) {
 		h.Why = unitName + " is missing or was changed"
 	case !h.enabled:
 		h.Why = unitName + " is not enabled"
+	case !h.active:
+		h.Why = unitName + " does not run, so that it would not follow nftables.service"
 	default:
 		h.Persistent = true
 	}

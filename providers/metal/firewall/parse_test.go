@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -108,7 +109,17 @@ func TestReadUFW(t *testing.T) {
 		`ufw: allow from 192.0.2.0/24 to any comment "any"`,
 		`ufw: allow proto tcp from 10.0.0.2 to any port 10250 comment "kubelet"`,
 		`ufw: allow proto tcp from 2001:db8::/32 to any port 22 comment "SSH"`,
-		`ufw: allow proto udp from any to any port 9100:9110 comment ""`,
+		`ufw: allow proto udp from 0.0.0.0/0 to any port 9100:9110 comment ""`,
+		`ufw: allow proto udp from ::/0 to any port 9100:9110 comment ""`,
+	}
+	theirs := map[string]string{"allow proto tcp from 0.0.0.0/0 to any port 22": "allow", "allow proto tcp from 0.0.0.0/0 to any port 81": "deny"}
+	if diff := cmp.Diff(theirs, h.theirs); diff != "" {
+		t.Errorf("somebody else's (-want +got):\n%s", diff)
+	}
+	rule := func(port uint16) Rule { return Rule{Ports: []Ports{{TCP, port, port}}} }
+	h.standIn(Spec{Role: NoRole, SSH: ranges("0.0.0.0/0"), Rules: []Rule{rule(81), rule(82)}})
+	if diff := cmp.Diff([]ufwRule{{"tcp", "0.0.0.0/0", "22", "SSH"}}, h.standIns, cmp.AllowUnexported(ufwRule{})); diff != "" || len(h.against) != 1 || !strings.Contains(h.against[0], "port 81") {
+		t.Errorf("against: %q, stand-ins (-want +got):\n%s", h.against, diff)
 	}
 	if diff := cmp.Diff(want, ufwLines(h.ufw)); diff != "" || h.Backend != UFW {
 		t.Errorf("backend %q (-want +got):\n%s", h.Backend, diff)
@@ -122,13 +133,17 @@ func TestReadUFW(t *testing.T) {
 		{"off", []string{"ufw.conf", "ENABLED=no", "ufw.status", "Status: inactive"}, "", ""},
 		{"off after the next boot", []string{"ufw.enabled", "disabled", "ufw.status", "Status: inactive"}, "", ""},
 		{"active, off after the next boot", []string{"ufw.enabled", "disabled"}, UFW, ""},
+		{"without IPv6", []string{"ufw.default", "DEFAULT_INPUT_POLICY=\"DROP\"\nIPV6=no\n"}, UFW4, ""},
 		{"on after the next boot", []string{"ufw.status", "Status: inactive"}, "", "enabled but not active"},
 		{"active by hand", []string{"ufw.conf", "ENABLED=no"}, "", "active but not enabled"},
 		{"lets everybody in", []string{"ufw.default", "DEFAULT_INPUT_POLICY=ACCEPT"}, "", "allowing means nothing"},
 		{"damaged", []string{"user.rules", "### tuple ### allow tcp 1 0.0.0.0/0 any 0.0.0.0/0 in comment=7x"}, "", "user.rules"},
 	} {
 		var h Have
-		err := h.readUFW(said(test.changes...))
+		err := errors.Join(h.readUFW(said(test.changes...)), h.unfit)
+		if err != nil {
+			h.Backend = ""
+		}
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) || h.Backend != test.backend {
 			t.Errorf("%s: backend %q, %v", test.name, h.Backend, err)
 		}
@@ -140,7 +155,7 @@ func FuzzReadUFWRule(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if r, ours, err := readUFWRule(line); err == nil && ours && r.from == "" {
+		if r, action, err := readUFWRule(line); err == nil && action != "" && r.from == "" {
 			t.Errorf("%q is from nobody", line)
 		}
 	})
@@ -154,12 +169,15 @@ func TestSections(t *testing.T) {
 		}
 		return []byte(out)
 	}
-	if _, err := readObserved(append(encoded("firewalld", "active"), "end\n"...), Spec{}); err == nil || !strings.Contains(err.Error(), "firewalld") {
-		t.Errorf("with firewalld: %v", err)
+	for _, state := range []string{"active\ndisabled\n", "inactive\nenabled\n"} {
+		if have, err := readObserved(append(encoded("firewalld", state), "end\n"...), Spec{}); err != nil || have.unfit == nil || !strings.Contains(have.unfit.Error(), "firewalld") {
+			t.Errorf("with firewalld %q: %v, %v", state, have.unfit, err)
+		}
 	}
 	empty := `{"nftables": [{"metainfo": {}}]}`
-	have, err := readObserved(append(encoded("tables", empty, "filters", "ip filter, chain INPUT\ninet stoke, chain input\n"), "end\n"...), Spec{Role: NoRole})
-	if err != nil || have.Backend != Nftables || have.Persistent || len(have.Lines) > 0 || !slices.Equal(have.Others, []string{"ip filter, chain INPUT"}) {
+	have, err := readObserved(append(encoded("tables", empty, "firewalld", "inactive\nmasked\n",
+		"legacy", "ip filter of iptables-legacy, chain INPUT\n", "filters", "ip filter, chain INPUT\ninet stoke, chain input\n"), "end\n"...), Spec{Role: NoRole})
+	if err != nil || have.Backend != Nftables || have.Persistent || len(have.Lines) > 0 || have.unfit != nil || !slices.Equal(have.Others, []string{"ip filter of iptables-legacy, chain INPUT", "ip filter, chain INPUT"}) {
 		t.Errorf("a machine without rules: %+v, %v", have, err)
 	}
 	for _, said := range []string{"", "tables\n", "end", "tables !\nend\n", string(encoded("tables", "x")) + "end\n", string(encoded(

@@ -13,9 +13,10 @@ const confirmKey = "confirm"
 
 var tableRemoved = host.Outcome{Fact: "nftables table inet " + tableName, Fate: host.Removed}
 
-// Restore takes away what is ours and nobody else's.
+// Restore takes away what is ours and nobody else's, also where another firewall
+// has come meanwhile that stoke does not work with.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
-	have, err := Observe(ctx, m, Spec{})
+	have, err := look(ctx, m, Spec{})
 	if err != nil {
 		return nil, err
 	}

@@ -17,13 +17,28 @@ if [ -e "$d/was-$1.nft" ]; then
   # Whom even the former rules fail is better open than locked.
   nft -f "$d/was-$1.nft" || nft delete table inet stoke
 fi
-if [ -e "$d/was-$1.user.rules" ]; then
-  for f in user.rules user6.rules; do
-    cp -p "$d/was-$1.$f" "/etc/ufw/$f.stoke-new" && mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
-  done
-  ufw reload >&2
-fi
+# ufw's files have the former rules all the while.
+if [ -s "$d/new-$1.ufw" ]; then ufw reload >&2; fi
 `
+
+// ufwSeparator stands between what ufwScript reads; no comment has it in it.
+const ufwSeparator = "\x1f"
+
+// ufwScript changes ufw's rules as its input says. ufw writes each rule to disk,
+// and nothing of that must be there before it is confirmed, even if the machine
+// loses power: here $1 is what ufw takes for its folder.
+const ufwScript = `
+mount --bind "$1" /etc/ufw
+IFS=$(printf "\037")
+while read -r verb proto from ports comment; do
+  set -- from "$from" to any
+  if [ "$proto" != any ]; then set -- proto "$proto" "$@"; fi
+  if [ -n "$ports" ]; then set -- "$@" port "$ports"; fi
+  case $verb in
+  add) ufw allow "$@" comment "stoke: $comment" </dev/null >/dev/null ;;
+  delete) ufw delete allow "$@" </dev/null >/dev/null ;;
+  esac
+done`
 
 // loadScript gets a token, the seconds until rollback, and the rules as its
 // input: the table, a line "#ufw", and what to do to ufw's rules. It leaves the
@@ -47,7 +62,7 @@ for p in "$d"/pending-*; do
     systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null || :
   fi
 done
-rm -f "$d"/*-*
+rm -rf "$d"/*-*
 cat >"$d/in-$token"
 sed '/^#ufw$/,$d' "$d/in-$token" >"$d/new-$token.nft"
 sed '1,/^#ufw$/d' "$d/in-$token" >"$d/new-$token.ufw"
@@ -58,9 +73,6 @@ nft -c -f "$d/new-$token.nft"
   if nft list table inet stoke >/dev/null 2>&1; then nft -s list table inet stoke; fi
 } >"$d/was-$token.nft"
 if nft list table inet stoke >/dev/null 2>&1; then had=yes; fi
-if [ -s "$d/new-$token.ufw" ]; then
-  for f in user.rules user6.rules; do cp -p "/etc/ufw/$f" "$d/was-$token.$f"; done
-fi
 : >"$d/pending-$token"
 systemd-run --quiet --collect --unit="stoke-firewall-rollback-$token" --on-active="$2" \
   --timer-property=AccuracySec=100ms /bin/sh "$d/rollback" "$token"
@@ -79,22 +91,10 @@ LEARN
   sleep 2
 fi
 nft -f "$d/new-$token.nft"
-while IFS='|' read -r verb proto from ports comment; do
-  set -- allow
-  if [ "$proto" != any ]; then set -- "$@" proto "$proto"; fi
-  set -- "$@" from "$from" to any
-  if [ -n "$ports" ]; then set -- "$@" port "$ports"; fi
-  case $verb in
-  add) ufw "$@" comment "stoke: $comment" </dev/null >/dev/null ;;
-  delete) ufw delete "$@" </dev/null >/dev/null ;;
-  esac
-done <"$d/new-$token.ufw"
 if [ -s "$d/new-$token.ufw" ]; then
-  # ufw writes each rule to disk; until they are confirmed, the former ones stay there.
-  for f in user.rules user6.rules; do
-    cp -p "/etc/ufw/$f" "$d/new-$token.$f"
-    cp -p "$d/was-$token.$f" "/etc/ufw/$f.stoke-new"; mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
-  done
+  cp -a /etc/ufw "$d/ufw-$token"
+  unshare -m sh -ec '` + ufwScript + `' sh "$d/ufw-$token" <"$d/new-$token.ufw"
+  for f in user.rules user6.rules; do cp -p "$d/ufw-$token/$f" "$d/new-$token.$f"; done
 fi
 : >"$d/loaded-$token"
 trap - EXIT`
@@ -114,7 +114,7 @@ for f in user.rules user6.rules; do
     mv -f "/etc/ufw/$f.stoke-new" "/etc/ufw/$f"
   fi
 done
-rm -f "$d"/was-* "$d"/new-* "$d"/in-* "$d"/loaded-*
+rm -rf "$d"/was-* "$d"/new-* "$d"/in-* "$d"/ufw-* "$d"/loaded-*
 echo confirmed`
 
 // persistScript gets the table as its input. It does without daemon-reload,

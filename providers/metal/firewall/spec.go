@@ -104,8 +104,11 @@ func (s Spec) Problems() []Problem {
 	if !slices.Contains([]Role{NoRole, Worker, ControlPlane}, s.Role) {
 		p.add("role", "%q is no role: use control-plane, worker or none", s.Role)
 	}
-	for _, a := range slices.Concat(s.Nodes, s.ControlPlanes) {
+	for _, a := range s.Nodes {
 		p.node("peers", a)
+	}
+	for _, a := range s.ControlPlanes {
+		p.node("control_planes", a)
 	}
 	for _, r := range s.Pods {
 		if !r.IsValid() || !r.Addr().Unmap().Is4() {
@@ -142,7 +145,7 @@ func (p *problems) node(argument string, a netip.Addr) {
 		p.add(argument, "an address is missing")
 	case !a.Unmap().Is4():
 		p.add(argument, "the address %s is not IPv4: clusters of IPv6 and of both are not supported yet", a)
-	case a.Unmap().IsUnspecified() || a.IsMulticast():
+	case a.Unmap().IsUnspecified(), a.Unmap().IsMulticast(), a.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		p.add(argument, "the address %s is none of a machine", a)
 	}
 }

@@ -162,6 +162,7 @@ func TestDriftByHand(t *testing.T) {
 			[]string{"input: type filter hook input priority 0; policy drop"}, []string{"input: type filter hook input priority 0; policy accept"}},
 		{"a chain", `nft 'add chain inet stoke mine { type filter hook forward priority 5; }; add rule inet stoke mine tcp flags syn tcp option maxseg size set rt mtu'`, nil,
 			[]string{"mine: type filter hook forward priority 5; policy accept", `mine: `}},
+		{"switched off", `nft add table inet stoke '{ flags dormant; }'`, nil, []string{"table: flags dormant"}},
 		{"a map", `nft add map inet stoke m '{ type inet_service : verdict; elements = { 80 : accept }; }'`, nil, []string{`map m: `}},
 	}
 	for _, test := range tests {

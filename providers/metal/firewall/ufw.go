@@ -1,17 +1,17 @@
 package firewall
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 )
 
-// ufwRule is an allow rule of ufw that carries our mark.
+// ufwRule is an allow rule of ufw that carries our mark. What is for everybody
+// is two of them: ufw keeps those of IPv4 and IPv6 apart.
 type ufwRule struct {
 	proto   string // tcp, udp, … or any
-	from    string // a range, or any
+	from    string // a range
 	ports   string // "" for all, else as ufw writes them: 80,9000:9100
 	comment string // without our mark
 }
@@ -44,19 +44,18 @@ func (r ufwRule) args() []string {
 	return args
 }
 
-// ufwProtocols are those that ufw knows, beside tcp and udp.
-var ufwProtocols = map[Protocol]string{TCP: "tcp", UDP: "udp", 2: "igmp", 41: "ipv6", 47: "gre", 50: "esp", 51: "ah", 112: "vrrp"}
+// ufwProtocols are those that ufw knows, beside tcp and udp; the last two over
+// IPv4 alone.
+var ufwProtocols = map[Protocol]string{TCP: "tcp", UDP: "udp", 47: "gre", 50: "esp", 51: "ah", 112: "vrrp", 2: "igmp", 41: "ipv6"}
+
+func (p Protocol) hasUFW(source netip.Prefix) bool { return p != 2 && p != 41 || source.Addr().Is4() }
 
 // ufwRules are the Spec's openings as rules of ufw, each for one source: ufw
 // has no sets, and takes a good part of a second for a rule. cannot is what ufw
-// has no rule for.
-func (s Spec) ufwRules() (rules []ufwRule, cannot []string) {
-	seen := map[ufwRule]bool{} // without comments: ufw keeps one rule of a kind
+// has no rule for. What is for everybody is not, where ufw leaves IPv6 out.
+func (s Spec) ufwRules(b Backend) (rules []ufwRule, cannot []string) {
+	seen := map[string]bool{} // ufw keeps one rule of a kind
 	for _, o := range s.openings() {
-		sources := []netip.Prefix{o.from.Range}
-		if o.from.Group != "" {
-			sources = s.members(o.from.Group)
-		}
 		r := ufwRule{proto: "any", ports: ufwPorts(o.ports), comment: o.comment}
 		if o.ports.Protocol != AnyProtocol {
 			known := false
@@ -65,19 +64,33 @@ func (s Spec) ufwRules() (rules []ufwRule, cannot []string) {
 				continue
 			}
 		}
-		for _, source := range sources {
-			r.from = "any"
-			if source.IsValid() {
-				r.from = prefixText(source)
-			}
-			bare := r
-			if bare.comment = ""; !seen[bare] {
-				seen[bare] = true
+		for _, source := range s.sources(o.from) {
+			r.from = prefixText(source)
+			all := source.Bits() == 0
+			switch {
+			case !o.ports.Protocol.hasUFW(source) && !all:
+				cannot = append(cannot, fmt.Sprintf("ufw has no rules for %s over IPv6 (%s)", o.ports, source))
+			case b == UFW4 && !source.Addr().Is4() && !all:
+				cannot = append(cannot, fmt.Sprintf("its ufw leaves IPv6 out (IPV6=no in /etc/default/ufw), and so has no rules for %s", source))
+			case seen[r.command()], !source.Addr().Is4() && (b == UFW4 || !o.ports.Protocol.hasUFW(source)):
+			default:
+				seen[r.command()] = true
 				rules = append(rules, r)
 			}
 		}
 	}
 	return rules, cannot
+}
+
+// sources are the ranges of a source.
+func (s Spec) sources(from Source) []netip.Prefix {
+	switch {
+	case from == Source{}:
+		return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
+	case from.Group != "":
+		return s.members(from.Group)
+	}
+	return []netip.Prefix{from.Range}
 }
 
 func ufwPorts(p Ports) string {
@@ -109,10 +122,10 @@ func (s Spec) guard() Table {
 
 // Lines are the lines that a machine's firewall should have.
 func (s Spec) Lines(b Backend) []string {
-	if b != UFW {
+	if !b.isUFW() {
 		return s.Table().Lines()
 	}
-	rules, _ := s.ufwRules()
+	rules, _ := s.ufwRules(b)
 	return append(s.guard().Lines(), ufwLines(rules)...)
 }
 
@@ -124,82 +137,4 @@ func ufwLines(rules []ufwRule) []string {
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-// readUFW finds out whether ufw is what the machine uses, and reads our rules,
-// those of a ufw that is switched off, too.
-func (h *Have) readUFW(said map[string][]byte) error {
-	for _, name := range []string{"user.rules", "user6.rules"} {
-		for line := range strings.Lines(string(said[name])) {
-			r, ours, err := readUFWRule(line)
-			if err != nil {
-				return fmt.Errorf("/etc/ufw/%s: %w", name, err)
-			}
-			// A rule for everybody stands in both files.
-			if ours && (name == "user.rules" || r.from != "any" || !slices.Contains(h.ufw, r)) {
-				h.ufw = append(h.ufw, r)
-			}
-		}
-	}
-	h.ufwEnabled = strings.TrimSpace(string(said["ufw.enabled"]))
-	on := setting(said["ufw.conf"], "ENABLED") == "yes"
-	active := strings.TrimSpace(string(said["ufw.status"])) == "Status: active"
-	switch {
-	case !active && (!on || h.ufwEnabled != "enabled"):
-		return nil // it is installed and does nothing, now and after a reboot
-	case !active:
-		return fmt.Errorf("ufw is enabled but not active: it would take over after a reboot. Run `ufw enable` or `ufw disable` there")
-	case !on:
-		return fmt.Errorf("ufw is active but not enabled in /etc/ufw/ufw.conf: run `ufw enable` or `ufw disable` there")
-	case setting(said["ufw.default"], "DEFAULT_INPUT_POLICY") == "ACCEPT":
-		return fmt.Errorf("ufw accepts whatever no rule denies, so that allowing means nothing: run `ufw default deny incoming` there, once SSH is allowed")
-	}
-	h.Backend = UFW
-	return nil
-}
-
-// setting is a variable of one of ufw's configuration files.
-func setting(file []byte, name string) string {
-	value := ""
-	for line := range strings.Lines(string(file)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
-			value = strings.Trim(v, `"' `)
-		}
-	}
-	return value
-}
-
-// readUFWRule reads a line of ufw's user.rules. Those of rules look like
-//
-//	### tuple ### allow tcp 22 0.0.0.0/0 any 10.0.0.1 in comment=73746f6b65
-//
-// with the comment in hexadecimal; everything else in that file follows from
-// them.
-func readUFWRule(line string) (r ufwRule, ours bool, err error) {
-	line, isRule := strings.CutPrefix(strings.TrimSpace(line), "### tuple ### ")
-	at := strings.LastIndex(line, " comment=")
-	if !isRule || at < 0 {
-		return ufwRule{}, false, nil
-	}
-	comment, err := hex.DecodeString(line[at+len(" comment="):])
-	if err != nil {
-		return ufwRule{}, false, fmt.Errorf("comment of %q: %w", shorten(line), err)
-	}
-	r.comment, ours = strings.CutPrefix(string(comment), ufwMark)
-	if !ours {
-		return ufwRule{}, false, nil
-	}
-	fields := strings.Fields(line[:at])
-	if len(fields) != 7 || fields[0] != "allow" || fields[4] != "any" || fields[6] != "in" ||
-		fields[3] != "0.0.0.0/0" && fields[3] != "::/0" {
-		return ufwRule{}, false, nil // somebody's own, whatever its comment says
-	}
-	r.proto, r.ports, r.from = fields[1], fields[2], fields[5]
-	if r.ports == "any" {
-		r.ports = ""
-	}
-	if r.from == "0.0.0.0/0" || r.from == "::/0" {
-		r.from = "any"
-	}
-	return r, true, nil
 }

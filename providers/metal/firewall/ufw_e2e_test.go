@@ -21,7 +21,7 @@ import (
 func TestUFW(t *testing.T) {
 	machines := lab.New(t).Machines("m", "friend")
 	m, friend := machines[0], machines[1]
-	m.Script("ufw allow 22/tcp comment theirs; ufw deny 4444/tcp; ufw --force enable")
+	m.Script("ufw limit 83/tcp; ufw allow 22/tcp comment theirs; ufw deny 4444/tcp; ufw --force enable")
 	before := m.Snapshot()
 	gateway := around(m).Addr().Next()
 	spec := firewall.Spec{
@@ -31,6 +31,8 @@ func TestUFW(t *testing.T) {
 			{Ports: []firewall.Ports{{Protocol: firewall.UDP, First: 9100, Last: 9110}}, From: []firewall.Source{{Group: firewall.Nodes}}, Comment: "a | b: ümläut, (c)"},
 			{Ports: []firewall.Ports{{Protocol: 112}}, From: []firewall.Source{{Group: firewall.Nodes}}},
 			{Ports: []firewall.Ports{{}}, From: []firewall.Source{{Range: network(t, "192.0.2.0/24")}}},
+			{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 83, Last: 83}}, Comment: "what somebody else lets in already"},
+			{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 84, Last: 84}}, From: []firewall.Source{{Range: network(t, "0.0.0.0/0")}}, Comment: "ends so |"},
 		},
 		Confirm: 10 * time.Second,
 	}
@@ -51,7 +53,8 @@ func TestUFW(t *testing.T) {
 
 	m.Script("ufw delete allow proto tcp from $1 to any port 10250; ufw allow 81/tcp comment 'stoke: by hand'; ufw allow 82/tcp comment mine", friend.Address)
 	want := []host.Change{
-		{Fact: "firewall rule", Path: []string{"rules"}, Have: `ufw: allow proto tcp from any to any port 81 comment "by hand"`},
+		{Fact: "firewall rule", Path: []string{"rules"}, Have: `ufw: allow proto tcp from 0.0.0.0/0 to any port 81 comment "by hand"`},
+		{Fact: "firewall rule", Path: []string{"rules"}, Have: `ufw: allow proto tcp from ::/0 to any port 81 comment "by hand"`},
 		{Fact: "firewall rule", Path: []string{"rules"}, Want: `ufw: allow proto tcp from ` + friend.Address + ` to any port 10250 comment "kubelet"`},
 	}
 	if diff := cmp.Diff(want, firewall.Diff(spec, observe(t, over(t, m), spec))); diff != "" {
@@ -71,6 +74,11 @@ func TestUFW(t *testing.T) {
 	other := spec
 	other.SSH = []netip.Prefix{network(t, "192.0.2.0/24")}
 	var rolledBack *firewall.RolledBackError
+	files := m.Script("cat /etc/ufw/user.rules /etc/ufw/user6.rules")
+	killedApply(t, m, other)
+	if diff := cmp.Diff(files, m.Script("cat /etc/ufw/user.rules /etc/ufw/user6.rules")); diff != "" || !strings.Contains(m.Exec("iptables", "-S", "ufw-user-input"), "192.0.2.0/24 -p tcp") {
+		t.Errorf("rules that nobody confirmed are on the disk, or not live:\n%s", diff)
+	}
 	if err := apply(t.Context(), t, over(t, m), other); !errors.As(err, &rolledBack) {
 		t.Fatalf("Apply: %v", err)
 	}
@@ -84,7 +92,7 @@ func TestUFW(t *testing.T) {
 
 	m.Script("ufw allow 22/tcp comment theirs; ufw delete deny 4444/tcp; ufw deny 4444/tcp")
 	outcomes := restore(t, over(t, m))
-	if len(outcomes) != 12 || outcomes[0].Fate != host.Removed {
+	if len(outcomes) != 14 || outcomes[0].Fate != host.Removed {
 		t.Errorf("%d outcomes: %+v", len(outcomes), outcomes)
 	}
 	reached("destroyed", friend, "tcp 22")

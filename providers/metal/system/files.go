@@ -227,25 +227,27 @@ func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) (
 }
 
 // removeFolders removes the folders that stoke made and that are empty now,
-// the deepest first.
+// the deepest first. One that is not stays noted: it may be later, when this is
+// asked for again.
 func removeFolders(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
 	notes := rec.Keys(folderKey)
 	slices.Reverse(notes)
+	used := append(slices.Collect(maps.Keys(want)), rec.KeptFiles()...) // such as the list of time servers
 	for _, note := range notes {
 		name := strings.TrimPrefix(note, folderKey)
-		if slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(f string) bool { return strings.HasPrefix(path.Dir(f)+"/", name+"/") }) {
+		if slices.ContainsFunc(used, func(f string) bool { return strings.HasPrefix(path.Dir(f)+"/", name+"/") }) {
 			continue
 		}
 		_, status, err := host.Status(ctx, m, "sh", "-c", `[ ! -d "$1" ] || rmdir -- "$1" 2>/dev/null`, "sh", name)
 		if err != nil {
 			return outcomes, err
 		}
-		outcome := host.Outcome{Fact: "folder " + name, Fate: host.Removed}
 		if status != 0 {
-			outcome = host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"}
+			outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"})
+			continue
 		}
-		outcomes = append(outcomes, outcome)
+		outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Removed})
 		if err := rec.Forget(ctx, note); err != nil {
 			return outcomes, err
 		}

@@ -1,0 +1,115 @@
+package firewall
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// readUFW finds out whether ufw is what the machine uses, and reads our rules,
+// those of a ufw that is switched off, too.
+func (h *Have) readUFW(said map[string][]byte) error {
+	h.theirs = map[string]string{}
+	for _, name := range []string{"user.rules", "user6.rules"} {
+		for line := range strings.Lines(string(said[name])) {
+			r, action, err := readUFWRule(line)
+			switch {
+			case err != nil:
+				return fmt.Errorf("/etc/ufw/%s: %w", name, err)
+			case action == "":
+			case action == ufwMark:
+				h.ufw = append(h.ufw, r)
+			default:
+				h.theirs[r.command()] = action
+			}
+		}
+	}
+	h.ufwEnabled = strings.TrimSpace(string(said["ufw.enabled"]))
+	on := setting(said["ufw.conf"], "ENABLED") == "yes"
+	active := strings.TrimSpace(string(said["ufw.status"])) == "Status: active"
+	switch {
+	case !active && (!on || h.ufwEnabled != "enabled"):
+		return nil // it is installed and does nothing, now and after a reboot
+	case !active:
+		h.unfit = errors.New("ufw is enabled but not active: it would take over after a reboot. Run `ufw enable` or `ufw disable` there")
+	case !on:
+		h.unfit = errors.New("ufw is active but not enabled in /etc/ufw/ufw.conf: run `ufw enable` or `ufw disable` there")
+	case setting(said["ufw.default"], "DEFAULT_INPUT_POLICY") == "ACCEPT":
+		h.unfit = errors.New("ufw accepts whatever no rule denies, so that allowing means nothing: run `ufw default deny incoming` there, once SSH is allowed")
+	}
+	if h.Backend = UFW; setting(said["ufw.default"], "IPV6") == "no" {
+		h.Backend = UFW4
+	}
+	return nil
+}
+
+// setting is a variable of one of ufw's configuration files.
+func setting(file []byte, name string) string {
+	value := ""
+	for line := range strings.Lines(string(file)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+			value = strings.Trim(v, `"' `)
+		}
+	}
+	return value
+}
+
+// readUFWRule reads a line of ufw's user.rules. Those of rules look like
+//
+//	### tuple ### allow tcp 22 0.0.0.0/0 any 10.0.0.1 in comment=73746f6b65
+//
+// with the comment in hexadecimal; everything else in that file follows from
+// them. action is ufwMark for one of ours, what somebody else's does where ufw
+// would take ours for the same rule, and "" for any other line.
+func readUFWRule(line string) (r ufwRule, action string, err error) {
+	line, isRule := strings.CutPrefix(strings.TrimSpace(line), "### tuple ### ")
+	if !isRule {
+		return r, "", nil
+	}
+	ours := false
+	if at := strings.LastIndex(line, " comment="); at >= 0 {
+		comment, err := hex.DecodeString(line[at+len(" comment="):])
+		if err != nil {
+			return r, "", fmt.Errorf("comment of %q: %w", shorten(line), err)
+		}
+		line = line[:at]
+		r.comment, ours = strings.CutPrefix(string(comment), ufwMark)
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 7 || fields[4] != "any" || fields[6] != "in" || fields[3] != "0.0.0.0/0" && fields[3] != "::/0" {
+		return ufwRule{}, "", nil // somebody's own, whatever its comment says
+	}
+	action, r.proto, r.ports, r.from = fields[0], fields[1], fields[2], fields[5]
+	if r.ports == "any" {
+		r.ports = ""
+	}
+	if ours && action == "allow" {
+		action = ufwMark
+	}
+	return r, action, nil
+}
+
+// standIn takes somebody else's rules for those of ours that they are as good
+// as. ufw keeps one rule of a kind: ours would take their place, and destroying
+// would remove them.
+func (h *Have) standIn(want Spec) {
+	if !h.Backend.isUFW() {
+		return
+	}
+	ours := map[string]bool{}
+	for _, r := range h.ufw {
+		ours[r.command()] = true
+	}
+	rules, _ := want.ufwRules(h.Backend)
+	for _, r := range rules {
+		action := h.theirs[r.command()]
+		switch {
+		case action == "" || ours[r.command()]:
+		case strings.HasPrefix(action, "allow"), strings.HasPrefix(action, "limit"):
+			h.standIns = append(h.standIns, r)
+		default:
+			h.against = append(h.against, fmt.Sprintf("a rule of ufw says %s where this one is declared: %s", action, r.command()))
+		}
+	}
+}
