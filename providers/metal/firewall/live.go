@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,13 +58,14 @@ func ReadTable(data []byte) (Table, error) {
 	return t, nil
 }
 
-// tableFlags are those of a table. nft before 1.0.7 names the family instead,
-// and knows but one.
+// tableFlags are those of a table. Some versions of nft say anything in place of
+// "dormant", such as "inet" or "ipv4_addr".
 func tableFlags(v any) string {
-	if v == "inet" {
+	flags := list(v, compactText)
+	if slices.ContainsFunc(flags, func(f string) bool { return !slices.Contains([]string{"dormant", "owner", "persist"}, f) }) {
 		return "dormant"
 	}
-	return strings.Join(list(v, compactText), ",")
+	return strings.Join(flags, ",")
 }
 
 // object is one thing in what nft -j says.
