@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -32,14 +33,24 @@ type Listener struct {
 
 // Peer is another machine that has connected.
 type Peer struct {
-	Address netip.Addr
-	Port    uint16 // the listener's
+	Address  netip.Addr
+	Port     uint16 // the listener's
+	NodePort bool   // nobody listens there: the connection goes on to a pod
 }
 
 // ss says who listens on TCP and UDP, with the programs, and which TCP
-// connections stand; see ss(8). -H leaves the titles out.
+// connections stand; see ss(8). -H leaves the titles out. It does not see what
+// goes on to pods, which the kernel's connection tracking does: of that, what
+// has come to node ports of this machine.
 const connectionsScript = `export LC_ALL=C
-ss -Htulpn && echo established && ss -Htn state established && echo end`
+ss -Htulpn && echo established && ss -Htn state established && echo tracked || exit 1
+{ ip -o addr show; cat /proc/net/nf_conntrack 2>/dev/null; } | awk '
+$3 ~ /^inet/ { sub("/.*", "", $4); own[$4] = 1 }
+$3 == "tcp" && $6 == "ESTABLISHED" {
+  split($7, src, "="); split($8, dst, "="); split($10, port, "=")
+  if (own[dst[2]] && port[2] >= 30000 && port[2] <= 32767 && !seen[src[2], port[2]]++ && n++ < 1000) print src[2], port[2]
+}'
+echo end`
 
 // ReadConnections looks at who would notice a firewall.
 func ReadConnections(ctx context.Context, m host.Machine) (Connections, error) {
@@ -58,7 +69,7 @@ func ReadConnections(ctx context.Context, m host.Machine) (Connections, error) {
 
 func readConnections(out []byte) (Connections, error) {
 	var c Connections
-	established, whole := false, false
+	established, tracked, whole := false, false, false
 	seen := map[Listener]bool{}
 	peers, listens, own := map[Peer]bool{}, map[uint16]bool{}, map[netip.Addr]bool{}
 	for line := range bytes.Lines(out) {
@@ -68,8 +79,19 @@ func readConnections(out []byte) (Connections, error) {
 		case text == "":
 		case text == "established":
 			established = true
+		case text == "tracked":
+			tracked = true
 		case text == "end":
 			whole = true
+		case tracked:
+			p, err := readTracked(fields)
+			if err != nil {
+				return c, fmt.Errorf("tracked connections: %q: %w", shorten(text), err)
+			}
+			if !listens[p.Port] && !p.Address.IsLoopback() && !peers[p] {
+				peers[p] = true
+				c.Peers = append(c.Peers, p)
+			}
 		case !established:
 			l, open, err := readListener(fields)
 			if err != nil {
@@ -154,6 +176,16 @@ func readPeer(fields []string) (p Peer, at netip.Addr, err error) {
 	return p, at, err
 }
 
+// readTracked reads a line such as "10.0.0.2 30080".
+func readTracked(fields []string) (Peer, error) {
+	if len(fields) != 2 {
+		return Peer{}, fmt.Errorf("it has %d fields where 2 are expected", len(fields))
+	}
+	address, errA := netip.ParseAddr(fields[0])
+	port, errP := strconv.ParseUint(fields[1], 10, 16)
+	return Peer{address.Unmap().WithZone(""), uint16(port), true}, errors.Join(errA, errP)
+}
+
 // readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53",
 // "[fe80::1]%eth0:546". The address of "*" is ::.
 func readEndpoint(s string) (netip.Addr, uint16, error) {
@@ -211,6 +243,9 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 	}
 	for _, p := range c.Peers {
 		own := p.Address == c.Own && p.Port == c.OwnPort
+		if p.NodePort && (want.Role == NoRole || before != nil && before.Role == NoRole) {
+			continue // without a role nobody judges what goes on to pods
+		}
 		if !own && !after.allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
 			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})
 		}

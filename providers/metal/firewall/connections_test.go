@@ -29,6 +29,10 @@ established
 0      0               10.0.0.11:5432            10.0.0.11:40003
 0      0      [fe80::189e:54ff:fe19:a99]%eth0:22 [fe80::189e:54ff:fe19:b00]:40004
 0      0               127.0.0.1:22              127.0.0.1:5000
+tracked
+10.0.0.40 30080
+10.0.0.41 30081
+10.0.0.11 30081
 end
 `
 
@@ -40,15 +44,16 @@ func TestConnections(t *testing.T) {
 	want := Connections{
 		Listeners: []Listener{{TCP, 22, "sshd"}, {TCP, 5432, "postgres"}, {TCP, 9998, "a? b"}, {TCP, 10250, "kubelet"}, {UDP, 68, "systemd-network"}, {UDP, 546, "systemd-network"}, {UDP, 8472, ""}},
 		Peers: []Peer{
-			{netip.MustParseAddr("203.0.113.7"), 22}, {netip.MustParseAddr("203.0.113.8"), 22}, {netip.MustParseAddr("fe80::189e:54ff:fe19:b00"), 22},
-			{netip.MustParseAddr("10.0.0.40"), 5432}, {netip.MustParseAddr("10.0.0.12"), 10250},
+			{netip.MustParseAddr("203.0.113.7"), 22, false}, {netip.MustParseAddr("203.0.113.8"), 22, false}, {netip.MustParseAddr("fe80::189e:54ff:fe19:b00"), 22, false},
+			{netip.MustParseAddr("10.0.0.40"), 5432, false}, {netip.MustParseAddr("10.0.0.12"), 10250, false},
+			{netip.MustParseAddr("10.0.0.40"), 30080, true}, {netip.MustParseAddr("10.0.0.41"), 30081, true},
 		},
 	}
 	equal := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Error(diff)
 	}
-	for _, broken := range []string{"", "established\n", "tcp LISTEN\nestablished\nend\n", "established\n0 0 x y\nend\n", "raw a b c d:1 e\nestablished\nend\n"} {
+	for _, broken := range []string{"", "established\n", "tcp LISTEN\nestablished\nend\n", "established\n0 0 x y\nend\n", "established\ntracked\n10.0.0.1\nend\n", "established\ntracked\nx 1\nend\n", "raw a b c d:1 e\nestablished\nend\n"} {
 		if _, err := readConnections([]byte(broken)); err == nil {
 			t.Errorf("%q is read", broken)
 		}
@@ -61,7 +66,7 @@ func TestCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Own, c.OwnPort = netip.MustParseAddr("203.0.113.7"), 22
-	spec := Spec{Role: Worker, Nodes: addrs("10.0.0.10", "10.0.0.11"), SSH: ranges("203.0.113.7")}
+	spec := Spec{Role: Worker, Nodes: addrs("10.0.0.10", "10.0.0.11"), SSH: ranges("203.0.113.7"), NodePorts: []Rule{{Ports: []Ports{{TCP, 30080, 30080}}}}}
 	texts := func(cuts []Cut) (out []string) {
 		for _, c := range cuts {
 			out = append(out, c.Text)
@@ -76,12 +81,18 @@ func TestCuts(t *testing.T) {
 		"fe80::189e:54ff:fe19:b00, which is connected to tcp 22 (sshd), cannot come back",
 		"10.0.0.40, which is connected to tcp 5432 (postgres), cannot come back",
 		"10.0.0.12, which is connected to tcp 10250 (kubelet), cannot come back",
+		"10.0.0.41, which is connected to tcp 30081, cannot come back",
 	}
 	if diff := cmp.Diff(want, texts(c.Cuts(spec, nil))); diff != "" {
 		t.Errorf("nothing before:\n%s", diff)
 	}
 	if got := c.Cuts(spec, &spec); len(got) > 0 {
 		t.Errorf("the same rules cut %v", got)
+	}
+	alone := spec
+	alone.Role = NoRole
+	if got := c.Cuts(alone, nil); len(got) != 8 {
+		t.Errorf("without a role: %v", got)
 	}
 	fewer := spec
 	fewer.SSH = ranges("192.0.2.0/24")

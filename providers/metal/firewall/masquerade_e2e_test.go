@@ -83,7 +83,19 @@ func TestMasqueradedConnections(t *testing.T) {
 		NodePorts: []firewall.Rule{{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 30080, Last: 30080}}}}, Confirm: 20 * time.Second,
 	}
 	tables := node.Exec("nft", "-s", "list", "table", "ip", "cluster")
-	mustApply(t, over(t, node), spec)
+	other.Script("systemd-run --quiet --unit=held socat EXEC:'sleep 600' TCP:$1:30081", node.Address)
+	held, remote := firewall.Peer{Address: address(other.Address), Port: 30081, NodePort: true}, over(t, node)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		seen, err := firewall.ReadConnections(t.Context(), remote)
+		if err == nil && slices.Contains(seen.Peers, held) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a connection to a node port is not seen: %+v, %v", seen, err)
+		}
+	}
+	mustApply(t, remote, spec)
+	other.Exec("systemctl", "stop", "held")
 	const connections = "10000"
 	// 8 ports, so that the 2,768 ports of the range are enough for all.
 	if lost := node.Exec("ip", "netns", "exec", "pod", "python3", "-c", knock, other.Address, "9000,9001,9002,9003,9004,9005,9006,9007", connections); lost != "0" {
