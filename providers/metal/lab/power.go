@@ -22,7 +22,7 @@ import (
 // container takes two seconds where nothing else runs.
 func (m *Machine) patience() time.Duration {
 	if m.vm != nil {
-		return 8 * time.Minute
+		return 20 * time.Minute // half a minute with nothing else running, and what runs beside it may be a lot
 	}
 	return 90 * time.Second
 }
