@@ -96,7 +96,7 @@ func TestFirewallMistakes(t *testing.T) {
 		}, "rule[0].from", "It is empty, so that nobody could connect", false},
 		"port 0":    {func(m *firewallModel) { m.SSHPort = types.Int64Value(0) }, "ssh_port", "0 is no port", false},
 		"mapped":    {func(m *firewallModel) { m.SSHFrom = setOf("::ffff:192.0.2.0/120") }, "ssh_from", "write it as IPv4", false},
-		"broadcast": {func(m *firewallModel) { m.ControlPlanes = setOf("255.255.255.255") }, "control_planes", "no address of a machine", false},
+		"broadcast": {func(m *firewallModel) { m.ControlPlanes = setOf("255.255.255.255") }, "control_planes", "is none of a machine", false},
 		"no group": {func(m *firewallModel) {
 			m.Rules = ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf("friends")})
 		}, "rule[0].from", `"friends" is neither`, false},
