@@ -2,6 +2,11 @@ package metal
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -109,6 +114,11 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 	if wholly(ctx, config.Mirrors) {
 		diags.Append(config.Mirrors.ElementsAs(ctx, &s.mirrors, false)...)
 	}
+	for _, from := range slices.Sorted(maps.Keys(s.mirrors)) {
+		if err := validMirror(s.mirrors[from]); err != nil {
+			diags.AddAttributeError(path.Root("mirrors").AtMapKey(from), "Invalid mirror", err.Error()+".")
+		}
+	}
 	var proxy struct {
 		HTTP    string   `tfsdk:"http"`
 		HTTPS   string   `tfsdk:"https"`
@@ -123,4 +133,17 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 		diags.AddAttributeError(path.Root("proxy"), "Invalid proxy", list(err))
 	}
 	return diags
+}
+
+// validMirror takes a URL without credentials: what machines fetch from there is
+// written where all can read it.
+func validMirror(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" && u.Scheme != "file":
+		return errors.New("Give what replaces the beginning of the URL, such as http://mirror.example.org/docker")
+	case u.User != nil:
+		return fmt.Errorf("A user or password would be readable by everybody on the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
+	}
+	return nil
 }

@@ -129,6 +129,9 @@ func (m Mirror) validate(host string) []error {
 // plainURL takes a URL without credentials: these files are readable by all.
 func plainURL(text string) error {
 	u, err := url.Parse(text)
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		text = "…" + text[i:] // what comes before may be secret
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("%q is no URL", strings.ToValidUTF8(text, "?"))

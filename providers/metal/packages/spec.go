@@ -132,7 +132,7 @@ func (p Proxy) validate() []error {
 		case err != nil || (v.Scheme != "http" && v.Scheme != "https" && v.Scheme != "socks5h") || v.Host == "" || unquotable(u):
 			all = append(all, errors.New("apt's proxy must be a URL such as http://proxy.example.org:3128"))
 		case v.User != nil:
-			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", v.Redacted()))
+			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", withoutUser(u)))
 		}
 	}
 	for _, d := range p.Direct {
@@ -197,15 +197,28 @@ func validURI(s string, deb bool) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || unquotable(s) || strings.ContainsAny(s, "[]"):
-		return fmt.Errorf("URI %q cannot be read", s)
+		return fmt.Errorf("URI %q cannot be read", withoutUser(s))
 	case u.User != nil:
-		return fmt.Errorf("URI %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", u.Redacted())
+		return fmt.Errorf("URI %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", withoutUser(s))
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return nil
 	case (u.Scheme == "file" || u.Scheme == "copy" && deb) && strings.HasPrefix(u.Path, "/"):
 		return nil
 	}
-	return fmt.Errorf("URI %q: want http, https or file", s)
+	return fmt.Errorf("URI %q: want http, https or file", withoutUser(s))
+}
+
+// withoutUser is a URL for messages, which show no token and no password even of
+// one that cannot be read.
+func withoutUser(s string) string {
+	at := strings.LastIndexByte(s, '@')
+	if at < 0 {
+		return s
+	}
+	if scheme, _, ok := strings.Cut(s, "://"); ok && len(scheme) < at {
+		return scheme + "://…" + s[at:]
+	}
+	return "…" + s[at:]
 }
 
 // unquotable reports characters that apt's configuration files cannot hold.
