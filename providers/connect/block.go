@@ -20,7 +20,12 @@ import (
 //	  private_key_file = "~/.ssh/id_ed25519"
 //
 //	  credentials = {
-//	    bastion = { user = "jump", agent = true, sudo = false }
+//	    jump = { user = "jump", agent = true, sudo = false }
+//	  }
+//	  bastion {
+//	    address    = "bastion.example.com"
+//	    host_key   = "ssh-ed25519 AAAA…"
+//	    credential = "jump"
 //	  }
 //	}
 func SSHBlock() schema.Block {
@@ -52,6 +57,7 @@ func SSHBlock() schema.Block {
 	return schema.SingleNestedBlock{
 		Description: "How to log in on machines. Nothing of it is ever stored.",
 		Attributes:  attributes,
+		Blocks:      map[string]schema.Block{"bastion": bastionBlock()},
 		Validators:  []validator.Object{blockValidator{}},
 	}
 }
@@ -86,6 +92,7 @@ type sshModel struct {
 	RetryTimeout      types.String `tfsdk:"retry_timeout"`
 	ConfigFile        types.String `tfsdk:"config_file"`
 	Credentials       types.Map    `tfsdk:"credentials"`
+	Bastions          types.List   `tfsdk:"bastion"`
 }
 
 type credentialModel struct {

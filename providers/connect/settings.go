@@ -27,6 +27,8 @@ type SSHSettings struct {
 	unknown     bool        // which credentials there are is not known yet
 	config      *configFile // nil: none is read
 	later       bool        // which configuration file there is is not known yet
+	bastions    []Hop       // for machines that name none
+	wayUnknown  bool        // which bastions there are is not known yet
 }
 
 // login is one credential as it was given.
@@ -64,7 +66,7 @@ func ReadSSH(ctx context.Context, block types.Object) (SSHSettings, diag.Diagnos
 func readSSH(ctx context.Context, at path.Path, block types.Object, env func(string) string, files bool) (SSHSettings, diag.Diagnostics) {
 	s := SSHSettings{Retry: defaultRetry}
 	if block.IsUnknown() {
-		s.unknown, s.block.unknown = true, []string{"ssh"}
+		s.unknown, s.wayUnknown, s.block.unknown = true, true, []string{"ssh"}
 		return s, nil
 	}
 	var m sshModel
@@ -91,6 +93,7 @@ func readSSH(ctx context.Context, at path.Path, block types.Object, env func(str
 			diags.AddAttributeError(at.AtName("config_file"), "SSH configuration cannot be used", fmt.Sprintf("Mend it, or leave config_file out and say here what it says: %s.", err))
 		}
 	}
+	s.readBastions(ctx, &diags, at.AtName("bastion"), m.Bastions)
 	s.unknown = m.Credentials.IsUnknown()
 	if m.Credentials.IsNull() || m.Credentials.IsUnknown() {
 		return s, diags

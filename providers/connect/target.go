@@ -26,6 +26,12 @@ func (s SSHSettings) Target(to SSH, accept func(key string) error) (ssh.Target, 
 	if s.later {
 		return ssh.Target{}, fmt.Errorf("config_file of the provider's block ssh: %w", ErrUnknown)
 	}
+	if len(to.Hops) == 0 {
+		var err error
+		if to.Hops, err = s.Hops(to.Hop); err != nil {
+			return ssh.Target{}, fmt.Errorf("the bastions of the provider's block ssh: %w", err)
+		}
+	}
 	if len(to.Hops) == 0 && s.config != nil {
 		hops, err := s.jumps(to.Address, 0)
 		if err != nil {

@@ -117,16 +117,12 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, "tcp", to)
 	}
-	if n := len(hops); n > 0 {
-		var way connect.SSH
-		for i, h := range hops {
-			hop := connect.Hop{Address: h.Address.ValueString(), Port: int(h.Port.ValueInt64()), User: h.User.ValueString(), HostKey: h.HostKey.ValueString(), Credential: h.Credential.ValueString()}
-			if i < n-1 {
-				way.Hops = append(way.Hops, hop)
-			} else {
-				way.Hop = hop
-			}
-		}
+	through, err := d.through(hops, connect.Hop{Address: address, Port: port})
+	if err != nil {
+		return knownKey{}, err
+	}
+	if n := len(through); n > 0 {
+		way := connect.SSH{Hop: through[n-1], Hops: through[:n-1]}
 		if diags := way.Validate(path.Root("hops")); diags.HasError() {
 			return knownKey{}, fmt.Errorf("%s: %s", diags[0].Summary(), strings.TrimSuffix(diags[0].Detail(), "."))
 		}
@@ -137,6 +133,19 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 		dial = func(ctx context.Context) (net.Conn, error) { return host.Dial(ctx, bastion, "tcp", to) }
 	}
 	return fromMachine(ctx, dial, to)
+}
+
+// through are the machines on the way: those that were given, or else the
+// provider block's.
+func (d *knownHost) through(given []knownHostHop, to connect.Hop) ([]connect.Hop, error) {
+	if len(given) == 0 && d.settings != nil {
+		return d.settings.ssh.Hops(to)
+	}
+	hops := make([]connect.Hop, len(given))
+	for i, h := range given {
+		hops[i] = connect.Hop{Address: h.Address.ValueString(), Port: int(h.Port.ValueInt64()), User: h.User.ValueString(), HostKey: h.HostKey.ValueString(), Credential: h.Credential.ValueString()}
+	}
+	return hops, nil
 }
 
 // expandHome makes ~/ the home directory.

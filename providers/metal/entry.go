@@ -16,7 +16,7 @@ func Entry(version string) providers.Entry {
 	common, facts := newShared(), &seen{}
 	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		p := &metalProvider{version: version, shared: common, seen: facts}
-		return closing{providerserver.NewProtocol6(p)(), p}, nil
+		return closing{parallel{providerserver.NewProtocol6(p)(), p}, p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/metal", Marks: true})
 	e.Review = facts.review
 	e.Limits = providers.Limits{PerHost: 4, Host: address, AtOnce: 64}

@@ -40,10 +40,11 @@ func (p *metalProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 
 // providerModel is the provider block.
 type providerModel struct {
-	SSH        types.Object `tfsdk:"ssh"`
-	Mirrors    types.Map    `tfsdk:"mirrors"`
-	Proxy      types.Object `tfsdk:"proxy"`
-	Kubeconfig types.String `tfsdk:"cluster_kubeconfig"`
+	SSH         types.Object `tfsdk:"ssh"`
+	Parallelism types.Int64  `tfsdk:"parallelism"`
+	Mirrors     types.Map    `tfsdk:"mirrors"`
+	Proxy       types.Object `tfsdk:"proxy"`
+	Kubeconfig  types.String `tfsdk:"cluster_kubeconfig"`
 }
 
 func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
@@ -53,6 +54,9 @@ func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			"cluster_kubeconfig": schema.StringAttribute{
 				Optional:    true,
 				Description: `Path of a kubeconfig on this computer whose user may list the nodes of the cluster, such as "~/.kube/config": max_unavailable then counts all of them, and otherwise the machines of this configuration. It is used for nothing else.`,
+			},
+			"parallelism": schema.Int64Attribute{
+				Optional: true, Description: "How many machines are worked on at the same time, at most. Left out: as many as -parallelism lets through, 64 without it.",
 			},
 			"mirrors": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
@@ -73,6 +77,9 @@ func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 	}
 }
 
+// mostPlaces bounds parallelism: more is a slip of the keyboard.
+const mostPlaces = 10_000
+
 func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var config providerModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -88,6 +95,12 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
 	resp.Diagnostics.Append(p.shared.countBy(config.Kubeconfig)...)
 	p.settings.seen = p.seen
+	switch n := config.Parallelism.ValueInt64(); {
+	case n > 0 && n <= mostPlaces:
+		p.settings.places = make(chan struct{}, n)
+	case !config.Parallelism.IsNull() && !config.Parallelism.IsUnknown():
+		resp.Diagnostics.AddAttributeError(path.Root("parallelism"), "Invalid number", fmt.Sprintf("Give a number of machines from 1 to %d, or leave it out.", mostPlaces))
+	}
 	resp.ResourceData = p.settings
 	resp.DataSourceData = p.settings
 }

@@ -25,6 +25,7 @@ type settings struct {
 	mirrors map[string]string // from the beginning of a URL to what stands in for it
 	sums    archiveSums       // of the images' archives
 	seen    *seen             // facts that were gathered, for Review
+	places  chan struct{}     // as many as operations at a time; nil: as many as there are
 	shared  *shared
 }
 
