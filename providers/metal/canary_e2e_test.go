@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -256,6 +257,7 @@ func (a *aviary) remote(want ...string) {
 		a.t.Fatalf("grep: %v\n%s", err, exit.Stderr)
 	}
 	found := strings.Fields(strings.ReplaceAll(string(out), root, "/"))
+	slices.Sort(found)
 	if strings.Join(found, " ") != strings.Join(want, " ") {
 		a.t.Errorf("secrets are in %q, want %q", found, want)
 	}

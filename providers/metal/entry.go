@@ -1,6 +1,9 @@
 package metal
 
 import (
+	"net"
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
@@ -48,9 +51,13 @@ func address(typeName string, object cty.Value) string {
 	if object.IsNull() || !object.IsKnown() || !object.Type().IsObjectType() || !object.Type().HasAttribute("address") {
 		return ""
 	}
-	a := object.GetAttr("address")
-	if a.IsNull() || !a.IsKnown() || a.Type() != cty.String {
+	a := textOf(object, "address")
+	if a == "" {
 		return ""
 	}
-	return a.AsString()
+	// Behind one address there may be several machines.
+	if port := part(object, "port"); port != cty.NilVal && port.Type() == cty.Number {
+		a = net.JoinHostPort(strings.Trim(a, "[]"), port.AsBigFloat().Text('f', 0))
+	}
+	return a
 }

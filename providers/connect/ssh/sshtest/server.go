@@ -39,6 +39,9 @@ type Config struct {
 	NoCommands   bool // exec requests are refused
 	ForceCommand string
 
+	// Answer answers commands instead of the shell.
+	Answer func(Asked) (stdout string, status int)
+
 	// Before is called with each command before it runs, in its own goroutine.
 	Before func(command string)
 }

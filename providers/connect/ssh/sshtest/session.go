@@ -109,7 +109,12 @@ func (s *Server) session(ch ssh.NewChannel) {
 		if s.given.ForceCommand != "" {
 			line = s.given.ForceCommand
 		}
-		status := s.exec(ctx, line, channel)
+		var status int
+		if s.given.Answer != nil {
+			status = s.answer(line, channel)
+		} else {
+			status = s.exec(ctx, line, channel)
+		}
 		channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(status)))
 		return
 	}

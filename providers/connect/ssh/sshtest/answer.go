@@ -1,0 +1,101 @@
+package sshtest
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Asked is a command that a test answers instead of a shell.
+type Asked struct {
+	Args  []string
+	Root  bool // by sudo
+	Stdin io.Reader
+}
+
+// answer lets the test answer a command. It reads what package ssh sends: its
+// wrapping, then sudo, then the mark that begins and ends what a command says.
+func (s *Server) answer(line string, channel ssh.Channel) int {
+	words, err := unwrapped(line)
+	if err != nil {
+		io.WriteString(channel.Stderr(), err.Error())
+		return 2
+	}
+	asked := Asked{Stdin: channel}
+	if words[0] == "sudo" {
+		asked.Root = true
+		for len(words) > 0 && words[0] != "--" {
+			words = words[1:]
+		}
+		words = words[min(1, len(words)):]
+	}
+	if len(words) < 6 { // sh -c BEGIN sh MARK COMMAND…
+		return 2
+	}
+	mark := words[4]
+	asked.Args = words[5:]
+	io.WriteString(channel, mark+"\n")
+	io.WriteString(channel.Stderr(), mark+"\n")
+	out, status := s.given.Answer(asked)
+	io.WriteString(channel, out+mark)
+	return status
+}
+
+// unwrapped are the words of the shell command in a line that any login shell
+// hands on.
+func unwrapped(line string) ([]string, error) {
+	_, text, ok := strings.Cut(line, `' sh '`)
+	if !ok {
+		return nil, errors.New("it is not wrapped")
+	}
+	var plain strings.Builder
+	for text = strings.TrimSuffix(text, "'"); text != ""; {
+		if !strings.HasPrefix(text, `\0`) || len(text) < 5 {
+			plain.WriteByte(text[0])
+			text = text[1:]
+			continue
+		}
+		c, err := strconv.ParseUint(text[2:5], 8, 8)
+		if err != nil {
+			return nil, err
+		}
+		plain.WriteByte(byte(c))
+		text = text[5:]
+	}
+	var words []string
+	var word strings.Builder
+	begun, quoted, escaped := false, false, false
+	for i := range len(plain.String()) {
+		c := plain.String()[i]
+		switch {
+		case escaped:
+			escaped = false
+			word.WriteByte(c)
+		case c == '\'':
+			begun, quoted = true, !quoted
+		case quoted:
+			word.WriteByte(c)
+		case c == '\\':
+			begun, escaped = true, true
+		case c == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			begun = true
+			word.WriteByte(c)
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	if len(words) < 2 || words[0] != "exec" {
+		return nil, errors.New("it is no command")
+	}
+	return words[1:], nil
+}
