@@ -19,7 +19,7 @@ type seen struct {
 type sight struct {
 	facts   facts.Facts
 	m       host.Machine
-	proxied bool // the provider block has a proxy for what the machine downloads
+	noProxy []string // what the machine reaches without the provider's proxy; nil: there is none
 }
 
 // sightOf names a machine: two names for one address, or one address behind two
@@ -51,7 +51,7 @@ func (s *seen) of(address, hostKey string) (sight, bool) {
 func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
 	if err == nil {
-		s.seen.note(m.Target.Address, m.Target.HostKey, sight{facts: f, m: m, proxied: s.proxy != nil})
+		s.seen.note(m.Target.Address, m.Target.HostKey, sight{facts: f, m: m, noProxy: s.noProxy()})
 	}
 	return f, err
 }

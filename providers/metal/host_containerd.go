@@ -144,7 +144,7 @@ func (d declaredRuntime) spec(on *settings) containerd.Spec {
 			s.Mirrors[registry] = m.mirror()
 		}
 		if on != nil && on.proxy != nil {
-			s.Proxy = &containerd.Proxy{HTTP: on.proxy.HTTP, HTTPS: on.proxy.HTTPS, No: strings.Join(on.proxy.Direct, ",")}
+			s.Proxy = &containerd.Proxy{HTTP: on.proxy.HTTP, HTTPS: on.proxy.HTTPS, No: strings.Join(on.noProxy(), ",")}
 		}
 	}
 	for ref, i := range d.images {

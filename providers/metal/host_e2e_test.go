@@ -3,6 +3,10 @@
 package metal_test
 
 import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -60,8 +64,46 @@ func TestHostPackages(t *testing.T) {
 	unchanged(t, m, before)
 }
 
+// proxyTo is a proxy to one repository, which it knows by a URL that leads nowhere.
+// Whatever else it is asked for, it refuses.
+func proxyTo(t *testing.T, r *lab.Repository, base string) (address string) {
+	t.Helper()
+	at, err := url.Parse(r.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(at.Hostname(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		path, known := strings.CutPrefix(q.URL.String(), base)
+		if q.Method != http.MethodGet || !known {
+			t.Errorf("the proxy is asked to %s %s", q.Method, q.URL)
+			http.Error(w, "not through here", http.StatusForbidden)
+			return
+		}
+		if path == "/gpg" {
+			path = "/key.asc"
+		}
+		q.URL.Path = path
+		r.ServeHTTP(w, q)
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		server.Close()
+		<-done
+	})
+	return "http://" + listener.Addr().String()
+}
+
 // TestHostSoftware: containerd and the CUDA toolkit by their versions alone,
-// from mirrors of the repositories that they are known to come from.
+// containerd through a proxy from the provider's mirror of the repository that it
+// is known to come from, the toolkit from a mirror of its own, past the proxy.
 func TestHostSoftware(t *testing.T) {
 	l := lab.New(t)
 	m := l.Machine("node-1")
@@ -69,20 +111,38 @@ func TestHostSoftware(t *testing.T) {
 	cuda := l.Repository(l.CUDAPackage("12.9"))
 	before := m.Snapshot()
 	p := newProject(t, l)
+	const mirror = "http://packages.example/docker"
+	p.file("provider.tf", fmt.Sprintf(`terraform {
+  required_providers {
+    metal = { source = "stokehq/metal" }
+  }
+}
+provider "metal" {
+  ssh {
+    user             = "ops"
+    private_key_file = "${path.module}/id"
+  }
+  mirrors = { "https://download.docker.com" = %q }
+  proxy {
+    http     = %q
+    no_proxy = [%q]
+  }
+}
+`, mirror, proxyTo(t, docker, mirror+"/linux/debian"), m.Address[:strings.LastIndexByte(m.Address, '.')]+".0/24"))
 	config := func(version string) {
 		p.write(`resource "metal_host" "a" {
   address  = %q
   host_key = %q
   containerd_package = {
     version    = %q
-    repository = { url = %q, key_url = %q, key_fingerprint = %q }
+    repository = { key_fingerprint = %q }
   }
   containerd = {}
   cuda_toolkit = {
     version    = "12.9"
     repository = { url = %q, key_url = %q, key_fingerprint = %q }
   }
-}`, m.Address, m.HostKey, version, docker.URL, docker.KeyURL, docker.Fingerprint, cuda.URL, cuda.KeyURL, cuda.Fingerprint)
+}`, m.Address, m.HostKey, version, docker.Fingerprint, cuda.URL, cuda.KeyURL, cuda.Fingerprint)
 	}
 	config("2.1")
 	p.apply()
@@ -96,10 +156,10 @@ func TestHostSoftware(t *testing.T) {
 	p.has(p.differs(), "cuda_toolkit", "(not held)")
 	p.apply()
 	p.settled()
-	config("2.2")
-	p.has(p.differs(), `"2.1" -> "2.2"`, "restarts containerd")
+	config("2.2.1")
+	p.has(p.differs(), `"2.1" -> "2.2.1"`, `containerd_package["version"]: package containerd.io: restarts containerd`)
 	p.apply()
 	p.settled()
-	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's")
+	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's", "removed: package containerd.io, cuda-toolkit-12-9", "left: /var/lib/containerd, logs of apt and dpkg (")
 	unchanged(t, m, before, "folder /var/lib/containerd/...")
 }

@@ -70,7 +70,7 @@ func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Attributes: map[string]schema.Attribute{
 					"http":     schema.StringAttribute{Optional: true, Description: "For http, such as http://proxy.example.org:3128."},
 					"https":    schema.StringAttribute{Optional: true, Description: "For https."},
-					"no_proxy": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "Host names, .suffixes, addresses and networks that are reached directly. Name the cluster's networks."},
+					"no_proxy": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "Host names, .suffixes, addresses and networks that are reached directly, such as the network of the nodes. The machine itself, the names of services, and the networks 10.96.0.0/12 and 10.244.0.0/16 always are."},
 				},
 			},
 		},

@@ -41,6 +41,7 @@ func (s *seen) review(ctx context.Context, planned []providers.PlannedInstance) 
 			r.say(h.name, p)
 		}
 	}
+	r.proxied()
 	r.reach(ctx)
 	return nil, r.diags
 }

@@ -16,7 +16,7 @@ import (
 // packages from by itself: where a proxy fetches them, the proxy resolves them.
 func repositories(planned cty.Value, from sight) []string {
 	all := part(planned, "apt_repositories")
-	if all == cty.NilVal || from.proxied || !all.CanIterateElements() {
+	if all == cty.NilVal || from.noProxy != nil || !all.CanIterateElements() {
 		return nil
 	}
 	var names []string
@@ -58,4 +58,45 @@ func unresolved(reach facts.Reach, names []string) []facts.Problem {
 		problems[i].Severity = providers.Warning
 	}
 	return problems
+}
+
+// proxied says which of the clusters' networks and nodes would be asked for
+// through the provider's proxy, which knows neither.
+func (r *reviewed) proxied() {
+	var out []string
+	add := func(h plannedHost, network, what string) {
+		if h.from.noProxy != nil && !excepted(h.from.noProxy, network) && !slices.Contains(out, network+what) {
+			out = append(out, network+what)
+		}
+	}
+	for _, h := range r.hosts {
+		for _, n := range h.member.Needs.PodNetworks {
+			add(h, n, ", the pods' network")
+		}
+		if h.node() {
+			add(h, h.member.InCluster(), ", "+h.name)
+		}
+	}
+	if len(out) > 0 {
+		r.say(facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
+			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."}, "")
+	}
+}
+
+// excepted tells whether no_proxy covers a network, an address or a name.
+func excepted(noProxy []string, network string) bool {
+	want, err := netip.ParsePrefix(network)
+	if addr, bad := netip.ParseAddr(network); bad == nil {
+		want, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	return slices.ContainsFunc(noProxy, func(d string) bool {
+		p, bad := netip.ParsePrefix(d)
+		switch {
+		case d == "*" || d == network:
+			return true
+		case err != nil:
+			return strings.HasSuffix(network, "."+strings.TrimLeft(d, "*."))
+		}
+		return bad == nil && p.Bits() <= want.Bits() && p.Contains(want.Addr())
+	})
 }

@@ -83,6 +83,11 @@ func TestReview(t *testing.T) {
 		{"a machine that nobody looked at", nil, []providers.PlannedInstance{planned(0, nil), planned(9, nil), planned(8, map[string]any{"address": nil})}, nil},
 		{"pods where machines are", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), firewall(0, "10.40.0.0/16")},
 			[]string{"Machines are inside a cluster's network: ", "Network overlaps with the machine's own: metal_host.n[0]"}},
+		{"a cluster behind the proxy", func(s *seen, f []facts.Facts) {
+			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.40.4.0/24"}})
+			s.note("10.40.5.1", "ssh-ed25519 key1", sight{facts: f[1], noProxy: []string{"10.40.0.0/16"}})
+		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16")},
+			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.40.5.0, metal_host.n[0]\n  10.244.0.0/16, the pods' network\nName"}},
 	} {
 		s, f := sighted(t, 3)
 		if tt.change != nil {
@@ -188,21 +193,21 @@ func TestRepositoryNames(t *testing.T) {
 	p.Planned, p.Prior = cty.ObjectVal(object), cty.NullVal(cty.DynamicPseudoType)
 	for _, tt := range []struct {
 		name    string
-		proxied bool
+		noProxy []string
 		proxy   map[string]string
 		asked   string
 		said    int
 	}{
-		{"directly", false, nil, "name download.docker.com - name mirror.invalid -", 1},
-		{"through the provider's proxy", true, nil, "", 0},
-		{"through the machine's own", false, map[string]string{"apt http": "http://x"}, "name download.docker.com -", 0},
+		{"directly", nil, nil, "name download.docker.com - name mirror.invalid -", 1},
+		{"through the provider's proxy", []string{}, nil, "", 0},
+		{"through the machine's own", nil, map[string]string{"apt http": "http://x"}, "name download.docker.com -", 0},
 	} {
 		s, f := sighted(t, 1)
 		m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
 			return hosttest.Answer{Stdout: "name\tdownload.docker.com\treached\nname\tmirror.invalid\tunknown\n"}, true
 		}}
 		f[0].Proxy = tt.proxy
-		s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], m: m, proxied: tt.proxied})
+		s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], m: m, noProxy: tt.noProxy})
 		_, diags := s.review(context.Background(), []providers.PlannedInstance{p})
 		if len(diags) != tt.said || diags.HasErrors() {
 			t.Errorf("%s: %v", tt.name, diags)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -46,6 +47,23 @@ func (s *settings) mirror(url string) string {
 		return url
 	}
 	return strings.TrimSuffix(s.mirrors[best], "/") + strings.TrimPrefix(url, strings.TrimSuffix(best, "/"))
+}
+
+// noProxy is what machines reach directly: what is declared, and what a node must
+// never ask a proxy for. The networks are those of services and pods that kubeadm
+// and the usual CNIs take where nobody says otherwise; Review says where others
+// are missing. nil: there is no proxy.
+func (s *settings) noProxy() []string {
+	if s.proxy == nil {
+		return nil
+	}
+	all := slices.Clone(s.proxy.Direct)
+	for _, d := range []string{"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", "10.96.0.0/12", "10.244.0.0/16"} {
+		if !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 func (s *settings) close() {

@@ -41,14 +41,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
 }
 
-// Apply brings a machine to what is wanted, in this order: wait for apt, finish
-// what dpkg was cut off in, repositories and settings, lists where they have to
-// be read again, everything that is installed and removed in one transaction,
-// holds. Before the transaction apt simulates it, and what nobody declared is a
-// *RefusedError. At the end it looks, and what still differs is an error.
-//
-// What an earlier Apply brought and the Spec no longer declares is taken back.
-func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
+func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
 	a := &apply{m: m, rec: rec, want: want, call: providers.CallFrom(ctx), now: time.Now}
 	if err := want.Validate(); err != nil {
 		return err
@@ -56,7 +49,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if reasons := want.conflicts(have); len(reasons) > 0 {
 		return &RefusedError{Reasons: reasons}
 	}
-	if err := a.rec.Remember(ctx, noteOwner, want.Owner); err != nil {
+	if err := rec.RememberAll(ctx, map[string]any{noteOwner: want.Owner, noteOS: have.OS}); err != nil {
 		return err
 	}
 	if err := a.wait(ctx); err != nil {

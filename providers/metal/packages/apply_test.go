@@ -35,7 +35,7 @@ func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 	args := strings.Join(cmd.Args[4:], " ")
 	switch cmd.Args[2] {
 	case observeScript:
-		return hosttest.Answer{Stdout: "apt\tamd64\n" + d.state}, true
+		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state}, true
 	case waitScript:
 		if d.locked--; d.locked >= 0 {
 			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\n"}, true
@@ -133,7 +133,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"a repository that is down", Spec{Owner: "host", Repositories: repository}, double{key: testdata(t, "key-ed25519.asc"), update: "E: Failed to fetch http://lab.example.org/InRelease  Could not resolve 'lab.example.org'\n"},
 			"cannot resolve the name", new(*UpdateError)},
 		{"a lock that is not given back", Spec{Owner: "host", Packages: jq, Patience: 30 * time.Second}, double{state: jqState, locked: 3}, "unattended-upgrade (process 812", new(*LockedError)},
-		{"no apt", Spec{Owner: "host", Packages: jq}, double{state: "none\trocky\n"}, `this is "rocky"`, new(UnsupportedError)},
+		{"no apt", Spec{Owner: "host", Packages: jq}, double{state: "os\trocky\n"}, `this is "rocky"`, new(UnsupportedError)},
 	} {
 		d, rec := newDouble(t)
 		d.state, d.simulate, d.key, d.update, d.locked = c.double.state, c.double.simulate, c.double.key, c.double.update, c.double.locked

@@ -21,12 +21,7 @@ type Forecast struct {
 	Because    string          // the action that the disruption comes from
 }
 
-// Foresee asks apt what Apply would do, in one round trip, or two where something
-// has to be told from what stoke itself brought. It changes
-// nothing, so that a repository which the machine does not have yet, or lists
-// that are older than a version, leave things open: Notes says which, and Apply
-// asks apt again right before it installs.
-func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
+func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
 	var f Forecast
 	if err := want.Validate(); err != nil {
 		return f, err

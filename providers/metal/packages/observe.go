@@ -15,6 +15,7 @@ import (
 
 // State is what apt and dpkg have on a machine, as far as a Spec asks.
 type State struct {
+	OS           string // ID in os-release, which says what manages packages
 	Architecture string
 	Packages     map[string]Installed // by name, or name:architecture for a foreign one
 	Broken       []string             // packages that dpkg has not finished, with how far it came
@@ -78,9 +79,8 @@ locks() {
 // what it is. $1 holds the packages' names, $2 onwards our files.
 const observeScript = locksScript + `
 export LC_ALL=C
-if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  ID=unknown; . /etc/os-release 2>/dev/null; printf 'none\t%s\n' "$ID"; exit 0
-fi
+printf 'os\t%s\n' "$(. /etc/os-release 2>/dev/null; printf %s "$ID")"
+command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || exit 0
 printf 'apt\t%s\n' "$(dpkg --print-architecture)"
 names=$1; shift
 pick='BEGIN { n = split(names, a, " "); for (i = 1; i <= n; i++) { split(a[i], b, ":"); want[b[1]] = 1 } }'
@@ -138,13 +138,6 @@ func observe(ctx context.Context, m host.Machine, want Spec, more []string) (Sta
 	return st, nil
 }
 
-// UnsupportedError says that a machine has no package tool that we know.
-type UnsupportedError struct{ OS string }
-
-func (e UnsupportedError) Error() string {
-	return fmt.Sprintf("there is no apt: stoke prepares Ubuntu 22.04 and 24.04 and Debian 12 and 13, this is %q", e.OS)
-}
-
 // parseState reads what observeScript prints.
 func parseState(out []byte, names []string) (State, error) {
 	st := State{Packages: map[string]Installed{}, Files: map[string]File{}}
@@ -154,8 +147,8 @@ func parseState(out []byte, names []string) (State, error) {
 		f := strings.Split(rest, "\t")
 		var err error
 		switch kind {
-		case "none":
-			return st, UnsupportedError{OS: rest}
+		case "os":
+			st.OS = rest
 		case "apt":
 			st.Architecture = rest
 		case "pkg":
@@ -187,8 +180,11 @@ func parseState(out []byte, names []string) (State, error) {
 			return st, err
 		}
 	}
+	if _, err := toolOf(st.OS); err != nil {
+		return st, err
+	}
 	if st.Architecture == "" {
-		return st, fmt.Errorf("dpkg does not say its architecture")
+		return st, fmt.Errorf("apt-get or dpkg-query is missing, or does not say the machine's architecture")
 	}
 	versions, err := parsePolicy(policy.String())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 const (
 	noteWas   = "packages was"   // map[string]was
 	noteOwner = "packages owner" // string
+	noteOS    = "packages os"    // string: whose tool it was
 	noteLists = "packages lists" // true: all of apt's lists were refreshed
 )
 

@@ -13,10 +13,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Restore takes back what Apply brought: packages that came in are purged, others
-// get their versions, holds and marks back, and then files go. What somebody has
-// come to need, or changed since, stays, and the outcome says why.
-func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
 	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
 		return nil, err
@@ -61,12 +58,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
 		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does", Expected: true})
 	}
-	for _, note := range []string{noteWas, noteLists, noteOwner} {
-		if err := rec.Forget(ctx, note); err != nil {
-			return outcomes, err
-		}
-	}
-	return outcomes, nil
+	return outcomes, rec.Forget(ctx, noteWas, noteLists, noteOwner, noteOS)
 }
 
 // unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
