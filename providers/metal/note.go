@@ -62,11 +62,11 @@ func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome)
 	var parts []string
 	for _, fate := range []host.Fate{host.Restored, host.Removed, host.Left} {
 		if len(facts[fate]) > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s", fate, strings.Join(byKind(facts[fate]), ", ")))
+			parts = append(parts, fmt.Sprintf("%s: %s", fate, strings.Join(byKind(facts[fate]), "; ")))
 		}
 	}
 	if len(parts) > 0 {
-		providers.CallFrom(ctx).Report(providers.Progress{Line: strings.Join(parts, "; "), Percent: -1})
+		providers.CallFrom(ctx).Report(providers.Progress{Line: strings.Join(parts, " — "), Percent: -1})
 	}
 	if left != "" {
 		diags.AddWarning("Something stays on the machine", "It is no longer managed, and this was left as it is:"+left)

@@ -18,9 +18,9 @@ func TestTell(t *testing.T) {
 	ctx := providers.WithCall(context.Background(), &providers.Call{Progress: func(p providers.Progress) { line = p.Line }})
 	outcomes := []host.Outcome{
 		{Fact: "package jq", Fate: host.Removed}, {Fact: "sysctl vm.swappiness", Fate: host.Restored}, {Fact: "package curl", Fate: host.Removed},
-		{Fact: "swap", Fate: host.Restored}, {Fact: "/etc/apt/preferences.d/stoke-host.pref", Fate: host.Removed}, {Fact: "kernel module vxlan", Fate: host.Left, Why: "it stays loaded", Expected: true},
+		{Fact: "swap", Fate: host.Restored}, {Fact: "file /etc/apt/preferences.d/stoke-host.pref", Fate: host.Removed}, {Fact: "kernel module vxlan", Fate: host.Left, Why: "it stays loaded", Expected: true},
 	}
-	const want = "restored: sysctl vm.swappiness, swap; removed: package curl, jq, /etc/apt/preferences.d/stoke-host.pref; left: kernel module vxlan (it stays loaded)"
+	const want = "restored: sysctl vm.swappiness; swap — removed: package curl, jq; file /etc/apt/preferences.d/stoke-host.pref — left: kernel module vxlan (it stays loaded)"
 	var diags diag.Diagnostics
 	if tell(ctx, &diags, outcomes); line != want || len(diags) > 0 {
 		t.Errorf("it tells %q, want %q, and warns %v", line, want, diags)

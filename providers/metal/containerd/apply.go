@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -18,8 +17,8 @@ import (
 const (
 	serviceKey = "containerd service"
 	fileKey    = "containerd file "
-	folderKey  = "containerd folder "
 	imageKey   = "containerd image "
+	part       = "containerd" // whose folders they are
 )
 
 type serviceWas struct{ Enabled, Active bool }
@@ -124,33 +123,10 @@ func write(ctx context.Context, m host.Machine, rec *host.Record, name, at, text
 	if err := rec.KeepFile(ctx, name); err != nil {
 		return err
 	}
-	if err := makeFolder(ctx, m, rec, path.Dir(name)); err != nil {
+	if err := rec.MakeFolder(ctx, part, path.Dir(name)); err != nil {
 		return err
 	}
 	return m.Put(ctx, ssh.File{Path: at, Content: []byte(text), Mode: 0o644, Owner: "root:root"})
-}
-
-// makeFolder makes a folder, with those above it, and notes which there were not.
-func makeFolder(ctx context.Context, m host.Machine, rec *host.Record, dir string) error {
-	out, err := host.Script(ctx, m, `d=$1; while [ "$d" ] && [ ! -d "$d" ]; do printf '%s\n' "$d"; d=${d%/*}; done`, dir)
-	if err != nil {
-		return err
-	}
-	notes := map[string]any{}
-	for d := range strings.Lines(string(out)) {
-		if d = strings.TrimSuffix(d, "\n"); d != dir && !strings.HasPrefix(dir, d+"/") {
-			return fmt.Errorf("%s: %q is not on the way to %s", m.Name(), d, dir)
-		}
-		notes[folderKey+d] = true
-	}
-	if len(notes) == 0 {
-		return nil
-	}
-	if err := rec.RememberAll(ctx, notes); err != nil {
-		return err
-	}
-	_, err = host.Run(ctx, m, "mkdir", "-p", "-m", "0755", "--", dir)
-	return err
 }
 
 func applyConfig(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
@@ -159,7 +135,7 @@ func applyConfig(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 		return err
 	}
 	step(ctx, "writing containerd's configuration")
-	if err := makeFolder(ctx, m, rec, DropIns); err != nil {
+	if err := rec.MakeFolder(ctx, part, DropIns); err != nil {
 		return err
 	}
 	if err := write(ctx, m, rec, ConfigFile, candidateFile, text); err != nil {

@@ -28,6 +28,15 @@ func major(version string) int {
 	return n
 }
 
+// binDirs is how a containerd of version 2 calls the folders of CNI plugins: 2.1
+// takes several, and 2.0 passes over a key that it does not know.
+func binDirs(version, dir string) string {
+	if strings.HasPrefix(strings.TrimPrefix(version, "v"), "2.0.") {
+		return fmt.Sprintf("bin_dir = %q", dir)
+	}
+	return fmt.Sprintf("bin_dirs = [%q]", dir)
+}
+
 // configFor is config.toml for a version of containerd: of format 3 from 2.0 on,
 // of format 2 before. The runtime that pods get is runc, with control groups by
 // systemd, which is what kubeadm's kubelet expects.
@@ -48,7 +57,7 @@ func (s Spec) configFor(version string) (string, error) {
 			fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = %q\n", s.Sandbox)
 		}
 		fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.images'.registry]\n  config_path = %q\n", certsDir)
-		fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.runtime'.cni]\n  bin_dirs = [%q]\n", bin)
+		fmt.Fprintf(&b, "\n[plugins.'io.containerd.cri.v1.runtime'.cni]\n  %s\n", binDirs(version, bin))
 		b.WriteString(runtimes("plugins.'io.containerd.cri.v1.runtime'.containerd"))
 		fmt.Fprintf(&b, "\n[plugins.'io.containerd.internal.v1.opt']\n  path = %q\n", optDir)
 	case n == 1:

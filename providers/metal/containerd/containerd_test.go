@@ -32,12 +32,17 @@ func golden(t *testing.T, name, got string) {
 
 func TestConfig(t *testing.T) {
 	s := Spec{Config: true, Sandbox: "registry.k8s.io/pause:3.10.1"}
-	for version, file := range map[string]string{"1.6.20~ds1": "config-v2.toml", "1.7.28": "config-v2.toml", "2.0.0": "config-v3.toml", "v2.2.1": "config-v3.toml"} {
+	for version, file := range map[string]string{"1.6.20~ds1": "config-v2.toml", "1.7.28": "config-v2.toml", "2.1.0": "config-v3.toml", "v2.2.1": "config-v3.toml"} {
 		text, err := s.configFor(version)
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden(t, file, text)
+	}
+	// 2.0 takes one folder of CNI plugins, and knows no other key for it.
+	first, err := s.configFor("2.0.5")
+	if later, _ := s.configFor("2.1.0"); err != nil || first != strings.Replace(later, `bin_dirs = ["/opt/cni/bin"]`, `bin_dir = "/opt/cni/bin"`, 1) || first == later {
+		t.Errorf("2.0.5: %v\n%s", err, first)
 	}
 	for _, version := range []string{"", "0.9", "x", "buildkit"} {
 		if text, err := s.configFor(version); err == nil {

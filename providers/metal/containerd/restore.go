@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -86,35 +85,7 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 		}
 		r.outcomes = append(r.outcomes, outcome)
 	}
-	folders, err := removeFolders(ctx, m, rec, keep)
+	folders, err := rec.RemoveFolders(ctx, part, func(dir string) bool { return dir == DropIns && want.Config })
 	r.outcomes = append(r.outcomes, folders...)
 	return r, errors.Join(append(failed, err)...)
-}
-
-// removeFolders removes the folders that stoke made and that are empty now.
-func removeFolders(ctx context.Context, m host.Machine, rec *host.Record, keep map[string]string) ([]host.Outcome, error) {
-	var outcomes []host.Outcome
-	notes := rec.Keys(folderKey)
-	slices.Reverse(notes)
-	for _, note := range notes {
-		name := strings.TrimPrefix(note, folderKey)
-		used := false
-		for f := range keep {
-			used = used || strings.HasPrefix(f, name+"/") || f == ConfigFile && name == DropIns
-		}
-		if used {
-			continue
-		}
-		_, status, err := host.Status(ctx, m, "sh", "-c", `[ ! -d "$1" ] || rmdir -- "$1" 2>/dev/null`, "sh", name)
-		if err != nil {
-			return outcomes, err
-		}
-		if status != 0 {
-			outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"})
-		}
-		if err := rec.Forget(ctx, note); err != nil {
-			return outcomes, err
-		}
-	}
-	return outcomes, nil
 }

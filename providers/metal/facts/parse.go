@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // parse reads what the script printed. Without the kernel, the processors and
@@ -168,24 +170,8 @@ func (a *answer) swaps() []Swap {
 			continue
 		}
 		size := a.count("swaps", fields[2])
-		list = append(list, Swap{Name: clean(octal(fields[0])), Type: clean(fields[1]), Size: min(size, 1<<50) * 1024})
+		list = append(list, Swap{Name: clean(host.Unescaped(fields[0])), Type: clean(fields[1]), Size: min(size, 1<<50) * 1024})
 	}
 	slices.SortFunc(list, func(x, y Swap) int { return strings.Compare(x.Name, y.Name) })
 	return list
-}
-
-// octal undoes how procfs writes spaces and the like: \040.
-func octal(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

@@ -215,7 +215,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcomes, err := Restore(t.Context(), m, rec)
-	if diff := cmp.Diff([]host.Outcome{{Fact: rulesFile, Fate: host.Removed}}, outcomes); diff != "" || err != nil {
+	if diff := cmp.Diff([]host.Outcome{{Fact: "file " + rulesFile, Fate: host.Removed}}, outcomes); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if diff := cmp.Diff([]string{"remove", "tidy"}, m.ran); diff != "" {

@@ -245,7 +245,7 @@ func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) 
 	var was string
 	known, err := r.Was(key, &was)
 	if err != nil || !known {
-		return Outcome{Fact: name, Fate: Left, Why: "stoke did not change it"}, err
+		return Outcome{Fact: "file " + name, Fate: Left, Why: "stoke did not change it"}, err
 	}
 	if _, err := Script(ctx, r.m, restore, name, r.copyOf(name), was); err != nil {
 		return Outcome{}, fmt.Errorf("restore %s: %w", name, err)
@@ -254,7 +254,7 @@ func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) 
 	if was == "absent" {
 		fate = Removed
 	}
-	return Outcome{Fact: name, Fate: fate}, r.Forget(ctx, key)
+	return Outcome{Fact: "file " + name, Fate: fate}, r.Forget(ctx, key)
 }
 
 // KeptFiles lists the files that RestoreFile knows.

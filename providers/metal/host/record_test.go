@@ -49,7 +49,7 @@ func TestRecord(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, want := range map[string]host.Outcome{
-		"/etc/a": {Fact: "/etc/a", Fate: host.Restored}, "/etc/b": {Fact: "/etc/b", Fate: host.Removed},
+		"/etc/a": {Fact: "file /etc/a", Fate: host.Restored}, "/etc/b": {Fact: "file /etc/b", Fate: host.Removed},
 	} {
 		if got, err := r.RestoreFile(ctx, name); err != nil || got != want {
 			t.Errorf("RestoreFile(%s) = %v, %v; want %v", name, got, err, want)

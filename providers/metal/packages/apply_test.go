@@ -223,3 +223,21 @@ func TestUndoPlan(t *testing.T) {
 		}
 	}
 }
+
+// What somebody else has decided about packages is said before it is overruled.
+func TestOthers(t *testing.T) {
+	s := Spec{Packages: map[string]Package{"a": {}, "b": {Version: "2.*"}, "c": {}, "d": {Hold: true}, "e": {Version: "1.*"}}}
+	have := State{Packages: map[string]Installed{
+		"a": {Status: 'i', Version: "1", Held: true, Candidate: "1", Versions: []string{"1"}},
+		"b": {Candidate: "1.0", Versions: []string{"2.0", "1.0"}, Preferred: "1.0"},
+		"c": {Versions: []string{"1.0"}},
+		"d": {Status: 'i', Version: "1", Held: true, Candidate: "1", Versions: []string{"1"}},
+		"e": {Candidate: "1.0", Versions: []string{"1.0"}, Preferred: "1.0"},
+	}}
+	got := s.others(have)
+	for i, begins := range []string{"a is held on the machine", "preferences on the machine put b 1.0 above", "preferences on the machine keep c from being installed"} {
+		if len(got) != 3 || !strings.HasPrefix(got[i], begins) {
+			t.Fatalf("it says %q, want something of %q", got, begins)
+		}
+	}
+}

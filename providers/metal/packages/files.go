@@ -33,10 +33,12 @@ func (s Spec) settings() map[string]string {
 	return files
 }
 
+// pinPriority is above every release and below 1001, from where apt downgrades by
+// itself (apt_preferences(5)).
+const pinPriority = 995
+
 // pins keep apt's candidate within what is declared, whatever else there is:
-// "apt upgrade" by hand takes the newest version of the pattern. 995 is above
-// every release and below 1001, from where apt downgrades by itself
-// (apt_preferences(5)).
+// "apt upgrade" by hand takes the newest version of the pattern.
 func (s Spec) pins() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
@@ -49,7 +51,7 @@ func (s Spec) pins() string {
 		} else {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "Package: %s\nPin: version %s\nPin-Priority: 995\n", name, v)
+		fmt.Fprintf(&b, "Package: %s\nPin: version %s\nPin-Priority: %d\n", name, v, pinPriority)
 	}
 	return b.String()
 }

@@ -42,6 +42,7 @@ func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (
 	if len(have.Locks) > 0 {
 		f.Notes = append(f.Notes, "apt is in use by "+have.Locks[0].String()+": apply waits for it for "+want.patience().String())
 	}
+	f.Notes = append(f.Notes, want.others(have)...)
 	req := want.request(have)
 	if !req.changes {
 		return f, nil
@@ -55,7 +56,7 @@ func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (
 		if len(pending) > 0 {
 			why = "the machine does not have repository " + strings.Join(pending, ", ") + " yet"
 		}
-		f.Notes = append(f.Notes, strings.Join(req.missing, "; ")+". "+why+": apply refreshes them and asks apt again")
+		f.Notes = append(f.Notes, strings.Join(req.missing, "; ")+"; "+why+": apply refreshes them and asks apt again")
 	}
 	if len(req.args) == 0 {
 		return f, nil
@@ -107,6 +108,25 @@ func broughtTo(ctx context.Context, m host.Machine, kind string) ([]string, erro
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
+}
+
+// others says what somebody else has decided about packages that are declared,
+// and what becomes of that.
+func (s Spec) others(have State) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
+		w, p := s.Packages[name], have.Packages[name]
+		if p.There() && p.Held && !w.Hold {
+			all = append(all, name+" is held on the machine (apt-mark hold): the hold goes, because hold = true is not declared")
+		}
+		if p.Preferred != "" && !Matches(w.Version, p.Preferred) {
+			all = append(all, fmt.Sprintf("preferences on the machine put %s %s above what is declared: apply brings what is declared, \"apt upgrade\" by hand the other unless it is held (apt-cache policy %[1]s)", name, p.Preferred))
+		}
+		if p.Candidate == "" && len(p.Versions) > 0 {
+			all = append(all, fmt.Sprintf("preferences on the machine keep %s from being installed: apply installs it nevertheless, because it is declared (apt-cache policy %[1]s)", name))
+		}
+	}
+	return all
 }
 
 // conflicts are what makes apt, or another owner, unhappy with our files.

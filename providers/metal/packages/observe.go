@@ -34,6 +34,7 @@ type Installed struct {
 	Scripts   bool // its maintainer scripts, or those of an archive in apt's cache, deal with systemd
 	Candidate string
 	Versions  []string // that can be had, newest first
+	Preferred string   // a version that somebody's preferences put above any that is declared here
 }
 
 // There reports whether the package is installed, in whatever condition.
@@ -192,7 +193,7 @@ func parseState(out []byte, names []string) (State, error) {
 	}
 	for _, name := range names {
 		p := st.Packages[name]
-		p.Candidate, p.Versions = versions[name].candidate, versions[name].versions
+		p.Candidate, p.Versions, p.Preferred = versions[name].candidate, versions[name].versions, versions[name].preferred
 		st.Packages[name] = p
 	}
 	return st, nil

@@ -129,6 +129,14 @@ openssl:
         500 http://archive.ubuntu.com/ubuntu noble-updates/main amd64 Packages
  *** 3.0.13-0ubuntu3.1 100
         100 /var/lib/dpkg/status
+docker.io:
+  Installed: (none)
+  Candidate: 20.10.24
+  Version table:
+     27.5.1 -1
+         -1 http://deb.example.org/debian trixie/main amd64 Packages
+     20.10.24 1001
+        500 http://deb.example.org/debian bookworm/main amd64 Packages
 mail-transport-agent:
   Installed: (none)
   Candidate: (none)
@@ -140,6 +148,7 @@ mail-transport-agent:
 	want := map[string]available{
 		"kubelet": {candidate: "1.36.3-1.1", versions: []string{"1.36.4-1.1", "1.36.3-1.1"}},
 		"openssl": {candidate: "3.0.13-0ubuntu3.6", versions: []string{"3.0.13-0ubuntu3.6"}}, "mail-transport-agent": {},
+		"docker.io": {candidate: "20.10.24", versions: []string{"27.5.1", "20.10.24"}, preferred: "20.10.24"},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(available{})); diff != "" {
 		t.Error(diff)

@@ -3,6 +3,7 @@ package packages
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 type available struct {
 	candidate string
 	versions  []string // that can be downloaded, newest first
+	preferred string   // that somebody's preferences put above ours
 }
 
 // parsePolicy reads what "apt-cache policy NAME…" prints:
@@ -29,6 +31,14 @@ type available struct {
 func parsePolicy(text string) (map[string]available, error) {
 	all := map[string]available{}
 	name, version := "", ""
+	begin := func(words []string) {
+		version = words[0]
+		if n, err := strconv.Atoi(words[1]); err == nil && n > pinPriority && all[name].preferred == "" {
+			a := all[name]
+			a.preferred = version
+			all[name] = a
+		}
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
@@ -51,9 +61,9 @@ func parsePolicy(text string) (map[string]available, error) {
 				all[name] = a
 			}
 		case words[0] == "***" && len(words) >= 3:
-			version = words[1]
+			begin(words[1:])
 		case indent == 5 && len(words) >= 2:
-			version = words[0]
+			begin(words)
 		case indent >= 8 && len(words) >= 2 && version != "" && words[1] != "/var/lib/dpkg/status":
 			a := all[name]
 			if !slices.Contains(a.versions, version) {

@@ -179,6 +179,6 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	add(restoreSysctl(ctx, m, rec, want.Sysctl))
 	add(restoreModules(ctx, rec, want.Modules))
 	add(restoreFiles(ctx, rec, want.Files))
-	add(removeFolders(ctx, m, rec, want.Files))
+	add(rec.RemoveFolders(ctx, part, nil))
 	return outcomes, errors.Join(failed...)
 }

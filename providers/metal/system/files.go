@@ -107,8 +107,8 @@ func (f FileFacts) obstacle(name string) error {
 }
 
 const (
-	fileKey   = "system file "
-	folderKey = "system folder "
+	fileKey = "system file "
+	part    = "system" // whose folders they are
 )
 
 func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File, have map[string]FileFacts) error {
@@ -147,7 +147,7 @@ func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name strin
 		return fmt.Errorf("file %s differs from what is declared, and its content is not known here: give it in the configuration", name)
 	}
 	if have.Missing != "" {
-		if err := makeFolder(ctx, m, rec, name); err != nil {
+		if err := rec.MakeFolder(ctx, part, path.Dir(name)); err != nil {
 			return err
 		}
 	}
@@ -171,38 +171,6 @@ replace() {
 }
 `
 
-// missing lists, topmost first, the folders that there are not on the way to $1.
-const missing = `d=${1%/*}; l=
-while [ "$d" ] && [ ! -d "$d" ]; do l="$d
-$l"; d=${d%/*}; done
-printf %s "$l"`
-
-// makeFolder makes the folder of a file, with those above it, as 0755, and
-// notes which those were.
-func makeFolder(ctx context.Context, m host.Machine, rec *host.Record, name string) error {
-	out, err := host.Script(ctx, m, missing, name)
-	if err != nil {
-		return err
-	}
-	folders, notes := strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), map[string]any{}
-	for _, d := range folders {
-		if !strings.HasPrefix(name, d+"/") {
-			return fmt.Errorf("%s: %q is not on the way to %s", m.Name(), d, name)
-		}
-		notes[folderKey+d] = true
-	}
-	if len(folders) == 0 {
-		return nil
-	}
-	if err := rec.RememberAll(ctx, notes); err != nil {
-		return err
-	}
-	if _, err := host.Run(ctx, m, append([]string{"install", "-d", "-m", "0755", "--"}, folders...)...); err != nil {
-		return fmt.Errorf("make the folder of %s: %w", name, err)
-	}
-	return nil
-}
-
 // restoreFiles puts back the files that are not wanted any more.
 func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
@@ -220,37 +188,7 @@ func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) (
 			failed = append(failed, err)
 			continue
 		}
-		outcome.Fact = "file " + name
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, errors.Join(failed...)
-}
-
-// removeFolders removes the folders that stoke made and that are empty now,
-// the deepest first. One that is not stays noted: it may be later, when this is
-// asked for again.
-func removeFolders(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
-	var outcomes []host.Outcome
-	notes := rec.Keys(folderKey)
-	slices.Reverse(notes)
-	used := append(slices.Collect(maps.Keys(want)), rec.KeptFiles()...) // such as the list of time servers
-	for _, note := range notes {
-		name := strings.TrimPrefix(note, folderKey)
-		if slices.ContainsFunc(used, func(f string) bool { return strings.HasPrefix(path.Dir(f)+"/", name+"/") }) {
-			continue
-		}
-		_, status, err := host.Status(ctx, m, "sh", "-c", `[ ! -d "$1" ] || rmdir -- "$1" 2>/dev/null`, "sh", name)
-		if err != nil {
-			return outcomes, err
-		}
-		if status != 0 {
-			outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Left, Why: "it is not empty"})
-			continue
-		}
-		outcomes = append(outcomes, host.Outcome{Fact: "folder " + name, Fate: host.Removed})
-		if err := rec.Forget(ctx, note); err != nil {
-			return outcomes, err
-		}
-	}
-	return outcomes, nil
 }

@@ -3,7 +3,6 @@ package system
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -29,7 +28,7 @@ func (s *SwapFacts) read(kind, text string) error {
 	case "swaps":
 		for i, line := range strings.Split(text, "\n") {
 			if fields := strings.Fields(line); i > 0 && len(fields) == 5 {
-				s.Active = append(s.Active, unescaped(fields[0]))
+				s.Active = append(s.Active, host.Unescaped(fields[0]))
 			}
 		}
 	case "fstab":
@@ -51,22 +50,6 @@ func (s *SwapFacts) read(kind, text string) error {
 		}
 	}
 	return nil
-}
-
-// unescaped undoes the kernel's \040 for a blank and the like.
-func unescaped(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // swapLine tells whether a line of fstab is swap.

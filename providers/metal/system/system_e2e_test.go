@@ -111,7 +111,7 @@ func (w world) drift(want system.Spec, fact, script string) {
 func TestSystem(t *testing.T) {
 	m := lab.New(t).Machine("a", lab.With("/etc/systemd/system/chrony.service", chronyUnit), lab.With("/etc/systemd/system/extra.swap", swapUnit),
 		lab.With("/etc/fstab", "# mine\n/swapfile none swap sw,nofail 0 0\n"), lab.With("/etc/motd", "Debian\n"))
-	m.Script("systemctl daemon-reload; systemctl enable extra.swap; mkdir -p /etc/chrony/sources.d; printf '#\n' >/etc/chrony/chrony.conf; systemctl show -p LoadState swapfile.swap")
+	m.Script("systemctl daemon-reload; systemctl enable extra.swap; mkdir -p /etc/chrony; printf '#\n' >/etc/chrony/chrony.conf; systemctl show -p LoadState swapfile.swap")
 	w := world{T: t, m: m, remote: patient(t, m)}
 	before := m.Snapshot()
 	rec, err := host.NewRecord(t.Context(), w.remote, "host", "id-1", "metal_host.a")

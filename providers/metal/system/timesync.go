@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -170,7 +171,7 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 			if err := rec.KeepFile(ctx, name); err != nil {
 				return err
 			}
-			if err := makeFolder(ctx, m, rec, name); err != nil {
+			if err := rec.MakeFolder(ctx, part, path.Dir(name)); err != nil {
 				return err
 			}
 			if err := m.Put(ctx, ssh.File{Path: name, Content: []byte(text), Mode: 0o644, Owner: "root:root"}); err != nil {
