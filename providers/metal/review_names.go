@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -64,9 +65,11 @@ func unresolved(reach facts.Reach, names []string) []facts.Problem {
 // through the provider's proxy, which knows neither.
 func (r *reviewed) proxied() {
 	var out []string
+	first := "" // it is told at the first of them
 	add := func(h plannedHost, network, what string) {
 		if h.from.noProxy != nil && !excepted(h.from.noProxy, network) && !slices.Contains(out, network+what) {
 			out = append(out, network+what)
+			first = cmp.Or(first, h.name)
 		}
 	}
 	for _, h := range r.hosts {
@@ -78,8 +81,8 @@ func (r *reviewed) proxied() {
 		}
 	}
 	if len(out) > 0 {
-		r.say(facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
-			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."}, "")
+		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
+			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."})
 	}
 }
 
