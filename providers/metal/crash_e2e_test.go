@@ -25,8 +25,8 @@ func TestKilledApply(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := lab.Alone(t) // how long an apply takes is what the moments are drawn from
-	machines := l.Machines("node-1", "node-2", "node-3")
+	l := lab.New(t)
+	machines := l.MachinesWith([]lab.Option{lab.NoMirror()}, "node-1", "node-2", "node-3")
 	r := l.Repository(lab.Package{Name: "stoke-demo", Version: "1.0-1"}, lab.Package{Name: "stoke-demo", Version: "1.1-1"})
 	var before []lab.Snapshot
 	for _, m := range machines {

@@ -55,7 +55,7 @@ func unwrapped(s string) string {
 // TestGPUDriver goes through a driver's life as people see it.
 func TestGPUDriver(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch))
+	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch), lab.NoMirror())
 	r := l.Repository(append(l.DriverPackages("580.126.20"), l.ToolkitPackages("1.20.0")...)...)
 	d := &driverProject{newProject(t, l), t, m, r}
 	before := m.Snapshot()
@@ -206,7 +206,7 @@ func (d *driverProject) updates(l *lab.Lab) {
 func TestGPUDriverUbuntu(t *testing.T) {
 	l := lab.New(t)
 	const kernel, next = "6.8.0-45-generic", "6.8.0-46-generic"
-	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel(kernel, false))
+	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel(kernel, false), lab.NoMirror())
 	archive := l.Repository(l.UbuntuDriverPackages("580-server", "580.126.20", kernel)...)
 	archive.AddTo(m)
 	p := newProject(t, l)

@@ -24,7 +24,7 @@ func unchanged(t *testing.T, m *lab.Machine, before lab.Snapshot, except ...stri
 // TestHostPackages: installed, held, drifted, mended and gone again.
 func TestHostPackages(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("node-1")
+	m := l.Machine("node-1", lab.NoMirror())
 	r := l.Repository(lab.Package{Name: "stoke-demo", Version: "1.0-1"}, lab.Package{Name: "stoke-demo", Version: "1.1-1"}, lab.Package{Name: "stoke-other", Version: "3"})
 	before := m.Snapshot()
 	p := newProject(t, l)
@@ -106,7 +106,7 @@ func proxyTo(t *testing.T, r *lab.Repository, base string) (address string) {
 // is known to come from, the toolkit from a mirror of its own, past the proxy.
 func TestHostSoftware(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("node-1")
+	m := l.Machine("node-1", lab.NoMirror())
 	docker := l.Repository(l.ContainerdPackage("2.2.1"), l.ContainerdPackage("2.1.5"))
 	cuda := l.Repository(l.CUDAPackage("12.9"))
 	before := m.Snapshot()

@@ -44,7 +44,7 @@ func cluster(t *testing.T, machines ...*lab.Machine) *draintest.Cluster {
 // the node's own identity.
 func TestNodeDrains(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("node-1")
+	m := l.Machine("node-1", lab.NoMirror())
 	r := l.Repository(lab.Package{Name: "nvidia-fabricmanager-demo", Version: "1.0-1"})
 	c := cluster(t, m)
 	c.Linger = 1
@@ -117,7 +117,7 @@ func TestNodeDrains(t *testing.T) {
 // is in nobody's way.
 func TestTwoOperators(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("node-1")
+	m := l.Machine("node-1", lab.NoMirror())
 	// A package whose installation takes until it is told to end.
 	slow := "#!/bin/sh\nset -e\n[ -e /run/slow ] || exit 0\ntouch /run/begun\nwhile [ -e /run/slow ]; do sleep 0.1; done\n"
 	r := l.Repository(lab.Package{Name: "stoke-slow", Version: "1", Scripts: map[string]string{"postinst": slow}})

@@ -14,7 +14,7 @@ import (
 func TestDriver(t *testing.T) {
 	step := steps(t)
 	l := lab.New(t)
-	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch))
+	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch), lab.NoMirror())
 	step("up")
 	expect := func(what, want string, args ...string) {
 		t.Helper()
@@ -71,7 +71,7 @@ func TestDriver(t *testing.T) {
 
 func TestSecureBoot(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel("6.8.0-45-generic", false))
+	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel("6.8.0-45-generic", false), lab.NoMirror())
 	l.Repository(append(l.UbuntuDriverPackages("580-server", "580.126.20", "6.8.0-45-generic"), l.DriverPackages("580.126.20")...)...).AddTo(m)
 	if is := m.Script(". /etc/os-release; echo $ID $VERSION_CODENAME"); is != "ubuntu noble" {
 		t.Errorf("it says it is %q", is)

@@ -94,9 +94,15 @@ func (l *Lab) Machine(name string, opts ...Option) *Machine {
 // Machines makes several at once.
 func (l *Lab) Machines(names ...string) []*Machine {
 	l.t.Helper()
+	return l.MachinesWith(nil, names...)
+}
+
+// MachinesWith makes several at once, with the same options.
+func (l *Lab) MachinesWith(opts []Option, names ...string) []*Machine {
+	l.t.Helper()
 	made := make([]*Machine, len(names))
 	for i, name := range names {
-		made[i] = l.make(name, nil)
+		made[i] = l.make(name, opts)
 		made[i].start()
 	}
 	for _, m := range made {

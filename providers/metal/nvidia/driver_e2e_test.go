@@ -153,7 +153,7 @@ func (d *driven) problems(summaries ...string) {
 // TestLife goes through a driver's life on one machine.
 func TestLife(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch))
+	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch), lab.NoMirror())
 	r := l.Repository(append(l.DriverPackages("580.126.20"), l.ToolkitPackages("1.20.0")...)...)
 	m.Exec("apt-get", "-qq", "install", "curl")
 	d := &driven{t: t, m: m, want: declare(r)}
