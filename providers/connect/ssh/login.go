@@ -33,6 +33,7 @@ func login(ctx context.Context, via *Client, hop Hop, accept func(string) error,
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	var said banner
+	methods.said = &said
 	config := &ssh.ClientConfig{
 		User: hop.Credential.User, Auth: methods.auth, HostKeyCallback: known.check, HostKeyAlgorithms: known.algorithms(),
 		ClientVersion: "SSH-2.0-stoke", BannerCallback: said.take, AuthCallback: methods.next,
@@ -81,10 +82,14 @@ func because(ctx context.Context, err error) error {
 
 // banner is the end of what a server says before a login: the reason why it
 // lets nobody in, at times.
-type banner struct{ text string }
+type banner struct {
+	text     string
+	messages int
+}
 
 func (b *banner) take(message string) error {
 	const most = 2000
+	b.messages++
 	b.text += message
 	b.text = b.text[max(0, len(b.text)-most):]
 	return nil

@@ -23,7 +23,9 @@ type methods struct {
 	failed error // why a method could not even be tried
 
 	password string
-	given    bool // the password was given already
+	given    bool    // the password was given already
+	said     *banner // what the machine has said so far
+	before   int     // so many messages before the password was given
 }
 
 var errQuestion = errors.New("the machine asks for more than a password")
@@ -129,16 +131,22 @@ func (m *methods) tried() string {
 
 // give gives the password to the method password.
 func (m *methods) give() (string, error) {
-	m.given = true
+	m.given, m.before = true, m.said.messages
 	return m.password, nil
 }
 
 // next keeps a password that was not taken from being tried by the other method
-// that takes one: machines count, and lock accounts.
+// that takes one: machines count, and lock accounts. A machine that says why it
+// refuses has taken it: while it boots, say, it lets nobody in, and how it goes
+// on tells that this passes.
 func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	if slices.Contains(so.TriedMethods, "password") {
+	switch {
+	case !slices.Contains(so.TriedMethods, "password"):
+		return nil, nil
+	case m.said.messages == m.before:
 		return nil, errPassword
 	}
+	m.given = false
 	return nil, nil
 }
 

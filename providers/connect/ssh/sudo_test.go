@@ -62,6 +62,18 @@ func TestWrongPasswordsAreGivenOnce(t *testing.T) {
 	}
 }
 
+// A machine that says why it refuses has taken the password, and may be given it
+// by the other method.
+func TestPasswordThatIsTakenAndRefused(t *testing.T) {
+	s := serverWith(t, sshtest.Config{Interactive: []string{"Password: "}, BothWays: true, NotYet: "System is booting up.\n", PreAuth: "Welcome\n"})
+	dialled(t, Target{Hop: hop(s, byPassword)})
+	_, err := Dial(t.Context(), Target{Hop: hop(s, Credential{Password: "x"})}, Timeouts{})
+	tell(t, err, "does not let ops in: tried a password")
+	if n := s.WrongPasswords(); n != 1 {
+		t.Errorf("%d wrong passwords", n)
+	}
+}
+
 // A password that sudo takes is tried once for a machine, not for each command.
 func TestSudoPasswordIsTriedOnce(t *testing.T) {
 	var ran atomic.Int64

@@ -23,6 +23,7 @@ type Config struct {
 	Password    string          // lets the user in; "" for none
 	Interactive []string        // ask for the password and more, by keyboard-interactive; nil: by the method password
 	BothWays    bool            // the method password as well as Interactive
+	NotYet      string          // is said to the right password, which the method password refuses
 	PreAuth     string          // what is said before the login
 	MaxTries    int             // of logins; 0: 6, as OpenSSH has it
 
@@ -179,6 +180,9 @@ func (s *Server) serverConfig() *ssh.ServerConfig {
 	if g.Password != "" && (g.Interactive == nil || g.BothWays) {
 		config.PasswordCallback = func(c ssh.ConnMetadata, p []byte) (*ssh.Permissions, error) {
 			if c.User() == User && string(p) == g.Password {
+				if g.NotYet != "" {
+					return nil, &ssh.BannerError{Err: no, Message: g.NotYet}
+				}
 				return nil, nil
 			}
 			s.wrong.Add(1)
