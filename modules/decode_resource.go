@@ -106,7 +106,7 @@ func (d *decoder) repetition(content *hcl.BodyContent) (count, forEach hcl.Expre
 // providerRef reads NAME or NAME.ALIAS.
 func (d *decoder) providerRef(expr hcl.Expression) (ProviderRef, bool) {
 	const detail = "A provider configuration is named without quotes, as NAME or NAME.ALIAS, such as gke or gke.europe."
-	t, diags := hcl.AbsTraversalForExpr(expr)
+	t, diags := hcl.AbsTraversalForExpr(d.formerlyQuoted(expr))
 	if diags.HasErrors() || len(t) > 2 {
 		d.fail(expr.Range().Ptr(), "Invalid provider reference", detail)
 		return ProviderRef{}, false

@@ -37,6 +37,7 @@ func LoadWith(src Source, dir string, finder Finder) (*Module, *Files, hcl.Diagn
 	dir = filepath.Clean(dir)
 	root := l.folder(dir, nil)
 	l.tree(root)
+	l.checkImports(root)
 	return root, l.files, inOrder(l.diags)
 }
 

@@ -46,15 +46,35 @@ func (p *planner) importing(t *eval.Task, addr address.Instance) (*eval.ImportTa
 			continue
 		}
 		if found != nil {
-			t.Report(&hcl.Diagnostic{
-				Severity: hcl.DiagError, Summary: "Several imports to one address", Subject: target.Decl.ToRange.Ptr(),
-				Detail: fmt.Sprintf("The block at %s imports to %s already. Remove one of the two.", found.Decl.Range, addr),
-			})
+			t.Report(severalImports(found, target))
 			return nil, false
 		}
 		found = target
 	}
 	return found, true
+}
+
+func severalImports(first, again *eval.ImportTarget) *hcl.Diagnostic {
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Several imports to one address", Subject: again.Decl.ToRange.Ptr(),
+		Detail: fmt.Sprintf("The block at %s imports to %s already. Remove one of the two.", first.Decl.Range, again.Addr),
+	}
+}
+
+// validateImports checks what import blocks say as far as it is known.
+func validateImports(t *eval.Task, ev *eval.Evaluator) {
+	for _, blocks := range ev.Imports() {
+		seen := map[address.Instance]*eval.ImportTarget{}
+		for _, block := range blocks {
+			targets, _ := block.Targets(t)
+			for addr, target := range targets {
+				if first := seen[addr]; first != nil {
+					t.Report(severalImports(first, target))
+				}
+				seen[addr] = target
+			}
+		}
+	}
 }
 
 // takeIn looks an object up that is to be managed from now on, and makes it

@@ -34,6 +34,7 @@ func Validate(ctx context.Context, r Request) hcl.Diagnostics {
 			resources := m.Resources()
 			t.Each(len(resources), func(t *eval.Task, i int) { resources[i].Value(t) })
 		})
+		validateImports(t, ev)
 		ev.Checks(t)
 	})
 	return eval.SortDiagnostics(ev.Diagnostics())

@@ -89,7 +89,7 @@ func pushRefusal(there, pushed *state.State) string {
 	empty := there.Serial() == 0 && len(there.Instances()) == 0 && len(there.Outputs()) == 0
 	switch {
 	case empty:
-	case there.Lineage() != pushed.Lineage():
+	case pushed.Lineage() != "" && there.Lineage() != pushed.Lineage(): // one written by hand has none
 		return "It has the lineage \"" + pushed.Lineage() + "\" and the one that is there \"" + there.Lineage() + "\": they are states of different things."
 	case there.Serial() > pushed.Serial():
 		return "What is there has a newer serial: it was changed since the pushed state was taken."

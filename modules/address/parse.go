@@ -176,11 +176,17 @@ func (s *scanner) target() (Target, error) {
 		}
 	}
 	r := Resource{Module: join(t.Steps), Type: word}
-	if word == "data" {
+	switch word {
+	case "data":
 		r.Mode = Data
-		if r.Type, err = s.dotName("a data source's type"); err != nil {
-			return t, err
-		}
+		r.Type, err = s.dotName("a data source's type")
+	case "resource": // what makes any type a type
+		r.Type, err = s.dotName("a resource's type")
+	case "arg", "count", "each", "ephemeral", "lazy", "local", "path", "self", "template", "terraform", "var":
+		err = fmt.Errorf("%q is a word of the language, no resource type; write TYPE.NAME or module.NAME", word)
+	}
+	if err != nil {
+		return t, err
 	}
 	last, err := s.step("a name after " + r.Type)
 	if err != nil {

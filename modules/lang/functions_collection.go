@@ -312,6 +312,9 @@ var transposeFunc = function.New(&function.Spec{
 		}
 		out := map[string][]string{}
 		for key, list := range in {
+			if list == nil {
+				return cty.NilVal, function.NewArgErrorf(0, "the list of %q is null", key)
+			}
 			for _, s := range list {
 				out[s] = append(out[s], key)
 			}

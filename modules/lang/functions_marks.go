@@ -2,7 +2,9 @@ package lang
 
 import (
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
 // anyValue is a parameter that takes everything as it is.
@@ -14,6 +16,23 @@ func anyValue(name string) []function.Parameter {
 }
 
 func sameType(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil }
+
+// collectionOf converts to a list, map or set whose elements keep their own
+// marks: one secret among them does not hide the others.
+func collectionOf(kind func(cty.Type) cty.Type) function.Function {
+	convertTo := stdlib.MakeToFunc(kind(cty.DynamicPseudoType))
+	params := convertTo.Params()
+	params[0].AllowMarked = true
+	return function.New(&function.Spec{
+		Description: convertTo.Description(),
+		Params:      params,
+		Type: func(args []cty.Value) (cty.Type, error) {
+			plain, _ := args[0].UnmarkDeep()
+			return convertTo.ReturnTypeForValues([]cty.Value{plain})
+		},
+		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) { return convert.Convert(args[0], ty) },
+	})
+}
 
 var sensitiveFunc = function.New(&function.Spec{
 	Params: anyValue("value"),

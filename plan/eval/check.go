@@ -9,6 +9,9 @@ import (
 	"github.com/stokehq/stoke/plan/state"
 )
 
+// CheckFailed is the summary of the warning that a check does not hold.
+const CheckFailed = "Check block assertion failed"
+
 // scoped makes the cells of a check's own data source advisory: what goes
 // wrong in them is a warning, and a result of the check.
 func (r *Resource) scoped(h *header) {
@@ -94,7 +97,7 @@ func (t *Task) check(m *Module, decl *modules.CheckBlock) {
 			message := t.message(s, check)
 			t.ev.note(what, state.CheckFailed, message)
 			t.Report(&hcl.Diagnostic{
-				Severity: hcl.DiagWarning, Summary: "Check block assertion failed", Detail: message,
+				Severity: hcl.DiagWarning, Summary: CheckFailed, Detail: message,
 				Subject: check.Condition.Range().Ptr(), Expression: check.Condition, EvalContext: t.quiet(s, check.Condition),
 			})
 		default:

@@ -117,6 +117,9 @@ func (i *Import) plain(t *Task, v cty.Value, expr hcl.Expression, what string) (
 		return fail("The %s is ephemeral; a plan keeps it, so it must not be.")
 	}
 	if !v.IsKnown() {
+		if t.ev.opts.Validating {
+			return cty.DynamicVal, false // it has no value yet
+		}
 		if t.ev.opts.Planning && t.readsResources() {
 			t.Defer() // a later plan will know
 			return cty.DynamicVal, false

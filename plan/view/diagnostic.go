@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/plan/eval"
 )
 
 // Sources returns the bytes of a configuration file by the name that ranges
@@ -14,7 +16,7 @@ type Sources func(name string) []byte
 // values in it; equal ones are printed once. With compact, warnings are
 // shortened to a list unless there are errors too.
 func (p *Printer) Diagnostics(diags hcl.Diagnostics, src Sources, compact bool) {
-	merged := merge(diags)
+	merged := merge(diags, foldable)
 	if compact && !diags.HasErrors() && len(merged) > 0 {
 		p.warningList(merged)
 		return
@@ -37,10 +39,14 @@ type mergedDiagnostic struct {
 	more int
 }
 
-// merge drops repeated diagnostics and folds warnings that differ in their
-// place alone into one. The order of first appearance stays; errors stay
-// apart, because each of their places has to be mended.
-func merge(diags hcl.Diagnostics) []mergedDiagnostic {
+// foldable reports whether a warning says all there is to know without its place,
+// as those about checks do not: which of them failed is the news.
+func foldable(d *hcl.Diagnostic) bool { return d.Summary != eval.CheckFailed }
+
+// merge drops repeated diagnostics and, where they may be folded, folds warnings
+// that differ in their place alone into one. The order of first appearance
+// stays; errors stay apart, because each of their places has to be mended.
+func merge(diags hcl.Diagnostics, fold func(*hcl.Diagnostic) bool) []mergedDiagnostic {
 	type key struct {
 		severity        hcl.DiagnosticSeverity
 		summary, detail string
@@ -54,7 +60,7 @@ func merge(diags hcl.Diagnostics) []mergedDiagnostic {
 			continue
 		}
 		k := key{severity: d.Severity, summary: d.Summary, detail: d.Detail}
-		if d.Severity == hcl.DiagWarning {
+		if d.Severity == hcl.DiagWarning && fold(d) {
 			if i, ok := warned[k]; ok {
 				merged[i].more++
 				continue

@@ -86,7 +86,7 @@ func initCode(text string) string {
 
 // Diagnostics writes errors and warnings.
 func (s *Stream) Diagnostics(diags hcl.Diagnostics, src Sources) {
-	for _, m := range merge(diags) {
+	for _, m := range merge(diags, func(*hcl.Diagnostic) bool { return false }) {
 		j := diagnosticJSON(m.Diagnostic, src)
 		level, word := "error", "Error: "
 		if j.Severity == "warning" {
