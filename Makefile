@@ -41,7 +41,7 @@ e2e: build ## Run the slow suites (build tag e2e): processes killed at random mo
 .PHONY: e2e-metal
 e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made for it (Linux, root).
 	@testdata/machines/install
-	@began=$$(date +%s); $(GO) test -tags e2e -count=1 -p 1 -parallel 4 -timeout 30m $(E2E_METAL); status=$$?; \
+	@began=$$(date +%s); $(GO) test -tags e2e -count=1 -p 2 -parallel 3 -timeout 30m $(E2E_METAL); status=$$?; \
 	echo "bare metal: $$(($$(date +%s) - began)) s"; exit $$status
 
 .PHONY: e2e-vm
