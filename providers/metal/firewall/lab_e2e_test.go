@@ -222,8 +222,8 @@ func TestLifeOfAFirewall(t *testing.T) {
 	outcomes := restore(t, over(t, worker))
 	want := []host.Outcome{
 		{Fact: "nftables table inet stoke", Fate: host.Removed},
-		{Fact: "/etc/stoke/firewall.nft", Fate: host.Removed},
-		{Fact: "/etc/systemd/system/stoke-firewall.service", Fate: host.Removed},
+		{Fact: "file /etc/stoke/firewall.nft", Fate: host.Removed},
+		{Fact: "file /etc/systemd/system/stoke-firewall.service", Fate: host.Removed},
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
