@@ -114,7 +114,7 @@ func refused(ctx context.Context, hop Hop, err, hostKey error, methods *methods,
 		return context.Cause(ctx)
 	case methods.failed != nil:
 		return Permanent{fmt.Errorf("log in on %s as %s: %w", hop.name(), hop.Credential.User, methods.failed)}
-	case errors.Is(err, errPassword), strings.Contains(text, "unable to authenticate"):
+	case strings.Contains(text, "unable to authenticate"):
 		return methods.notTaken(fmt.Errorf("%s does not let %s in: tried %s%s", hop.name(), hop.Credential.User, methods.tried(), said.said()))
 	case strings.Contains(text, "Too many authentication failures"), strings.Contains(text, "too many authentication"):
 		return methods.notTaken(fmt.Errorf("%s does not let %s in: too many keys were tried before the right one (%s): name the key with private_key_file instead of the agent", hop.name(), hop.Credential.User, methods.tried()))

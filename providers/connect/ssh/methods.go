@@ -60,7 +60,7 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 		m.auth = append(m.auth, ssh.PublicKeys(signers...))
 	}
 	if c.Password != "" {
-		m.auth = append(m.auth, ssh.PasswordCallback(m.give), ssh.KeyboardInteractive(m.answer))
+		m.auth = append(m.auth, ssh.PasswordCallback(m.give)) // and see next
 	}
 	return m, nil
 }
@@ -135,23 +135,25 @@ func (m *methods) give() (string, error) {
 	return m.password, nil
 }
 
-// next keeps a password that was not taken from being tried by the other method
-// that takes one: machines count, and lock accounts. A machine that says why it
-// refuses has taken it: while it boots, say, it lets nobody in, and how it goes
-// on tells that this passes.
+// next adds the other method that takes a password, where the machine takes it
+// by questions only. One that was not taken is not given again: machines count,
+// and lock accounts. A machine that says why it refuses has taken it: while it
+// boots, say, it lets nobody in, and how it goes on tells that this passes.
 func (m *methods) next(so *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
-	switch {
-	case !slices.Contains(so.TriedMethods, "password"):
-		return nil, nil
-	case m.said.messages == m.before:
-		return nil, errPassword
+	untried := func(method string) bool {
+		return slices.Contains(so.AllowedMethods, method) && !slices.Contains(so.TriedMethods, method)
 	}
-	m.given = false
-	return nil, nil
+	if m.password == "" || !untried("keyboard-interactive") || untried("password") || len(m.keys) > 0 && untried("publickey") {
+		return nil, nil // what is in auth comes first
+	}
+	if slices.Contains(so.TriedMethods, "password") {
+		if m.said.messages == m.before {
+			return nil, nil
+		}
+		m.given = false
+	}
+	return ssh.KeyboardInteractive(m.answer), nil
 }
-
-// errPassword says that the password was not taken.
-var errPassword = errors.New("the password is not taken")
 
 // answer gives the password to the first question without an echo, and nothing
 // to any other: it may be one for a second factor, or for a new password.
