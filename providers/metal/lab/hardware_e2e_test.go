@@ -107,7 +107,7 @@ func TestContainerd(t *testing.T) {
 	}
 	m.Script("rm -r /etc/containerd/conf.d; systemctl reset-failed containerd; systemctl restart containerd; systemctl is-active containerd")
 	m.Reboot()
-	if is := m.Exec("systemctl", "is-active", "containerd"); is != "active" {
+	if is := m.Script("systemctl is-system-running --wait >/dev/null; systemctl is-active containerd"); is != "active" {
 		t.Errorf("after a reboot it is %s", is)
 	}
 	m.Script("apt-get -qq purge containerd.io stoke-demo cuda-toolkit-12-9; rm -f /etc/apt/sources.list.d/gpg-1.list /etc/apt/keyrings/gpg-1.asc")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -179,6 +180,17 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	add(restoreSysctl(ctx, m, rec, want.Sysctl))
 	add(restoreModules(ctx, rec, want.Modules))
 	add(restoreFiles(ctx, rec, want.Files))
-	add(rec.RemoveFolders(ctx, part, nil))
+	add(rec.RemoveFolders(ctx, part, func(dir string) bool { return leadsTo(dir, want.Files) }))
 	return outcomes, errors.Join(failed...)
+}
+
+// leadsTo reports whether a wanted file lies in a folder: one that an apply made
+// which was cut off before the file was there is no folder of nobody.
+func leadsTo(dir string, want map[string]File) bool {
+	for name := range want {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
 }
