@@ -32,6 +32,7 @@ func (s *seen) review(ctx context.Context, planned []providers.PlannedInstance) 
 			r.firewall(p)
 		}
 	}
+	r.twice(planned)
 	for _, cluster := range r.clusters() {
 		r.add(facts.Together(r.members(cluster.in)))
 	}
@@ -95,6 +96,28 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 				r.hosts[i].member.Needs.PodNetworks = append(r.hosts[i].member.Needs.PodNetworks, n.AsString())
 			}
 		}
+	}
+}
+
+// twice looks for machines with two resources of one kind.
+func (r *reviewed) twice(planned []providers.PlannedInstance) {
+	kinds := map[string]string{"metal_firewall": "firewall", "metal_gpu_driver": "driver"}
+	first := map[string]string{}
+	for _, p := range planned {
+		kind, to := kinds[p.Type], cty.NilVal
+		if kind != "" && !p.Planned.IsNull() {
+			to = part(p.Planned, "host")
+		}
+		if to == cty.NilVal || textOf(to, "address") == "" || textOf(to, "host_key") == "" {
+			continue
+		}
+		at := p.Type + " " + sightOf(textOf(to, "address"), textOf(to, "host_key"))
+		if other, ok := first[at]; ok {
+			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Machine has this already",
+				Detail: fmt.Sprintf("The %s of %s is declared by %s, too. A machine has one: put both into one resource, or name another machine.", kind, textOf(to, "address"), other)})
+			continue
+		}
+		first[at] = p.Address
 	}
 }
 

@@ -59,6 +59,8 @@ func TestReview(t *testing.T) {
 			"pod_network": cty.SetVal([]cty.Value{cty.StringVal(network)}),
 		})}
 	}
+	another := firewall(0, "10.245.0.0/16")
+	another.Address = "metal_firewall.g"
 	for _, tt := range []struct {
 		name    string
 		change  func(s *seen, f []facts.Facts)
@@ -66,6 +68,8 @@ func TestReview(t *testing.T) {
 		want    []string
 	}{
 		{"nothing is wrong", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), planned(2, nil), firewall(0, "10.244.0.0/16")}, nil},
+		{"two firewalls", nil, []providers.PlannedInstance{planned(0, nil), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16"), another},
+			[]string{"Machine has this already: metal_firewall.g: The firewall of 10.40.5.0 is declared by metal_firewall.f, too"}},
 		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
 		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
