@@ -47,7 +47,6 @@ func TestImport(t *testing.T) {
 		{name: "refused", config: thing("a", "") + imported("shelf_thing.a", `"refused"`), err: "Shelf refused"},
 		{name: "not configured", config: imported("shelf_thing.a", `"x"`), err: "-generate-config-out"},
 		{name: "no such instance", config: thing("a", "count = 1") + imported("shelf_thing.a[3]", `"x"`), err: "does not cover it"},
-		{name: "no such module", config: imported("module.x.shelf_thing.a", `"x"`), err: "Import target is not configured"},
 		{name: "twice", config: thing("a", "") + imported("shelf_thing.a", `"x"`) + imported("shelf_thing.a", `"y"`), err: "Several imports to one address"},
 		{name: "one address for all", config: thing("a", "") + imported("shelf_thing.a", "each.key", `for_each = toset(["x", "y"])`), err: "Several imports to one address"},
 	}
