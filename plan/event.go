@@ -18,6 +18,8 @@ const (
 	RefreshDone
 	ReadStart // a data source
 	ReadDone
+	PlanSlow // planning an object takes its time; it has taken Elapsed already
+	PlanDone // follows PlanSlow alone
 	ApplyStart
 	ApplyProgress // from the provider: Progress is set
 	ApplyDone

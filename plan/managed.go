@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -287,10 +288,12 @@ func (d *draft) plan(ctx context.Context) bool {
 func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte) (cty.Value, providers.PlanResponse, bool) {
 	block := d.ty.Schema.Block
 	proposed := contract.Proposed(block, prior, config)
+	over := d.p.slow(d.inst.Addr)
 	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
 		Type: d.inst.Addr.Type, Prior: prior, Proposed: proposed, Config: config,
 		Private: private, Meta: NoMeta(d.owner.Schema), MayDefer: true,
 	})
+	over()
 	if !d.said(resp.Diagnostics) {
 		d.p.refuse(d, proposed)
 		return cty.DynamicVal, resp, false
@@ -310,6 +313,23 @@ func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte
 		})
 	}
 	return resp.Planned, resp, len(errs) == 0
+}
+
+// slow says so when planning an object takes longer than a moment: a provider
+// may look at a machine meanwhile. What it returns is called at the end.
+func (p *planner) slow(addr address.Instance) (over func()) {
+	const moment = time.Second
+	began, said := time.Now(), make(chan struct{})
+	timer := time.AfterFunc(moment, func() {
+		defer close(said)
+		p.emit(Event{Kind: PlanSlow, Addr: addr, Elapsed: time.Since(began)})
+	})
+	return func() {
+		if !timer.Stop() {
+			<-said
+			p.emit(Event{Kind: PlanDone, Addr: addr, Elapsed: time.Since(began)})
+		}
+	}
 }
 
 // sensitive names what is sensitive in the planned object: what the

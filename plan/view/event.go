@@ -17,8 +17,6 @@ func wordsFor(a plan.Action) doing {
 	return doing{"Creating...", "Still creating", "Creation"}
 }
 
-func still(a plan.Action) string { return wordsFor(a).goesOn }
-
 // eventText is an event in words, without its address.
 func eventText(e plan.Event) string {
 	w := wordsFor(e.Action)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,12 +47,13 @@ type Progress struct {
 // task is one object that is being worked on.
 type task struct {
 	label  string
-	action plan.Action
+	goesOn string // what it still does, in words
 	start  time.Time
 	last   time.Time // of the last line about it
 	news   string    // step and percentage, not yet on a line; "" when nothing is new
 	step   string    // the same, as the live area shows it
 	line   string    // newest log line that is not printed yet
+	quick  bool      // it is over in a moment mostly: a row for it would flicker
 }
 
 // Progress begins a live view; size is nil where Out is no terminal.
@@ -122,19 +124,27 @@ func (g *Progress) Listen(e plan.Event) {
 	defer g.mu.Unlock()
 	label := eventLabel(e)
 	switch e.Kind {
-	case plan.ReadStart:
-		e.Action = plan.Read
-		g.start(label, e)
-	case plan.ApplyStart:
-		g.start(label, e)
+	case plan.ReadStart, plan.ApplyStart:
+		if e.Kind == plan.ReadStart {
+			e.Action = plan.Read
+		}
+		g.start(&task{label: label, goesOn: wordsFor(e.Action).goesOn, start: g.now()})
+		g.say(label, eventText(e))
+	case plan.RefreshStart:
+		g.start(&task{label: label, goesOn: "Still refreshing", start: g.now(), quick: true})
+		g.say(label, eventText(e))
+	case plan.PlanSlow:
+		g.start(&task{label: label, goesOn: "Still planning", start: g.now().Add(-e.Elapsed)})
 	case plan.ApplyProgress:
 		g.progress(label, e.Progress)
 	case plan.ReadDone, plan.ApplyDone, plan.ApplyFailed:
 		if e.Kind == plan.ReadDone {
 			e.Action = plan.Read
 		}
-		g.end(label, e)
-	case plan.RefreshDone: // the line of its start says it all
+		g.end(label)
+		g.say(label, eventText(e))
+	case plan.RefreshDone, plan.PlanDone: // no line: the plan says what came of it
+		g.end(label)
 	default:
 		g.say(label, eventText(e))
 	}
@@ -143,26 +153,25 @@ func (g *Progress) Listen(e plan.Event) {
 	}
 }
 
-func (g *Progress) start(label string, e plan.Event) {
-	now := g.now()
-	t := &task{label: label, action: e.Action, start: now, last: now}
-	g.index[label] = t
+func (g *Progress) start(t *task) {
+	t.last = t.start
+	g.index[t.label] = t
 	g.running = append(g.running, t)
-	g.say(label, eventText(e))
 }
 
-func (g *Progress) end(label string, e plan.Event) {
-	if t := g.index[label]; t != nil {
-		g.speak(t, g.now())
-		delete(g.index, label)
-		for i := range g.running {
-			if g.running[i] == t {
-				g.running = append(g.running[:i], g.running[i+1:]...)
-				break
-			}
+func (g *Progress) end(label string) {
+	t := g.index[label]
+	if t == nil {
+		return
+	}
+	g.speak(t, g.now())
+	delete(g.index, label)
+	for i := range g.running {
+		if g.running[i] == t {
+			g.running = append(g.running[:i], g.running[i+1:]...)
+			break
 		}
 	}
-	g.say(label, eventText(e))
 }
 
 func (g *Progress) progress(label string, news providers.Progress) {
@@ -207,7 +216,7 @@ func (g *Progress) tick() {
 			g.speak(t, now)
 		}
 		if g.size == nil && now.Sub(t.last) >= stillEvery {
-			g.say(t.label, still(t.action)+"... ["+elapsed(now.Sub(t.start))+" elapsed]")
+			g.say(t.label, t.goesOn+"... ["+elapsed(now.Sub(t.start))+" elapsed]")
 			t.last = now
 		}
 	}
@@ -261,14 +270,15 @@ func (g *Progress) area() []string {
 	most := min(12, max(1, rows/2))
 	now := g.now()
 	var out []string
-	for i, t := range g.running {
-		if len(out) == most-1 && len(g.running)-i > 1 {
-			out = append(out, "  … and "+decimal(len(g.running)-i)+" more")
+	running := slices.DeleteFunc(slices.Clone(g.running), func(t *task) bool { return t.quick && now.Sub(t.start) < lineEvery })
+	for i, t := range running {
+		if len(out) == most-1 && len(running)-i > 1 {
+			out = append(out, "  … and "+decimal(len(running)-i)+" more")
 			break
 		}
 		text := t.step
 		if text == "" {
-			text = still(t.action)
+			text = t.goesOn
 		}
 		since := " [" + elapsed(now.Sub(t.start)) + "]" // which a long step must not push off the screen
 		row := "  " + ending(printable(t.label), columns/2) + ": " + printable(text)

@@ -234,6 +234,9 @@ func (s *Stream) Listen(e plan.Event) {
 		plan.ApplyDone: "apply_complete", plan.ApplyFailed: "apply_errored",
 	}
 	kind, ok := kinds[e.Kind]
+	if e.Kind == plan.PlanSlow || e.Kind == plan.PlanDone {
+		return // for people
+	}
 	if !ok {
 		s.write("info", eventLabel(e)+": "+eventText(e), "log", nil)
 		return
