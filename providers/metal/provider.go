@@ -129,7 +129,7 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.mirrors)) {
 		if err := validMirror(s.mirrors[from]); err != nil {
-			diags.AddAttributeError(path.Root("mirrors").AtMapKey(from), "Invalid mirror", err.Error()+".")
+			diags.AddAttributeError(path.Root("mirrors").AtMapKey(from), "Invalid mirror", fmt.Sprintf("%s: %s.", from, err))
 		}
 	}
 	var proxy struct {
@@ -154,9 +154,9 @@ func validMirror(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" && u.Scheme != "file":
-		return errors.New("Give what replaces the beginning of the URL, such as http://mirror.example.org/docker")
+		return errors.New("give what replaces the beginning of the URL, such as http://mirror.example.org/docker")
 	case u.User != nil:
-		return fmt.Errorf("A user or password would be readable by everybody on the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
+		return fmt.Errorf("a user or password would be readable by everybody on the machines. Put them there into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5)), and leave %s://%s here", u.Scheme, u.Host)
 	}
 	return nil
 }
