@@ -27,7 +27,8 @@ type Config struct {
 	PreAuth     string          // what is said before the login
 	MaxTries    int             // of logins; 0: 6, as OpenSSH has it
 
-	HostKeys []ssh.Signer // nil: one of ed25519
+	HostKeys     []ssh.Signer // nil: one of ed25519
+	KeyExchanges []string     // nil: the library's
 
 	Shell   string // the user's login shell; "": sh
 	Profile string // what login scripts print, on both streams
@@ -142,7 +143,7 @@ func (s *Server) HostKey() string { return Line(s.given.HostKeys[0].PublicKey())
 func (s *Server) serverConfig() *ssh.ServerConfig {
 	g := s.given
 	no := errors.New("no")
-	config := &ssh.ServerConfig{MaxAuthTries: g.MaxTries}
+	config := &ssh.ServerConfig{Config: ssh.Config{KeyExchanges: g.KeyExchanges}, MaxAuthTries: g.MaxTries}
 	if g.MaxTries == 0 {
 		config.MaxAuthTries = 6
 	}
