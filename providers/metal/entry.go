@@ -39,24 +39,12 @@ func (c closing) Close() error {
 
 // address names the machine that an object is of or lies on.
 func address(typeName string, object cty.Value) string {
-	if object.IsNull() || !object.IsKnown() || !object.Type().IsObjectType() {
-		return ""
-	}
 	if typeName != "metal_host" {
-		if !object.Type().HasAttribute("host") {
-			return ""
-		}
-		object = object.GetAttr("host")
-	}
-	if object.IsNull() || !object.IsKnown() || !object.Type().IsObjectType() || !object.Type().HasAttribute("address") {
-		return ""
+		object = part(object, "host")
 	}
 	a := textOf(object, "address")
-	if a == "" {
-		return ""
-	}
 	// Behind one address there may be several machines.
-	if port := part(object, "port"); port != cty.NilVal && port.Type() == cty.Number {
+	if port := part(object, "port"); a != "" && port != cty.NilVal && port.Type() == cty.Number {
 		a = net.JoinHostPort(strings.Trim(a, "[]"), port.AsBigFloat().Text('f', 0))
 	}
 	return a
