@@ -13,8 +13,15 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 # machine for themselves, or both.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
 E2E_METAL = $(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL))
-E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 E2E       = $(filter-out $(E2E_METAL),$(E2E_ALL))
+E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
+
+# What takes bare metal to its limits, by the names of tests, and metal FLAGS,
+# which runs suites of bare metal.
+CUT       = Cut(Everywhere|Off)|Killed|LockOut|Masqueraded
+metal     = testdata/machines/install; began=$$(date +%s); \
+	$(GO) test -tags e2e -count=1 -p 2 -parallel 3 -timeout 30m $(1) $(E2E_METAL); status=$$?; \
+	echo "bare metal: $$(($$(date +%s) - began)) s"; exit $$status
 
 .DEFAULT_GOAL := help
 
@@ -40,9 +47,11 @@ e2e: build ## Run the slow suites (build tag e2e): processes killed at random mo
 
 .PHONY: e2e-metal
 e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made for it (Linux, root).
-	@testdata/machines/install
-	@began=$$(date +%s); $(GO) test -tags e2e -count=1 -p 2 -parallel 3 -timeout 30m $(E2E_METAL); status=$$?; \
-	echo "bare metal: $$(($$(date +%s) - began)) s"; exit $$status
+	@$(call metal,-skip '$(CUT)')
+
+.PHONY: e2e-cut
+e2e-cut: build ## Run those that cut and kill at many moments, or count thousands of connections.
+	@$(call metal,-run '$(CUT)')
 
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
