@@ -107,6 +107,12 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *
 	for _, why := range forecast.Refusals {
 		diags.AddAttributeError(path.Root("host"), "Package change refused", fmt.Sprintf("%s: %s.", m.Name(), why))
 	}
+	for _, u := range forecast.Missing {
+		diags.AddAttributeError(path.Root("host"), "Package cannot be had", fmt.Sprintf("%s: %s.", m.Name(), u.Why))
+	}
+	for _, u := range forecast.Doubtful {
+		forecast.Notes = append(forecast.Notes, u.Why)
+	}
 	for _, text := range forecast.Notes {
 		note(ctx, diags, providers.NoteFact, []string{"host"}, text)
 	}

@@ -256,6 +256,7 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 		diags.AddAttributeError(path.Root("packages"), "Package change refused",
 			why+"\n\nDeclare what is to become of it, or name it in allow_package_changes.")
 	}
+	software.unavailable(declared, spec, forecast, diags)
 	for i, a := range forecast.Actions {
 		if i == mostActions {
 			note(ctx, diags, providers.NoteFact, []string{"packages"}, fmt.Sprintf("and %d more", len(forecast.Actions)-i))

@@ -205,6 +205,26 @@ func (d declaredSoftware) place(by declaredPackages, at []string) []string {
 	return []string{"packages"} // of apt itself
 }
 
+// unavailable says which packages no repository has. Where one is still to come it
+// is no news that it brings what is known to be there: only what somebody wrote
+// is doubted.
+func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f packages.Forecast, diags *diag.Diagnostics) {
+	at := func(u packages.Unavailable) path.Path {
+		if p := d.place(by, []string{"packages", u.Package}); p[0] != "packages" {
+			return path.Root(p[0]).AtName(p[1])
+		}
+		return path.Root("packages").AtMapKey(u.Package)
+	}
+	for _, u := range f.Missing {
+		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were read anew for this. Mend the name or the version, or declare the repository that has it.", u.Why))
+	}
+	for _, u := range f.Doubtful {
+		if want.Packages[u.Package].Why == "" {
+			diags.AddAttributeWarning(at(u), "Package may not be had", u.Why+".")
+		}
+	}
+}
+
 // known are the facts of a machine, gathered once in a phase.
 func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, error) {
 	if r, ok := m.(*host.Remote); ok {

@@ -159,7 +159,10 @@ func (e *oldListsError) Unwrap() error { return e.error }
 func (a *apply) attempt(ctx context.Context, have State) error {
 	req := a.want.request(have)
 	if len(req.missing) > 0 {
-		reasons := req.missing
+		var reasons []string
+		for _, u := range req.missing {
+			reasons = append(reasons, u.Why)
+		}
 		for _, p := range a.problems {
 			reasons = append(reasons, "a repository does not work: "+p.String())
 		}

@@ -25,6 +25,7 @@ type double struct {
 	locked   int // rounds for which somebody holds the lock
 	update   string
 	key      string // what the key's URL has
+	offered  string // of offeredScript
 	did      []string
 }
 
@@ -46,6 +47,8 @@ func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 	case refreshScript, `"$@" 2>&1`:
 		d.did = append(d.did, "refresh")
 		return hosttest.Answer{Stdout: d.update, Status: 100 * min(1, len(d.update))}, true
+	case offeredScript:
+		return hosttest.Answer{Stdout: d.offered}, true
 	case simulateScript:
 		for word, out := range d.simulate {
 			if strings.Contains(args, word) {
@@ -174,12 +177,62 @@ func TestForesee(t *testing.T) {
 	if err != nil || f.Disruption != host.ReloadsSystemd || len(f.Refusals) > 0 || len(f.Actions) != 2 {
 		t.Errorf("%+v %v", f, err)
 	}
-	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "package kubelet is in none of the repositories") {
-		t.Errorf("notes: %q", f.Notes)
+	if len(f.Missing) > 0 || len(f.Doubtful) != 1 || f.Doubtful[0].Package != "kubelet" || !strings.Contains(f.Doubtful[0].Why, "package kubelet is in none of the repositories") {
+		t.Errorf("of a machine that does not answer it says %+v", f)
 	}
 	for _, ran := range d.Ran {
+		if strings.Contains(ran, "stoke-lists") {
+			continue // a copy of the lists
+		}
 		if strings.Contains(ran, "apt-get") && !strings.Contains(ran, "'apt-get' '-s'") && !strings.Contains(ran, "apt-get -s") && !strings.Contains(ran, "command -v apt-get") {
 			t.Errorf("a plan ran %s", ran)
+		}
+	}
+}
+
+// What no repository has is an error already while planning; what one may have
+// that is still to come, or cannot be read, is not.
+func TestForeseeWhatCannotBeHad(t *testing.T) {
+	policy := func(version string) string {
+		return strings.ReplaceAll(jqState, "1.6", version)
+	}
+	lab := map[string]Repository{"lab": {URIs: []string{"http://lab.example.org"}, Suites: []string{"/"}, Key: Key{URL: "http://lab.example.org/key.asc"}, Fingerprints: []string{printEd25519}}}
+	for _, c := range []struct {
+		name                     string
+		want                     Spec
+		offered                  string
+		missing, doubtful, notes string
+	}{
+		{"no such name", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1 http://deb.example.org/debian bookworm InRelease\nend\t0\n",
+			"package jqq is in none of the repositories", "", ""},
+		{"no such version", Spec{Packages: map[string]Package{"jq": {Version: "1.8*"}}}, policy("1.7") + "end\t0\n",
+			"no version of jq is 1.8*: there are 1.7, 1.6", "", ""},
+		{"a version that is newer than the lists", Spec{Packages: map[string]Package{"jq": {Version: "1.7"}}}, policy("1.7") + "end\t0\n",
+			"", "", "new ones have jq 1.7"},
+		{"a repository to come", Spec{Repositories: lab, Packages: map[string]Package{"jqq": {}}}, "",
+			"", "does not have repository lab yet", ""},
+		{"a repository that does not work", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tE: Failed to fetch http://deb.example.org/InRelease  Could not resolve 'deb.example.org'\nend\t100\n",
+			"", "the machine cannot resolve the name", ""},
+		{"lists that take too long", Spec{Packages: map[string]Package{"jqq": {}}}, "end\t124\n",
+			"", "ended with status 124", ""},
+		{"half an answer", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1\n", "", "only a part", ""},
+	} {
+		d, _ := newDouble(t)
+		d.state, d.offered, c.want.Owner = jqState, c.offered, "host"
+		st, err := Observe(context.Background(), d, c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Foresee(context.Background(), d, c.want, st)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for _, x := range []struct{ what, want, got string }{
+			{"missing", c.missing, fmt.Sprint(f.Missing)}, {"doubtful", c.doubtful, fmt.Sprint(f.Doubtful)}, {"notes", c.notes, fmt.Sprint(f.Notes)},
+		} {
+			if x.want == "" && x.got != "[]" || !strings.Contains(x.got, x.want) {
+				t.Errorf("%s: %s: %s, want %q", c.name, x.what, x.got, x.want)
+			}
 		}
 	}
 }

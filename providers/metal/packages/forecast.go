@@ -16,6 +16,8 @@ import (
 type Forecast struct {
 	Actions    []Action        // what apt would do
 	Refusals   []string        // why Apply would refuse; empty for a plan that can be carried out
+	Missing    []Unavailable   // what no repository has, so that Apply would refuse, too
+	Doubtful   []Unavailable   // what apt has no version for, where it cannot be asked for certain
 	Notes      []string        // what cannot be known yet, and what else is worth saying
 	Disruption host.Disruption // of everything, packages that nobody named included
 	Because    string          // the action that the disruption comes from
@@ -52,11 +54,7 @@ func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (
 	}
 	pending := want.pending(have)
 	if len(req.missing) > 0 {
-		why := "apt's lists on the machine may be old"
-		if len(pending) > 0 {
-			why = "the machine does not have repository " + strings.Join(pending, ", ") + " yet"
-		}
-		f.Notes = append(f.Notes, strings.Join(req.missing, "; ")+"; "+why+": apply refreshes them and asks apt again")
+		f.missing(ctx, m, want, req.missing, pending, have)
 	}
 	if len(req.args) == 0 {
 		return f, nil

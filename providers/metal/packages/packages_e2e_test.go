@@ -164,7 +164,7 @@ func TestLife(t *testing.T) {
 
 	t.Log("plan before the repository is there")
 	f := m.foresee(want)
-	if len(f.Refusals) > 0 || len(f.Notes) == 0 || !strings.Contains(f.Notes[0], "does not have repository lab yet") {
+	if len(f.Refusals)+len(f.Missing) > 0 || len(f.Doubtful) == 0 || !strings.Contains(f.Doubtful[0].Why, "does not have repository lab yet") {
 		t.Errorf("forecast: %+v", f)
 	}
 	t.Log("create")
@@ -200,8 +200,12 @@ func TestLife(t *testing.T) {
 	t.Log("a dependency that came in has to be upgraded")
 	r.Publish(demo("1.37.0-1.1", "stoke-cni (>= 2)"), simple("stoke-cni", "2.0"))
 	want.Packages["stoke-kubelet"] = packages.Package{Version: "1.37.*", Hold: true}
-	if f := m.foresee(want); len(f.Refusals) > 0 || len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "lists on the machine may be old") {
+	if f := m.foresee(want); len(f.Refusals)+len(f.Missing)+len(f.Doubtful) > 0 || len(f.Notes) == 0 || !strings.Contains(f.Notes[0], "new ones have stoke-kubelet 1.37.0-1.1") {
 		t.Errorf("old lists: %+v", f)
+	}
+	misspelled := packages.Spec{Owner: "host", Repositories: want.Repositories, Packages: map[string]packages.Package{"stoke-kubblet": {}, "stoke-cni": {Version: "9.*"}}}
+	if f := m.foresee(misspelled); len(f.Missing) != 2 || !strings.Contains(f.Missing[0].Why, "no version of stoke-cni is 9.*: there are 2.0, 1.6.0-1.1") || !strings.Contains(f.Missing[1].Why, "stoke-kubblet is in none") {
+		t.Errorf("what no repository has: %+v", f)
 	}
 	m.Exec("apt-get", "-qq", "update")
 	if f := m.foresee(want); len(f.Actions) != 2 || len(f.Refusals)+len(f.Notes) > 0 {

@@ -105,8 +105,8 @@ func parseAction(rest string, comes bool) (Action, error) {
 // request is what apt-get install is asked for.
 type request struct {
 	args      []string // name=version, and name- for what is to go
-	missing   []string // packages for which no version is known to apt, as sentences
-	changes   bool     // something is not as it should be
+	missing   []Unavailable
+	changes   bool // something is not as it should be
 	downgrade bool
 	held      bool // something that is held changes
 }
@@ -144,14 +144,14 @@ func (s Spec) request(have State) request {
 	return r
 }
 
-func missing(name, pattern string, p Installed) string {
+func missing(name, pattern string, p Installed) Unavailable {
 	if len(p.Versions) == 0 {
-		return fmt.Sprintf("package %s is in none of the repositories (a virtual package has to be declared by the name of one that provides it)", name)
+		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (a virtual package has to be declared by the name of one that provides it)", name)}
 	}
 	if len(p.Versions) > 8 {
 		p.Versions = append(slices.Clone(p.Versions[:8]), "…")
 	}
-	return fmt.Sprintf("no version of %s is %s: there are %s", name, pattern, strings.Join(p.Versions, ", "))
+	return Unavailable{name, fmt.Sprintf("no version of %s is %s: there are %s", name, pattern, strings.Join(p.Versions, ", "))}
 }
 
 // simulateScript lets apt simulate and then looks which of the packages bring

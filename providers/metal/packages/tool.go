@@ -39,8 +39,9 @@ type apt struct{}
 // Foresee says what Apply would do, in one round trip, or two where something
 // has to be told from what stoke itself brought. It changes
 // nothing, so that a repository which the machine does not have yet, or lists
-// that are older than a version, leave things open: Notes says which, and Apply
-// asks again right before it installs.
+// that are older than a version, leave things open: Doubtful and Notes say which,
+// and Apply asks again right before it installs. Where apt knows no version of a
+// package, all lists are read anew, into a folder that goes again.
 func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
 	t, err := toolOf(have.OS)
 	if err != nil {

@@ -1,0 +1,107 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// Unavailable is a declared package that apt has no version for.
+type Unavailable struct {
+	Package string
+	Why     string // a sentence, with the versions that there are
+}
+
+// offeredScript asks apt what it would offer once its lists are new, and leaves
+// the machine's own as they are: it works on a copy, with a configuration that
+// calls nobody afterwards. $1 are the packages' names; then comes the environment.
+const offeredScript = `
+d=$(mktemp -d /var/tmp/stoke-lists.XXXXXXXX) || exit
+trap 'rm -rf -- "$d"' EXIT; trap 'exit 143' HUP INT TERM
+chmod 755 "$d" && cp -a /var/lib/apt/lists "$d/lists" && mkdir -p "$d/lists/partial" || exit
+names=$1; shift
+{ apt-config dump | grep -v '^APT::Update::P[a-z]*-Invoke'
+  printf '%s\n' 'Dir::Etc::parts "/dev/null";' 'Dir::Etc::main "/dev/null";' "Dir::State::Lists \"$d/lists\";" \
+    'Dir::Cache::pkgcache "";' 'Dir::Cache::srcpkgcache "";' 'APT::Update::Error-Mode "any";' 'Acquire::Retries "1";'
+} >"$d/conf"
+out=$(timeout 100 "$@" APT_CONFIG="$d/conf" apt-get update -q 2>&1); status=$?
+printf '%s\n' "$out" | awk '{ print "update\t" $0 }'
+"$@" APT_CONFIG="$d/conf" apt-cache policy $names 2>/dev/null | awk '{ print "policy\t" $0 }'
+echo "end	$status"`
+
+// missing says of what apt has no version for what becomes of it: whether a
+// repository is still to come that may have it, or new lists would.
+func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, without []Unavailable, pending []string, have State) {
+	if len(pending) > 0 {
+		f.doubt(without, "the machine does not have repository "+strings.Join(pending, ", ")+" yet: apply adds it and asks apt again")
+		return
+	}
+	var names []string
+	for _, u := range without {
+		names = append(names, u.Package)
+	}
+	out, err := host.Script(ctx, m, offeredScript, append([]string{strings.Join(names, " ")}, want.environment()...)...)
+	var open string
+	var versions map[string]available
+	if err == nil {
+		open, versions, err = parseOffered(string(out))
+	}
+	if err != nil {
+		f.doubt(without, "apt's lists on the machine may be old, and new ones cannot be had ("+firstLine(err)+"): apply asks apt again")
+		return
+	}
+	var none []Unavailable
+	for _, name := range names {
+		p, now := have.Packages[name], versions[name]
+		p.Versions = union(now.versions, p.Versions)
+		if v := newest(want.Packages[name].Version, p.Versions); v != "" {
+			f.Notes = append(f.Notes, "apt's lists on the machine are old, new ones have "+name+" "+v+": apply refreshes them and asks apt again")
+			continue
+		}
+		p.Versions = sortVersions(p.Versions)
+		none = append(none, missing(name, want.Packages[name].Version, p))
+	}
+	if open != "" {
+		f.doubt(none, open+": apply asks apt again")
+		return
+	}
+	f.Missing = none
+}
+
+func (f *Forecast) doubt(without []Unavailable, why string) {
+	for _, u := range without {
+		f.Doubtful = append(f.Doubtful, Unavailable{u.Package, u.Why + "; " + why})
+	}
+}
+
+// parseOffered reads what offeredScript prints; open is why some lists may be
+// missing.
+func parseOffered(out string) (open string, versions map[string]available, err error) {
+	var update, policy strings.Builder
+	status := ""
+	for line := range strings.Lines(out) {
+		switch kind, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t"); kind {
+		case "update":
+			update.WriteString(rest + "\n")
+		case "policy":
+			policy.WriteString(rest + "\n")
+		case "end":
+			status = rest
+		default:
+			return "", nil, fmt.Errorf("line %.80q is none that was asked for", line)
+		}
+	}
+	if status == "" {
+		return "", nil, errors.New("only a part of the answer arrived")
+	}
+	if problems := parseUpdate(update.String()); len(problems) > 0 {
+		open = (&UpdateError{Problems: problems}).Error()
+	} else if status != "0" {
+		open = "apt-get update ended with status " + status
+	}
+	versions, err = parsePolicy(policy.String())
+	return open, versions, err
+}
