@@ -11,8 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // factsOf are facts that package facts read from a machine's answer.
@@ -51,6 +55,65 @@ func TestFactsValue(t *testing.T) {
 	}
 }
 
+// TestRecordedFacts: what the state does not keep is null there and not 0; a state
+// that says 0, as earlier ones did, is as good.
+func TestRecordedFacts(t *testing.T) {
+	ctx := context.Background()
+	f := factsOf(t, "ubuntu2404-hgx")
+	f.Clock.Offset, f.Clock.Resolution = 0.4, 0.1
+	_, o, diags := recorded(ctx, f)
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	null := func(at ...any) bool {
+		var v attr.Value = o
+		for _, step := range at {
+			switch step := step.(type) {
+			case string:
+				v = v.(types.Object).Attributes()[step]
+			case int:
+				v = v.(types.List).Elements()[step]
+			}
+		}
+		return v.IsNull()
+	}
+	if !null("listeners") || !null("filesystems", 0, "free") || !null("space", 0, "free") || !null("space", 0, "free_inodes") ||
+		!null("clock", "offset") || !null("clock", "resolution") || null("filesystems", 0, "size") || null("clock", "synchronized") {
+		t.Errorf("it keeps %s", o)
+	}
+	f.Clock.Offset = -7.5
+	if _, o, _ = recorded(ctx, f); null("clock", "offset") || !null("clock", "resolution") {
+		t.Error("a clock that is far off is not kept")
+	}
+	m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) {
+		b, err := os.ReadFile(filepath.Join("facts", "testdata", "debian12.txt"))
+		return hosttest.Answer{Stdout: string(b), Err: err}, true
+	}}
+	var state hostModel
+	section := factsSection{newSettings(connect.SSHSettings{}, newShared())}
+	if err := section.observe(ctx, m, nil, &state); err != nil || state.Facts.IsNull() {
+		t.Fatalf("%s %v", state.Facts, err)
+	}
+	now := state.Facts
+	seen, err := section.gather(ctx, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros, _, diags := recorded(ctx, seen)
+	if diags.HasError() || zeros.Equal(now) {
+		t.Fatal(diags)
+	}
+	state.Facts = zeros
+	if err := section.observe(ctx, m, nil, &state); err != nil || !state.Facts.Equal(zeros) {
+		t.Errorf("a state of before shows drift: %v", err)
+	}
+	seen.Hostname = "renamed"
+	state.Facts, _ = factsObject(ctx, seen.Stable())
+	if err := section.observe(ctx, m, nil, &state); err != nil || !state.Facts.Equal(now) {
+		t.Errorf("a change is not seen: %v", err)
+	}
+}
+
 // TestFactsDescribed: every fact is an attribute with a description, of the type
 // that it has.
 func TestFactsDescribed(t *testing.T) {
@@ -60,15 +123,15 @@ func TestFactsDescribed(t *testing.T) {
 		t.Fatal(diags)
 	}
 	described := describedFacts()
-	types := reflect.TypeFor[facts.Facts]()
-	for i := range types.NumField() {
-		name := nameOf(types.Field(i))
+	fields := reflect.TypeFor[facts.Facts]()
+	for i := range fields.NumField() {
+		name := nameOf(fields.Field(i))
 		a, ok := resp.Schema.Attributes[name]
 		if !ok || !a.IsComputed() || a.GetDescription() == "" {
 			t.Errorf("%s: there %v, described as %q", name, ok, described[name])
 			continue
 		}
-		if want := typeOf(types.Field(i).Type); !a.GetType().Equal(attr.Type(want)) {
+		if want := typeOf(fields.Field(i).Type); !a.GetType().Equal(attr.Type(want)) {
 			t.Errorf("%s is %s, not %s", name, a.GetType(), want)
 		}
 		delete(described, name)

@@ -3,6 +3,7 @@ package metal
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -27,7 +28,7 @@ func (factsSection) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"facts": schema.ObjectAttribute{
 			Computed: true, AttributeTypes: factsTypes(),
-			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. The data source metal_host_facts has the same, with what changes all the time.",
+			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What changes all the time (free space, listeners, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
 		},
 		"allow_cgroup_v1": schema.BoolAttribute{
 			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
@@ -44,9 +45,54 @@ func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *host
 	if err != nil {
 		return err
 	}
-	o, diags := factsObject(ctx, f.Stable())
-	into.Facts = o
+	zeros, o, diags := recorded(ctx, f)
+	if !into.Facts.Equal(zeros) { // as earlier versions wrote it, which is no change of the machine
+		into.Facts = o
+	}
 	return failed(diags)
+}
+
+// recorded are the facts as the state has them: what changes from one look to the
+// next is null there. zeros has 0 and nothing in its place.
+func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags diag.Diagnostics) {
+	f = f.Stable()
+	zeros, diags = factsObject(ctx, f)
+	if diags.HasError() {
+		return zeros, zeros, diags
+	}
+	all := zeros.Attributes()
+	all["listeners"] = types.ListNull(all["listeners"].(types.List).ElementType(ctx))
+	all["filesystems"] = without(ctx, all["filesystems"], "free")
+	all["space"] = without(ctx, all["space"], "free", "free_inodes")
+	all["clock"] = without(ctx, all["clock"], "resolution")
+	if f.Clock.Offset == 0 {
+		all["clock"] = without(ctx, all["clock"], "offset")
+	}
+	o, diags = types.ObjectValue(factsTypes(), all)
+	return zeros, o, diags
+}
+
+// without is an object, or a list of objects, in which some numbers are null.
+func without(ctx context.Context, v attr.Value, numbers ...string) attr.Value {
+	switch v := v.(type) {
+	case types.List:
+		all := v.Elements()
+		for i := range all {
+			all[i] = without(ctx, all[i], numbers...)
+		}
+		return types.ListValueMust(v.ElementType(ctx), all)
+	case types.Object:
+		fields := v.Attributes()
+		for _, name := range numbers {
+			if _, whole := fields[name].(types.Int64); whole {
+				fields[name] = types.Int64Null()
+			} else {
+				fields[name] = types.Float64Null()
+			}
+		}
+		return types.ObjectValueMust(v.AttributeTypes(ctx), fields)
+	}
+	return v
 }
 
 func (s factsSection) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {

@@ -38,6 +38,7 @@ const (
 	fromDocker       = "docker"
 	fromDistribution = "distribution"
 	dockerRepository = "docker"
+	dockerURL        = "https://download.docker.com"
 	// dockerKey signs Docker's repositories for Debian and Ubuntu
 	// (docs.docker.com/engine/install/debian).
 	dockerKey = "9DC858229FC7DD38854AE2D88D81803C0EBFCD88"
@@ -136,7 +137,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	if p := d.containerd; p != nil {
 		s.Packages[p.runtime()] = packages.Package{Version: p.pattern(f.OS.ID), Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
 		if p.runtime() != "containerd" {
-			base := "https://download.docker.com/linux/" + f.OS.ID
+			base := dockerURL + "/linux/" + f.OS.ID
 			s.Repositories[dockerRepository] = p.repository(on, nvidia.Source{
 				URL: base, Suite: f.OS.Codename, Components: []string{"stable"}, KeyURL: base + "/gpg", Fingerprint: dockerKey,
 			}, "containerd_package")

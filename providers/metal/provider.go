@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -18,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
@@ -60,7 +62,7 @@ func (p *metalProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"mirrors": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
-				Description: `Where machines fetch well-known packages, keys and images from instead: from the beginning of a URL to what replaces it, such as "https://download.docker.com" = "http://mirror.example.org/docker".`,
+				Description: `Where machines fetch well-known packages and keys from instead: from the beginning of a URL to what replaces it, such as "https://download.docker.com" = "http://mirror.example.org/docker". The URLs begin with ` + strings.Join(wellKnown(), ", ") + `. Repositories that you declare have their own, and images registry_mirrors of containerd.`,
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -128,8 +130,12 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 		diags.Append(config.Mirrors.ElementsAs(ctx, &s.mirrors, false)...)
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.mirrors)) {
+		at := path.Root("mirrors").AtMapKey(from)
+		if !mirrored(from) {
+			diags.AddAttributeError(at, "Nothing is fetched from there", fmt.Sprintf("%q: a mirror is for the beginning of a URL that machines fetch from, and they fetch from these:\n  %s\nRepositories that you declare have their own URLs.", withoutUser(from), strings.Join(wellKnown(), "\n  ")))
+		}
 		if err := validMirror(s.mirrors[from]); err != nil {
-			diags.AddAttributeError(path.Root("mirrors").AtMapKey(from), "Invalid mirror", fmt.Sprintf("%s: %s.", from, err))
+			diags.AddAttributeError(at, "Invalid mirror", fmt.Sprintf("%s: %s.", withoutUser(from), err))
 		}
 	}
 	var proxy struct {
@@ -146,6 +152,28 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 		diags.AddAttributeError(path.Root("proxy"), "Invalid proxy", list(err))
 	}
 	return diags
+}
+
+// wellKnown is where machines fetch from what nobody declared a repository for.
+func wellKnown() []string {
+	return []string{dockerURL, nvidia.DriverURL, nvidia.ToolkitURL}
+}
+
+// mirrored tells whether a mirror's key is the beginning of a URL that machines
+// fetch from, or a part of such a repository.
+func mirrored(from string) bool {
+	within := func(url, base string) bool {
+		return url == base || strings.HasPrefix(url, strings.TrimSuffix(base, "/")+"/")
+	}
+	return slices.ContainsFunc(wellKnown(), func(known string) bool { return within(known, from) || within(from, known) }) && from != ""
+}
+
+// withoutUser is a URL for messages, which show no password.
+func withoutUser(text string) string {
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		return "…" + text[at:]
+	}
+	return text
 }
 
 // validMirror takes a URL without credentials: what machines fetch from there is

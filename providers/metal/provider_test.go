@@ -4,7 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/containerd"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
@@ -30,5 +35,46 @@ func TestCredentialsInURLs(t *testing.T) {
 	}
 	if err := validMirror("http://mirror.example.org/docker"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMirrorsKeys: a mirror of what nobody fetches is a slip of the pen.
+func TestMirrorsKeys(t *testing.T) {
+	for from, want := range map[string]bool{
+		"https://download.docker.com":                                               true,
+		"https://download.docker.com/":                                              true,
+		"https://download.docker.com/linux/ubuntu":                                  true,
+		"https://nvidia.github.io":                                                  true,
+		"https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/": true,
+		"":                           false,
+		"https://":                   true, // all of them
+		"download.docker.com":        false,
+		"http://download.docker.com": false,
+		"https://download.docker.co": false,
+		"https://download.docker.com.example.org": false,
+		"docker.io": false,
+	} {
+		if mirrored(from) != want {
+			t.Errorf("%q: %v", from, !want)
+		}
+	}
+	s := newSettings(connect.SSHSettings{}, newShared())
+	diags := s.downloads(t.Context(), providerModel{
+		Mirrors: types.MapValueMust(types.StringType, map[string]attr.Value{"https://u:canary@downlod.docker.com": types.StringValue("http://mirror.example.org")}),
+		Proxy:   types.ObjectNull(nil),
+	})
+	if len(diags) != 1 || diags[0].Summary() != "Nothing is fetched from there" || !strings.Contains(diags[0].Detail(), "\n  https://nvidia.github.io/libnvidia-container\n") || strings.Contains(diags[0].Detail(), "canary") {
+		t.Errorf("it says %v", diags)
+	}
+}
+
+// TestMirrored: all that is fetched without a declared repository begins with
+// what is said to be known.
+func TestMirrored(t *testing.T) {
+	for _, os := range []nvidia.State{{OS: "debian", Release: "12", Arch: "amd64"}, {OS: "ubuntu", Release: "24.04", Arch: "arm64"}} {
+		from, _, err := nvidia.CUDAToolkit("12.9", os)
+		if err != nil || !mirrored(from.URL) || !mirrored(from.KeyURL) {
+			t.Errorf("%s, %s: %v", from.URL, from.KeyURL, err)
+		}
 	}
 }

@@ -14,6 +14,12 @@ const (
 	toolkitKey  = "C95B321B61E88C1809C4F759DDCAE044F796ECB0" // nvidia.github.io/libnvidia-container
 )
 
+// Where NVIDIA's packages come from, as all of these URLs begin.
+const (
+	DriverURL  = "https://developer.download.nvidia.com/compute/cuda/repos" // CUDA, too
+	ToolkitURL = "https://nvidia.github.io/libnvidia-container"
+)
+
 // Source is an apt repository that packages come from.
 type Source struct {
 	Name        string // what it is called in messages and file names
@@ -188,7 +194,7 @@ func (s Spec) driverSource(have State) Source {
 	if have.Arch == "arm64" {
 		arch = "sbsa"
 	}
-	url := "https://developer.download.nvidia.com/compute/cuda/repos/" + have.OS + strings.ReplaceAll(have.Release, ".", "") + "/" + arch + "/"
+	url := DriverURL + "/" + have.OS + strings.ReplaceAll(have.Release, ".", "") + "/" + arch + "/"
 	key, file := driverKey, "3bf863cc.pub"
 	if have.OS == "debian" && have.Release == "13" {
 		key, file = debian13Key, "8793F200.pub"
@@ -197,10 +203,10 @@ func (s Spec) driverSource(have State) Source {
 }
 
 func (s Spec) toolkitSource(have State) Source {
-	url := "https://nvidia.github.io/libnvidia-container/stable/deb/" + have.Arch + "/"
+	url := ToolkitURL + "/stable/deb/" + have.Arch + "/"
 	return s.ToolkitRepository.over(Source{
 		Name: "nvidia-toolkit", URL: url, Suite: "/",
-		KeyURL: "https://nvidia.github.io/libnvidia-container/gpgkey", Fingerprint: toolkitKey,
+		KeyURL: ToolkitURL + "/gpgkey", Fingerprint: toolkitKey,
 	})
 }
 
