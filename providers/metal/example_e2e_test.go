@@ -18,7 +18,7 @@ const exampleFolder = "../../examples/metal-hosts"
 // plan that it prints.
 func TestExample(t *testing.T) {
 	l := lab.New(t)
-	machines := l.Machines("head", "gpu1", "gpu2")
+	machines := l.MachinesWith([]lab.Option{lab.Mirror("containerd", "runc", "chrony")}, "head", "gpu1", "gpu2")
 	before := map[string]lab.Snapshot{}
 	var list strings.Builder
 	// The README's addresses and keys stand for those of the machines.

@@ -14,7 +14,7 @@ import (
 // The container runtime through the whole of stoke, from a machine without one.
 func TestHostContainerd(t *testing.T) {
 	l := lab.New(t)
-	m := l.Machine("node-1")
+	m := l.Machine("node-1", lab.Mirror("containerd", "runc"))
 	before := m.Snapshot()
 	p := newProject(t, l)
 	bring := func(content string) {

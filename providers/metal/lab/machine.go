@@ -53,6 +53,7 @@ type Option func(*options)
 
 type options struct {
 	noMirror bool
+	mirror   []string // nil: all of it
 	private  bool
 	disk     string
 	own      *hardware
@@ -129,6 +130,11 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 	}
 	if o.noMirror {
 		if err := errors.Join(m.write("/etc/apt/sources.list", ""), emptyFolder(filepath.Join(m.root(), "var/lib/apt/lists"))); err != nil {
+			l.t.Fatalf("make machine %s: %v", name, err)
+		}
+	}
+	if o.mirror != nil {
+		if err := m.onlyOf(o.mirror); err != nil {
 			l.t.Fatalf("make machine %s: %v", name, err)
 		}
 	}
