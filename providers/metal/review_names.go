@@ -2,6 +2,7 @@ package metal
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -61,29 +62,55 @@ func unresolved(reach facts.Reach, names []string) []facts.Problem {
 	return problems
 }
 
+// serviceNetwork is the services' where kubeadm is told no other.
+const serviceNetwork = "10.96.0.0/12"
+
 // proxied says which of the clusters' networks and nodes would be asked for
-// through the provider's proxy, which knows neither.
+// through a proxy, which knows neither: the provider's, and those that are set on
+// the machines, which kubeadm hands on to what it starts.
 func (r *reviewed) proxied() {
 	var out []string
 	first := "" // it is told at the first of them
-	add := func(h plannedHost, network, what string) {
-		if h.from.noProxy != nil && !excepted(h.from.noProxy, network) && !slices.Contains(out, network+what) {
-			out = append(out, network+what)
-			first = cmp.Or(first, h.name)
-		}
-	}
 	for _, h := range r.hosts {
-		for _, n := range h.member.Needs.PodNetworks {
-			add(h, n, ", the pods' network")
+		for _, missing := range h.notDirect(h.from.noProxy) {
+			if !slices.Contains(out, missing) {
+				out = append(out, missing)
+				first = cmp.Or(first, h.name)
+			}
 		}
-		if h.node() {
-			add(h, h.member.InCluster(), ", "+h.name)
+		own := h.from.facts.Proxy
+		if !h.node() || own["http_proxy"] == "" && own["https_proxy"] == "" {
+			continue
+		}
+		direct := strings.FieldsFunc(own["no_proxy"], func(c rune) bool { return c == ',' || c == ' ' })
+		if missing := h.notDirect(append([]string{}, direct...)); len(missing) > 0 {
+			r.say(h.name, facts.Problem{Severity: providers.Warning, Path: []string{"role"}, Summary: "Machine asks its proxy for the cluster",
+				Detail: fmt.Sprintf("%s has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  %s\nName them there: kubeadm and whatever it starts would ask the proxy for what is in them.",
+					h.member.Address, strings.Join(missing, "\n  "))})
 		}
 	}
 	if len(out) > 0 {
 		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
 			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."})
 	}
+}
+
+// notDirect is what of a cluster no_proxy leaves out; nil: there is no proxy.
+func (h plannedHost) notDirect(noProxy []string) []string {
+	var out []string
+	add := func(network, what string) {
+		if noProxy != nil && !excepted(noProxy, network) {
+			out = append(out, network+", "+what)
+		}
+	}
+	for _, n := range h.member.Needs.PodNetworks {
+		add(n, "the pods' network")
+	}
+	if h.node() {
+		add(serviceNetwork, "the services' network")
+		add(h.member.InCluster(), h.name)
+	}
+	return out
 }
 
 // excepted tells whether no_proxy covers a network, an address or a name.

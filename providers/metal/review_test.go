@@ -40,7 +40,7 @@ func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
 		f := factsOf(t, "ubuntu2404-hgx")
 		f.Hostname, f.MachineID, f.BootID, f.ProductUUID = fmt.Sprintf("n%d", i), fmt.Sprint("m", i), fmt.Sprint("b", i), fmt.Sprint("p", i)
 		f.NICs = []facts.NIC{{Name: "eth0", MTU: 1500, MAC: fmt.Sprint(i), Addresses: []string{fmt.Sprintf("10.40.5.%d/24", i)}}}
-		f.Routes = nil
+		f.Routes, f.Proxy = nil, nil
 		saw(s, i, f)
 		list = append(list, f)
 	}
@@ -88,10 +88,23 @@ func TestReview(t *testing.T) {
 		{"pods where machines are", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), firewall(0, "10.40.0.0/16")},
 			[]string{"Machines are inside a cluster's network: ", "Network overlaps with the machine's own: metal_host.n[0]"}},
 		{"a cluster behind the proxy", func(s *seen, f []facts.Facts) {
-			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.40.4.0/24"}})
-			s.note("10.40.5.1", "ssh-ed25519 key1", sight{facts: f[1], noProxy: []string{"10.40.0.0/16"}})
+			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.96.0.0/11", "10.40.4.0/24"}})
+			s.note("10.40.5.1", "ssh-ed25519 key1", sight{facts: f[1], noProxy: []string{"10.40.0.0/16", "10.96.0.0/12"}})
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16")},
 			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.40.5.0, metal_host.n[0]\n  10.244.0.0/16, the pods' network\nName"}},
+		{"services behind the proxy", func(s *seen, f []facts.Facts) {
+			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.40.0.0/16", "10.96.0.0/13"}})
+		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"})},
+			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.96.0.0/12, the services' network\nName"}},
+		{"machines with a proxy of their own", func(s *seen, f []facts.Facts) {
+			f[0].Proxy = map[string]string{"https_proxy": "http://x:3128", "no_proxy": "localhost, 10.40.0.0/16,.svc"}
+			f[1].Proxy = map[string]string{"http_proxy": "http://x:3128", "no_proxy": "10.0.0.0/8"}
+			f[2].Proxy = map[string]string{"http_proxy": "http://x:3128"}
+			saw(s, 0, f[0])
+			saw(s, 1, f[1])
+			saw(s, 2, f[2])
+		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), planned(2, nil), firewall(0, "10.244.0.0/16")},
+			[]string{"Machine asks its proxy for the cluster: metal_host.n[0]: 10.40.5.0 has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  10.244.0.0/16, the pods' network\n  10.96.0.0/12, the services' network\nName"}},
 	} {
 		s, f := sighted(t, 3)
 		if tt.change != nil {

@@ -58,7 +58,7 @@ func (s *settings) noProxy() []string {
 		return nil
 	}
 	all := slices.Clone(s.proxy.Direct)
-	for _, d := range []string{"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", "10.96.0.0/12", "10.244.0.0/16"} {
+	for _, d := range []string{"localhost", "127.0.0.0/8", "::1", ".svc", ".cluster.local", serviceNetwork, "10.244.0.0/16"} {
 		if !slices.Contains(all, d) {
 			all = append(all, d)
 		}
