@@ -120,7 +120,7 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 	case err != nil:
 		return err
 	case unknown == nil:
-		return s.shared.roll.Do(ctx, m, node, ahead, p, bounded(ahead, work))
+		return s.shared.roll.Do(ctx, m, node, drain.Classed(ahead, node), p, bounded(ahead, work))
 	case harmless(ahead):
 		return bounded(ahead, work)(drain.Unknown(ctx, unknown))
 	}
@@ -164,11 +164,12 @@ func harmless(changes []host.Change) bool {
 // foretell tells what carrying out changes interrupts, and refuses what the
 // policy does not allow.
 func (s *settings) foretell(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
-	noteChanges(ctx, diags, changes)
 	if host.Greatest(changes) == host.None {
 		return
 	}
 	node, err := s.shared.roll.Look(ctx, m)
+	changes = drain.Classed(changes, node)
+	noteChanges(ctx, diags, changes)
 	if err != nil {
 		if !harmless(changes) {
 			diags.AddWarning("What runs on the node is not known", fmt.Sprintf("%s. Apply asks again, and changes nothing that may hurt pods before it knows.", err))

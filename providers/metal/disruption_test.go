@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	core "k8s.io/api/core/v1"
+
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/drain"
@@ -62,6 +64,7 @@ func TestForetell(t *testing.T) {
 	c := draintest.New(t, nil)
 	c.AddNode("a")
 	c.AddPod("a", "ml/bert", draintest.GPUs(1))
+	c.AddNode("cp", func(n *core.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} })
 	tests := map[string]struct {
 		machine host.Machine
 		changes []host.Change
@@ -71,6 +74,7 @@ func TestForetell(t *testing.T) {
 	}{
 		"nothing":            {newNodeMachine(c, "a"), nil, drain.Policy{}, "", ""},
 		"no node":            {&hosttest.Machine{}, reboots(), drain.Policy{}, "kernel: reboots the machine", ""},
+		"a control plane":    {newNodeMachine(c, "cp"), []host.Change{{Fact: "containerd's proxy", Disruption: host.RestartsContainer}}, drain.Policy{}, "containerd's proxy, which restarts containerd: makes the API unavailable\nmakes the API unavailable (containerd's proxy, which restarts containerd): pods go on, kubectl and controllers wait unless", ""},
 		"refused":            {newNodeMachine(c, "a"), reboots(), drain.Policy{}, "kernel: reboots the machine", `E Running pods would be hurt: 192.0.2.1: reboots the machine (kernel); node a runs 1 pod in training (ml/bert). Wait until they have ended, or set disruption = "drain"`},
 		"drained":            {newNodeMachine(c, "a"), reboots(), drain.Policy{Drain: true}, "which leave it first", ""},
 		"not known":          {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, reboots(), drain.Policy{}, "kernel", "W What runs on the node is not known"},

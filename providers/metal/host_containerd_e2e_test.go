@@ -43,7 +43,7 @@ func TestHostContainerd(t *testing.T) {
   }
   images = { "registry.lan/a:1" = { archive = "${path.module}/a.tar", pin = true } }`
 	config(all)
-	p.has(p.ok("plan"), "restarts containerd", `"registry.lan/a:1"`)
+	p.has(p.ok("plan"), "reloads systemd", `"registry.lan/a:1"`)
 	p.apply()
 	p.settled()
 	// One after the other is in the tests of package containerd; here all at once.

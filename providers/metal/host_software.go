@@ -135,7 +135,7 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	}
 	s.Repositories, s.Packages = map[string]packages.Repository{}, map[string]packages.Package{}
 	if p := d.containerd; p != nil {
-		s.Packages[p.runtime()] = packages.Package{Version: p.pattern(f.OS.ID), Hold: true, Exclude: true, Interrupts: host.RestartsContainer, Why: "containerd_package"}
+		s.Packages[p.runtime()] = packages.Package{Version: p.pattern(f.OS.ID), Hold: true, Exclude: true, Why: "containerd_package"}
 		if p.runtime() != "containerd" {
 			base := dockerURL + "/linux/" + f.OS.ID
 			s.Repositories[dockerRepository] = p.repository(on, nvidia.Source{

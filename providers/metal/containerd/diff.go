@@ -65,7 +65,7 @@ func Diff(want Spec, have Facts) []host.Change {
 		text, known := Rendered(want, have)
 		switch {
 		case have.Version == "":
-			add("containerd's configuration", "config", "", "a file for the version that gets installed", host.RestartsContainer)
+			add("containerd's configuration", "config", "", "a file for the version that gets installed", host.None) // nothing runs in it yet
 		case known && text != have.Config:
 			add("containerd's configuration", "config", have.Config, text, restarts(have))
 		case have.Active && have.Stale:

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 
 	"github.com/stokehq/stoke/providers"
@@ -242,7 +243,7 @@ func TestNeeded(t *testing.T) {
 		{change(host.None), []Pod{gpu}, Policy{}, Nothing, ""},
 		{change(host.RestartsKubelet), []Pod{gpu, web}, Policy{}, Tell, "restarts the kubelet (fact): pods go on, the node may be NotReady for a moment"},
 		{change(host.RestartsContainer), []Pod{gpu, web}, Policy{}, Tell, "restarts containerd (fact): pods go on, exec and logs break off"},
-		{change(host.StopsAPI), []Pod{gpu, web}, Policy{}, Tell, "makes the API unavailable (fact): pods go on, kubectl and controllers wait"},
+		{change(host.StopsAPI), []Pod{gpu, web}, Policy{}, Tell, "makes the API unavailable (fact): pods go on, kubectl and controllers wait unless another control plane answers them"},
 		{change(host.ReloadsSystemd), []Pod{web, done}, Policy{}, Tell, "reloads systemd (fact): no pod there has a GPU"},
 		{change(host.ReloadsSystemd), []Pod{gpu, web}, Policy{}, Refuse, "reloads systemd (fact): containers that run lose their GPUs when systemd is reloaded; node a runs 1 pod in training (ml/bert)"},
 		{both, []Pod{gpu}, Policy{Drain: true}, KeepAway, "restarts containerd (containerd): pods go on, exec and logs break off: containers that run lose their GPUs when systemd is reloaded; node a runs 1 pod in training (ml/bert), which leave it first"},
@@ -259,8 +260,18 @@ func TestNeeded(t *testing.T) {
 			t.Errorf("%v on %v: %d %q\nwant %d %q", test.changes, test.pods, action, reason, test.action, test.reason)
 		}
 	}
-	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away meanwhile; node a is cordoned meanwhile" {
+	if _, reason := Needed(change(host.Reboots), &Node{Name: "a", ControlPlane: true}, Policy{}); reason != "reboots the machine (fact): its API server is away meanwhile, and the cluster's API unless another control plane serves it; node a is cordoned meanwhile" {
 		t.Errorf("a control plane: %q", reason)
+	}
+	mixed := append(both, host.Change{Fact: "kubelet", Disruption: host.RestartsKubelet, Reloads: true}, host.Change{Fact: "kernel", Disruption: host.Reboots})
+	if diff := cmp.Diff(mixed, Classed(mixed, nil)) + cmp.Diff(mixed, Classed(mixed, &Node{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]host.Change{
+		{Fact: "containerd, which restarts containerd", Disruption: host.StopsAPI}, {Fact: "unit", Disruption: host.ReloadsSystemd},
+		{Fact: "kubelet, which restarts the kubelet", Disruption: host.StopsAPI, Reloads: true}, {Fact: "kernel", Disruption: host.Reboots},
+	}, Classed(mixed, &Node{ControlPlane: true})); diff != "" || mixed[0].Disruption != host.RestartsContainer {
+		t.Error(diff)
 	}
 	many := append(append(change(host.Reboots), host.Change{Fact: "b", Disruption: host.Reboots}, host.Change{Fact: "c", Disruption: host.Reboots}), host.Change{Fact: "d", Disruption: host.Reboots}, host.Change{Fact: "e"})
 	if action, reason := Needed(many, nil, Policy{}); action != Tell || reason != "reboots the machine (fact, b, c and 1 more)" {

@@ -80,7 +80,7 @@ func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 	hurt := node.hurtBy(changes)
 	reason += effect(greatest, hurt)
 	if node.ControlPlane && greatest == host.Reboots {
-		reason += ": its API server is away meanwhile"
+		reason += ": its API server is away meanwhile, and the cluster's API unless another control plane serves it"
 	}
 	if len(hurt) > 0 && greatest < host.Drains {
 		reason += ": containers that run lose their GPUs when systemd is reloaded"
@@ -99,6 +99,22 @@ func Needed(changes []host.Change, node *Node, p Policy) (Action, string) {
 		return Refuse, reason + "; " + stays
 	}
 	return KeepAway, reason + ", which leave it first"
+}
+
+// Classed are the changes as they are on a node: where that is a control plane,
+// its API server cannot be counted on while the kubelet or containerd restart,
+// which run it. Such nodes go one at a time. node is nil where there is none.
+func Classed(changes []host.Change, node *Node) []host.Change {
+	if node == nil || !node.ControlPlane {
+		return changes
+	}
+	changes = slices.Clone(changes)
+	for i, c := range changes {
+		if c.Disruption == host.RestartsKubelet || c.Disruption == host.RestartsContainer {
+			changes[i].Fact, changes[i].Disruption = c.Fact+", which "+c.Disruption.String(), host.StopsAPI
+		}
+	}
+	return changes
 }
 
 // hurtBy are the pods that do not go on.
@@ -127,7 +143,7 @@ func effect(d host.Disruption, hurt []Pod) string {
 	case host.RestartsContainer:
 		return ": pods go on, exec and logs break off"
 	case host.StopsAPI:
-		return ": pods go on, kubectl and controllers wait"
+		return ": pods go on, kubectl and controllers wait unless another control plane answers them"
 	case host.ReloadsSystemd:
 		if len(hurt) == 0 {
 			return ": no pod there has a GPU"
