@@ -20,6 +20,9 @@ type Facts struct {
 	Timezone string
 	Files    map[string]FileFacts
 	zoneSeen bool
+	// Unknown are the time zone, users and groups that the machine does not have,
+	// such as "user prometheus".
+	Unknown map[string]bool
 }
 
 // FileFacts is a file as it is.
@@ -31,13 +34,14 @@ type FileFacts struct {
 	Mode         fs.FileMode
 	Owner, Group [2]string // number and name
 	Size         int64
+	Fixed        string // what nobody can change there (chattr +i): the file, or its folder
 }
 
 const mostLines = 100_000
 
 // parse reads what look printed.
 func parse(out []byte) (Facts, error) {
-	f := Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Files: map[string]FileFacts{}}
+	f := Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Files: map[string]FileFacts{}, Unknown: map[string]bool{}}
 	lines := strings.Split(string(out), "\n")
 	if len(lines) < 2 || lines[len(lines)-1] != "" || lines[len(lines)-2] != "end" {
 		return Facts{}, fmt.Errorf("only a part of the answer arrived")
@@ -64,7 +68,7 @@ type parser struct {
 // shapes is how many fields each kind of line has.
 var shapes = map[string]int{
 	"hostname": 5, "swaps": 2, "fstab": 2, "swapunits": 2, "swapservices": 2, "module": 3, "modules-load.d": 2,
-	"sysctl": 4, "sysctl.d": 2, "timeservices": 2, "timefile": 3, "timezone": 2,
+	"sysctl": 4, "sysctl.d": 2, "timeservices": 2, "timefile": 3, "timezone": 2, "unknown": 3, "fixed": 3,
 }
 
 func (p *parser) line(fields []string) error {
@@ -76,7 +80,7 @@ func (p *parser) line(fields []string) error {
 		return fmt.Errorf("%.80q with %d fields is no fact", kind, len(fields))
 	}
 	var data []byte // the last field, where it is encoded
-	if !slices.Contains([]string{"module", "timezone"}, kind) {
+	if !slices.Contains([]string{"module", "timezone", "unknown", "fixed"}, kind) {
 		b, err := base64.StdEncoding.DecodeString(fields[len(fields)-1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
@@ -109,6 +113,15 @@ func (p *parser) line(fields []string) error {
 			f.Time = &TimeFacts{}
 		}
 		return f.Time.read(kind, fields[1], string(data))
+	case "unknown":
+		f.Unknown[fields[1]+" "+fields[2]] = true
+	case "fixed":
+		file, ok := f.Files[fields[1]]
+		if !ok {
+			return fmt.Errorf("file %q was not asked for", fields[1])
+		}
+		file.Fixed = fields[2]
+		f.Files[fields[1]] = file
 	case "timezone":
 		f.zoneSeen = true
 		if _, name, ok := strings.Cut(fields[1], "zoneinfo/"); ok {

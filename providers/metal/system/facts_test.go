@@ -8,6 +8,44 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// What a machine cannot do is told before anything is written there.
+func TestUnknownAndFixed(t *testing.T) {
+	digest := strings.Repeat("ab", 32)
+	want := Spec{Timezone: "Mars/Olympus", Files: map[string]File{
+		"/etc/a": {Owner: "prometheus", Group: "4711", Digest: digest}, "/etc/b": {Owner: "root", Group: "prometheus", Digest: digest},
+		"/srv/x/c": {Owner: "daemon", Group: "daemon", Digest: digest},
+	}}
+	asked := strings.Join(questions(want), " ")
+	if asked != "timezone Mars/Olympus group daemon group prometheus passwd daemon passwd prometheus file /etc/a  "+digest+" open file /etc/b  "+digest+" open file /srv/x/c  "+digest+" open" {
+		t.Errorf("it asks %s", asked)
+	}
+	const answer = "timezone\t/usr/share/zoneinfo/Etc/UTC\nunknown\ttime zone\tMars/Olympus\nunknown\tgroup\tprometheus\nunknown\tuser\tprometheus\n" +
+		"file\t/etc/a\t\t0000000000000000000000000000000000000000000000000000000000000000\t\tregular file\t644\t0\troot\t0\troot\t5\nfixed\t/etc/a\t/etc/a\n" +
+		"file\t/etc/b\t\t\t\tabsent\nfile\t/srv/x/c\t/srv/x\t\t\tabsent\nfixed\t/srv/x/c\t/srv\nend\n"
+	f, err := parse([]byte(answer))
+	if err == nil {
+		err = f.answers(want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, err := range append(Problems(want, f), Strangers(want, f)...) {
+		all = append(all, err.Error())
+	}
+	wants := []string{"/etc/a is immutable", "/srv/x/c: nothing can be written into /srv, which is immutable", "no time zone Mars/Olympus", "/etc/a: there is no user prometheus", "/etc/b: there is no group prometheus"}
+	for i, says := range wants {
+		if len(all) != len(wants) || !strings.Contains(all[i], says) {
+			t.Fatalf("it says %q, want something of %q", all, wants)
+		}
+	}
+	for _, bad := range []string{"fixed\t/etc/z\t/etc/z\nend\n", "unknown\tuser\nend\n", "fixed\t/etc/z\nend\n"} {
+		if _, err := parse([]byte(bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
 // testdata/look.txt is what look printed on a Debian 12 in which systemd did
 // not run.
 func TestParse(t *testing.T) {

@@ -98,6 +98,10 @@ func diffFile(name string, want File, have FileFacts) []host.Change {
 // obstacle is why a file cannot be written where it is to be.
 func (f FileFacts) obstacle(name string) error {
 	switch {
+	case f.Fixed == name:
+		return fmt.Errorf("file %s is immutable: find out who made it so, and allow it to be changed with chattr -i", name)
+	case f.Fixed != "":
+		return fmt.Errorf("file %s: nothing can be written into %s, which is immutable: find out who made it so, and allow it to be changed with chattr -i", name, f.Fixed)
 	case f.Type == "absent" || f.Regular():
 		return nil
 	case f.Type == "blocked":

@@ -80,7 +80,12 @@ while [ $# -gt 0 ]; do
 			printf 'timefile\t%s\t' "$f"; [ -f "$f" ] && b64 <"$f"; echo
 		done
 		shift 3 ;;
-	timezone) printf 'timezone\t%s\n' "$(readlink /etc/localtime 2>/dev/null)" ;;
+	timezone)
+		printf 'timezone\t%s\n' "$(readlink /etc/localtime 2>/dev/null)"
+		[ -f "/usr/share/zoneinfo/$2" ] || printf 'unknown\ttime zone\t%s\n' "$2"
+		shift ;;
+	passwd) getent passwd "$2" >/dev/null || printf 'unknown\tuser\t%s\n' "$2"; shift ;;
+	group) getent group "$2" >/dev/null || printf 'unknown\tgroup\t%s\n' "$2"; shift ;;
 	file)
 		d=${2%/*} up=
 		while [ "$d" ] && [ ! -e "$d" ] && [ ! -L "$d" ]; do up=$d; d=${d%/*}; done
@@ -93,6 +98,10 @@ while [ $# -gt 0 ]; do
 			if [ "$5" = open ] && [ "$h" != "$4" ] && [ "$(stat -c %s -- "$2")" -le 65536 ]; then c=$(b64 <"$2"); fi ;;
 		esac
 		printf 'file\t%s\t%s\t%s\t%s\t%s\n' "$2" "$up" "$h" "$c" "$s"
+		[ "$h" = "$4" ] || [ "$s" = blocked ] || for f in "$2" "${d:-/}"; do
+			a=$(lsattr -d "$f" 2>/dev/null)
+			case ${a%% *} in *i*) printf 'fixed\t%s\t%s\n' "$2" "$f"; break ;; esac
+		done
 		shift 4 ;;
 	*) echo "unknown fact $1" >&2; exit 2 ;;
 	esac
@@ -149,7 +158,10 @@ func questions(want Spec) []string {
 		args = append(args, "time", strings.Join(timeUnits(), " "), timesyncdFile, chronyFile)
 	}
 	if want.Timezone != "" {
-		args = append(args, "timezone")
+		args = append(args, "timezone", want.Timezone)
+	}
+	for _, q := range want.owners() {
+		args = append(args, q[0], q[1])
 	}
 	for _, name := range slices.Sorted(maps.Keys(want.Files)) {
 		f := want.Files[name]

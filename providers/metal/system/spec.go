@@ -152,6 +152,19 @@ func ValidHostname(name string) error {
 var kept = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", host.Root, "/etc/fstab", "/etc/hostname",
 	sysctlFile, modulesFile, timesyncdFile, chronyFile, cloudFile, "/etc/localtime"}
 
+// owners are the users and groups that files name, as questions of look.
+func (s Spec) owners() [][2]string {
+	asked := map[[2]string]bool{}
+	for _, f := range s.Files {
+		for _, q := range [][2]string{{"passwd", f.Owner}, {"group", f.Group}} {
+			if q[1] != "root" && strings.Trim(q[1], "0123456789") != "" {
+				asked[q] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(asked), func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
+}
+
 func (f File) validate(name string) error {
 	switch {
 	case !path.IsAbs(name) || path.Clean(name) != name || name == "/":

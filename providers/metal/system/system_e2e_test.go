@@ -3,6 +3,7 @@
 package system_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,22 +207,25 @@ func (w world) release(want system.Spec) {
 func TestProblems(t *testing.T) {
 	m := lab.New(t).Machine("a")
 	m.Script("echo net.ipv4.ip_forward=0 >/etc/sysctl.d/99-zz.conf; mkdir -p /etc/dir; ln -s /etc/passwd /etc/link")
+	strange := file("x", "", "")
+	strange.Owner, strange.Group = "nosuchuser", "nosuchgroup"
 	want := system.Spec{
-		Modules: []string{"nosuchmodule"},
-		Sysctl:  map[string]string{"net.ipv4.ip_forward": "1", "net.bridge.nothing": "1", "kernel.osrelease": "1"},
-		Files:   map[string]system.File{"/etc/dir": file("x", "", ""), "/etc/link": file("x", "", ""), "/etc/passwd/x": file("x", "", "")},
+		Timezone: "Mars/Olympus",
+		Modules:  []string{"nosuchmodule"},
+		Sysctl:   map[string]string{"net.ipv4.ip_forward": "1", "net.bridge.nothing": "1", "kernel.osrelease": "1"},
+		Files:    map[string]system.File{"/etc/dir": file("x", "", ""), "/etc/link": file("x", "", ""), "/etc/passwd/x": file("x", "", ""), "/etc/strange": strange},
 	}
 	have, err := system.Observe(t.Context(), m.Remote(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, err := range append(system.Problems(system.Spec{Sysctl: want.Sysctl, Files: want.Files}, have), system.Doubts(want, have)...) {
+	for _, err := range slices.Concat(system.Problems(system.Spec{Sysctl: want.Sysctl, Files: want.Files}, have), system.Doubts(want, have), system.Strangers(want, have)) {
 		all = append(all, err.Error())
 	}
 	text := strings.Join(all, "\n")
 	t.Log(text)
-	for _, says := range []string{"nosuchmodule", "99-zz.conf", "br_netfilter", "read-only", "/etc/dir: there is a directory", "/etc/link: there is a symbolic link", "no folder"} {
+	for _, says := range []string{"nosuchmodule", "99-zz.conf", "br_netfilter", "read-only", "/etc/dir: there is a directory", "/etc/link: there is a symbolic link", "no folder", "no time zone Mars/Olympus", "no user nosuchuser", "no group nosuchgroup"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("nothing of %q in:\n%s", says, text)
 		}
