@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -54,7 +56,7 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 		return nil, Permanent{err}
 	}
 	for _, s := range signers {
-		m.keys = append(m.keys, strings.TrimSuffix(s.PublicKey().Type(), "-cert-v01@openssh.com")+" "+ssh.FingerprintSHA256(s.PublicKey()))
+		m.keys = append(m.keys, called(s.PublicKey(), c.User, time.Now()))
 	}
 	if len(signers) > 0 {
 		m.auth = append(m.auth, ssh.PublicKeys(signers...))
@@ -63,6 +65,30 @@ func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) 
 		m.auth = append(m.auth, ssh.PasswordCallback(m.give)) // and see next
 	}
 	return m, nil
+}
+
+// called is what to call a key that is offered to machines. Of a certificate that
+// they will not take it says why: they do not.
+func called(key ssh.PublicKey, user string, now time.Time) string {
+	name := strings.TrimSuffix(key.Type(), "-cert-v01@openssh.com") + " " + ssh.FingerprintSHA256(key)
+	c, ok := key.(*ssh.Certificate)
+	if !ok {
+		return name
+	}
+	at := func(seconds uint64) string {
+		return time.Unix(int64(min(seconds, math.MaxInt32*4)), 0).UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	switch is := uint64(max(0, now.Unix())); {
+	case c.CertType != ssh.UserCert:
+		return name + " (a certificate of a machine and not of a user)"
+	case is >= c.ValidBefore && c.ValidBefore != ssh.CertTimeInfinity:
+		return name + " (a certificate that expired at " + at(c.ValidBefore) + ": have it signed anew)"
+	case is < c.ValidAfter:
+		return name + " (a certificate that is valid from " + at(c.ValidAfter) + " on: compare the clock here)"
+	case len(c.ValidPrincipals) > 0 && !slices.Contains(c.ValidPrincipals, user):
+		return name + " (a certificate for " + printable(strings.Join(c.ValidPrincipals, " and ")) + ")"
+	}
+	return name + " (a certificate)"
 }
 
 func (c Credential) nothing() error {
