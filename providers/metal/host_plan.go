@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -13,6 +15,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -132,8 +135,38 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
+	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil && another(plan.prior, f, way.Address, changes, diags) {
+		notOurs(ctx, m, hostRecord, diags)
+	}
 	r.settings.foretell(ctx, diags, m, changes, plan.policy())
 	return promising(changes)
+}
+
+// another warns where the way to the machine leads to another one by now, or to
+// one that was installed anew: with a new host key that looks like the same one.
+// The plan compares with what the former one had, so it says what differs here.
+func another(prior *hostModel, is facts.Facts, address string, changes []host.Change, diags *diag.Diagnostics) bool {
+	was, _ := prior.Facts.Attributes()["machine_id"].(types.String)
+	if was.ValueString() == "" || is.MachineID == "" || was.ValueString() == is.MachineID {
+		return false
+	}
+	const most = 20
+	var differ []string
+	for _, c := range changes {
+		differ = append(differ, c.Fact)
+	}
+	slices.Sort(differ)
+	if differ = slices.Compact(differ); len(differ) > most {
+		differ = append(differ[:most], fmt.Sprintf("and %d more", len(differ)-most))
+	}
+	would := "Nothing of what is declared would be changed there."
+	if len(differ) > 0 {
+		would = "Apply would change there:\n  " + strings.Join(differ, "\n  ")
+	}
+	diags.AddAttributeWarning(path.Root("address"), "This is another machine", fmt.Sprintf(
+		"%s has the machine id %s, and the one that the state knows (%s) has %s: it was replaced or installed anew, or the address is a slip of the pen. What stoke changed on the former one stays there as it is. %s",
+		address, is.MachineID, prior.Address.ValueString(), was.ValueString(), would))
+	return true
 }
 
 // keyOf is the argument that another host key than the machine's stands in.
