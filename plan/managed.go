@@ -167,6 +167,7 @@ func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
 	d := &draft{p: p, t: t, inst: inst, ty: ty, owner: owner}
 	d.excluded = p.excluded(inst, config, owner)
 	d.config, d.marked, _ = lang.Unmark(config)
+	d.config = ty.Share(d.config)
 	return d, inst.Persistable(t, ty, &d.marked) && inst.Finite(t, d.config)
 }
 
@@ -279,7 +280,7 @@ func (d *draft) plan(ctx context.Context) bool {
 	d.sensitive()
 	c.Action = Update
 	if planned.RawEquals(d.before) && samePaths(c.BeforeSensitive, c.AfterSensitive) {
-		c.Action = NoOp
+		c.Action, c.After = NoOp, d.before
 	}
 	return true
 }
@@ -312,7 +313,7 @@ func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte
 			Subject: d.inst.Resource.Decl.Range.Ptr(),
 		})
 	}
-	return resp.Planned, resp, len(errs) == 0
+	return d.ty.Share(resp.Planned), resp, len(errs) == 0
 }
 
 // slow says so when planning an object takes longer than a moment: a provider

@@ -64,6 +64,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 		return object{}, false
 	}
 	resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
+	resp.State = ty.Share(resp.State)
 	if resp.State.IsNull() || !resp.State.RawEquals(value) || string(resp.Private) != string(stored.Private) {
 		p.moved(addr, deposed, owner, ty, stored, value, resp)
 	}
@@ -104,12 +105,13 @@ func Upgraded(ctx context.Context, server providers.Provider, typeName string, s
 	}
 	if ty.Schema.NoEffect && stored.SchemaVersion == ty.Schema.Version {
 		if v, err := stored.Value(ty.Implied); err == nil {
-			return v, nil
+			return ty.Share(v), nil
 		}
 	}
 	resp := server.Upgrade(ctx, providers.UpgradeRequest{Type: typeName, Version: stored.SchemaVersion, JSON: stored.JSON})
 	if !resp.Diagnostics.HasErrors() {
 		resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
+		resp.State = ty.Share(resp.State)
 	}
 	return resp.State, eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, typeName)
 }

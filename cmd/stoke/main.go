@@ -21,7 +21,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	forgetStart()
+	forgetProgram()
 	environ := os.Environ()
 	_ = os.Unsetenv(planKeyVariable) // processes that providers start must not inherit it
 	os.Exit(execute(os.Args[1:], stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: environ}))

@@ -2,4 +2,4 @@
 
 package main
 
-func forgetStart() {}
+func forgetProgram() {}

@@ -16,6 +16,7 @@ type Type struct {
 	Implied cty.Type
 	spec    hcldec.Spec
 	secrets bool // some attribute is sensitive
+	shapes  shapes
 }
 
 func (ev *Evaluator) typeOf(rs *providers.ResourceSchema) *Type {
