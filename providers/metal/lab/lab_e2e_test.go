@@ -128,6 +128,9 @@ func TestRepository(t *testing.T) {
 	m := l.Machine("a", lab.NoMirror())
 	before := m.Snapshot()
 	r.AddTo(m)
+	if lists := m.Script("ls -d /var/lib/apt/lists/*_InRelease"); strings.Count(lists, "\n") > 0 {
+		t.Errorf("without a mirror, apt knows %s", lists)
+	}
 	step("machine knows it")
 	m.Exec("apt-get", "-qq", "install", "stoke-demo")
 	if is := m.Exec("sd"); is != "1.0-1" {

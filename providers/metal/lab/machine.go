@@ -129,7 +129,11 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}
 	if o.noMirror {
-		if err := errors.Join(m.write("/etc/apt/sources.list", ""), emptyFolder(filepath.Join(m.root(), "var/lib/apt/lists"))); err != nil {
+		err := m.write("/etc/apt/sources.list", "")
+		for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists"} {
+			err = errors.Join(err, emptyFolder(filepath.Join(m.root(), dir)))
+		}
+		if err != nil {
 			l.t.Fatalf("make machine %s: %v", name, err)
 		}
 	}
