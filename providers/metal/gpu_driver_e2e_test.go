@@ -208,6 +208,8 @@ func TestGPUDriverUbuntu(t *testing.T) {
 	const kernel, next = "6.8.0-45-generic", "6.8.0-46-generic"
 	m := l.Machine("gpu", lab.PCI(lab.T4), lab.SecureBoot(), lab.NouveauConsole(), lab.Ubuntu("24.04"), lab.Kernel(kernel, false), lab.NoMirror())
 	archive := l.Repository(l.UbuntuDriverPackages("580-server", "580.126.20", kernel)...)
+	// It has the headers of another kernel alone.
+	archive.Publish(lab.Package{Name: "linux-headers-generic", Version: "1:6.8.0.44-1", Fields: map[string]string{"Depends": "linux-headers-6.8.0-44-generic"}})
 	archive.AddTo(m)
 	p := newProject(t, l)
 	declares := func(more string) {
