@@ -66,7 +66,9 @@
 // What sets the machines apart from real ones: systemd-timesyncd does not run in
 // containers; vm.*, fs.* and most of kernel.* are plain files that are new at
 // every boot and take any value; modprobe knows but a handful of modules as
-// built in; a power cut loses no file that was written, however late.
+// built in; a power cut loses no file that was written, however late; services of
+// systemd's run without their sandbox, and sessions without a systemd of their own
+// (light has all of that).
 //
 // Several labs may be there at once, in one process or in several. What a
 // killed process leaves is swept by the next lab.

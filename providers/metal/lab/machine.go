@@ -221,6 +221,13 @@ func (m *Machine) personalise(files map[string]string) error {
 		recipe["/usr/local/sbin/machine-init"] = "machine-init"
 		recipe["/etc/systemd/system/systemd-sysctl.service.d/lab.conf"] = "sysctl-plain-files.conf"
 		maps.Copy(all, builtinModules())
+		files, links := light()
+		maps.Copy(all, files)
+		for path, target := range links {
+			if err := m.link(path, target); err != nil {
+				return err
+			}
+		}
 	}
 	for path, name := range recipe {
 		content, err := os.ReadFile(filepath.Join(m.lab.recipe, name))
@@ -257,6 +264,18 @@ func (m *Machine) write(path, content string) error {
 		mode = 0o755
 	}
 	return os.WriteFile(name, []byte(content), mode)
+}
+
+// link makes a link on a machine that is off.
+func (m *Machine) link(path, target string) error {
+	name := filepath.Join(m.root(), path)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(target, name)
 }
 
 // builtinModules is what modprobe reads. Machines share this kernel, which may

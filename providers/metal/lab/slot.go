@@ -223,7 +223,7 @@ func mountsBelow(dir string) ([]string, error) {
 
 // eventually asks every now and then, until it is so or the time is over.
 func eventually(limit time.Duration, is func() bool) bool {
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
 		if is() {
 			return true
 		}
