@@ -58,9 +58,11 @@ e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linu
 	@testdata/machines/install vm
 	$(GO) test -tags 'e2e e2evm' -run Virtual -v -count=1 -p 1 -timeout 60m $(E2E_VM)
 
+# Without atexit_sleep_ms every program, each command of a test too, sleeps for
+# a second at its end.
 .PHONY: race
 race: ## Run the tests under the race detector (needs gcc).
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 30m ./...
 
 .PHONY: lint
 lint: bin/staticcheck ## gofmt, go vet and staticcheck, with the e2e suites.
@@ -76,12 +78,17 @@ bin/staticcheck: tools/go.mod tools/go.sum
 bench: ## Measure whole commands (beside terraform where it is installed), the engine and the CPU trainer.
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 90m $(BENCH)
 
+# One program for each package: go test would link it anew for every target.
 .PHONY: fuzz
 fuzz: ## Fuzz every parser and reader for a moment each (FUZZTIME=10s).
-	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's/^(.*)\/[^/]*:func (.*)/\1 \2/' | sort | \
-	while read -r package target; do \
-		echo "== $$package $$target"; \
-		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+	@bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT && cache=$$($(GO) env GOCACHE)/fuzz && \
+	grep -rlE --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*$$||' | sort -u | while read -r package; do \
+		$(GO) test -c -fuzz . -o "$$bin/fuzz.test" "$$package" && path=$$($(GO) list "$$package") && \
+		targets=$$("$$bin/fuzz.test" -test.list '^Fuzz') || exit 1; \
+		for target in $$targets; do \
+			echo "== $$package $$target"; \
+			(cd "$$package" && "$$bin/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$cache/$$path") || exit 1; \
+		done; \
 	done
 
 .PHONY: cross

@@ -24,6 +24,7 @@ import (
 // bucket, in one working directory: each finds what the other one did, and
 // minds its lock.
 func TestBucketWithTerraform(t *testing.T) {
+	t.Parallel()
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("terraform is not installed")
@@ -31,6 +32,7 @@ func TestBucketWithTerraform(t *testing.T) {
 	stoke := thisStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, _ := newBucketRun(t, kind, stoke, "variable \"x\" { default = \"1\" }\nresource \"terraform_data\" \"a\" { input = var.x }\n")
 			in := func(tool string, args ...string) string {
 				t.Helper()

@@ -145,9 +145,11 @@ func thisStoke(t *testing.T) string {
 // carried out. The next run takes the lock over at once, and what there is
 // agrees with the state.
 func TestKilledAtRequest(t *testing.T) {
+	t.Parallel()
 	stoke := thisStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c, e := newBucketRun(t, kind, stoke, bucketConfig)
 			c.finish("apply", 0)
 			generation := 0
@@ -188,9 +190,11 @@ func TestKilledAtRequest(t *testing.T) {
 // refused and told who is at work. When the first one is killed, the next one
 // goes on.
 func TestTwoApplies(t *testing.T) {
+	t.Parallel()
 	stoke := thisStoke(t)
 	for name, kind := range buckets() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c, _ := newBucketRun(t, kind, stoke, `
 variable "generation" {}
 variable "objects" {}
@@ -207,6 +211,7 @@ resource "test_file" "a" {
 			if err := first.Start(); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = first.Process.Kill() }) // whatever happens before it is killed below
 			for !slices.ContainsFunc(kind.server.Keys(), func(k string) bool { return strings.Contains(k, ".journal/") && !strings.HasSuffix(k, "/000000") }) {
 				if t.Context().Err() != nil {
 					t.Fatal("the first run never began")

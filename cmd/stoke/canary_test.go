@@ -364,7 +364,12 @@ func (a *aviary) killed(local bool) {
 	if err := cmd.Start(); err != nil {
 		a.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			a.t.Fatalf("the apply that is to be killed does not begin:\n%s", out)
+		}
 		if log, err := os.ReadFile(filepath.Join(a.dir, "stoke.log")); err == nil && bytes.Contains(log[min(begun, len(log)):], []byte("applying: address=test_file.d")) {
 			break
 		}

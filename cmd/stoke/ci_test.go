@@ -64,13 +64,14 @@ esac
 // TestPipelines runs the shell of examples/ci, as a runner would: a plan in
 // one folder, its artefact taken to another, an apply there.
 func TestPipelines(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"bash", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skip(name + " is not installed")
 		}
 	}
-	t.Run("github", func(t *testing.T) { githubJobs(t).merge() })
-	t.Run("gitlab", func(t *testing.T) { gitlabJobs(t).merge() })
+	t.Run("github", func(t *testing.T) { t.Parallel(); githubJobs(t).merge() })
+	t.Run("gitlab", func(t *testing.T) { t.Parallel(); gitlabJobs(t).merge() })
 }
 
 // runner runs jobs.
@@ -98,7 +99,7 @@ func newRunner(t *testing.T, jobs map[string][]string) *runner {
 		t.Fatal(err)
 	}
 	r.env = []string{
-		"PATH=" + r.tools + ":" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + r.service, "SERVICE=" + r.service,
+		"PATH=" + r.tools + ":" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + r.service, "SERVICE=" + r.service, "GORACE=" + os.Getenv("GORACE"),
 		"TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_HTTP_ADDRESS=" + r.state + "/state", "TF_HTTP_LOCK_ADDRESS=" + r.state + "/lock",
 		"TF_HTTP_UNLOCK_ADDRESS=" + r.state + "/lock", "TF_HTTP_USERNAME=u", "TF_HTTP_PASSWORD=" + canary, "TF_VAR_token=" + canary,
 		"GITHUB_REPOSITORY=o/r", "GITHUB_SHA=def", "GITHUB_STEP_SUMMARY=" + filepath.Join(r.service, "summary"), "HEAD_SHA=abc", "NUMBER=1",

@@ -20,12 +20,17 @@ import (
 // the run after it too, stoke is killed with SIGKILL. The next run finishes
 // the work. Then files, state and the provider's own log agree one to one.
 func TestKilledCommand(t *testing.T) {
+	t.Parallel()
+	if underRace {
+		t.Skip("the program that it runs is built without the race detector")
+	}
 	stoke := filepath.Join(t.TempDir(), "stoke")
 	if out, err := exec.Command("go", "build", "-o", stoke, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	for _, where := range []string{"local", "http"} {
 		t.Run(where, func(t *testing.T) {
+			t.Parallel()
 			seed := uint64(time.Now().UnixNano())
 			l := newLife(t, stoke, where, rand.New(rand.NewPCG(seed, 0)))
 			l.live(crashMoments / 2)

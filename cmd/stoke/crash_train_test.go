@@ -35,6 +35,10 @@ output "accuracy" { value = train_experiment.digits.metrics["accuracy"] }
 // trains. The next apply finds the experiment that was started and adopts it;
 // nothing is started twice and no process is left behind.
 func TestKilledTraining(t *testing.T) {
+	t.Parallel()
+	if underRace {
+		t.Skip("the program that it runs is built without the race detector")
+	}
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("finding what is left behind needs /proc")
 	}

@@ -26,7 +26,7 @@ import (
 
 // commandTime is how long a command line may take before it is taken for one
 // that hangs.
-const commandTime = 2 * time.Minute
+const commandTime = 10 * time.Minute
 
 // moduleRoot is where pages are, from this package's folder.
 const moduleRoot = "../../"
@@ -49,6 +49,7 @@ var elsewhere = []struct{ page, line, instead, why string }{
 // top to its bottom in a folder of its own, and compares what it prints with
 // what the page says. With -update it writes into the pages what was printed.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell to run the commands of the documentation")
 	}

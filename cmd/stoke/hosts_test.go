@@ -131,7 +131,7 @@ func TestHostsAtOnce(t *testing.T) {
 		mu.Unlock()
 		select {
 		case <-met:
-		case <-time.After(3 * time.Minute):
+		case <-time.After(10 * time.Minute):
 			t.Errorf("%s: not all machines at once", step)
 		}
 	})

@@ -35,6 +35,10 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 
 // TestLibrary makes and removes what each module of the library describes.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
+	if underRace {
+		t.Skip("the program that it runs is built without the race detector")
+	}
 	bin := t.TempDir()
 	for _, program := range []string{"stoke", "stoke-trainer"} {
 		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program).CombinedOutput(); err != nil {
@@ -43,6 +47,7 @@ func TestLibrary(t *testing.T) {
 	}
 	for _, name := range library.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}
 			if libraryCalls[name] == "" {
 				t.Fatal("no test uses it")

@@ -16,6 +16,7 @@ import (
 // A download ends with the first Ctrl-C, and leaves nothing half done. What
 // lets somebody in is in none of the messages.
 func TestInitInterrupted(t *testing.T) {
+	t.Parallel()
 	dir, bin := t.TempDir(), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 // archives, with a certificate of its own. In files that the command subst
 // names, $REGISTRY is its host.
 func TestModuleScripts(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
@@ -131,6 +132,7 @@ func moduleArchive(t *testing.T, version string) []byte {
 // Terraform and stoke install the same, and each uses what the other has
 // installed.
 func TestModulesAsTerraform(t *testing.T) {
+	t.Parallel()
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("terraform is not installed")

@@ -28,7 +28,10 @@ type expression struct {
 func TestParityFunctions(t *testing.T) {
 	all := expressions(t)
 	t.Chdir(functionFiles(t))
-	for _, e := range all {
+	for i, e := range all {
+		if underRace && i%8 != 0 {
+			continue // the answers are the same; some are enough to look for races
+		}
 		code, out, errs := evaluated(t, e.text)
 		got := answer(code, out)
 		want := e.want
@@ -71,6 +74,9 @@ func evaluated(t *testing.T, text string) (code int, out, errs string) {
 
 // TestParityFunctionsAreAll wants five expressions at least for every function.
 func TestParityFunctionsAreAll(t *testing.T) {
+	if underRace {
+		t.Skip("nothing is at work but this")
+	}
 	all := expressions(t)
 	for name := range lang.NewFunctions(lang.Options{}) {
 		if strings.Contains(name, "::") {

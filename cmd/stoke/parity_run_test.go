@@ -47,7 +47,7 @@ func (c *parityCase) run(t *testing.T, with *tool) string {
 	}
 	w := &walk{t: t, tool: with, dir: dir}
 	w.env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(),
-		"CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "NO_COLOR=1"}, with.env...)
+		"CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "NO_COLOR=1", "GORACE=" + os.Getenv("GORACE")}, with.env...)
 	for i, s := range c.steps {
 		w.facts.add(fmt.Sprintf("> %d: %s", i+1, s.text))
 		if !w.take(s) {

@@ -39,6 +39,7 @@ type step struct {
 // TestParity holds stoke against what Terraform answered when the golden files
 // were made.
 func TestParity(t *testing.T) {
+	t.Parallel()
 	stoke, err := exec.LookPath("stoke") // this binary: see TestMain
 	if err != nil {
 		t.Fatal(err)

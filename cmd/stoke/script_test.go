@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 // TestScript runs the real command in scripts that show what it is like to
 // use it: the files, what is typed, and what comes out.
 func TestScript(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates})
 }
 

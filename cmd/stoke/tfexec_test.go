@@ -107,6 +107,7 @@ func steps(t *testing.T, all ...error) {
 // actions and operators do: what that library sends is understood, and what
 // stoke answers, unchanged, is what it reads.
 func TestTerraformExec(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	tf, dir := driven(t, map[string]string{"main.tf": executed, "m/main.tf": executedChild})
 	v, _, err := tf.Version(ctx, true)
@@ -181,6 +182,7 @@ func wrote(name string, text func() (string, error)) error {
 
 // TestTerraformExecState drives the commands that work on states.
 func TestTerraformExecState(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	tf, dir := driven(t, map[string]string{"main.tf": executed, "m/main.tf": executedChild})
 	if !offered("get", "refresh", "import", "taint") {
@@ -248,6 +250,7 @@ func unlock(t *testing.T, tf *tfexec.Terraform, dir string) {
 
 // TestTerraformExecJSON reads the event streams with terraform-json.
 func TestTerraformExecJSON(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	tf, dir := driven(t, map[string]string{"main.tf": executed, "m/main.tf": executedChild})
 	var all bytes.Buffer
