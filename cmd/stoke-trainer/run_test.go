@@ -143,7 +143,7 @@ func (r *run) wait() spec.Status {
 	r.t.Helper()
 	select {
 	case <-r.reaped:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(10 * time.Minute):
 		r.dump()
 		r.t.Fatal("the run does not end")
 	}
@@ -180,7 +180,7 @@ func (r *run) dump() {
 // eventually waits for what must come true soon, whatever soon is here.
 func eventually(t *testing.T, what string, true func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !true(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); !true(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("did not come true: %s", what)
 		}

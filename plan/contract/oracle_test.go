@@ -124,7 +124,7 @@ func serve(t *testing.T, w *witness) string {
 			t.Fatal(err)
 		}
 		return "TF_REATTACH_PROVIDERS=" + string(text)
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		t.Fatal("the provider did not start")
 	}
 	return ""

@@ -60,9 +60,9 @@ func TestAPIFollowsARun(t *testing.T) {
 	b, done := begun(t, s)
 	c := spec.NewClient("http://"+b.options.API.Addr().String(), token)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Minute)
 	defer cancel()
-	first, err := c.Metrics(ctx, 0, 10*time.Second)
+	first, err := c.Metrics(ctx, 0, 30*time.Second)
 	if err != nil || len(first) == 0 || first[0].Type != spec.EventRestore {
 		t.Fatalf("first events %+v, %v", first, err)
 	}

@@ -212,7 +212,7 @@ func (b *bench) work(ctx context.Context, index int) error {
 func (b *bench) run() spec.Status {
 	b.t.Helper()
 	var workers sync.WaitGroup
-	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Minute)
 	defer cancel()
 	for i := range b.options.Spec.Worker.Replicas {
 		workers.Go(func() { b.work(ctx, i) }) // a worker whose run has ended may see that as an error

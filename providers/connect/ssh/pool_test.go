@@ -74,7 +74,7 @@ func TestPoolSharesBastions(t *testing.T) {
 
 func waitUntil(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 20000 {
 		if done() {
 			return
 		}
@@ -231,12 +231,12 @@ func TestPoolCloses(t *testing.T) {
 // command runs.
 func TestKeepalive(t *testing.T) {
 	s := serverWith(t, sshtest.Config{})
-	c, err := Dial(t.Context(), Target{Hop: hop(s, byPassword)}, Timeouts{Alive: 20 * time.Millisecond})
+	c, err := Dial(t.Context(), Target{Hop: hop(s, byPassword)}, Timeouts{Alive: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Run(t.Context(), Command{Args: []string{"sleep", "0.3"}}); err != nil {
+	if _, err := c.Run(t.Context(), Command{Args: []string{"sleep", "1"}}); err != nil {
 		t.Errorf("a machine that answers: %v", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { s.Still.Store(true) })

@@ -48,7 +48,7 @@ output "n" { value = var.n }
 		t.Fatal(err)
 	}
 	terraform := func(args ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, path, args...)
 		cmd.Dir = dir

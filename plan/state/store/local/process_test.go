@@ -74,7 +74,7 @@ func holder(path string) {
 	fatal(err)
 	fatal(l.SetInfo("waiting for training run 7; Ctrl-C leaves it going"))
 	fmt.Println("held")
-	time.Sleep(time.Minute)
+	time.Sleep(10 * time.Minute) // it is killed before
 }
 
 type process struct {
@@ -94,7 +94,9 @@ func start(t *testing.T, role, path string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return &process{cmd, bufio.NewScanner(out)}
+	p := &process{cmd, bufio.NewScanner(out)}
+	t.Cleanup(p.kill) // where the test ends before it does so
+	return p
 }
 
 func (p *process) kill() {

@@ -97,8 +97,8 @@ func (p *pail) Name(key string) string { return "mem://" + key }
 
 var (
 	layout = Layout{Snapshot: "s.tfstate", Lock: "s.tflock", Journal: "s.tfstate.journal/"}
-	quick  = Timing{Lease: time.Second, Renew: 20 * time.Millisecond}
-	long   = Timing{Lease: time.Hour, Renew: 20 * time.Millisecond} // no pause of the machine is as long
+	quick  = Timing{Lease: 3 * time.Second, Renew: 20 * time.Millisecond} // the longest pause of a machine that is at work
+	long   = Timing{Lease: time.Hour, Renew: 20 * time.Millisecond}       // no pause of the machine is as long
 )
 
 func TestConformance(t *testing.T) {

@@ -40,6 +40,7 @@ func isLocked(err error) bool {
 // TestDeadHolder takes a lock over whose holder does not renew it, and not a
 // moment before its lease is over.
 func TestDeadHolder(t *testing.T) {
+	t.Parallel()
 	p, ctx := newPail(), t.Context()
 	a, b := New(p, layout, quick), New(p, layout, long)
 	l, err := a.Lock(ctx, state.LockInfo{Operation: "OperationTypeApply", Who: "a@x"})
@@ -173,6 +174,7 @@ func TestTerraformsLock(t *testing.T) {
 // TestZombie lets a holder sleep until another one has taken over, and wake
 // up in the middle of its work: nothing that it writes gets anywhere.
 func TestZombie(t *testing.T) {
+	t.Parallel()
 	for _, sleeps := range []bool{true, false} { // it notices by the clock, or not
 		p, ctx := newPail(), t.Context()
 		a := New(p, layout, quick)

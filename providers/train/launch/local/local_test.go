@@ -109,7 +109,7 @@ func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []any
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if err := spec.ReadJSON(filepath.Join(string(f), "told.json"), &told); err == nil {
 			break
 		} else if time.Now().After(deadline) {
