@@ -73,6 +73,7 @@ func TestTerraformsLock(t *testing.T) {
 // TestDeadHolder takes over a Lease that is not renewed; who held it writes
 // nothing any more.
 func TestDeadHolder(t *testing.T) {
+	t.Parallel()
 	cluster := &storetest.Cluster{}
 	arguments := map[string]cty.Value{"host": text(serveAt(t, cluster)), "secret_suffix": text("x")}
 	ctx := t.Context()
@@ -80,7 +81,7 @@ func TestDeadHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.timing = object.Timing{Lease: time.Second, Renew: time.Hour}
+	b.timing = object.Timing{Lease: 5 * time.Second, Renew: time.Hour} // long enough for what comes before it is over
 	dying, err := b.Store(backend.DefaultWorkspace)
 	if err != nil {
 		t.Fatal(err)
