@@ -60,7 +60,10 @@ func TestDocs(t *testing.T) {
 	}
 	var pages sync.Map // those that were run
 	t.Run("pages", func(t *testing.T) {
-		for _, name := range documentation(t) {
+		for i, name := range documentation(t) {
+			if underRace && i%4 != 0 {
+				continue // what is printed is the same; some are enough to look for races
+			}
 			p, err := readPage(moduleRoot, name)
 			if err != nil {
 				t.Error(err)
