@@ -34,7 +34,6 @@ output "stored" {
   value = metal_host.a.facts.kernel.running
 }`, m.Address)
 	p.apply()
-	p.settled()
 	want := fmt.Sprintf("data-1 debian %s amd64 connection", strings.TrimSpace(m.Exec("nproc")))
 	if got := strings.TrimSpace(p.ok("output", "-raw", "said")); got != want {
 		t.Errorf("said %q, want %q", got, want)

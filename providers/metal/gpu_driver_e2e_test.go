@@ -61,12 +61,10 @@ func TestGPUDriver(t *testing.T) {
 	before := m.Snapshot()
 
 	// checked before anything is changed
-	d.declares(`modules = "proprietary"`)
-	d.refuses("nouveau drives the GPUs")
 	m.Script("printf 'Package: *nvidia*\nPin: version 570*\nPin-Priority: 1001\n' > /etc/apt/preferences.d/mine")
 	m.Script("mkdir -p /run/nvidia/driver/usr/bin; touch /run/nvidia/driver/usr/bin/nvidia-smi")
-	d.declares(`reboot = "if-needed"`)
-	d.refuses("The driver is pinned by somebody else", "/etc/apt/preferences.d/mine", "GPU Operator brings the driver")
+	d.declares(`modules = "proprietary"`)
+	d.refuses("nouveau drives the GPUs", "The driver is pinned by somebody else", "/etc/apt/preferences.d/mine", "GPU Operator brings the driver")
 	m.Script("rm -r /etc/apt/preferences.d/mine /run/nvidia")
 	if now := lab.Diff(before, m.Snapshot(), "list *"); len(now) > 0 {
 		t.Errorf("a plan has changed the machine:\n%s", strings.Join(now, "\n"))
@@ -75,9 +73,7 @@ func TestGPUDriver(t *testing.T) {
 	// installed, and the driver answers
 	d.declares(`version = "580.126.20"
   reboot  = "if-needed"`)
-	d.has(d.differs(), "580.126.20", "reboots the machine")
-	d.has(d.apply(), "NVIDIA H100 80GB HBM3")
-	d.settled()
+	d.has(d.apply(), "580.126.20", "reboots the machine", "NVIDIA H100 80GB HBM3")
 	m.Reboot()
 	d.settled()
 
@@ -107,10 +103,9 @@ rm /etc/modprobe.d/blacklist-nouveau.conf /etc/containerd/conf.d/99-nvidia.toml 
 			[]string{"fabric manager", "blacklist-nouveau.conf", "99-nvidia.toml", "52stoke-nvidia"}},
 	} {
 		d.m.Script(c.script)
-		d.has(d.differs(), c.shows...)
-		d.apply()
-		d.settled()
+		d.has(d.apply(), c.shows...)
 	}
+	d.settled()
 }
 
 // imports takes the driver over from a state that is lost.
@@ -191,9 +186,7 @@ func (d *driverProject) updates(l *lab.Lab) {
 	d.t.Helper()
 	d.r.Publish(l.KernelPackages("6.1.0-41-amd64")...)
 	d.m.Script("apt-get -qq update; apt-get -qq -y install linux-image-6.1.0-41-amd64")
-	d.has(d.differs(), "kernel 6.1.0-41-amd64, which boots next", "missing")
-	d.apply()
-	d.settled()
+	d.has(d.apply(), "kernel 6.1.0-41-amd64, which boots next", "missing")
 	d.m.Reboot()
 	d.settled()
 	if is := d.m.Exec("uname", "-r"); is != "6.1.0-41-amd64" {
@@ -234,16 +227,13 @@ resource "metal_gpu_driver" "gpu" {
 		p.has(unwrapped(out), parts...)
 	}
 	before := m.Snapshot()
-	declares("")
-	refuses("nouveau drives the GPUs")
 	declares(`source = "nvidia"`)
 	refuses("Secure Boot refuses unsigned modules", "No headers for a kernel", "nouveau drives the GPUs")
 	declares(`version = "580.150.10"`)
 	refuses("The distribution has another version", "580.126.20-0ubuntu0.24.04.1")
 	declares(`reboot = "if-needed"`)
-	p.has(p.differs(), "distribution", "reboots the machine")
 	was := m.Exec("cat", "/proc/sys/kernel/random/boot_id")
-	p.apply()
+	p.has(p.apply(), "distribution", "reboots the machine")
 	p.settled()
 	if out := m.Exec("nvidia-smi", "-L"); !strings.Contains(out, "Tesla T4") {
 		t.Errorf("the driver says %s", out)
@@ -255,9 +245,7 @@ resource "metal_gpu_driver" "gpu" {
 	// a kernel comes, and its modules stay behind, for they are held
 	archive.Publish(append(l.KernelPackages(next), l.UbuntuDriverPackages("580-server", "580.126.20", kernel, next)...)...)
 	m.Script("apt-get -qq update; apt-get -qq -y install linux-image-generic linux-image-" + next)
-	p.has(p.differs(), "kernel "+next+", which boots next", "missing")
-	p.apply()
-	p.settled()
+	p.has(p.apply(), "kernel "+next+", which boots next", "missing")
 	m.Reboot()
 	p.settled()
 	if out := m.Exec("sh", "-c", "uname -r; nvidia-smi -L"); !strings.Contains(out, next) || !strings.Contains(out, "Tesla T4") {

@@ -43,32 +43,26 @@ func TestHostContainerd(t *testing.T) {
   }
   images = { "registry.lan/a:1" = { archive = "${path.module}/a.tar", pin = true } }`
 	config(all)
-	p.has(p.ok("plan"), "reloads systemd", `"registry.lan/a:1"`)
-	p.apply()
+	p.has(p.apply(), "reloads systemd", `"registry.lan/a:1"`)
 	p.settled()
 	// One after the other is in the tests of package containerd; here all at once.
 	m.Script(`sed -i 's/SystemdCgroup = true/SystemdCgroup = false/' /etc/containerd/config.toml
 sed -i s/mirror.lan/other.lan/ /etc/containerd/certs.d/docker.io/hosts.toml
 ctr -n k8s.io images rm registry.lan/a:1
 systemctl --quiet disable containerd`)
-	p.has(flat(p.differs()), "- SystemdCgroup = false", "+ SystemdCgroup = true", "restarts containerd", `"https://other.lan:5000" -> "https://mirror.lan:5000"`,
+	p.has(flat(p.apply()), "- SystemdCgroup = false", "+ SystemdCgroup = true", "restarts containerd", `"https://other.lan:5000" -> "https://mirror.lan:5000"`,
 		`"running, not enabled" -> "running and enabled"`, `+ "registry.lan/a:1"`)
-	p.apply()
-	p.settled()
 	m.Script("touch /run/stoke-containerd-restart; ctr -n k8s.io images label registry.lan/a:1 io.cri-containerd.pinned=")
-	p.has(flat(p.differs()), `"running, with a configuration that has been replaced since"`, "restarts containerd", "pin = false -> true")
-	p.apply()
+	p.has(flat(p.apply()), `"running, with a configuration that has been replaced since"`, "restarts containerd", "pin = false -> true")
 	m.Reboot()
 	p.settled()
 
 	bring("two") // the same path, other content
-	p.has(p.differs(), "image_archives")
-	p.apply()
+	p.has(p.apply(), "image_archives")
 	p.settled()
 
 	config("")
-	p.has(p.differs(), "restarts containerd")
-	p.apply()
+	p.has(p.apply(), "restarts containerd")
 	p.settled()
 	if images := m.Exec("ctr", "-n", "k8s.io", "images", "ls", "-q"); images != "" {
 		t.Errorf("images: %s", images)

@@ -48,9 +48,7 @@ resource "metal_host" "node" {
     "/etc/app/token" = { sensitive_content = var.token, mode = "0600", group = "ops" }
   }`
 	config(all)
-	out := p.ok("plan")
-	p.has(out, `+ hostname`, `"/etc/app/token"`, "swap: reloads systemd")
-	p.apply()
+	p.has(p.apply(), `+ hostname`, `"/etc/app/token"`, "swap: reloads systemd")
 	p.settled()
 
 	// One after the other is in the tests of package system; here all at once.
@@ -62,7 +60,7 @@ systemctl --quiet disable --now chrony; rm /etc/chrony/sources.d/stoke.sources
 ln -sf /usr/share/zoneinfo/UTC /etc/localtime
 echo three >>/etc/app/conf
 echo other >/etc/app/token; chmod 0644 /etc/app/token; chgrp root /etc/app/token`)
-	out = p.differs()
+	out := p.apply() // with its plan
 	p.has(out, "1 to change", `"other (gpu-1 after the next boot)" -> "gpu-1"`, `"off until the next boot (/etc/fstab)" -> "off"`,
 		`"net.ipv4.ip_forward" = "0 (1 after the next boot)" -> "1"`, `"vm.swappiness"`, `"10 (11 after the next boot)" -> "10"`,
 		`"chrony is inactive and disabled" -> null`, `+ "ntp1.example.com"`, `"UTC" -> "Etc/GMT+3"`, "- three",
@@ -70,17 +68,13 @@ echo other >/etc/app/token; chmod 0644 /etc/app/token; chgrp root /etc/app/token
 	if strings.Contains(out, "canary") {
 		t.Errorf("the secret is in:\n%s", out)
 	}
-	p.apply()
-	p.settled()
 	m.Script("rm /etc/sysctl.d/99-stoke.conf /etc/app/token")
-	p.has(p.differs(), `"10 until the next boot" -> "10"`, `+ "/etc/app/token"`)
-	p.apply()
+	p.has(p.apply(), `"10 until the next boot" -> "10"`, `+ "/etc/app/token"`)
 	m.Reboot()
 	p.settled()
 
 	config(strings.Replace(all, "var.token", `"canary-0815"`, 1))
-	p.has(p.differs(), "sensitive_digests")
-	p.apply()
+	p.has(p.apply(), "sensitive_digests")
 	p.settled()
 	if got := m.Exec("cat", "/etc/app/token"); got != "canary-0815" {
 		t.Errorf("token: %s", got)

@@ -88,12 +88,10 @@ func TestNodeDrains(t *testing.T) {
 		n.Spec.Unschedulable = true
 		n.Annotations = map[string]string{drain.Annotation: `{"by":"alice@laptop"}`}
 	})
-	p.has(p.differs(), "cordoned_by", "alice@laptop")
-	p.apply()
+	p.has(p.apply(), "cordoned_by", "alice@laptop")
 	if n := c.Node("node-1"); n.Spec.Unschedulable || len(n.Annotations) > 0 {
 		t.Errorf("after the second apply: %+v", n)
 	}
-	p.settled()
 	// Somebody else's cordon is nobody's business.
 	c.ChangeNode("node-1", func(n *core.Node) { n.Spec.Unschedulable = true })
 	p.settled()

@@ -127,7 +127,7 @@ func (p *project) killed(after time.Duration, args ...string) bool {
 	return errors.As(err, &exit) && !exit.Exited()
 }
 
-// apply applies.
+// apply applies, and returns the plan that it showed and what came of it.
 func (p *project) apply() string { p.t.Helper(); return p.ok("apply", "-auto-approve") }
 
 // settled fails unless a plan is empty.
