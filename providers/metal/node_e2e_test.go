@@ -4,7 +4,9 @@ package metal_test
 
 import (
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -138,24 +140,35 @@ func TestTwoOperators(t *testing.T) {
   address  = %q
   host_key = %q
 }`, m.Address, m.HostKey)
-	var said strings.Builder
+	output, err := os.Create(filepath.Join(two.dir, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	said := func() string {
+		text, err := os.ReadFile(output.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
 	second := two.command("apply", "-auto-approve")
-	second.Stdout, second.Stderr = &said, &said
+	second.Stdout, second.Stderr = output, output
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	await(t, func() bool { return strings.Contains(said(), "waiting for ") })
 	if err := second.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the second one did not wait: %v", err)
 	}
 	first.Process.Kill()
 	first.Wait() //nolint:errcheck // it was killed
 	m.Exec("rm", "/run/slow")
-	err := second.Wait()
-	if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(said.String(), "managed by stoke already") {
-		t.Errorf("the second one: %v\n%s", err, said.String())
+	err = second.Wait()
+	if _, failed := err.(*exec.ExitError); !failed || !strings.Contains(said(), "managed by stoke already") {
+		t.Errorf("the second one: %v\n%s", err, said())
 	}
-	if text := said.String(); !strings.Contains(text, "waiting for ") || !strings.Contains(text, "stoke apply") {
+	if text := said(); !strings.Contains(text, "stoke apply") {
 		t.Errorf("the second one does not say for whom it waits:\n%s", text)
 	}
 	one.apply()
