@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
@@ -36,5 +37,17 @@ func TestOwn(t *testing.T) {
 	}
 	if _, err := own(as("metal_host.a"), m, hostRecord, "third"); !errors.As(err, &taken) {
 		t.Errorf("the same address, after something was changed: %v, want a takenError", err)
+	}
+}
+
+// What a machine said may end in a full stop; one is enough.
+func TestSentence(t *testing.T) {
+	for said, want := range map[string]string{"it ended": "it ended.", "not available.": "not available."} {
+		if got := sentence(errors.New(said)); got != want {
+			t.Errorf("sentence(%q) = %q, want %q", said, got, want)
+		}
+	}
+	if summary, detail := unreachable("10.0.0.1", ssh.Permanent{Err: errors.New("no.")}); summary != "Cannot log in on the machine" || detail != "10.0.0.1: no." {
+		t.Errorf("%s: %s", summary, detail)
 	}
 }

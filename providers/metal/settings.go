@@ -3,7 +3,6 @@ package metal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -109,17 +108,17 @@ func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.R
 // is stored; for an apply it is an error.
 func unreachable(address string, err error) (summary, detail string) {
 	var key *ssh.HostKeyError
-	why := err.Error()
+	why := sentence(err)
 	if !strings.HasPrefix(why, address) {
 		why = address + ": " + why
 	}
 	switch {
 	case errors.As(err, &key):
-		return "Host key does not match", fmt.Sprintf("%s.", err)
+		return "Host key does not match", sentence(err)
 	case ssh.IsPermanent(err):
-		return "Cannot log in on the machine", why + "."
+		return "Cannot log in on the machine", why
 	}
-	return "Machine cannot be reached", why + ". Nothing is known of it beyond what the state says."
+	return "Machine cannot be reached", why + " Nothing is known of it beyond what the state says."
 }
 
 // lost reports whether an error means that the machine could not be asked.
@@ -131,11 +130,15 @@ func lost(err error) bool {
 // complain turns an error of work on a machine into a diagnostic.
 func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if len(at.Steps()) == 0 {
-		diags.AddError(summary, fmt.Sprintf("%s.", err))
+		diags.AddError(summary, sentence(err))
 		return
 	}
-	diags.AddAttributeError(at, summary, fmt.Sprintf("%s.", err))
+	diags.AddAttributeError(at, summary, sentence(err))
 }
+
+// sentence is an error with one full stop at its end: what a machine said may
+// have brought one.
+func sentence(err error) string { return strings.TrimRight(err.Error(), ".") + "." }
 
 // cannotRestore says why destroying has not begun on a machine; a nil error says
 // nothing.

@@ -153,7 +153,7 @@ func (t *tries) wait(ctx context.Context, failed error) error {
 		return context.Cause(ctx)
 	case time.Now().Add(t.pause).After(t.until):
 		if t.patience > 0 {
-			return fmt.Errorf("%w (tried for %s)", failed, t.patience)
+			return fmt.Errorf("%w (tried for %s)", failed, t.patience.Round(time.Millisecond))
 		}
 		return failed
 	}

@@ -292,10 +292,12 @@ func (r *running) notBegun(how string) error {
 	if said == "" {
 		text = "(nothing)"
 	}
-	if !r.sudo() {
+	advice := sudoAdvice(text, user)
+	if !r.sudo() || said != "" && advice == "" && !strings.Contains(said, "sudo") {
+		// What stops before sudo names it nowhere.
 		return fmt.Errorf("%s: the login shell of %s runs no commands: it %s; it said:\n%s", r.client.Host, user, how, indent(text))
 	}
-	return fmt.Errorf("%s: %s cannot become root by sudo: it %s; it said:\n%s%s", r.client.Host, user, how, indent(text), sudoAdvice(text, user))
+	return fmt.Errorf("%s: %s cannot become root by sudo: it %s; it said:\n%s%s", r.client.Host, user, how, indent(text), advice)
 }
 
 // sudoAdvice says what to do about what sudo said. The texts are sudo's.

@@ -139,11 +139,13 @@ func TestLoginShells(t *testing.T) {
 		{"no commands", sshtest.Config{NoCommands: true}, "runs no commands for ops"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client := dialled(t, Target{Hop: hop(serverWith(t, c.config), byPassword)})
-			out, err := client.Run(t.Context(), Command{Args: []string{"echo", "a'b"}})
-			tell(t, err, c.want)
-			if err == nil && string(out.Stdout) != "a'b\n" {
-				t.Errorf("%q", out.Stdout)
+			for _, root := range []bool{false, true} { // what stops before sudo is not sudo's fault
+				client := dialled(t, Target{Hop: hop(serverWith(t, c.config), Credential{Password: password, Sudo: root})})
+				out, err := client.Run(t.Context(), Command{Args: []string{"echo", "a'b"}, Root: root})
+				tell(t, err, c.want)
+				if err == nil && string(out.Stdout) != "a'b\n" {
+					t.Errorf("%q", out.Stdout)
+				}
 			}
 		})
 	}
