@@ -9,7 +9,8 @@ import (
 )
 
 // signals turns SIGINT and SIGTERM into what the engine understands: the
-// first closes stopping, the second ends the context.
+// first closes stopping, the second ends the context. A terminal that goes away
+// (SIGHUP) counts as a first one, however often it says so.
 type signals struct {
 	stopping chan struct{}
 }
@@ -37,18 +38,25 @@ func (g *signals) interrupted() bool {
 // listener's end.
 func (g *signals) watch(parent context.Context, say func(string)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	heard := make(chan os.Signal, 2)
+	heard := make(chan os.Signal, 16) // hangups may come in numbers, and no interrupt may be lost
 	signal.Notify(heard, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it goes on
+		signal.Notify(heard, syscall.SIGHUP)
+	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for n := 0; n < 2; n++ {
+		for n := 0; n < 2; {
+			var sig os.Signal
 			select {
-			case <-heard:
+			case sig = <-heard:
 			case <-quit:
 				return
 			}
-			if n == 0 {
+			if n > 0 && sig == syscall.SIGHUP {
+				continue
+			}
+			if n++; n == 1 {
 				close(g.stopping)
 				say(firstSignal)
 			} else {
@@ -63,6 +71,15 @@ func (g *signals) watch(parent context.Context, say func(string)) (context.Conte
 		<-done
 		cancel(nil)
 	}
+}
+
+// unread keeps the process alive while nobody reads what it prints (apply | head)
+// until the returned function is called: what is under way is worth more than
+// the telling of it.
+func unread() func() {
+	heard := make(chan os.Signal, 1) // never read: what is noted is enough
+	signal.Notify(heard, syscall.SIGPIPE)
+	return func() { signal.Stop(heard) }
 }
 
 // untilStopped is a context that the first signal ends already, for waits
