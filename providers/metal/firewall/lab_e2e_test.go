@@ -172,7 +172,7 @@ func TestLifeOfAFirewall(t *testing.T) {
 			{Ports: []firewall.Ports{{Protocol: firewall.UDP, First: 30080, Last: 30090}}, From: []firewall.Source{{Group: firewall.Nodes}}},
 		},
 		Rules:   []firewall.Rule{{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 9100, Last: 9100}}, From: []firewall.Source{{Group: firewall.ControlPlanes}}, Comment: "metrics"}},
-		Confirm: 20 * time.Second,
+		Confirm: 5 * time.Minute,
 	}
 	controls := spec
 	controls.Role, controls.APIClients = firewall.ControlPlane, []netip.Prefix{network(t, outsider.Address)}
@@ -238,13 +238,13 @@ func TestLifeOfAFirewall(t *testing.T) {
 func overBastion(t *testing.T, m, bastion *lab.Machine, want firewall.Spec) {
 	through := over(t, m)
 	through.Target.Hops = []ssh.Hop{bastion.Target().Hop}
-	want.SSH, want.Confirm = []netip.Prefix{network(t, bastion.Address)}, 10*time.Second
+	want.SSH = []netip.Prefix{network(t, bastion.Address)}
 	mustApply(t, through, want)
 	if reachable(t, m) {
 		t.Error("it is reached without the bastion")
 	}
 	other := want
-	other.SSH = []netip.Prefix{network(t, "192.0.2.0/24")}
+	other.SSH, other.Confirm = []netip.Prefix{network(t, "192.0.2.0/24")}, 20*time.Second
 	var rolledBack *firewall.RolledBackError
 	if err := apply(t.Context(), t, through, other); !errors.As(err, &rolledBack) || rolledBack.From != bastion.Address || rolledBack.Allowed || rolledBack.Unseen != nil {
 		t.Errorf("Apply: %v", err)

@@ -23,7 +23,7 @@ func lockedOut(t *testing.T) firewall.Spec {
 func TestLockOut(t *testing.T) {
 	m := lab.New(t).Machine("m")
 	gateway := around(m).Addr().Next().String()
-	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 10 * time.Second}
+	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 5 * time.Minute}
 	for _, before := range []string{"no rules before", "rules before"} {
 		t.Run(before, func(t *testing.T) {
 			remote := over(t, m)
@@ -61,7 +61,7 @@ func TestLockOut(t *testing.T) {
 // the machine itself can mend that.
 func TestLockOutKilled(t *testing.T) {
 	m := lab.New(t).Machine("m")
-	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 10 * time.Second}
+	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 5 * time.Minute}
 	mustApply(t, over(t, m), good)
 	list := func() string { return m.Exec("nft", "-s", "list", "table", "inet", "stoke") }
 	rules := list()

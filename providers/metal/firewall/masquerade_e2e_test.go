@@ -80,7 +80,7 @@ func TestMasqueradedConnections(t *testing.T) {
 
 	spec := firewall.Spec{
 		Role: firewall.Worker, Nodes: []netip.Addr{address(node.Address)}, SSH: []netip.Prefix{around(node)},
-		NodePorts: []firewall.Rule{{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 30080, Last: 30080}}}}, Confirm: 20 * time.Second,
+		NodePorts: []firewall.Rule{{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 30080, Last: 30080}}}}, Confirm: 5 * time.Minute,
 	}
 	tables := node.Exec("nft", "-s", "list", "table", "ip", "cluster")
 	other.Script("systemd-run --quiet --unit=held socat EXEC:'sleep 600' TCP:$1:30081", node.Address)

@@ -84,7 +84,11 @@ type Have struct {
 
 // observeScript says everything at once, each thing in a line: its name and its
 // content in base64. What there is not, has no line.
+//
+// It waits until nobody loads rules or takes them back any more: in the middle of
+// that, ufw says that it is off.
 const observeScript = `export LC_ALL=C
+if [ -e /run/stoke-firewall/lock ]; then exec 9</run/stoke-firewall/lock; flock -s -w 60 9 || :; fi
 say() { printf '%s ' "$1"; base64 -w0; echo; }
 file() { if [ -e "$2" ]; then say "$1" <"$2"; fi; }
 have() { command -v "$1" >/dev/null 2>&1; }
