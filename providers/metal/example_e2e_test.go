@@ -18,12 +18,16 @@ const exampleFolder = "../../examples/metal-hosts"
 // plan that it prints.
 func TestExample(t *testing.T) {
 	l := lab.New(t)
-	machines := l.MachinesWith([]lab.Option{lab.Mirror("containerd", "runc", "chrony")}, "head", "gpu1", "gpu2")
+	machines := l.MachinesWith([]lab.Option{lab.NoMirror()}, "head", "gpu1", "gpu2")
+	runtime := l.ContainerdPackage("1.6.20") // as if Debian had it
+	runtime.Name, runtime.Fields = "containerd", nil
+	debian := l.Repository(runtime)
 	before := map[string]lab.Snapshot{}
 	var list strings.Builder
 	// The README's addresses and keys stand for those of the machines.
 	documented := []string{}
 	for i, m := range machines {
+		debian.AddTo(m)
 		before[m.Name] = m.Snapshot()
 		fmt.Fprintf(&list, "  %s = { address = %q, host_key = %q }\n", m.Name, m.Address, m.HostKey)
 		documented = append(documented, m.Address, fmt.Sprintf("192.0.2.1%d", i), m.HostKey, "ssh-ed25519 AAAA…"+m.Name)
@@ -44,7 +48,7 @@ func TestExample(t *testing.T) {
 	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The machines have no network but Debian's mirror, and control groups of the
+	// The machines have no network but that repository, and control groups of the
 	// version that the machine has which holds them.
 	p.file("machines.auto.tfvars", "machines = {\n"+list.String()+"}\nprivate_key_file = \"id\"\ncontainerd = \"*\"\ncontainerd_source = \"distribution\"\n")
 	p.file("lab_override.tf", "resource \"metal_host\" \"node\" {\n  allow_cgroup_v1 = true\n}\n")
@@ -70,7 +74,6 @@ func TestExample(t *testing.T) {
 	}
 
 	p.apply()
-	p.settled()
 	machines[1].Reboot()
 	p.settled()
 	p.ok("destroy", "-auto-approve")
