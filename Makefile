@@ -61,8 +61,8 @@ e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linu
 # Without atexit_sleep_ms every program, each command of a test too, sleeps for
 # a second at its end.
 .PHONY: race
-race: ## Run the tests under the race detector (needs gcc).
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 30m ./...
+race: ## Run the tests under the race detector, the longest ones in short (needs gcc).
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -short -timeout 30m ./...
 
 .PHONY: lint
 lint: bin/staticcheck ## gofmt, go vet and staticcheck, with the e2e suites.
