@@ -20,7 +20,7 @@ E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.
 # which runs suites of bare metal.
 CUT       = Cut(Everywhere|Off)|Killed|LockOut|Masqueraded
 metal     = testdata/machines/install; began=$$(date +%s); \
-	$(GO) test -tags e2e -count=1 -p 2 -parallel 3 -timeout 30m $(1) $(E2E_METAL); status=$$?; \
+	$(GO) test -tags e2e -count=1 -p 3 -parallel 3 -timeout 30m $(1) $(E2E_METAL); status=$$?; \
 	echo "bare metal: $$(($$(date +%s) - began)) s"; exit $$status
 
 .DEFAULT_GOAL := help
