@@ -183,7 +183,7 @@ func sabotageOnce(t *testing.T, h Sabotaged, fault Fault, from, times int) (done
 		t.Fatalf("%s: only %v were done", where, acknowledged)
 	}
 	next := opened(t, open)
-	breakLock(t, next, where)
+	defer breakLock(t, next, where).Release() //nolint:errcheck // the server works again
 	f, err := state.Open(t.Context(), next)
 	if err != nil {
 		t.Fatalf("%s: the next run cannot read it: %v", where, err)
@@ -211,8 +211,8 @@ func sabotageOnce(t *testing.T, h Sabotaged, fault Fault, from, times int) (done
 	return requests <= from
 }
 
-// breakLock does what people do about the lock of a dead run.
-func breakLock(t *testing.T, s state.Store, where string) {
+// breakLock does what people do about the lock of a dead run, and takes it.
+func breakLock(t *testing.T, s state.Store, where string) state.Lock {
 	t.Helper()
 	l, err := s.Lock(t.Context(), state.LockInfo{})
 	var locked *state.LockedError
@@ -225,7 +225,7 @@ func breakLock(t *testing.T, s state.Store, where string) {
 	if err != nil {
 		t.Fatalf("%s: the next run cannot lock: %v", where, err)
 	}
-	t.Cleanup(func() { _ = l.Release() })
+	return l
 }
 
 // lockedRun creates three objects under the lock, and notes down what it was
