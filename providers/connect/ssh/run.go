@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -64,7 +65,7 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
 		}
 	})()
 
-	channel, requests, err := c.conn.OpenChannel("session", nil)
+	channel, requests, err := c.open()
 	if err != nil {
 		return Output{}, c.notOpened(ctx, err)
 	}
@@ -75,6 +76,28 @@ func (c *Client) Run(ctx context.Context, cmd Command) (Output, error) {
 		channel.Close()
 	})()
 	return r.run(ctx, channel, requests)
+}
+
+// open begins a session, until the connection is over. The library's OpenChannel
+// may wait beyond that, for ever: what is opened between the moment when it lets
+// go of all channels and the one when it closes the connection, nobody ends.
+func (c *Client) open() (ssh.Channel, <-chan *ssh.Request, error) {
+	type session struct {
+		channel  ssh.Channel
+		requests <-chan *ssh.Request
+		err      error
+	}
+	opened := make(chan session, 1)
+	go func() {
+		channel, requests, err := c.conn.OpenChannel("session", nil)
+		opened <- session{channel, requests, err}
+	}()
+	select {
+	case s := <-opened:
+		return s.channel, s.requests, s.err
+	case <-c.gone:
+		return nil, nil, cmp.Or(c.conn.Wait(), io.EOF)
+	}
 }
 
 func (c *Client) notOpened(ctx context.Context, err error) error {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/stokehq/stoke/providers/connect/ssh/sshtest"
 )
 
@@ -175,5 +177,22 @@ func TestForAnyShell(t *testing.T) {
 		if c == '!' || c == '\n' || c > '~' {
 			t.Errorf("%q is not for every shell", c)
 		}
+	}
+}
+
+// deaf is a connection that is over, whose library has not noticed a session that
+// was being opened.
+type deaf struct{ ssh.Conn }
+
+func (deaf) OpenChannel(string, []byte) (ssh.Channel, <-chan *ssh.Request, error) { select {} }
+func (deaf) Wait() error                                                          { return io.ErrUnexpectedEOF }
+func (deaf) Close() error                                                         { return nil }
+
+func TestRunWhileTheConnectionEnds(t *testing.T) {
+	c := &Client{Host: "m", conn: &ssh.Client{Conn: deaf{}}, limits: Timeouts{}.orDefaults(), gone: make(chan struct{})}
+	close(c.gone)
+	var lost *LostError
+	if _, err := c.Run(t.Context(), Command{Args: []string{"true"}}); !errors.As(err, &lost) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
 	}
 }
