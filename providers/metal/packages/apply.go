@@ -231,7 +231,7 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if reasons := a.want.judge(actions, own...); len(reasons) > 0 {
 		return nil, &RefusedError{Reasons: reasons}
 	}
-	if d, which := a.want.disruption(actions); d > *a.want.Limit {
+	if d, which := interrupted(actions); d > *a.want.Limit {
 		return nil, &LimitError{Limit: *a.want.Limit, Would: d, Because: which}
 	}
 	return actions, nil

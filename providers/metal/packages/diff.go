@@ -35,7 +35,7 @@ func Diff(want Spec, have State) []host.Change {
 		w, p := want.Packages[name], have.Packages[name]
 		if !p.There() || !Matches(w.Version, p.Version) {
 			c := host.Change{Fact: "package " + name, Path: []string{"packages", name, "version"}, Want: w.Version,
-				Disruption: disruption(name, p.There(), p.Scripts, w)}
+				Disruption: disruption(name, p.There(), p.Scripts)}
 			c.Reloads = c.Disruption > host.ReloadsSystemd
 			if p.There() {
 				c.Have = p.Version
@@ -52,7 +52,7 @@ func Diff(want Spec, have State) []host.Change {
 	}
 	for _, name := range slices.Sorted(slices.Values(want.Absent)) {
 		if p := have.Packages[name]; p.There() {
-			d := disruption(name, true, p.Scripts, Package{})
+			d := disruption(name, true, p.Scripts)
 			all = append(all, host.Change{Fact: "package " + name, Path: []string{"absent", name}, Have: p.Version,
 				Disruption: d, Reloads: d > host.ReloadsSystemd})
 		}
@@ -66,7 +66,7 @@ func (st State) repairInterrupts() host.Disruption {
 	d := host.ReloadsSystemd
 	for _, b := range st.Broken {
 		name, _, _ := strings.Cut(b, " ")
-		d = max(d, disruption(name, true, false, Package{}))
+		d = max(d, disruption(name, true, false))
 	}
 	return d
 }

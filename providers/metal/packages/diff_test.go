@@ -105,19 +105,17 @@ func TestDisruption(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		there, scripts bool
-		declared       Package
 		want           host.Disruption
 	}{
-		{"containerd.io", true, false, Package{}, host.RestartsContainer},
-		{"containerd.io", false, false, Package{}, host.ReloadsSystemd},
-		{"nvidia-fabricmanager-580", true, false, Package{}, host.ReloadsSystemd},
-		{"kubectl", true, false, Package{}, host.None},
-		{"kubectl", true, true, Package{}, host.ReloadsSystemd},
-		{"my-daemon", true, true, Package{}, host.ReloadsSystemd},
-		{"my-tool", true, false, Package{}, host.None},
-		{"nvidia-open", true, false, Package{Interrupts: host.Reboots}, host.Reboots},
+		{"containerd.io", true, false, host.RestartsContainer},
+		{"containerd.io", false, false, host.ReloadsSystemd},
+		{"nvidia-fabricmanager-580", true, false, host.ReloadsSystemd},
+		{"kubectl", true, false, host.None},
+		{"kubectl", true, true, host.ReloadsSystemd},
+		{"my-daemon", true, true, host.ReloadsSystemd},
+		{"my-tool", true, false, host.None},
 	} {
-		if got := disruption(c.name, c.there, c.scripts, c.declared); got != c.want {
+		if got := disruption(c.name, c.there, c.scripts); got != c.want {
 			t.Errorf("%s (there %v, scripts %v): %v, want %v", c.name, c.there, c.scripts, got, c.want)
 		}
 	}

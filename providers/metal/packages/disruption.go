@@ -60,10 +60,9 @@ var interrupts = []struct {
 }
 
 // disruption is what a package's coming, changing or going interrupts.
-func disruption(name string, there, scripts bool, declared Package) host.Disruption {
-	d := declared.Interrupts
+func disruption(name string, there, scripts bool) (d host.Disruption) {
 	if scripts {
-		d = max(d, host.ReloadsSystemd)
+		d = host.ReloadsSystemd
 	}
 	for _, i := range interrupts {
 		if ok, _ := path.Match(i.pattern, name); ok {
@@ -76,10 +75,10 @@ func disruption(name string, there, scripts bool, declared Package) host.Disrupt
 	return d
 }
 
-// disruption is what all actions together interrupt.
-func (s Spec) disruption(actions []Action) (most host.Disruption, which Action) {
+// interrupted is what all actions together interrupt, and the one that does most.
+func interrupted(actions []Action) (most host.Disruption, which Action) {
 	for _, a := range actions {
-		if d := disruption(a.Package, a.Old != "", a.Scripts, s.Packages[a.Package]); d > most {
+		if d := disruption(a.Package, a.Old != "", a.Scripts); d > most {
 			most, which = d, a
 		}
 	}

@@ -85,7 +85,7 @@ func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req 
 		reasons = want.judge(actions, own...)
 	}
 	f.Refusals = append(f.Refusals, reasons...)
-	if d, which := want.disruption(actions); d > f.Disruption {
+	if d, which := interrupted(actions); d > f.Disruption {
 		f.Disruption, f.Because = d, which.String()
 	}
 	return nil

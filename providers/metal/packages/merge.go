@@ -80,7 +80,6 @@ func (p Package) merge(o Package) (Package, error) {
 		p.Version = o.Version
 	}
 	p.Hold, p.Exclude = p.Hold || o.Hold, p.Exclude || o.Exclude
-	p.Interrupts = max(p.Interrupts, o.Interrupts)
 	p.Why = reasons(p.Why, o.Why)
 	return p, nil
 }

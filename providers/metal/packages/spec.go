@@ -67,9 +67,7 @@ type Package struct {
 	Hold    bool // neither apt nor people change its version without asking
 	// Exclude keeps unattended-upgrades away from it as well.
 	Exclude bool
-	// Interrupts is what changing it interrupts beyond what is known here.
-	Interrupts host.Disruption
-	Why        string // who wants it, for messages
+	Why     string // who wants it, for messages
 }
 
 var (
