@@ -67,6 +67,9 @@ func ParseModule(text string) (Module, error) {
 
 // ParseTarget reads the address of a module, a resource or an instance.
 func ParseTarget(text string) (Target, error) {
+	if !utf8.ValidString(text) {
+		return Target{}, fmt.Errorf("address %q: it is not UTF-8 text", clip(text))
+	}
 	s := scanner{text: text, rest: text}
 	t, err := s.target()
 	if err != nil {
@@ -230,7 +233,7 @@ func (s *scanner) name() (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("a name is missing before %q", clip(s.rest))
 	}
-	if !utf8.ValidString(name) || !hclsyntax.ValidIdentifier(name) {
+	if !hclsyntax.ValidIdentifier(name) {
 		return "", fmt.Errorf("%q is no name; names consist of letters, digits, _ and -, and start with a letter or _", clip(name))
 	}
 	s.rest = s.rest[end:]
@@ -263,7 +266,7 @@ func (s *scanner) key() (Key, error) {
 		return Key{}, fmt.Errorf("%q has no closing bracket", clip(s.rest))
 	}
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 0 || digits[0] == '+' {
+	if err != nil || digits[0] < '0' || digits[0] > '9' {
 		return Key{}, fmt.Errorf("[%s] is no key; write a whole number or a string in double quotes (protect them from the shell)", clip(digits))
 	}
 	s.rest = rest

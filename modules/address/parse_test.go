@@ -37,6 +37,15 @@ func TestParseInstance(t *testing.T) {
 	}
 }
 
+// TestParseNormalises: a key that was typed in pieces names the instance that
+// the language made of the same text.
+func TestParseNormalises(t *testing.T) {
+	got, err := ParseInstance("a.b[\"e\u0301\"]")
+	if err != nil || got.Key != StringKey("\u00e9") {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	cases := map[string]string{
 		"":                          "it is empty",
@@ -67,7 +76,9 @@ func TestParseErrors(t *testing.T) {
 		"a b.c":                     "is no name",
 		"a[0].b":                    "should follow",
 		"module.m":                  "is a module",
-		"a.\xff":                    "is no name",
+		"a.b[-0]":                   "no key",
+		"a.\xff":                    "not UTF-8",
+		"a.b[\"\x89\"]":             "not UTF-8",
 		strings.Repeat("x", 100_00): "a name after",
 	}
 	for text, want := range cases {
@@ -141,7 +152,7 @@ func TestTargetContains(t *testing.T) {
 // FuzzParse checks that whatever parses prints as something that parses to
 // the same.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a.b", `module.a["$${x}"].data.a.b[0]`, `a.b["\U000e0001"]`, "a.b[", `a.b["`} {
+	for _, s := range []string{"a.b", `module.a["$${x}"].data.a.b[0]`, `a.b["\U000e0001"]`, "a.b[", `a.b["`, "A.A[\"\x89\"]", "a.b[\"e\u0301\"]"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // quote writes s as an HCL string literal. Template introducers are doubled,
@@ -41,14 +43,15 @@ func quote(s string) string {
 }
 
 // unquote reads the HCL string literal at the start of text and returns its
-// value and what follows it.
+// value, normalised as the language normalises every string (NFC), and what
+// follows it.
 func unquote(text string) (value, rest string, err error) {
 	var b strings.Builder
 	for i := 1; i < len(text); {
 		c := text[i]
 		switch {
 		case c == '"':
-			return b.String(), text[i+1:], nil
+			return cty.NormalizeString(b.String()), text[i+1:], nil
 		case c == '\\':
 			r, n, err := unescape(text[i:])
 			if err != nil {
@@ -73,7 +76,7 @@ func unquote(text string) (value, rest string, err error) {
 			i++
 		}
 	}
-	return "", "", fmt.Errorf("the string %s has no closing quote", text)
+	return "", "", fmt.Errorf("the string %s has no closing quote", clip(text))
 }
 
 // unescape reads the escape sequence at the start of text and returns its
