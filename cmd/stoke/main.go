@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
 
 	"github.com/stokehq/stoke/plan/view"
 )
@@ -13,14 +12,8 @@ var version = "0.1.0-dev"
 
 const terraformVersion = view.TerraformVersion
 
-// gcPercent trades memory for time: a run is short, and what it allocates is
-// small beside what it keeps. GOGC in the environment overrides it.
-const gcPercent = 40
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	collectLate()
 	forgetProgram()
 	environ := os.Environ()
 	_ = os.Unsetenv(planKeyVariable) // processes that providers start must not inherit it

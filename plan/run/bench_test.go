@@ -83,7 +83,7 @@ func BenchmarkDestroy(b *testing.B) {
 }
 
 func bench(b *testing.B, f, before func(w *world, config string)) {
-	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the stoke command runs
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as the stoke command runs, once its heap is some 40 MB
 	for _, s := range shapes {
 		b.Run(s.name, func(b *testing.B) {
 			w := newWorld(b, nil)
