@@ -264,7 +264,9 @@ func (d *draft) plan(ctx context.Context) bool {
 			c.Reason = ReplaceTainted
 		}
 		// Changes are ignored of the object that goes: the new one is as configured.
-		planned, resp, ok = d.ask(ctx, cty.NullVal(d.ty.Implied), d.config, nil)
+		anew := *providers.CallFrom(ctx)
+		anew.Replaces = d.before
+		planned, resp, ok = d.ask(providers.WithCall(ctx, &anew), cty.NullVal(d.ty.Implied), d.config, nil)
 		if !ok {
 			return false
 		}

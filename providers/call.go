@@ -17,6 +17,9 @@ type Call struct {
 	Operation string
 	// Settling marks a Read that asks whether an announced create happened.
 	Settling bool
+	// Replaces is the object that the planned one is made anew in place of;
+	// cty.NilVal for none. Such a plan has no prior state, as that of a create.
+	Replaces cty.Value
 	// Planned is the private data that the plan left for this Apply. Terraform's
 	// framework hands it to Update and Delete, and not to Create.
 	Planned []byte

@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +88,12 @@ func TestDynamicCreateBeforeDestroy(t *testing.T) {
 	}
 	for _, step := range steps {
 		w.must(w.config("main.tf", config(step.name, step.user)))
+		before := slices.Sorted(maps.Keys(s.things))
+		s.replaced = nil
 		p := w.applied(plan.Normal)
+		if slices.Sort(s.replaced); !slices.Equal(s.replaced, before) {
+			t.Errorf("the provider was told that %v are replaced, not %v", s.replaced, before)
+		}
 		if got := strings.ReplaceAll(summary(p), " replace_because_cannot_update", ""); got != step.want {
 			t.Errorf("planned\n%s\nwant\n%s", got, step.want)
 		}

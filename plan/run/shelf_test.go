@@ -27,6 +27,8 @@ type shelf struct {
 	// nothing else happens on the shelf.
 	after func(what, name string)
 	dead  bool // no call has any effect
+	// replaced are the ids that plans of replacements were told of.
+	replaced []string
 	// defers, when not nil, says which things cannot be planned yet.
 	defers func(name string) bool
 }
@@ -132,6 +134,11 @@ func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) provide
 	attrs["key"] = cty.NullVal(cty.String)
 	r.Proposed = cty.ObjectVal(attrs)
 	if r.Prior.IsNull() {
+		if was := providers.CallFrom(ctx).Replaces; !was.IsNull() {
+			p.s.mu.Lock()
+			p.s.replaced = append(p.s.replaced, was.GetAttr("id").AsString())
+			p.s.mu.Unlock()
+		}
 		attrs["id"], attrs["stamp"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
 		resp.Planned = cty.ObjectVal(attrs)
 	} else {

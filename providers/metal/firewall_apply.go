@@ -40,7 +40,7 @@ func (r *firewallResource) Update(ctx context.Context, req resource.UpdateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.apply(ctx, state.ID.ValueString(), &plan, &state, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, plan.ID.ValueString(), &plan, &state, &resp.State, &resp.Diagnostics)
 }
 
 // apply makes the firewall what is planned. Where that failed, what is stored is
@@ -73,6 +73,9 @@ func (r *firewallResource) apply(ctx context.Context, id string, plan, otherwise
 	var rec *host.Record
 	if err == nil {
 		rec, err = ownFirewall(ctx, m, id, have)
+	}
+	if taken := (*takenError)(nil); errors.As(err, &taken) {
+		taken.by(ctx, wayOf(ctx, plan.Host))
 	}
 	if err != nil {
 		firewallError(diags, m.Name(), err)

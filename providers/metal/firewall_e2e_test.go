@@ -178,9 +178,11 @@ func TestFirewallResource(t *testing.T) {
 	out = w.run(1, "plan", "-var", "node_port=443/tcp")
 	w.says(out, "Invalid firewall rules", "outside of 30000-32767")
 
+	w.says(w.run(0, "plan", `-replace=metal_firewall.node["worker"]`), "everything is open meanwhile")
+
 	// Taken over from a state that is lost.
 	w.run(0, "state", "rm", `metal_firewall.node["worker"]`)
-	w.says(w.run(1, "apply", "-auto-approve"), "Firewall is managed already")
+	w.says(w.run(1, "plan"), "Firewall is managed already", "stoke import 'metal_firewall.node[\"worker\"]' '"+worker.Address+" "+worker.HostKey)
 	w.run(0, "import", `metal_firewall.node["worker"]`, worker.Address+" "+worker.HostKey)
 	w.run(0, "apply", "-auto-approve")
 	w.run(0, "plan", "-detailed-exitcode")

@@ -102,6 +102,10 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	case err != nil:
 		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))
 	}
+	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
+	if replaced(ctx, m, firewallRecord) != nil {
+		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, "the rules go before they are made anew: everything is open meanwhile")
+	}
 	var before *firewall.Spec
 	if !state.ID.IsNull() {
 		var quiet diag.Diagnostics
@@ -151,7 +155,11 @@ func (r *firewallResource) machine(ctx context.Context, argument types.Object) (
 	return r.settings.machine(ctx, argument)
 }
 
-func addressOf(ctx context.Context, argument types.Object) string {
+func wayOf(ctx context.Context, argument types.Object) connect.SSH {
 	way, _, _ := connect.MachineFromObject(ctx, argument)
-	return way.Address
+	return way
+}
+
+func addressOf(ctx context.Context, argument types.Object) string {
+	return wayOf(ctx, argument).Address
 }

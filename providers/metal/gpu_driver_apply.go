@@ -58,7 +58,7 @@ func (r *gpuDriverResource) bring(ctx context.Context, id string, plan *gpuDrive
 	switch {
 	case err == nil:
 	case errors.As(err, &taken):
-		complain(diags, path.Root("host"), "Driver is managed already", err)
+		complain(diags, path.Root("host"), "Driver is managed already", taken.by(ctx, wayOf(ctx, plan.Host)))
 	case errors.As(err, &locked):
 		complain(diags, path.Root("host"), "Somebody else changes the machine", err)
 	default:

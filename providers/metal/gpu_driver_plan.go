@@ -100,7 +100,11 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *
 			diags.AddAttributeError(path.Root("host"), p.Summary, m.Name()+": "+p.Detail)
 		}
 	}
+	plan.ID = claim(ctx, m, gpuDriverRecord, "Driver is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
 	changes, forecast, err := l.foresee(ctx, m, want)
+	if replaced(ctx, m, gpuDriverRecord) != nil {
+		changes = append(changes, host.Change{Fact: "the driver goes before it is made anew", Disruption: host.Drains})
+	}
 	if err != nil {
 		diags.AddWarning("What apt would do is not known", fmt.Sprintf("%s.", err))
 	}

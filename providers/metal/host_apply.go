@@ -62,7 +62,7 @@ func (r *hostResource) apply(ctx context.Context, id string, plan *hostModel, st
 	switch {
 	case err == nil:
 	case errors.As(err, &taken):
-		complain(diags, path.Root("address"), "Machine is managed already", err)
+		complain(diags, path.Root("address"), "Machine is managed already", taken.by(ctx, way))
 	case errors.As(err, &locked):
 		complain(diags, path.Root("address"), "Somebody else changes the machine", err)
 	default:
@@ -127,38 +127,6 @@ func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, 
 
 // errRefused stands for diagnostics that say why.
 var errRefused = errors.New("refused")
-
-// takenError says that another resource manages a machine.
-type takenError struct {
-	machine, kind string
-	by            string
-}
-
-func (e *takenError) Error() string {
-	by := ""
-	if e.by != "" {
-		by = " as " + e.by
-	}
-	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here; if whoever managed it is gone for good, remove that file", e.machine, by, host.Root, e.kind)
-}
-
-// own opens the machine's record of a kind for the resource with the id, and
-// makes it where there is none.
-func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, error) {
-	rec, err := host.OpenRecord(ctx, m, kind)
-	switch {
-	case errors.Is(err, host.ErrNoRecord):
-		return host.NewRecord(ctx, m, kind, id, providers.CallFrom(ctx).Address)
-	case err != nil:
-		return nil, err
-	case rec.ID() != id && rec.By() == providers.CallFrom(ctx).Address && len(rec.Keys("")) == 0:
-		// Ours, of a create that failed before it changed anything.
-		return host.NewRecord(ctx, m, kind, id, rec.By())
-	case rec.ID() != id:
-		return nil, &takenError{machine: m.Name(), kind: kind, by: rec.By()}
-	}
-	return rec, nil
-}
 
 func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state hostModel

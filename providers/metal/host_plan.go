@@ -61,6 +61,7 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
 	r.examine(ctx, way, &plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), plan.ID)...)
 }
 
 // derive sets what follows from the arguments.
@@ -128,15 +129,14 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		diags.AddAttributeWarning(path.Root("address"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 		return promise{}
 	}
-	if plan.prior == nil {
-		notOurs(ctx, m, hostRecord, diags)
-	}
+	plan.ID = claim(ctx, m, hostRecord, "Machine is managed already", path.Root("address"), way, plan.ID, diags)
 	var changes []host.Change
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
-	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil && another(plan.prior, f, way.Address, changes, diags) {
-		notOurs(ctx, m, hostRecord, diags)
+	changes = append(changes, undone(ctx, r.settings, m, diags)...)
+	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
+		another(plan.prior, f, way.Address, changes, diags)
 	}
 	r.settings.foretell(ctx, diags, m, changes, plan.policy())
 	return promising(changes)
@@ -177,16 +177,4 @@ func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
 		}
 	}
 	return path.Root("host_key")
-}
-
-// notOurs warns before a create of a machine that another resource manages: apply
-// will not take it from that one. It is no error, because this plan may be the
-// end of the other.
-func notOurs(ctx context.Context, m host.Machine, kind string, diags *diag.Diagnostics) {
-	rec, err := host.OpenRecord(ctx, m, kind)
-	if err != nil || rec.By() == providers.CallFrom(ctx).Address {
-		return
-	}
-	taken := &takenError{machine: m.Name(), kind: kind, by: rec.By()}
-	diags.AddAttributeWarning(path.Root("address"), "Machine is managed already", fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
 }

@@ -34,3 +34,16 @@ func importedWay(id string) (connect.SSH, error) {
 	}
 	return s, nil
 }
+
+// importID is what importedWay reads of a way, which has no hops there and no
+// credential: what comes after an import knows those.
+func importID(way connect.SSH) string {
+	where := way.Address
+	if way.Port != 0 {
+		where = net.JoinHostPort(way.Address, strconv.Itoa(way.Port))
+	}
+	if way.User != "" {
+		where = way.User + "@" + where
+	}
+	return where + " " + strings.TrimSpace(way.HostKey)
+}

@@ -89,3 +89,11 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	r.outcomes = append(r.outcomes, folders...)
 	return r, errors.Join(append(failed, err)...)
 }
+
+// Undoing is what Restore interrupts.
+func Undoing(rec *host.Record) []host.Change {
+	if len(rec.Keys(serviceKey)) == 0 {
+		return nil
+	}
+	return []host.Change{{Fact: "containerd gets back what it had before", Disruption: host.RestartsContainer, Reloads: len(rec.Keys(fileKey)) > 0}}
+}

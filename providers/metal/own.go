@@ -1,0 +1,96 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// takenError says that another resource manages a machine.
+type takenError struct {
+	machine, kind string
+	owner         string // its address when it began; "" where nobody wrote it down
+	take          string // the command that takes it over; "" for whoever has no such
+}
+
+func (e *takenError) Error() string {
+	as, take := "", ""
+	if e.owner != "" {
+		as = " as " + e.owner
+	}
+	if e.take != "" {
+		take = ": " + e.take
+	}
+	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%s — or, if whoever managed it is gone for good and nothing is to be restored, remove that file", e.machine, as, host.Root, e.kind, take)
+}
+
+// by says how the resource of a call takes the machine over.
+func (e *takenError) by(ctx context.Context, way connect.SSH) *takenError {
+	if address := providers.CallFrom(ctx).Address; address != "" && way.HostKey != "" {
+		e.take = "stoke import " + ssh.QuoteAll(address, importID(way))
+	}
+	return e
+}
+
+// unbegun says that a record is ours, of a create that failed before it changed
+// anything.
+func unbegun(ctx context.Context, rec *host.Record) bool {
+	return rec.By() == providers.CallFrom(ctx).Address && len(rec.Keys("")) == 0
+}
+
+// own opens the machine's record of a kind for the resource with the id, and
+// makes it where there is none.
+func own(ctx context.Context, m host.Machine, kind, id string) (*host.Record, error) {
+	rec, err := host.OpenRecord(ctx, m, kind)
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return host.NewRecord(ctx, m, kind, id, providers.CallFrom(ctx).Address)
+	case err != nil:
+		return nil, err
+	case rec.ID() != id && unbegun(ctx, rec):
+		return host.NewRecord(ctx, m, kind, id, rec.By())
+	case rec.ID() != id:
+		return nil, &takenError{machine: m.Name(), kind: kind, owner: rec.By()}
+	}
+	return rec, nil
+}
+
+// claim is what own will say, for a plan. id is the resource's, null or unknown
+// where it is new. One that was imported while nobody could look gets the id of
+// what it takes over. A machine that this very address manages, though the state
+// knows nothing of it, is an error; one of another address is a warning, because
+// this plan may be the end of that one.
+func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Path, way connect.SSH, id types.String, diags *diag.Diagnostics) types.String {
+	rec, err := host.OpenRecord(ctx, m, kind)
+	call := providers.CallFrom(ctx)
+	taken := &takenError{machine: m.Name(), kind: kind}
+	switch {
+	case err != nil: // there is none, or apply says what is the matter
+		return id
+	case id.ValueString() == imported:
+		return types.StringValue(rec.ID())
+	case rec.ID() == id.ValueString(), rec.ID() == textOf(call.Replaces, "id"), unbegun(ctx, rec):
+		return id
+	case call.Address == "" && rec.By() == "": // an engine that does not say whether this is a replacement
+		return id
+	}
+	taken.owner = rec.By()
+	if taken.by(ctx, way); taken.take != "" && id.ValueString() != "" {
+		taken.take = "stoke state rm " + ssh.QuoteAll(call.Address) + " && " + taken.take // it has another one's object
+	}
+	if call.Address != "" && call.Address == rec.By() {
+		complain(diags, at, summary, taken)
+	} else {
+		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
+	}
+	return id
+}
