@@ -6,13 +6,37 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // signals turns SIGINT and SIGTERM into what the engine understands: the
-// first closes stopping, the second ends the context. A terminal that goes away
-// (SIGHUP) counts as a first one, however often it says so.
+// first closes stopping, the second ends the context.
 type signals struct {
 	stopping chan struct{}
+	now      func() time.Time // time.Now where it is nil
+}
+
+// together is for how long signals count as one. Nobody presses Ctrl-C twice
+// that fast, but a process may be told twice at once: timeout(1) signals it, and
+// then the group that it is in.
+const together = 200 * time.Millisecond
+
+// interrupts counts what is heard.
+type interrupts struct {
+	n     int
+	first time.Time
+}
+
+// hear reports whether a signal counts. A terminal that goes away (SIGHUP) is a
+// first interrupt, however often it says so.
+func (i *interrupts) hear(sig os.Signal, at time.Time) bool {
+	if i.n > 0 && (sig == syscall.SIGHUP || at.Sub(i.first) < together) {
+		return false
+	}
+	if i.n++; i.n == 1 {
+		i.first = at
+	}
+	return true
 }
 
 const (
@@ -43,23 +67,26 @@ func (g *signals) watch(parent context.Context, say func(string)) (context.Conte
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup it goes on
 		signal.Notify(heard, syscall.SIGHUP)
 	}
+	now := g.now
+	if now == nil {
+		now = time.Now
+	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for n := 0; n < 2; {
+		for count := (interrupts{}); count.n < 2; {
 			var sig os.Signal
 			select {
 			case sig = <-heard:
 			case <-quit:
 				return
 			}
-			if n > 0 && sig == syscall.SIGHUP {
-				continue
-			}
-			if n++; n == 1 {
+			switch {
+			case !count.hear(sig, now()):
+			case count.n == 1:
 				close(g.stopping)
 				say(firstSignal)
-			} else {
+			default:
 				say(secondSignal)
 				cancel(errInterrupted)
 			}
