@@ -34,3 +34,30 @@ func TestOutgoing(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingSecret: where the schema calls something secret, there is nothing to
+// show of a null; of a value there is, and of null that an expression hides.
+func TestNothingSecret(t *testing.T) {
+	files := func(secret cty.Value) cty.Value {
+		return cty.MapVal(object{"/a": cty.ObjectVal(object{"content": str("x"), "secret": secret})})
+	}
+	at := cty.GetAttrPath("files").IndexString("/a").GetAttr("secret")
+	hidden := placesOf([]cty.Path{at}).name("files")
+	const lines = "{\n      + \"/a\" = {\n          + content = \"x\"\n"
+	for name, tt := range map[string]struct {
+		secret cty.Value
+		hide   secret
+		want   string
+	}{
+		"null, by schema":  {cty.NullVal(cty.String), secret{declared: hidden}, lines + "        }\n    }"},
+		"value, by schema": {str("s3cret"), secret{declared: hidden}, lines + "          + secret  = (sensitive value)\n        }\n    }"},
+		"null, by plan":    {cty.NullVal(cty.String), secret{named: hidden}, lines + "          + secret  = (sensitive value)\n        }\n    }"},
+		"null":             {cty.NullVal(cty.String), secret{}, lines + "          + secret  = null\n        }\n    }"},
+	} {
+		var d differ
+		d.whole(4, add, files(tt.secret), tt.hide)
+		if got := d.String(); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, tt.want)
+		}
+	}
+}

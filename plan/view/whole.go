@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -53,6 +54,9 @@ func (d *differ) wholeString(c int, s symbol, text string) {
 
 func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 	names, values := elements(v)
+	// What the schema hides is no news where there is nothing: the secret that a
+	// file does not have, say, or what is write-only.
+	names = slices.DeleteFunc(names, func(n string) bool { return hide.declared.name(n).is() && absent(values[n]) })
 	if len(names) == 0 {
 		d.WriteString("{}")
 		return
