@@ -65,9 +65,10 @@ func TestConfigFile(t *testing.T) {
 	agent := ssh.Credential{IdentityFiles: []string{"~/.ssh/id_ed25519"}, Agent: true, AgentSocket: "/agent", Sudo: true}
 	as := func(c ssh.Credential, user string) ssh.Credential { c.User = user; return c }
 	gpu := ssh.Credential{User: "deploy", IdentityFiles: []string{"~/.ssh/gpu-7-key"}, CertificateFile: "~/.ssh/cert", Agent: true, AgentSocket: "/agent", Sudo: true}
+	const usual = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 	jumps := []ssh.Hop{
-		{Address: "10.0.0.1", HostKey: key + "\n" + second, Credential: ssh.Credential{User: "j", IdentityFiles: []string{"~/.ssh/id_ed25519"}, Sudo: true}},
-		{Address: "second", Port: 2200, HostKey: second, Credential: as(agent, "everybody")},
+		{Address: "10.0.0.1", HostKey: key + "\n" + second, KeyFrom: "~/.ssh/jumps", Credential: ssh.Credential{User: "j", IdentityFiles: []string{"~/.ssh/id_ed25519"}, Sudo: true}},
+		{Address: "second", Port: 2200, HostKey: second, KeyFrom: usual, Credential: as(agent, "everybody")},
 	}
 	bastion := Hop{Address: "b", HostKey: key, Credential: "own"}
 	for _, tt := range []struct {
@@ -84,7 +85,7 @@ func TestConfigFile(t *testing.T) {
 		}},
 		{"jump after jump", SSH{Hop: Hop{Address: "behind", HostKey: key}}, ssh.Target{
 			Hop:  ssh.Hop{Address: "behind", HostKey: key, Credential: as(agent, "everybody")},
-			Hops: append(append([]ssh.Hop(nil), jumps...), ssh.Hop{Address: "gpu-7.example.com", Port: 2222, HostKey: key, Credential: gpu}),
+			Hops: append(append([]ssh.Hop(nil), jumps...), ssh.Hop{Address: "gpu-7.example.com", Port: 2222, HostKey: key, KeyFrom: usual, Credential: gpu}),
 		}},
 		{"files alone", SSH{Hop: Hop{Address: "alone", HostKey: key}}, ssh.Target{
 			Hop: ssh.Hop{Address: "alone", HostKey: key, Credential: ssh.Credential{User: "everybody", IdentityFiles: []string{"~/.ssh/id_ed25519"}, Sudo: true}},

@@ -43,7 +43,7 @@ func (s SSHSettings) jumps(host string, depth int) ([]ssh.Hop, error) {
 		if err != nil {
 			return nil, fmt.Errorf("jump host %s: %w", to.Address, err)
 		}
-		if hop.HostKey, err = s.config.knownKeys(to.Address, hop); err != nil {
+		if hop.HostKey, hop.KeyFrom, err = s.config.knownKeys(to.Address, hop); err != nil {
 			return nil, fmt.Errorf("jump host %s: %w", to.Address, err)
 		}
 		hops = append(hops, hop)
@@ -76,12 +76,13 @@ func parseJump(text string) (Hop, error) {
 }
 
 // knownKeys looks a host up in the known hosts that the file names, or the
-// usual ones. There has to be a key.
-func (c *configFile) knownKeys(original string, hop ssh.Hop) (string, error) {
+// usual ones. There has to be a key. It returns those files' names, too.
+func (c *configFile) knownKeys(original string, hop ssh.Hop) (keys, from string, err error) {
 	files := strings.Fields(c.get(original, "UserKnownHostsFile"))
 	if len(files) == 0 {
 		files = []string{"~/.ssh/known_hosts", "~/.ssh/known_hosts2"}
 	}
+	from = strings.Join(files, " ")
 	name := hop.Address
 	if alias := c.get(original, "HostKeyAlias"); alias != "" {
 		name = alias
@@ -94,22 +95,22 @@ func (c *configFile) knownKeys(original string, hop ssh.Hop) (string, error) {
 	for _, file := range files {
 		file, err := c.expand("UserKnownHostsFile", file, hop, original)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if file, err = expandHome(file); err != nil {
-			return "", err
+			return "", "", err
 		}
 		if _, err := os.Stat(file); err == nil {
 			there = append(there, file)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("read known hosts: %w", err)
+			return "", "", fmt.Errorf("read known hosts: %w", err)
 		}
 	}
-	keys, err := lookUp(there, net.JoinHostPort(name, strconv.Itoa(port)))
+	keys, err = lookUp(there, net.JoinHostPort(name, strconv.Itoa(port)))
 	if err == nil && keys == "" {
-		err = fmt.Errorf("%s has no key of %s: log in there once by ssh, or declare the machine as a bastion with its host_key", strings.Join(files, " "), knownhosts.Normalize(net.JoinHostPort(name, strconv.Itoa(port))))
+		err = fmt.Errorf("%s has no key of %s: log in there once by ssh, or declare the machine as a bastion with its host_key", from, knownhosts.Normalize(net.JoinHostPort(name, strconv.Itoa(port))))
 	}
-	return keys, err
+	return keys, from, err
 }
 
 // lookUp returns the keys that known_hosts files have of an address, one on

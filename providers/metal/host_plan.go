@@ -169,12 +169,16 @@ func another(prior *hostModel, is facts.Facts, address string, changes []host.Ch
 	return true
 }
 
-// keyOf is the argument that another host key than the machine's stands in.
+// keyOf is the argument that another host key than the machine's stands in; a
+// hop that is not the machine's own comes with its address.
 func keyOf(way connect.SSH, shown *ssh.HostKeyError) path.Path {
 	for i, hop := range way.Hops {
 		if hop.Address == shown.Address && hop.Address != way.Address {
 			return path.Root("bastion").AtListIndex(i).AtName("host_key")
 		}
+	}
+	if print, err := ssh.Fingerprint(way.HostKey); err == nil && !strings.Contains(shown.Want, print) {
+		return path.Root("address") // of the provider's bastion, or of a jump host
 	}
 	return path.Root("host_key")
 }

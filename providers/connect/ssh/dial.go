@@ -21,6 +21,7 @@ type Hop struct {
 	// Several lines are several keys, of which it shows one. A line that begins
 	// with "@cert-authority " is the key of an authority that signed it.
 	HostKey    string
+	KeyFrom    string // the files that HostKey is from, for people; "" where it was declared
 	Credential Credential
 }
 

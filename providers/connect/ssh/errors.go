@@ -26,13 +26,18 @@ type HostKeyError struct {
 	Want    string // SHA256 fingerprint; "" when none is known
 	Got     string // the key as an authorized_keys line
 	Print   string // SHA256 fingerprint of Got
+	From    string // the files that the key it is known by is from; "" where it was declared
 }
 
 func (e *HostKeyError) Error() string {
 	if e.Want == "" {
 		return fmt.Sprintf("no host key is known of %s, which shows %s (%s); compare it with the machine's own /etc/ssh/ssh_host_*_key.pub, then set host_key", e.Address, e.Got, e.Print)
 	}
-	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, set host_key = %q", e.Address, e.Print, e.Want, e.Got)
+	then := fmt.Sprintf("set host_key = %q", e.Got)
+	if e.From != "" {
+		then = fmt.Sprintf("make it %q in %s", e.Got, e.From)
+	}
+	return fmt.Sprintf("%s shows the host key %s instead of %s: either the machine was installed anew, or somebody is in between; only if you know why, %s", e.Address, e.Print, e.Want, then)
 }
 
 // wrongPassword is an error after which a password is given to nobody again:

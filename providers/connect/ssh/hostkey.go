@@ -86,7 +86,7 @@ func (k *known) judge(address string, remote net.Addr, got ssh.PublicKey) error 
 		}
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(got)))
-	e := &HostKeyError{Address: k.hop.Address, Got: line, Print: ssh.FingerprintSHA256(got)}
+	e := &HostKeyError{Address: k.hop.Address, Got: line, Print: ssh.FingerprintSHA256(got), From: k.hop.KeyFrom}
 	switch {
 	case len(k.keys) > 0:
 		prints := make([]string, len(k.keys))

@@ -58,6 +58,7 @@ func TestHostKey(t *testing.T) {
 		{"changed, though new ones are accepted", Target{Hop: with(m, wrong), AcceptNew: accept}, "shows the host key"},
 		{"bastion unknown", Target{Hop: target, Hops: []Hop{with(bastion, "")}, AcceptNew: accept}, "no host key is known"},
 		{"bastion changed", Target{Hop: target, Hops: []Hop{with(bastion, wrong)}}, "shows the host key"},
+		{"jump host changed", Target{Hop: target, Hops: []Hop{{Address: first.Address, Port: first.Port, HostKey: wrong, KeyFrom: "~/.ssh/known_hosts", Credential: first.Credential}}}, "in ~/.ssh/known_hosts"},
 		{"second bastion changed", Target{Hop: target, Hops: []Hop{first, with(bastion, wrong)}}, "shows the host key"},
 		{"target changed behind a bastion", Target{Hop: with(m, wrong), Hops: []Hop{first}}, "shows the host key"},
 		{"two bastions", Target{Hop: target, Hops: []Hop{first, hop(m, byPassword)}}, ""},

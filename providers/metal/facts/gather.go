@@ -47,7 +47,7 @@ func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, e
 		return Facts{}, fmt.Errorf("%s: %w", m.Name(), err)
 	}
 	if denied != nil {
-		f.Sudo.Works, f.Sudo.Error = false, clean(denied.Error())
+		f.Sudo.Works, f.Sudo.Error = false, clean(oneLine(denied.Error()))
 	}
 	begin, end, err := a.span()
 	if err != nil {
@@ -62,6 +62,25 @@ func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, e
 	}
 	f.Clock.Offset, f.Clock.Resolution = clock.rounded()
 	return f, nil
+}
+
+// oneLine makes one line of an error that shows what a machine said.
+func oneLine(text string) string {
+	var line strings.Builder
+	for part := range strings.Lines(text) {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		switch before := line.String(); {
+		case before == "":
+		case strings.HasSuffix(before, ":"):
+			line.WriteString(" ")
+		default:
+			line.WriteString("; ")
+		}
+		line.WriteString(part)
+	}
+	return line.String()
 }
 
 // mayBeSudo tells whether a command failed by how it was to become root rather

@@ -109,12 +109,12 @@ func TestGather(t *testing.T) {
 }
 
 func TestGatherWithoutRoot(t *testing.T) {
-	denied := ssh.Permanent{Err: errors.New("192.0.2.1: ops cannot become root by sudo: a password is required")}
+	denied := ssh.Permanent{Err: errors.New("192.0.2.1: ops cannot become root by sudo; it said:\n  sudo: a password is required\nset sudo_password")}
 	f, err := Gather(context.Background(), machine(t, "debian12", denied))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Sudo.Works || !strings.Contains(f.Sudo.Error, "a password is required") || f.CPUs != 2 {
+	if f.Sudo.Works || !strings.Contains(f.Sudo.Error, "it said: sudo: a password is required; set sudo_password") || f.CPUs != 2 {
 		t.Errorf("got %+v and %d CPUs", f.Sudo, f.CPUs)
 	}
 	for _, gone := range []error{errors.New("dial 192.0.2.1:22: connection refused"), ssh.Permanent{Err: &ssh.HostKeyError{Address: "192.0.2.1"}}} {

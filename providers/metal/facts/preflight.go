@@ -73,7 +73,7 @@ func Preflight(f Facts, want Needs) []Problem {
 func (p *problems) system(f Facts) {
 	if !f.Sudo.Works {
 		p.add(providers.Error, "credential", "No root by sudo",
-			"%s\nLet the user become root: install the sudoers file of stoke's documentation, or give sudo_password in the credential.", orElse(f.Sudo.Error, "The user "+f.Sudo.User+" is not root."))
+			"%s\nLet the user become root: install the sudoers file of stoke's documentation, or give sudo_password in the credential.", orElse(f.Sudo.Error, "The user "+f.Sudo.User+" is not root, and its credential says sudo = false."))
 	}
 	if !f.OS.Supported {
 		p.add(providers.Error, "", "Operating system is not supported", "The machine runs %s (ID %s, VERSION_ID %s). stoke works on %s.",

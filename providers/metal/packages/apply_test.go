@@ -124,6 +124,10 @@ func TestApplyRefuses(t *testing.T) {
 	}{
 		{"an undeclared removal", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io [20]\nInst jq (1.6 Debian [amd64])\n"}},
 			"remove docker.io 20, which nobody declared", new(*RefusedError)},
+		{"a package that the system cannot be without", Spec{Owner: "host", Packages: jq, Absent: []string{"login"}}, double{state: "pkg\tii \tok\tlogin\tamd64\t4\n" + jqState,
+			simulate: map[string]string{"login-": "WARNING: The following essential packages will be removed.\nThis should NOT be done unless you know exactly what you are doing!\n  login\n0 upgraded\nRemv login [4]\nInst jq (1.6 Debian [amd64])\n"}},
+			"remove login 4, which is essential", new(*RefusedError)},
+		{"the machine's own architecture", Spec{Owner: "host", Packages: map[string]Package{"jq:amd64": {}}}, double{state: "apt\tamd64\n" + jqState}, "jq:amd64 is declared as jq", new(*RefusedError)},
 		{"a simulation that cannot be read", Spec{Owner: "host", Packages: jq}, double{state: jqState, simulate: map[string]string{"jq": "Remv docker.io\nInst jq (1.6 Debian [amd64])\n"}},
 			`"Remv docker.io" has no version`, nil},
 		{"more than was planned", Spec{Owner: "host", Packages: jq, Limit: new(host.Disruption)}, double{state: jqState, simulate: map[string]string{"jq": "Inst cron (3.0 Debian [amd64])\nInst jq (1.6 Debian [amd64])\n"}},
@@ -254,6 +258,7 @@ func TestUndoPlan(t *testing.T) {
 		{"upgraded, gone from the repository", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "2", Versions: []string{"2"}}, "left"},
 		{"upgraded, and by somebody again", was{Version: "1", Now: "2", Asked: true}, Installed{Status: 'i', Version: "3", Versions: []string{"3", "2", "1"}}, "left"},
 		{"untouched", was{Version: "1", Now: "1", Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
+		{"cut off before anything happened", was{Version: "1", Open: true, Asked: true}, Installed{Status: 'i', Version: "1"}, ""},
 		{"removed", was{Version: "1", Asked: true}, Installed{Versions: []string{"1"}}, "install 1"},
 		{"removed by somebody", was{Version: "1", Now: "1", Asked: true}, Installed{Versions: []string{"1"}}, "left"},
 		{"gone already", was{Now: "1", Asked: true}, Installed{}, "removed"},
@@ -292,5 +297,19 @@ func TestOthers(t *testing.T) {
 		if len(got) != 3 || !strings.HasPrefix(got[i], begins) {
 			t.Fatalf("it says %q, want something of %q", got, begins)
 		}
+	}
+}
+
+// What is declared absent and is not there stays as it is: nothing is restored.
+func TestAbsentAlready(t *testing.T) {
+	d, rec := newDouble(t)
+	d.state = "pkg\tii \tok\tgone\tamd64\t1\n"
+	d.simulate = map[string]string{"gone-": "Remv gone [1]\n"}
+	if err := d.try(rec, Spec{Owner: "host", Absent: []string{"gone", "never"}}); err == nil || !strings.Contains(err.Error(), "still package gone") {
+		t.Fatal(err) // the double removes nothing
+	}
+	all, err := recorded(rec)
+	if _, of := all["never"]; err != nil || of || all["gone"].Version != "1" {
+		t.Errorf("remembered %v, %v", all, err)
 	}
 }

@@ -62,7 +62,7 @@ func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, witho
 			continue
 		}
 		p.Versions = sortVersions(p.Versions)
-		none = append(none, missing(name, want.Packages[name].Version, p))
+		none = append(none, have.missing(name, want.Packages[name].Version, p.Versions))
 	}
 	if open != "" {
 		f.doubt(none, open+": apply asks apt again")

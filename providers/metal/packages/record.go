@@ -45,8 +45,10 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	before := maps.Clone(all)
 	for _, name := range names {
 		w, known := all[name]
-		if !known {
-			p := have.Packages[name]
+		if p := have.Packages[name]; !known {
+			if !p.There() && slices.Contains(want.Absent, name) {
+				continue // it stays as it is
+			}
 			w = was{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
 			if p.There() {
 				w.Version = p.Version

@@ -158,7 +158,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 	case w.Version == "":
 		u.purge = append(u.purge, name)
 	case p.There() && p.Version == w.Version:
-		if w.Now != w.Version {
+		if w.Now != w.Version && (w.Now != "" || !w.Open) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
 	case p.There() && touched:

@@ -18,6 +18,7 @@ type Action struct {
 	Package  string // with :architecture for a foreign one
 	Old, New string // versions; "" for none
 	Purge    bool
+	Vital    bool // it is essential to the system, and apt removes it for nobody who says yes beforehand
 	Scripts  bool // its maintainer scripts are known to deal with systemd
 }
 
@@ -49,8 +50,18 @@ func (a Action) String() string {
 // error: nothing is installed on a guess.
 func parseSimulation(text string) ([]Action, error) {
 	var all []Action
+	vital, warned := map[string]bool{}, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \r\n")
+		if strings.HasPrefix(line, "WARNING: The following essential packages will be removed") {
+			warned = true
+		} else if names, of := strings.CutPrefix(line, "  "); warned && of {
+			for _, name := range strings.Fields(names) {
+				vital[name] = true
+			}
+		} else {
+			warned = warned && strings.HasPrefix(line, "This should NOT")
+		}
 		if len(line) < 5 || line[4] != ' ' {
 			continue
 		}
@@ -63,7 +74,7 @@ func parseSimulation(text string) ([]Action, error) {
 			return nil, fmt.Errorf("apt-get -s: line %.200q %w", line, err)
 		}
 		if verb != "Conf" {
-			a.Purge = verb == "Purg"
+			a.Purge, a.Vital = verb == "Purg", vital[a.Package] && a.New == ""
 			all = append(all, a)
 		}
 	}
@@ -127,7 +138,7 @@ func (s Spec) request(have State) request {
 			v = p.Candidate
 		}
 		if v == "" {
-			r.missing = append(r.missing, missing(name, want.Version, p))
+			r.missing = append(r.missing, have.missing(name, want.Version, p.Versions))
 			continue
 		}
 		r.args = append(r.args, name+"="+v)
@@ -144,14 +155,17 @@ func (s Spec) request(have State) request {
 	return r
 }
 
-func missing(name, pattern string, p Installed) Unavailable {
-	if len(p.Versions) == 0 {
+func (st State) missing(name, pattern string, versions []string) Unavailable {
+	if plain, own := strings.CutSuffix(name, ":"+st.Architecture); own {
+		return Unavailable{name, fmt.Sprintf("package %s is declared as %s: :%s is the machine's own architecture, which is left out", name, plain, st.Architecture)}
+	}
+	if len(versions) == 0 {
 		return Unavailable{name, fmt.Sprintf("package %s is in none of the repositories (a virtual package has to be declared by the name of one that provides it)", name)}
 	}
-	if len(p.Versions) > 8 {
-		p.Versions = append(slices.Clone(p.Versions[:8]), "…")
+	if len(versions) > 8 {
+		versions = append(slices.Clone(versions[:8]), "…")
 	}
-	return Unavailable{name, fmt.Sprintf("no version of %s is %s: there are %s", name, pattern, strings.Join(p.Versions, ", "))}
+	return Unavailable{name, fmt.Sprintf("no version of %s is %s: there are %s", name, pattern, strings.Join(versions, ", "))}
 }
 
 // simulateScript lets apt simulate and then looks which of the packages bring
@@ -246,6 +260,8 @@ func (s Spec) judge(actions []Action, allowed ...string) []string {
 	for _, a := range actions {
 		want, declared := s.Packages[a.Package]
 		switch {
+		case a.Vital:
+			wrong = append(wrong, fmt.Sprintf("apt would %s, which is essential to the system: apt removes no such package", a))
 		case declared && a.New == "":
 			wrong = append(wrong, fmt.Sprintf("apt would %s, which is declared: it cannot be installed together with the rest", a))
 		case declared && !Matches(want.Version, a.New):
