@@ -26,7 +26,7 @@ func decodeRecords(r io.Reader, p *Plan, key *Key) (*seal.Box, error) {
 		return nil, fmt.Errorf("it has format %d, this version of stoke reads %d; make a new plan", h.Format, planFormat)
 	}
 	p.Mode, p.Lineage, p.Serial, p.Dir, p.Workspace = h.Mode, h.Lineage, h.Serial, h.Dir, h.Workspace
-	p.Made, p.Complete, p.Targets, p.Excludes, p.Unread = h.Made, h.Complete, h.Targets, h.Excludes, h.Unread
+	p.Made, p.Complete, p.Targets, p.Excludes, p.Unread, p.Unseen = h.Made, h.Complete, h.Targets, h.Excludes, h.Unread, h.Unseen
 	p.Ephemeral = h.Ephemeral
 	d := decoder{plan: p}
 	if h.Seal != nil {

@@ -25,7 +25,7 @@ func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
 	}
 	e.write(fileHeader{
 		Format: planFormat, Mode: p.Mode, Lineage: p.Lineage, Serial: p.Serial, Dir: p.Dir, Workspace: p.Workspace,
-		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Excludes: p.Excludes, Unread: p.Unread, Ephemeral: p.Ephemeral, Seal: s, PinKey: e.pinKey(p.PinKey),
+		Made: p.Made, Complete: p.Complete, Targets: p.Targets, Excludes: p.Excludes, Unread: p.Unread, Unseen: p.Unseen, Ephemeral: p.Ephemeral, Seal: s, PinKey: e.pinKey(p.PinKey),
 	})
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
 		e.write(fileRecord{Variable: e.variable(name, p.Variables[name], slices.Contains(p.SensitiveVariables, name))})

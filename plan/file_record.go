@@ -21,6 +21,7 @@ type fileHeader struct {
 	Targets   []string  `json:"targets,omitempty"`
 	Excludes  []string  `json:"excludes,omitempty"`
 	Unread    int       `json:"unread,omitempty"`
+	Unseen    int       `json:"unseen,omitempty"`
 	Seal      *fileSeal `json:"seal,omitempty"`
 	PinKey    []byte    `json:"pin_key,omitempty"` // sealed where the file is
 	Ephemeral []string  `json:"ephemeral,omitempty"`

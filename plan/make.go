@@ -166,6 +166,7 @@ type planner struct {
 	// evaluations.
 	closed bool
 	reads  *reads // nil: everything is read, once
+	unseen int    // objects that nobody could look at
 	unread int    // objects that were not read, because reads leaves them out
 }
 
@@ -298,7 +299,7 @@ func (p *planner) assemble() *Plan {
 	result := &Plan{
 		Mode: p.req.Mode, Lineage: p.prior.Lineage(), Serial: p.prior.Serial(),
 		Dir: p.req.Dir, Workspace: p.req.Workspace, Variables: p.persistent(), Ephemeral: p.ephemeral(), Targets: p.req.Targets, Excludes: p.req.Excludes,
-		Outputs: p.outs, Refreshed: p.refreshed, Unread: p.unread, Moves: p.moves, Made: time.Now(),
+		Outputs: p.outs, Refreshed: p.refreshed, Unread: p.unread, Unseen: p.unseen, Moves: p.moves, Made: time.Now(),
 	}
 	result.SensitiveVariables, result.SensitiveDefaults = sensitiveVariables(p.req.Root), sensitiveDefaults(p.req.Root, nil)
 	if p.req.Files != nil {

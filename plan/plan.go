@@ -196,6 +196,9 @@ type Plan struct {
 	Generated []byte
 	// Unread is how many objects were not read (Request.RefreshChanged).
 	Unread int
+	// Unseen is how many objects their provider could not look at: it answered
+	// with a warning, and with what the state has.
+	Unseen int
 	// Complete is false for a plan that ends in errors, covers targets only or
 	// defers something.
 	Complete bool

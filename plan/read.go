@@ -65,6 +65,11 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 	}
 	resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
 	resp.State = ty.Share(resp.State)
+	if len(resp.Diagnostics) > 0 && resp.State.RawEquals(value) {
+		p.mu.Lock()
+		p.unseen++
+		p.mu.Unlock()
+	}
 	if resp.State.IsNull() || !resp.State.RawEquals(value) || string(resp.Private) != string(stored.Private) {
 		p.moved(addr, deposed, owner, ty, stored, value, resp)
 	}

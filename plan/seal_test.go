@@ -60,6 +60,7 @@ func secretPlan() *Plan {
 		SensitiveVariables: []string{"map", "token", "unset"},
 		Outputs:            []*OutputChange{{Name: "o", Sensitive: true, Before: cty.NullVal(cty.DynamicPseudoType), After: cty.StringVal(canary)}},
 		Files:              map[string][]byte{"main.tf": []byte("# seen")},
+		Unseen:             2,
 	}
 }
 
@@ -140,7 +141,7 @@ func TestSealedFile(t *testing.T) {
 				string(c.Private) != string(want.Private) || string(c.PriorPrivate) != string(want.PriorPrivate) {
 				t.Errorf("read back as %#v", c)
 			}
-			if !got.Variables["token"].RawEquals(p.Variables["token"]) || !got.Outputs[0].After.RawEquals(p.Outputs[0].After) || !got.Signed || got.Locked != nil {
+			if !got.Variables["token"].RawEquals(p.Variables["token"]) || !got.Outputs[0].After.RawEquals(p.Outputs[0].After) || !got.Signed || got.Locked != nil || got.Unseen != p.Unseen {
 				t.Errorf("read back as %#v", got)
 			}
 			locked, err := decoded(file, nil)

@@ -118,3 +118,23 @@ func TestDriftShown(t *testing.T) {
 		}
 	}
 }
+
+// TestUnseen: a plan knows how much of what it says nobody could look at.
+func TestUnseen(t *testing.T) {
+	s := newShelf()
+	w := newWorld(t, s.catalogue())
+	w.must(w.config("main.tf", thing("a", "")+thing("b", "")+thing("c", "")))
+	w.applied(plan.Normal)
+	s.away = func(name string) bool { return name != "c" }
+	for _, mode := range []plan.Mode{plan.Normal, plan.RefreshOnly} {
+		for _, shape := range []func(*plan.Request){nil, func(r *plan.Request) { r.SkipRefresh = true }} {
+			want := 2
+			if w.shape = shape; shape != nil {
+				want = 0
+			}
+			if p, diags := w.plan(mode); p == nil || p.Changed() || p.Unseen != want || len(diags) != want {
+				t.Errorf("mode %v: %d not seen, want %d: %v", mode, p.Unseen, want, diags)
+			}
+		}
+	}
+}

@@ -27,6 +27,8 @@ type shelf struct {
 	// nothing else happens on the shelf.
 	after func(what, name string)
 	dead  bool // no call has any effect
+	// away, when not nil, says which things nobody can look at.
+	away func(name string) bool
 	// replaced are the ids that plans of replacements were told of.
 	replaced []string
 	// defers, when not nil, says which things cannot be planned yet.
@@ -116,6 +118,9 @@ func (p *shelfServer) Read(ctx context.Context, r providers.ReadRequest) provide
 	}
 	if id.IsNull() || p.s.things[id.AsString()] == nil {
 		return providers.ReadResponse{State: null}
+	}
+	if name := r.State.GetAttr("name"); p.s.away != nil && p.s.away(name.AsString()) {
+		return providers.ReadResponse{State: r.State, Private: r.Private, Diagnostics: providers.Diagnostics{{Severity: providers.Warning, Summary: "Shelf is dark"}}}
 	}
 	return providers.ReadResponse{State: cty.ObjectVal(p.s.things[id.AsString()]), Private: r.Private}
 }

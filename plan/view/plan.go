@@ -219,6 +219,9 @@ func nothing(pl *plan.Plan) (head, rest string) {
 	head, rest = "Your infrastructure matches the configuration.",
 		"Stoke compared what is really there with the configuration and found no difference that would need an action."
 	switch {
+	case pl.Unseen > 0 && pl.Mode != plan.Destroy:
+		head, rest = "There is nothing to do, as far as could be seen.",
+			"Taken as the state has it, for reasons that warnings give: "+counted(pl.Unseen, "object")+". Of all others, Stoke found no difference that would need an action."
 	case pl.Mode == plan.Destroy:
 		head, rest = "No objects need to be destroyed.",
 			"The state holds no objects: none were made, or all of them are gone already."

@@ -229,6 +229,7 @@ func TestPlanNothing(t *testing.T) {
 	for name, pl := range map[string]*plan.Plan{"normal": {}} {
 		b.WriteString("== " + name + "\n" + render(t, pl))
 	}
+	b.WriteString("== unseen\n" + render(t, &plan.Plan{Unseen: 1}))
 	b.WriteString("== destroy\n" + render(t, &plan.Plan{Mode: plan.Destroy}))
 	b.WriteString("== refresh-only\n" + render(t, &plan.Plan{Mode: plan.RefreshOnly}))
 	b.WriteString("== drift\n" + render(t, &plan.Plan{Drift: []*plan.Change{drifted, deleted}}))
