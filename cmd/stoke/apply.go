@@ -81,13 +81,14 @@ func planAndApply(ctx context.Context, s *session, f *planFlags, approved bool) 
 
 func applySaved(ctx context.Context, s *session, f *planFlags, name string) error {
 	o := newOperation(s, f)
+	o.saved = true
 	pl, err := o.openPlan(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer o.close()
 	if d, is := o.s.display().(*jsonDisplay); is {
-		d.stream.Planned(pl) // what readers of the stream have not seen yet
+		d.stream.Saved(pl) // what readers of the stream have not seen yet
 	}
 	if err := o.carryOut(ctx, pl); err != nil {
 		return err
@@ -96,6 +97,15 @@ func applySaved(ctx context.Context, s *session, f *planFlags, name string) erro
 		o.s.display().left(pl)
 	}
 	return nil
+}
+
+// word is the mode that an operation is spoken of in: whatever is in a saved
+// plan, it is applied.
+func (o *operation) word(pl *plan.Plan) plan.Mode {
+	if o.saved {
+		return plan.Normal
+	}
+	return pl.Mode
 }
 
 // carryOut applies the plan and, where no other round follows, shows the
@@ -108,13 +118,13 @@ func (o *operation) carryOut(ctx context.Context, pl *plan.Plan) error {
 			return err
 		}
 	} else {
-		o.s.display().applied(&o.rounds.total, pl.Mode, false)
+		o.s.display().applied(&o.rounds.total, o.word(pl), false)
 	}
 	if len(pl.Targets) > 0 {
 		o.s.complain(diagnostic(hcl.DiagWarning, "Applied changes may be incomplete",
 			"The plan covered a part of the configuration only, as -target asked for. Run \"stoke plan\" to see whether anything else is to be changed."))
 	}
-	if pl.Mode != plan.Destroy && !o.rounds.more {
+	if o.word(pl) != plan.Destroy && !o.rounds.more {
 		o.s.display().outputs(o.state.State().Outputs())
 	}
 	return nil

@@ -83,7 +83,7 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 		if good && o.rounds.more {
 			o.s.display().round(o.rounds.n, report, true)
 		} else {
-			o.s.display().applied(&o.rounds.total, pl.Mode, interrupted)
+			o.s.display().applied(&o.rounds.total, o.word(pl), interrupted)
 		}
 		return nil, good
 	})

@@ -23,6 +23,7 @@ type operation struct {
 	config    *configuration
 	state     *stateFile
 	rounds    rounds
+	saved     bool // the plan comes from a file
 }
 
 func newOperation(s *session, f *planFlags) *operation {

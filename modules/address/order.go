@@ -51,6 +51,24 @@ func (m Module) first() (string, Module) {
 	return string(m), ""
 }
 
+// Caller splits off the last call: the module instance that it is in, and the
+// call's name and key.
+func (m Module) Caller() (Module, Step) {
+	var caller Module
+	for rest := m; ; {
+		call, next := rest.first()
+		if next == "" {
+			steps := Module(call).Steps()
+			if len(steps) == 0 {
+				return "", Step{}
+			}
+			return caller, steps[0]
+		}
+		caller = m[:len(m)-len(next)-1]
+		rest = next
+	}
+}
+
 func compareCalls(a, b string) int {
 	name, key, _ := strings.Cut(a, "[")
 	other, otherKey, _ := strings.Cut(b, "[")

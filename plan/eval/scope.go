@@ -75,6 +75,9 @@ func (t *Task) context(s scope, refs []lang.Reference) (*hcl.EvalContext, bool) 
 			b.seen[ref.Subject] = true
 			b.add(ref)
 		}
+		if s, ok := ref.Subject.(lang.Resource); ok {
+			b.foresee(s, ref)
+		}
 	}
 	return b.finish(), b.ok
 }
@@ -196,34 +199,9 @@ func (b *contextBuilder) resource(s lang.Resource, ref lang.Reference) {
 		into[s.Type][s.Name] = cty.DynamicVal
 		return
 	}
-	if lacksKey(r, ref) {
-		b.fail(ref, "Missing resource instance key", missingKey(s, r.Repeated()))
-		into[s.Type][s.Name] = cty.DynamicVal
-		return
-	}
 	v, ok := r.Value(b.task)
 	b.ok = b.ok && ok
 	into[s.Type][s.Name] = v
-}
-
-// lacksKey reports whether a reference asks a repeated resource for what only
-// its instances have. Keys of for_each that look like attributes are no
-// exception.
-func lacksKey(r *Resource, ref lang.Reference) bool {
-	if r.Repeated() == "" || len(ref.Remaining) == 0 {
-		return false
-	}
-	_, attr := ref.Remaining[0].(hcl.TraverseAttr)
-	return attr
-}
-
-func missingKey(s lang.Resource, argument string) string {
-	key, all := "count.index", s.String()+"[*]"
-	if argument == "for_each" {
-		key, all = "each.key", "values("+s.String()+")"
-	}
-	return fmt.Sprintf("The resource %[1]s has %[2]q set, so only its instances have attributes. Name one of them, such as %[1]s[%[3]s] in a block that is repeated in the same way; all of them are %[4]s.",
-		s, argument, key, all)
 }
 
 func (b *contextBuilder) finish() *hcl.EvalContext {

@@ -198,17 +198,6 @@ func (m *Module) callValue(t *Task, name string, only map[string]bool, ref lang.
 		t.Report(m.undeclared("module call", "module", name, ref.Range, keysOf(m.calls)))
 		return cty.DynamicVal, false
 	}
-	for output := range only {
-		if call.Decl.Count != nil || call.Decl.ForEach != nil {
-			break
-		}
-		if _, ok := call.Decl.Module.Outputs[output]; !ok {
-			d := m.undeclared("output value", "module."+name, output, ref.Range, keysOf(call.Decl.Module.Outputs))
-			d.Summary = "Unsupported attribute"
-			t.Report(d)
-			return cty.DynamicVal, false
-		}
-	}
 	return call.value(t, only)
 }
 

@@ -42,7 +42,9 @@ func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 	newPool(x, r.Plan.Ops).run(r.Parallelism)
 	x.outputs()
 	x.checks()
-	return x.report, eval.SortDiagnostics(x.ev.Diagnostics())
+	diags := eval.SortDiagnostics(x.ev.Diagnostics())
+	x.report.Errors = diags.HasErrors()
+	return x.report, diags
 }
 
 // runner is the resolver of the apply phase: instances have the values that

@@ -66,10 +66,14 @@ type Report struct {
 	Outcomes                  []Outcome // in the order they ended; skipped ones last
 	Added, Changed, Destroyed int
 	Imported                  int
+	Errors                    bool // something is wrong that is none of the outcomes, such as an output
 }
 
 // Complete reports whether everything was done.
 func (r *Report) Complete() bool {
+	if r.Errors {
+		return false
+	}
 	for i := range r.Outcomes {
 		if r.Outcomes[i].Status != Done {
 			return false
@@ -85,4 +89,5 @@ func (r *Report) Add(next *Report) {
 	r.Changed += next.Changed
 	r.Destroyed += next.Destroyed
 	r.Imported += next.Imported
+	r.Errors = r.Errors || next.Errors
 }

@@ -25,15 +25,6 @@ type jsonConfig struct {
 	RootModule     jsonConfigModule              `json:"root_module"`
 }
 
-type jsonProviderConfig struct {
-	Name              string         `json:"name,omitempty"`
-	FullName          string         `json:"full_name,omitempty"`
-	Alias             string         `json:"alias,omitempty"`
-	VersionConstraint string         `json:"version_constraint,omitempty"`
-	ModuleAddress     string         `json:"module_address,omitempty"`
-	Expressions       map[string]any `json:"expressions,omitempty"`
-}
-
 type jsonConfigModule struct {
 	Outputs     map[string]jsonConfigOutput   `json:"outputs,omitempty"`
 	Resources   []jsonConfigResource          `json:"resources,omitempty"`
@@ -78,60 +69,26 @@ type jsonConfigVariable struct {
 	Sensitive   bool   `json:"sensitive,omitempty"`
 }
 
-// frame is a module under the calls that lead to it.
-type frame struct {
-	module *modules.Module
-	call   *modules.Call // nil at the root
-	parent *frame
-	path   string // module.a.module.b
-}
-
-// owner finds the provider block, or the module that would have it, behind a
-// reference, as the engine does: passed on by calls, else inherited.
-func (f *frame) owner(ref modules.ProviderRef) (*frame, modules.ProviderRef) {
-	for {
-		if f.module.Providers[ref.Key()] != nil || f.parent == nil {
-			return f, ref
-		}
-		if passed, ok := f.call.Providers[ref.Key()]; ok {
-			f, ref = f.parent, passed
-			continue
-		}
-		if ref.Alias != "" {
-			return f, ref
-		}
-		f = f.parent
-	}
-}
-
-func (f *frame) key(ref modules.ProviderRef) string {
-	if f.path == "" {
-		return ref.Key()
-	}
-	return f.path + ":" + ref.Key()
-}
-
 // configurationJSON is the configuration in the published format.
 func configurationJSON(c Configuration) jsonConfig {
-	w := &configWriter{Configuration: c, out: jsonConfig{ProviderConfig: map[string]jsonProviderConfig{}}}
+	w := &configWriter{Configuration: c, listed: make(map[string]listedProvider)}
+	var out jsonConfig
 	if c.Root != nil {
-		w.out.RootModule = w.module(&frame{module: c.Root})
-		w.defaults()
+		out.RootModule = w.module(&frame{module: c.Root})
+		out.ProviderConfig = w.providerConfigs()
 	}
-	return w.out
+	return out
 }
 
 type configWriter struct {
 	Configuration
-	out jsonConfig
+	listed map[string]listedProvider
 }
 
 func (w *configWriter) module(f *frame) jsonConfigModule {
 	m := f.module
 	var out jsonConfigModule
-	for _, p := range m.Providers {
-		w.provider(f, modules.ProviderRef{Name: p.Name, Alias: p.Alias})
-	}
+	w.list(f)
 	for name, o := range m.Outputs {
 		if out.Outputs == nil {
 			out.Outputs = make(map[string]jsonConfigOutput, len(m.Outputs))
@@ -172,12 +129,11 @@ func (w *configWriter) module(f *frame) jsonConfigModule {
 }
 
 func (w *configWriter) resource(f *frame, r *modules.Resource) jsonConfigResource {
-	owner, ref := f.owner(r.Provider)
-	source := w.provider(owner, ref)
+	source := w.Source(f.module, r.Provider.Name)
 	addr := address.Resource{Mode: r.Mode, Type: r.Type, Name: r.Name}
 	out := jsonConfigResource{
 		Address: addr.String(), Mode: modeName(r.Mode), Type: r.Type, Name: r.Name,
-		ProviderConfigKey: owner.key(ref), DependsOn: traversalNames(r.DependsOn),
+		ProviderConfigKey: w.configKey(f, r.Provider), DependsOn: traversalNames(r.DependsOn),
 		CountExpression: given(expressionJSON(r.Count)), ForEachExpression: given(expressionJSON(r.ForEach)),
 	}
 	if all := w.Schema(source); all != nil {
@@ -193,20 +149,10 @@ func (w *configWriter) resource(f *frame, r *modules.Resource) jsonConfigResourc
 	return out
 }
 
-// defaults lists the default configuration of every provider in use, which
-// exists whether or not somebody refers to it.
-func (w *configWriter) defaults() {
-	for _, p := range w.out.ProviderConfig {
-		name := p.FullName[strings.LastIndexByte(p.FullName, '/')+1:]
-		if _, listed := w.out.ProviderConfig[name]; !listed {
-			w.out.ProviderConfig[name] = jsonProviderConfig{Name: name, FullName: p.FullName}
-		}
-	}
-}
-
-// given is an expression, or nothing where none is written.
+// given is an expression, or nothing where none is written or the format has
+// nothing to say of it.
 func given(expression map[string]any) any {
-	if expression == nil {
+	if len(expression) == 0 {
 		return nil
 	}
 	return expression
@@ -225,28 +171,9 @@ func (w *configWriter) call(f *frame, c *modules.Call) jsonModuleCall {
 	}
 	if c.Module != nil {
 		path := strings.TrimPrefix(f.path+".module."+c.Name, ".")
-		out.Module = w.module(&frame{module: c.Module, call: c, parent: f, path: path})
+		child := &frame{module: c.Module, call: c, parent: f, path: path}
+		w.pass(child)
+		out.Module = w.module(child)
 	}
 	return out
-}
-
-// provider lists a provider configuration, written or implied, and returns
-// the source address behind it.
-func (w *configWriter) provider(owner *frame, ref modules.ProviderRef) string {
-	source := w.Source(owner.module, ref.Name)
-	key := owner.key(ref)
-	if _, done := w.out.ProviderConfig[key]; done {
-		return source
-	}
-	j := jsonProviderConfig{
-		Name: ref.Name, FullName: source, Alias: ref.Alias, ModuleAddress: owner.path,
-		VersionConstraint: owner.module.Settings.RequiredProviders[ref.Name].Version,
-	}
-	if block := owner.module.Providers[ref.Key()]; block != nil {
-		if schema := w.Schema(source); schema != nil {
-			j.Expressions = bodyJSON(block.Body, schema.Provider)
-		}
-	}
-	w.out.ProviderConfig[key] = j
-	return source
 }

@@ -110,10 +110,11 @@ func (w *planWriter) variables(root *modules.Module) {
 	})
 }
 
-// planned writes how everything will be.
+// planned writes how everything will be: what planning has read is there
+// already, and in the prior state.
 func (w *planWriter) planned() {
 	tree := newModuleTree()
-	for _, c := range w.plan.Changes {
+	for _, c := range toChange(w.plan) {
 		if !absent(c.After) && c.Deposed == "" {
 			tree.add(c.Addr.Module, func() jsonResource {
 				return resourceJSON(c.Addr, c.Provider, schemaVersion(c), c.After, secret{placesOf(c.AfterSensitive), declared(schemaBlock(c))})
@@ -122,6 +123,9 @@ func (w *planWriter) planned() {
 	}
 	w.object(func() {
 		w.outputs(func(o *plan.OutputChange) (cty.Value, bool, bool) {
+			if o.Action == plan.NoOp && absent(o.After) { // was not stored, will not be, and has no type
+				return cty.NullVal(cty.DynamicPseudoType), o.Sensitive, true
+			}
 			return o.After, o.Sensitive, o.Action != plan.Delete
 		})
 		w.name("root_module")
@@ -150,7 +154,7 @@ func (w *planWriter) prior() {
 		if o.After != cty.NilVal && !o.After.IsWhollyKnown() && !absent(o.Before) { // planning found out nothing
 			return o.Before, o.BeforeSensitive, true
 		}
-		return o.After, o.Sensitive, o.After != cty.NilVal && o.After.IsWhollyKnown()
+		return o.After, o.Sensitive, !absent(o.After) && o.After.IsWhollyKnown()
 	}
 	some := tree.some
 	for _, o := range w.plan.Outputs {
@@ -247,12 +251,14 @@ func toChange(pl *plan.Plan) []*plan.Change {
 	if pl.Mode == plan.RefreshOnly {
 		return nil
 	}
-	read := func(c *plan.Change) bool { return c.Action == plan.NoOp && c.Addr.Mode == address.Data }
-	if !slices.ContainsFunc(pl.Changes, read) {
+	if !slices.ContainsFunc(pl.Changes, alreadyRead) {
 		return pl.Changes
 	}
-	return slices.DeleteFunc(slices.Clone(pl.Changes), read)
+	return slices.DeleteFunc(slices.Clone(pl.Changes), alreadyRead)
 }
+
+// alreadyRead reports whether planning has read a data source.
+func alreadyRead(c *plan.Change) bool { return c.Action == plan.NoOp && c.Addr.Mode == address.Data }
 
 // byDepth orders changes as Terraform does: those of modules after those of
 // the modules that call them.

@@ -55,6 +55,9 @@ func relevantJSON(pl *plan.Plan, c Configuration) []jsonRelevant {
 			r.follow(&frame{module: c.Root}, decl.Value)
 		}
 	}
+	if pl.Mode != plan.Destroy && len(pl.Targets) == 0 {
+		r.modules(&frame{module: c.Root}, instances(pl))
+	}
 	for len(r.pending) > 0 {
 		next := r.pending[len(r.pending)-1]
 		r.pending = r.pending[:len(r.pending)-1]
@@ -68,6 +71,46 @@ func relevantJSON(pl *plan.Plan, c Configuration) []jsonRelevant {
 		out = append(out, r.found[key])
 	}
 	return out
+}
+
+// instances are the keys of the module instances that the plan has objects of,
+// by the module instance and the name that they are called with.
+func instances(pl *plan.Plan) map[string][]address.Key {
+	keys := make(map[string][]address.Key)
+	seen := make(map[address.Module]bool)
+	for _, c := range pl.Changes {
+		for m := c.Addr.Module; m != "" && !seen[m]; {
+			seen[m] = true
+			parent, call := m.Caller()
+			keys[string(parent)+"\x00"+call.Name] = append(keys[string(parent)+"\x00"+call.Name], call.Key)
+			m = parent
+		}
+	}
+	return keys
+}
+
+// modules follows the outputs of the modules below one, which are no part of a
+// plan and count as changed for that reason.
+func (r *relevance) modules(f *frame, keys map[string][]address.Key) {
+	for _, name := range sortedKeys(f.module.Calls) {
+		call := f.module.Calls[name]
+		each := keys[f.path+"\x00"+name]
+		if call.Count == nil && call.ForEach == nil {
+			each = []address.Key{{}}
+		}
+		for _, key := range each {
+			child := f.child(name, key)
+			if child == nil {
+				continue
+			}
+			for _, output := range sortedKeys(child.module.Outputs) {
+				if r.first(child.path, "output."+output) {
+					r.follow(child, child.module.Outputs[output].Value)
+				}
+			}
+			r.modules(child, keys)
+		}
+	}
 }
 
 // first reports whether something is met for the first time.
@@ -112,7 +155,7 @@ func (r *relevance) reference(f *frame, ref lang.Reference) {
 			return
 		}
 		if arg := f.call.Args[s.Name]; arg != nil {
-			r.follow(f.parent, arg.Expr, f.call.Count, f.call.ForEach)
+			r.follow(f.parent, arg.Expr)
 		}
 	case lang.ModuleCall:
 		r.call(f, s, ref.Remaining)
@@ -161,8 +204,7 @@ func (r *relevance) expressions(f *frame, decl *modules.Resource, name string) [
 	if name == "" {
 		exprs = append(exprs, decl.Count, decl.ForEach)
 	}
-	owner, ref := f.owner(decl.Provider)
-	schema := r.Schema(r.Source(owner.module, ref.Name))
+	schema := r.Schema(r.Source(f.module, decl.Provider.Name))
 	if schema == nil {
 		return exprs
 	}

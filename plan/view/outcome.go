@@ -21,7 +21,7 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 		p.paragraph("Runs that were still going go on by themselves. Run \"" + command + "\" again to wait for them.")
 		return
 	}
-	if len(by.failed)+len(by.interrupted)+by.skipped == 0 {
+	if r.Complete() {
 		p.print("\n", p.in(bold+green, word+" complete! "+resources(r, mode)), "\n")
 		return
 	}

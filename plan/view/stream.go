@@ -125,7 +125,7 @@ func (s *Stream) Plan(pl *plan.Plan) {
 		change := streamChange(c, driftActions(c)[0])
 		s.write("info", c.Addr.String()+": Drift detected ("+change["action"].(string)+")", "resource_drift", map[string]any{"change": change})
 	}
-	s.Planned(pl)
+	s.planned(pl, (*plan.Change).Idle)
 	for _, d := range pl.Deferred {
 		change := map[string]any{"resource": streamResource(d.Change.Addr), "action": streamAction(d.Change.Action)}
 		s.write("info", d.Change.Addr.String()+": Left for a later round: "+deferredBecause(d, bare), "deferred_change", map[string]any{"change": change, "reason": string(d.Reason)})
@@ -141,10 +141,16 @@ func (s *Stream) Plan(pl *plan.Plan) {
 	}
 }
 
-// Planned writes changes.
-func (s *Stream) Planned(pl *plan.Plan) {
+// Saved writes the changes of a saved plan, without what is done in the state
+// alone.
+func (s *Stream) Saved(pl *plan.Plan) {
+	s.planned(pl, func(c *plan.Change) bool { return c.Action == plan.NoOp })
+}
+
+// planned writes the changes that it is not told to pass over.
+func (s *Stream) planned(pl *plan.Plan, pass func(*plan.Change) bool) {
 	for _, c := range pl.Changes {
-		if c.Idle() {
+		if pass(c) {
 			continue
 		}
 		change := streamChange(c, streamAction(c.Action))
@@ -172,7 +178,8 @@ func (s *Stream) summary(message, operation string, imported, add, change, remov
 	}})
 }
 
-// Applied writes the summary of an apply, and what was not done.
+// Applied writes the summary of an apply, or what was not done: readers take a
+// summary for success.
 func (s *Stream) Applied(r *run.Report, mode plan.Mode) {
 	for _, o := range r.Outcomes {
 		if o.Status == run.Skipped || o.Status == run.Interrupted {
@@ -187,11 +194,11 @@ func (s *Stream) Applied(r *run.Report, mode plan.Mode) {
 	if mode == plan.Destroy {
 		word, operation = "Destroy", "destroy"
 	}
-	end := " complete! "
 	if !r.Complete() {
-		end = " incomplete! "
+		s.write("warn", word+" incomplete! "+resources(r, mode), "log", nil)
+		return
 	}
-	s.summary(word+end+resources(r, mode), operation, r.Imported, r.Added, r.Changed, r.Destroyed)
+	s.summary(word+" complete! "+resources(r, mode), operation, r.Imported, r.Added, r.Changed, r.Destroyed)
 }
 
 // Round writes how one round of an apply ended that needs several. Of the last
