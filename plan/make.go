@@ -248,7 +248,7 @@ func (p *planner) stopped() bool {
 
 // configured plans everything that the configuration wants.
 func (p *planner) configured(t *eval.Task) {
-	p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+	p.ev.Root().WalkInto(t, p.reaches, func(t *eval.Task, m *eval.Module) {
 		if len(p.targets) == 0 {
 			m.Everything(t)
 		}
@@ -284,6 +284,12 @@ func (p *planner) mayContain(r address.Resource) bool {
 		t.Key = address.Key{}
 		return t.Contains(r.Instance(address.Key{}))
 	})
+}
+
+// reaches reports whether something in a module instance, or below it, may be
+// targeted: what the count of another one rests on has no part in the plan.
+func (p *planner) reaches(m address.Module) bool {
+	return len(p.targets) == 0 || slices.ContainsFunc(p.targets, func(t address.Target) bool { return t.Reaches(m) })
 }
 
 // contains reports whether an instance is targeted.

@@ -229,7 +229,7 @@ func (p *planner) wanted(t *eval.Task) *wantedSet {
 		instances: map[address.Instance]bool{}, undecided: map[address.Resource]bool{},
 		calls: map[address.Module]bool{},
 	}
-	p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+	p.ev.Root().WalkInto(t, p.reaches, func(t *eval.Task, m *eval.Module) {
 		p.mu.Lock()
 		w.modules[m.Addr] = true
 		if call, open := m.Open(); open {

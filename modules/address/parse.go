@@ -135,6 +135,21 @@ func (t Target) MayContain(r Resource) bool {
 	return true
 }
 
+// Reaches reports whether the target covers something in the module instance,
+// or in one below it.
+func (t Target) Reaches(m Module) bool {
+	steps := m.Steps()
+	if t.Resource != nil && len(t.Steps) < len(steps) {
+		return false
+	}
+	for n := range min(len(steps), len(t.Steps)) {
+		if steps[n].Name != t.Steps[n].Name || !meets(t.Steps[n].Key, steps[n].Key) {
+			return false
+		}
+	}
+	return true
+}
+
 // String renders the target as it is written.
 func (t Target) String() string {
 	if t.Resource == nil {

@@ -178,14 +178,27 @@ func (m *Module) Calls() []*Call {
 // Walk calls f for all instances of the module and of those it calls, as far
 // as their number can be told.
 func (m *Module) Walk(t *Task, f func(t *Task, m *Module)) {
+	m.WalkInto(t, func(address.Module) bool { return true }, f)
+}
+
+// WalkInto is Walk that leaves out modules which into turns down. It is asked
+// of a call first, with any key, before its count or for_each is evaluated.
+func (m *Module) WalkInto(t *Task, into func(address.Module) bool, f func(t *Task, m *Module)) {
 	f(t, m)
 	calls := m.Calls()
 	t.Each(len(calls), func(t *Task, i int) {
+		if !into(m.Addr.Child(calls[i].Decl.Name, address.AnyKey())) {
+			return
+		}
 		instances, ok := calls[i].Instances(t)
 		if !ok {
 			return
 		}
-		t.Each(len(instances), func(t *Task, j int) { instances[j].Walk(t, f) })
+		t.Each(len(instances), func(t *Task, j int) {
+			if into(instances[j].Addr) {
+				instances[j].WalkInto(t, into, f)
+			}
+		})
 	})
 }
 
