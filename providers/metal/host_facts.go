@@ -127,7 +127,7 @@ func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostMod
 func (m *hostModel) needs() facts.Needs {
 	n := facts.Needs{
 		Role: m.Role.ValueString(), Hostname: m.Hostname.ValueString(), PrivateAddress: m.PrivateAddress.ValueString(), AllowCgroupV1: m.AllowCgroupV1.ValueBool(),
-		SwapOff: !m.Swap.IsNull(), TimeSync: !m.Time.IsNull(),
+		Packages: !m.Packages.IsNull() || !m.ContainerdPackage.IsNull() || !m.CUDA.IsNull(), SwapOff: !m.Swap.IsNull(), TimeSync: !m.Time.IsNull(),
 	}
 	if m.Hostname.IsUnknown() {
 		n.Hostname = "known-after-apply" // its own validator will see it

@@ -135,6 +135,7 @@ func TestLoginShells(t *testing.T) {
 		want   string
 	}{
 		{"chatty", sshtest.Config{Shell: shell(t, `i=0; while [ $i -lt 3000 ]; do echo "a long line that nobody asked for $i"; i=$((i+1)); done; printf 'no line end' >&2; exec sh "$@"`)}, ""},
+		{"without a path", sshtest.Config{Shell: shell(t, `PATH=${PATH%%:*}:/nonexistent; exec /bin/sh "$@"`)}, ""},
 		{"nologin", sshtest.Config{Shell: shell(t, `echo "This account is currently not available."; exit 1`)}, "the login shell of ops runs no commands: it ended with status 1 before the command began; it said:\n  This account is currently not available."},
 		{"leaves", sshtest.Config{Shell: shell(t, `exit 0`)}, "ended with status 0 before the command began; it said:\n  (nothing)"},
 		{"password expired", sshtest.Config{Shell: shell(t, `echo "Password change required but no TTY available." >&2; exit 1`)}, "Password change required"},

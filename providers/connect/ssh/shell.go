@@ -11,8 +11,9 @@ import (
 // like success otherwise.
 const begin = `m=$1; shift; printf '%s\n' "$m"; printf '%s\n' "$m" >&2; "$@"; s=$?; printf %s "$m"; exit $s`
 
-// decode makes a POSIX shell run what is for it alone.
-const decode = `sh -c 'eval "$(printf %b "$1")"' sh `
+// decode makes a POSIX shell run what is for it alone. Where login scripts have
+// made PATH something of their own, the programs of the system are found still.
+const decode = `/bin/sh -c 'PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH; eval "$(printf %b "$1")"' sh `
 
 // forAnyShell wraps a command for a POSIX shell so that whatever login shell
 // there is hands it on as it stands. Between single quotes fish, csh and the

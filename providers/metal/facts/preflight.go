@@ -26,6 +26,7 @@ type Needs struct {
 	PrivateAddress string
 	PodNetworks    []string // CIDR
 	ServiceNetwork string   // CIDR
+	Packages       bool     // the resource installs some
 	AllowCgroupV1  bool
 	SwapOff        bool // the resource switches it off
 	TimeSync       bool // the resource sees to it

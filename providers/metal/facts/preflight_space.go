@@ -15,7 +15,10 @@ type room struct {
 	why         string
 }
 
-func rooms(role string) []room {
+func rooms(role string, packages bool) []room {
+	if role == "" && !packages { // a machine that is full can still be told how to become less so
+		return []room{{"/", 16 * mib, 128 * mib, "files are written there"}}
+	}
 	list := []room{
 		{"/", 512 * mib, gib, "packages are unpacked there"},
 		{"/tmp", 16 * mib, 128 * mib, "packages' scripts work there"},
@@ -65,7 +68,7 @@ func (p *problems) space(f Facts, want Needs) {
 		short[s.Mount] = append(short[s.Mount], text)
 		bad[s.Mount] = bad[s.Mount] || severe
 	}
-	for _, r := range rooms(want.Role) {
+	for _, r := range rooms(want.Role, want.Packages) {
 		s, ok := f.At(r.path)
 		if !ok {
 			continue

@@ -143,6 +143,7 @@ func TestSpace(t *testing.T) {
 	}{
 		{"plenty", ControlPlane, all("/", 100*gb, 50*gb), []string{}},
 		{"enough for a host, little for a node", "", all("/", 100*gb, 3*gb), []string{}},
+		{"too little for packages", "", all("/", 20*gb, gb/4), []string{"error : Too little space on /"}},
 		{"little", Worker, all("/", 20*gb, 10*gb), []string{"warning : Little space on /"}},
 		{"too little", Worker, all("/", 20*gb, gb), []string{"error : Too little space on /"}},
 		{"the kubelet would evict", Worker, all("/", 1000*gb, 120*gb), []string{"warning : Little space on /"}},
@@ -154,8 +155,16 @@ func TestSpace(t *testing.T) {
 		f := sound(t)
 		f.Space, f.Filesystems = tt.space, nil
 		n := wanted(tt.role)
+		n.Packages = true
 		if diff := cmp.Diff(tt.want, heads(Preflight(f, n))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	for free, want := range map[int64][]string{gb / 4: {}, gb / 16: {"warning : Little space on /"}, gb / 256: {"error : Too little space on /"}} {
+		f := sound(t) // of a machine that is to have no packages
+		f.Space, f.Filesystems = all("/", gb, free), nil
+		if diff := cmp.Diff(want, heads(Preflight(f, wanted("")))); diff != "" {
+			t.Errorf("%d bytes free (-want +got):\n%s", free, diff)
 		}
 	}
 	f := Facts{Filesystems: []Filesystem{{Mount: "/", Free: 1}, {Mount: "/var", Free: 2}, {Mount: "/varnish", Free: 3}}}
