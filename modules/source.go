@@ -12,8 +12,9 @@ import (
 )
 
 // maxFileSize is the most that one file may have, in bytes. Parsed, a file
-// takes some hundred times its size.
-const maxFileSize = 8 << 20
+// takes some hundred times its size; programs write files of variables that
+// have ten MiB and more.
+const maxFileSize = 64 << 20
 
 // Source is where configuration files come from.
 type Source interface {

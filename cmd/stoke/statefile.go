@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 
+	"github.com/google/renameio/v2"
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/stokehq/stoke/modules"
@@ -154,7 +154,7 @@ func stateProblem(err error) *hcl.Diagnostic {
 		return problem("State format not supported", "%s.", err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal beside it, so the folder must be writable. To look without writing, run a plan with -lock=false.", err)
+		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal beside it, so that both the folder and the state must be writable. To look without writing, run a plan with -lock=false.", err)
 	}
 	return problem("State cannot be read", "%s.", err)
 }
@@ -174,8 +174,9 @@ func lockAdvice(e *state.LockedError) string {
 func (s *session) rescue(j *state.Journal, err error) {
 	const name = "errored.tfstate"
 	data := j.Rescue()
-	if werr := os.WriteFile(name, data, 0o600); werr != nil {
-		s.complain(problem("State not written", "%s. It could not be kept in %s either: %s. The journal beside the state holds what was done; do not remove it.", err, name, werr))
+	// One that an earlier run has left is better than half of this one.
+	if werr := renameio.WriteFile(name, data, 0o600, renameio.WithTempDir("."), renameio.WithStaticPermissions(0o600)); werr != nil {
+		s.complain(problem("State not written", "%s. It could not be kept in %s either: %s. The journal beside the state holds all of it that could still be written, and the next run finds out the rest; do not remove it.", err, name, werr))
 		return
 	}
 	s.complain(problem("State not written", "%s. The state as it is now was kept in %s, and the journal beside the state holds what was done: run stoke again when the cause is mended.", err, name))

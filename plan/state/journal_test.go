@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -252,6 +253,44 @@ func TestFull(t *testing.T) {
 	g := open(t, m)
 	if s := g.State(); s.Current(a) == nil || len(g.Open()) > 0 || s.Serial() != 1 {
 		t.Errorf("found %s", describeState(s, g.Open()))
+	}
+}
+
+// bounded is a store on a disk that has so much room for a journal.
+type bounded struct {
+	*memory
+	room int64
+}
+
+func (b bounded) Append(ctx context.Context, at int64, records []byte, durable bool) error {
+	if at+int64(len(records)) > b.room {
+		return fmt.Errorf("append to journal: %w", syscall.ENOSPC)
+	}
+	return b.memory.Append(ctx, at, records, durable)
+}
+
+// TestFilled fills a disk with what nobody waited for: all that it has room
+// for is there for the next run, in whole records.
+func TestFilled(t *testing.T) {
+	for _, room := range []int64{900, 5000, 20_000} {
+		m := newMemory()
+		j := begin(t, open(t, bounded{m, room}))
+		for i := range 200 {
+			at := instance("a", address.IntKey(i))
+			j.Result(t.Context(), Result{Changes: []Change{{Address: at, Object: object(t, "a")}}}) // fails sooner or later
+		}
+		if err := j.Close(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%d bytes: close: %v", room, err)
+		}
+		found := open(t, m).State()
+		for i := range found.Instances() {
+			if found.Current(instance("a", address.IntKey(i))) == nil {
+				t.Errorf("%d bytes: number %d is missing", room, i)
+			}
+		}
+		if free := room - int64(len(m.journal)); free < 0 || free > 600 || len(found.Instances()) == 0 {
+			t.Errorf("%d bytes: %d objects, and %d bytes are free", room, len(found.Instances()), free)
+		}
 	}
 }
 

@@ -2,7 +2,10 @@ package state
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"sync"
+	"syscall"
 )
 
 // maxBehind is how many bytes may wait to be written before callers that do
@@ -120,10 +123,44 @@ func (l *log) flush() {
 func (l *log) stop(ctx context.Context) (int64, error) {
 	l.once.Do(func() { close(l.wake) })
 	<-l.done
-	if err := l.store.Append(ctx, l.size, l.unsaved, true); err != nil {
+	if err := l.append(ctx, len(l.unsaved)); err != nil {
+		l.fill(ctx, err)
 		return l.size, err
 	}
-	l.size += int64(len(l.unsaved))
-	l.unsaved = nil
 	return l.size, nil
+}
+
+// append writes the first n bytes of what could not be written.
+func (l *log) append(ctx context.Context, n int) error {
+	if err := l.store.Append(ctx, l.size, l.unsaved[:n], true); err != nil {
+		return err
+	}
+	l.size += int64(n)
+	l.unsaved = l.unsaved[n:]
+	return nil
+}
+
+// fill writes as many records as a full disk has room for, in steps that halve.
+// Types without outside effect do not wait for the disk, so that what is left
+// may be a lot, all of it announced as done.
+func (l *log) fill(ctx context.Context, err error) {
+	var ends []int
+	for at := 0; at < len(l.unsaved); {
+		at += headLen + int(binary.LittleEndian.Uint32(l.unsaved[at:])) + tailLen
+		ends = append(ends, at)
+	}
+	done, start := 0, 0
+	for step := len(ends) / 2; step > 0 && isFull(err); step /= 2 {
+		if e := l.append(ctx, ends[done+step-1]-start); e != nil {
+			err = e
+			continue
+		}
+		done += step
+		start = ends[done-1]
+	}
+}
+
+// isFull tells errors that something smaller may not meet from those that stay.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
