@@ -98,9 +98,13 @@ func (c *backendChange) read(block *modules.Backend) hcl.Diagnostics {
 	return diags
 }
 
-// backendConfig reads what -backend-config says; later ones overrule.
+// backendConfig reads what -backend-config says; later ones overrule. A single
+// empty one says that nothing is to be left of what earlier ones said.
 func (s *session) backendConfig(k *backend.Kind, options []string) (backend.Values, hcl.Diagnostics) {
 	all := backend.Values{}
+	if len(options) == 1 && options[0] == "" {
+		return all, nil
+	}
 	var diags hcl.Diagnostics
 	for _, text := range options {
 		if strings.Contains(text, "=") {

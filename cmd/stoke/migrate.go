@@ -69,12 +69,12 @@ func (c *backendChange) afterKind() string {
 	return c.kind.Name
 }
 
-// sources lists the workspaces whose states have something in them. Where the
-// new backend has one state only, it is that of the selected workspace.
+// sources lists the workspaces whose states have something in them.
 func (c *backendChange) sources(ctx context.Context, from, to backend.Backend) ([]string, error) {
 	names, err := workspacesOf(ctx, from)
 	if err != nil {
-		c.s.complain(workspaceProblem(err))
+		c.s.complain(problem("Old backend not reachable",
+			"States are to be copied from the backend %q, which does not answer as it should: %s.\n\nSecrets are not remembered from a backend block: as long as this takes, give them in the environment. Nothing was changed.", c.beforeKind(), err))
 		return nil, failed
 	}
 	var single *backend.SingleStateError

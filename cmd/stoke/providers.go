@@ -31,6 +31,7 @@ and which ones the state needs.`,
 		},
 	}
 	s.addNoColor(cmd.Flags())
+	addTestDirectory(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.providers(cmd.Context()) }
 	cmd.AddCommand(providersSchemaCommand(s), providersLockCommand(s), providersMirrorCommand(s))
 	return cmd

@@ -64,6 +64,9 @@ func execute(args []string, st stage) int {
 	s.stderr().Diagnostics(diags, s.source(), false) // standard output may be for JSON
 	s.logs.begun(line.args)
 	root.SetArgs(line.args)
+	if cmd, _, err := root.Find(line.args); err == nil && cmd == root && len(line.args) > 1 && absent(line.args[0]) != "" {
+		root.SetArgs(line.args[:1]) // its options are as absent as itself
+	}
 	if streams(line.args) {
 		s.speakJSON()
 	}
@@ -209,7 +212,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		given := unknown.GetSpecifiedName()
 		return errors.New("there is no option -" + given + suggest("-", given, names))
 	case errors.As(err, &invalid):
-		return fmt.Errorf("%q is no value for -%s: %w", invalid.GetValue(), invalid.GetFlag().Name, invalid.Unwrap())
+		reason := invalid.Unwrap()
+		switch invalid.GetFlag().Value.Type() { // whose own words are a programmer's
+		case "bool":
+			reason = errors.New("true or false is needed")
+		case "duration":
+			reason = errors.New("a number with its unit is needed, such as 30s, 5m or 1h")
+		}
+		return fmt.Errorf("%q is no value for -%s: %w", invalid.GetValue(), invalid.GetFlag().Name, reason)
 	case errors.As(err, &missing):
 		return errors.New("the option -" + missing.GetSpecifiedName() + " needs a value")
 	}

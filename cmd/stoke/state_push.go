@@ -25,6 +25,8 @@ a journal.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "Write the state even if its lineage is another one or what is there is newer.")
 	l.add(cmd.Flags())
+	cmd.Flags().Bool("ignore-remote-version", false, "Accepted and without effect.")
+	_ = cmd.Flags().MarkHidden("ignore-remote-version") // it is there
 	s.addNoColor(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text, err := s.readStateText(args[0])

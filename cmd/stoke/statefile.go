@@ -179,6 +179,10 @@ func (s *session) rescue(j *state.Journal, err error) {
 		s.complain(problem("State not written", "%s. It could not be kept in %s either: %s. The journal beside the state holds all of it that could still be written, and the next run finds out the rest; do not remove it.", err, name, werr))
 		return
 	}
+	if lost := (*state.LostLockError)(nil); errors.As(err, &lost) {
+		s.complain(problem("State lock lost", "%s. Somebody else may be at work on the state now, so nothing more was written: the next run finds out by reading what this one did. The state as this run knew it was kept in %s.", err, name))
+		return
+	}
 	s.complain(problem("State not written", "%s. The state as it is now was kept in %s, and the journal beside the state holds what was done: run stoke again when the cause is mended.", err, name))
 }
 

@@ -18,7 +18,7 @@ func (p *Printer) Applied(r *run.Report, mode plan.Mode, interrupted bool) {
 	by := groupOutcomes(r)
 	if len(by.failed)+len(by.interrupted)+by.skipped == 0 && interrupted {
 		p.print("\n", p.in(bold+yellow, word+" interrupted! "+resources(r, mode)), "\n\n")
-		p.paragraph("Runs that were still going go on by themselves. Run \"" + command + "\" again to wait for them.")
+		p.paragraph("What is done is recorded, and runs that were still going go on by themselves. Run \"" + command + "\" again: it waits for them, and does what is left.")
 		return
 	}
 	if r.Complete() {
