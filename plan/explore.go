@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/lang"
@@ -70,6 +71,26 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 		e.renew() // the same mistake is told again to whoever asks again
 	}
 	return v, diags
+}
+
+// Shown is an expression's value for people: what repeats something sensitive
+// is marked, also where the expression refers to a part of an object, and what
+// it repeats lies in another part.
+func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
+	t, diags := hcl.AbsTraversalForExpr(expr)
+	if diags.HasErrors() {
+		return HideEchoes(v)
+	}
+	for _, whole := range lang.PartOf(t) {
+		all, diags := e.Value(&hclsyntax.ScopeTraversalExpr{Traversal: whole, SrcRange: expr.Range()})
+		if diags.HasErrors() {
+			break
+		}
+		if part, diags := t[len(whole):].TraverseRel(HideEchoes(all)); !diags.HasErrors() {
+			v = part
+		}
+	}
+	return HideEchoes(v)
 }
 
 // Close ends the providers that were asked.

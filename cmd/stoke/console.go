@@ -135,7 +135,7 @@ func (c *console) evaluate(text string) (shown string, ok bool) {
 	if diags.HasErrors() {
 		return "", false
 	}
-	return view.Expression(plan.HideEchoes(v)), true
+	return view.Expression(c.explorer.Shown(expr, v)), true
 }
 
 // read evaluates what comes through a pipe.

@@ -81,6 +81,44 @@ func (s *Secrets) AddValue(v cty.Value, marked bool) {
 	}
 }
 
+// AddReference takes in what is sensitive in what a reference leads to, as far
+// as there are values, and in the object that it is a part of: one attribute
+// may repeat another one, as the output of terraform_data does.
+func (s *Secrets) AddReference(t hcl.Traversal, ctx *hcl.EvalContext) {
+	for n := len(t); n > 0; n-- {
+		v, diags := t[:n].TraverseAbs(ctx)
+		if diags.HasErrors() {
+			continue
+		}
+		s.AddValue(v, true)
+		for _, whole := range PartOf(t[:n]) {
+			if v, diags := whole.TraverseAbs(ctx); !diags.HasErrors() {
+				s.AddValue(v, true)
+			}
+		}
+		return
+	}
+}
+
+// PartOf is what a reference leads to a part of: references to objects or less,
+// the longest first, and not to all instances or to all objects of a type.
+func PartOf(t hcl.Traversal) []hcl.Traversal {
+	object := 2 // steps to it: its type and its name
+	if t.RootName() == "data" {
+		object = 3
+	}
+	if len(t) > object {
+		if _, key := t[object].(hcl.TraverseIndex); key {
+			object++
+		}
+	}
+	var wholes []hcl.Traversal
+	for n := len(t) - 1; n >= object; n-- {
+		wholes = append(wholes, t[:n])
+	}
+	return wholes
+}
+
 // Redact is a message without the secrets, also where they are quoted.
 func (s *Secrets) Redact(text string) string {
 	s.mu.Lock()
@@ -118,12 +156,7 @@ func WithoutSecrets(diags hcl.Diagnostics) hcl.Diagnostics {
 		}
 		var s Secrets
 		for _, traversal := range d.Expression.Variables() {
-			for n := len(traversal); n > 0; n-- { // as far as there are values
-				if v, diags := traversal[:n].TraverseAbs(d.EvalContext); !diags.HasErrors() {
-					s.AddValue(v, true)
-					break
-				}
-			}
+			s.AddReference(traversal, d.EvalContext)
 		}
 		if s.texts == nil {
 			continue

@@ -38,9 +38,13 @@ func TestSecretsRedact(t *testing.T) {
 func TestWithoutSecrets(t *testing.T) {
 	ctx := &hcl.EvalContext{Functions: Functions("."), Variables: map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"pin": cty.StringVal("abc").Mark(Sensitive), "open": cty.StringVal("xyz")}),
+		"thing": cty.ObjectVal(map[string]cty.Value{"one": cty.ObjectVal(map[string]cty.Value{
+			"input": cty.StringVal("abc").Mark(Sensitive), "output": cty.StringVal("abc"), "other": cty.StringVal("xyz"),
+			"list": cty.TupleVal([]cty.Value{cty.StringVal("abc")})})}),
 	}}
 	for text, want := range map[string]bool{
-		"tonumber(var.pin)": false, "tonumber(var.open)": true, "tonumber(\"0x${var.pin}\")": true /* too short to be told from a word */, "[for x in [var.pin] : tonumber(x)]": false} {
+		"tonumber(var.pin)": false, "tonumber(var.open)": true, "tonumber(\"0x${var.pin}\")": true /* too short to be told from a word */, "[for x in [var.pin] : tonumber(x)]": false,
+		"tonumber(thing.one.output)": false, "tonumber(thing.one.other)": true, "tonumber(thing.one.list[0])": false} {
 		expr, diags := hclsyntax.ParseExpression([]byte(text), "x", hcl.InitialPos)
 		if diags.HasErrors() {
 			t.Fatal(diags)

@@ -48,6 +48,10 @@ func (p *Printer) valueFacts(d *hcl.Diagnostic) []string {
 			name := traversalText(traversal)
 			if fact := describe(val); fact != "" && !seen[name] {
 				seen[name] = true
+				var s lang.Secrets
+				if s.AddReference(traversal, d.EvalContext); s.In([]byte(fact)) {
+					fact = "has a sensitive value"
+				}
 				facts = append(facts, p.in(bold, printable(name))+" "+fact)
 			}
 			break

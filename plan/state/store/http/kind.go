@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -105,14 +107,26 @@ func open(_ context.Context, c backend.Config) (backend.Backend, error) {
 	return b, nil
 }
 
-// redacted is a URL without its password, for messages.
+// redacted is a URL without its password, and without arguments that let
+// somebody in, for messages.
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "a text that is no URL"
 	}
+	arguments := strings.Split(u.RawQuery, "&")
+	for i, a := range arguments {
+		if name, _, given := strings.Cut(a, "="); given && secretName.MatchString(name) {
+			arguments[i] = name + "=xxxxx"
+		}
+	}
+	u.RawQuery = strings.Join(arguments, "&")
 	return u.Redacted()
 }
+
+// secretName is how arguments are called that let somebody in; none of them
+// may say which state it is, because names of states are made of this.
+var secretName = regexp.MustCompile(`(?i)token|secret|passw|signature|credential|api_?key|access_?key|^(sig|auth|jwt|pwd)$`)
 
 // secured is how TLS is spoken.
 func secured(c backend.Config) (*tls.Config, error) {
