@@ -156,7 +156,7 @@ func stateProblem(err error) *hcl.Diagnostic {
 	if errors.Is(err, fs.ErrPermission) {
 		return problem("No permission for the state", "%s.\n\nStoke locks the state and writes its journal beside it, so that both the folder and the state must be writable. To look without writing, run a plan with -lock=false.", err)
 	}
-	return problem("State cannot be read", "%s.", err)
+	return problem("State cannot be read", "%s", asSentence(err.Error()))
 }
 
 // lockAdvice says what to do about a holder that is dead.

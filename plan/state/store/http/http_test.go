@@ -197,8 +197,8 @@ func TestConfiguration(t *testing.T) {
 func TestRedacted(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://u:hunter2@host/p?private_token=hunter2&key=prod&x=": "https://u:xxxxx@host/p?private_token=xxxxx&key=prod&x=",
-		"https://host/p?name=a%2Fb": "https://host/p?name=a%2Fb",
-		"https://host/p":            "https://host/p",
+		"https://host/p?name=a%2Fb":                                  "https://host/p?name=a%2Fb",
+		"https://host/p":                                             "https://host/p",
 	} {
 		if got := redacted(address); got != want {
 			t.Errorf("%s becomes %s, want %s", address, got, want)
