@@ -101,15 +101,25 @@ func (r *firewallResource) apply(ctx context.Context, id string, plan, otherwise
 	diags.Append(state.Set(ctx, plan)...)
 }
 
-// ownFirewall opens the machine's record. A table that is there without one is
-// somebody else's, whatever its name is.
+// ownFirewall opens the machine's record.
 func ownFirewall(ctx context.Context, m host.Machine, id string, have firewall.Have) (*host.Record, error) {
-	_, err := host.OpenRecord(ctx, m, firewallRecord)
-	if errors.Is(err, host.ErrNoRecord) && have.Exists() {
-		return nil, &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
-			"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
+	if err := foreign(ctx, m, id, have.Exists()); err != nil {
+		return nil, err
 	}
 	return own(ctx, m, firewallRecord, id)
+}
+
+// foreign says that a table is there without a record: it is somebody else's,
+// whatever its name is, unless it was imported.
+func foreign(ctx context.Context, m host.Machine, id string, exists bool) error {
+	if !exists || id == imported {
+		return nil
+	}
+	if _, err := host.OpenRecord(ctx, m, firewallRecord); !errors.Is(err, host.ErrNoRecord) {
+		return nil
+	}
+	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
+		"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
 }
 
 func firewallError(diags *diag.Diagnostics, machine string, err error) {

@@ -102,6 +102,9 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	case err != nil:
 		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))
 	}
+	if err := foreign(ctx, m, plan.ID.ValueString(), have.Exists()); err != nil && state.ID.IsNull() {
+		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+	}
 	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
 	if replaced(ctx, m, firewallRecord) != nil {
 		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, "the rules go before they are made anew: everything is open meanwhile")
@@ -139,6 +142,14 @@ func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have
 	others := have.Others
 	if have.Backend != firewall.Nftables { // ufw, whose own chains these are
 		others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return strings.HasPrefix(o, "ip") })
+		if theirs := have.Theirs; len(theirs) > 0 {
+			more := ""
+			if len(theirs) > mostCuts {
+				theirs, more = theirs[:mostCuts], fmt.Sprintf("; and %d more", len(theirs)-mostCuts)
+			}
+			note(ctx, diags, providers.NoteFact, []string{"rules"},
+				fmt.Sprintf("ufw has rules of somebody else, which stay and come first (%s%s)", strings.Join(theirs, "; "), more))
+		}
 	}
 	if len(others) > 0 {
 		note(ctx, diags, providers.NoteFact, []string{"rules"},

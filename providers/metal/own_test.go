@@ -49,6 +49,23 @@ func TestOwn(t *testing.T) {
 	}
 }
 
+// A table that no record knows of is somebody else's, unless it was imported.
+func TestForeign(t *testing.T) {
+	ctx, m := context.Background(), &hosttest.Machine{}
+	if foreign(ctx, m, "", false) != nil || foreign(ctx, m, imported, true) != nil {
+		t.Error("nothing there, or imported, and refused")
+	}
+	if err := foreign(ctx, m, "", true); err == nil || !strings.Contains(err.Error(), "import the firewall") {
+		t.Errorf("somebody else's: %v", err)
+	}
+	if _, err := own(ctx, m, firewallRecord, "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign(ctx, m, "second", true); err != nil {
+		t.Errorf("what the record knows: %v", err)
+	}
+}
+
 // TestClaim: a plan says what apply would say of a machine that somebody manages
 // already, and how to take it over.
 func TestClaim(t *testing.T) {

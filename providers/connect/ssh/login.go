@@ -15,7 +15,7 @@ import (
 // and the limit cover all of it: a machine that accepts a connection and then
 // says nothing is given up.
 func login(ctx context.Context, via *Client, hop Hop, accept func(string) error, limit time.Duration, private *keys) (*ssh.Client, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer for %s", hop.name(), limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: no answer for %s", hop.name(), limit.Round(time.Millisecond)))
 	defer cancel()
 	known, err := newKnown(hop, accept)
 	if err != nil {

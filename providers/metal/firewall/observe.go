@@ -67,6 +67,9 @@ type Have struct {
 	// Others filter what comes in, too: what they drop stays dropped. Each is
 	// named as table and chain.
 	Others []string
+	// Theirs are somebody else's rules of ufw, where it is used: they stay, and
+	// those that were there before come first.
+	Theirs []string
 
 	file, unit string // "" for none
 	enabled    bool

@@ -116,6 +116,9 @@ func TestReadUFW(t *testing.T) {
 	if diff := cmp.Diff(theirs, h.theirs); diff != "" {
 		t.Errorf("somebody else's (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string{"allow 22/tcp from everybody", "deny 81/tcp from everybody", "allow 82/tcp from everybody"}, h.Theirs); diff != "" {
+		t.Errorf("somebody else's, for people (-want +got):\n%s", diff)
+	}
 	rule := func(port uint16) Rule { return Rule{Ports: []Ports{{TCP, port, port}}} }
 	h.standIn(Spec{Role: NoRole, SSH: ranges("0.0.0.0/0"), Rules: []Rule{rule(81), rule(82)}})
 	if diff := cmp.Diff([]ufwRule{{"tcp", "0.0.0.0/0", "22", "SSH"}}, h.standIns, cmp.AllowUnexported(ufwRule{})); diff != "" || len(h.against) != 1 || !strings.Contains(h.against[0], "port 81") {

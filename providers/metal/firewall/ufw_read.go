@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,9 @@ func (h *Have) readUFW(said map[string][]byte) error {
 				h.ufw = append(h.ufw, r)
 			default:
 				h.theirs[r.command()] = action
+			}
+			if text := theirRule(line); action != ufwMark && text != "" && !slices.Contains(h.Theirs, text) {
+				h.Theirs = append(h.Theirs, text)
 			}
 		}
 	}
@@ -88,6 +92,25 @@ func readUFWRule(line string) (r ufwRule, action string, err error) {
 		action = ufwMark
 	}
 	return r, action, nil
+}
+
+// theirRule says for people what somebody else's rule for what comes in does,
+// "" for any other line.
+func theirRule(line string) string {
+	tuple, isRule := strings.CutPrefix(strings.TrimSpace(line), "### tuple ### ")
+	f := strings.Fields(tuple)
+	if !isRule || len(f) < 7 || strings.HasPrefix(f[0], "route:") || !slices.ContainsFunc(f[6:], func(w string) bool { return w == "in" || strings.HasPrefix(w, "in_") }) {
+		return ""
+	}
+	from := f[5]
+	if strings.HasSuffix(from, "/0") {
+		from = "everybody"
+	}
+	ports := f[2]
+	if f[1] != "any" {
+		ports += "/" + f[1]
+	}
+	return fmt.Sprintf("%.20s %.40s from %.50s", f[0], ports, from)
 }
 
 // standIn takes somebody else's rules for those of ours that they are as good
