@@ -115,7 +115,11 @@ func (o Origin) told(name string) string {
 
 func (v *Variable) parse(text string, origin Origin, files *Files) (Value, hcl.Diagnostics) {
 	name := "<value for var." + v.Name + ">"
-	files.AddValues(name, []byte(text))
+	if v.secret() {
+		files.AddValues(name, starred([]byte(text)))
+	} else {
+		files.AddValues(name, []byte(text))
+	}
 	at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.Pos{Line: 1, Column: len(text) + 1, Byte: len(text)}}
 	raw := cty.StringVal(text)
 	if !v.verbatim {
@@ -270,13 +274,14 @@ func (g *gatherer) file(name string, read func(name string) ([]byte, error)) {
 		g.diags = append(g.diags, failure(&at, "File of values cannot be read", "%s cannot be read: %s.", name, what))
 		return
 	}
-	g.files.AddValues(name, content)
 	body, diags := syntax.Parse(name, content)
 	if diags.HasErrors() {
+		g.files.AddValues(name, g.quotableBroken(name, content))
 		g.diags = append(g.diags, diags...)
 		return
 	}
 	attrs, diags := body.JustAttributes()
+	g.files.AddValues(name, g.quotable(content, attrs))
 	g.diags = append(g.diags, onlyValues(name, diags)...)
 	ordered := make([]*hcl.Attribute, 0, len(attrs))
 	for _, attr := range attrs {

@@ -187,3 +187,47 @@ func TestMissing(t *testing.T) {
 		t.Fatal(missing, report(diags))
 	}
 }
+
+// TestSecretValuesQuoted looks at what messages could quote of values that
+// are wrong.
+func TestSecretValuesQuoted(t *testing.T) {
+	root := rootOf(t, `
+variable "secret" {
+  type      = string
+  sensitive = true
+}
+variable "passing" {
+  type      = object({ a = string })
+  ephemeral = true
+}
+variable "open" { type = string }
+`)
+	for text, want := range map[string]string{
+		"open = [\"shown\"]\nsecret = [\"hunter2\",\n  \"hunter2\"]\npassing = \"hunter2\"\n": "open = [\"shown\"]\nsecret = ***********\n  **********\npassing = *********\n",
+		"open = \"shown\nsecret = \"hunter2\n hunter2\nopen = \"shown\n":                      "open = \"shown\nsecret = ********\n *******\nopen = \"shown\n",
+		"secrte = \"hunter2\"\n": "secrte = *********\n",
+		"secret":                 "secret",
+		"secret=":                "secret=",
+	} {
+		files := NewFiles()
+		in := Inputs{Source: InMemory(map[string][]byte{"main.tf": nil, "x.auto.tfvars": []byte(text)}), Dir: "."}
+		if _, _, diags := Values(root, in, files); len(diags) == 0 {
+			t.Errorf("%q is taken", text)
+		}
+		if got := string(files.Content()["x.auto.tfvars"]); got != want {
+			t.Errorf("of %q messages quote\n%s", text, cmp.Diff(want, got))
+		}
+	}
+	files := NewFiles()
+	in := Inputs{Flags: vars("secret=hunter2", "passing={ a = \"hunter2", "open=shown"), Environ: []string{"TF_VAR_passing=hunter2"},
+		Source: InMemory(map[string][]byte{"x.auto.tfvars.json": []byte(`{"open":"", "secret": "hunter2" "x"}`)}), Dir: "."}
+	Values(root, in, files)
+	for name, content := range files.Content() {
+		if strings.Contains(string(content), "hunter2") {
+			t.Errorf("of %s messages quote %s", name, content)
+		}
+	}
+	if got := string(files.Content()["<value for var.open>"]); got != "shown" {
+		t.Errorf("of what is not sensitive messages quote %q", got)
+	}
+}

@@ -18,10 +18,11 @@ const workspaceVariable = "TF_WORKSPACE"
 // workspace is the name of the selected workspace.
 func (s *session) workspace() (string, error) {
 	name, err := s.workspaceName()
-	if err == nil {
-		err = backend.CheckWorkspace(name)
-	}
 	if err != nil {
+		s.complain(problem("Selected workspace not known", "What was remembered of it cannot be read: %s. Mend that, or name a workspace in %s.", err, workspaceVariable))
+		return "", failed
+	}
+	if err := backend.CheckWorkspace(name); err != nil {
 		s.complain(problem("Invalid workspace name", "The selected workspace %q cannot be used: %s. Select another one with \"stoke workspace select\", or change %s.", name, err, workspaceVariable))
 		return "", failed
 	}
