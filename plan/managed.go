@@ -281,7 +281,7 @@ func (d *draft) plan(ctx context.Context) bool {
 	c.After, c.Legacy = planned, resp.Legacy
 	d.sensitive()
 	c.Action = Update
-	if planned.RawEquals(d.before) && samePaths(c.BeforeSensitive, c.AfterSensitive) {
+	if planned.RawEquals(d.before) && samePaths(d.stored(c.BeforeSensitive), d.stored(c.AfterSensitive)) {
 		c.Action, c.After = NoOp, d.before
 	}
 	return true
@@ -345,6 +345,12 @@ func (d *draft) sensitive() {
 		}
 	}
 	d.change.AfterSensitive = paths
+}
+
+// stored are the paths to what is stored: whether a write-only argument is
+// sensitive makes no difference to an object that does not have it.
+func (d *draft) stored(paths []cty.Path) []cty.Path {
+	return slices.DeleteFunc(slices.Clone(paths), func(p cty.Path) bool { return contract.IsWriteOnly(d.ty.Schema.Block, p) })
 }
 
 // triggered reports whether something that replace_triggered_by names is

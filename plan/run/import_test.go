@@ -23,6 +23,7 @@ func TestImport(t *testing.T) {
 		err          string
 	}{
 		{name: "as it is", config: thing("a", "") + imported("shelf_thing.a", `"x"`), want: "shelf_thing.a importing x"},
+		{name: "with a secret that is not stored", config: thing("a", `key = sensitive("k")`) + imported("shelf_thing.a", `"x"`), want: "shelf_thing.a importing x"},
 		{name: "and changes", config: thing("a", "value = \"v\"") + imported("shelf_thing.a", `"x"`), want: "~ shelf_thing.a importing x", calls: []string{"update a"}},
 		{name: "and is replaced", config: strings.Replace(thing("a", ""), `name = "a"`, `name = "b"`, 1) + imported("shelf_thing.a", `"x"`),
 			want: "-/+ shelf_thing.a replace_because_cannot_update importing x", calls: []string{"delete a", "create b"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
@@ -37,6 +38,8 @@ type firewallModel struct {
 	Backend    types.String `tfsdk:"backend"`
 	Lines      types.List   `tfsdk:"rules"`
 	Persistent types.Bool   `tfsdk:"persistent"`
+
+	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // firewallRuleModel is a block rule or node_port.
@@ -55,6 +58,10 @@ func (r *firewallResource) Configure(_ context.Context, req resource.ConfigureRe
 }
 
 func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = firewallSchema()
+}
+
+func firewallSchema() schema.Schema {
 	texts := func(required bool, description string) schema.Attribute {
 		return schema.SetAttribute{ElementType: types.StringType, Required: required, Optional: !required, Description: description}
 	}
@@ -65,7 +72,7 @@ func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			"comment": schema.StringAttribute{Optional: true, Description: comment},
 		}}}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		Description: "Who may connect to a machine. What follows from its role is open to whom it needs to be, what is declared is, and nothing else. " +
 			"New rules are taken back by the machine itself unless a new SSH connection confirms them.",
 		Attributes: map[string]schema.Attribute{

@@ -26,6 +26,7 @@ func (r *firewallResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.raw = req.Plan.Raw
 	id := providers.CallFrom(ctx).Operation
 	if id == "" {
 		id = rand.Text()
@@ -40,6 +41,7 @@ func (r *firewallResource) Update(ctx context.Context, req resource.UpdateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.raw = req.Plan.Raw
 	r.apply(ctx, plan.ID.ValueString(), &plan, &state, &resp.State, &resp.Diagnostics)
 }
 
@@ -73,6 +75,9 @@ func (r *firewallResource) apply(ctx context.Context, id string, plan, otherwise
 	var rec *host.Record
 	if err == nil {
 		rec, err = ownFirewall(ctx, m, id, have)
+	}
+	if err == nil {
+		err = inscribe(ctx, rec, firewallSchema(), plan.raw)
 	}
 	if taken := (*takenError)(nil); errors.As(err, &taken) {
 		taken.by(ctx, wayOf(ctx, plan.Host))

@@ -184,8 +184,7 @@ func TestFirewallResource(t *testing.T) {
 	w.run(0, "state", "rm", `metal_firewall.node["worker"]`)
 	w.says(w.run(1, "plan"), "Firewall is managed already", "stoke import 'metal_firewall.node[\"worker\"]' '"+worker.Address+" "+worker.HostKey)
 	w.run(0, "import", `metal_firewall.node["worker"]`, worker.Address+" "+worker.HostKey)
-	w.run(0, "apply", "-auto-approve")
-	w.run(0, "plan", "-detailed-exitcode")
+	w.run(0, "plan", "-detailed-exitcode", "-var", "node_port=30443/tcp") // as it was declared last
 
 	w.run(0, "destroy", "-auto-approve")
 	for i, m := range machines {

@@ -45,6 +45,11 @@ func (r *firewallResource) Read(ctx context.Context, req resource.ReadRequest, r
 		case errors.Is(err, host.ErrNoRecord):
 			err = nil
 		case err == nil:
+			var was firewallModel
+			if _, ok := recall(ctx, rec, firewallSchema(), &was); ok && state.ID.ValueString() == imported {
+				was.Host = recalledHost(ctx, was.Host, state.Host)
+				state = was
+			}
 			state.ID = types.StringValue(rec.ID())
 		}
 	}

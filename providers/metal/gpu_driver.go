@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -45,6 +46,8 @@ type gpuDriverModel struct {
 	Installed         types.String        `tfsdk:"installed"`
 	GPUs              types.List          `tfsdk:"gpus"`
 	disruptionModel
+
+	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // gpuRepositoryModel overrides where packages come from.

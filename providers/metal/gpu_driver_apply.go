@@ -26,6 +26,7 @@ func (r *gpuDriverResource) Create(ctx context.Context, req resource.CreateReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.raw = req.Plan.Raw
 	id := providers.CallFrom(ctx).Operation
 	if id == "" {
 		id = rand.Text()
@@ -40,6 +41,7 @@ func (r *gpuDriverResource) Update(ctx context.Context, req resource.UpdateReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.raw = req.Plan.Raw
 	r.bring(ctx, plan.ID.ValueString(), &plan, &resp.State, &resp.Diagnostics)
 	resp.Diagnostics.Append(declare(ctx, resp.Private, req.Plan.Raw)...)
 }
@@ -86,6 +88,9 @@ func (r *gpuDriverResource) carryOut(ctx context.Context, m host.Machine, id str
 	}
 	rec, err := own(ctx, m, gpuDriverRecord, id)
 	if err != nil {
+		return err
+	}
+	if err := inscribe(ctx, rec, gpuDriverSchema(), plan.raw); err != nil {
 		return err
 	}
 	providers.CallFrom(ctx).KeepOnError()

@@ -119,7 +119,6 @@ func (d *driverProject) imports() {
 	d.has(unwrapped(out), "Driver is managed already")
 	was := d.m.Exec("sh", "-c", "stat -c %Y /var/lib/dpkg/status; cat /proc/sys/kernel/random/boot_id")
 	d.ok("import", "metal_gpu_driver.gpu", d.m.Address+" "+d.m.HostKey)
-	d.apply()
 	d.settled()
 	if is := d.m.Exec("sh", "-c", "stat -c %Y /var/lib/dpkg/status; cat /proc/sys/kernel/random/boot_id"); is != was {
 		d.t.Errorf("importing changed the machine: %q, was %q", is, was)

@@ -45,6 +45,12 @@ func (r *gpuDriverResource) Read(ctx context.Context, req resource.ReadRequest, 
 			resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", m.Name(), err))
 			return
 		case err == nil:
+			var was gpuDriverModel
+			if raw, ok := recall(ctx, rec, gpuDriverSchema(), &was); ok && state.ID.ValueString() == imported && !was.Source.IsNull() {
+				resp.Diagnostics.Append(declare(ctx, resp.Private, raw)...)
+				noted, known = was, true
+				state.Host = recalledHost(ctx, was.Host, state.Host)
+			}
 			state.ID = types.StringValue(rec.ID())
 		case errors.Is(err, host.ErrNoRecord):
 			err = nil

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 )
@@ -46,8 +47,9 @@ type hostModel struct {
 	systemModel
 	containerdModel
 
-	prior  *hostModel // what is stored, nil where the resource is new or it does not matter
-	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
+	prior  *hostModel    // what is stored, nil where the resource is new or it does not matter
+	raw    tftypes.Value // what is planned, where it is carried out
+	config *hostModel    // the configuration, where it is at hand: it alone has what is write-only
 }
 
 // bastionModel is a machine on the way.

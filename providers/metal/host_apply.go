@@ -21,7 +21,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	var plan, config hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	plan.config = &config
+	plan.config, plan.raw = &config, req.Plan.Raw
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -38,7 +38,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	plan.config, plan.prior = &config, &prior
+	plan.config, plan.prior, plan.raw = &config, &prior, req.Plan.Raw
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -76,6 +76,9 @@ func (r *hostResource) apply(ctx context.Context, id string, plan *hostModel, st
 func (r *hostResource) carryOut(ctx context.Context, m host.Machine, id string, plan *hostModel, state *tfsdk.State, diags *diag.Diagnostics) error {
 	rec, err := own(ctx, m, hostRecord, id)
 	if err != nil {
+		return err
+	}
+	if err := inscribe(ctx, rec, hostSchema(), plan.raw); err != nil {
 		return err
 	}
 	way, _ := plan.way()

@@ -50,6 +50,14 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		var rec *host.Record
 		if rec, err = host.OpenRecord(ctx, m, hostRecord); err == nil {
 			state.ID = types.StringValue(rec.ID())
+			var was hostModel
+			if raw, ok := recall(ctx, rec, hostSchema(), &was); ok {
+				was.recalled(state)
+				if to, known := was.way(); known {
+					resp.Diagnostics.Append(declare(ctx, resp.Private, raw)...)
+					want, state, way = was, was, to
+				}
+			}
 		} else if errors.Is(err, host.ErrNoRecord) {
 			err = nil
 		}

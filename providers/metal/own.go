@@ -23,14 +23,14 @@ type takenError struct {
 }
 
 func (e *takenError) Error() string {
-	as, take := "", ""
+	as, take := "", ". "
 	if e.owner != "" {
 		as = " as " + e.owner
 	}
 	if e.take != "" {
-		take = ": " + e.take
+		take = ":\n  " + e.take + "\n" // in a line of its own, to be copied
 	}
-	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%s — or, if whoever managed it is gone for good and nothing is to be restored, remove that file", e.machine, as, host.Root, e.kind, take)
+	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf whoever managed it is gone for good, and nothing is to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
 }
 
 // by says how the resource of a call takes the machine over.

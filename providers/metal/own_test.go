@@ -76,13 +76,13 @@ func TestClaim(t *testing.T) {
 		begun                  bool
 		want, says             string // the id; severity and a part of the text
 	}{
-		{name: "the same address, begun", by: `metal_host.n["a"]`, begun: true, says: "Error: Import it to manage it here: " + command},
+		{name: "the same address, begun", by: `metal_host.n["a"]`, begun: true, says: "Error: Import it to manage it here:\n  " + command + "\nIf"},
 		{name: "the same address, not begun", by: `metal_host.n["a"]`},
-		{name: "another address", by: "metal_host.b", begun: true, says: "Warning: as metal_host.b (/var/lib/stoke/host/record.json). Import it to manage it here: " + command},
+		{name: "another address", by: "metal_host.b", begun: true, says: "Warning: as metal_host.b (/var/lib/stoke/host/record.json). Import it to manage it here:\n  " + command + "\nIf"},
 		{name: "a replacement", by: `metal_host.n["a"]`, begun: true, replaces: "recorded"},
 		{name: "a replacement of another", by: `metal_host.n["a"]`, begun: true, replaces: "other", says: "Error: "},
 		{name: "an update", by: `metal_host.n["a"]`, begun: true, id: "recorded", want: "recorded"},
-		{name: "an update of another", by: `metal_host.n["a"]`, begun: true, id: "other", want: "other", says: `Error: here: stoke state rm 'metal_host.n["a"]' && ` + command},
+		{name: "an update of another", by: `metal_host.n["a"]`, begun: true, id: "other", want: "other", says: "Error: here:\n  stoke state rm 'metal_host.n[\"a\"]' && " + command},
 		{name: "an import that nobody could look at", by: "metal_host.b", begun: true, id: imported, want: "recorded"},
 		{name: "an engine without calls", begun: true},
 	} {

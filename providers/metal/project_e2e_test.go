@@ -138,6 +138,20 @@ func (p *project) settled() {
 	}
 }
 
+// retaken loses a resource from the state and takes it over again: then it is as
+// it is declared.
+func (p *project) retaken(address string, m *lab.Machine) {
+	p.t.Helper()
+	p.ok("state", "rm", address)
+	out, status := p.run("plan")
+	if status != 1 {
+		p.t.Errorf("a machine that is managed is planned as new: exit status %d", status)
+	}
+	p.has(out, "is managed already", fmt.Sprintf("  stoke import %s '%s %s'\n", address, m.Address, m.HostKey))
+	p.ok("import", address, m.Address+" "+m.HostKey)
+	p.settled()
+}
+
 // differs plans, which must have changes, and returns what it shows.
 func (p *project) differs() string {
 	p.t.Helper()

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,8 @@ type recordData struct {
 	ID      string                     `json:"id"`
 	By      string                     `json:"by,omitempty"` // for messages: the resource's address when it was made
 	Was     map[string]json.RawMessage `json:"was,omitempty"`
+	// Declared is what the resource declares, in its own terms.
+	Declared json.RawMessage `json:"declared,omitempty"`
 }
 
 const recordVersion = 1
@@ -76,6 +79,31 @@ func (r *Record) ID() string { return r.data.ID }
 
 // By is the address of the resource when the record was made.
 func (r *Record) By() string { return r.data.By }
+
+// Declared is what Declare kept last, nil for nothing. It comes from the machine.
+func (r *Record) Declared() json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.data.Declared
+}
+
+// Declare keeps what the resource declares, which is no note of what was there
+// before: nothing is restored by it.
+func (r *Record) Declare(ctx context.Context, declared json.RawMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var was, is bytes.Buffer
+	if json.Compact(&was, r.data.Declared) == nil && json.Compact(&is, declared) == nil && bytes.Equal(was.Bytes(), is.Bytes()) {
+		return nil
+	}
+	before := r.data.Declared
+	r.data.Declared = declared
+	if err := r.save(ctx); err != nil {
+		r.data.Declared = before
+		return err
+	}
+	return nil
+}
 
 // Dir is the record's folder, for what does not fit into it.
 func (r *Record) Dir() string { return path.Dir(r.file) }
