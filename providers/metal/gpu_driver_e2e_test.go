@@ -129,7 +129,7 @@ func (d *driverProject) imports() {
 // says what is wrong when the driver does not answer.
 func (d *driverProject) upgrades(l *lab.Lab) {
 	d.t.Helper()
-	d.r.Publish(l.DriverPackages("580.150.10")...)
+	d.r.Publish(append(l.DriverPackages("580.150.10"), l.DriverPackages("580.160.5")...)...) // which nobody declares
 	d.m.Script("nohup setsid sleep 1000 < /dev/nvidia0 > /dev/null 2>&1 & echo $! > /run/training")
 	d.declares(`version = "580.150.10"`)
 	d.refuses("Processes keep the driver loaded", "sleep (process ")

@@ -47,7 +47,7 @@ func (m *gpuDriverModel) resolve(have nvidia.State) {
 // What is held of the others stays as it is.
 func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	p := packages.Spec{
-		Owner: gpuDriverRecord, Proxy: s.proxy, Repositories: map[string]packages.Repository{}, Packages: map[string]packages.Package{},
+		Owner: gpuDriverRecord, Proxy: s.proxy, Repositories: map[string]packages.Repository{}, Packages: map[string]packages.Package{}, Pinned: map[string]string{},
 		Absent: w.Remove, Allow: have.Driver(),
 	}
 	seen := map[string]bool{}
@@ -61,6 +61,9 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 			URIs: []string{s.mirror(src.URL)}, Suites: []string{src.Suite}, Components: src.Components,
 			Key: packages.Key{URL: s.mirror(src.KeyURL)}, Fingerprints: []string{src.Fingerprint}, Why: "metal_gpu_driver",
 		}
+	}
+	for _, pin := range w.Pinned {
+		p.Pinned[pin.Name] = pin.Version
 	}
 	for _, pkg := range w.Packages {
 		p.Packages[pkg.Name] = packages.Package{

@@ -44,6 +44,10 @@ type Wanted struct {
 	// It has to be there before apt chooses the others.
 	Pin      string
 	Packages []Package
+	// Pinned are patterns of the names of all that belongs to the driver, and its
+	// version: what it needs asks for no more than "at least", and the pin, which
+	// is NVIDIA's, may say another thing than its name.
+	Pinned []Package
 	// Remove are installed packages of another driver, which stand in the way.
 	Remove []string
 }
@@ -141,6 +145,9 @@ func (s Spec) fromNVIDIA(have State) Wanted {
 	if s.branch() >= 580 { // before, each branch had packages of its own instead
 		w.Pin = "nvidia-driver-pinning-" + s.declared()
 		w.Packages = append(w.Packages, Package{Name: w.Pin})
+	}
+	for _, names := range []string{"*nvidia*", "cuda-drivers*", "libcuda*", "libnv*"} {
+		w.Pinned = append(w.Pinned, Package{names, s.pattern()})
 	}
 	w.Packages = append(w.Packages, have.headers()...)
 	w.Packages = append(w.Packages, Package{driver, s.pattern()})

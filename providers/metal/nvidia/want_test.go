@@ -200,6 +200,9 @@ func TestWant(t *testing.T) {
 		for _, p := range w.Packages {
 			fmt.Fprintf(&b, "package %s %s\n", p.Name, p.Version)
 		}
+		for _, p := range w.Pinned {
+			fmt.Fprintf(&b, "pinned %s %s\n", p.Name, p.Version)
+		}
 		for _, r := range w.Remove {
 			fmt.Fprintf(&b, "remove %s\n", r)
 		}

@@ -41,17 +41,19 @@ const pinPriority = 995
 // "apt upgrade" by hand takes the newest version of the pattern.
 func (s Spec) pins() string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(s.Packages)) {
-		v := s.Packages[name].Version
-		if v == "" {
-			continue
+	versions := maps.Clone(s.Pinned)
+	for name, p := range s.Packages {
+		if p.Version != "" {
+			put(&versions, name, p.Version)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		if b.Len() == 0 {
 			fmt.Fprintf(&b, "Explanation: Written by stoke for %s; destroying that removes it.\n", s.Owner)
 		} else {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "Package: %s\nPin: version %s\nPin-Priority: %d\n", name, v, pinPriority)
+		fmt.Fprintf(&b, "Package: %s\nPin: version %s\nPin-Priority: %d\n", name, versions[name], pinPriority)
 	}
 	return b.String()
 }

@@ -22,6 +22,9 @@ type Spec struct {
 	Repositories map[string]Repository
 	Packages     map[string]Package // by name, or by name:architecture for a foreign one
 	Absent       []string           // packages that must not be there
+	// Pinned are the versions that apt chooses of packages beside, by pattern of
+	// their names, such as "*nvidia*": of those that have such a version.
+	Pinned map[string]string
 	// Allow are packages that apt may upgrade, downgrade or remove where
 	// what is declared needs that.
 	Allow      []string
@@ -73,6 +76,7 @@ type Package struct {
 var (
 	ownerName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,120}(:[a-z0-9-]{2,20})?$`)
+	packageGlob = regexp.MustCompile(`^[a-z0-9*][a-z0-9*+.-]{1,120}$`)
 	// pattern is Debian policy §5.6.12 and an asterisk.
 	pattern     = regexp.MustCompile(`^[A-Za-z0-9.+:~*-]{1,200}$`)
 	suiteName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/~+-]{0,120}$`)
@@ -104,6 +108,11 @@ func (s Spec) Validate() error {
 		}
 		if v := s.Packages[name].Version; v != "" && !pattern.MatchString(v) {
 			add(`package %s: version %q is neither a version nor a pattern such as "1.36.3-*"`, name, v)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Pinned)) {
+		if v := s.Pinned[name]; !packageGlob.MatchString(name) || !pattern.MatchString(v) {
+			add("pin of %q to %q: want a pattern of names and one of versions", name, v)
 		}
 	}
 	for _, name := range slices.Concat(s.Absent, s.Allow) {

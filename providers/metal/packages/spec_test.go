@@ -21,6 +21,7 @@ func wanted() Spec {
 			"kubelet": {Version: "1.36.3-*", Hold: true}, "jq": {}, "libstdc++6": {Version: "12.2.0-14", Exclude: true},
 		},
 		Absent: []string{"docker.io"},
+		Pinned: map[string]string{"*nvidia*": "580.126.20-*"},
 	}
 }
 
@@ -45,6 +46,10 @@ Architectures: amd64
 Signed-By: /etc/apt/keyrings/stoke-docker.gpg
 `,
 		"/etc/apt/preferences.d/stoke-host.pref": `Explanation: Written by stoke for host; destroying that removes it.
+Package: *nvidia*
+Pin: version 580.126.20-*
+Pin-Priority: 995
+
 Package: kubelet
 Pin: version 1.36.3-*
 Pin-Priority: 995
@@ -90,6 +95,8 @@ func TestValidate(t *testing.T) {
 		{func(s *Spec) { s.Packages["a b"] = Package{} }, "no name of a Debian package"},
 		{func(s *Spec) { s.Packages["kubelet"] = Package{Version: "1.36 || true"} }, "neither a version nor a pattern"},
 		{func(s *Spec) { s.Absent = []string{"kubelet"} }, "to be there and to be absent"},
+		{func(s *Spec) { s.Pinned["* libc6"] = "1" }, "pattern of names"},
+		{func(s *Spec) { s.Pinned["*nvidia*"] = "1\nPackage: *" }, "pattern of names"},
 		{func(s *Spec) { s.Allow = []string{"*"} }, "no name of a Debian package"},
 		{func(s *Spec) { s.Proxy.HTTP = "http://u:secret@proxy:1" }, "auth.conf.d"},
 		{func(s *Spec) { s.Proxy.HTTP = `http://p:1";DPkg::Pre-Invoke {"x` }, "must be a URL"},
