@@ -144,6 +144,9 @@ func ValidHostname(name string) error {
 	if strings.Trim(name, "0123456789.") == "" {
 		return fmt.Errorf("host name %q would be read as an address", name)
 	}
+	if first, _, _ := strings.Cut(name, "."); first == "localhost" {
+		return fmt.Errorf("host name %q is every machine's own, and systemd takes it for none", name)
+	}
 	return nil
 }
 
