@@ -13,8 +13,8 @@ import (
 
 // maxFileSize is the most that one file may have, in bytes. Parsed, a file
 // takes some hundred times its size; programs write files of variables that
-// have ten MiB and more.
-const maxFileSize = 64 << 20
+// have ten MiB.
+const maxFileSize = 16 << 20
 
 // Source is where configuration files come from.
 type Source interface {
@@ -106,7 +106,7 @@ func readBounded(f io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if len(content) > maxFileSize {
-		return nil, errTooLarge(int64(len(content)))
+		return nil, errTooLarge
 	}
 	return content, nil
 }
@@ -119,14 +119,12 @@ func readable(info fs.FileInfo) error {
 	case !mode.IsRegular():
 		return fmt.Errorf("it is no regular file (%s)", mode)
 	case info.Size() > maxFileSize:
-		return errTooLarge(info.Size())
+		return errTooLarge
 	}
 	return nil
 }
 
-func errTooLarge(size int64) error {
-	return fmt.Errorf("it has %.1f MiB; a configuration file may have %d MiB at most", float64(size)/(1<<20), maxFileSize>>20)
-}
+var errTooLarge = fmt.Errorf("it has more than %d MiB, which is the most for a file of configuration or values", maxFileSize>>20)
 
 type memory map[string][]byte
 
@@ -151,7 +149,7 @@ func (m memory) Read(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	if len(content) > maxFileSize {
-		return nil, errTooLarge(int64(len(content)))
+		return nil, errTooLarge
 	}
 	return content, nil
 }
