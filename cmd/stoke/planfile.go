@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,8 +25,20 @@ func (s *session) writePlan(ctx context.Context, name string, pl *plan.Plan) err
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	switch info, err := os.Stat(name); {
+	case err != nil: // it is still to be made
+	case info.IsDir():
 		return errors.New("it is a folder")
+	case !info.Mode().IsRegular(): // a pipe, /dev/null: it stays what it is
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(encodePlan(f, pl, key), f.Close())
+	default: // a link stays a link
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return err
+		}
 	}
 	folder := filepath.Dir(name)
 	f, err := renameio.NewPendingFile(name, renameio.WithTempDir(folder), renameio.WithStaticPermissions(0o600))
@@ -36,14 +49,18 @@ func (s *session) writePlan(ctx context.Context, name string, pl *plan.Plan) err
 		return err
 	}
 	defer f.Cleanup() //nolint:errcheck // does nothing after success
+	if err := encodePlan(f, pl, key); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+func encodePlan(f io.Writer, pl *plan.Plan, key *plan.Key) error {
 	w := bufio.NewWriter(f)
 	if err := plan.Encode(w, pl, key); err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return w.Flush()
 }
 
 // readPlan reads a saved plan, with its key where that is at hand.
