@@ -184,6 +184,9 @@ func (s *Store) Backup(_ context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeCharDevice != 0 {
+		return os.WriteFile(path, data, 0) // /dev/null, for those who want none
+	}
 	if _, err := regular(path); err != nil {
 		return err
 	}
