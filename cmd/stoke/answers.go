@@ -11,10 +11,14 @@ import (
 )
 
 // answers reads what people type. One goroutine reads, for as long as the
-// process lives: a read from a terminal cannot be called off.
+// process lives: a read from a terminal cannot be called off. It reads a line
+// only when one is wanted, so that the next one may be read without an echo.
 type answers struct {
-	in    *os.File
-	lines chan string // closed at the end of input
+	in      *os.File
+	reader  *bufio.Reader // the goroutine's while reading
+	wanted  chan struct{}
+	lines   chan string // closed at the end of input
+	reading bool        // a line is wanted that has not come yet
 }
 
 func newAnswers(in *os.File) *answers { return &answers{in: in} }
@@ -28,32 +32,35 @@ var (
 // the wait.
 func (a *answers) line(stopping <-chan struct{}) (string, error) {
 	if a.lines == nil {
-		a.lines = make(chan string)
-		go a.read(a.lines)
+		const longest = 1 << 20
+		a.reader = bufio.NewReader(io.LimitReader(a.in, longest))
+		a.wanted, a.lines = make(chan struct{}, 1), make(chan string)
+		go a.read()
+	}
+	if !a.reading {
+		a.reading = true
+		a.wanted <- struct{}{}
 	}
 	select {
 	case text, ok := <-a.lines:
-		if !ok {
+		if !ok { // it stays so
 			return "", errNoAnswer
 		}
+		a.reading = false
 		return text, nil
 	case <-stopping:
 		return "", errStopped
 	}
 }
 
-func (a *answers) read(lines chan<- string) {
-	defer close(lines)
-	const longest = 1 << 20
-	r := bufio.NewReader(io.LimitReader(a.in, longest))
-	for {
-		text, err := r.ReadString('\n')
-		if text != "" {
-			lines <- strings.TrimRight(text, "\r\n")
-		}
-		if err != nil {
+func (a *answers) read() {
+	defer close(a.lines)
+	for range a.wanted {
+		text, err := a.reader.ReadString('\n')
+		if text == "" && err != nil {
 			return
 		}
+		a.lines <- strings.TrimRight(text, "\r\n")
 	}
 }
 
@@ -61,7 +68,7 @@ func (a *answers) read(lines chan<- string) {
 // is no terminal it is like line.
 func (a *answers) secret(stopping <-chan struct{}) (string, error) {
 	fd := int(a.in.Fd())
-	if a.lines != nil || !isTerminal(a.in) {
+	if a.reading || !isTerminal(a.in) || a.reader != nil && a.reader.Buffered() > 0 {
 		return a.line(stopping)
 	}
 	before, err := term.GetState(fd)

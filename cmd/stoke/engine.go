@@ -94,7 +94,7 @@ func (o *operation) apply(ctx context.Context, pl *plan.Plan) error {
 func (o *operation) journalled(ctx context.Context, work func(*state.Journal) (diags hcl.Diagnostics, good bool)) error {
 	j, err := o.state.Begin(ctx)
 	if err != nil {
-		o.s.complain(stateProblem(err))
+		o.s.complain(unwritten(err))
 		return failed
 	}
 	diags, good := work(j)

@@ -158,12 +158,12 @@ func (c *backendChange) copyState(ctx context.Context, from, to backend.Backend,
 	}
 	if b, ok := target.store.(state.Backuper); ok && old != nil {
 		if err := b.Backup(ctx, old); err != nil {
-			c.s.complain(stateProblem(err))
+			c.s.complain(unwritten(err))
 			return failed
 		}
 	}
 	if _, err := target.store.WriteSnapshot(ctx, text, version); err != nil {
-		c.s.complain(stateProblem(err))
+		c.s.complain(unwritten(err))
 		return failed
 	}
 	if r, ok := source.store.(retirer); ok {
@@ -188,7 +188,7 @@ func (c *backendChange) settled(ctx context.Context, f *stateFile, kind, name st
 		err = j.Close(context.WithoutCancel(ctx))
 	}
 	if err != nil {
-		c.s.complain(stateProblem(err))
+		c.s.complain(unwritten(err))
 		return failed
 	}
 	return nil

@@ -68,7 +68,7 @@ func (s *session) openEdit(ctx context.Context, f *editFlags, path, operation st
 func (s *session) write(ctx context.Context, file *stateFile, changes []state.Change) error {
 	j, err := file.Begin(ctx)
 	if err != nil {
-		s.complain(stateProblem(err))
+		s.complain(unwritten(err))
 		return failed
 	}
 	err = j.Result(ctx, state.Result{Changes: changes, Durable: true})

@@ -79,7 +79,7 @@ func (s *session) push(ctx context.Context, text []byte, l lockFlags, force bool
 		}
 	}
 	if _, err := file.store.WriteSnapshot(ctx, pushed.Encode(pushed.Serial()), version); err != nil {
-		s.complain(stateProblem(err))
+		s.complain(unwritten(err))
 		return failed
 	}
 	return nil

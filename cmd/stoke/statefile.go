@@ -159,6 +159,15 @@ func stateProblem(err error) *hcl.Diagnostic {
 	return problem("State cannot be read", "%s", asSentence(err.Error()))
 }
 
+// unwritten is stateProblem for what happened while the state was to be written.
+func unwritten(err error) *hcl.Diagnostic {
+	d := stateProblem(err)
+	if d.Summary == "State cannot be read" {
+		d.Summary = "State cannot be written"
+	}
+	return d
+}
+
 // lockAdvice says what to do about a holder that is dead.
 func lockAdvice(e *state.LockedError) string {
 	if e.Advice != "" {

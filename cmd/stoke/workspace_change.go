@@ -94,7 +94,7 @@ func (s *session) fillWorkspace(ctx context.Context, at *place, name string, l l
 		text = st.Encode(st.Serial())
 	}
 	if _, err := file.store.WriteSnapshot(ctx, text, ""); err != nil {
-		s.complain(stateProblem(err))
+		s.complain(unwritten(err))
 		return failed
 	}
 	return nil
