@@ -170,7 +170,7 @@ func (f *formatter) file(name string) {
 		f.show(name, src, result)
 	}
 	if !f.list && !f.write && !f.diff && !f.check {
-		f.s.say("%s", result)
+		f.print(result)
 	}
 }
 
@@ -186,10 +186,18 @@ func (f *formatter) stdin() error {
 		f.differs = !bytes.Equal(src, result)
 		f.show(name, src, result)
 		if !f.diff && !f.check {
-			f.s.say("%s", result)
+			f.print(result)
 		}
 	}
 	return f.outcome()
+}
+
+// print ends with a line, as what is printed does, whether or not the text does.
+func (f *formatter) print(text []byte) {
+	f.s.say("%s", text)
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		f.s.say("\n")
+	}
 }
 
 func (f *formatter) format(name string, src []byte) ([]byte, bool) {
