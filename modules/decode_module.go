@@ -127,7 +127,8 @@ func (d *decoder) provider(block *hcl.Block) {
 		}
 	}
 	if attr := content.Attributes["version"]; attr != nil {
-		d.fail(&attr.NameRange, "Version in a provider block", "Say the version in terraform { required_providers { … } } instead.")
+		d.fail(&attr.NameRange, "Version in a provider block", "It is not looked at. Say the version in terraform { required_providers { … } } instead.")
+		d.diags[len(d.diags)-1].Severity = hcl.DiagWarning // old configurations have it
 	}
 	for _, b := range content.Blocks {
 		if b.Type != "_" {

@@ -44,6 +44,10 @@ func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known
 		what = c.Module.checked(state.CheckedOutput, c.Output)
 	}
 	for _, check := range checks {
+		if c.Instance != nil && t.aboutItself(c.Instance.Resource, check) {
+			ok = false
+			continue
+		}
 		v, fine := t.condition(s, check)
 		switch {
 		case !fine:
@@ -66,6 +70,30 @@ func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known
 		}
 	}
 	return known, ok
+}
+
+// aboutItself reports whether a condition names the resource that it is about,
+// which postconditions call self.
+func (t *Task) aboutItself(r *Resource, check *modules.Check) bool {
+	var exprs []hcl.Expression
+	for _, expr := range []hcl.Expression{check.Condition, check.ErrorMessage} {
+		if expr != nil {
+			exprs = append(exprs, expr)
+		}
+	}
+	refs, _ := lang.References(exprs...) // what is wrong with them is said where they are evaluated
+	found := false
+	for _, ref := range refs {
+		if s, ok := ref.Subject.(lang.Resource); ok && r.module.Resource(s) == r {
+			found = true
+			t.Report(&hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Condition refers to its own resource",
+				Detail:  fmt.Sprintf("The conditions of %s may not refer to %s. In a postcondition, self stands for the object that it is about.", r.Addr, r.Addr),
+				Subject: ref.Range.Ptr(),
+			})
+		}
+	}
+	return found
 }
 
 // Undecided notes conditions that only the apply can decide.

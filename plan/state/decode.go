@@ -255,6 +255,9 @@ func (d *decoder) resource() entry {
 	if ty == "" || name == "" || provider == "" {
 		d.fail(start, "the resource lacks its type, name or provider")
 	}
+	if provider == "provider.terraform" { // as Terraform 0.12 has it
+		provider = `provider["terraform.io/builtin/terraform"]`
+	}
 	e.addr.Type, e.addr.Name = ty, name
 	for i := range e.list {
 		e.list[i].object.Provider = provider

@@ -30,7 +30,13 @@ func (p *Printer) State(s *state.State, schemas Schemas) {
 	}
 	if len(s.Outputs()) > 0 {
 		p.print("\nOutputs:\n\n")
-		p.Outputs(s.Outputs())
+		for _, name := range outputNames(s.Outputs()) {
+			o := s.Outputs()[name]
+			d := &differ{color: p.Color}
+			d.WriteString(name + " = ")
+			d.whole(0, same, o.Value, secret{named: &places{here: o.Sensitive}})
+			p.print(d.String(), "\n")
+		}
 	}
 }
 
