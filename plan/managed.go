@@ -247,22 +247,21 @@ func (d *draft) plan(ctx context.Context) bool {
 		d.sensitive()
 		return true
 	}
-	c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
-	switch {
-	case len(c.Replace) > 0:
-		c.Reason = ReplaceCannotUpdate
+	if !d.tainted { // such an object goes whatever changes
+		c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
+	}
+	switch { // of several reasons, the one that Terraform names
+	case triggered:
+		c.Reason = ReplaceByTriggers
 	case d.tainted:
 		c.Reason = ReplaceTainted
 	case d.p.replace[d.inst.Addr]:
 		c.Reason = ReplaceByRequest
-	case triggered:
-		c.Reason = ReplaceByTriggers
+	case len(c.Replace) > 0:
+		c.Reason = ReplaceCannotUpdate
 	}
 	if c.Reason != NoReason {
 		c.Action = DeleteThenCreate // the order is settled once all dependents are known
-		if d.tainted {
-			c.Reason = ReplaceTainted
-		}
 		// Changes are ignored of the object that goes: the new one is as configured.
 		anew := *providers.CallFrom(ctx)
 		anew.Replaces = d.before

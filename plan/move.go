@@ -79,6 +79,7 @@ type relocation struct {
 	root       *modules.Module
 	statements []*statement
 	byFrom     map[string][]*statement // by address without keys; whole ones last
+	named      map[string]bool         // addresses without keys that blocks lead from or to
 	moves      []Move
 	blocked    []Move
 	taken      map[address.Instance]bool
@@ -88,7 +89,7 @@ type relocation struct {
 
 func newRelocation(root *modules.Module, st *state.State) *relocation {
 	r := &relocation{
-		state: st, root: root, byFrom: map[string][]*statement{},
+		state: st, root: root, byFrom: map[string][]*statement{}, named: map[string]bool{},
 		taken: map[address.Instance]bool{}, touched: map[address.Instance]bool{},
 	}
 	if root == nil {
@@ -115,6 +116,7 @@ func (r *relocation) collect(m *modules.Module) {
 		s := newStatement(m.Path, block)
 		r.statements = append(r.statements, s)
 		r.byFrom[s.from.keyless()] = append(r.byFrom[s.from.keyless()], s)
+		r.named[s.from.keyless()], r.named[s.to.keyless()] = true, true
 	}
 	names := make([]string, 0, len(m.Calls))
 	for name := range m.Calls {
@@ -210,7 +212,8 @@ func (r *relocation) next(at place) *statement {
 }
 
 // imply moves the only instance of a resource that has got a count to [0], and
-// the other way round.
+// the other way round. Where blocks say how a resource has moved, nothing is
+// implied.
 func (r *relocation) imply() {
 	if r.root == nil {
 		return
@@ -226,7 +229,7 @@ func (r *relocation) imply() {
 			continue
 		}
 		decl := m.Resources[modules.ResourceName{Mode: res.Mode, Type: res.Type, Name: res.Name}]
-		if decl == nil || decl.ForEach != nil {
+		if decl == nil || decl.ForEach != nil || r.named[Keyless(res)] {
 			continue
 		}
 		from, to := res.Instance(address.IntKey(0)), res.Instance(address.Key{})

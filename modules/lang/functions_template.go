@@ -47,7 +47,8 @@ func (f folder) templates(table map[string]function.Function) map[string]functio
 func renderer(param string, ty cty.Type, table map[string]function.Function, load func(string) (string, string, error)) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		template, marks := args[0].Unmark()
-		variables, varMarks := args[1].Unmark()
+		variables, _ := args[1].Unmark()
+		_, varMarks := args[1].UnmarkDeep() // as with any function: also of what the template does not use
 		if !template.IsKnown() || !variables.IsKnown() {
 			return cty.UnknownVal(ty).WithMarks(marks, varMarks), nil
 		}

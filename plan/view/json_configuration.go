@@ -34,7 +34,6 @@ type jsonConfigModule struct {
 
 type jsonConfigOutput struct {
 	Sensitive   bool     `json:"sensitive,omitempty"`
-	Ephemeral   bool     `json:"ephemeral,omitempty"`
 	Expression  any      `json:"expression"`
 	DependsOn   []string `json:"depends_on,omitempty"`
 	Description string   `json:"description,omitempty"`
@@ -94,7 +93,7 @@ func (w *configWriter) module(f *frame) jsonConfigModule {
 			out.Outputs = make(map[string]jsonConfigOutput, len(m.Outputs))
 		}
 		out.Outputs[name] = jsonConfigOutput{
-			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, Expression: expressionJSON(o.Value),
+			Sensitive: o.Sensitive, Expression: expressionJSON(o.Value),
 			DependsOn: traversalNames(o.DependsOn), Description: o.Description,
 		}
 	}

@@ -19,8 +19,7 @@ func expressionJSON(expr hcl.Expression) map[string]any {
 	}
 	out := map[string]any{}
 	if names := referenceNames(expr); len(names) > 0 {
-		out["references"] = names
-		return out
+		out["references"] = names // in JSON syntax, there is a text beside them
 	}
 	if v, diags := expr.Value(nil); !diags.HasErrors() && v.IsWhollyKnown() {
 		v, _ = v.UnmarkDeep()

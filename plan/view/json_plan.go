@@ -126,7 +126,7 @@ func (w *planWriter) planned() {
 			if o.Action == plan.NoOp && absent(o.After) { // was not stored, will not be, and has no type
 				return cty.NullVal(cty.DynamicPseudoType), o.Sensitive, true
 			}
-			return o.After, o.Sensitive, o.Action != plan.Delete
+			return o.After, o.Sensitive || o.BeforeSensitive, o.Action != plan.Delete
 		})
 		w.name("root_module")
 		tree.write(w.jsonWriter)

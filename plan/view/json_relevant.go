@@ -47,7 +47,7 @@ func relevantJSON(pl *plan.Plan, c Configuration) []jsonRelevant {
 			continue
 		}
 		if decl := f.module.Resources[modules.ResourceName{Mode: change.Addr.Mode, Type: change.Addr.Type, Name: change.Addr.Name}]; decl != nil {
-			r.follow(f, r.expressions(f, decl, "")...)
+			r.follow(f, r.expressions(f, decl, "")...) // not what decides how many there are
 		}
 	}
 	for _, o := range pl.Outputs {
@@ -201,9 +201,6 @@ func (r *relevance) resource(f *frame, s lang.Resource, rest hcl.Traversal) {
 // expressions are those of a resource, or of one of its arguments or blocks.
 func (r *relevance) expressions(f *frame, decl *modules.Resource, name string) []hcl.Expression {
 	var exprs []hcl.Expression
-	if name == "" {
-		exprs = append(exprs, decl.Count, decl.ForEach)
-	}
 	schema := r.Schema(r.Source(f.module, decl.Provider.Name))
 	if schema == nil {
 		return exprs

@@ -98,6 +98,9 @@ func (t *moduleTree) addObjects(s *state.State, a address.Instance, schemas Sche
 
 func resourceJSON(a address.Instance, provider string, version int64, v cty.Value, hide secret) jsonResource {
 	values, _ := jsonValue(v)
+	if m, is := values.(map[string]any); is && len(m) == 0 {
+		values = nil // nothing of it is known
+	}
 	return jsonResource{
 		Address: a.String(), Mode: modeName(a.Mode), Type: a.Type, Name: a.Name, Index: jsonKey(a.Key),
 		ProviderName: ProviderSource(provider), SchemaVersion: version,
