@@ -178,10 +178,12 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 		Config: cty.NullVal(ty.Implied), CreateBeforeDestroy: d.object.CreateBeforeDestroy, Schema: rs,
 	}
 	if owner.Schema.PlanDestroy {
+		over := p.slow(d.addr)
 		resp := owner.Server.Plan(p.call(p.ctx, d.addr), providers.PlanRequest{
 			Type: d.addr.Type, Prior: o.value, Proposed: cty.NullVal(ty.Implied), Config: cty.NullVal(ty.Implied),
 			Private: o.private, Meta: NoMeta(owner.Schema),
 		})
+		over()
 		t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, d.addr.String())...)
 		if resp.Diagnostics.HasErrors() {
 			return

@@ -22,6 +22,9 @@ import (
 // driver, what apply would change, and whom that interrupts.
 func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
+		var state gpuDriverModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		r.ending(ctx, &state, &resp.Diagnostics)
 		return
 	}
 	var plan, state gpuDriverModel

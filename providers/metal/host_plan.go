@@ -23,6 +23,9 @@ import (
 // apply would change there, what that interrupts, and what it must not do.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
+		var state hostModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		r.ending(ctx, &state, &resp.Diagnostics)
 		return
 	}
 	var plan, config hostModel
@@ -134,7 +137,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
-	changes = append(changes, undone(ctx, r.settings, m, diags)...)
+	changes = append(changes, undone(ctx, r.settings, m, replaced(ctx, m, hostRecord), diags)...)
 	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
 		another(plan.prior, f, way.Address, changes, diags)
 	}
