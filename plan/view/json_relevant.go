@@ -224,7 +224,23 @@ func (r *relevance) expressions(f *frame, decl *modules.Resource, name string) [
 		}
 		block = one
 	}
-	return append(exprs, bodyExpressions(decl.Body, block)...)
+	return withRepetition(decl, append(exprs, bodyExpressions(decl.Body, block)...))
+}
+
+// withRepetition adds the count or for_each of a resource to expressions that
+// use what they stand for.
+func withRepetition(decl *modules.Resource, exprs []hcl.Expression) []hcl.Expression {
+	refs, _ := lang.References(exprs...)
+	for _, ref := range refs {
+		switch ref.Subject.(type) {
+		case lang.CountIndex, lang.EachKey, lang.EachValue:
+			if decl.Count != nil {
+				return append(exprs, decl.Count)
+			}
+			return append(exprs, decl.ForEach)
+		}
+	}
+	return exprs
 }
 
 // bodyExpressions are those of a block and of the blocks in it, written out or
