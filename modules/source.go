@@ -119,7 +119,7 @@ func readable(info fs.FileInfo) error {
 	case !mode.IsRegular():
 		return fmt.Errorf("it is no regular file (%s)", mode)
 	case info.Size() > maxFileSize:
-		return errTooLarge
+		return fmt.Errorf("it has %.1f MiB; %d MiB is the most for a file of configuration or values", float64(info.Size())/(1<<20), maxFileSize>>20)
 	}
 	return nil
 }
