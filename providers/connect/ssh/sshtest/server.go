@@ -114,7 +114,11 @@ func (s *Server) Close() {
 
 // Drop cuts all connections.
 func (s *Server) Drop() {
-	s.open.Range(func(conn, _ any) bool { conn.(net.Conn).Close(); return true })
+	var all []net.Conn
+	s.open.Range(func(conn, _ any) bool { all = append(all, conn.(net.Conn)); return true })
+	for _, conn := range all { // and not the one with which a client comes back meanwhile
+		conn.Close()
+	}
 }
 
 // Connections is how many are open.
@@ -204,6 +208,11 @@ func (s *Server) accept() {
 		}
 		conn = s.wrap(conn)
 		s.open.Store(conn, true)
+		select {
+		case <-s.stop: // Close may have looked before
+			conn.Close()
+		default:
+		}
 		s.all.Go(func() {
 			defer s.open.Delete(conn)
 			defer conn.Close()
