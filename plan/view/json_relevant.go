@@ -82,7 +82,8 @@ func instances(pl *plan.Plan) map[string][]address.Key {
 		for m := c.Addr.Module; m != "" && !seen[m]; {
 			seen[m] = true
 			parent, call := m.Caller()
-			keys[string(parent)+"\x00"+call.Name] = append(keys[string(parent)+"\x00"+call.Name], call.Key)
+			name := string(parent) + "\x00" + call.Name
+			keys[name] = append(keys[name], call.Key)
 			m = parent
 		}
 	}

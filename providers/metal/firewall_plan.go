@@ -102,8 +102,10 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	case err != nil:
 		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))
 	}
-	if err := foreign(ctx, m, plan.ID.ValueString(), have.Exists()); err != nil && state.ID.IsNull() {
-		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+	if state.ID.IsNull() {
+		if err := foreign(ctx, m, plan.ID.ValueString(), have.Exists()); err != nil {
+			complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+		}
 	}
 	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
 	if replaced(ctx, m, firewallRecord) != nil {

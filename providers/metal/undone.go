@@ -8,7 +8,6 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/containerd"
-	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/packages"
 	"github.com/stokehq/stoke/providers/metal/system"
@@ -49,8 +48,9 @@ func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, 
 	return append(append(changes, containerd.Undoing(rec)...), system.Undoing(rec)...)
 }
 
-// ending looks at the machine on behalf of a plan to destroy. Where it cannot be
-// asked, Read has said so.
+// ending tells whom destroying interrupts, for a plan to destroy. It refuses
+// nothing: the pods of today may be gone when its turn comes, and apply looks
+// again. Where the machine cannot be asked, Read has said so.
 func (r *hostResource) ending(ctx context.Context, state *hostModel, diags *diag.Diagnostics) {
 	way, known := state.way()
 	if !known || r.settings == nil {
@@ -60,7 +60,7 @@ func (r *hostResource) ending(ctx context.Context, state *hostModel, diags *diag
 	if err != nil {
 		return
 	}
-	r.settings.foretellEnd(ctx, diags, m, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, state.ID.ValueString()), diags))
+	noteChanges(ctx, diags, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, state.ID.ValueString()), diags))
 }
 
 // ending is that of a driver.
@@ -73,16 +73,6 @@ func (r *gpuDriverResource) ending(ctx context.Context, state *gpuDriverModel, d
 		return
 	}
 	if node, err := r.settings.shared.roll.Look(ctx, m); node != nil || err != nil {
-		r.settings.foretellEnd(ctx, diags, m, []host.Change{{Fact: "the driver goes", Disruption: host.Drains}})
+		noteChanges(ctx, diags, []host.Change{{Fact: "the driver goes", Disruption: host.Drains}})
 	}
-}
-
-// foretellEnd tells whom destroying interrupts. It refuses nothing: the pods of
-// today may be gone when its turn comes, and apply looks again.
-func (s *settings) foretellEnd(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change) {
-	if host.Greatest(changes) == host.None {
-		return
-	}
-	node, _ := s.shared.roll.Look(ctx, m) // of one that is not known the worst is told
-	noteChanges(ctx, diags, drain.Classed(changes, node))
 }
