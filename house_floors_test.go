@@ -32,7 +32,7 @@ var floors = []struct {
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
-	{"the state and the providers' contract", []string{"plan/state", "plan/contract"}},
+	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},
 	{"backends", []string{"plan/state/backend"}},
 	{"states made of objects", []string{"plan/state/store/object"}},
 	{"where states are kept", []string{"plan/state/store/*"}},

@@ -111,6 +111,20 @@ func TestForeignImports(t *testing.T) {
 	}
 }
 
+// TestResidentMemoryIsLeftAlone keeps out calls that give back pages which are
+// still in use. They cost page faults and make the peak memory that
+// docs/performance.md states look smaller than it is.
+func TestResidentMemoryIsLeftAlone(t *testing.T) {
+	for _, s := range sources(t) {
+		ast.Inspect(s.tree, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && strings.Contains(strings.ToLower(name.Name), "madv") {
+				t.Errorf("%s: %s: leave it to the Go runtime and the system which pages are resident", s.place(n), name.Name)
+			}
+			return true
+		})
+	}
+}
+
 func TestExportedThingsAreDocumented(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -24,10 +25,11 @@ func (p *Plan) Bind(ctx context.Context, catalogue providers.Catalogue) hcl.Diag
 				return append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Provider not available", Detail: fmt.Sprintf("The plan needs %s for %s.", c.Provider, c.Addr)})
 			}
 			if schemas[source] == nil {
-				server, err := entry.New()
+				raw, err := entry.New()
 				if err != nil {
 					return append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Failed to start provider", Detail: source + ": " + err.Error() + "."})
 				}
+				server := redact.NewProvider(raw, nil)
 				schema, more := server.Schema(ctx)
 				server.Close()
 				diags = append(diags, eval.FromProvider(more, nil, hcl.Range{}, source)...)

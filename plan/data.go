@@ -79,7 +79,7 @@ func (d *draft) readData(ctx context.Context) (cty.Value, bool) {
 		defer p.gates.pass(d.t, p.req.Limits.Slots(p.req.Catalogue, d.owner.Addr, addr, func() cty.Value { return d.config }))()
 		started := time.Now()
 		p.emit(Event{Kind: ReadStart, Addr: addr})
-		resp := d.owner.Server.ReadData(p.callNoting(ctx, addr, note), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true})
+		resp := d.owner.Server.ReadData(p.callNoting(ctx, addr, note), providers.ReadDataRequest{Type: addr.Type, Config: d.config, Meta: NoMeta(d.owner.Schema), MayDefer: true}, d.marked.Secret())
 		if !resp.Diagnostics.HasErrors() {
 			p.emit(Event{Kind: ReadDone, Addr: addr, ID: Identity(resp.State), Elapsed: time.Since(started)})
 		}

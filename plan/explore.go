@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/redact"
 )
 
 // Explorer answers questions about a configuration: what an expression in its
@@ -50,7 +51,7 @@ func (e *Explorer) renew() {
 	e.p.ev.Close()
 	e.p.ev = eval.New(e.p.ctx, eval.Options{
 		Root: e.p.req.Root, Variables: e.p.req.Variables, Catalogue: e.p.req.Catalogue, Resolver: e.p,
-		Parallelism: e.p.req.Parallelism, Workspace: e.p.req.Workspace,
+		Parallelism: e.p.req.Parallelism, Workspace: e.p.req.Workspace, Stopping: e.p.req.Stopping,
 	})
 }
 
@@ -79,18 +80,18 @@ func (e *Explorer) Value(expr hcl.Expression) (v cty.Value, diags hcl.Diagnostic
 func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
 	t, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() {
-		return HideEchoes(v)
+		return redact.HideEchoes(v)
 	}
-	for _, whole := range lang.PartOf(t) {
+	for _, whole := range redact.PartOf(t) {
 		all, diags := e.Value(&hclsyntax.ScopeTraversalExpr{Traversal: whole, SrcRange: expr.Range()})
 		if diags.HasErrors() {
 			break
 		}
-		if part, diags := t[len(whole):].TraverseRel(HideEchoes(all)); !diags.HasErrors() {
+		if part, diags := t[len(whole):].TraverseRel(redact.HideEchoes(all)); !diags.HasErrors() {
 			v = part
 		}
 	}
-	return HideEchoes(v)
+	return redact.HideEchoes(v)
 }
 
 // Close ends the providers that were asked.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/seal"
 )
 
@@ -64,7 +64,7 @@ func Encode(w io.Writer, p *Plan, key *Key) error {
 	if err := entry(planEntry, func(w io.Writer) error { return encodeRecords(w, p, s, box) }); err != nil {
 		return err
 	}
-	var told *lang.Secrets // nil without a key: then nothing is sensitive
+	var told *redact.Secrets // nil without a key: then nothing is sensitive
 	if box != nil {
 		told = p.told()
 	}

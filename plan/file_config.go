@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules"
-	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/seal"
 )
 
@@ -30,36 +30,36 @@ type sealedFile struct {
 }
 
 // told is every text in the plan that is sensitive.
-func (p *Plan) told() *lang.Secrets {
-	var h *Hidden
+func (p *Plan) told() *redact.Secrets {
+	texts := redact.Texts{}
 	whole := []cty.Path{{}}
 	for _, name := range p.secretVariables() {
-		h = h.add(p.Variables[name], whole)
+		texts.Add(p.Variables[name], whole)
 	}
 	for _, v := range p.SensitiveDefaults {
-		h = h.add(v, whole)
+		texts.Add(v, whole)
 	}
 	for _, o := range p.Outputs {
 		if o.Sensitive {
-			h = h.add(o.After, whole)
+			texts.Add(o.After, whole)
 		}
 		if o.BeforeSensitive {
-			h = h.add(o.Before, whole)
+			texts.Add(o.Before, whole)
 		}
 	}
-	known := schemaPlaces{}
+	known := redact.Places{}
 	for _, list := range [][]*Change{p.Changes, p.Drift, p.Refreshed, p.deferredChanges()} {
 		for _, c := range list {
-			at := known.of(c)
-			h = h.add(c.Before, at)
-			h = h.add(c.After, at)
-			h = h.add(c.Config, at)
+			at := placesOf(known, c)
+			texts.Add(c.Before, at)
+			texts.Add(c.After, at)
+			texts.Add(c.Config, at)
 		}
 	}
-	if h == nil {
+	if len(texts) == 0 {
 		return nil
 	}
-	return lang.SecretsOf(slices.Sorted(maps.Keys(h.texts)))
+	return redact.SecretsOf(slices.Collect(maps.Keys(texts)))
 }
 
 func sensitiveDefaults(m *modules.Module, found []cty.Value) []cty.Value {

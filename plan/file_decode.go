@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/seal"
 	"github.com/stokehq/stoke/providers"
 )
@@ -211,7 +212,7 @@ func (d *decoder) mended(v cty.Value, hidden []cty.Path, secrets [][]byte) cty.V
 	if d.err != nil || v == cty.NilVal && len(hidden) == 0 {
 		return v
 	}
-	v, err := mend(v, hidden, secrets)
+	v, err := redact.Mend(v, hidden, secrets)
 	d.fail(err)
 	return v
 }

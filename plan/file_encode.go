@@ -13,6 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/seal"
 	"github.com/stokehq/stoke/providers"
 )
@@ -21,7 +22,7 @@ import (
 func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
 	e := &encoder{
 		out: json.NewEncoder(w), box: box, types: map[string]int{},
-		implied: map[*providers.ResourceSchema]impliedType{}, places: schemaPlaces{},
+		implied: map[*providers.ResourceSchema]impliedType{}, places: redact.Places{},
 	}
 	e.write(fileHeader{
 		Format: planFormat, Mode: p.Mode, Lineage: p.Lineage, Serial: p.Serial, Dir: p.Dir, Workspace: p.Workspace,
@@ -70,7 +71,7 @@ func encodeRecords(w io.Writer, p *Plan, s *fileSeal, box *seal.Box) error {
 type encoder struct {
 	out     *json.Encoder
 	box     *seal.Box // nil: nothing may be sensitive
-	places  schemaPlaces
+	places  redact.Places
 	types   map[string]int
 	implied map[*providers.ResourceSchema]impliedType // nil: of objects without a schema
 	err     error
@@ -160,7 +161,7 @@ func (e *encoder) change(c *Change) *fileChange {
 		HiddenPrivate: !bytes.Equal(c.Private, c.PriorPrivate), HiddenPriorPrivate: len(c.PriorPrivate) > 0,
 		Legacy: c.Legacy, CBD: c.CreateBeforeDestroy, Dependencies: c.Dependencies, PriorDependencies: c.PriorDependencies,
 	}
-	at := e.places.of(c)
+	at := placesOf(e.places, c)
 	s := &fileSecrets{Private: c.Private, PriorPrivate: c.PriorPrivate}
 	// What a provider repeats of it is sealed as well.
 	f.Before, f.HiddenBefore, s.Before = e.hidden(c.Before, t.ty, at)
@@ -175,7 +176,7 @@ func (f *fileChange) place() string { return "change " + f.Addr + " " + f.Depose
 
 // hidden encodes a value without what is sensitive in it, and that apart.
 func (e *encoder) hidden(v cty.Value, ty cty.Type, at []cty.Path) (value []byte, places [][]step, secrets [][]byte) {
-	left, found, secrets, err := cut(v, append(at[:len(at):len(at)], echoes(v, at)...))
+	left, found, secrets, err := redact.Cut(v, append(at[:len(at):len(at)], redact.EchoesOf(v, at)...))
 	if err != nil {
 		e.fail(err)
 	}

@@ -150,7 +150,7 @@ func (p *planner) lookUp(ctx context.Context, t *eval.Task, addr address.Instanc
 	if !ty.Schema.NoEffect {
 		started := time.Now()
 		p.emit(Event{Kind: RefreshStart, Addr: addr, ID: Identity(value)})
-		resp := owner.Server.Read(ctx, providers.ReadRequest{Type: addr.Type, State: value, Private: private, Meta: NoMeta(owner.Schema)})
+		resp := owner.Server.Read(ctx, providers.ReadRequest{Type: addr.Type, State: value, Private: private, Meta: NoMeta(owner.Schema)}, nil)
 		p.emit(Event{Kind: RefreshDone, Addr: addr, ID: Identity(value), Elapsed: time.Since(started)})
 		if !said(resp.Diagnostics) {
 			return object{}, false

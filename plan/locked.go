@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/seal"
 	"github.com/stokehq/stoke/plan/state"
 )
@@ -48,11 +49,11 @@ func (p *Plan) HoldsSecrets() bool {
 	if len(p.secretVariables())+len(p.SensitiveDefaults) > 0 {
 		return true
 	}
-	known := schemaPlaces{}
+	known := redact.Places{}
 	for _, list := range [][]*Change{p.Changes, p.Drift, p.Refreshed, p.deferredChanges()} {
 		for _, c := range list {
-			at := known.of(c)
-			if len(c.Private)+len(c.PriorPrivate) > 0 || hides(c.Before, at) || hides(c.After, at) || hides(c.Config, at) {
+			at := placesOf(known, c)
+			if len(c.Private)+len(c.PriorPrivate) > 0 || redact.Hides(c.Before, at) || redact.Hides(c.After, at) || redact.Hides(c.Config, at) {
 				return true
 			}
 		}
@@ -174,12 +175,12 @@ func borrow(v cty.Value, stored *state.Object, hidden []cty.Path, c *Change) (ct
 	if err != nil {
 		return v, err
 	}
-	left, found, secrets, err := cut(there, hidden)
+	left, found, secrets, err := redact.Cut(there, hidden)
 	if err != nil {
 		return v, err
 	}
 	if len(found) != len(hidden) || !left.RawEquals(v) {
 		return v, errors.New("it is not in the state as the plan knows it")
 	}
-	return mend(v, found, secrets)
+	return redact.Mend(v, found, secrets)
 }

@@ -161,6 +161,7 @@ type planner struct {
 	leaving   map[address.Instance]bool // left out, because of excludes
 	left      map[address.Resource]bool // some instance of it is left out, because of excludes
 	want      *wantedSet                // nil before orphans are looked for
+	related   *dependencies             // nil before the plan is put together
 
 	// closed keeps what nobody targeted from being planned; it is set between
 	// evaluations.
@@ -220,7 +221,7 @@ func newPlanner(ctx context.Context, r Request) (*planner, hcl.Diagnostics) {
 	p.ev = eval.New(ctx, eval.Options{
 		Root: r.Root, Variables: r.Variables, Catalogue: r.Catalogue, Resolver: p,
 		Parallelism: r.Parallelism, Workspace: r.Workspace, Planning: true, PlanTime: time.Now(),
-		Deferring: r.Mode != Destroy,
+		Deferring: r.Mode != Destroy, Stopping: r.Stopping,
 	})
 	p.imports = imports{blocks: p.ev.Imports(), stored: map[address.Instance]*Change{}}
 	return p, diags
@@ -319,7 +320,7 @@ func (p *planner) assemble() *Plan {
 	result.Changes = append(result.Changes, p.extra...)
 	sortChanges(result.Changes)
 	sortChanges(result.Refreshed)
-	p.replaceOrder(result)
+	p.relate(result)
 	p.finishImports(result)
 	p.needs(result)
 	result.Drift = p.relevantDrift(result)

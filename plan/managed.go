@@ -174,9 +174,9 @@ func (p *planner) draft(t *eval.Task, inst *eval.Instance) (*draft, bool) {
 func (d *draft) validate(ctx context.Context) bool {
 	var diags providers.Diagnostics
 	if d.inst.Addr.Mode == address.Data {
-		diags = d.owner.Server.ValidateData(ctx, d.inst.Addr.Type, d.config)
+		diags = d.owner.Server.ValidateData(ctx, d.inst.Addr.Type, d.config, d.marked.Secret())
 	} else {
-		diags = d.owner.Server.ValidateResource(ctx, d.inst.Addr.Type, d.config)
+		diags = d.owner.Server.ValidateResource(ctx, d.inst.Addr.Type, d.config, d.marked.Secret())
 	}
 	return d.said(diags)
 }
@@ -186,9 +186,7 @@ func (d *draft) said(diags providers.Diagnostics) bool {
 	if len(diags) == 0 {
 		return true
 	}
-	decl, schema := d.inst.Resource.Decl, d.ty.Schema
-	var h *Hidden
-	diags = h.Add(d.config, schema, d.marked.Sensitive).Add(d.before, schema, d.marked.Sensitive).Said(diags)
+	decl := d.inst.Resource.Decl
 	d.t.Report(eval.About(d.inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, d.inst.Addr.String()))...)
 	return !diags.HasErrors()
 }
@@ -294,7 +292,7 @@ func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte
 	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
 		Type: d.inst.Addr.Type, Prior: prior, Proposed: proposed, Config: config,
 		Private: private, Meta: NoMeta(d.owner.Schema), MayDefer: true,
-	})
+	}, slices.Concat(d.marked.Secret(), d.change.BeforeSensitive))
 	over()
 	if !d.said(resp.Diagnostics) {
 		d.p.refuse(d, proposed)

@@ -182,7 +182,7 @@ func (p *planner) removeOne(t *eval.Task, d doomed) {
 		resp := owner.Server.Plan(p.call(p.ctx, d.addr), providers.PlanRequest{
 			Type: d.addr.Type, Prior: o.value, Proposed: cty.NullVal(ty.Implied), Config: cty.NullVal(ty.Implied),
 			Private: o.private, Meta: NoMeta(owner.Schema),
-		})
+		}, o.sensitive)
 		over()
 		t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, d.addr.String())...)
 		if resp.Diagnostics.HasErrors() {

@@ -18,7 +18,7 @@ import (
 
 func TestSorted(t *testing.T) {
 	ops := []Op{{Change: 0, After: []int32{2}}, {Change: 1}, {Change: 2, After: []int32{1, 3}}, {Change: 3}}
-	got, stuck := sorted(ops)
+	got, stuck := sorted(ops, nil)
 	if stuck != nil {
 		t.Fatalf("stuck: %v", stuck)
 	}
@@ -35,8 +35,50 @@ func TestSorted(t *testing.T) {
 		t.Errorf("order %v", order)
 	}
 	ops[1].After = []int32{0}
-	if _, stuck := sorted(ops); !slices.Equal(stuck, []int32{0, 1, 2}) {
+	if _, stuck := sorted(ops, nil); !slices.Equal(stuck, []int32{0, 1, 2}) {
 		t.Errorf("of a cycle 0, 1, 2 are stuck, not %v", stuck)
+	}
+}
+
+// TestSortedPreferencesGrow has many operations that cannot come after the one
+// that waits for all of them.
+func TestSortedPreferencesGrow(t *testing.T) {
+	cost := func(n int32) float64 {
+		return testing.AllocsPerRun(3, func() {
+			ops := make([]Op, n+1)
+			rather := make([]preference, n)
+			for i := range n {
+				ops[n].After = append(ops[n].After, i)
+				rather[i] = preference{op: i, after: n}
+			}
+			ops[n].Kind = Put
+			if _, stuck := sorted(ops, rather); stuck != nil {
+				t.Fatal("stuck")
+			}
+		})
+	}
+	if small, large := cost(500), cost(4000); large > 12*small {
+		t.Errorf("eight times as many operations take %.1f times the allocations", large/small)
+	}
+}
+
+func TestSortedPreferences(t *testing.T) {
+	// 0 waits for 1 and 1 for 2, so that 2 cannot come after 0; everything
+	// else can be had.
+	ops := []Op{{Change: 0, After: []int32{1}}, {Change: 1, After: []int32{2}}, {Change: 2}, {Change: 3}, {Change: 4}}
+	got, stuck := sorted(ops, []preference{{2, 0}, {3, 0}, {4, 2}, {1, 4}})
+	if stuck != nil {
+		t.Fatalf("stuck: %v", stuck)
+	}
+	var order []int32
+	for _, op := range got {
+		order = append(order, op.Change)
+	}
+	if !slices.Equal(order, []int32{2, 4, 1, 0, 3}) {
+		t.Errorf("order %v", order)
+	}
+	if _, stuck := sorted([]Op{{After: []int32{1}}, {After: []int32{0}}, {}}, []preference{{2, 0}}); len(stuck) != 3 {
+		t.Errorf("of a cycle everything that waits for it is stuck, not %v", stuck)
 	}
 }
 

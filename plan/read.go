@@ -13,6 +13,7 @@ import (
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/providers"
 )
@@ -43,7 +44,7 @@ func (p *planner) read(ctx context.Context, t *eval.Task, addr address.Instance,
 		p.emit(Event{Kind: RefreshStart, Addr: addr, Deposed: deposed, ID: Identity(value)})
 		resp := owner.Server.Read(p.callNoting(ctx, addr, note), providers.ReadRequest{
 			Type: addr.Type, State: value, Private: stored.Private, Meta: NoMeta(owner.Schema), MayDefer: p.req.Mode == Normal,
-		})
+		}, o.sensitive)
 		p.emit(Event{Kind: RefreshDone, Addr: addr, Deposed: deposed, ID: Identity(value), Elapsed: time.Since(started)})
 		return resp
 	})
@@ -101,7 +102,7 @@ func (p *planner) moved(addr address.Instance, deposed string, owner *eval.Provi
 }
 
 // Upgraded returns a stored object's value by the current schema.
-func Upgraded(ctx context.Context, server providers.Provider, typeName string, stored *state.Object, ty *eval.Type) (cty.Value, hcl.Diagnostics) {
+func Upgraded(ctx context.Context, server *redact.Provider, typeName string, stored *state.Object, ty *eval.Type) (cty.Value, hcl.Diagnostics) {
 	if stored.SchemaVersion > ty.Schema.Version {
 		return cty.DynamicVal, hcl.Diagnostics{{
 			Severity: hcl.DiagError, Summary: "Resource written by newer provider",
@@ -113,7 +114,7 @@ func Upgraded(ctx context.Context, server providers.Provider, typeName string, s
 			return ty.Share(v), nil
 		}
 	}
-	resp := server.Upgrade(ctx, providers.UpgradeRequest{Type: typeName, Version: stored.SchemaVersion, JSON: stored.JSON})
+	resp := server.Upgrade(ctx, providers.UpgradeRequest{Type: typeName, Version: stored.SchemaVersion, JSON: stored.JSON}, stored.Sensitive)
 	if !resp.Diagnostics.HasErrors() {
 		resp.State, _ = contract.WithoutWriteOnly(ty.Schema.Block, resp.State)
 		resp.State = ty.Share(resp.State)

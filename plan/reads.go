@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -38,6 +39,26 @@ type readSource struct {
 	notes  []providers.Note
 }
 
+// notes are those of one call, which may make them from several goroutines.
+type notes struct {
+	mu   sync.Mutex
+	list []providers.Note
+}
+
+func (n *notes) add(note providers.Note) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, note)
+}
+
+// taken are the notes so far: one that comes after the call has returned is not
+// among them.
+func (n *notes) taken() []providers.Note {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.list)
+}
+
 func newReads() *reads {
 	return &reads{only: map[objectKey]bool{}, objects: map[objectKey]readObject{}, sources: map[address.Instance]readSource{}}
 }
@@ -56,7 +77,9 @@ func (r *reads) object(key objectKey, note func(providers.Note), read func(note 
 	case !r.all && !r.only[key]:
 		return resp, false
 	default:
-		known.resp = read(func(n providers.Note) { known.notes = append(known.notes, n) })
+		var made notes
+		known.resp = read(made.add)
+		known.notes = made.taken()
 		r.mu.Lock()
 		r.objects[key] = known
 		r.mu.Unlock()
@@ -77,7 +100,9 @@ func (r *reads) data(addr address.Instance, config cty.Value, note func(provider
 	r.mu.Unlock()
 	if !ok || !known.config.RawEquals(config) {
 		known = readSource{config: config}
-		known.resp = read(func(n providers.Note) { known.notes = append(known.notes, n) })
+		var made notes
+		known.resp = read(made.add)
+		known.notes = made.taken()
 		r.mu.Lock()
 		r.sources[addr] = known
 		r.mu.Unlock()

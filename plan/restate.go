@@ -3,16 +3,20 @@ package plan
 import (
 	"slices"
 
-	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/state"
 )
 
+// RelatesOtherwise reports whether the state says something else about what an
+// object depends on, or which of two objects comes first when it is replaced.
+// Both decide on the order in which things go one day.
+func (c *Change) RelatesOtherwise(stored *state.Object) bool {
+	return stored != nil && (!slices.Equal(stored.Dependencies, c.Dependencies) || stored.CreateBeforeDestroy != c.CreateBeforeDestroy)
+}
+
 // Restates reports whether an object stays as it is while what the state says
-// about it does not: its dependencies, or which of two objects comes first when
-// it is replaced. Both decide on the order in which things go one day.
+// about how it relates to others does not.
 func (c *Change) Restates(stored *state.Object) bool {
-	return c.Action == NoOp && !c.Outdated && c.Deposed == "" && c.Addr.Mode == address.Managed && stored != nil &&
-		(!slices.Equal(stored.Dependencies, c.Dependencies) || stored.CreateBeforeDestroy != c.CreateBeforeDestroy)
+	return c.Action == NoOp && !c.Outdated && c.Deposed == "" && c.RelatesOtherwise(stored)
 }
 
 // Restates reports whether a plan that changes nothing has news for the state

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -29,8 +30,7 @@ func (p *planner) refuse(d *draft, proposed cty.Value) {
 
 // reviewed is what one provider is handed.
 type reviewed struct {
-	planned []providers.PlannedInstance
-	changes []*Change
+	planned []redact.Reviewed
 	about   map[string]*eval.Instance // by address
 }
 
@@ -47,8 +47,10 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 			by[source] = &reviewed{about: map[string]*eval.Instance{}}
 		}
 		r, name := by[source], c.Addr.String()
-		r.changes = append(r.changes, c)
-		r.planned = append(r.planned, providers.PlannedInstance{Address: name, Type: c.Addr.Type, Prior: c.Before, Planned: c.After})
+		r.planned = append(r.planned, redact.Reviewed{
+			PlannedInstance: providers.PlannedInstance{Address: name, Type: c.Addr.Type, Prior: c.Before, Planned: c.After},
+			Schema:          c.Schema, Sensitive: slices.Concat(c.BeforeSensitive, c.AfterSensitive),
+		})
 		if inst != nil {
 			r.about[name] = inst
 		}
@@ -64,7 +66,7 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 	for _, r := range p.refused {
 		d := r.draft
 		if d.inst.Addr.Mode == address.Managed {
-			add(&Change{Addr: d.inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema, Before: d.before, After: r.proposed, AfterSensitive: d.marked.Sensitive}, d.inst)
+			add(&Change{Addr: d.inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema, Before: d.before, After: r.proposed, AfterSensitive: d.marked.Secret()}, d.inst)
 		}
 	}
 	var sources []string
@@ -74,7 +76,13 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 	slices.Sort(sources)
 	var diags hcl.Diagnostics
 	for _, source := range sources {
-		notes, said := p.req.Catalogue[source].Review(ctx, by[source].planned)
+		var configured []*redact.Provider
+		for _, owner := range p.owners {
+			if owner.Source == source {
+				configured = append(configured, owner.Server)
+			}
+		}
+		notes, said := redact.Review(ctx, p.req.Catalogue[source], by[source].planned, configured)
 		result.Notes = append(result.Notes, notes...)
 		diags = append(diags, by[source].said(source, said)...)
 	}
@@ -83,15 +91,8 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 
 // said puts what a review says where the instance that it is about is declared.
 func (r *reviewed) said(source string, diags providers.Diagnostics) hcl.Diagnostics {
-	if len(diags) == 0 {
-		return nil
-	}
-	var secret *Hidden
-	for _, c := range r.changes {
-		secret = secret.Add(c.Before, c.Schema, c.BeforeSensitive).Add(c.After, c.Schema, c.AfterSensitive)
-	}
 	var out hcl.Diagnostics
-	for _, d := range secret.Said(diags) {
+	for _, d := range diags {
 		one := providers.Diagnostics{d}
 		inst := r.about[d.Address]
 		switch {

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -81,7 +82,7 @@ func (p *planner) settleCreate(t *eval.Task, owner *eval.Provider, ty *eval.Type
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Unreadable intent in the journal", Detail: fmt.Sprintf("%s: %s.", in.Address, err)})
 		return state.Result{}, "", false
 	}
-	found, private, ok := p.ask(t, owner, in, planned, in.Private, true)
+	found, private, ok := p.ask(t, owner, in, object{value: planned, private: in.Private, sensitive: in.Sensitive}, true)
 	if !ok {
 		return state.Result{}, "", false
 	}
@@ -119,7 +120,7 @@ func (p *planner) settleKnown(t *eval.Task, owner *eval.Provider, ty *eval.Type,
 	if diags.HasErrors() {
 		return state.Result{}, "", false
 	}
-	found, private, ok := p.ask(t, owner, in, value, stored.Private, false)
+	found, private, ok := p.ask(t, owner, in, object{value: value, private: stored.Private, sensitive: slices.Concat(stored.Sensitive, in.Sensitive)}, false)
 	if !ok {
 		return state.Result{}, "", false
 	}
@@ -128,6 +129,9 @@ func (p *planner) settleKnown(t *eval.Task, owner *eval.Provider, ty *eval.Type,
 		return state.Result{Changes: []state.Change{change}}, "was carried out; the object is gone", true
 	}
 	meta := stored.Meta
+	if in.Action == state.Update {
+		meta = updatedMeta(meta, in)
+	}
 	meta.Private, meta.SchemaVersion = private, ty.Schema.Version
 	object, err := state.NewObject(found, ty.Implied, meta)
 	if err != nil {
@@ -138,14 +142,35 @@ func (p *planner) settleKnown(t *eval.Task, owner *eval.Provider, ty *eval.Type,
 	return state.Result{Changes: []state.Change{change}}, "was looked at; the object is there", true
 }
 
-func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, value cty.Value, private []byte, settling bool) (cty.Value, []byte, bool) {
+// updatedMeta is what is known about an object after an update of which nobody
+// knows how far it came. Its values do not tell, either: an update may have done
+// a part of its work, or have changed nothing but what is sensitive.
+//
+// So the object may hold old values and new ones, and is as sensitive as both
+// were; the next apply takes away what is too much. It may refer to what it
+// referred to and to what it was to refer to, and has to go before all of that.
+// The two together make no circle: what an update newly refers to is finished
+// before it begins. In which order a replacement goes is the configuration's
+// wish alone, as for an object that is not changed.
+func updatedMeta(m state.Meta, in state.Intent) state.Meta {
+	for _, path := range in.Sensitive {
+		if !slices.ContainsFunc(m.Sensitive, path.Equals) {
+			m.Sensitive = append(slices.Clip(m.Sensitive), path)
+		}
+	}
+	m.Dependencies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(m.Dependencies, in.Dependencies))))
+	m.CreateBeforeDestroy, m.Provider = in.CreateBeforeDestroy, in.Provider
+	return m
+}
+
+func (p *planner) ask(t *eval.Task, owner *eval.Provider, in state.Intent, known object, settling bool) (cty.Value, []byte, bool) {
 	call := &providers.Call{Address: in.Address.String(), Stopping: p.req.Stopping, Settling: settling}
 	if settling {
 		call.Operation = in.ID
 	}
 	resp := owner.Server.Read(providers.WithCall(p.ctx, call), providers.ReadRequest{
-		Type: in.Address.Type, State: value, Private: private, Meta: NoMeta(owner.Schema),
-	})
+		Type: in.Address.Type, State: known.value, Private: known.private, Meta: NoMeta(owner.Schema),
+	}, known.sensitive)
 	t.Report(eval.FromProvider(resp.Diagnostics, nil, hcl.Range{}, in.Address.String())...)
 	rs := owner.Schema.Resources[in.Address.Type]
 	if resp.Diagnostics.HasErrors() || !sound(t, owner, in.Address, owner.Type(rs).Implied, resp.State) {

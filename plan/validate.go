@@ -22,7 +22,7 @@ func Validate(ctx context.Context, r Request) hcl.Diagnostics {
 	}
 	ev := eval.New(ctx, eval.Options{
 		Root: r.Root, Catalogue: r.Catalogue, Resolver: validator{}, Parallelism: r.Parallelism,
-		Workspace: r.Workspace, Planning: true, Validating: true,
+		Workspace: r.Workspace, Planning: true, Validating: true, Stopping: r.Stopping,
 	})
 	defer ev.Close()
 	ev.Do(func(t *eval.Task) {
@@ -60,9 +60,9 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	decl := inst.Resource.Decl
 	var diags providers.Diagnostics
 	if inst.Addr.Mode == address.Data {
-		diags = owner.Server.ValidateData(ctx, inst.Addr.Type, plain)
+		diags = owner.Server.ValidateData(ctx, inst.Addr.Type, plain, marked.Secret())
 	} else {
-		diags = owner.Server.ValidateResource(ctx, inst.Addr.Type, plain)
+		diags = owner.Server.ValidateResource(ctx, inst.Addr.Type, plain, marked.Secret())
 	}
 	t.Report(eval.About(inst.Addr.String(), eval.FromProvider(diags, decl.Body, decl.Range, inst.Addr.String()))...)
 	if diags.HasErrors() {

@@ -31,7 +31,8 @@ type Call struct {
 	// Progress, when not nil, hears of steps, percentages and log lines. It
 	// may be called from any goroutine and does not block for long.
 	Progress func(Progress)
-	// Note, when not nil, hears of plan notes.
+	// Note, when not nil, hears of plan notes. It may be called from any
+	// goroutine until the call returns, and does not block for long.
 	Note func(Note)
 	// Keep, when not nil, is called by an Apply that fails but leaves an
 	// object which the next plan finishes by an update.

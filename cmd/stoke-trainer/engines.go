@@ -30,7 +30,14 @@ func enginesCommand() *cobra.Command {
 		Use: "engines", Short: "List what this build can compute with", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string][]string{"engines": engines(), "models": zoo.Names()})
+				layers := make(map[string]string)
+				for _, name := range zoo.Names() {
+					var err error
+					if layers[name], err = zoo.Layers(name); err != nil {
+						return err
+					}
+				}
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"engines": engines(), "models": zoo.Names(), "layers": layers})
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(engines(), "\n"))
 			return nil

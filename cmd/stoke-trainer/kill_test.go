@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,8 +24,56 @@ func long() spec.Spec {
 	return s
 }
 
-// longRecords is what all epochs of long have.
-const longRecords = 16 * 1500
+// records is what all epochs of a run have.
+func records(s spec.Spec) int64 { return int64(s.Epochs) * 1500 }
+
+// disturbed launches a run, waits until it is ready and disturbs it. On a busy
+// machine a run may end before this process gets its turn: disturb then returns
+// false, and a longer one is launched.
+func disturbed(t *testing.T, s spec.Spec, ready func(*run) bool, disturb func(*run) bool) (*run, spec.Spec) {
+	t.Helper()
+	for {
+		r := launch(t, s)
+		r.start()
+		final := func() bool { return status(t, r.folder).Phase.Final() }
+		eventually(t, "the run is ready to be disturbed", func() bool { return ready(r) || final() })
+		if !final() && disturb(r) {
+			return r, s
+		}
+		if st := r.wait(); st.Phase != spec.Succeeded {
+			r.dump()
+			t.Fatalf("status %+v", st)
+		}
+		t.Logf("a run of %d epochs was over before it was disturbed", s.Epochs)
+		s.Epochs *= 2
+	}
+}
+
+// atStep is ready from a step on.
+func atStep(t *testing.T, step int64) func(*run) bool {
+	return func(r *run) bool { return status(t, r.folder).Step >= step }
+}
+
+// saved lists the whole checkpoints of a run, oldest first.
+func saved(r *run) []string {
+	return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*")))
+}
+
+// killSupervisor kills the supervisor, waits until no role is left and reports
+// whether the run was under way.
+func killSupervisor(r *run) bool {
+	r.t.Helper()
+	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		r.t.Fatal(err)
+	}
+	<-r.reaped
+	eventually(r.t, "no role is left", func() bool { return len(roles(r.t, r.folder)) == 0 })
+	st, err := r.folder.Status()
+	if err != nil || st.Phase != spec.Lost && st.Phase != spec.Succeeded {
+		r.t.Fatalf("status %+v, %v", st, err)
+	}
+	return st.Phase == spec.Lost
+}
 
 func client(t *testing.T, f spec.Folder) *spec.Client {
 	t.Helper()
@@ -66,42 +115,43 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 	for i, tt := range []struct {
 		role         string
 		asynchronous bool
-	}{{"worker 0", false}, {"worker", false}, {"ps", false}, {"coordinator", false}, {"worker", true}, {"ps", true}} {
+		servers      int
+	}{{"worker 0", false, 1}, {"worker", false, 1}, {"ps", false, 1}, {"coordinator", false, 1}, {"worker", true, 1}, {"ps", true, 1}, {"ps 1", false, 3}} {
 		if testing.Short() && i%2 == 1 {
 			continue
 		}
 		role := tt.role
-		t.Run(fmt.Sprintf("%s asynchronous=%v", role, tt.asynchronous), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s of %d asynchronous=%v", role, tt.servers, tt.asynchronous), func(t *testing.T) {
 			s := long()
+			s.ParameterServer.Replicas = tt.servers
 			if s.Asynchronous = tt.asynchronous; s.Asynchronous {
 				s.Optimizer.Momentum = 0
 			}
-			r := launch(t, s)
-			r.start()
 			random := rand.New(rand.NewPCG(1, uint64(len(role))))
 			killed := 0
-			for at := int64(5); killed < 3; at += 80 + random.Int64N(60) {
-				eventually(t, "the run reaches the next step", func() bool {
-					st := status(t, r.folder)
-					return st.Step >= at || st.Phase.Final()
-				})
-				if status(t, r.folder).Phase.Final() {
-					break
+			var st spec.Status
+			r, s := disturbed(t, s, atStep(t, 5), func(r *run) bool {
+				for at := int64(5); killed < 3; at += 80 + random.Int64N(60) {
+					eventually(t, "the run reaches the next step", func() bool {
+						st := status(t, r.folder)
+						return st.Step >= at || st.Phase.Final()
+					})
+					if status(t, r.folder).Phase.Final() {
+						break
+					}
+					if kill(t, r.folder, role) {
+						killed++
+					}
 				}
-				if kill(t, r.folder, role) {
-					killed++
-				}
-			}
-			st := r.wait()
+				st = r.wait()
+				return killed > 0
+			})
 			if st.Phase != spec.Succeeded {
 				r.dump()
 				t.Fatalf("status %+v", st)
 			}
-			if killed == 0 {
-				t.Fatal("nothing was killed")
-			}
 			checkLedger(t, r.folder, s, 1500)
-			if st.Records != longRecords {
+			if st.Records != records(s) {
 				t.Errorf("%d records", st.Records)
 			}
 			t.Logf("killed %d times; %v", killed, st.Metrics)
@@ -113,18 +163,12 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 func TestKilledWorkerCostsLittle(t *testing.T) {
 	s := long()
 	s.Worker.Replicas, s.Checkpoint.EverySteps = 2, 0
-	r := launch(t, s)
-	r.start()
-	c := client(t, r.folder)
-	eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 5 })
-	before, err := c.Status(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Now()
-	if !kill(t, r.folder, "worker 0") {
-		t.Fatal("no worker to kill")
-	}
+	var before spec.Status
+	var at time.Time
+	r, _ := disturbed(t, s, atStep(t, 5), func(r *run) bool {
+		before, at = status(t, r.folder), time.Now()
+		return kill(t, r.folder, "worker 0")
+	})
 	if st := r.wait(); st.Phase != spec.Succeeded {
 		r.dump()
 		t.Fatalf("status %+v", st)
@@ -148,28 +192,28 @@ func TestKilledWorkerCostsLittle(t *testing.T) {
 }
 
 func TestScaleWhileTraining(t *testing.T) {
-	s := long()
-	r := launch(t, s)
-	r.start()
-	c := client(t, r.folder)
-	ctx := context.Background()
-	for _, workers := range []int{4, 1, 3} {
-		from := status(t, r.folder).Step
-		eventually(t, "steps are made", func() bool { return status(t, r.folder).Step >= from+20 })
-		if err := c.Scale(ctx, workers); err != nil {
-			t.Fatal(err)
+	r, s := disturbed(t, long(), atStep(t, 1), func(r *run) bool {
+		c, ctx := client(t, r.folder), context.Background()
+		final := func() bool { return status(t, r.folder).Phase.Final() }
+		for _, workers := range []int{4, 1, 3} {
+			from := status(t, r.folder).Step
+			eventually(t, "steps are made", func() bool { return final() || status(t, r.folder).Step >= from+20 })
+			if err := c.Scale(ctx, workers); err != nil && !final() {
+				t.Fatal(err)
+			}
+			eventually(t, "the workers are as many as asked for", func() bool {
+				st := status(t, r.folder)
+				return st.Phase.Final() || st.Workers == workers && st.Wanted == workers
+			})
 		}
-		eventually(t, "the workers are as many as asked for", func() bool {
-			st := status(t, r.folder)
-			return st.Phase.Final() || st.Workers == workers && st.Wanted == workers
-		})
-	}
-	if err := c.Scale(ctx, 0); err == nil {
-		t.Error("0 workers were taken")
-	}
-	if err := c.Scale(ctx, 1_000_000); err == nil {
-		t.Error("a million workers were taken")
-	}
+		if err := c.Scale(ctx, 0); err == nil {
+			t.Error("0 workers were taken")
+		}
+		if err := c.Scale(ctx, 1_000_000); err == nil {
+			t.Error("a million workers were taken")
+		}
+		return !final()
+	})
 	st := r.wait()
 	if st.Phase != spec.Succeeded {
 		r.dump()
@@ -179,23 +223,13 @@ func TestScaleWhileTraining(t *testing.T) {
 }
 
 func TestSupervisorKilledLeavesNoRole(t *testing.T) {
-	s := long()
-	r := launch(t, s)
-	r.start()
-	eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 60 })
-	if err := r.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-r.reaped
-	eventually(t, "no role is left", func() bool { return len(roles(t, r.folder)) == 0 })
-	st, err := r.folder.Status()
-	if err != nil || st.Phase != spec.Lost {
-		t.Fatalf("status %+v, %v", st, err)
-	}
+	// The checkpoint of step 50 is written while training goes on: how far it has
+	// come by then nobody knows.
+	r, s := disturbed(t, long(), func(r *run) bool { return len(saved(r)) > 0 }, killSupervisor)
 	// A new supervisor goes on from the checkpoint.
 	again := relaunch(t, r.folder)
 	again.start()
-	if st := again.wait(); st.Phase != spec.Succeeded || st.Records != longRecords {
+	if st := again.wait(); st.Phase != spec.Succeeded || st.Records != records(s) {
 		again.dump()
 		t.Fatalf("status %+v", st)
 	}
@@ -257,26 +291,22 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 }
 
 func TestStopKeepsACheckpoint(t *testing.T) {
-	for name, stop := range map[string]func(*testing.T, *run){
-		"signal": func(t *testing.T, r *run) {
-			if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"request": func(t *testing.T, r *run) {
-			if err := client(t, r.folder).Stop(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		},
+	for name, stop := range map[string]func(*testing.T, *run) error{
+		"signal":  func(_ *testing.T, r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) },
+		"request": func(t *testing.T, r *run) error { return client(t, r.folder).Stop(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := long()
 			s.Checkpoint.EverySteps = 0
-			r := launch(t, s)
-			r.start()
-			eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 3 })
-			stop(t, r)
-			st := r.wait()
+			var st spec.Status
+			r, s := disturbed(t, s, atStep(t, 3), func(r *run) bool {
+				err := stop(t, r)
+				st = r.wait()
+				if err != nil && st.Phase != spec.Succeeded {
+					t.Fatal(err)
+				}
+				return st.Phase != spec.Succeeded
+			})
 			if st.Phase != spec.Stopped || st.Step < 3 {
 				r.dump()
 				t.Fatalf("status %+v", st)
@@ -284,7 +314,7 @@ func TestStopKeepsACheckpoint(t *testing.T) {
 			again := relaunch(t, r.folder)
 			again.start()
 			end := again.wait()
-			if end.Phase != spec.Succeeded || end.Records != longRecords {
+			if end.Phase != spec.Succeeded || end.Records != records(s) {
 				again.dump()
 				t.Fatalf("status %+v", end)
 			}
@@ -338,22 +368,15 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	}
 	for name, spoil := range spoilers {
 		t.Run(name, func(t *testing.T) {
-			s := long()
-			r := launch(t, s)
-			r.start()
-			saved := func() []string { return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*"))) }
-			eventually(t, "there are checkpoints", func() bool { return len(saved()) >= 2 })
-			r.cmd.Process.Kill()
-			<-r.reaped
-			eventually(t, "no role is left", func() bool { return len(roles(t, r.folder)) == 0 })
-			have := saved()
+			r, s := disturbed(t, long(), func(r *run) bool { return len(saved(r)) >= 2 }, killSupervisor)
+			have := saved(r)
 			newest := have[len(have)-1]
 			if err := spoil(newest); err != nil {
 				t.Fatal(err)
 			}
 			again := relaunch(t, r.folder)
 			again.start()
-			if st := again.wait(); st.Phase != spec.Succeeded || st.Records != longRecords {
+			if st := again.wait(); st.Phase != spec.Succeeded || st.Records != records(s) {
 				again.dump()
 				t.Fatalf("status %+v", st)
 			}
@@ -368,16 +391,14 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 
 // TestResumeWithMoreServers cuts the parameters anew.
 func TestResumeWithMoreServers(t *testing.T) {
-	s := long()
-	r := launch(t, s)
-	r.start()
-	eventually(t, "there is a checkpoint", func() bool { return status(t, r.folder).Step > 60 })
-	if err := client(t, r.folder).Stop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if st := r.wait(); st.Phase != spec.Stopped {
-		t.Fatalf("status %+v", st)
-	}
+	r, s := disturbed(t, long(), atStep(t, 3), func(r *run) bool {
+		err := client(t, r.folder).Stop(context.Background())
+		st := r.wait()
+		if st.Phase != spec.Stopped && st.Phase != spec.Succeeded {
+			t.Fatalf("status %+v, %v", st, err)
+		}
+		return st.Phase == spec.Stopped
+	})
 	s.ParameterServer.Replicas = 3
 	if err := r.folder.WriteSpec(s); err != nil {
 		t.Fatal(err)
@@ -385,7 +406,7 @@ func TestResumeWithMoreServers(t *testing.T) {
 	again := relaunch(t, r.folder)
 	again.start()
 	st := again.wait()
-	if st.Phase != spec.Succeeded || st.Records != longRecords {
+	if st.Phase != spec.Succeeded || st.Records != records(s) {
 		again.dump()
 		t.Fatalf("status %+v", st)
 	}

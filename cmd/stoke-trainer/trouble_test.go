@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,23 +38,64 @@ func TestRunsThatCannotBegin(t *testing.T) {
 	}
 }
 
-func TestHungWorkerIsGivenUp(t *testing.T) {
-	s := long()
-	r := launch(t, s)
-	r.start()
-	eventually(t, "training began", func() bool { return status(t, r.folder).Step >= 20 })
-	for _, p := range roles(t, r.folder) {
-		if p.role == "worker 0" {
-			if err := syscall.Kill(p.pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
+// TestHungProcessIsReplaced stops a process without ending it: its connections
+// stay open, and it answers nothing.
+func TestHungProcessIsReplaced(t *testing.T) {
+	for _, role := range []string{"worker 0", "ps 1"} {
+		t.Run(role, func(t *testing.T) {
+			s := long()
+			s.ParameterServer.Replicas = 2
+			r, s := disturbed(t, s, atStep(t, 20), func(r *run) bool {
+				for _, p := range roles(t, r.folder) {
+					if p.role == role {
+						return syscall.Kill(p.pid, syscall.SIGSTOP) == nil
+					}
+				}
+				return false
+			})
+			if st := r.wait(); st.Phase != spec.Succeeded || st.Records != records(s) {
+				r.dump()
+				t.Fatalf("status %+v", st)
 			}
+			checkLedger(t, r.folder, s, 1500)
+		})
+	}
+}
+
+// TestProgramReplacedDuringARun puts another program at stoke-trainer's path,
+// as an upgrade does: roles that are started again are of the run's version.
+func TestProgramReplacedDuringARun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux keeps the file that a process runs")
+	}
+	data, err := os.ReadFile(trainer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	original := trainer
+	trainer = filepath.Join(t.TempDir(), "stoke-trainer")
+	defer func() { trainer = original }()
+	install := func(program []byte) {
+		if err := os.WriteFile(trainer+".new", program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(trainer+".new", trainer); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if st := r.wait(); st.Phase != spec.Succeeded || st.Records != longRecords {
+	install(data)
+	r, s := disturbed(t, long(), atStep(t, 20), func(r *run) bool {
+		install([]byte("#!/bin/sh\nexit 1\n"))
+		if kill(t, r.folder, "ps") {
+			return true
+		}
+		install(data)
+		return false
+	})
+	if st := r.wait(); st.Phase != spec.Succeeded || st.Records != records(s) {
 		r.dump()
 		t.Fatalf("status %+v", st)
 	}
-	checkLedger(t, r.folder, s, 1500)
 }
 
 func TestSuperviseNeedsARun(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *session) structure(optional bool) (*modules.Module, error) {
 }
 
 func (s *session) loaded(root *modules.Module, diags hcl.Diagnostics, optional bool) (*modules.Module, error) {
-	if optional && len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
+	if optional && noConfiguration(diags) {
 		diags = nil
 	}
 	s.complain(diags...)
@@ -41,6 +41,11 @@ func (s *session) loaded(root *modules.Module, diags hcl.Diagnostics, optional b
 		return nil, failed
 	}
 	return root, nil
+}
+
+// noConfiguration reports whether all that is wrong is that there are no files.
+func noConfiguration(diags hcl.Diagnostics) bool {
+	return len(diags) == 1 && diags[0].Summary == modules.NoConfiguration
 }
 
 // read loads the files. A module that is written for another version may

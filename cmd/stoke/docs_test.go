@@ -72,7 +72,7 @@ func TestDocs(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				pages.Store(name, true)
-				(&reading{T: t, page: p, used: used, trainer: trainer}).run()
+				(&reading{T: t, page: p, used: used, trainer: trainer, root: moduleRoot}).run()
 			})
 		}
 	})
@@ -104,6 +104,7 @@ type reading struct {
 	*page
 	used    []atomic.Bool // of elsewhere
 	trainer string        // the folder of the program that trains
+	root    string        // where the examples are
 	dir     string
 	control string            // where the shell's folder and variables are kept between commands
 	real    *strings.Replacer // of the addresses that a page may use
@@ -157,7 +158,7 @@ func (r *reading) serve(h http.Handler) string {
 func (r *reading) repository() {
 	bin := filepath.Join(r.dir, "bin")
 	for _, name := range []string{"quickstart", "mnist"} {
-		if err := os.CopyFS(filepath.Join(r.dir, "examples", name), os.DirFS(moduleRoot+"examples/"+name)); err != nil {
+		if err := copyConfiguration(filepath.Join(r.dir, "examples", name), filepath.Join(r.root, "examples", name)); err != nil {
 			r.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/syntax"
+	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/local"
 )
@@ -182,7 +183,7 @@ func (c *backendChange) reach(ctx context.Context, to backend.Backend) error {
 	if errors.As(err, &single) {
 		store, err2 := to.Store(backend.DefaultWorkspace)
 		if err = err2; err == nil {
-			_, _, err = store.ReadSnapshot(ctx)
+			_, err = state.Open(ctx, store) // whatever answers there has to know what a state is
 		}
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *session) install(ctx context.Context, upgrade, announced bool) (*module
 	if unsupported := versionDiagnostics(root); unsupported.HasErrors() {
 		diags = unsupported
 	}
-	if len(diags) == 1 && diags[0].Summary == modules.NoConfiguration {
+	if noConfiguration(diags) {
 		return nil, nil
 	}
 	s.complain(diags...)

@@ -14,7 +14,6 @@ const terraformVersion = view.TerraformVersion
 
 func main() {
 	collectLate()
-	forgetProgram()
 	environ := os.Environ()
 	_ = os.Unsetenv(planKeyVariable) // processes that providers start must not inherit it
 	os.Exit(execute(os.Args[1:], stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: environ}))

@@ -2,8 +2,10 @@ package main
 
 import (
 	"flag"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,7 +16,7 @@ import (
 var rewrite = flag.Bool("update", false, "write expected output in testdata/script anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"stoke": main})
+	testscript.Main(atHome{m}, map[string]func(){"stoke": main})
 }
 
 // TestScript runs the real command in scripts that show what it is like to
@@ -24,14 +26,21 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates})
 }
 
-// remoteStates starts servers for states for each script, which finds their
-// addresses in the environment.
+// answering is a server that has one answer to everything.
+func answering(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+}
+
+// remoteStates gives each script a home of its own, and starts servers for states,
+// whose addresses are in the environment.
 func remoteStates(env *testscript.Env) error {
+	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // not there until something writes to it
 	for name, h := range map[string]http.Handler{
 		"WEB_STATE": &storetest.Web{ETags: true}, "OTHER_WEB_STATE": &storetest.Web{},
 		"CLUSTER":   &storetest.Cluster{},
 		"S3_STATE":  &storetest.S3{Bucket: "states", AccessKey: "AK", SecretKey: "SK"},
 		"GCS_STATE": &storetest.GCS{Bucket: "states", Token: "tok"},
+		"LOGIN":     answering("<!DOCTYPE html>\n<html><body>Please log in.</body></html>"), "OTHER_JSON": answering(`{"message": "welcome"}`),
 	} {
 		srv := httptest.NewServer(h)
 		env.Defer(srv.Close)

@@ -52,7 +52,7 @@ comment and holds no sensitive values.`,
 			return err
 		}
 		defer file.close()
-		return show.state(cmd.Context(), file.State())
+		return show.state(cmd.Context(), file.Shown())
 	}
 	return cmd
 }
@@ -70,7 +70,7 @@ func (s *session) showFile(ctx context.Context, name string, show shower) error 
 			return err
 		}
 		defer file.close()
-		return show.state(ctx, file.State())
+		return show.state(ctx, file.Shown())
 	}
 	pl, err := s.readPlan(ctx, name)
 	if err != nil {

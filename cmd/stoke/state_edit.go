@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/state"
 )
 
@@ -113,4 +114,14 @@ func meant(st *state.State, text string) string {
 		return " Did you mean " + near + "?"
 	}
 	return " \"stoke state list\" shows all addresses."
+}
+
+// completing returns what is to be stored of the objects that depend on those
+// which leave a state.
+func completing(st *state.State, gone []address.Instance) []state.Change {
+	departs := make(map[address.Instance]plan.Departure, len(gone))
+	for _, a := range gone {
+		departs[a] = plan.Leaves
+	}
+	return plan.Departed(st, func(a address.Instance, _ string) plan.Departure { return departs[a] })
 }

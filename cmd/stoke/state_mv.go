@@ -78,6 +78,11 @@ func (s *session) moveState(ctx context.Context, f *editFlags, out string, from,
 		// rather than in none.
 		var arriving []state.Change
 		arriving, changes = parted(changes, moves)
+		gone := make([]address.Instance, len(moves))
+		for i, m := range moves {
+			gone[i] = m.From
+		}
+		changes = append(completing(file.State(), gone), changes...)
 		if err := s.write(ctx, target, arriving); err != nil {
 			return err
 		}

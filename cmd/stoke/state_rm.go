@@ -81,7 +81,7 @@ func (s *session) removeState(ctx context.Context, f *editFlags, targets []addre
 		}
 		return nil
 	}
-	var changes []state.Change
+	changes := completing(st, gone)
 	for _, a := range gone {
 		if st.Current(a) != nil {
 			changes = append(changes, state.Change{Address: a})

@@ -72,7 +72,7 @@ func (s *session) findState(ctx context.Context, path string) (*stateFile, error
 func (s *session) readablePlace(ctx context.Context) (*place, error) {
 	root, files, diags := modules.LoadRoot(modules.OnDisk(), ".")
 	s.files = files
-	empty := len(diags) == 1 && diags[0].Summary == modules.NoConfiguration
+	empty := noConfiguration(diags)
 	if diags.HasErrors() && root.Settings.Backend == nil && !empty {
 		saved, err := backend.Load(s.dataDir(), backendKind)
 		if err == nil && saved == nil {
@@ -140,6 +140,7 @@ func stateProblem(err error) *hcl.Diagnostic {
 	var older *state.OlderVersionError
 	var lost *state.LostLockError
 	var conflict *state.ConflictError
+	var serial *state.SerialError
 	switch {
 	case errors.As(err, &locked):
 		return problem("State is locked",
@@ -150,6 +151,8 @@ func stateProblem(err error) *hcl.Diagnostic {
 		return problem("State changed meanwhile", "%s. Run stoke again.", err)
 	case errors.As(err, &corrupt):
 		return problem("State is corrupt", "%s.\n\nNothing was changed. Restore the file from its .backup or from version control, or mend it by hand.", err)
+	case errors.As(err, &serial):
+		return problem("State serial cannot grow", "%s.\n\nNothing was done. Save the state with \"stoke state pull > pulled.tfstate\", lower its serial there, and put it back with \"stoke state push -force pulled.tfstate\".", err)
 	case errors.As(err, &newer), errors.As(err, &older):
 		return problem("State format not supported", "%s.", err)
 	}

@@ -24,6 +24,9 @@ needs no values for variables.`,
 	in(cmd.Flags(), acceptedOptions, "no-tests")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		root, diags := s.read()
+		if noConfiguration(diags) {
+			diags = nil // there is nothing that could be wrong
+		}
 		if !diags.HasErrors() {
 			diags = append(diags, validate(cmd.Context(), s, &configuration{root: root})...)
 		}

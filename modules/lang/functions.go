@@ -26,6 +26,9 @@ type Options struct {
 	Planning bool
 	// PlanTime is what plantimestamp returns; the zero time makes it unknown.
 	PlanTime time.Time
+	// Interrupted, when not nil, is asked again and again by functions that may
+	// take long: an error ends them.
+	Interrupted func() error
 	// Console adds type, which exists in the console alone.
 	Console bool
 	// Providers are the functions of providers by their names in full,
@@ -44,7 +47,7 @@ func NewFunctions(o Options) map[string]function.Function {
 	table := make(map[string]function.Function, 2*(len(standard)+32))
 	maps.Copy(table, standard)
 	dir := folder(o.BaseDir)
-	maps.Copy(table, dir.files())
+	maps.Copy(table, dir.files(o.Interrupted))
 	table["timestamp"] = impure(o.Planning, timestampSpec)
 	table["uuid"] = impure(o.Planning, uuidSpec)
 	table["bcrypt"] = impure(o.Planning, bcryptSpec)

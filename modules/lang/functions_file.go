@@ -11,18 +11,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-const (
-	// maxFileText bounds what file, filebase64 and templatefile read, in
-	// bytes; the hashes read files of any size.
-	maxFileText = 64 << 20
-	// maxFileset bounds what fileset returns.
-	maxFileset = 100_000
-)
+// maxFileText bounds what file, filebase64 and templatefile read, in bytes;
+// the hashes read files of any size.
+const maxFileText = 64 << 20
 
 // folder is where relative file names start.
 type folder string
@@ -113,8 +108,9 @@ func fileError(name cty.Value, err error) error {
 	return function.NewArgErrorf(0, "%s: %w", spell(name), err)
 }
 
-// files are the functions that read the file system.
-func (f folder) files() map[string]function.Function {
+// files are the functions that read the file system. What interrupted returns
+// ends those that walk through folders.
+func (f folder) files(interrupted func() error) map[string]function.Function {
 	return map[string]function.Function{
 		"file": ofPath(cty.String, func(name string) (cty.Value, error) {
 			content, err := f.read(name)
@@ -128,7 +124,7 @@ func (f folder) files() map[string]function.Function {
 			return cty.StringVal(base64.StdEncoding.EncodeToString(content)), err
 		}),
 		"fileexists":       ofPath(cty.Bool, f.exists),
-		"fileset":          f.fileset(),
+		"fileset":          f.fileset(interrupted),
 		"filemd5":          f.digest(hexMD5),
 		"filesha1":         f.digest(hexSHA1),
 		"filesha256":       f.digest(hexSHA256),
@@ -170,69 +166,6 @@ func (f folder) exists(name string) (cty.Value, error) {
 		return cty.NilVal, errors.New("it is no regular file")
 	}
 	return cty.True, nil
-}
-
-func (f folder) fileset() function.Function {
-	return function.New(&function.Spec{
-		Params: []function.Parameter{
-			{Name: "path", Type: cty.String, AllowMarked: true},
-			{Name: "pattern", Type: cty.String, AllowMarked: true},
-		},
-		Type:         function.StaticReturnType(cty.Set(cty.String)),
-		RefineResult: notNull,
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			path, marks := args[0].Unmark()
-			pattern, patternMarks := args[1].Unmark()
-			dir, err := f.at(path.AsString())
-			if err != nil {
-				return cty.NilVal, fileError(args[0], err)
-			}
-			names, err := glob(dir, pattern.AsString())
-			if err != nil {
-				return cty.NilVal, function.NewArgError(1, err)
-			}
-			if len(names) == 0 {
-				return cty.SetValEmpty(cty.String).WithMarks(marks, patternMarks), nil
-			}
-			return cty.SetVal(names).WithMarks(marks, patternMarks), nil
-		},
-	})
-}
-
-// glob returns the regular files below dir that match, relative to it and
-// with slashes.
-func glob(dir, pattern string) ([]cty.Value, error) {
-	if !doublestar.ValidatePattern(pattern) {
-		return nil, errors.New("it is no valid pattern")
-	}
-	names := []cty.Value{}
-	full := filepath.ToSlash(filepath.Join(escapePattern(dir), pattern))
-	matches, err := doublestar.FilepathGlob(full)
-	if err != nil {
-		return nil, err
-	}
-	for _, match := range matches {
-		info, err := os.Stat(match)
-		if err != nil {
-			return nil, errors.New("a matching file cannot be read")
-		}
-		if !info.Mode().IsRegular() {
-			continue
-		}
-		name, err := filepath.Rel(dir, match)
-		if err != nil {
-			return nil, err
-		}
-		if len(names) == maxFileset {
-			return nil, fmt.Errorf("more than %d files match", maxFileset)
-		}
-		names = append(names, cty.StringVal(filepath.ToSlash(name)))
-	}
-	return names, nil
-}
-
-func escapePattern(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace(path)
 }
 
 var (

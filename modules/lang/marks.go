@@ -1,6 +1,10 @@
 package lang
 
-import "github.com/zclconf/go-cty/cty"
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
 
 // Mark is something that a value carries through every operation.
 type Mark string
@@ -30,6 +34,9 @@ type Marked struct {
 
 // IsZero reports whether nothing was marked.
 func (m Marked) IsZero() bool { return len(m.Sensitive) == 0 && len(m.Ephemeral) == 0 }
+
+// Secret is what no output may show, whichever of the two it is.
+func (m Marked) Secret() []cty.Path { return slices.Concat(m.Sensitive, m.Ephemeral) }
 
 // Apply puts the marks back. Paths that v does not have are ignored.
 func (m Marked) Apply(v cty.Value) cty.Value {

@@ -31,7 +31,9 @@ func TestFormatAsTerraform(t *testing.T) {
 		if err := os.WriteFile(path, src, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		output, err := exec.Command("terraform", "fmt", path).CombinedOutput()
+		cmd := exec.Command("terraform", "fmt", path)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "CHECKPOINT_DISABLE=1")
+		output, err := cmd.CombinedOutput()
 		if diags.HasErrors() != (err != nil) {
 			t.Errorf("%s: %v, but terraform: %s", name, diags, output)
 			continue

@@ -19,7 +19,7 @@ func (m *Module) Expression(t *Task, expr hcl.Expression) (cty.Value, bool) {
 	if !ok {
 		return cty.DynamicVal, false
 	}
-	ctx.Functions = lang.NewFunctions(lang.Options{Planning: t.ev.opts.Planning, PlanTime: t.ev.opts.PlanTime, Console: true, Providers: m.providerFunctions()})
+	ctx.Functions = lang.NewFunctions(lang.Options{Planning: t.ev.opts.Planning, PlanTime: t.ev.opts.PlanTime, Interrupted: t.ev.interrupted, Console: true, Providers: m.providerFunctions()})
 	v, diags := expr.Value(ctx)
 	t.Report(diags...)
 	return v, !diags.HasErrors()

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -42,6 +44,9 @@ type Options struct {
 	// Validating leaves variables, count and for_each undecided: one instance
 	// stands for all of them.
 	Validating bool
+	// Stopping is closed by the first Ctrl-C, which ends functions that take
+	// long; nil: never.
+	Stopping <-chan struct{}
 }
 
 // Evaluator holds the cells of one phase.
@@ -63,7 +68,7 @@ type Evaluator struct {
 		functions    map[*modules.Module]map[string]function.Function
 		types        map[*providers.ResourceSchema]*Type
 		schemas      map[string]*cell[*providers.Schema]
-		opened       []providers.Provider
+		opened       []*redact.Provider
 		modules      map[address.Module]*Module // instances found so far
 		ghosts       map[address.Module]*Module // instances that are not wanted any more, as far as somebody asked
 		providers    map[providerKey]*cell[*Provider]
@@ -85,6 +90,20 @@ func New(ctx context.Context, o Options) *Evaluator {
 	ev.shared.unconfigured = map[string]*cell[*Provider]{}
 	ev.root = newModule(ev, o.Root, "", nil, nil, repetition{})
 	return ev
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// interrupted is why functions that take long are to end; nil: they are not.
+func (ev *Evaluator) interrupted() error {
+	select {
+	case <-ev.opts.Stopping:
+		return errInterrupted
+	case <-ev.ctx.Done():
+		return errInterrupted
+	default:
+		return nil
+	}
 }
 
 // Do runs f as a task. Several may run at the same time.
@@ -110,7 +129,7 @@ func (ev *Evaluator) Close() {
 // Stop asks all providers to return from calls in flight.
 func (ev *Evaluator) Stop(ctx context.Context) {
 	ev.shared.Lock()
-	opened := append([]providers.Provider(nil), ev.shared.opened...)
+	opened := append([]*redact.Provider(nil), ev.shared.opened...)
 	ev.shared.Unlock()
 	for _, p := range opened {
 		p.Stop(ctx) // a provider that cannot stop is not waited for either

@@ -27,9 +27,9 @@ func (m *Module) functions() map[string]function.Function {
 	ev.shared.Lock()
 	defer ev.shared.Unlock()
 	if len(own) > 0 {
-		table = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime, Providers: own})
+		table = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime, Interrupted: ev.interrupted, Providers: own})
 	} else if table = ev.shared.functions[nil]; table == nil {
-		table = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime})
+		table = lang.NewFunctions(lang.Options{Planning: ev.opts.Planning, PlanTime: ev.opts.PlanTime, Interrupted: ev.interrupted})
 		ev.shared.functions[nil] = table
 	}
 	ev.shared.functions[m.Decl] = table

@@ -223,6 +223,9 @@ func (c *Call) Instances(t *Task) ([]*Module, bool) {
 			addr := c.module.Addr.Child(c.Decl.Name, rep.key)
 			instances[i] = newModule(t.ev, c.Decl.Module, addr, c.module, c.Decl, rep)
 		}
+		if len(instances) == 0 {
+			c.keys.node.empty = c.module.Addr.Child(c.Decl.Name, address.Key{})
+		}
 		return instances, true
 	})
 }

@@ -9,11 +9,19 @@ import (
 // Node is a cell's place in the dependency graph: what it read while it was
 // computed. Variables, locals, outputs and the like only pass dependencies on.
 type Node struct {
-	Resource *Resource // set for the value of a resource as a whole
-	Instance *Instance // set for one instance
-	Provider bool      // a provider configuration: it orders operations but is no dependency of the object
+	Resource *Resource      // set for the value of a resource as a whole
+	Instance *Instance      // set for one instance
+	Provider bool           // a provider configuration: it orders operations but is no dependency of the object
+	empty    address.Module // set for the instances of a module call, where there are none: the call, with any key
 	deps     []*Node
-	flat     atomic.Pointer[[]address.Resource] // memoised Resources
+	flat     atomic.Pointer[flat]
+}
+
+// flat is what a node reads directly, through any number of locals, variables
+// and outputs.
+type flat struct {
+	resources []address.Resource
+	empty     []address.Module
 }
 
 // Deps are the nodes that this one read. They are complete when the cell is
@@ -35,11 +43,17 @@ func (n *Node) add(d *Node) {
 // number of locals, variables and outputs but not through other resources, in
 // the order in which they were found. The node's cell must be done; the slice
 // must not be changed. Several goroutines may ask at once: they find the same.
-func (n *Node) Resources() []address.Resource {
-	if flat := n.flat.Load(); flat != nil {
-		return *flat
+func (n *Node) Resources() []address.Resource { return n.flatten().resources }
+
+// EmptyCalls returns the module calls without instances that the node reads,
+// as Resources does resources.
+func (n *Node) EmptyCalls() []address.Module { return n.flatten().empty }
+
+func (n *Node) flatten() *flat {
+	if f := n.flat.Load(); f != nil {
+		return f
 	}
-	var flat []address.Resource
+	f := &flat{}
 	seen := map[*Node]bool{}
 	var visit func(*Node)
 	visit = func(d *Node) {
@@ -50,10 +64,13 @@ func (n *Node) Resources() []address.Resource {
 		switch {
 		case d.Provider && n != d:
 		case d.Resource != nil:
-			flat = append(flat, d.Resource.Addr)
+			f.resources = append(f.resources, d.Resource.Addr)
 		case d.Instance != nil:
-			flat = append(flat, d.Instance.Addr.Resource)
+			f.resources = append(f.resources, d.Instance.Addr.Resource)
 		default:
+			if d.empty != "" {
+				f.empty = append(f.empty, d.empty)
+			}
 			for _, e := range d.deps {
 				visit(e)
 			}
@@ -62,6 +79,6 @@ func (n *Node) Resources() []address.Resource {
 	for _, d := range n.deps {
 		visit(d)
 	}
-	n.flat.Store(&flat)
-	return flat
+	n.flat.Store(f)
+	return f
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -17,7 +18,7 @@ type Provider struct {
 	Addr   string // as the state writes it: provider["registry.terraform.io/stokehq/train"]
 	Source string // registry.terraform.io/stokehq/train
 	Schema *providers.Schema
-	Server providers.Provider
+	Server *redact.Provider
 	Node   *Node
 	// Unknown says that the configuration rests on what only an apply can
 	// tell: the provider is not configured, and must not be asked about objects.
@@ -50,7 +51,7 @@ func (t *Task) Schema(source string, rng hcl.Range) (*providers.Schema, bool) {
 	}
 	ev.shared.Unlock()
 	return c.get(t, func(t *Task) (*providers.Schema, bool) {
-		server, ok := t.open(source, rng)
+		server, ok := t.open(source, nil, rng)
 		if !ok {
 			return nil, false
 		}
@@ -60,7 +61,8 @@ func (t *Task) Schema(source string, rng hcl.Range) (*providers.Schema, bool) {
 	})
 }
 
-func (t *Task) open(source string, rng hcl.Range) (providers.Provider, bool) {
+// open starts a provider; the schema is nil where it is only asked for that.
+func (t *Task) open(source string, schema *providers.Schema, rng hcl.Range) (*redact.Provider, bool) {
 	entry, ok := t.ev.opts.Catalogue[source]
 	if !ok {
 		detail := fmt.Sprintf("No provider %s is built into this version of stoke, and it cannot install others yet.", source)
@@ -78,11 +80,12 @@ func (t *Task) open(source string, rng hcl.Range) (providers.Provider, bool) {
 		t.ev.reportOnce("source "+source, d)
 		return nil, false
 	}
-	server, err := entry.New()
+	raw, err := entry.New()
 	if err != nil {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Failed to start provider", Detail: fmt.Sprintf("%s: %s.", source, err), Subject: rng.Ptr()})
 		return nil, false
 	}
+	server := redact.NewProvider(raw, schema)
 	t.ev.shared.Lock()
 	t.ev.shared.opened = append(t.ev.shared.opened, server)
 	t.ev.shared.Unlock()
@@ -149,17 +152,18 @@ func (t *Task) configure(h home) (*Provider, bool) {
 	if !ok {
 		return nil, false
 	}
-	server, ok := t.open(h.source, rng)
+	server, ok := t.open(h.source, schema, rng)
 	if !ok {
 		return nil, false
 	}
 	p.Server = server
 	p.Excluded = lang.Has(config, lang.Excluded)
-	config, _ = config.UnmarkDeep()
+	config, marked, _ := lang.Unmark(config)
+	sensitive := marked.Secret()
 	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()
-	diags := server.ValidateProvider(t.ev.ctx, config)
+	diags := server.ValidateProvider(t.ev.ctx, config, sensitive)
 	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown && !p.Excluded {
-		diags = append(diags, server.Configure(t.ev.ctx, config)...)
+		diags = append(diags, server.Configure(t.ev.ctx, config, sensitive)...)
 	}
 	t.Report(FromProvider(diags, body, rng, "provider "+ref.Key())...)
 	return p, !diags.HasErrors()

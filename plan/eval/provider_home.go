@@ -170,7 +170,7 @@ func (ev *Evaluator) Unconfigured(t *Task, addr, about string) (*Provider, bool)
 		if !ok {
 			return nil, false
 		}
-		server, ok := t.open(source, hcl.Range{})
+		server, ok := t.open(source, schema, hcl.Range{})
 		return &Provider{Addr: addr, Source: source, Schema: schema, Server: server, Type: ev.typeOf, Node: &Node{Provider: true}}, ok
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/redact"
 )
 
 // Task is one line of evaluation: a goroutine with the stack of cells that it
@@ -33,7 +33,7 @@ type Task struct {
 func (t *Task) Report(diags ...*hcl.Diagnostic) {
 	t.reports += len(diags)
 	explainFunctions(diags)
-	t.ev.report(t.advised(lang.WithoutSecrets(diags)))
+	t.ev.report(t.advised(redact.WithoutSecrets(diags)))
 }
 
 // ReportOnce reports the first of all diagnostics with the same key.

@@ -65,9 +65,7 @@ type runner struct {
 
 // Value gives what an operation has left, or what was there unchanged.
 func (x *runner) Value(_ context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
-	x.mu.Lock()
-	v, ok := x.values[inst.Addr]
-	x.mu.Unlock()
+	v, ok := x.value(inst.Addr)
 	if ok || x.plan.Mode != plan.Destroy && !x.leftOut(inst.Addr) {
 		return v, ok
 	}
@@ -126,10 +124,7 @@ func (x *runner) start() {
 		}
 		// References may have changed though the values have not.
 		if o := now.Current(c.Addr); x.plan.Mode == plan.Normal && c.Restates(o) {
-			restated := o.With(func(m *state.Meta) {
-				m.Dependencies, m.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
-			})
-			x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: restated}}})
+			x.restate(c, o)
 		}
 	}
 	for _, c := range x.plan.Refreshed {
@@ -138,13 +133,12 @@ func (x *runner) start() {
 		}
 		change := state.Change{Address: c.Addr, Deposed: c.Deposed}
 		if !c.After.IsNull() {
-			meta := state.Meta{
-				Provider: c.Provider, SchemaVersion: c.Schema.Version, Sensitive: c.AfterSensitive, Private: c.Private,
-				Dependencies: c.Dependencies, CreateBeforeDestroy: c.CreateBeforeDestroy,
+			var meta state.Meta
+			if o := storedAt(now, c.Addr, c.Deposed); o != nil {
+				meta = o.Meta
 			}
-			if o := now.Current(c.Addr); o != nil && c.Deposed == "" {
-				meta.Tainted = o.Tainted
-			}
+			meta.Provider, meta.SchemaVersion, meta.Sensitive, meta.Private = c.Provider, c.Schema.Version, c.AfterSensitive, c.Private
+			meta.Dependencies, meta.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
 			object, err := state.NewObject(c.After, c.Schema.Block.ImpliedType(), meta)
 			if err != nil {
 				x.broken(c.Addr, err)
@@ -156,6 +150,17 @@ func (x *runner) start() {
 			x.imported(c)
 		}
 	}
+}
+
+// restate stores how an object relates to others, whose values stay as they
+// are.
+func (x *runner) restate(c *plan.Change, o *state.Object) bool {
+	if !c.RelatesOtherwise(o) {
+		return true
+	}
+	return x.record(state.Result{Changes: []state.Change{{Address: c.Addr, Object: o.With(func(m *state.Meta) {
+		m.Dependencies, m.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
+	})}}})
 }
 
 // asStored is an unchanged object as somebody else has left it since the plan
@@ -282,6 +287,14 @@ func (x *runner) count(a plan.Action) {
 }
 
 func (x *runner) emit(e plan.Event) { x.req.Listen(e) }
+
+// value and set are how operations, which run beside each other, use the values.
+func (x *runner) value(addr address.Instance) (cty.Value, bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	v, ok := x.values[addr]
+	return v, ok
+}
 
 func (x *runner) set(addr address.Instance, v cty.Value) {
 	x.mu.Lock()

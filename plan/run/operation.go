@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
@@ -30,11 +31,9 @@ type operation struct {
 	owner  *eval.Provider
 	ty     *eval.Type
 	began  time.Time
-	reason string     // why it failed
-	keep   bool       // the provider says that the object is unfinished but good
-	given  cty.Value  // the configuration where it was evaluated again, with what is
-	secret []cty.Path // sensitive in it
-	hidden func() *plan.Hidden
+	reason string      // why it failed
+	keep   atomic.Bool // the provider says that the object is unfinished but good
+	secret []cty.Path  // what is sensitive in the configuration, where it was evaluated again
 }
 
 // do carries out one operation and reports whether it succeeded.
@@ -52,7 +51,8 @@ func (x *runner) do(op plan.Op) (ok bool) {
 			case plan.ReadData:
 				ok = o.read()
 			case plan.Verify:
-				ok = o.conditions(x.values[c.Addr])
+				v, _ := x.value(c.Addr)
+				ok = o.conditions(v)
 			}
 		}
 		if op.Kind == plan.Verify && ok {
@@ -93,10 +93,6 @@ func (o *operation) prepare() bool {
 		return o.fail("Resource type not supported", fmt.Sprintf("The provider %s has no %q any more.", o.owner.Source, c.Addr.Type))
 	}
 	o.ty = o.owner.Type(rs)
-	o.hidden = sync.OnceValue(func() *plan.Hidden {
-		var h *plan.Hidden
-		return h.Add(c.Before, rs, c.BeforeSensitive).Add(c.After, rs, c.AfterSensitive).Add(c.Config, rs, c.AfterSensitive).Add(o.given, rs, o.secret)
-	})
 	return true
 }
 
@@ -122,9 +118,6 @@ func (o *operation) said(diags providers.Diagnostics) bool {
 		body, rng = o.inst.Resource.Decl.Body, o.inst.Resource.Decl.Range
 	}
 	about := o.change.Addr.String()
-	if len(diags) > 0 {
-		diags = o.hidden().Said(diags)
-	}
 	o.t.Report(eval.About(about, eval.FromProvider(diags, body, rng, about))...)
 	for _, d := range diags {
 		if d.Severity == providers.Error {
@@ -156,9 +149,9 @@ func (o *operation) remove() bool {
 	}
 	resp := o.owner.Server.Apply(o.call(in.ID), providers.ApplyRequest{
 		Type: c.Addr.Type, Prior: c.Before, Planned: null, Config: null, Private: private, Meta: plan.NoMeta(o.owner.Schema),
-	})
+	}, o.sensitive())
 	ok := o.said(resp.Diagnostics)
-	if resp.Lost {
+	if resp.Lost || o.unfit(resp.State) {
 		return o.lost()
 	}
 	result := state.Result{Intent: in.ID, Durable: in.Durable, Err: o.reason}
@@ -168,13 +161,15 @@ func (o *operation) remove() bool {
 		ok = o.fail("Provider returned an object after deletion", fmt.Sprintf("The provider %s says that %s was deleted and returns it all the same.", o.owner.Source, c.Addr))
 	case ok:
 		result.Changes = []state.Change{{Address: c.Addr, Deposed: deposed}}
-	case left.IsNull() || len(contract.CheckConforms(o.ty.Implied, left)) > 0:
+	case left.IsNull():
 		left = c.Before // a failed deletion has deleted nothing, as far as can be told
 	}
 	if !ok {
-		if object, err := o.object(left, resp.Private, c.BeforeSensitive); err == nil {
-			if stored := o.storedAs(deposed); stored != nil {
-				object = object.WithTainted(stored.Tainted)
+		if object, err := o.object(deposed, left, resp.Private, c.BeforeSensitive); err == nil {
+			if stored := o.storedAs(deposed); stored != nil { // it is what it was, whatever is to take its place
+				object = object.With(func(m *state.Meta) {
+					m.Tainted, m.Dependencies, m.CreateBeforeDestroy = stored.Tainted, stored.Dependencies, stored.CreateBeforeDestroy
+				})
 			}
 			result.Changes = []state.Change{{Address: c.Addr, Deposed: deposed, Object: object}}
 		}
@@ -182,8 +177,9 @@ func (o *operation) remove() bool {
 	return o.settle(result, ok)
 }
 
-// lost ends an operation whose call broke off: what it did is not known. Its
-// intent stays open, so that the next run finds out by reading.
+// lost ends an operation whose call broke off or said nothing that can be used:
+// what it did is not known. Its intent stays open, so that the next run finds
+// out by reading.
 func (o *operation) lost() bool {
 	if o.reason == "" {
 		o.fail("Provider call broke off", fmt.Sprintf("What became of %s is not known. The next plan or apply finds out.", o.change.Addr))
@@ -193,11 +189,16 @@ func (o *operation) lost() bool {
 }
 
 func (o *operation) storedAs(deposed string) *state.Object {
-	now := o.x.req.Journal.State()
+	return storedAt(o.x.req.Journal.State(), o.change.Addr, deposed)
+}
+
+// storedAt is an object of a state: the current one, or that under a deposed
+// key.
+func storedAt(s *state.State, addr address.Instance, deposed string) *state.Object {
 	if deposed != "" {
-		return now.Deposed(o.change.Addr)[deposed]
+		return s.Deposed(addr)[deposed]
 	}
-	return now.Current(o.change.Addr)
+	return s.Current(addr)
 }
 
 // read reads a data source. That a check's own cannot be read is a result of
@@ -216,22 +217,27 @@ func (o *operation) readData() bool {
 	if !ok {
 		return false
 	}
-	if !o.said(o.owner.Server.ValidateData(o.x.ctx, c.Addr.Type, config)) || !o.preconditions() {
+	if !o.said(o.owner.Server.ValidateData(o.x.ctx, c.Addr.Type, config, marked.Secret())) || !o.preconditions() {
 		return false
 	}
 	o.x.emit(plan.Event{Kind: plan.ApplyStart, Addr: c.Addr, Action: plan.Read})
-	resp := o.owner.Server.ReadData(o.call(""), providers.ReadDataRequest{Type: c.Addr.Type, Config: config, Meta: plan.NoMeta(o.owner.Schema)})
+	resp := o.owner.Server.ReadData(o.call(""), providers.ReadDataRequest{Type: c.Addr.Type, Config: config, Meta: plan.NoMeta(o.owner.Schema)}, o.sensitive())
 	if !o.said(resp.Diagnostics) {
 		scoped := o.inst.Resource.Decl.Check != ""
 		return o.settle(state.Result{}, scoped) && !scoped
 	}
 	sensitive := slices.Concat(marked.Sensitive, o.ty.Sensitive(resp.State), resp.Sensitive)
-	object, err := o.object(resp.State, nil, sensitive)
+	object, err := o.object("", resp.State, nil, sensitive)
 	if err != nil {
 		return o.fail("Provider returned invalid object", fmt.Sprintf("%s: %s.", c.Addr, err))
 	}
 	result := state.Result{Changes: []state.Change{{Address: c.Addr, Object: object}}}
 	return o.settle(result, true) && o.finish(resp.State, sensitive)
+}
+
+// sensitive is where the values of the provider's call may be sensitive.
+func (o *operation) sensitive() []cty.Path {
+	return slices.Concat(o.change.BeforeSensitive, o.change.AfterSensitive, o.secret)
 }
 
 // call is the context of the provider's call.
@@ -240,10 +246,9 @@ func (o *operation) call(id string) context.Context {
 	return providers.WithCall(o.x.ctx, &providers.Call{
 		Operation: id, Address: c.Addr.String(), Stopping: o.x.req.Stopping,
 		Progress: func(p providers.Progress) {
-			p.Step, p.Line = o.hidden().Redact(p.Step), o.hidden().Redact(p.Line)
 			o.x.emit(plan.Event{Kind: plan.ApplyProgress, Addr: c.Addr, Deposed: c.Deposed, Action: o.action, Elapsed: time.Since(o.began), Progress: p})
 		},
-		Keep: func() { o.keep = true },
+		Keep: func() { o.keep.Store(true) },
 	})
 }
 
@@ -293,12 +298,18 @@ func (o *operation) settle(r state.Result, ok bool) bool {
 	return ok
 }
 
-func (o *operation) object(v cty.Value, private []byte, sensitive []cty.Path) (*state.Object, error) {
+// object is v as it is stored after the operation: current, or under a deposed
+// key.
+func (o *operation) object(deposed string, v cty.Value, private []byte, sensitive []cty.Path) (*state.Object, error) {
 	c := o.change
-	return state.NewObject(v, o.ty.Implied, state.Meta{
-		Provider: c.Provider, SchemaVersion: o.ty.Schema.Version, Sensitive: sensitive, Private: private,
-		Dependencies: c.Dependencies, CreateBeforeDestroy: c.CreateBeforeDestroy,
-	})
+	var meta state.Meta
+	if old := o.storedAs(deposed); old != nil && o.action != plan.Create && o.action != plan.Read {
+		meta = old.Meta // the same object lives on
+	}
+	meta.Tainted = false
+	meta.Provider, meta.SchemaVersion, meta.Sensitive, meta.Private = c.Provider, o.ty.Schema.Version, sensitive, private
+	meta.Dependencies, meta.CreateBeforeDestroy = c.Dependencies, c.CreateBeforeDestroy
+	return state.NewObject(v, o.ty.Implied, meta)
 }
 
 // encode is a planned state as an intent keeps it.

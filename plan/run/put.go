@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -38,7 +39,8 @@ func (o *operation) put() bool {
 		return false
 	}
 	if o.action == plan.Update && aim.planned.RawEquals(aim.prior) && samePaths(c.BeforeSensitive, aim.sensitive) {
-		return o.finish(aim.planned, aim.sensitive) // what was unknown turned out to be what is there
+		// What was unknown turned out to be what is there.
+		return o.x.restate(c, o.storedAs("")) && o.finish(aim.planned, aim.sensitive)
 	}
 	in := o.intent(state.Update)
 	in.Private, in.Sensitive = aim.private, aim.sensitive
@@ -59,7 +61,7 @@ func (o *operation) put() bool {
 	}
 	resp := o.owner.Server.Apply(o.call(in.ID), providers.ApplyRequest{
 		Type: c.Addr.Type, Prior: aim.prior, Planned: aim.planned, Config: aim.config, Private: aim.private, Meta: plan.NoMeta(o.owner.Schema),
-	})
+	}, o.sensitive())
 	return o.applied(in, aim, resp)
 }
 
@@ -76,7 +78,7 @@ func (o *operation) planAgain(aim *target) bool {
 		o.reason = "Invalid configuration"
 		return false
 	}
-	if !o.said(o.owner.Server.ValidateResource(o.x.ctx, c.Addr.Type, config)) {
+	if !o.said(o.owner.Server.ValidateResource(o.x.ctx, c.Addr.Type, config, marked.Secret())) {
 		return false
 	}
 	block := o.ty.Schema.Block
@@ -88,7 +90,7 @@ func (o *operation) planAgain(aim *target) bool {
 	resp := o.owner.Server.Plan(o.call(""), providers.PlanRequest{
 		Type: c.Addr.Type, Prior: aim.prior, Proposed: contract.Proposed(block, aim.prior, ignored), Config: ignored,
 		Private: private, Meta: plan.NoMeta(o.owner.Schema),
-	})
+	}, o.sensitive())
 	if !o.said(resp.Diagnostics) {
 		return false
 	}
@@ -103,7 +105,7 @@ func (o *operation) planAgain(aim *target) bool {
 		}
 	}
 	if len(errs) > 0 {
-		o.contradicts("Provider produced inconsistent final plan", "while it was applied, planned something other than what was shown", errs)
+		o.contradicts("Provider produced inconsistent final plan", "while it was applied, planned something other than what was shown", errs, "")
 		return false
 	}
 	aim.config, aim.planned, aim.private, aim.legacy = config, resp.Planned, resp.Private, resp.Legacy
@@ -111,7 +113,7 @@ func (o *operation) planAgain(aim *target) bool {
 	return true
 }
 
-func (o *operation) contradicts(summary, what string, errs []error) {
+func (o *operation) contradicts(summary, what string, errs []error, next string) {
 	detail := fmt.Sprintf("The provider %s, %s for %s:", o.owner.Source, what, o.change.Addr)
 	for i, err := range errs {
 		if i == 5 {
@@ -120,7 +122,7 @@ func (o *operation) contradicts(summary, what string, errs []error) {
 		}
 		detail += "\n  - " + plan.Describe(err)
 	}
-	o.fail(summary, detail+"\nThis is a mistake in the provider; please report it to its makers.")
+	o.fail(summary, detail+"\nThis is a mistake in the provider; please report it to its makers."+next)
 }
 
 // applied checks and records what a create or update has left.
@@ -130,23 +132,19 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 	if resp.Lost {
 		return o.lost()
 	}
-	faulty := !ok // the provider's own error: a created object is not to be trusted
-	left, secret := resp.State, false
-	errs := contract.CheckConforms(o.ty.Implied, left)
-	if len(errs) == 0 {
-		left, secret = contract.WithoutWriteOnly(o.ty.Schema.Block, left)
+	if o.unfit(resp.State) {
+		return o.lost()
 	}
+	faulty := !ok // the provider's own error: a created object is not to be trusted
+	left, secret := contract.WithoutWriteOnly(o.ty.Schema.Block, resp.State)
 	switch {
-	case len(errs) > 0:
-		o.contradicts("Provider returned invalid object", "after applying, returned an object that does not fit its schema", errs)
-		ok, left = false, cty.NullVal(o.ty.Implied)
 	case ok && left.IsNull():
 		ok = o.fail("Provider returned no object", fmt.Sprintf("The provider %s says that %s was applied and returns nothing.", o.owner.Source, c.Addr))
 	case ok && !left.IsWhollyKnown():
 		ok = o.fail("Provider returned unknown values", fmt.Sprintf("The provider %s still returns unknown values for %s after applying it.", o.owner.Source, c.Addr))
 	case ok && !aim.legacy:
 		if errs := contract.CheckApplied(o.ty.Schema.Block, aim.planned, left); len(errs) > 0 {
-			o.contradicts("Provider produced inconsistent result", "after applying, returned something other than what was planned", errs)
+			o.contradicts("Provider produced inconsistent result", "after applying, returned something other than what was planned", errs, "")
 			ok = false
 		}
 	}
@@ -156,15 +154,23 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 	}
 	result := state.Result{Intent: in.ID, Durable: in.Durable, Err: o.reason}
 	if !left.IsNull() {
-		object, err := o.object(left, resp.Private, aim.sensitive)
-		if err != nil {
-			return o.settle(result, o.fail("Object cannot be stored", fmt.Sprintf("%s: %s.", c.Addr, err)))
+		sensitive := aim.sensitive
+		if !ok { // old values may be left, which are as sensitive as they were
+			sensitive = slices.Concat(sensitive, missing(c.BeforeSensitive, sensitive))
 		}
-		if o.action == plan.Create && faulty && !resp.Keep && !o.keep {
+		object, err := o.object("", left, resp.Private, sensitive)
+		if err != nil {
+			o.fail("Object cannot be stored", fmt.Sprintf("%s: %s.", c.Addr, err))
+			return o.lost()
+		}
+		if o.action == plan.Create && faulty && !resp.Keep && !o.keep.Load() {
 			object = object.WithTainted(true)
 		}
 		if old := o.storedAs(""); old != nil && o.action == plan.Update && !ok {
-			object = object.WithTainted(old.Tainted)
+			object = object.With(func(m *state.Meta) { // it may refer to what it did, and to what it was to refer to
+				m.Tainted = old.Tainted
+				m.Dependencies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.Dependencies, c.Dependencies))))
+			})
 		}
 		result.Changes = append(result.Changes, state.Change{Address: c.Addr, Object: object})
 		if in.DeposeTo != "" {
@@ -175,6 +181,21 @@ func (o *operation) applied(in state.Intent, aim target, resp providers.ApplyRes
 		return false
 	}
 	return o.finish(left, aim.sensitive)
+}
+
+// unfit reports, with a diagnostic, whether what a call has returned is no object
+// of the type. Nothing can be learned from it, so that the operation is as lost
+// as one without an answer. That there is nothing fits every type.
+func (o *operation) unfit(left cty.Value) bool {
+	if left != cty.NilVal && !left.IsMarked() && left.IsNull() {
+		return false
+	}
+	errs := contract.CheckConforms(o.ty.Implied, left)
+	if len(errs) > 0 {
+		o.contradicts("Provider returned invalid object", "after applying, returned an object that does not fit its schema", errs,
+			" The next plan or apply finds out what was done.")
+	}
+	return len(errs) > 0
 }
 
 // depose draws the key under which the old object waits for its deletion.
@@ -203,7 +224,7 @@ func (o *operation) finish(v cty.Value, sensitive []cty.Path) bool {
 // preconditions too. They wait when the object is unfinished or the run is
 // being stopped.
 func (o *operation) conditions(value cty.Value) bool {
-	if o.keep || o.x.stopped() {
+	if o.keep.Load() || o.x.stopped() {
 		return true
 	}
 	if o.op.Kind == plan.Verify && !o.preconditions() {
@@ -235,7 +256,7 @@ func (o *operation) config() (cty.Value, lang.Marked, bool) {
 		return cty.DynamicVal, lang.Marked{}, false
 	}
 	plain, marked, _ := lang.Unmark(v)
-	o.given, o.secret = plain, marked.Sensitive
+	o.secret = marked.Secret()
 	if !o.inst.Persistable(o.t, o.ty, &marked) {
 		o.reason = "Invalid configuration"
 		return cty.DynamicVal, lang.Marked{}, false

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/plan/state"
@@ -33,9 +34,14 @@ func (x *runner) relocate() bool {
 }
 
 // forget takes objects out of the state that are to stay as they are, all of
-// them in one record.
+// them in one record, which also completes what is known of those that depend
+// on them or on anything else that is about to leave.
 func (x *runner) forget() {
-	var changes []state.Change
+	departs := x.departures()
+	if len(departs) == 0 {
+		return
+	}
+	changes := plan.Departed(x.req.Journal.State(), func(a address.Instance, deposed string) plan.Departure { return departs[object{a, deposed}] })
 	for _, c := range x.plan.Changes {
 		if c.Action == plan.Forget {
 			changes = append(changes, state.Change{Address: c.Addr, Deposed: c.Deposed})
@@ -44,6 +50,34 @@ func (x *runner) forget() {
 	if len(changes) > 0 {
 		x.record(state.Result{Changes: changes, Durable: true})
 	}
+}
+
+// departures tells which objects leave the state, and when: those that are
+// forgotten or were found gone at once, before all that are deleted.
+func (x *runner) departures() map[object]plan.Departure {
+	departs := map[object]plan.Departure{}
+	for _, c := range x.plan.Refreshed {
+		if c.After.IsNull() && !c.Outdated {
+			departs[object{c.Addr, c.Deposed}] = plan.Leaves
+		}
+	}
+	for _, c := range x.plan.Changes {
+		switch c.Action {
+		case plan.Delete:
+			departs[object{c.Addr, c.Deposed}] = plan.Destroyed
+		case plan.Forget:
+			departs[object{c.Addr, c.Deposed}] = plan.Leaves
+		case plan.Create: // what is made again comes back under its name
+			delete(departs, object{c.Addr, c.Deposed})
+		}
+	}
+	return departs
+}
+
+// object is where one is in the state; deposed is "" of the current one.
+type object struct {
+	addr    address.Instance
+	deposed string
 }
 
 // imported tells of an object that is managed from now on.

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -50,6 +51,16 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s was changed by somebody else since it was read", e.Path)
+}
+
+// SerialError says that a snapshot has the highest serial there is, so that no
+// other can follow it. Nothing was written.
+type SerialError struct {
+	Path string
+}
+
+func (e *SerialError) Error() string {
+	return fmt.Sprintf("%s has the serial %d, after which none is left", e.Path, uint64(math.MaxUint64))
 }
 
 // LockedError says who holds the lock.

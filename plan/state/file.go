@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -92,6 +93,24 @@ func (f *File) State() *State { return &State{core: f.core, at: f.at} }
 // settled by reading before anything else is done.
 func (f *File) Open() []Intent { return intents(f.open) }
 
+// Shown is State for people to look at: where an update has been interrupted,
+// what it was to make sensitive is sensitive already.
+func (f *File) Shown() *State {
+	s := f.State()
+	var changes []Change
+	for _, in := range f.Open() {
+		if o := s.Current(in.Address); in.Action == Update && o != nil && len(in.Sensitive) > 0 {
+			changes = append(changes, Change{Address: in.Address, Object: o.With(func(m *Meta) {
+				m.Sensitive = slices.Concat(m.Sensitive, in.Sensitive)
+			})})
+		}
+	}
+	if len(changes) == 0 {
+		return s
+	}
+	return s.With(changes, nil)
+}
+
 // Unfolded reports whether a journal is left that an earlier run did not live
 // to fold into the snapshot. Begin and Close do it, once its intents are
 // settled.
@@ -112,12 +131,16 @@ func (f *File) note(format string, args ...any) {
 // Begin opens the journal for writing, or goes on with the one that is there.
 // From here to Close the snapshot says version 5, so that Terraform refuses
 // it. The store should be locked. The journal is written regardless of ctx's
-// end.
+// end. The error is a *SerialError where no snapshot can follow this one.
 func (f *File) Begin(ctx context.Context) (*Journal, error) {
 	if f.current != nil {
 		return nil, fmt.Errorf("begin journal: it has begun")
 	}
 	ctx = context.WithoutCancel(ctx)
+	if f.snap.serial == math.MaxUint64 { // Terraform goes on with 0, which is older for everybody who compares
+		name, _ := f.store.Names()
+		return nil, &SerialError{Path: name}
+	}
 	// The header is there before the snapshot says 5, so that a 5 without a
 	// journal always means that the journal was lost.
 	if f.journal == journalStale {

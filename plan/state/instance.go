@@ -102,7 +102,7 @@ func (s *scanner) instance(strings intern) stored {
 			o.extra = s.extraMember(o.extra, name)
 		}
 	})
-	if s.err == nil && o.JSON == nil && !hasMember(o.extra, "attributes_flat") {
+	if s.err == nil && o.JSON == nil && !hasMember(o.extra, flatAttributes) {
 		s.fail(start, "the instance has no attributes")
 	}
 	return in

@@ -51,6 +51,33 @@ func TestIntentRoundTrip(t *testing.T) {
 	}
 }
 
+// TestShownHidesInterrupted shows an object that an update, of which nobody knows
+// how far it came, was to make sensitive.
+func TestShownHidesInterrupted(t *testing.T) {
+	m := newMemory()
+	j := begin(t, open(t, m))
+	addr := instance("a", address.Key{})
+	o, err := NewObject(cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("x")}), testType, Meta{Provider: testProvider})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Result(t.Context(), Result{Changes: []Change{{Address: addr, Object: o}}}); err != nil {
+		t.Fatal(err)
+	}
+	path := cty.GetAttrPath("name")
+	if err := j.Intent(t.Context(), Intent{ID: "u", Address: addr, Action: Update, Provider: testProvider, Planned: o.JSON, Sensitive: []cty.Path{path}}); err != nil {
+		t.Fatal(err)
+	}
+	closeJournal(t, j)
+	f := open(t, m)
+	if got := f.Shown().Current(addr).Sensitive; len(got) != 1 || !got[0].Equals(path) {
+		t.Errorf("sensitive is %v", got)
+	}
+	if got := f.State().Current(addr).Sensitive; len(got) != 0 {
+		t.Errorf("the state itself was changed: %v", got)
+	}
+}
+
 // TestJournalBytes damages each byte of a journal: nothing may be guessed.
 func TestJournalBytes(t *testing.T) {
 	m := died(t, readTestdata(t))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/stokehq/stoke/modules/address"
@@ -14,7 +15,8 @@ import (
 
 // Meta is what is stored about an object beside its attributes. Who stores an
 // object anew (after a refresh or an update) starts from its old Meta, so that
-// what other programs stored with it is carried over.
+// members which only a newer version or another program knows, such as a
+// resource's identity, are carried over. Terraform drops those it does not know.
 type Meta struct {
 	// Provider is the provider's configuration that made the object, as
 	// version 4 writes it: provider["registry.terraform.io/stokehq/train"],
@@ -29,6 +31,9 @@ type Meta struct {
 
 	extra []member // members of the stored instance that stoke does not know
 }
+
+// flatAttributes is the member that held the attributes up to Terraform 0.11.
+const flatAttributes = "attributes_flat"
 
 // Object is one stored object. It is immutable, pointers to it are shared:
 // nothing in it may be changed. Make one with NewObject or, from JSON of a
@@ -75,13 +80,17 @@ func NewObject(v cty.Value, ty cty.Type, m Meta) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode object: %w", err)
 	}
-	o := &Object{Meta: m, JSON: js}
+	o := RawObject(js, m)
 	o.value.Store(&decoded{ty, v})
 	return o, nil
 }
 
-// RawObject is an object whose attributes are given as JSON.
+// RawObject is an object whose attributes are given as JSON. They replace those
+// in the flat form that the object m is of may have had.
 func RawObject(js []byte, m Meta) *Object {
+	if js != nil && hasMember(m.extra, flatAttributes) {
+		m.extra = slices.DeleteFunc(slices.Clone(m.extra), func(e member) bool { return e.name == flatAttributes })
+	}
 	return &Object{Meta: m, JSON: js}
 }
 

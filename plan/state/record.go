@@ -304,7 +304,7 @@ func (c *Change) checkStorable() error {
 	if c.Object.Provider == "" {
 		return fmt.Errorf("store %s: it has no provider", name)
 	}
-	if c.Object.JSON == nil && hasMember(c.Object.extra, "attributes_flat") {
+	if c.Object.JSON == nil && hasMember(c.Object.extra, flatAttributes) {
 		return nil
 	}
 	s := &scanner{buf: c.Object.JSON}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -89,7 +90,7 @@ func (s secret) echoed(v cty.Value, schema *providers.ResourceSchema, sensitive 
 	if len(sensitive) == 0 && s.declared == nil {
 		return s
 	}
-	if found := plan.Echoes(v, schema, sensitive); len(found) > 0 {
+	if found := redact.Echoes(v, schema, sensitive); len(found) > 0 {
 		s.named = placesOf(append(found, sensitive...))
 	}
 	return s

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/redact"
 )
 
 func decimal(n int) string { return strconv.Itoa(n) }
@@ -48,7 +49,7 @@ func (p *Printer) valueFacts(d *hcl.Diagnostic) []string {
 			name := traversalText(traversal)
 			if fact := describe(val); fact != "" && !seen[name] {
 				seen[name] = true
-				var s lang.Secrets
+				var s redact.Secrets
 				if s.AddReference(traversal, d.EvalContext); s.In([]byte(fact)) {
 					fact = "has a sensitive value"
 				}

@@ -83,7 +83,7 @@ func (p *project) write(format string, args ...any) {
 func (p *project) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(p.program, args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "HOME="+filepath.Join(p.dir, ".home"), "XDG_STATE_HOME=")
 	return cmd
 }
 

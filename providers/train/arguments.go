@@ -58,6 +58,7 @@ func arguments() []argument {
 		count("worker.threads", "worker", "threads", func(s *spec.Spec) *int { return &s.Worker.Threads }),
 		count("evaluation.every_steps", "evaluation", "every_steps", func(s *spec.Spec) *int { return &s.Evaluation.EverySteps }),
 		count("checkpoint.every_steps", "checkpoint", "every_steps", func(s *spec.Spec) *int { return &s.Checkpoint.EverySteps }),
+		count("checkpoint.every_seconds", "checkpoint", "every_seconds", func(s *spec.Spec) *int { return &s.Checkpoint.EverySeconds }),
 		count("checkpoint.keep", "checkpoint", "keep", func(s *spec.Spec) *int { return &s.Checkpoint.Keep }),
 	}
 }

@@ -76,8 +76,9 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 				"every_steps": number("Also after every so many updates. Default: 0, only at the end."),
 			}),
 			"checkpoint": block("Saves the run, so that it can go on after a loss.", map[string]schema.Attribute{
-				"every_steps": number("After every so many updates. Default: 0, only the final model."),
-				"keep":        number("How many of the newest to keep. Default: 3."),
+				"every_steps":   number("After every so many updates. Default: 0, not by their number."),
+				"every_seconds": number("After every so many seconds. Default: 300; 0 is not by time."),
+				"keep":          number("How many of the newest to keep. Default: 3."),
 			}),
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
@@ -99,7 +100,7 @@ func experimentAttributes() map[string]schema.Attribute {
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
 		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
-		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may take, e.g. \"2h\"; then it is stopped. Default: no limit."},
+		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},
 		"wait":                  schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether apply waits for the run to end. Default: true."},
 		"hyperparameters": schema.SingleNestedAttribute{
 			Optional: true, Computed: true,

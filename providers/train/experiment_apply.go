@@ -35,6 +35,16 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.Append(missing)
 		return
 	}
+	can, err := t.abilities(ctx)
+	if err != nil {
+		resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
+		return
+	}
+	d.spec.Layers = can.Layers[d.spec.Model]
+	if planned := plan.SpecHash; !planned.IsUnknown() && planned.ValueString() != d.spec.Hash() {
+		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))
+		return
+	}
 	call, place := providers.CallFrom(ctx), r.settings.runs
 	id := local.ID(call.Operation)
 	call.Report(providers.Progress{Step: "launching " + id, Percent: -1})
@@ -133,14 +143,30 @@ func verdict(call *providers.Call, s spec.Status, f spec.Folder) (diags diag.Dia
 		diags.AddError("The experiment failed", reason(s, f))
 	case spec.Stopped:
 		call.KeepOnError()
-		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. "+
-			"The next apply goes on from its newest checkpoint.\n\nIts logs are in %s.", sentence(s.Message), thousands(s.Step), f.Logs()))
+		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. %s%s\n\nIts logs are in %s.",
+			sentence(s.Message), thousands(s.Step), goesOn(s), excerpt(s.Log), f.Logs()))
 	case spec.Lost:
 		call.KeepOnError()
 		diags.AddError("The experiment was lost", fmt.Sprintf("Its supervisor is gone without a result, at step %s. "+
 			"The next apply resumes it from its newest checkpoint, or replaces it if there is none.\n\nIts logs are in %s.", thousands(s.Step), f.Logs()))
 	}
 	return diags
+}
+
+// goesOn says what the next apply does with a stopped run.
+func goesOn(s spec.Status) string {
+	next := "The next apply goes on from its newest checkpoint."
+	switch s.Cause {
+	case spec.CauseDeadline:
+		return "Raise deadline, or leave it out; the next apply then goes on from its newest checkpoint."
+	case spec.CauseDisk:
+		return "Make room on the disk of " + s.Run + ". " + next
+	case spec.CauseTrainer:
+		return "Name the stoke-trainer that it was trained with as trainer in the provider block. " + next
+	case spec.CauseRestarts:
+		return "Look into the logs for the reason. " + next
+	}
+	return next
 }
 
 func sentence(s string) string {
@@ -208,8 +234,12 @@ func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft
 		return nil // it ended since the plan
 	}
 	before, diags := prior.draft()
-	if len(spec.Compare(before.spec, d.spec)) == 0 {
+	changes := spec.Compare(before.spec, d.spec)
+	switch {
+	case len(changes) == 0:
 		return diags
+	case spec.Costliest(changes) == spec.Resume:
+		return r.interrupt(ctx, f, d)
 	}
 	if err := change(ctx, f, d.spec); err != nil {
 		if s, err := standing(f); err == nil && s.Phase.Final() {
@@ -220,17 +250,65 @@ func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft
 	return diags
 }
 
+// interrupt stops a running run at a checkpoint and lets it go on with what is
+// planned.
+func (r *experimentResource) interrupt(ctx context.Context, f spec.Folder, d *draft) (diags diag.Diagnostics) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + f.Name() + " at a checkpoint", Percent: -1})
+	client, err := f.Client()
+	if err == nil {
+		defer client.Close()
+		err = client.Stop(ctx)
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for err == nil {
+		var s spec.Status
+		saved := int64(-1)
+		if s, err = standing(f); err == nil && idle(s.Phase) {
+			saved, err = newest(f)
+		}
+		switch {
+		case err != nil:
+			continue
+		case idle(s.Phase) && s.Step > 0 && saved < 0:
+			diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan says what becomes of it.\n\nIts logs are in %s.",
+				sentence(s.Message), thousands(s.Step), f.Logs()))
+			return diags
+		case idle(s.Phase):
+			return r.resume(ctx, f, d, s)
+		case s.Phase.Final():
+			return nil // it reached its end first
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
+	return diags
+}
+
 // resume starts an idle run again, with what is planned.
 func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft, s spec.Status) (diags diag.Diagnostics) {
 	t, missing := r.settings.trainer()
 	if missing != nil {
 		return diag.Diagnostics{missing}
 	}
+	if (remains{status: s}).overrun(d.spec.Deadline) {
+		diags.AddAttributeError(path.Root("deadline"), "The deadline has been used up",
+			fmt.Sprintf("The run has run for %s. Raise deadline above that, or leave it out, and apply again.", lasting(s.Ran)))
+		return diags
+	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + f.Name(), Percent: -1})
 	// Nobody else writes to an idle run. Its status must not look like an end
 	// until the new supervisor writes one.
-	s.Phase, s.Message = spec.Pending, ""
-	err := f.WriteSpec(d.spec)
+	s.Phase, s.Cause, s.Message = spec.Pending, "", ""
+	is, err := f.ReadSpec()
+	if err == nil {
+		d.spec.Layers = is.Layers // it stays the same run
+		err = f.WriteSpec(d.spec)
+	}
 	if err == nil {
 		err = spec.WriteJSON(f.StatusFile(), s)
 	}
@@ -243,8 +321,12 @@ func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft
 	return diags
 }
 
-// change sends the live part of the spec to the running run.
+// change sends what is new of the spec's live part to the running run.
 func change(ctx context.Context, f spec.Folder, s spec.Spec) error {
+	is, err := f.ReadSpec()
+	if err != nil {
+		return err
+	}
 	client, err := f.Client()
 	if err != nil {
 		return err
@@ -252,7 +334,7 @@ func change(ctx context.Context, f spec.Folder, s spec.Spec) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return client.Change(ctx, spec.SettingsOf(s))
+	return client.Change(ctx, spec.SettingsBetween(is, s))
 }
 
 func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -77,13 +78,29 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planDestroy says what a destroy interrupts.
+// planDestroy says what a destroy interrupts, and what it throws away.
 func planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var prior experimentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if s := spec.Phase(prior.Status.ValueString()); s == spec.Running || s == spec.Pending {
-		note(ctx, resp, path.Empty(), providers.NoteDisruption, "stops the run that is training now; what it has learned so far is lost")
+	if resp.Diagnostics.HasError() {
+		return
 	}
+	if what := prior.loss(); what != "" {
+		note(ctx, resp, path.Empty(), providers.NoteDisruption, what)
+	}
+}
+
+// loss says what is thrown away with the recorded run.
+func (m *experimentModel) loss() string {
+	phase := spec.Phase(m.Status.ValueString())
+	if phase == spec.Succeeded {
+		return ""
+	}
+	r, err := remaining(m)
+	if err != nil {
+		r = remains{status: spec.Status{Phase: phase, Started: time.Unix(1, 0)}, saved: -1} // as it was recorded
+	}
+	return r.loss()
 }
 
 // planning is one call of ModifyPlan.
@@ -134,7 +151,7 @@ func (p *planning) create(ctx context.Context) {
 		p.plan.RunsDir = types.StringValue(string(p.settings.runs))
 		p.capable(ctx)
 	}
-	if p.draft.runKnown() {
+	if p.draft.runKnown() && !p.settings.unknown {
 		p.plan.SpecHash = types.StringValue(p.draft.spec.Hash())
 		p.forecast()
 	}
@@ -157,6 +174,7 @@ func (p *planning) capable(ctx context.Context) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("model"), "There is no such model",
 			fmt.Sprintf("The trainer has %s; model is %q.", strings.Join(can.Models, ", "), s.Model))
 	}
+	p.draft.spec.Layers = can.Layers[p.draft.spec.Model]
 	if p.draft.spec.Worker.GPUs > 0 && !slices.Contains(can.Engines, spec.EngineXLA) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("gpus"), "This trainer has no GPU engine",
 			fmt.Sprintf("%s was built with: %s. Set gpus = 0 to train on the CPU, or install a trainer with the %s engine.",
@@ -170,13 +188,9 @@ func (p *planning) forecast() {
 	if p.records == 0 {
 		return
 	}
-	batch := int64(s.GlobalBatch(s.Worker.Replicas))
-	updates := int64(s.Epochs) * ((p.records + batch - 1) / batch)
-	if s.MaxSteps > 0 {
-		updates = min(updates, int64(s.MaxSteps))
-	}
+	updates, batch := s.Updates(p.records), s.GlobalBatch(s.Worker.Replicas)
 	p.call.AddNote(providers.Note{Kind: providers.NoteForecast, Number: float64(updates), Text: fmt.Sprintf(
-		"trains %d × %s records: %s updates of %s", s.Epochs, thousands(p.records), thousands(updates), thousands(batch))})
+		"trains %d × %s records: %s updates of %s", s.Epochs, thousands(p.records), thousands(updates), thousands(int64(batch)))})
 }
 
 // change plans for a run that exists.
@@ -192,19 +206,24 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	if diags.HasError() {
 		return
 	}
-	changes := p.changes(before)
+	changes := append(p.changes(before), p.layers(ctx, before, prior)...)
 	phase := spec.Phase(prior.Status.ValueString())
 	replace := p.newRun(ctx, changes)
-	if phase == spec.Failed {
+	left, err := remaining(prior)
+	unfinished := phase != spec.Succeeded && phase != spec.Failed
+	idle := unfinished && err == nil && idle(left.status.Phase)
+	switch {
+	case phase == spec.Failed:
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one failed")
-	}
-	idle := p.idle(prior, phase)
-	if idle && !resumable(prior) {
+	case idle && !left.resumable():
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one did not reach its end and left no checkpoint")
 	}
 	if len(replace) > 0 {
+		if what := prior.loss(); what != "" {
+			note(ctx, p.resp, path.Empty(), providers.NoteDisruption, what)
+		}
 		p.resp.RequiresReplace.Append(replace...)
 		p.create(ctx)
 		return
@@ -216,34 +235,44 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 		}
 		return
 	}
-	p.unfinished(ctx, changes, idle)
+	p.unfinished(ctx, changes, idle, left)
 }
 
 // unfinished plans for a run that is not over and stays the same run.
-func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle bool) {
+func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle bool, left remains) {
+	resumes := idle
 	for _, c := range changes {
 		switch {
-		case c.Cost == spec.Resume && !idle:
-			p.resp.Diagnostics.AddAttributeError(pathOf(c.Field), "A running experiment cannot change this",
-				fmt.Sprintf("%s needs the run to stop at a checkpoint and go on, which comes with a later version. "+
-					"Wait for the run to end, or start over with -replace.", c.Field))
 		case idle:
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: goes on from its checkpoint with the new value")
+		case c.Cost == spec.Resume:
+			resumes = true
+			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: stops at a checkpoint and goes on with the new value")
 		default:
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, live(c))
 		}
 	}
-	switch {
-	case idle:
+	if resumes {
 		p.capable(ctx)
+	}
+	switch {
+	case idle && left.overrun(p.draft.spec.Deadline):
+		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.status.Ran)))
+	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: nobody runs it any more; it goes on from its newest checkpoint")
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "live: attaches to the run and waits for its end")
+	case resumes:
 	default:
 		return // the run goes on by itself; nobody asked to wait
 	}
 	p.plan.Status, p.plan.Metrics = types.StringUnknown(), types.MapUnknown(types.NumberType)
 	p.plan.StartedAt, p.plan.FinishedAt = types.StringUnknown(), types.StringUnknown()
+}
+
+// lasting words a number of seconds.
+func lasting(seconds float64) string {
+	return time.Duration(min(seconds, 1e9) * float64(time.Second)).Round(time.Second).String()
 }
 
 // live words a change that the running processes take on.
@@ -258,7 +287,7 @@ func live(c spec.Change) string {
 // as changed.
 func (p *planning) changes(before *draft) []spec.Change {
 	changes := slices.DeleteFunc(spec.Compare(before.spec, p.draft.spec), func(c spec.Change) bool {
-		return p.draft.unknown[c.Field]
+		return p.draft.unknown[c.Field] || c.Field == "layers" // which nobody writes: see layers
 	})
 	for _, field := range spec.Fields() {
 		if p.draft.unknown[field] {
@@ -266,6 +295,26 @@ func (p *planning) changes(before *draft) []spec.Change {
 		}
 	}
 	return changes
+}
+
+// layers reports whether the model is another one by now under the same name.
+// The recorded hash tells: it covers the layers, but for runs of the first
+// version.
+func (p *planning) layers(ctx context.Context, before *draft, prior *experimentModel) []spec.Change {
+	was, is := before.spec, before.spec
+	was.Layers = ""
+	if recorded := prior.SpecHash.ValueString(); p.settings.unknown || recorded == "" || recorded == was.Hash() {
+		return nil
+	}
+	t, missing := p.settings.trainer()
+	if missing != nil {
+		return nil // whoever needs it says so
+	}
+	can, err := t.abilities(ctx)
+	if is.Layers = can.Layers[is.Model]; err != nil || is.Layers == "" || is.Hash() == prior.SpecHash.ValueString() {
+		return nil
+	}
+	return []spec.Change{{Field: "layers", Cost: spec.NewRun, Old: "other layers", New: is.Layers}}
 }
 
 // newRun lists where changes stand that mean a new run.
@@ -280,24 +329,11 @@ func (p *planning) newRun(ctx context.Context, changes []spec.Change) path.Paths
 			where = path.Root("dataset_hash") // the URI may well be the same
 		}
 		at.Append(where)
-		note(ctx, p.resp, where, providers.NoteChange, "new run: what was trained is no longer what is asked for")
+		why := "new run: what was trained is no longer what is asked for"
+		if c.Field == "layers" {
+			why = "new run: this trainer's model of that name has other layers"
+		}
+		note(ctx, p.resp, where, providers.NoteChange, why)
 	}
 	return at
-}
-
-// idle reports whether the run is unfinished and nobody runs it: it was lost,
-// or somebody stopped it, as a machine does that shuts down in good order.
-func (p *planning) idle(prior *experimentModel, phase spec.Phase) bool {
-	switch phase {
-	case spec.Lost, spec.Stopped:
-		return true
-	case spec.Running, spec.Pending:
-		f, err := prior.place().Find(prior.ID.ValueString())
-		if err != nil {
-			return false
-		}
-		s, err := standing(f)
-		return err == nil && idle(s.Phase)
-	}
-	return false
 }

@@ -149,7 +149,6 @@ func TestWhatAChangeCosts(t *testing.T) {
 		dataset *thing
 		replace cty.Path // nil: in place
 		note    string   // on the running run
-		refused string   // on the running run
 	}{
 		{name: "learning rate", change: values{"hyperparameters.learning_rate": cty.MustParseNumberVal("0.1")}, replace: hyper("learning_rate"), note: "new run"},
 		{name: "seed", change: values{"hyperparameters.seed": num(3)}, replace: hyper("seed"), note: "new run"},
@@ -159,7 +158,8 @@ func TestWhatAChangeCosts(t *testing.T) {
 		{name: "data", dataset: other, replace: cty.GetAttrPath("dataset_hash"), note: "new run"},
 		{name: "workers", change: values{"worker.replicas": num(4)}, note: "live: rescales the running experiment from 2 to 4 workers"},
 		{name: "evaluation", change: values{"evaluation.every_steps": num(50)}, note: "live"},
-		{name: "servers", change: values{"parameter_server.replicas": num(2)}, refused: "A running experiment cannot change this"},
+		{name: "checkpoints", change: values{"checkpoint.every_seconds": num(7)}, note: "live"},
+		{name: "servers", change: values{"parameter_server.replicas": num(2)}, note: "resume: stops at a checkpoint and goes on"},
 		{name: "unknown rate", change: values{"hyperparameters.learning_rate": cty.UnknownVal(cty.Number)}, replace: hyper("learning_rate"), note: "new run"},
 		{name: "unknown workers", change: values{"worker.replicas": cty.UnknownVal(cty.Number)}, note: "live"},
 	}
@@ -172,10 +172,6 @@ func TestWhatAChangeCosts(t *testing.T) {
 			config := b.experiment(from, test.change)
 			for _, th := range []*thing{finished, running} {
 				p := b.plan(th, config)
-				if th == running && test.refused != "" {
-					oneError(t, p.Diagnostics, test.refused)
-					continue
-				}
 				noErrors(t, p.Diagnostics)
 				if test.replace == nil && len(p.Replace) > 0 || test.replace != nil && (len(p.Replace) != 1 || !p.Replace[0].Equals(test.replace)) {
 					t.Errorf("replaces by %#v, want %#v", p.Replace, test.replace)
@@ -185,6 +181,9 @@ func TestWhatAChangeCosts(t *testing.T) {
 				}
 				if th == running && test.note != "" && !b.noted(providers.NoteChange, test.note) {
 					t.Errorf("notes are %+v, want %q", b.notes, test.note)
+				}
+				if loss := b.noted(providers.NoteDisruption, "stops the run that is training now"); loss != (th == running && test.replace != nil) {
+					t.Errorf("what is thrown away: %v, notes %+v", loss, b.notes)
 				}
 			}
 		})

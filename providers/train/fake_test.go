@@ -41,7 +41,9 @@ type behaviour struct {
 	Refuse  bool     `json:"refuse"`   // exit at once
 	Deaf    bool     `json:"deaf"`     // ignore SIGTERM
 	Save    bool     `json:"save"`     // leave a checkpoint
+	Overrun bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
 	Engines []string `json:"engines"`  //
+	Layers  string   `json:"layers"`   // hash of every model's
 	PrepErr string   `json:"prep_err"` // fail to prepare
 }
 
@@ -76,7 +78,11 @@ func fakeTrainer(args []string) int {
 	case len(args) >= 2 && args[0] == "dataset":
 		return fakeDataset(b, args[1:])
 	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
-		json.NewEncoder(os.Stdout).Encode(abilities{Engines: append([]string{"cpu"}, b.Engines...), Models: []string{"mlp", "mnist-cnn", "softmax"}})
+		can := abilities{Engines: append([]string{"cpu"}, b.Engines...), Models: []string{"mlp", "mnist-cnn", "softmax"}, Layers: map[string]string{}}
+		for _, name := range can.Models {
+			can.Layers[name] = b.Layers
+		}
+		json.NewEncoder(os.Stdout).Encode(can)
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "unknown command %q\n", args)
@@ -85,6 +91,7 @@ func fakeTrainer(args []string) int {
 
 type fakeRun struct {
 	mu     sync.Mutex
+	stop   chan struct{} // asked to stop
 	folder spec.Folder
 	spec   spec.Spec
 	status spec.Status
@@ -105,7 +112,7 @@ func fakeSupervise(b behaviour, f spec.Folder) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	run := &fakeRun{folder: f, spec: s}
+	run := &fakeRun{folder: f, spec: s, stop: make(chan struct{}, 1)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
@@ -141,7 +148,7 @@ func (r *fakeRun) train(b behaviour) int {
 			Workers: r.spec.Worker.Replicas, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now}
 	})
 	if b.Save {
-		os.MkdirAll(filepath.Join(r.folder.Checkpoints(), "step-10"), 0o700)
+		os.MkdirAll(filepath.Join(r.folder.Checkpoints(), "step-000000000010"), 0o700)
 	}
 	for step := int64(1); ; step++ {
 		_, err := os.Stat(b.Hold)
@@ -150,10 +157,20 @@ func (r *fakeRun) train(b behaviour) int {
 		if !held {
 			break
 		}
+		if d := time.Duration(r.spec.Deadline); b.Overrun && d > 0 && d < 100*time.Hour && step > 5 {
+			r.write(func(s *spec.Status) {
+				s.Phase, s.Cause, s.Message, s.Ran = spec.Stopped, spec.CauseDeadline, "it has run for its deadline", 100*3600
+			})
+			return 1
+		}
+		stopped := func() { r.write(func(s *spec.Status) { s.Phase, s.Message = spec.Stopped, "stopped by request" }) }
 		select {
+		case <-r.stop:
+			stopped()
+			return 1
 		case <-term:
 			if !b.Deaf {
-				r.write(func(s *spec.Status) { s.Phase, s.Message = spec.Stopped, "stopped by request" })
+				stopped()
 				return 1
 			}
 		case <-time.After(10 * time.Millisecond):
@@ -192,6 +209,14 @@ func (r *fakeRun) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if req.Method == http.MethodPost && req.URL.Path == spec.PathStop {
+		select {
+		case r.stop <- struct{}{}:
+		default:
+		}
+		fmt.Fprintln(w, "{}")
+		return
+	}
 	var change spec.Settings
 	if req.Method != http.MethodPost || req.URL.Path != spec.PathLive || json.NewDecoder(req.Body).Decode(&change) != nil {
 		w.WriteHeader(http.StatusBadRequest)

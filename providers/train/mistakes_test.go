@@ -30,6 +30,9 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"huge batch", values{"hyperparameters.batch_size": cty.MustParseNumberVal("1e30")}, "Value out of range", hyper.GetAttr("batch_size")},
 		{"a million workers", values{"worker.replicas": num(1000000)}, "Value out of range", worker.GetAttr("replicas")},
 		{"more than there are", values{"worker.min_replicas": num(9)}, "Value out of range", worker.GetAttr("min_replicas")},
+		{"weight decay of 1", values{"hyperparameters.weight_decay": num(1)}, "Value out of range", hyper.GetAttr("weight_decay")},
+		{"rate of nothing", values{"hyperparameters.learning_rate": cty.MustParseNumberVal("1e-46")}, "Value too close to a limit", hyper.GetAttr("learning_rate")},
+		{"momentum of nearly 1", values{"hyperparameters.momentum": cty.MustParseNumberVal("0.99999999")}, "Value too close to a limit", hyper.GetAttr("momentum")},
 		{"negative seed", values{"hyperparameters.seed": num(-1)}, "Value out of range", hyper.GetAttr("seed")},
 		{"model", values{"model": str("mnist-cn")}, "There is no such model", cty.GetAttrPath("model")},
 		{"strategy", values{"strategy": str("ring")}, "Unknown value", cty.GetAttrPath("strategy")},
@@ -131,7 +134,7 @@ func TestImportTakesAnIDOrAFolder(t *testing.T) {
 }
 
 func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
-	computed := map[string]bool{"loss": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true}
+	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true}
 	have := make(map[string]bool)
 	for _, a := range arguments() {
 		have[a.field] = true

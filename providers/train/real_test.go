@@ -152,15 +152,54 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 
 	oneError(t, b.plan(b.new(experiment), b.experiment(data, values{"model": cty.StringVal("mnist")})).Diagnostics, "There is no such model")
 
-	config = b.experiment(data, values{"deadline": cty.StringVal("1ms"), "hyperparameters.epochs": cty.NumberIntVal(100000)})
+	// A damaged record cannot be read, however often it is tried.
+	folder, err := datasetFolder(data.state.GetAttr("uri").AsString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(filepath.Join(folder, "train.rio"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("damaged"), 100_000); err != nil {
+		t.Fatal(err)
+	}
+	config = b.experiment(data, values{"hyperparameters.seed": cty.NumberIntVal(1)})
 	failing := b.new(experiment)
 	p := b.plan(failing, config)
 	noErrors(t, p.Diagnostics)
 	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
-	if !strings.Contains(d.Detail, "deadline") {
-		t.Errorf("detail does not name the deadline: %s", d.Detail)
+	if !strings.Contains(d.Detail, "fails its checksum") {
+		t.Errorf("detail does not name the damage: %s", d.Detail)
 	}
 	b.destroy(failing)
+}
+
+func TestRealTrainerStopsAtItsDeadlineAndGoesOn(t *testing.T) {
+	b := realBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(values{"train": cty.NumberIntVal(600), "test": cty.NumberIntVal(100)}))
+	with := func(deadline string) cty.Value {
+		return b.experiment(data, values{"deadline": cty.StringVal(deadline), "hyperparameters.epochs": cty.NumberIntVal(1 << 40), "hyperparameters.max_steps": cty.NumberIntVal(200)})
+	}
+	th := b.new(experiment)
+	config := with("1ms")
+	p := b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	d := oneError(t, b.apply(context.Background(), b.call("op-run"), th, config, p), "The experiment was stopped before its end")
+	if !strings.Contains(d.Detail, "deadline of 1ms") || !b.kept {
+		t.Errorf("detail does not name the deadline: %s", d.Detail)
+	}
+	id := th.state.GetAttr("id")
+	config = with("100h")
+	noErrors(t, b.read(th))
+	p = b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	noErrors(t, b.apply(context.Background(), b.call(""), th, config, p))
+	if status(th) != "succeeded" || !th.state.GetAttr("id").RawEquals(id) {
+		t.Errorf("state %s", show(th.state))
+	}
+	b.destroy(th)
 }
 
 func TestRealTrainerNamesBadData(t *testing.T) {

@@ -1,11 +1,12 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -103,26 +104,63 @@ func standing(f spec.Folder) (spec.Status, error) {
 // idle tells the phases of a run that is unfinished and that nobody runs.
 func idle(p spec.Phase) bool { return p == spec.Lost || p == spec.Stopped }
 
-// resumable reports whether an idle run can go on: it has a checkpoint, or it
-// was never let go, so that there is nothing to lose.
-func resumable(m *experimentModel) bool {
+// remains is what is left of a run that nobody runs any more.
+type remains struct {
+	status spec.Status
+	saved  int64 // step of its newest checkpoint; -1: it has none
+}
+
+// remaining looks at the run's folder.
+func remaining(m *experimentModel) (r remains, err error) {
 	f, err := m.place().Find(m.ID.ValueString())
 	if err != nil {
-		return false
+		return r, err
 	}
-	if s, err := standing(f); err != nil || s.Started.IsZero() {
-		return err == nil
+	if r.status, err = standing(f); err != nil {
+		return r, err
 	}
+	r.saved, err = newest(f)
+	return r, err
+}
+
+// newest is the step of the run's newest checkpoint, -1 where there is none.
+func newest(f spec.Folder) (step int64, err error) {
 	entries, err := os.ReadDir(f.Checkpoints())
-	if err != nil {
-		return false
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return -1, err
 	}
+	step = -1
 	for _, e := range entries {
-		if e.Type() == fs.ModeDir && !strings.HasPrefix(e.Name(), ".") && filepath.Join(f.Checkpoints(), e.Name()) != f.Final() {
-			return true
+		digits, ok := strings.CutPrefix(e.Name(), "step-")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if ok && err == nil && e.IsDir() {
+			step = max(step, n)
 		}
 	}
-	return false
+	return step, nil
+}
+
+// resumable reports whether the run can go on: it has a checkpoint, or nothing
+// that could be lost.
+func (r remains) resumable() bool { return r.saved >= 0 || r.status.Step == 0 }
+
+// loss says what is thrown away with the run; "" is nothing.
+func (r remains) loss() string {
+	switch {
+	case r.status.Phase == spec.Succeeded:
+		return ""
+	case r.status.Phase == spec.Running || r.status.Phase == spec.Pending && !r.status.Started.IsZero():
+		return fmt.Sprintf("stops the run that is training now, at step %s; what it has learned so far is lost", thousands(r.status.Step))
+	case r.saved >= 0:
+		return fmt.Sprintf("throws away its checkpoint of step %s", thousands(r.saved))
+	}
+	return ""
+}
+
+// overrun tells a run that has used up the deadline, so that it would be
+// stopped again at once.
+func (r remains) overrun(deadline spec.Duration) bool {
+	return r.status.Cause == spec.CauseDeadline && deadline > 0 && r.status.Ran >= time.Duration(deadline).Seconds()
 }
 
 // reason says why a run failed, with the last lines of its log.
@@ -132,10 +170,15 @@ func reason(s spec.Status, f spec.Folder) string {
 		text = "The run gave no reason"
 	}
 	text = strings.TrimRight(text, ".") + "."
-	if log := printable(last(s.Log, 2000)); log != "" {
-		text += "\n\nThe end of its log:\n" + log
+	return text + excerpt(s.Log) + "\n\nIts logs are in " + f.Logs() + "."
+}
+
+// excerpt is the end of a log, for a message.
+func excerpt(log string) string {
+	if log = printable(last(log, 2000)); log == "" {
+		return ""
 	}
-	return text + "\n\nIts logs are in " + f.Logs() + "."
+	return "\n\nThe end of its log:\n" + log
 }
 
 // last gives the end of a text, from a line's beginning where there is one.

@@ -149,8 +149,9 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 
 // abilities is what a trainer was built with.
 type abilities struct {
-	Engines []string `json:"engines"`
-	Models  []string `json:"models"`
+	Engines []string          `json:"engines"`
+	Models  []string          `json:"models"`
+	Layers  map[string]string `json:"layers"` // hashes of the models' layers
 }
 
 func (t trainer) abilities(ctx context.Context) (a abilities, err error) {

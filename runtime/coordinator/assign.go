@@ -76,7 +76,7 @@ func (c *coordinator) pick() *unit {
 		if len(c.updates) == 0 && !c.openNext() {
 			return nil
 		}
-		t, _ := idleUnit(c.updates[0].tasks)
+		t, _ := idleUnit(c.window(c.updates[0]))
 		return t
 	}
 	for _, u := range c.updates {
@@ -114,8 +114,15 @@ func (c *coordinator) pickNext() *unit {
 	if len(c.updates) == 1 && !c.openNext() {
 		return nil
 	}
-	t, _ := idleUnit(c.updates[1].tasks)
+	t, _ := idleUnit(c.window(c.updates[1]))
 	return t
+}
+
+// window is the part of an update that may be computed now. The servers add
+// its units up in their order and keep apart what comes before its turn: of
+// this there is never more than one push per worker, and one.
+func (c *coordinator) window(u *update) []*unit {
+	return u.tasks[:min(len(u.tasks), u.folded+len(c.members)+1)]
 }
 
 // openNext opens one more update, unless something is to be done before it.
@@ -137,6 +144,7 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 	out := wire.Lease{
 		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
 		Exact: t.update == nil || !c.Spec.Asynchronous, Contribution: t.Contribution,
+		Workers: c.Spec.Worker.Replicas,
 	}
 	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
 		m.conn.Close() // its reader reports it as gone, and the lease comes back
@@ -161,6 +169,9 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	case r.Dropped:
 		c.discard = append(c.discard, l.id)
 		c.answerReport(m, r)
+		if t.update != nil {
+			return c.fold(t.update) // what some servers took must not keep others out
+		}
 		return nil
 	case r.Error != "":
 		c.answerReport(m, r)
@@ -173,7 +184,7 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	t.id, t.report = l.id, &r
 	if t.update != nil {
 		t.update.open--
-		return nil
+		return c.fold(t.update)
 	}
 	c.evaluation.open--
 	return nil

@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -30,7 +27,8 @@ type Manifest struct {
 	Model      *engine.Model      `json:"model"`
 	Vars       []engine.Var       `json:"vars"`
 	Recipe     engine.Recipe      `json:"recipe"`
-	Records    int64              `json:"records"` // in the training set
+	Records    int64              `json:"records"`         // in the training set
+	Whole      int                `json:"whole,omitempty"` // epochs that are committed, before those in Ledger
 	Ledger     []spec.EpochLedger `json:"ledger"`
 	Skipped    int64              `json:"skipped"`
 	Training   float64            `json:"training_seconds"`
@@ -57,17 +55,17 @@ const (
 	writeTime    = 10 * time.Minute // the longest that writing may take
 )
 
-// saving is a checkpoint that is being written.
-type saving struct {
-	manifest Manifest
-	final    bool
-}
-
-// written is the event of its end.
+// written is the event of a checkpoint's end.
 type written struct {
 	manifest Manifest
 	final    bool
 	err      error
+}
+
+// due reports whether a checkpoint is to be made for the time that has passed.
+func (c *coordinator) due() bool {
+	every := time.Duration(c.Spec.Checkpoint.EverySeconds) * time.Second
+	return every > 0 && !c.saving && c.version > max(c.cut, 0) && time.Since(c.cutAt) >= every
 }
 
 // checkpoint cuts the servers at the present version; they write the files
@@ -76,30 +74,31 @@ func (c *coordinator) checkpoint(ctx context.Context, final bool) error {
 	if _, err := c.servers.ask(wire.TypeCut, wire.Cut{Generation: c.generation, Version: c.version}); err != nil {
 		return err
 	}
-	c.saved, c.saving, c.final = c.version, true, c.final || final
-	s := &saving{final: final, manifest: Manifest{
+	c.cut, c.cutAt, c.saving, c.final = c.version, time.Now(), true, c.final || final
+	whole, open := c.book.Save()
+	m := Manifest{
 		Step: c.version, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
 		Model: c.Task.Model, Vars: c.Task.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
-		Records: c.records(), Ledger: c.book.Save(), Skipped: c.skipped, Training: c.clock.read().Seconds(),
+		Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
 		Metrics: c.status.Load().Metrics, Evaluated: c.evaluated, Loss: spec.Number(c.loss), Saved: time.Now(),
-	}}
+	}
 	c.saves.Go(func() {
-		err := c.write(ctx, s)
-		c.post(ctx, written{s.manifest, s.final, err})
+		err := c.write(ctx, &m, final)
+		c.post(ctx, written{m, final, err})
 	})
 	return nil
 }
 
 // write lets every server write its file into a folder that gets its name
 // only once it is whole.
-func (c *coordinator) write(ctx context.Context, s *saving) error {
-	name := stepName(s.manifest.Step)
-	if s.final {
+func (c *coordinator) write(ctx context.Context, m *Manifest, final bool) error {
+	name := stepName(m.Step)
+	if final {
 		name = filepath.Base(c.Folder.Final())
 	}
 	temporary, err := os.MkdirTemp(c.Folder.Checkpoints(), ".new-*")
 	if err != nil {
-		return fmt.Errorf("write checkpoint: %w", err)
+		return fmt.Errorf("write checkpoint: %w: %w", errStorage, err)
 	}
 	defer os.RemoveAll(temporary)
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
@@ -109,22 +108,26 @@ func (c *coordinator) write(ctx context.Context, s *saving) error {
 		if err != nil {
 			return fmt.Errorf("write checkpoint: server %d: %w", i, err)
 		}
-		s.manifest.Files = append(s.manifest.Files, file)
+		m.Files = append(m.Files, file)
 	}
-	if s.manifest.Checksum, err = s.manifest.sum(); err != nil {
+	if m.Checksum, err = m.sum(); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
-	if err := spec.WriteJSON(filepath.Join(temporary, manifestName), s.manifest); err != nil {
-		return fmt.Errorf("write checkpoint: %w", err)
+	if err := spec.WriteJSON(filepath.Join(temporary, manifestName), m); err != nil {
+		return fmt.Errorf("write checkpoint: %w: %w", errStorage, err)
 	}
 	to := filepath.Join(c.Folder.Checkpoints(), name)
-	if err := os.RemoveAll(to); err != nil { // of an earlier generation
-		return fmt.Errorf("write checkpoint: %w", err)
+	err = os.RemoveAll(to) // of an earlier generation
+	if err == nil {
+		err = os.Rename(temporary, to)
 	}
-	if err := os.Rename(temporary, to); err != nil {
-		return fmt.Errorf("write checkpoint: %w", err)
+	if err == nil {
+		err = spec.SyncDir(c.Folder.Checkpoints())
 	}
-	return spec.SyncDir(c.Folder.Checkpoints())
+	if err != nil {
+		return fmt.Errorf("write checkpoint: %w: %w", errStorage, err)
+	}
+	return nil
 }
 
 func stepName(step int64) string { return fmt.Sprintf("step-%012d", step) }
@@ -150,8 +153,11 @@ func writeOne(ctx context.Context, address, token string, w wire.Write) (wire.Fi
 	if err := m.Decode(&a); err != nil {
 		return wire.File{}, err
 	}
-	if a.Error != "" {
-		return wire.File{}, errors.New(a.Error)
+	switch {
+	case a.Error != "":
+		return wire.File{}, fmt.Errorf("%w: %s", errStorage, a.Error)
+	case a.Refused != "":
+		return wire.File{}, fmt.Errorf("%w: %s", errServers, a.Refused)
 	}
 	return a.File, nil
 }
@@ -159,189 +165,73 @@ func writeOne(ctx context.Context, address, token string, w wire.Write) (wire.Fi
 // checkpointed notes that a checkpoint is on disk and lets old ones go.
 func (c *coordinator) checkpointed(w written) error {
 	c.saving = false
-	if w.manifest.Generation != c.generation && !w.final {
-		// The run went back behind it meanwhile: it is of a past that is void.
+	switch {
+	case w.err != nil && w.final:
+		return c.finalFailed(w.err)
+	case w.err != nil:
+		c.Log.Error("checkpoint failed; training goes on", "error", w.err)
+		c.note(spec.Event{Type: spec.EventCheckpoint, Message: w.err.Error()})
+		return nil
+	case w.final:
+		// Whatever has become of the servers meanwhile: the run is done.
+		c.Log.Info("final model saved", "step", w.manifest.Step)
+		return c.conclude(w.manifest)
+	case c.void(w.manifest):
 		if err := os.RemoveAll(filepath.Join(c.Folder.Checkpoints(), stepName(w.manifest.Step))); err != nil {
 			c.Log.Warn("cannot remove a void checkpoint", "error", err)
 		}
 		return nil
 	}
-	if w.err != nil {
-		if w.final {
-			return fail("the final model could not be saved: %v", w.err)
-		}
-		c.Log.Error("checkpoint failed; training goes on", "error", w.err)
-		c.note(spec.Event{Type: spec.EventCheckpoint, Message: w.err.Error()})
-		return nil
-	}
+	c.saved = w.manifest.Step
 	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: c.epoch(), Message: fmt.Sprintf("step %d", w.manifest.Step)})
-	c.Log.Info("checkpoint saved", "step", w.manifest.Step, "final", w.final)
+	c.Log.Info("checkpoint saved", "step", w.manifest.Step)
+	c.prune()
+	return nil
+}
+
+// maxFinals is how often the final model is tried to be saved.
+const maxFinals = 10
+
+// finalFailed decides what follows when the final model could not be saved: a
+// lost server costs the way from the newest checkpoint, a full disk the run's
+// rest until there is room.
+func (c *coordinator) finalFailed(err error) error {
+	c.Log.Error("final model not saved", "error", err)
+	if c.finals++; errors.Is(err, errStorage) || c.finals >= maxFinals {
+		return stopped{spec.CauseDisk, fmt.Sprintf("the final model could not be saved: %v", err)}
+	}
+	c.final = false
+	return nil
+}
+
+// prune removes old checkpoints. Damaged ones do not count among those to keep.
+func (c *coordinator) prune() {
 	found := c.checkpoints()
-	for _, old := range found[:max(0, len(found)-c.Spec.Checkpoint.Keep)] {
-		if err := os.RemoveAll(old); err != nil {
+	for i, kept := len(found)-1, 0; i >= 0; i-- {
+		if kept < c.Spec.Checkpoint.Keep {
+			if c.whole(found[i]) {
+				kept++
+			}
+			continue
+		}
+		if err := os.RemoveAll(found[i]); err != nil {
 			c.Log.Warn("cannot remove an old checkpoint", "error", err)
 		}
 	}
-	return nil
 }
 
-// checkpoints lists the folders of whole checkpoints, the oldest first; final
-// is not among them.
-func (c *coordinator) checkpoints() []string {
-	found, err := filepath.Glob(filepath.Join(c.Folder.Checkpoints(), "step-*"))
-	if err != nil {
-		return nil
+// whole reports whether a checkpoint looks complete; its hashes are checked
+// when it is restored.
+func (c *coordinator) whole(folder string) bool {
+	m, _, err := c.readManifest(folder)
+	if err != nil || c.damaged[folder] == m.Checksum {
+		return false
 	}
-	sort.Strings(found)
-	return found
-}
-
-// readManifest reads and checks one checkpoint against the run.
-func (c *coordinator) readManifest(folder string) (Manifest, *ledger.Book, error) {
-	var m Manifest
-	if err := spec.ReadJSON(filepath.Join(folder, manifestName), &m); err != nil {
-		return m, nil, err
-	}
-	sum, err := m.sum()
-	if err != nil {
-		return m, nil, err
-	}
-	if sum != m.Checksum {
-		return m, nil, fmt.Errorf("%s is damaged: its checksum does not match", manifestName)
-	}
-	if m.Run != c.hash || m.Records != c.records() {
-		return m, nil, errors.New("it belongs to another run")
-	}
-	book, err := ledger.Load(m.Records, m.Ledger)
-	return m, book, err
-}
-
-// restore brings all servers to the newest checkpoint that is whole, or to
-// the start, and begins a generation.
-func (c *coordinator) restore(ctx context.Context) error {
-	c.clock.pause()
-	c.message = "connecting to the parameter servers"
-	c.publish(spec.Running)
-	folders := append(c.checkpoints(), "") // "" = the start
-	for i, j := 0, len(folders)-2; i < j; i, j = i+1, j-1 {
-		folders[i], folders[j] = folders[j], folders[i]
-	}
-	for _, folder := range folders {
-		m := Manifest{Evaluated: -1}
-		book := ledger.NewBook(c.records())
-		if folder != "" {
-			var err error
-			if m, book, err = c.readManifest(folder); err != nil {
-				c.Log.Error("checkpoint is not usable", "folder", folder, "error", err)
-				continue
-			}
-		}
-		err := c.restoreServers(ctx, folder, m)
-		if errors.As(err, new(damaged)) {
-			c.Log.Error("checkpoint is not usable", "folder", folder, "error", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		c.rewind(m, book)
-		return nil
-	}
-	return fail("the parameter servers could not be initialised; see their logs")
-}
-
-// damaged is a server's error about a checkpoint's files.
-type damaged struct{ error }
-
-// restoreServers sends every server its span, again and again while servers
-// are lost on the way.
-func (c *coordinator) restoreServers(ctx context.Context, folder string, m Manifest) error {
-	for {
-		if err := c.servers.connect(ctx); err != nil {
-			return err
-		}
-		c.generation++
-		c.version = m.Step
-		c.note(spec.Event{Type: spec.EventRestore, Message: folder})
-		if err := c.journal.sync(); err != nil { // a generation is never used twice
-			return fmt.Errorf("write metrics: %w", err)
-		}
-		err := c.restoreOnce(folder, m)
-		if !errors.Is(err, errServers) {
-			return err
-		}
-		c.Log.Warn("server lost while restoring", "error", err)
-	}
-}
-
-func (c *coordinator) restoreOnce(folder string, m Manifest) error {
-	n := engine.Length(c.Task.Vars)
-	var initial []float32
-	if folder == "" {
-		initial = make([]float32, n)
-		if err := c.Task.Model.Init(c.Spec.Seed, initial); err != nil {
-			return err
+	for _, f := range m.Files {
+		info, err := os.Stat(filepath.Join(folder, filepath.Base(f.Name)))
+		if err != nil || info.Size() != 4*int64(f.To-f.From)*int64(f.Vectors) {
+			return false
 		}
 	}
-	for i := range c.Servers {
-		from, to := span(n, i, len(c.Servers))
-		r := wire.Restore{
-			Generation: c.generation, Version: m.Step, From: from, To: to,
-			Vars: engine.Cut(c.Task.Vars, from, to), Recipe: c.recipe(c.Spec.Worker.Replicas),
-			Files: m.Files, Folder: folder,
-		}
-		var values []float32
-		if initial != nil {
-			values = initial[from:to]
-		}
-		if _, err := c.servers.askOne(i, wire.TypeRestore, r, values); err != nil {
-			if folder != "" && !errors.Is(err, errServers) {
-				return damaged{err}
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// span is the part of n values that server i of k holds.
-func span(n, i, k int) (from, to int) { return n * i / k, n * (i + 1) / k }
-
-// rewind sets the run's own state to the cut.
-func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
-	c.version, c.book, c.queue = m.Step, book, newQueue(book, c.Spec.Epochs)
-	c.updates, c.evaluation, c.discard = nil, nil, nil
-	c.leases = make(map[int64]*lease)
-	for _, member := range c.members {
-		clear(member.held)
-		if c.Spec.Asynchronous { // one may wait for what is not going to come
-			c.applied(member)
-		}
-	}
-	c.final = false
-	c.saved, c.evaluated, c.loss = -1, m.Evaluated, float64(m.Loss)
-	if m.Step > 0 {
-		c.saved = m.Step
-	}
-	c.skipped, c.skips = m.Skipped, 0
-	c.metrics = make(map[string]float64)
-	for _, name := range append([]string{"loss"}, c.Task.Model.Metrics...) {
-		if v, ok := m.Metrics[name]; ok {
-			c.metrics[name] = v
-		}
-	}
-	if c.clock.total == 0 {
-		c.clock.total = time.Duration(m.Training * float64(time.Second))
-	}
-	c.message = ""
-	c.forecast()
-	c.publish(spec.Running)
-	// What a killed process left half written.
-	if junk, err := filepath.Glob(filepath.Join(c.Folder.Checkpoints(), ".new-*")); err == nil && !c.saving {
-		for _, j := range junk {
-			if err := os.RemoveAll(j); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				c.Log.Warn("cannot remove", "error", err)
-			}
-		}
-	}
+	return true
 }

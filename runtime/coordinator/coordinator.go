@@ -30,34 +30,37 @@ type Options struct {
 	Stop    <-chan struct{}
 	Log     *slog.Logger
 
-	// LeaseTimeout is how long one lease may take before its worker is given
-	// up; 0 = a minute.
+	// LeaseTimeout is how long a worker may make no progress with a lease
+	// before the lease is taken back; 0 = a minute.
 	LeaseTimeout time.Duration
 }
 
 // Control is one line to the supervisor.
 type Control struct {
 	Workers *int         `json:"workers,omitempty"` // how many should run from now on
+	Hung    *Hung        `json:"hung,omitempty"`    // a process that does not answer
 	Outcome *spec.Status `json:"outcome,omitempty"` // the run is over
+}
+
+// Hung names a process that is to be ended, so that another one can take its
+// place.
+type Hung struct {
+	Server *int `json:"server,omitempty"` // index
+	Worker *int `json:"worker,omitempty"` // index
+	PID    int  `json:"pid,omitempty"`    // which of those that had the index; 0: the present one
 }
 
 // Times and limits of a run.
 const (
-	silence      = 5 * time.Second  // without a heartbeat, a worker is given up
+	silence      = 5 * time.Second  // without a heartbeat, a worker's leases are given to others
+	patience     = 20 * time.Second // after that, it is ended and replaced
 	stopGrace    = 30 * time.Second // from a stop to the last checkpoint
 	maxSkips     = 5                // skipped updates in a row
 	maxFailures  = 5                // workers that died on the same records
 	leaseTimeout = time.Minute
+	maxDoublings = 10  // of the time that a lease may make no progress
+	maxRan       = 1e9 // seconds that are believed
 )
-
-var errStop = errors.New("stopped by request")
-
-// failure ends the run as failed; its text is for people.
-type failure struct{ text string }
-
-func (f failure) Error() string { return f.text }
-
-func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
 
 // coordinator is the state of one run, owned by loop.
 type coordinator struct {
@@ -70,6 +73,7 @@ type coordinator struct {
 	status  atomic.Pointer[spec.Status]
 
 	members    map[int]*member
+	silent     map[int]missing // by index
 	generation int64
 	version    int64 // updates committed
 	steps      int64 // that there will be in the end
@@ -82,15 +86,22 @@ type coordinator struct {
 	evaluation *evaluation
 	saving     bool // a checkpoint is being written
 
-	evaluated int64 // version of the newest evaluation, -1: none
-	saved     int64 // version of the newest checkpoint, -1: none
-	final     bool  // the finished model is being saved, or is
+	evaluated int64             // version of the newest evaluation, -1: none
+	saved     int64             // version of the newest checkpoint that is written, 0: none
+	cut       int64             // version of the newest cut, written or not
+	cutAt     time.Time         // when that was made, or training began
+	damaged   map[string]string // folders of checkpoints that could not be restored, with their checksums
+	final     bool              // the finished model is being saved
+	finals    int               // times that this failed
+	done      bool              // it is saved
 	metrics   map[string]float64
 	loss      float64
 	skipped   int64
 	skips     int // in a row
 	resumed   int
 	started   time.Time
+	began     time.Time     // of this coordinator
+	ranBefore time.Duration // by earlier ones
 	clock     clock
 	reason    error // why the run is to end before its end
 	message   string
@@ -108,12 +119,17 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	}
 	defer j.close()
 	c := &coordinator{
-		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member),
-		hash: o.Spec.Hash(), evaluated: -1, saved: -1, metrics: make(map[string]float64), generation: j.generation,
+		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
+		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
+		began: time.Now(), damaged: make(map[string]string),
 	}
-	c.started = c.firstStart()
+	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.servers = newServers(o)
+	c.servers.hung = func(server int) {
+		c.Log.Warn("server is silent", "server", server)
+		c.tell(Control{Hung: &Hung{Server: &server}})
+	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer c.saves.Wait()
@@ -131,17 +147,30 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	return outcome, nil
 }
 
-// firstStart is when the run was started first, if it was before.
-func (c *coordinator) firstStart() time.Time {
+// remember reads when the run was started first, and how long it has run.
+func (c *coordinator) remember() {
+	c.started = c.began
 	var before spec.Status
-	if err := spec.ReadJSON(c.Folder.StatusFile(), &before); err == nil && !before.Started.IsZero() {
-		return before.Started
+	if err := spec.ReadJSON(c.Folder.StatusFile(), &before); err != nil || before.Started.IsZero() {
+		return
 	}
-	return time.Now()
+	c.started, c.resumed = before.Started, before.Resumed
+	// Earlier versions did not count; the time that they trained is a part of it.
+	ran := max(before.Ran, before.Metrics["training_seconds"])
+	if ran > 0 && ran < maxRan {
+		c.ranBefore = time.Duration(ran * float64(time.Second))
+	}
 }
 
 // loop owns the state until the run is over: nil means succeeded.
 func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) error {
+	if c.finished() {
+		m, _, err := c.readManifest(c.Folder.Final())
+		if err != nil {
+			return err
+		}
+		return c.conclude(m)
+	}
 	if err := c.restore(ctx); err != nil {
 		return err
 	}
@@ -165,6 +194,10 @@ func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) 
 			c.finish(errStop)
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+		if errors.Is(err, errServers) {
+			c.servers.drop(err)
+			err = nil
 		}
 		if err != nil {
 			return err
@@ -208,7 +241,8 @@ func (c *coordinator) handle(e any) error {
 	case change:
 		e.done <- c.change(e.Settings)
 	case ask:
-		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Epochs: c.book.Save()}
+		whole, open := c.book.Save()
+		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Whole: whole, Epochs: open}
 	case stopAsked:
 		c.finish(errStop)
 	case written:
@@ -225,23 +259,44 @@ func (c *coordinator) tick() {
 	for _, m := range c.members {
 		if now.Sub(m.lastHeard()) > silence {
 			c.Log.Warn("worker is silent", "worker", m.index)
+			c.silent[m.index] = missing{m.pid, now}
 			m.conn.Close() // its reader then reports it as gone
 		}
+		if at := m.at.Load(); at != nil {
+			if l := m.held[at.Lease]; l != nil && at.Done > l.done {
+				l.done, l.given = at.Done, now
+			}
+		}
 		for _, l := range m.held {
-			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout {
-				c.Log.Warn("lease takes too long", "worker", m.index, "lease", l.id)
+			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout<<min(l.task.overdue, maxDoublings) {
+				c.Log.Warn("worker makes no progress", "worker", m.index, "lease", l.id, "records", l.task.describe())
+				l.task.overdue++ // the next one gets more time: it may be the work that is long
+				c.release(m, false)
 				m.conn.Close()
 			}
 		}
 	}
-	if d := time.Duration(c.Spec.Deadline); d > 0 && now.Sub(c.started) > d {
-		c.finish(fail("the deadline of %v passed before the end", d))
+	for index, w := range c.silent {
+		if now.Sub(w.since) > patience {
+			delete(c.silent, index)
+			c.tell(Control{Hung: &Hung{Worker: &index, PID: w.pid}})
+		}
 	}
 	c.publish(spec.Running)
 }
 
+// missing is a worker that fell silent: its machine may be busy, so that it
+// gets some time to come back before it is replaced.
+type missing struct {
+	pid   int
+	since time.Time
+}
+
 // advance does everything that can be done without waiting for an event.
 func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
+	if d := time.Duration(c.Spec.Deadline); d > 0 && c.ran() > d {
+		c.finish(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
+	}
 	for {
 		if c.servers.lost() {
 			c.note(spec.Event{Type: spec.EventServer, Message: c.servers.why})
@@ -270,6 +325,8 @@ func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
 // step makes one move, if there is one to make.
 func (c *coordinator) step(ctx context.Context) (again, over bool, err error) {
 	switch {
+	case c.done:
+		return false, true, nil
 	case c.evaluation != nil:
 		if !c.evaluation.whole() {
 			return false, false, nil
@@ -297,7 +354,7 @@ func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error
 	case c.evaluated != c.version && (whole || due(c.Spec.Evaluation.EverySteps)):
 		c.beginEvaluation()
 		return true, false, nil
-	case whole && !c.final, c.saved != c.version && (ended || due(c.Spec.Checkpoint.EverySteps)):
+	case whole && !c.final, c.cut != c.version && (ended || due(c.Spec.Checkpoint.EverySteps) || c.due()):
 		if c.saving {
 			return false, false, nil // one at a time
 		}
@@ -305,7 +362,7 @@ func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error
 	case !ended:
 		return false, false, nil
 	}
-	if c.saving {
+	if c.saving || c.reason == nil {
 		return false, false, nil
 	}
 	return false, true, c.reason
@@ -319,7 +376,7 @@ func (c *coordinator) ended() bool {
 // horizon is the version up to which updates may be opened: the next boundary
 // at which something is to be done.
 func (c *coordinator) horizon() int64 {
-	if c.reason != nil {
+	if c.reason != nil || c.due() {
 		return c.version
 	}
 	next := int64(1) << 62

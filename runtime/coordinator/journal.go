@@ -17,6 +17,7 @@ import (
 type journal struct {
 	file       *os.File
 	generation int64 // of the last line when it was opened
+	restores   []restored
 
 	mu      sync.Mutex
 	last    int64 // number of the last event
@@ -24,6 +25,9 @@ type journal struct {
 	marks   []int64       // marks[i]: where event i×stride+1 begins
 	changed chan struct{} // closed at the next append
 }
+
+// restored is a point of the run's history to which it went back.
+type restored struct{ generation, step int64 }
 
 // stride is how many events lie between two marks.
 const stride = 256
@@ -43,8 +47,10 @@ func openJournal(path string) (*journal, error) {
 			break
 		}
 		var e struct {
-			Number     int64 `json:"n"`
-			Generation int64 `json:"generation"`
+			Number     int64          `json:"n"`
+			Type       spec.EventType `json:"type"`
+			Generation int64          `json:"generation"`
+			Step       int64          `json:"step"`
 		}
 		if err == nil {
 			err = json.Unmarshal(line, &e)
@@ -58,6 +64,9 @@ func openJournal(path string) (*journal, error) {
 		}
 		j.advance(len(line))
 		j.generation = max(j.generation, e.Generation)
+		if e.Type == spec.EventRestore {
+			j.restores = append(j.restores, restored{e.Generation, e.Step})
+		}
 	}
 	if err := file.Truncate(j.size); err != nil {
 		file.Close()
@@ -92,6 +101,9 @@ func (j *journal) append(e spec.Event) error {
 		return fmt.Errorf("write event: %w", err)
 	}
 	j.advance(len(line))
+	if e.Type == spec.EventRestore {
+		j.restores = append(j.restores, restored{e.Generation, e.Step})
+	}
 	close(j.changed)
 	j.changed = make(chan struct{})
 	return nil

@@ -22,6 +22,7 @@ type member struct {
 	held    map[int64]*lease // owned by loop
 	leaving bool             // owned by loop
 	heard   atomic.Int64     // nanoseconds since 1970
+	at      atomic.Pointer[wire.Heartbeat]
 }
 
 func (m *member) lastHeard() time.Time { return time.Unix(0, m.heard.Load()) }
@@ -101,6 +102,13 @@ func (c *coordinator) serveWorker(ctx context.Context, tcp net.Conn) {
 		}
 		switch msg.Type {
 		case wire.TypeHeartbeat:
+			if err := conn.Send(wire.TypeHeartbeat, wire.Heartbeat{}, nil); err != nil {
+				conn.Close() // Receive says why
+			}
+			at := new(wire.Heartbeat)
+			if err = msg.Decode(at); err == nil {
+				m.at.Store(at)
+			}
 		case wire.TypeReport:
 			e := reported{member: m}
 			if err = msg.Decode(&e.Report); err == nil && !c.post(ctx, e) {
@@ -133,6 +141,7 @@ func (c *coordinator) join(m *member) {
 		return
 	}
 	c.members[m.index] = m
+	delete(c.silent, m.index)
 	c.Log.Info("worker joined", "worker", m.index, "pid", m.pid)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "joined"})
 	c.publish(spec.Running)

@@ -20,9 +20,9 @@ type queue struct {
 
 // newQueue begins with what the book lacks now.
 func newQueue(book *ledger.Book, epochs int) *queue {
-	q := &queue{book: book, epochs: epochs}
-	if epochs > 0 {
-		q.gaps = book.Gaps(0)
+	q := &queue{book: book, epochs: epochs, epoch: min(book.Epochs(), epochs)}
+	if q.epoch < epochs {
+		q.gaps = book.Gaps(q.epoch)
 	}
 	q.settle()
 	return q
@@ -51,7 +51,8 @@ func (q *queue) next(n int) spec.Contribution {
 	return s
 }
 
-// slices is how many slices of n records are left.
+// slices is how many slices of n records are left. Epochs that nothing is
+// committed of are all alike.
 func (q *queue) slices(n int) int64 {
 	count := func(gaps ledger.Ranges) (k int64) {
 		for _, g := range gaps {
@@ -60,10 +61,11 @@ func (q *queue) slices(n int) int64 {
 		return k
 	}
 	k := count(q.gaps)
-	for e := q.epoch + 1; e < q.epochs; e++ {
+	fresh := min(q.epochs, max(q.epoch+1, q.book.Begun()))
+	for e := q.epoch + 1; e < fresh; e++ {
 		k += count(q.book.Gaps(e))
 	}
-	return k
+	return k + spec.Product(int64(q.epochs-fresh), count(q.book.Gaps(q.book.Begun())))
 }
 
 // update is one update that is being computed.
@@ -72,6 +74,7 @@ type update struct {
 	workers           int
 	tasks             []*unit
 	open              int // tasks without a report
+	folded            int // tasks at the front that the servers have added up, or that gave nothing to add
 }
 
 // unit is one lease's worth of an update or of an evaluation.
@@ -81,8 +84,12 @@ type unit struct {
 	lease    *lease  // who computes it now
 	id       int64   // of the lease that computed it
 	report   *wire.Report
-	failures int
+	failures int // workers that died on it
+	overdue  int // leases of it that took too long
 }
+
+// pushes reports whether the unit's sums lie on the servers.
+func (u *unit) pushes() bool { return u.report != nil && u.report.Finite && u.report.Loss != nil }
 
 func (u *unit) describe() string {
 	if u.update == nil {
@@ -96,17 +103,15 @@ type lease struct {
 	id     int64
 	task   *unit
 	member *member
-	given  time.Time // to the member, or when the member could turn to it
+	given  time.Time // to the member, or when the member could turn to it, or got ahead with it
+	done   int64     // of the member's last heartbeat about it
 }
 
 // open starts the next update.
 func (c *coordinator) open() *update {
 	workers := c.Spec.Worker.Replicas
 	u := &update{Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers}
-	size := int64(c.Spec.MicroBatchSize())
-	if c.Spec.Asynchronous {
-		size = u.End - u.Start
-	}
+	size := int64(c.Spec.LeaseRecords())
 	for at := u.Start; at < u.End; at += size {
 		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.tasks)}
 		u.tasks = append(u.tasks, &unit{Contribution: part, update: u})

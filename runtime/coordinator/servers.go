@@ -4,15 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// answerTime is the longest that a server may take for one request.
-const answerTime = time.Minute
+// Times of a server's answers.
+const (
+	answerTime = time.Minute      // the longest that one request may take
+	pulse      = time.Second      // between two heartbeats
+	mute       = 10 * time.Second // without an answer to one, the server is given up
+)
 
 // errServers means that the servers are not where they should be: all go back
 // to one checkpoint.
@@ -25,11 +31,14 @@ type servers struct {
 	links   []*link
 	why     string // they are lost; "": they are not
 	readers sync.WaitGroup
+	hung    func(server int) // hears of one that does not answer
 }
 
 // link is one connection. Its reader tells at once when it ends.
 type link struct {
 	conn    *wire.Conn
+	beat    *wire.Conn  // heartbeats have their own: requests may take long
+	mute    atomic.Bool // it does not answer them
 	answers chan wire.Answer
 	gone    chan struct{}
 	err     error // why it ended; to be read once gone is closed
@@ -56,12 +65,18 @@ func (s *servers) look() {
 // drop gives up all connections.
 func (s *servers) drop(why error) {
 	s.why = why.Error()
+	for i, l := range s.links {
+		if l.mute.Load() {
+			s.hung(i)
+		}
+	}
 	s.close()
 }
 
 func (s *servers) close() {
 	for _, l := range s.links {
 		l.conn.Close()
+		l.beat.Close()
 	}
 	s.links = nil
 	s.readers.Wait()
@@ -75,8 +90,15 @@ func (s *servers) connect(ctx context.Context) error {
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 			conn, err := wire.Dial(ctx, address, hello)
 			if err == nil {
-				s.add(conn)
-				break
+				var beat *wire.Conn
+				if beat, err = wire.Dial(ctx, address, hello); err == nil {
+					s.add(conn, beat)
+					break
+				}
+				conn.Close()
+			}
+			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil {
+				s.hung(i) // its port is open, but nobody answers
 			}
 			if errors.Is(err, wire.ErrRefused) {
 				return fmt.Errorf("connect to server %d: %w", i, err)
@@ -93,9 +115,10 @@ func (s *servers) connect(ctx context.Context) error {
 	return nil
 }
 
-func (s *servers) add(conn *wire.Conn) {
-	l := &link{conn: conn, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
+func (s *servers) add(conn, beat *wire.Conn) {
+	l := &link{conn: conn, beat: beat, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
 	s.links = append(s.links, l)
+	s.readers.Go(l.listen)
 	s.readers.Go(func() {
 		l.err = l.read()
 		conn.Close()
@@ -105,6 +128,30 @@ func (s *servers) add(conn *wire.Conn) {
 		default: // one is waiting already
 		}
 	})
+}
+
+// listen sends heartbeats and ends the link when one is not answered: a
+// process that hangs keeps its connections.
+func (l *link) listen() {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for {
+		err := l.beat.Send(wire.TypeHeartbeat, wire.Heartbeat{}, nil)
+		if err == nil {
+			_, err = l.beat.Receive(mute)
+		}
+		if err != nil {
+			timeout := net.Error(nil)
+			l.mute.Store(errors.As(err, &timeout) && timeout.Timeout())
+			l.conn.Close()
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-l.gone:
+			return
+		}
+	}
 }
 
 func (l *link) read() error {

@@ -3,8 +3,6 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"time"
 
@@ -16,11 +14,7 @@ func (c *coordinator) epoch() int {
 	if c.book == nil {
 		return 0
 	}
-	e := 0
-	for e < c.Spec.Epochs && c.book.Whole(e) {
-		e++
-	}
-	return e
+	return min(c.book.Epochs(), c.Spec.Epochs)
 }
 
 // publish sets what the API tells.
@@ -31,7 +25,7 @@ func (c *coordinator) publish(phase spec.Phase) {
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
 		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
-		Evaluated: c.evaluated, Started: c.started, Updated: now,
+		Evaluated: c.evaluated, Saved: c.saved, Ran: c.ran().Seconds(), Started: c.started, Updated: now,
 	}
 	if c.reason != nil {
 		s.Message = "ending: " + c.reason.Error()
@@ -77,35 +71,13 @@ func (c *coordinator) keepStatus(ctx context.Context) {
 	}
 }
 
-// end is the run's outcome.
-func (c *coordinator) end(err error) spec.Status {
-	c.clock.pause()
-	phase := spec.Succeeded
-	c.message = ""
-	var f failure
-	switch {
-	case err == nil:
-	case errors.Is(err, errStop):
-		phase, c.message = spec.Stopped, "stopped by request; started again, it goes on from its newest checkpoint"
-	case errors.As(err, &f):
-		phase, c.message = spec.Failed, f.text
-	default:
-		phase, c.message = spec.Failed, err.Error()
-	}
-	c.reason = nil
-	c.publish(phase)
-	s := *c.status.Load()
-	s.Ended = time.Now()
-	c.note(spec.Event{Type: spec.EventEnd, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)})
-	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)
-	return s
-}
-
-// note writes an event to metrics.jsonl.
+// note writes an event to metrics.jsonl. The ledger is part of the run: where
+// it cannot be written the run stops.
 func (c *coordinator) note(e spec.Event) {
 	e.Generation, e.Step = c.generation, c.version
 	if err := c.journal.append(e); err != nil {
 		c.Log.Error("cannot write metrics", "error", err)
+		c.finish(full(err))
 	}
 }
 
@@ -121,15 +93,4 @@ func (c *coordinator) tell(line Control) {
 	if err != nil {
 		c.Log.Error("cannot reach the supervisor", "error", err)
 	}
-}
-
-// Hopeless tells the supervisor that the run cannot begin, for a reason that
-// starting again does not mend.
-func Hopeless(control io.Writer, f spec.Folder, why error) error {
-	var s spec.Status
-	if err := spec.ReadJSON(f.StatusFile(), &s); err != nil {
-		return err
-	}
-	s.Phase, s.Message, s.Ended = spec.Failed, why.Error(), time.Now()
-	return json.NewEncoder(control).Encode(Control{Outcome: &s})
 }

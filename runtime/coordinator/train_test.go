@@ -51,9 +51,14 @@ func (p points) Close() error { return nil }
 type linear struct {
 	size  int
 	spoil func(records []int64) bool // these records' loss is not a number
+	gate  <-chan struct{}            // every step waits for it; nil: none does
+	built func(engine.Options)       // hears of every replica; nil: nobody does
 }
 
 func (l linear) Build(_ *engine.Model, o engine.Options) (engine.Replica, error) {
+	if l.built != nil {
+		l.built(o)
+	}
 	return &line{linear: l, micro: o.MicroBatch, w: make([]float32, 6+l.size), sums: make([]float32, 6+l.size)}, nil
 }
 
@@ -74,6 +79,9 @@ func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engin
 }
 
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
+	if l.gate != nil {
+		<-l.gate
+	}
 	if p.First {
 		clear(l.sums[:3])
 	}
@@ -122,6 +130,7 @@ type bench struct {
 	options Options
 	engine  engine.Engine
 	servers sync.WaitGroup
+	ps      []*ps.Server
 	applied []*bytes.Buffer
 	cancel  context.CancelFunc
 	ctx     context.Context
@@ -179,25 +188,32 @@ func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 		Spec: s, Folder: f, Token: token, Workers: listen(t), API: listen(t), Log: log,
 		Task: &task.Task{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
-	for i := range s.ParameterServer.Replicas {
-		l := listen(t)
+	b.serve()
+	return b
+}
+
+// serve starts the run's servers.
+func (b *bench) serve() {
+	b.options.Servers = nil
+	for i := range b.options.Spec.ParameterServer.Replicas {
+		l := listen(b.t)
 		b.options.Servers = append(b.options.Servers, l.Addr().String())
 		b.applied = append(b.applied, new(bytes.Buffer))
-		server := ps.New(i, token, b.applied[i], log)
+		server := ps.New(i, token, b.applied[i], b.options.Log)
+		b.ps = append(b.ps, server)
 		b.servers.Go(func() {
 			if err := server.Serve(b.ctx, l); err != nil {
-				t.Error(err)
+				b.t.Error(err)
 			}
 		})
 	}
-	t.Cleanup(func() {
+	b.t.Cleanup(func() {
 		b.cancel()
 		b.servers.Wait()
-		if t.Failed() {
-			t.Log(b.logs.String())
+		if b.t.Failed() {
+			b.t.Log(b.logs.String())
 		}
 	})
-	return b
 }
 
 // work runs one worker until it is told to leave or ctx is done.
@@ -233,12 +249,27 @@ func pointsSpec() spec.Spec {
 }
 
 func TestResultDoesNotDependOnWorkersOrServers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		batch, micro, epochs int
+		steps                int64
+	}{
+		"leases of one micro-batch": {50, 8, 3, 36},
+		"leases of several":         {250, 1, 20, 60}, // of 4, so that there are more than the window takes
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := pointsSpec()
+			s.BatchSize, s.MicroBatch, s.Epochs = tt.batch, tt.micro, tt.epochs
+			sameForAllShapes(t, s, tt.steps)
+		})
+	}
+}
+
+func sameForAllShapes(t *testing.T, s spec.Spec, steps int64) {
 	var want map[string]float64
 	for _, shape := range []struct{ workers, servers int }{{1, 1}, {3, 1}, {3, 2}, {2, 3}} {
-		s := pointsSpec()
 		s.Worker.Replicas, s.ParameterServer.Replicas = shape.workers, shape.servers
 		st := newBench(t, s, linear{}).run()
-		if st.Phase != spec.Succeeded || st.Records != 1800 || st.Step != 36 || st.Epoch != 3 {
+		if st.Phase != spec.Succeeded || st.Records != 600*int64(s.Epochs) || st.Step != steps || st.Epoch != s.Epochs {
 			t.Fatalf("%+v: status %+v", shape, st)
 		}
 		got := map[string]float64{"loss": st.Metrics["loss"], "accuracy": st.Metrics["accuracy"], "last": float64(st.Loss)}
@@ -293,7 +324,7 @@ func TestMaxStepsAndDeadline(t *testing.T) {
 	s.Worker.MinReplicas, s.Worker.Replicas = 1, 1
 	b = newBench(t, s, linear{})
 	b.options.Spec.Worker.MinReplicas = 2 // which never come
-	if st := b.run(); st.Phase != spec.Failed || !strings.Contains(st.Message, "deadline") {
+	if st := b.run(); st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline || !strings.Contains(st.Message, "deadline") {
 		t.Errorf("status %+v", st)
 	}
 }

@@ -95,6 +95,17 @@ func TestCSVShare(t *testing.T) {
 	}
 }
 
+// Fields are quoted as RFC 4180 says: commas and line breaks within quotes
+// part nothing.
+func TestCSVQuotes(t *testing.T) {
+	text := "\xef\xbb\xbf\"height, in cm\",\"kind\r\nof it\"\r\n\"1\",\"0\"\r\n\r\n 2 ,\"1\"\n   \n3,0\n4,1"
+	dir := folder(t, map[string][]byte{"train.csv": []byte(text), "test.csv": []byte(text)})
+	about, values, labels := load(t, Origin{Format: "csv", Path: dir, CSV: &CSV{Label: "kind\nof it"}}, Train)
+	if about.Records != 4 || !cmp.Equal(about.Shape, []int{1}) || !cmp.Equal(values, []byte{1, 2, 3, 4}) || !cmp.Equal(labels, []int32{0, 1, 0, 1}) {
+		t.Errorf("info %+v, values %v, labels %v", about, values, labels)
+	}
+}
+
 func TestCSVRefusals(t *testing.T) {
 	long := []byte("1," + strings.Repeat("5", maxLine))
 	for name, c := range map[string]struct {
@@ -122,6 +133,8 @@ func TestCSVRefusals(t *testing.T) {
 		"u8 asked":        {[]byte("1,2.5\n0,3\n"), []byte("1,2\n"), CSV{Type: "u8"}, "u8"},
 		"type":            {[]byte("1,2\n0,3\n"), nil, CSV{Type: "f64"}, "f64"},
 		"share":           {[]byte("1,2\n0,3\n"), nil, CSV{TestShare: 1}, "test_share"},
+		"endless quote":   {[]byte("1,\"" + strings.Repeat("5\n", maxLine/2)), nil, CSV{Header: "no"}, "longer"},
+		"open quote":      {[]byte("1,2\n0,\"3\n"), nil, CSV{}, "line 2"},
 		"endless line":    {long, nil, CSV{Header: "no"}, "longer"},
 		"binary":          {[]byte("\x7fELF\x00\x00\x01\n\x00\x00,\x01\n"), nil, CSV{}, "one column"},
 		"too few to part": {[]byte("1,2\n"), nil, CSV{}, ""},

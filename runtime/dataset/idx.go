@@ -104,14 +104,14 @@ func truncated(err error) error {
 	return err
 }
 
-// idxSplit is a pair of an images file and the labels, which are small enough
-// to be read first.
+// idxSplit is a pair of an images file and one of their labels. The labels
+// were read once before, for the number of classes; they are not kept: what a
+// compressed file holds may be a thousand times its size.
 type idxSplit struct {
-	images *idxFile
-	labels []byte
-	about  Info
-	next   int64
-	buffer []byte
+	images, labels *idxFile
+	about          Info
+	next           int64
+	buffer         []byte
 }
 
 func openIDX(ctx context.Context, from Origin) (opened, error) {
@@ -143,24 +143,14 @@ func openIDXSplit(ctx context.Context, folder string, split Split) (*idxSplit, e
 			return nil, err
 		}
 	}
-	s := &idxSplit{}
-	labels, err := openIDXFile(paths[1], 1)
+	s := &idxSplit{buffer: make([]byte, 1<<16)}
+	classes, err := s.survey(ctx, paths[1])
 	if err != nil {
 		return nil, err
 	}
-	defer labels.file.Close()
-	// Grows with what is really there, not with what the header claims.
-	s.labels, err = io.ReadAll(io.LimitReader(labels.body, labels.shape[0]))
-	if err != nil {
-		return nil, labels.errorf("read labels: %w", truncated(err))
-	}
-	if int64(len(s.labels)) != labels.shape[0] {
-		return nil, labels.errorf("its header claims %d labels, but it has %d: it is truncated", labels.shape[0], len(s.labels))
-	}
-	if err := labels.end(); err != nil {
-		return nil, err
-	}
+	labels := s.labels
 	if s.images, err = openIDXFile(paths[0], 3); err != nil {
+		labels.file.Close()
 		return nil, err
 	}
 	shape := s.images.shape
@@ -174,9 +164,38 @@ func openIDXSplit(ctx context.Context, folder string, split Split) (*idxSplit, e
 	}
 	s.about = Info{
 		Records: shape[0], Type: engine.U8,
-		Shape: []int{int(shape[1]), int(shape[2])}, Classes: int(slices.Max(s.labels)) + 1,
+		Shape: []int{int(shape[1]), int(shape[2])}, Classes: classes,
 	}
 	return s, ctx.Err()
+}
+
+// survey reads all labels, says how many classes they are of, and opens their
+// file again.
+func (s *idxSplit) survey(ctx context.Context, path string) (classes int, err error) {
+	labels, err := openIDXFile(path, 1)
+	if err != nil {
+		return 0, err
+	}
+	defer labels.file.Close()
+	for left := labels.shape[0]; left > 0; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := io.ReadFull(labels.body, s.buffer[:min(left, int64(len(s.buffer)))])
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, labels.errorf("its header claims %d labels, but it has %d: it is truncated", labels.shape[0], labels.shape[0]-left+int64(n))
+		}
+		if err != nil {
+			return 0, labels.errorf("read labels: %w", err)
+		}
+		classes = max(classes, int(slices.Max(s.buffer[:n]))+1)
+		left -= int64(n)
+	}
+	if err := labels.end(); err != nil {
+		return 0, err
+	}
+	s.labels, err = openIDXFile(path, 1)
+	return classes, err
 }
 
 // findIDX finds a file by its usual spellings.
@@ -203,18 +222,21 @@ func (s *idxSplit) fill(_ context.Context, features, labels []byte) error {
 	if n, err := io.ReadFull(s.images.body, features); err != nil {
 		return s.images.errorf("its header claims %d images, but it ends in image %d: %w", s.images.shape[0], s.next+int64(n/s.about.FeatureBytes()), truncated(err))
 	}
-	for i := range len(labels) / 4 {
-		binary.LittleEndian.PutUint32(labels[4*i:], uint32(s.labels[s.next]))
-		s.next++
+	for len(labels) > 0 {
+		n := min(len(labels)/4, len(s.buffer))
+		if _, err := io.ReadFull(s.labels.body, s.buffer[:n]); err != nil {
+			return s.labels.errorf("it has become shorter while it was read: %w", truncated(err))
+		}
+		for i, l := range s.buffer[:n] {
+			binary.LittleEndian.PutUint32(labels[4*i:], uint32(l))
+		}
+		labels, s.next = labels[4*n:], s.next+int64(n)
 	}
 	return nil
 }
 
 // finish reads what a limit left, so that a damaged file is always found.
 func (s *idxSplit) finish(ctx context.Context) error {
-	if s.buffer == nil {
-		s.buffer = make([]byte, 1<<16)
-	}
 	rest := (s.images.shape[0] - s.next) * int64(s.about.FeatureBytes())
 	for rest > 0 {
 		if err := ctx.Err(); err != nil {
@@ -229,4 +251,6 @@ func (s *idxSplit) finish(ctx context.Context) error {
 	return s.images.end()
 }
 
-func (s *idxSplit) close() error { return s.images.file.Close() }
+func (s *idxSplit) close() error {
+	return errors.Join(s.images.file.Close(), s.labels.file.Close())
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -224,4 +225,24 @@ func FuzzIDX(f *testing.F) {
 			t.Errorf("%d bytes gave %d images", len(images), m.Train.Records)
 		}
 	})
+}
+
+// A compressed file of labels may hold a thousand times its size: what is read
+// of it is not kept.
+func TestCompressedLabelsTakeNoMemory(t *testing.T) {
+	const labels = 64 << 20
+	files := mnist()
+	delete(files, "train-labels-idx1-ubyte")
+	files["train-labels-idx1-ubyte.gz"] = compress(t, idx([]uint32{labels}, make([]byte, labels)))
+	dir := folder(t, files)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Inspect(context.Background(), Origin{Format: "idx", Path: dir})
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "6 images") {
+		t.Errorf("more labels than images: %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > labels/8 {
+		t.Errorf("%d bytes were allocated for %d labels", took, labels)
+	}
 }

@@ -3,28 +3,48 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 const (
-	maxLine    = 16 << 20 // bytes of one line
+	maxLine    = 16 << 20 // bytes of one record
 	maxColumns = maxLine / 2
 )
 
-// table reads the records of one CSV file of numbers, line by line.
+// table reads the records of one CSV file of numbers, one by one.
 type table struct {
 	path   string
 	in     *input
-	lines  *bufio.Scanner
-	line   int64
+	rows   *csv.Reader
+	bound  *bounded
 	label  int // column
-	width  int // columns of a line
+	width  int // columns of a record
 	values []float64
 	class  int32
+}
+
+// bounded ends reading where one record has too many bytes: encoding/csv takes
+// records of any length.
+type bounded struct {
+	io.Reader
+	left int
+}
+
+var errTooLong = errors.New("too long")
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // openTable opens a file and takes the header away. label and width are what
@@ -51,32 +71,31 @@ func (t *table) begin(o CSV) error {
 	if err != nil {
 		return err
 	}
-	fields := bytes.Split(first, []byte(","))
 	header := o.Header == "yes"
 	if o.Header == "" {
-		for _, f := range fields {
-			if _, err := strconv.ParseFloat(string(bare(f)), 64); err != nil {
+		for _, f := range first {
+			if _, err := strconv.ParseFloat(strings.TrimSpace(f), 64); err != nil {
 				header = true
 			}
 		}
 	}
 	if t.width == 0 {
-		t.width = len(fields)
+		t.width = len(first)
 	}
 	if t.label < 0 {
-		if t.label, err = labelColumn(o.Label, fields, header); err != nil {
+		if t.label, err = labelColumn(o.Label, first, header); err != nil {
 			return fmt.Errorf("%s: %w", t.path, err)
 		}
 	}
 	if t.width < 2 {
-		return fmt.Errorf("%s: line %d has one column: want a label and at least one value, separated by commas", t.path, t.line)
+		return fmt.Errorf("%s: line %d has one column: want a label and at least one value, separated by commas", t.path, t.line())
 	}
 	t.values = make([]float64, 0, t.width-1)
 	if header {
 		return nil
 	}
 	// The first line is a record: start again.
-	t.line, t.lines = 0, nil
+	t.rows = nil
 	again, err := openInput(t.path)
 	if err != nil {
 		return err
@@ -87,14 +106,14 @@ func (t *table) begin(o CSV) error {
 }
 
 // labelColumn finds the column that an option names.
-func labelColumn(name string, fields [][]byte, header bool) (int, error) {
+func labelColumn(name string, fields []string, header bool) (int, error) {
 	want := name
 	if want == "" {
 		want = "label"
 	}
 	if header {
 		for i, f := range fields {
-			if string(bare(f)) == want {
+			if strings.TrimSpace(f) == want {
 				return i, nil
 			}
 		}
@@ -108,77 +127,80 @@ func labelColumn(name string, fields [][]byte, header bool) (int, error) {
 	return 0, fmt.Errorf("there is no label column %q among its %d columns", name, len(fields))
 }
 
-// bare takes white space and quotes away.
-func bare(field []byte) []byte {
-	return bytes.Trim(bytes.TrimSpace(field), `"`)
+// line is where the last record began.
+func (t *table) line() int {
+	line, _ := t.rows.FieldPos(0)
+	return line
 }
 
-// scan returns the next line that is not blank, or io.EOF.
-func (t *table) scan() ([]byte, error) {
-	if t.lines == nil {
-		t.lines = bufio.NewScanner(t.in)
-		t.lines.Buffer(make([]byte, 0, 1<<16), maxLine)
-	}
-	for t.lines.Scan() {
-		t.line++
-		b := t.lines.Bytes()
-		if t.line == 1 {
-			b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+// scan returns the fields of the next record, valid until the one after, or
+// io.EOF.
+func (t *table) scan() ([]string, error) {
+	if t.rows == nil {
+		in := bufio.NewReader(t.in)
+		if start, _ := in.Peek(3); bytes.Equal(start, []byte("\xef\xbb\xbf")) {
+			in.Discard(3) // it was peeked at
 		}
-		if len(bytes.TrimSpace(b)) > 0 {
-			return b, nil
+		t.bound = &bounded{Reader: in}
+		t.rows = csv.NewReader(t.bound)
+		t.rows.FieldsPerRecord, t.rows.ReuseRecord, t.rows.TrimLeadingSpace = -1, true, true
+	}
+	for {
+		t.bound.left = maxLine
+		fields, err := t.rows.Read()
+		var syntax *csv.ParseError
+		switch {
+		case err == io.EOF:
+			return nil, err
+		case errors.Is(err, errTooLong):
+			return nil, fmt.Errorf("%s: a line is longer than %d bytes: this is no CSV file of numbers", t.path, maxLine)
+		case errors.As(err, &syntax):
+			return nil, fmt.Errorf("%s: line %d, byte %d: %w", t.path, syntax.Line, syntax.Column, syntax.Err)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", t.path, truncated(err))
+		case len(fields) == 1 && strings.TrimSpace(fields[0]) == "":
+			continue // a blank line
 		}
+		return fields, nil
 	}
-	switch err := t.lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("%s: line %d is longer than %d bytes: this is no CSV file of numbers", t.path, t.line+1, maxLine)
-	case err != nil:
-		return nil, fmt.Errorf("%s: after line %d: %w", t.path, t.line, truncated(err))
-	}
-	return nil, io.EOF
 }
 
 // next reads one record into values and class; io.EOF ends it.
 func (t *table) next() error {
-	line, err := t.scan()
-	if err != nil {
+	fields, err := t.scan()
+	switch {
+	case err != nil:
 		return err
+	case len(fields) > t.width:
+		return fmt.Errorf("%s: line %d has more than the %d columns of the first", t.path, t.line(), t.width)
+	case len(fields) < t.width:
+		return fmt.Errorf("%s: line %d has %d columns, the first has %d", t.path, t.line(), len(fields), t.width)
 	}
 	t.values = t.values[:0]
-	for column := 0; ; column++ {
-		field, rest, more := bytes.Cut(line, []byte(","))
-		if column == t.width {
-			return fmt.Errorf("%s: line %d has more than the %d columns of the first", t.path, t.line, t.width)
-		}
-		v, err := number(bare(field))
+	for column, field := range fields {
+		v, err := number(strings.TrimSpace(field))
 		if err != nil {
-			return fmt.Errorf("%s: line %d, column %d: %q is not a finite number", t.path, t.line, column, clip(field))
+			return fmt.Errorf("%s: line %d, column %d: %q is not a finite number", t.path, t.line(), column, clip(field))
 		}
-		if column == t.label {
-			if v != math.Trunc(v) || v < 0 || v >= maxClasses {
-				return fmt.Errorf("%s: line %d: label %q: want a whole number from 0 to %d", t.path, t.line, clip(field), maxClasses-1)
-			}
-			t.class = int32(v)
-		} else {
+		if column != t.label {
 			t.values = append(t.values, v)
+			continue
 		}
-		if !more {
-			if column != t.width-1 {
-				return fmt.Errorf("%s: line %d has %d columns, the first has %d", t.path, t.line, column+1, t.width)
-			}
-			return nil
+		if v != math.Trunc(v) || v < 0 || v >= maxClasses {
+			return fmt.Errorf("%s: line %d: label %q: want a whole number from 0 to %d", t.path, t.line(), clip(field), maxClasses-1)
 		}
-		line = rest
+		t.class = int32(v)
 	}
+	return nil
 }
 
-func clip(field []byte) []byte { return field[:min(len(field), 40)] }
+func clip(field string) string { return field[:min(len(field), 40)] }
 
 // number is quick for the small whole numbers that pixels are.
-func number(b []byte) (float64, error) {
+func number(b string) (float64, error) {
 	if len(b) >= 1 && len(b) <= 3 {
 		n := 0
-		for _, c := range b {
+		for _, c := range []byte(b) {
 			if c < '0' || c > '9' {
 				n = -1
 				break
@@ -189,7 +211,7 @@ func number(b []byte) (float64, error) {
 			return float64(n), nil
 		}
 	}
-	v, err := strconv.ParseFloat(string(b), 32)
+	v, err := strconv.ParseFloat(b, 32)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, errors.New("not a finite number")
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -67,11 +68,13 @@ func (r Ranges) Gaps(n int64) Ranges {
 	return gaps
 }
 
-// Book is the account of committed records. The zero Book is empty, with n
-// records per epoch to be set by NewBook.
+// Book is the account of committed records. Finished epochs are a number, so
+// that it costs the same after one epoch and after a million.
 type Book struct {
-	n      int64
-	epochs []Ranges
+	n       int64
+	whole   int      // epochs 0 … whole-1 are committed
+	open    []Ranges // of epoch whole and those behind it: as many as are under way
+	records int64
 }
 
 // NewBook makes an empty book for epochs of n records.
@@ -85,51 +88,86 @@ func (b *Book) Commit(taken ...spec.Contribution) error {
 		if c.Epoch < 0 || c.End > b.n {
 			return fmt.Errorf("commit epoch %d, positions [%d, %d): only %d records", c.Epoch, c.Start, c.End, b.n)
 		}
-		for len(b.epochs) <= c.Epoch {
-			b.epochs = append(b.epochs, nil)
+		if c.Epoch < b.whole {
+			return fmt.Errorf("commit epoch %d, positions [%d, %d): all of its records are in already", c.Epoch, c.Start, c.End)
 		}
-		if err := b.epochs[c.Epoch].Add(c.Start, c.End); err != nil {
+		if c.Epoch-b.whole > maxOpen {
+			return fmt.Errorf("commit epoch %d: epoch %d has records left", c.Epoch, b.whole)
+		}
+		for len(b.open) <= c.Epoch-b.whole {
+			b.open = append(b.open, nil)
+		}
+		if err := b.open[c.Epoch-b.whole].Add(c.Start, c.End); err != nil {
 			return fmt.Errorf("commit epoch %d: %w", c.Epoch, err)
 		}
+		b.records += c.End - c.Start
 	}
+	b.settle()
 	return nil
 }
 
+// maxOpen bounds how far ahead of the first unfinished epoch one may be
+// committed to: asynchronously, by as many updates as there are leases.
+const maxOpen = 1 << 16
+
+// settle counts the finished epochs at the front.
+func (b *Book) settle() {
+	done := 0
+	for done < len(b.open) && b.full(b.open[done]) {
+		done++
+	}
+	b.whole += done
+	b.open = slices.Delete(b.open, 0, done)
+}
+
+func (b *Book) full(r Ranges) bool { return len(r) == 1 && r[0] == [2]int64{0, b.n} }
+
 // Gaps is what is not committed of an epoch.
 func (b *Book) Gaps(epoch int) Ranges {
-	if epoch < len(b.epochs) {
-		return b.epochs[epoch].Gaps(b.n)
+	switch {
+	case epoch < b.whole:
+		return nil
+	case epoch < b.whole+len(b.open):
+		return b.open[epoch-b.whole].Gaps(b.n)
 	}
 	return Ranges{{0, b.n}}
 }
 
 // Whole reports whether every record of the epoch is committed.
 func (b *Book) Whole(epoch int) bool {
-	return epoch < len(b.epochs) && len(b.epochs[epoch]) == 1 && b.epochs[epoch][0] == [2]int64{0, b.n}
+	i := epoch - b.whole
+	return i < 0 || i < len(b.open) && b.full(b.open[i])
 }
+
+// Epochs is how many epochs at the beginning are committed whole.
+func (b *Book) Epochs() int { return b.whole }
+
+// Begun is the first epoch of which, and of all behind it, nothing is
+// committed.
+func (b *Book) Begun() int { return b.whole + len(b.open) }
 
 // Records is the number of records committed, over all epochs.
-func (b *Book) Records() int64 {
-	n := int64(0)
-	for _, e := range b.epochs {
-		n += e.Count()
+func (b *Book) Records() int64 { return b.records }
+
+// Save copies the book out, for a checkpoint or the API: how many epochs are
+// whole, and what is committed of those behind them.
+func (b *Book) Save() (whole int, open []spec.EpochLedger) {
+	open = make([]spec.EpochLedger, 0, len(b.open))
+	for i, e := range b.open {
+		open = append(open, spec.EpochLedger{Epoch: b.whole + i, Ranges: slices.Clone(e)})
 	}
-	return n
+	return b.whole, open
 }
 
-// Save copies the book out, for a checkpoint or the API.
-func (b *Book) Save() []spec.EpochLedger {
-	out := make([]spec.EpochLedger, 0, len(b.epochs))
-	for i, e := range b.epochs {
-		out = append(out, spec.EpochLedger{Epoch: i, Ranges: slices.Clone(e)})
+// Load reads back what Save gave. Books of earlier versions list every epoch,
+// and none as whole.
+func Load(n int64, whole int, open []spec.EpochLedger) (*Book, error) {
+	if whole < 0 || int64(whole) > math.MaxInt64/max(1, n) {
+		return nil, fmt.Errorf("load ledger: %d whole epochs", whole)
 	}
-	return out
-}
-
-// Load reads back what Save gave.
-func Load(n int64, saved []spec.EpochLedger) (*Book, error) {
 	b := NewBook(n)
-	for _, e := range saved {
+	b.whole, b.records = whole, int64(whole)*n
+	for _, e := range open {
 		for _, r := range e.Ranges {
 			if err := b.Commit(spec.Contribution{Epoch: e.Epoch, Start: r[0], End: r[1]}); err != nil {
 				return nil, fmt.Errorf("load ledger: %w", err)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -118,11 +119,81 @@ func TestBook(t *testing.T) {
 			t.Errorf("%+v was taken", again)
 		}
 	}
-	back, err := Load(10, b.Save())
+	whole, open := b.Save()
+	back, err := Load(10, whole, open)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if back.Records() != 12 || back.Epochs() != 1 || back.Begun() != 2 {
+		t.Errorf("read back %+v", back)
+	}
 	if diff := cmp.Diff(Ranges{{0, 2}, {4, 10}}, back.Gaps(1)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Books of the first version list every epoch.
+func TestBookOfEarlierVersion(t *testing.T) {
+	all := []spec.EpochLedger{{Epoch: 0, Ranges: [][2]int64{{0, 10}}}, {Epoch: 1, Ranges: [][2]int64{{0, 10}}}, {Epoch: 2, Ranges: [][2]int64{{0, 3}, {5, 6}}}}
+	b, err := Load(10, 0, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Epochs() != 2 || b.Records() != 24 || !b.Whole(1) || b.Whole(2) {
+		t.Errorf("book %+v", b)
+	}
+	for _, bad := range []int{-1, math.MaxInt} {
+		if _, err := Load(10, bad, nil); err == nil {
+			t.Errorf("%d whole epochs were read", bad)
+		}
+	}
+}
+
+// Epochs may finish in another order than they began: asynchronous updates of
+// a small dataset overtake each other.
+func TestBookWithSeveralOpenEpochs(t *testing.T) {
+	b := NewBook(4)
+	c := func(epoch int, start, end int64) spec.Contribution {
+		return spec.Contribution{Epoch: epoch, Start: start, End: end}
+	}
+	if err := b.Commit(c(0, 0, 2), c(2, 0, 4), c(1, 0, 4)); err != nil {
+		t.Fatal(err)
+	}
+	if b.Epochs() != 0 || b.Begun() != 3 || !b.Whole(1) || !b.Whole(2) || b.Whole(0) {
+		t.Errorf("book %+v", b)
+	}
+	if err := b.Commit(c(0, 2, 4)); err != nil || b.Epochs() != 3 || b.Records() != 12 {
+		t.Errorf("book %+v, %v", b, err)
+	}
+	if err := b.Commit(c(1<<40, 0, 1)); err == nil {
+		t.Error("an epoch far ahead was committed to")
+	}
+}
+
+// What a finished epoch leaves behind is a number.
+func TestBookCostsTheSameAfterManyEpochs(t *testing.T) {
+	const n = 100
+	cost := func(epochs int) float64 {
+		b := NewBook(n)
+		epoch := 0
+		one := func() {
+			for at := int64(0); at < n; at += 10 {
+				if err := b.Commit(spec.Contribution{Epoch: epoch, Start: at, End: at + 10}); err != nil {
+					t.Fatal(err)
+				}
+				if whole, open := b.Save(); whole+len(open) > epoch+1 || len(open) > 1 {
+					t.Fatalf("epoch %d is saved as %d whole ones and %v", epoch, whole, open)
+				}
+				b.Records()
+			}
+			epoch++
+		}
+		for range epochs {
+			one()
+		}
+		return testing.AllocsPerRun(10, one)
+	}
+	if few, many := cost(1), cost(10_000); many > few {
+		t.Errorf("%g allocations in an epoch after 10,000 others, %g after one", many, few)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // restore puts the server at a cut; see wire.Restore.
-func (s *Server) restore(r wire.Restore, values []float32) wire.Answer {
+func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
 	n := r.To - r.From
 	if r.From < 0 || n <= 0 || n > wire.MaxBody {
 		return wire.Answer{Error: fmt.Sprintf("span [%d, %d) is not one", r.From, r.To)}
@@ -29,10 +29,10 @@ func (s *Server) restore(r wire.Restore, values []float32) wire.Answer {
 	}
 	vectors := make([][]float32, 1+r.Recipe.Slots())
 	if len(r.Files) == 0 {
-		if len(values) != n {
-			return wire.Answer{Error: fmt.Sprintf("%d initial values for a span of %d", len(values), n)}
+		if len(initial) != n {
+			return wire.Answer{Error: fmt.Sprintf("%d initial values for a span of %d", len(initial), n)}
 		}
-		vectors[0] = values
+		vectors[0] = initial
 	}
 	for i := range vectors {
 		if vectors[i] == nil {
@@ -54,17 +54,16 @@ func (s *Server) restore(r wire.Restore, values []float32) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation, s.version, s.from, s.vars = r.Generation, r.Version, r.From, r.Vars
-	s.vector, s.slots = vectors[0], nil
+	s.values, s.slots = &parameters{v: vectors[0]}, nil
 	if len(vectors) > 1 {
 		s.slots = vectors[1]
 	}
 	clear(s.pending)
-	s.ready, s.cut, s.free = nil, nil, nil
+	clear(s.void)
+	s.sum, s.cut, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
 	s.announce()
 	s.log.Info("restored", "generation", s.generation, "version", s.version, "from", r.From, "to", r.To)
-	if err := s.note(spec.Event{Type: spec.EventRestore}); err != nil {
-		return wire.Answer{Error: err.Error()}
-	}
+	s.note(spec.Event{Type: spec.EventRestore})
 	return wire.Answer{}
 }
 
@@ -109,16 +108,18 @@ func load(folder string, f wire.File, from, to int, vectors [][]float32) (int, e
 	return b - a, nil
 }
 
-// copy takes a cut.
-func (s *Server) copy(c wire.Cut) wire.Answer {
+// keep takes a cut: the values are read where they are, the slots are copied.
+func (s *Server) keep(c wire.Cut) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.at(c.Generation, c.Version); a != nil {
 		return *a
 	}
-	s.cut = &cut{from: s.from, vectors: [][]float32{slices.Clone(s.vector)}}
+	s.dropCut()
+	s.cut = &cut{from: s.from, values: s.hold()}
 	if s.slots != nil {
-		s.cut.vectors = append(s.cut.vectors, slices.Clone(s.slots))
+		s.cut.slots = s.buffer()
+		copy(s.cut.slots, s.slots)
 	}
 	return wire.Answer{}
 }
@@ -127,17 +128,22 @@ func (s *Server) copy(c wire.Cut) wire.Answer {
 func (s *Server) write(w wire.Write) wire.Answer {
 	s.mu.Lock()
 	c := s.cut
-	s.cut = nil
+	s.cut = nil // ours alone until it is written
 	s.mu.Unlock()
 	if c == nil {
-		return wire.Answer{Error: "nothing was cut"}
+		return refuse("nothing was cut")
 	}
-	sum, err := save(filepath.Join(w.Folder, filepath.Base(w.Name)), c.vectors)
+	vectors := c.vectors()
+	hash, err := save(filepath.Join(w.Folder, filepath.Base(w.Name)), vectors)
+	s.mu.Lock()
+	s.letGo(c.values)
+	s.release(c.slots)
+	s.mu.Unlock()
 	if err != nil {
 		return wire.Answer{Error: err.Error()}
 	}
 	return wire.Answer{File: wire.File{
-		Name: w.Name, From: c.from, To: c.from + len(c.vectors[0]), Vectors: len(c.vectors), SHA256: sum,
+		Name: w.Name, From: c.from, To: c.from + len(vectors[0]), Vectors: len(vectors), SHA256: hash,
 	}}
 }
 

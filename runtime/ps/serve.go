@@ -48,9 +48,11 @@ func (s *Server) answer(ctx context.Context, tcp net.Conn) {
 	}
 	log := s.log.With("role", hello.Role, "index", hello.Index)
 	log.Info("connected")
-	handle := s.forWorker
-	if hello.Role == "coordinator" {
-		handle = s.forCoordinator
+	handle := s.forCoordinator
+	if hello.Role != "coordinator" {
+		handle = s.forWorker
+		s.count(1)
+		defer s.count(-1)
 	}
 	l := &link{Conn: c, closed: ctx.Done()}
 	for {
@@ -69,11 +71,17 @@ func (s *Server) answer(ctx context.Context, tcp net.Conn) {
 	}
 }
 
-// link is one connection with what is reused on it.
+// count notes that workers came or went.
+func (s *Server) count(n int) {
+	s.mu.Lock()
+	s.workers += n
+	s.mu.Unlock()
+}
+
+// link is one connection.
 type link struct {
 	*wire.Conn
 	closed <-chan struct{}
-	values []float32
 }
 
 func (l *link) answer(a wire.Answer) error { return l.Send(wire.TypeAnswer, a, nil) }
@@ -85,12 +93,18 @@ func (s *Server) forWorker(l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
-		v, values, refused := s.pull(p, l.values, l.closed)
+		v, held, refused := s.pull(p, l.closed)
 		if refused != nil {
 			return l.answer(*refused)
 		}
-		l.values = values
-		return l.Send(wire.TypeValues, v, values)
+		if held == nil {
+			return l.Send(wire.TypeValues, v, nil)
+		}
+		err := l.Send(wire.TypeValues, v, held.v)
+		s.mu.Lock()
+		s.letGo(held)
+		s.mu.Unlock()
+		return err
 	case wire.TypePush:
 		return s.push(l, m)
 	}
@@ -104,7 +118,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	s.mu.Lock()
-	ours := p.Generation == s.generation && m.Values == len(s.vector)
+	ours := p.Generation == s.generation && m.Values == len(s.values.v)
 	var sums []float32
 	if ours {
 		sums = s.buffer()
@@ -129,6 +143,8 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
 	switch m.Type {
+	case wire.TypeHeartbeat:
+		// That it is answered says it all.
 	case wire.TypeRestore:
 		var r wire.Restore
 		if err = m.Decode(&r); err != nil {
@@ -144,6 +160,11 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 		if err = m.Decode(&p); err == nil {
 			a = s.prepare(p)
 		}
+	case wire.TypeFold:
+		var f wire.Fold
+		if err = m.Decode(&f); err == nil {
+			a = s.fold(f)
+		}
 	case wire.TypeApply:
 		var p wire.Apply
 		if err = m.Decode(&p); err == nil {
@@ -152,7 +173,7 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 	case wire.TypeCut:
 		var c wire.Cut
 		if err = m.Decode(&c); err == nil {
-			a = s.copy(c)
+			a = s.keep(c)
 		}
 	case wire.TypeWrite:
 		var w wire.Write

@@ -14,10 +14,6 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// maxPending bounds the pushes that wait to be named. The coordinator keeps
-// two leases per worker, of at most 1024 workers.
-const maxPending = 4096
-
 // Server is one parameter server. It is empty until the coordinator restores
 // it.
 type Server struct {
@@ -25,6 +21,7 @@ type Server struct {
 	token   string
 	log     *slog.Logger
 	applied io.Writer // one spec.Event per line
+	unnoted bool      // something could not be written there
 
 	mu         sync.Mutex
 	generation int64 // 0: not restored yet
@@ -32,12 +29,22 @@ type Server struct {
 	changed    chan struct{} // closed, and made anew, whenever generation or version changes
 	from       int
 	vars       []engine.Var
-	vector     []float32
+	values     *parameters
 	slots      []float32
 	pending    map[int64]*contribution
-	ready      *prepared
+	void       map[int64]bool // contributions that were discarded before they came
+	sum        *sum           // of the update that is being made; nil: nothing is added up yet
 	cut        *cut
 	free       [][]float32 // buffers of the span's length
+	made       int         // buffers that were ever made for this span
+	workers    int         // connected now
+}
+
+// parameters are the values of one version. Who pulls them, or saves them,
+// reads them without a copy: an update then goes into another buffer.
+type parameters struct {
+	v    []float32
+	held int // readers
 }
 
 // contribution is a push that waits to be named.
@@ -46,18 +53,27 @@ type contribution struct {
 	sums []float32
 }
 
-// prepared is the update that was summed up and waits for the decision. taken
-// is what this server itself knows of it, for its log.
-type prepared struct {
-	sums   []float32
+// sum is what has been added up of an update. taken is what this server itself
+// knows of it, for its log.
+type sum struct {
+	values []float32
 	weight float64
 	taken  []spec.Contribution
+	ready  bool // it is whole and waits for the decision
 }
 
-// cut is a copy for a checkpoint.
+// cut is a version that is kept for a checkpoint.
 type cut struct {
-	from    int
-	vectors [][]float32
+	from   int
+	values *parameters
+	slots  []float32 // a copy
+}
+
+func (c *cut) vectors() [][]float32 {
+	if c.slots == nil {
+		return [][]float32{c.values.v}
+	}
+	return [][]float32{c.values.v, c.slots}
 }
 
 // New makes an empty server. applied gets a line for every update that the
@@ -65,8 +81,20 @@ type cut struct {
 func New(index int, token string, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
 		index: index, token: token, log: log, applied: applied,
-		changed: make(chan struct{}), pending: make(map[int64]*contribution),
+		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(parameters),
 	}
+}
+
+// Vectors is how many vectors as long as the server's span it holds in memory:
+// parameters, optimizer slots, contributions and what waits to be used again.
+func (s *Server) Vectors() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 1 + s.made
+	if s.slots != nil {
+		n++
+	}
+	return n
 }
 
 // buffer gives a span-sized buffer of undefined content. Called with mu held.
@@ -76,13 +104,37 @@ func (s *Server) buffer() []float32 {
 		s.free = s.free[:n-1]
 		return b
 	}
-	return make([]float32, len(s.vector))
+	s.made++
+	return make([]float32, len(s.values.v))
 }
 
 // release takes a buffer back. Called with mu held.
 func (s *Server) release(b []float32) {
-	if len(b) == len(s.vector) {
+	if b != nil && len(b) == len(s.values.v) {
 		s.free = append(s.free, b)
+	}
+}
+
+// hold keeps the present values as they are until they are let go. Called with
+// mu held.
+func (s *Server) hold() *parameters {
+	s.values.held++
+	return s.values
+}
+
+// letGo ends a hold. Called with mu held.
+func (s *Server) letGo(v *parameters) {
+	if v.held--; v.held == 0 && v != s.values {
+		s.release(v.v)
+	}
+}
+
+// dropCut forgets the last cut. Called with mu held.
+func (s *Server) dropCut() {
+	if c := s.cut; c != nil {
+		s.cut = nil
+		s.letGo(c.values)
+		s.release(c.slots)
 	}
 }
 
@@ -106,6 +158,11 @@ func (s *Server) at(generation, version int64) *wire.Answer {
 	return nil
 }
 
+// limit bounds the contributions that wait to be named: the coordinator lets
+// no more of them be computed than there are workers and one; some may be void.
+// Called with mu held.
+func (s *Server) limit() int { return 2 * (s.workers + 4) }
+
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	s.mu.Lock()
@@ -116,13 +173,16 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = fmt.Sprintf("generation is %d", s.generation)
 	case p.Exact && p.Version != s.version || p.Version > s.version:
 		why = fmt.Sprintf("version is %d", s.version)
+	case s.void[p.ID]:
+		delete(s.void, p.ID)
+		why = "its lease was taken back"
 	case s.pending[p.ID] != nil:
 		why = "repeated"
-	case len(s.pending) >= maxPending:
+	case len(s.pending) >= s.limit():
 		why = "too many contributions wait"
 	case !(p.Weight > 0) || math.IsInf(p.Weight, 0):
 		why = "weight is not above 0"
-	case len(sums) != len(s.vector):
+	case len(sums) != len(s.values.v):
 		why = "span has another length"
 	}
 	if why != "" {
@@ -141,50 +201,114 @@ func (s *Server) drop(id int64) {
 	}
 }
 
-// prepare sums up the named contributions in the given order.
+// discard forgets contributions whose leases were taken back, those that are
+// still on their way included. Called with mu held.
+func (s *Server) discard(ids []int64) {
+	for _, id := range ids {
+		if s.pending[id] == nil {
+			s.void[id] = true
+		}
+		s.drop(id)
+	}
+}
+
+// fold adds the named contributions to the update's sum, in the given order.
+func (s *Server) fold(f wire.Fold) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.at(f.Generation, f.Version); a != nil {
+		return *a
+	}
+	s.discard(f.Discard)
+	if s.sum == nil {
+		s.sum = new(sum)
+	}
+	if s.sum.ready {
+		return wire.Answer{Error: "the update is prepared already"}
+	}
+	if why := s.missing(f.IDs); why != "" {
+		return refuse("%s", why)
+	}
+	s.add(f.IDs)
+	return wire.Answer{}
+}
+
+// missing says which of the contributions is not here, or is named twice.
+// Called with mu held.
+func (s *Server) missing(ids []int64) string {
+	seen := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		if s.pending[id] == nil || seen[id] {
+			return fmt.Sprintf("contribution %d is not here", id)
+		}
+		seen[id] = true
+	}
+	return ""
+}
+
+// add is fold for contributions that are here. Called with mu held.
+func (s *Server) add(ids []int64) {
+	for _, id := range ids {
+		c := s.pending[id]
+		delete(s.pending, id)
+		s.sum.taken = append(s.sum.taken, c.Contribution)
+		s.sum.weight += c.Weight
+		if s.sum.values == nil {
+			s.sum.values = c.sums // the first one's buffer becomes the sum
+			continue
+		}
+		for i, v := range c.sums {
+			s.sum.values[i] += v
+		}
+		s.release(c.sums)
+	}
+}
+
+// prepare completes the update's sum. The only server of a run decides by
+// itself what becomes of it.
 func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a := s.complete(p)
+	if p.Alone == nil || a.Error != "" || a.Refused != "" {
+		return a
+	}
+	if done := s.decide(wire.Apply{Skip: !a.Finite, Scale: 1, Recipe: *p.Alone}); done != (wire.Answer{}) {
+		return done
+	}
+	return a
+}
+
+// complete adds up the rest of an update and says what came of it. Called with
+// mu held.
+func (s *Server) complete(p wire.Prepare) wire.Answer {
 	if a := s.at(p.Generation, p.Version); a != nil {
 		return *a
 	}
-	for _, id := range p.Discard {
-		s.drop(id)
+	s.discard(p.Discard)
+	if s.sum == nil {
+		s.sum = new(sum)
 	}
-	if s.ready != nil || len(p.IDs) == 0 {
-		return wire.Answer{Error: "another update is prepared, or this one is empty"}
+	r := s.sum
+	if r.ready {
+		return wire.Answer{Error: "another update is prepared"}
 	}
-	weight := 0.0
-	for i, id := range p.IDs {
-		c := s.pending[id]
-		if c == nil {
-			return refuse("contribution %d is not here", id)
-		}
-		for _, other := range p.IDs[:i] {
-			if other == id {
-				return wire.Answer{Error: fmt.Sprintf("contribution %d is named twice", id)}
-			}
-		}
-		weight += c.Weight
+	if len(p.IDs) == 0 && r.values == nil {
+		return wire.Answer{Error: "the update is empty"}
+	}
+	if why := s.missing(p.IDs); why != "" {
+		return refuse("%s", why)
+	}
+	weight := r.weight
+	for _, id := range p.IDs {
+		weight += s.pending[id].Weight
 	}
 	if weight != p.Weight {
 		return wire.Answer{Error: fmt.Sprintf("weights sum up to %g, not %g", weight, p.Weight)}
 	}
-	r := &prepared{weight: weight}
-	for _, id := range p.IDs {
-		c := s.pending[id]
-		r.taken = append(r.taken, c.Contribution)
-		if delete(s.pending, id); r.sums == nil {
-			r.sums = c.sums // the first one's buffer becomes the sum
-			continue
-		}
-		for i, v := range c.sums {
-			r.sums[i] += v
-		}
-		s.release(c.sums)
-	}
-	s.ready = r
-	norm := engine.SquaredNorm(r.sums, weight, s.vars)
+	s.add(p.IDs)
+	r.ready = true
+	norm := engine.SquaredNorm(r.values, r.weight, s.vars)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -193,7 +317,7 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	finite := true
 	for _, v := range s.vars {
 		if v.Kind == engine.Moment {
-			finite = finite && engine.Finite(r.sums[v.Offset:v.Offset+v.Len])
+			finite = finite && engine.Finite(r.values[v.Offset:v.Offset+v.Len])
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
@@ -206,23 +330,37 @@ func (s *Server) apply(a wire.Apply) wire.Answer {
 	if refused := s.at(a.Generation, a.Version); refused != nil {
 		return *refused
 	}
-	r := s.ready
-	switch {
-	case r == nil && !a.Skip:
-		return wire.Answer{Error: "no update is prepared"}
-	case r == nil:
-		r = &prepared{taken: a.Taken}
-	case !a.Skip:
+	return s.decide(a)
+}
+
+// decide is apply for the present version. Called with mu held.
+func (s *Server) decide(a wire.Apply) wire.Answer {
+	r := s.sum
+	if r == nil {
+		r = new(sum)
+	}
+	if !r.ready {
+		if !a.Skip {
+			return wire.Answer{Error: "no update is prepared"}
+		}
+		r.taken = a.Taken // what is here of it may be a part
+	}
+	if !a.Skip {
 		if err := a.Recipe.Validate(); err != nil {
 			return wire.Answer{Error: err.Error()}
 		}
 		if a.Recipe.Slots() > 0 && s.slots == nil {
 			return wire.Answer{Error: "the optimizer needs slots that were not restored"}
 		}
-		engine.UpdateScaled(s.vector, s.slots, r.sums, r.weight, s.vars, a.Recipe, a.Scale)
+		if s.values.held > 0 {
+			next := &parameters{v: s.buffer()}
+			copy(next.v, s.values.v)
+			s.values = next
+		}
+		engine.UpdateScaled(s.values.v, s.slots, r.values, r.weight, s.vars, a.Recipe, a.Scale)
 	}
-	s.release(r.sums)
-	s.ready = nil
+	s.release(r.values)
+	s.sum = nil
 	s.version++
 	for id, c := range s.pending {
 		if c.Exact && c.Version < s.version { // can never be named any more
@@ -230,33 +368,32 @@ func (s *Server) apply(a wire.Apply) wire.Answer {
 		}
 	}
 	s.announce()
-	if err := s.note(spec.Event{Type: spec.EventUpdate, Skipped: a.Skip, Taken: r.taken}); err != nil {
-		return wire.Answer{Error: err.Error()}
-	}
+	s.note(spec.Event{Type: spec.EventUpdate, Skipped: a.Skip, Taken: r.taken})
 	return wire.Answer{}
 }
 
-// note writes a line to the server's own account. Called with mu held.
-func (s *Server) note(e spec.Event) error {
+// note writes a line to the server's own account. That is there to be compared
+// with the ledger: the run goes on without it. Called with mu held.
+func (s *Server) note(e spec.Event) {
 	e.Time, e.Generation, e.Step = time.Now(), s.generation, s.version
 	for _, c := range e.Taken {
 		e.Records += c.End - c.Start
 		e.Epoch = c.Epoch
 	}
 	line, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("note update: %w", err)
+	if err == nil {
+		_, err = s.applied.Write(append(line, '\n'))
 	}
-	if _, err := s.applied.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("note update: %w", err)
+	if err != nil && !s.unnoted {
+		s.unnoted = true // once is enough
+		s.log.Error("cannot note what is applied", "error", err)
 	}
-	return nil
 }
 
-// pull waits until the server is at the wanted version and copies its values
-// into buffer (grown as needed). Nothing is copied when the worker has them.
-// closed ends the wait.
-func (s *Server) pull(p wire.Pull, buffer []float32, closed <-chan struct{}) (wire.Values, []float32, *wire.Answer) {
+// pull waits until the server is at the wanted version and holds its values
+// for the caller; nothing is held (nil) when the worker has them. closed ends
+// the wait.
+func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *parameters, *wire.Answer) {
 	s.mu.Lock()
 	for p.Generation == s.generation && s.version < p.Version {
 		changed := s.changed
@@ -276,7 +413,7 @@ func (s *Server) pull(p wire.Pull, buffer []float32, closed <-chan struct{}) (wi
 	}
 	v := wire.Values{Version: s.version, From: s.from}
 	if p.Have == s.version {
-		return v, buffer[:0], nil
+		return v, nil, nil
 	}
-	return v, append(buffer[:0], s.vector...), nil
+	return v, s.hold(), nil
 }

@@ -11,7 +11,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,11 +54,12 @@ func push(id int64, exact bool, version int64) wire.Push {
 
 func values(t *testing.T, s *Server, generation, version int64) []float32 {
 	t.Helper()
-	_, v, refused := s.pull(wire.Pull{Generation: generation, Version: version, Have: -1}, nil, nil)
+	_, held, refused := s.pull(wire.Pull{Generation: generation, Version: version, Have: -1}, nil)
 	if refused != nil {
 		t.Fatalf("pull: %+v", refused)
 	}
-	return v
+	defer s.letGo(held)
+	return slices.Clone(held.v)
 }
 
 func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
@@ -98,6 +101,110 @@ func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
 	}
 }
 
+// What is folded on the way is the same sum, made in the order of the names.
+func TestContributionsAreFoldedOnTheWay(t *testing.T) {
+	s := restored(t, io.Discard)
+	take := func(id int64, v float32) {
+		t.Helper()
+		if a := s.take(push(id, true, 10), []float32{v, v, v, v}); a != (wire.Answer{}) {
+			t.Fatalf("push %d: %+v", id, a)
+		}
+	}
+	take(2, 4)
+	take(1, 2)
+	take(5, 100)
+	if a := s.fold(wire.Fold{Generation: 3, Version: 10, IDs: []int64{1, 2}, Discard: []int64{5, 6}}); a != (wire.Answer{}) {
+		t.Fatalf("fold: %+v", a)
+	}
+	for _, bad := range []wire.Fold{
+		{Generation: 2, Version: 10, IDs: []int64{3}}, {Generation: 3, Version: 11, IDs: []int64{3}}, {Generation: 3, Version: 10, IDs: []int64{3}},
+	} {
+		if a := s.fold(bad); a.Refused == "" {
+			t.Errorf("fold %+v: %+v", bad, a)
+		}
+	}
+	if len(s.pending) != 0 {
+		t.Errorf("%d contributions wait", len(s.pending))
+	}
+	if a := s.take(push(6, true, 10), make([]float32, 4)); a.Refused == "" {
+		t.Error("a contribution that was discarded before it came was taken")
+	}
+	take(3, 8)
+	if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{3}, Weight: 3}); math.Abs(a.SquaredNorm-4*(14.0/3)*(14.0/3)) > 1e-9 {
+		t.Fatalf("prepare: %+v", a)
+	}
+	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	// What was folded of an update that is skipped is gone.
+	if a := s.take(push(9, true, 11), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	if a := s.fold(wire.Fold{Generation: 3, Version: 11, IDs: []int64{9}}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	if a := s.apply(wire.Apply{Generation: 3, Version: 11, Skip: true}); a != (wire.Answer{}) || s.sum != nil {
+		t.Errorf("skip: %+v", a)
+	}
+}
+
+// The only server of a run needs no second message to apply what is finite.
+func TestOnlyServerDecidesByItself(t *testing.T) {
+	for name, v := range map[string]float32{"finite": 1, "not finite": float32(math.Inf(1))} {
+		s := restored(t, io.Discard)
+		if a := s.take(push(1, true, 10), []float32{v, v, v, v}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		p := wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}
+		want := []float32{1, 2, 3, 4}
+		if v == 1 {
+			want = []float32{0.5, 1.5, 2.5, 3.5}
+		}
+		if a := s.prepare(p); a.Error != "" || a.Refused != "" || a.Finite != (v == 1) {
+			t.Errorf("%s: %+v", name, a)
+		}
+		if diff := cmp.Diff(want, values(t, s, 3, 11)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if a := s.prepare(p); a.Refused == "" {
+			t.Errorf("%s: a repeated request was answered with %+v", name, a)
+		}
+		p.Version, p.IDs = 11, []int64{7}
+		if a := s.prepare(p); a.Refused == "" || s.version != 11 {
+			t.Errorf("%s: what is not here was applied: %+v", name, a)
+		}
+	}
+}
+
+// Who pulls reads the values of one version, whatever is applied meanwhile,
+// and no second copy is kept once nobody reads.
+func TestValuesThatArePulledStayAsTheyAre(t *testing.T) {
+	s := restored(t, io.Discard)
+	_, held, refused := s.pull(wire.Pull{Generation: 3, Version: 10, Have: -1}, nil)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	for version := range int64(5) {
+		if a := s.take(push(version, true, 10+version), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		s.prepare(wire.Prepare{Generation: 3, Version: 10 + version, IDs: []int64{version}, Weight: 1})
+		if a := s.apply(wire.Apply{Generation: 3, Version: 10 + version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+	}
+	if diff := cmp.Diff([]float32{1, 2, 3, 4}, held.v); diff != "" {
+		t.Error(diff)
+	}
+	s.letGo(held)
+	if cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 15)) == "" {
+		t.Error("nothing was applied")
+	}
+	if n := s.Vectors(); n > 4 { // parameters, slots, the copy, and pushes, none of which came from here
+		t.Errorf("%d vectors", n)
+	}
+}
+
 func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	s := restored(t, io.Discard)
 	if a := s.take(push(1, true, 10), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
@@ -120,7 +227,7 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 		"prepare of one twice":            s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
 		"prepare with another weight":     s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
 		"apply of nothing":                s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}),
-		"cut of another version":          s.copy(wire.Cut{Generation: 3, Version: 11}),
+		"cut of another version":          s.keep(wire.Cut{Generation: 3, Version: 11}),
 		"write without a cut":             s.write(wire.Write{Folder: t.TempDir(), Name: "x"}),
 		"restore of a span that is none":  s.restore(wire.Restore{Generation: 5, From: 3, To: 3}, nil),
 		"restore with too few values":     s.restore(wire.Restore{Generation: 5, To: 3}, make([]float32, 2)),
@@ -162,6 +269,22 @@ func TestNonFiniteSumsAreReported(t *testing.T) {
 	}
 }
 
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// The account that tests compare with the ledger is no reason to end a run.
+func TestAccountThatCannotBeWritten(t *testing.T) {
+	s := restored(t, fullDisk{})
+	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
+		t.Fatal(a)
+	}
+	s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+		t.Errorf("apply: %+v", a)
+	}
+}
+
 func TestCheckpointIsCutAnew(t *testing.T) {
 	s := restored(t, io.Discard)
 	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
@@ -171,7 +294,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
 	wantSlots := append([]float32(nil), s.slots...)
-	if a := s.copy(wire.Cut{Generation: 3, Version: 11}); a != (wire.Answer{}) {
+	if a := s.keep(wire.Cut{Generation: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	dir := t.TempDir()
@@ -188,7 +311,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 		if a := piece.restore(r, nil); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		got = append(got, piece.vector...)
+		got = append(got, piece.values.v...)
 		gotSlots = append(gotSlots, piece.slots...)
 	}
 	if diff := cmp.Diff(append([]float32{0, 0}, append(want, 0, 0)...), got); diff != "" {

@@ -22,15 +22,17 @@ const (
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
 )
 
-// Ledger says which records have been committed, per epoch: disjoint,
-// ascending ranges of positions in the epoch's order.
+// Ledger says which records have been committed: all of the first Whole
+// epochs, and of those behind them what Epochs says.
 type Ledger struct {
 	Records int64         `json:"records"` // in the training set
 	Step    int64         `json:"step"`
+	Whole   int           `json:"whole"`
 	Epochs  []EpochLedger `json:"epochs"`
 }
 
-// EpochLedger is the part of one epoch.
+// EpochLedger is the part of one epoch: disjoint, ascending ranges of
+// positions in the epoch's order.
 type EpochLedger struct {
 	Epoch  int        `json:"epoch"`
 	Ranges [][2]int64 `json:"ranges"`

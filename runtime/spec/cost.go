@@ -33,11 +33,12 @@ var costs = map[string]Cost{
 	"name":     Live,
 	"deadline": Live,
 
-	"worker.replicas":        Live,
-	"worker.min_replicas":    Live,
-	"evaluation.every_steps": Live,
-	"checkpoint.every_steps": Live,
-	"checkpoint.keep":        Live,
+	"worker.replicas":          Live,
+	"worker.min_replicas":      Live,
+	"evaluation.every_steps":   Live,
+	"checkpoint.every_steps":   Live,
+	"checkpoint.every_seconds": Live,
+	"checkpoint.keep":          Live,
 
 	"dataset.path":              Resume, // the same data elsewhere: the hash decides
 	"strategy":                  Resume,
@@ -48,6 +49,7 @@ var costs = map[string]Cost{
 	"parameter_server.replicas": Resume,
 
 	"model":                  NewRun,
+	"layers":                 NewRun,
 	"dataset.hash":           NewRun,
 	"loss":                   NewRun,
 	"seed":                   NewRun,
@@ -128,7 +130,7 @@ func (s Spec) Hash() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "stoke run 1")
 	for _, field := range Fields() {
-		if CostOf(field) != NewRun {
+		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" { // which earlier versions did not know
 			continue
 		}
 		v, err := json.Marshal(values[field])

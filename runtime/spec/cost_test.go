@@ -2,7 +2,9 @@ package spec
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,7 +34,8 @@ func change(t *testing.T, s *Spec, field string) {
 	var walk func(prefix string, v reflect.Value) bool
 	walk = func(prefix string, v reflect.Value) bool {
 		for i := range v.NumField() {
-			name := prefix + v.Type().Field(i).Tag.Get("json")
+			tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			name := prefix + tag
 			f := v.Field(i)
 			switch {
 			case f.Kind() == reflect.Struct:
@@ -83,11 +86,38 @@ func TestHashCoversExactlyNewRunFields(t *testing.T) {
 	}
 }
 
+// Runs of the first version are known by this hash.
+func TestHashOfEarlierVersions(t *testing.T) {
+	s := sample()
+	if got, want := s.Hash(), "sha256:fb1ddb80c9cc55b28db354ef728e7ce5f192619f21015842e89b63d3089eaf58"; got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+}
+
 func TestWritingADefaultOutIsNoChange(t *testing.T) {
 	a, b := sample(), sample()
 	b.MicroBatch, b.Engine = 32, EngineCPU
 	if diff := cmp.Diff([]Change(nil), Compare(a, b)); diff != "" || a.Hash() != b.Hash() {
 		t.Errorf("changes: %s", diff)
+	}
+}
+
+// A run that was started by an earlier version knows no newer setting: it is
+// told what changed, and nothing else.
+func TestOnlyChangedSettingsAreSent(t *testing.T) {
+	a, b := sample(), sample()
+	if diff := cmp.Diff(Settings{}, SettingsBetween(a, b)); diff != "" {
+		t.Error(diff)
+	}
+	b.Worker.Replicas, b.Checkpoint.EverySeconds, b.Deadline = 4, 7, Duration(5)
+	s := SettingsBetween(a, b)
+	text, err := json.Marshal(s)
+	if err != nil || string(text) != `{"workers":4,"checkpoint_seconds":7,"deadline":"5ns"}` {
+		t.Errorf("%s, %v", text, err)
+	}
+	s.Apply(&a)
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -133,6 +163,7 @@ func TestValidate(t *testing.T) {
 		"optimizer.weight_decay":    func(s *Spec) { s.Optimizer.WeightDecay = -1 },
 		"evaluation.every_steps":    func(s *Spec) { s.Evaluation.EverySteps = -1 },
 		"checkpoint.every_steps":    func(s *Spec) { s.Checkpoint.EverySteps = -1 },
+		"checkpoint.every_seconds":  func(s *Spec) { s.Checkpoint.EverySeconds = -1 },
 		"checkpoint.keep":           func(s *Spec) { s.Checkpoint.Keep = 0 },
 		"worker.replicas":           func(s *Spec) { s.Worker.Replicas = 5000 },
 		"worker.min_replicas":       func(s *Spec) { s.Worker.MinReplicas = 2 },
@@ -146,6 +177,29 @@ func TestValidate(t *testing.T) {
 		problems := s.Validate()
 		if len(problems) != 1 || problems[0].Field != field {
 			t.Errorf("%s: problems %v", field, problems)
+		}
+	}
+}
+
+// Servers compute with 32 bits: what is 0 or 1 there is so here.
+func TestValidateWith32Bits(t *testing.T) {
+	for name, tt := range map[string]struct {
+		field string
+		spoil func(*Spec)
+	}{
+		"weight decay of 1":          {"optimizer.weight_decay", func(s *Spec) { s.Optimizer.WeightDecay = 1 }},
+		"weight decay of 5":          {"optimizer.weight_decay", func(s *Spec) { s.Optimizer.WeightDecay = 5 }},
+		"weight decay of nearly 1":   {"optimizer.weight_decay", func(s *Spec) { s.Optimizer.WeightDecay = 0.99999999 }},
+		"weight decay of nearly 0":   {"optimizer.weight_decay", func(s *Spec) { s.Optimizer.WeightDecay = 1e-46 }},
+		"momentum of nearly 1":       {"optimizer.momentum", func(s *Spec) { s.Optimizer.Momentum = 0.99999999 }},
+		"momentum of nearly 0":       {"optimizer.momentum", func(s *Spec) { s.Optimizer.Momentum = 1e-50 }},
+		"learning rate of nearly 0":  {"learning_rate", func(s *Spec) { s.LearningRate = 1e-46 }},
+		"momentum that is no number": {"optimizer.momentum", func(s *Spec) { s.Optimizer.Momentum = math.NaN() }},
+	} {
+		s := sample()
+		tt.spoil(&s)
+		if problems := s.Validate(); len(problems) != 1 || problems[0].Field != tt.field {
+			t.Errorf("%s: problems %v", name, problems)
 		}
 	}
 }

@@ -29,5 +29,7 @@
 // exactly once, by the supervisor, after every role has ended; the supervisor
 // then exits 0 if the run succeeded and 1 if not. A folder whose status is not
 // final and whose supervisor is gone is a lost run (Folder.Status says so):
-// starting a supervisor on it again resumes from its newest checkpoint.
+// starting a supervisor on it again resumes from its newest checkpoint, and so
+// it does for a stopped run, whose Cause says why. Failed is only what would
+// fail again.
 package spec

@@ -1,6 +1,9 @@
 package spec
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Rate is the learning rate of an update computed for so many workers. It
 // differs from learning_rate only where the global batch grows with them.
@@ -16,4 +19,51 @@ func (s *Spec) Rate(workers int) float64 {
 		return s.LearningRate * math.Sqrt(n)
 	}
 	return s.LearningRate
+}
+
+// Updates is how many updates the run has, as far as can be said beforehand,
+// where an epoch has so many records.
+func (s *Spec) Updates(records int64) int64 {
+	batch := int64(max(1, s.GlobalBatch(s.Worker.Replicas)))
+	n := Product(int64(s.Epochs), (records+batch-1)/batch)
+	if s.MaxSteps > 0 {
+		n = min(n, int64(s.MaxSteps))
+	}
+	return n
+}
+
+// Product is a × b, neither negative, or the most that is told apart from
+// without end: 2⁶².
+func Product(a, b int64) int64 {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	if high > 0 || low > most {
+		return most
+	}
+	return int64(low)
+}
+
+const most = 1 << 62
+
+// An update is cut into at most so many leases, so that workers of different
+// speed can share it and a lost one costs little; where the batch grows with
+// the workers, each one's part is.
+const (
+	leasesPerUpdate = 64
+	leasesPerPart   = 8
+)
+
+// LeaseRecords is how many records are in one lease: a whole number of
+// micro-batches, which one worker adds up and pushes once. It follows from
+// fields alone whose change is a new run, so that sums are made in the same
+// order whoever computes them. Asynchronously a lease is a whole update.
+func (s *Spec) LeaseRecords() int {
+	if s.Asynchronous {
+		return s.BatchSize
+	}
+	micro, most := s.MicroBatchSize(), leasesPerUpdate
+	if s.BatchPer == BatchPerWorker {
+		most = leasesPerPart
+	}
+	batches := (s.BatchSize + micro - 1) / micro
+	return micro * ((batches + most - 1) / most)
 }

@@ -25,13 +25,14 @@ const (
 // with the same Hash describe the same run.
 type Spec struct {
 	Name     string   `json:"name"`
-	Model    string   `json:"model"` // a name of the zoo
+	Model    string   `json:"model"`            // a name of the zoo
+	Layers   string   `json:"layers,omitempty"` // hash of the model's layers, as the trainer names it; "" = of a run of an earlier version
 	Dataset  Dataset  `json:"dataset"`
 	Loss     string   `json:"loss"`
 	Seed     uint64   `json:"seed"`
 	Strategy string   `json:"strategy"`
-	Engine   string   `json:"engine"` // "" = cpu, or xla where worker.gpus > 0
-	Deadline Duration `json:"deadline"`
+	Engine   string   `json:"engine"`   // "" = cpu, or xla where worker.gpus > 0
+	Deadline Duration `json:"deadline"` // of the time that it runs; 0 = none
 
 	// Synchronous updates wait for their whole batch; asynchronous ones are
 	// one push each. A missing value in JSON means synchronous.
@@ -74,12 +75,18 @@ type Evaluation struct {
 	EverySteps int `json:"every_steps"`
 }
 
-// Checkpoint saves a cut of the run after every so many updates (0 = only the
-// final model) and keeps the newest Keep of them.
+// Checkpoint saves a cut of the run after every so many updates and after
+// every so many seconds (0 = not by this rule) and keeps the newest Keep of
+// them. The final model is always saved.
 type Checkpoint struct {
-	EverySteps int `json:"every_steps"`
-	Keep       int `json:"keep"`
+	EverySteps   int `json:"every_steps"`
+	EverySeconds int `json:"every_seconds"`
+	Keep         int `json:"keep"`
 }
+
+// defaultSeconds is between two checkpoints of a run that says nothing else:
+// the most that a lost server costs, of which saving is a small part.
+const defaultSeconds = 300
 
 // Worker describes the processes that compute gradients.
 type Worker struct {
@@ -107,7 +114,7 @@ func Default() Spec {
 		LearningRate:        0.05,
 		LearningRateScaling: ScalingNone,
 		Optimizer:           Optimizer{Name: OptimizerSGD},
-		Checkpoint:          Checkpoint{Keep: 3},
+		Checkpoint:          Checkpoint{EverySeconds: defaultSeconds, Keep: 3},
 		Worker:              Worker{Replicas: 1, MinReplicas: 1},
 		ParameterServer:     ParameterServer{Replicas: 1},
 	}

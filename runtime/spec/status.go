@@ -9,32 +9,45 @@ const (
 	Pending   Phase = "pending" // made, or waiting for its roles
 	Running   Phase = "running"
 	Succeeded Phase = "succeeded"
-	Failed    Phase = "failed"
-	Stopped   Phase = "stopped" // by request, before its end
+	Failed    Phase = "failed"  // for a reason that it would fail for again
+	Stopped   Phase = "stopped" // before its end, for a reason that passes (Cause): it can go on
 	Lost      Phase = "lost"    // its supervisor is gone and left no final status
 )
 
-// Final phases never change by themselves. A lost run is not final: it can be
-// resumed.
+// Cause says why a run was stopped.
+type Cause string
+
+const (
+	CauseRequest  Cause = "request"
+	CauseDeadline Cause = "deadline" // it has run for as long as it may
+	CauseRestarts Cause = "restarts" // its processes ended again and again
+	CauseDisk     Cause = "disk"     // what it must write could not be written
+	CauseTrainer  Cause = "trainer"  // this stoke-trainer cannot go on from its checkpoint
+)
+
+// Final phases never change by themselves. A lost run is not final; lost and
+// stopped ones can be resumed.
 func (p Phase) Final() bool { return p == Succeeded || p == Failed || p == Stopped }
 
 // Status says how a run stands. Once Phase is final it is also its result.
 type Status struct {
-	Run     string `json:"run"`            // the folder's name
-	Hash    string `json:"hash"`           // of the spec
-	Phase   Phase  `json:"phase"`          //
-	Message string `json:"message"`        // one line for people: what it waits for, why it failed
-	Log     string `json:"log,omitempty"`  // of a failed run: last lines of the log that tells why
-	Step    int64  `json:"step"`           // updates committed
-	Steps   int64  `json:"steps"`          // updates that the whole run has, as known now
-	Epoch   int    `json:"epoch"`          // counted from 0; the number of epochs once all are done
-	Epochs  int    `json:"epochs"`         //
-	Records int64  `json:"records"`        // committed, over all epochs
-	Skipped int64  `json:"skipped"`        // updates left out because their gradients were not finite
-	Loss    Number `json:"loss"`           // mean over the last update's records
-	Resumed int    `json:"resumed"`        // times the run went back to a checkpoint (or its start)
-	Workers int    `json:"workers"`        // alive now
-	Wanted  int    `json:"workers_wanted"` //
+	Run     string `json:"run"`             // the folder's name
+	Hash    string `json:"hash"`            // of the spec
+	Phase   Phase  `json:"phase"`           //
+	Message string `json:"message"`         // one line for people: what it waits for, why it failed
+	Cause   Cause  `json:"cause,omitempty"` // of a stopped run
+	Log     string `json:"log,omitempty"`   // last lines of the log that tells why a run ended early
+	Step    int64  `json:"step"`            // updates committed
+	Steps   int64  `json:"steps"`           // updates that the whole run has, as known now
+	Epoch   int    `json:"epoch"`           // counted from 0; the number of epochs once all are done
+	Epochs  int    `json:"epochs"`          //
+	Records int64  `json:"records"`         // committed, over all epochs
+	Skipped int64  `json:"skipped"`         // updates left out because their gradients were not finite
+	Loss    Number `json:"loss"`            // mean over the last update's records
+	Saved   int64  `json:"saved"`           // step of the newest checkpoint that is written; 0: none
+	Resumed int    `json:"resumed"`         // times the run went back to a checkpoint (or its start)
+	Workers int    `json:"workers"`         // alive now
+	Wanted  int    `json:"workers_wanted"`  //
 
 	// Metrics has the newest evaluation (accuracy, loss, …) under the model's
 	// names, and samples_per_second, training_seconds, elapsed_seconds,
@@ -44,6 +57,9 @@ type Status struct {
 	// Metrics is about; -1 when there was none.
 	Evaluated int64 `json:"evaluated"`
 
+	// Ran is how many seconds the run's coordinator has run, over all starts:
+	// what a deadline bounds.
+	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`
 	Updated time.Time `json:"updated"`

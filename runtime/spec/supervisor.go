@@ -21,39 +21,52 @@ const Go = "go"
 
 // Settings holds the changes that a running run takes on; nil fields stay.
 type Settings struct {
-	Workers         *int      `json:"workers,omitempty"`
-	MinReplicas     *int      `json:"min_replicas,omitempty"`
-	EvaluateEvery   *int      `json:"evaluate_every,omitempty"`
-	CheckpointEvery *int      `json:"checkpoint_every,omitempty"`
-	CheckpointKeep  *int      `json:"checkpoint_keep,omitempty"`
-	Deadline        *Duration `json:"deadline,omitempty"`
+	Workers           *int      `json:"workers,omitempty"`
+	MinReplicas       *int      `json:"min_replicas,omitempty"`
+	EvaluateEvery     *int      `json:"evaluate_every,omitempty"`
+	CheckpointEvery   *int      `json:"checkpoint_every,omitempty"`
+	CheckpointSeconds *int      `json:"checkpoint_seconds,omitempty"`
+	CheckpointKeep    *int      `json:"checkpoint_keep,omitempty"`
+	Deadline          *Duration `json:"deadline,omitempty"`
 }
 
-// SettingsOf gives the live fields of a spec, to be sent to a run that was started
-// with an older one.
-func SettingsOf(s Spec) Settings {
-	return Settings{
-		Workers:         &s.Worker.Replicas,
-		MinReplicas:     &s.Worker.MinReplicas,
-		EvaluateEvery:   &s.Evaluation.EverySteps,
-		CheckpointEvery: &s.Checkpoint.EverySteps,
-		CheckpointKeep:  &s.Checkpoint.Keep,
-		Deadline:        &s.Deadline,
+// numbers pairs the settings that are numbers with their fields of a spec.
+func (l *Settings) numbers(s *Spec) map[**int]*int {
+	return map[**int]*int{
+		&l.Workers:           &s.Worker.Replicas,
+		&l.MinReplicas:       &s.Worker.MinReplicas,
+		&l.EvaluateEvery:     &s.Evaluation.EverySteps,
+		&l.CheckpointEvery:   &s.Checkpoint.EverySteps,
+		&l.CheckpointSeconds: &s.Checkpoint.EverySeconds,
+		&l.CheckpointKeep:    &s.Checkpoint.Keep,
 	}
+}
+
+// SettingsBetween gives the live fields in which a run's spec and a newer one
+// differ, to be sent to the run.
+func SettingsBetween(before, after Spec) Settings {
+	var l Settings
+	for setting, field := range l.numbers(&after) {
+		*setting = field
+	}
+	for setting, field := range l.numbers(&before) {
+		if **setting == *field {
+			*setting = nil
+		}
+	}
+	if before.Deadline != after.Deadline {
+		l.Deadline = &after.Deadline
+	}
+	return l
 }
 
 // Apply sets the changed fields in a spec.
 func (l Settings) Apply(s *Spec) {
-	set := func(to *int, from *int) {
-		if from != nil {
-			*to = *from
+	for setting, field := range l.numbers(s) {
+		if *setting != nil {
+			*field = **setting
 		}
 	}
-	set(&s.Worker.Replicas, l.Workers)
-	set(&s.Worker.MinReplicas, l.MinReplicas)
-	set(&s.Evaluation.EverySteps, l.EvaluateEvery)
-	set(&s.Checkpoint.EverySteps, l.CheckpointEvery)
-	set(&s.Checkpoint.Keep, l.CheckpointKeep)
 	if l.Deadline != nil {
 		s.Deadline = *l.Deadline
 	}

@@ -22,6 +22,7 @@ const (
 	maxReplicas = 1024
 	maxBatch    = 1 << 24
 	maxNumber   = 1 << 40
+	maxSeconds  = 1 << 31
 )
 
 // Validate checks everything that can be checked without looking at data,
@@ -44,9 +45,20 @@ func (s *Spec) Validate() []Problem {
 		}
 		add(field, "Unknown value", "%s must be one of %s; it is %q.", field, strings.Join(allowed, ", "), v)
 	}
-	number := func(field string, v, low, high float64, openLow bool) {
-		if math.IsNaN(v) || v < low || v > high || openLow && v == low {
-			add(field, "Value out of range", "%s must be between %g and %g; it is %g.", field, low, high, v)
+	number := func(field string, v, low, high float64, openLow, openHigh bool) {
+		// Servers compute with 32 bits, in which a number may be another one.
+		v32, least, most := float32(v), "at least", "at most"
+		if openLow {
+			least = "above"
+		}
+		if openHigh {
+			most = "below"
+		}
+		switch {
+		case math.IsNaN(v) || v < low || v > high || openLow && v == low || openHigh && v == high:
+			add(field, "Value out of range", "%s must be %s %g and %s %g; it is %g.", field, least, low, most, high, v)
+		case v != 0 && v32 == 0 || openHigh && v32 == float32(high):
+			add(field, "Value too close to a limit", "%s is computed with 32 bits, in which %g is %g.", field, v, v32)
 		}
 	}
 
@@ -73,22 +85,20 @@ func (s *Spec) Validate() []Problem {
 	between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
 	between("epochs", s.Epochs, 1, maxNumber)
 	between("max_steps", s.MaxSteps, 0, maxNumber)
-	number("learning_rate", s.LearningRate, 0, 1e6, true)
+	number("learning_rate", s.LearningRate, 0, 1e6, true, false)
 	oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)
 	if s.LearningRateScaling != ScalingNone && s.BatchPer != BatchPerWorker {
 		add("learning_rate_scaling", "Scaling needs a growing batch", "Set batch_per = %q, or leave learning_rate_scaling out.", BatchPerWorker)
 	}
 	oneOf("optimizer.name", s.Optimizer.Name, OptimizerSGD)
-	number("optimizer.momentum", s.Optimizer.Momentum, 0, 1, false)
-	if s.Optimizer.Momentum == 1 {
-		add("optimizer.momentum", "Momentum must be below 1", "At 1 nothing is ever forgotten; 0.9 is usual.")
-	}
+	number("optimizer.momentum", s.Optimizer.Momentum, 0, 1, false, true)
 	if s.Optimizer.Nesterov && s.Optimizer.Momentum == 0 {
 		add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
 	}
-	number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1e3, false)
+	number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
 	between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
 	between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
+	between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
 	between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
 	between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
 	between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))

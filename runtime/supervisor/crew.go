@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,8 +21,9 @@ const (
 	quickly      = 5 * time.Second // an end this soon after the start counts as quick
 	firstPause   = 100 * time.Millisecond
 	lastPause    = 10 * time.Second
-	maxQuick     = 8 // quick ends in a row of one worker
-	maxEnds      = 5 // ends of a server or of the coordinator
+	window       = 10 * time.Minute // that budgets of restarts are about
+	maxQuick     = 8                // quick ends of one worker in a window
+	maxEnds      = 5                // ends of a server or of the coordinator in a window
 	stopTime     = 40 * time.Second
 	terminate    = 5 * time.Second // from SIGTERM to SIGKILL
 	maxControlLn = 1 << 20
@@ -58,7 +60,7 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 	defer c.starter.close()
 	var err error
 	if c.alive, c.hold, err = os.Pipe(); err != nil {
-		return failed(began, "cannot make a pipe: "+err.Error(), "")
+		return spent(began, "cannot make a pipe: "+err.Error(), "")
 	}
 	defer c.alive.Close()
 	defer c.hold.Close()
@@ -69,7 +71,7 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 	c.scale(c.wanted)
 	outcome := c.watch(ctx, began)
 	c.stopAll()
-	if outcome.Phase == spec.Failed && outcome.Log == "" {
+	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
 	outcome.Workers = 0
@@ -81,8 +83,11 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 	return outcome
 }
 
-func failed(s spec.Status, message, log string) spec.Status {
-	s.Phase, s.Message, s.Log = spec.Failed, message, log
+// spent is the outcome of a run whose processes cannot be kept running. It may
+// be the machine's fault: the run goes on from its newest checkpoint once
+// somebody has looked.
+func spent(s spec.Status, message, log string) spec.Status {
+	s.Phase, s.Cause, s.Message, s.Log = spec.Stopped, spec.CauseRestarts, message, log
 	return s
 }
 
@@ -102,7 +107,7 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 	for {
 		next, err := c.startDue()
 		if err != nil {
-			return failed(c.last(began), err.Error(), "")
+			return spent(c.last(began), err.Error(), "")
 		}
 		select {
 		case e := <-c.events:
@@ -114,9 +119,12 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 				if e.Workers != nil {
 					c.scale(*e.Workers)
 				}
+				if e.Hung != nil {
+					c.endHung(*e.Hung)
+				}
 			case ended:
 				if why := c.ended(e); why != "" {
-					return failed(c.last(began), why, tail(c.Folder, e.role))
+					return spent(c.last(began), why, tail(c.Folder, e.role))
 				}
 			}
 		case <-next:
@@ -136,7 +144,7 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 }
 
 func stopped(s spec.Status) spec.Status {
-	s.Phase, s.Message = spec.Stopped, "stopped by request"
+	s.Phase, s.Cause, s.Message = spec.Stopped, spec.CauseRequest, "stopped by request"
 	return s
 }
 
@@ -147,7 +155,7 @@ func (c *crew) startDue() (<-chan time.Time, error) {
 	now := time.Now()
 	for _, r := range c.roles {
 		switch {
-		case r.process != nil || r.name == Worker && r.index >= c.wanted:
+		case r.process != nil || r.givenUp || r.name == Worker && r.index >= c.wanted:
 		case r.due.After(now):
 			if soonest.IsZero() || r.due.Before(soonest) {
 				soonest = r.due
@@ -239,7 +247,7 @@ func (c *crew) scale(n int) {
 	for _, r := range c.roles {
 		if r.name == Worker {
 			have[r.index] = true
-			r.due, r.quick = time.Time{}, 0
+			r.due, r.ends, r.givenUp = time.Time{}, nil, false
 		}
 	}
 	for i := range n {
@@ -252,25 +260,60 @@ func (c *crew) scale(n int) {
 // ended notes that a process ended and when it is to be started again; the
 // text is why the run cannot go on.
 func (c *crew) ended(e ended) string {
-	r := e.role
+	r, now := e.role, time.Now()
 	r.process = nil
-	r.ends++
-	lived := time.Since(r.started)
-	if lived > quickly {
-		r.quick = 0
-	}
-	pause := min(firstPause<<min(r.quick, 10), lastPause)
-	r.quick++
-	r.due = time.Now().Add(pause)
+	lived := now.Sub(r.started)
 	c.Log.Warn("ended", "role", r.name, "index", r.index, "state", e.state, "after", lived)
-	switch {
-	case r.name == Worker && r.index >= c.wanted:
+	if r.name == Worker && r.index >= c.wanted {
 		return ""
-	case r.name == Worker && r.quick >= maxQuick:
-		return fmt.Sprintf("%s ended %d times soon after its start (%s)", r, r.quick, e.state)
-	case r.name != Worker && r.ends >= maxEnds:
-		return fmt.Sprintf("%s ended %d times (%s)", r, r.ends, e.state)
 	}
+	// A worker that has worked is no reason for concern: others do its part. A
+	// server takes the run back to a checkpoint each time.
+	if r.name != Worker || lived <= quickly {
+		r.ends = append(r.ends, now)
+	}
+	r.ends = slices.DeleteFunc(r.ends, func(t time.Time) bool { return now.Sub(t) > window })
+	r.due = now.Add(min(firstPause<<min(max(0, len(r.ends)-1), 10), lastPause))
+	switch {
+	case r.name == Worker && len(r.ends) >= maxQuick:
+		return c.giveUp(r, e.state)
+	case r.name != Worker && len(r.ends) >= maxEnds:
+		return fmt.Sprintf("%s ended %d times within %v (%s)", r, len(r.ends), window, e.state)
+	}
+	return ""
+}
+
+// endHung kills a process that does not answer; it is then started again like
+// any other that ends.
+func (c *crew) endHung(h coordinator.Hung) {
+	for _, r := range c.roles {
+		named := h.Server != nil && r.name == Server && r.index == *h.Server || h.Worker != nil && r.name == Worker && r.index == *h.Worker
+		if named && r.process != nil && (h.PID == 0 || h.PID == r.process.Pid) {
+			c.Log.Warn("does not answer", "role", r.name, "index", r.index, "pid", r.process.Pid)
+			r.process.Kill()
+		}
+	}
+}
+
+// giveUp leaves a worker out from now on; the text is why the run cannot go on
+// without it.
+func (c *crew) giveUp(r *role, state string) string {
+	r.givenUp = true
+	usable := c.wanted
+	for _, other := range c.roles {
+		if other.givenUp && other.index < c.wanted {
+			usable--
+		}
+	}
+	least := c.spec.Worker.MinReplicas
+	if now, err := c.Folder.ReadSpec(); err == nil { // it may have been changed
+		least = now.Worker.MinReplicas
+	}
+	why := fmt.Sprintf("%s ended %d times soon after its start (%s)", r, len(r.ends), state)
+	if usable < max(1, least) {
+		return why
+	}
+	c.Log.Error("worker given up", "worker", r.index, "reason", why, "left", usable)
 	return ""
 }
 

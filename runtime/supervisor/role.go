@@ -26,8 +26,8 @@ type role struct {
 	index   int
 	process *os.Process // nil: not running
 	started time.Time
-	quick   int // times in a row that it ended soon after its start
-	ends    int // times that it ended
+	ends    []time.Time // that count, within the window
+	givenUp bool        // a worker that is not started any more
 	due     time.Time
 }
 
@@ -70,7 +70,8 @@ func command(o Options, r *role, alive *os.File, extra []*os.File) (*exec.Cmd, *
 	if r.name != Coordinator {
 		args = append(args, "--index", strconv.Itoa(r.index))
 	}
-	cmd := exec.Command(o.Program, args...)
+	cmd := exec.Command(self(o.Program), args...)
+	cmd.Args[0] = o.Program // what people see in a list of processes
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = alive, log, log
 	cmd.ExtraFiles = extra

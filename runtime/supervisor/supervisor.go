@@ -22,7 +22,7 @@ import (
 // Options says what to supervise.
 type Options struct {
 	Folder  spec.Folder
-	Program string    // the stoke-trainer that roles are started from
+	Program string    // path of this program, which roles are started from
 	Version string    // of it
 	In      io.Reader // where "go" comes from
 	Out     io.Writer // where the identity is written, once
@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 func begun(o Options, s spec.Spec, before spec.Status) spec.Status {
 	st := before
 	st.Run, st.Hash, st.Epochs, st.Wanted = o.Folder.Name(), s.Hash(), s.Epochs, s.Worker.Replicas
-	st.Phase, st.Message, st.Log, st.Ended, st.Workers = spec.Running, "starting", "", time.Time{}, 0
+	st.Phase, st.Cause, st.Message, st.Log, st.Ended, st.Workers = spec.Running, "", "starting", "", time.Time{}, 0
 	st.Updated = time.Now()
 	if st.Started.IsZero() {
 		st.Started, st.Evaluated = st.Updated, -1

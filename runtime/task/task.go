@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
@@ -20,21 +19,29 @@ type Task struct {
 
 // Open opens the spec's data and builds its model. Close releases the data.
 func Open(s *spec.Spec) (*Task, error) {
-	var m dataset.Manifest
-	if err := spec.ReadJSON(filepath.Join(s.Dataset.Path, "manifest.json"), &m); err != nil {
+	m, err := dataset.ReadManifest(s.Dataset.Path)
+	if err != nil {
 		return nil, fmt.Errorf("open dataset: %w", err)
 	}
 	if m.Hash != s.Dataset.Hash {
 		return nil, fmt.Errorf("open dataset: %s holds other data than planned: its hash is %s, not %s", s.Dataset.Path, m.Hash, s.Dataset.Hash)
 	}
 	t := new(Task)
-	var err error
 	if t.Train, err = dataset.Open(s.Dataset.Path, dataset.Train); err != nil {
 		return nil, fmt.Errorf("open training data: %w", err)
 	}
 	if t.Test, err = dataset.Open(s.Dataset.Path, dataset.Test); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("open test data: %w", err)
+	}
+	// The manifest says what should be there, the files what is.
+	for split, is := range map[dataset.Split][2]string{
+		dataset.Train: {t.Train.Info().Hash, m.Train.Hash}, dataset.Test: {t.Test.Info().Hash, m.Test.Hash},
+	} {
+		if is[0] != is[1] {
+			t.Close()
+			return nil, fmt.Errorf("open dataset: %s.rio in %s holds other data than its manifest says: prepare it again", split, s.Dataset.Path)
+		}
 	}
 	if err := t.build(s); err != nil {
 		t.Close()
@@ -48,7 +55,10 @@ func (t *Task) build(s *spec.Spec) error {
 	if info.Records == 0 {
 		return errors.New("open training data: it has no records")
 	}
-	var err error
+	layers, err := zoo.Layers(s.Model)
+	if err == nil && s.Layers != "" && s.Layers != layers {
+		return fmt.Errorf("build model: this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
+	}
 	t.Model, err = zoo.Model(s.Model, engine.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
 	if err != nil {
 		return fmt.Errorf("build model: %w", err)

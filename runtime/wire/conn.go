@@ -27,6 +27,8 @@ type Conn struct {
 func newConn(c net.Conn) *Conn {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true) // the default; said because latency is the point
+		// A machine that vanishes is noticed though nobody sends anything.
+		tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 4})
 	}
 	return &Conn{conn: c, r: bufio.NewReaderSize(c, 64<<10), wait: time.Minute}
 }

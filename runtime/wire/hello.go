@@ -45,6 +45,9 @@ func Dial(ctx context.Context, address string, hello Hello) (*Conn, error) {
 	switch {
 	case err != nil:
 		c.Close()
+		if ctx.Err() != nil { // that is why the connection was closed
+			err = ctx.Err()
+		}
 		return nil, fmt.Errorf("greet %s: %w", address, err)
 	case m.Type == TypeRefused:
 		c.Close()

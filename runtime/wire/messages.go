@@ -19,7 +19,7 @@ const (
 	// Worker and coordinator.
 	TypeLease     // Lease: to the worker
 	TypeReport    // Report: to the coordinator
-	TypeHeartbeat // nothing: to the coordinator
+	TypeHeartbeat // Heartbeat: to the coordinator, which answers with an empty one
 	TypeApplied   // Applied: to a worker
 	TypeLeave     // Leave: to the worker, which ends
 	TypeFailure   // Failure: to the coordinator, from a worker that cannot work
@@ -36,13 +36,14 @@ const (
 	TypeApply   // Apply
 	TypeCut     // Cut
 	TypeWrite   // Write
+	TypeFold    // Fold
 )
 
 var typeNames = map[Type]string{
 	TypeHello: "hello", TypeWelcome: "welcome", TypeRefused: "refusal", TypeLease: "lease", TypeReport: "report",
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
-	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write",
+	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold",
 }
 
 func (t Type) String() string {
@@ -52,7 +53,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("frame of type %d", uint8(t))
 }
 
-// Lease hands a worker records to compute. The contribution's records are the
+// Lease hands a worker records to compute: several micro-batches, whose sums
+// it pushes once. The contribution's records are the
 // positions [Start, End) of the epoch's order, or for an evaluation the test
 // records of these numbers.
 type Lease struct {
@@ -65,7 +67,16 @@ type Lease struct {
 	// Current is the version that the servers have reached. A lease beyond it
 	// is for reading its records ahead, until Applied tells of its version.
 	Current int64 `json:"current"`
+	// Workers is how many there are to be now: they share the machine's cores.
+	Workers int `json:"workers,omitempty"`
 	spec.Contribution
+}
+
+// Heartbeat shows that a worker lives, and how far it is with the lease that
+// it computes.
+type Heartbeat struct {
+	Lease int64 `json:"lease,omitempty"` // 0: none
+	Done  int64 `json:"done,omitempty"`  // grows with every micro-batch read or computed
 }
 
 // Report ends a lease.
@@ -117,7 +128,7 @@ type Values struct {
 }
 
 // Push gives a server its span of a lease's sums. It is kept apart until the
-// coordinator names it in Prepare.
+// coordinator names it in Fold or Prepare.
 type Push struct {
 	ID      int64   `json:"id"`
 	Version int64   `json:"version"` // that was computed with
@@ -160,14 +171,27 @@ type File struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Prepare makes a server sum up the named contributions, in this order.
-// Nothing is applied yet.
+// Fold makes a server add the named contributions to the update's sum, in this
+// order, so that it need not keep them apart until the update is whole.
+type Fold struct {
+	Generation int64   `json:"generation"`
+	Version    int64   `json:"version"` // before the update
+	IDs        []int64 `json:"ids,omitempty"`
+	Discard    []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
+}
+
+// Prepare makes a server complete the update's sum with the named
+// contributions, in this order, behind those that were folded. Nothing is
+// applied yet.
 type Prepare struct {
 	Generation int64   `json:"generation"`
 	Version    int64   `json:"version"` // before the update
 	IDs        []int64 `json:"ids"`
-	Discard    []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
-	Weight     float64 `json:"weight"`
+	Discard    []int64 `json:"discard,omitempty"`
+	Weight     float64 `json:"weight"` // of all of it
+	// Alone tells the only server of a run: what it finds finite it applies at
+	// once, with this recipe, and skips what it does not.
+	Alone *engine.Recipe `json:"alone,omitempty"`
 }
 
 // Apply commits the prepared update, or skips it; either way the version

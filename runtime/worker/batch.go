@@ -9,10 +9,19 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// batch is a lease with its records read.
+// batch is a lease whose records are being read: while one part of them is
+// computed, the next one is read.
 type batch struct {
 	wire.Lease
+	parts chan *part // read, in order; closed behind the last one
+	spare chan *part // to be read into
+	stop  context.CancelFunc
+}
+
+// part is some micro-batches of a lease.
+type part struct {
 	micro []engine.Batch // of the replica's size each, the last one padded
+	last  bool           // of the lease
 	err   error          // why they could not be read
 
 	features, labels []byte
@@ -25,7 +34,20 @@ type batch struct {
 // meanwhile.
 const buffers = 4
 
-// readAhead reads the records of leases while earlier ones are computed.
+// partBytes is about how much of a lease is read at a time, so that memory
+// does not grow with the batch.
+const partBytes = 1 << 20
+
+func newBatch() *batch {
+	b := &batch{spare: make(chan *part, 2)}
+	for range cap(b.spare) {
+		b.spare <- new(part)
+	}
+	return b
+}
+
+// readAhead reads the records of leases while earlier ones are computed: each
+// lease by itself, because a later one may be computed first.
 func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
 	for {
 		var b *batch
@@ -39,61 +61,102 @@ func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		b.err = s.read(ctx, b)
+		b.parts = make(chan *part, cap(b.spare))
+		var reading context.Context
+		reading, b.stop = context.WithCancel(ctx)
+		s.reading.Go(func() { s.read(reading, b) })
 		out <- b // never blocks: it has room for every buffer
 	}
 }
 
-// read fills the batch, reusing what it holds.
-func (s *session) read(ctx context.Context, b *batch) error {
-	source := s.Task.Train
-	if b.Evaluate {
-		source = s.Task.Test
+// done gives a batch back whose records were computed, or will not be.
+func (s *session) done(b *batch) {
+	b.stop()
+	for p := range b.parts {
+		b.spare <- p
 	}
+	s.free <- b // never blocks: it has room for every buffer
+}
+
+// read reads a lease's records, part by part, until all are read, one fails or
+// ctx is done.
+func (s *session) read(ctx context.Context, b *batch) {
+	defer close(b.parts)
+	info := s.source(b).Info()
+	size := int64(s.micro * max(1, partBytes/(s.micro*info.FeatureBytes())))
+	for at := b.Start; at < b.End; at += size {
+		var p *part
+		select {
+		case p = <-b.spare:
+		case <-ctx.Done():
+			return
+		}
+		end := min(at+size, b.End)
+		p.err = s.readPart(ctx, b, p, at, end)
+		p.last = end == b.End || p.err != nil
+		b.parts <- p // never blocks: it has room for all there are
+		if p.last {
+			return
+		}
+		s.advance(b)
+	}
+}
+
+func (s *session) source(b *batch) dataset.Source {
+	if b.Evaluate {
+		return s.Task.Test
+	}
+	return s.Task.Train
+}
+
+// readPart reads the records at positions [start, end), reusing what the part
+// holds.
+func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end int64) error {
+	source := s.source(b)
 	info := source.Info()
-	n := int(b.End - b.Start)
+	n := int(end - start)
 	padded := (n + s.micro - 1) / s.micro * s.micro
 	size := info.FeatureBytes()
-	b.features, b.labels = sized(b.features, padded*size), sized(b.labels, padded*4)
-	b.records, b.weights = sized(b.records, padded), sized(b.weights, padded)
-	clear(b.features[n*size:])
-	clear(b.labels[n*4:])
-	clear(b.weights[n:])
+	p.features, p.labels = sized(p.features, padded*size), sized(p.labels, padded*4)
+	p.records, p.weights = sized(p.records, padded), sized(p.weights, padded)
+	clear(p.features[n*size:])
+	clear(p.labels[n*4:])
+	clear(p.weights[n:])
 	var order ledger.Order
 	if !b.Evaluate {
 		order = ledger.NewOrder(s.Spec.Seed, b.Epoch, info.Records)
 	}
 	for i := range n {
-		b.records[i], b.weights[i] = b.Start+int64(i), 1
+		p.records[i], p.weights[i] = start+int64(i), 1
 		if !b.Evaluate {
-			b.records[i] = order.At(b.Start + int64(i))
+			p.records[i] = order.At(start + int64(i))
 		}
 	}
 	for i := n; i < padded; i++ {
-		b.records[i] = b.records[n-1] // of weight 0: any will do
+		p.records[i] = p.records[n-1] // of weight 0: any will do
 	}
-	if err := source.Read(ctx, b.records[:n], b.features[:n*size], b.labels[:n*4]); err != nil {
+	if err := source.Read(ctx, p.records[:n], p.features[:n*size], p.labels[:n*4]); err != nil {
 		return err
 	}
-	b.slice(info, s.micro, padded, s.Spec.Seed)
+	p.slice(info, s.micro, padded, s.Spec.Seed, uint64(b.Epoch))
 	return nil
 }
 
 // slice cuts the records into micro-batches.
-func (b *batch) slice(info dataset.Info, micro, padded int, seed uint64) {
-	b.micro = b.micro[:0]
+func (p *part) slice(info dataset.Info, micro, padded int, seed, epoch uint64) {
+	p.micro = p.micro[:0]
 	size := info.FeatureBytes()
 	for at := 0; at < padded; at += micro {
 		to := at + micro
-		b.micro = append(b.micro, engine.Batch{
+		p.micro = append(p.micro, engine.Batch{
 			Inputs: []engine.Input{
-				{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: b.features[at*size : to*size]},
-				{Type: engine.I32, Shape: []int{micro}, Data: b.labels[at*4 : to*4]},
+				{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: p.features[at*size : to*size]},
+				{Type: engine.I32, Shape: []int{micro}, Data: p.labels[at*4 : to*4]},
 			},
-			Records: b.records[at:to],
-			Weights: b.weights[at:to],
+			Records: p.records[at:to],
+			Weights: p.weights[at:to],
 			Seed:    seed,
-			Epoch:   uint64(b.Epoch),
+			Epoch:   epoch,
 		})
 	}
 }

@@ -42,7 +42,7 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 			return errors.Join(lost, err)
 		}
 		wait := !b.Exact // asynchronously, the next pull must contain this push
-		s.free <- b      // never blocks: it has room for every buffer
+		s.done(b)
 		if !wait {
 			continue
 		}
@@ -76,11 +76,10 @@ func (s *session) reach(a wire.Applied) {
 // lease computes one lease. An error ends the session; what is wrong with the
 // lease alone is in the report.
 func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
-	if b.err != nil {
-		if ctx.Err() != nil {
-			return wire.Report{}, ctx.Err()
-		}
-		return wire.Report{Error: fmt.Sprintf("read records: %v", b.err)}, nil
+	s.progress.lease.Store(b.ID)
+	defer s.progress.lease.Store(0)
+	if err := s.resize(b); err != nil {
+		return wire.Report{}, err
 	}
 	version := b.Version
 	if s.reached.Generation == b.Generation && !b.Exact {
@@ -110,6 +109,26 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	}
 	r.Version = s.held.version
 	return r, nil
+}
+
+// resize gives the replica this worker's part of the cores, when the run has
+// got more or fewer workers since it was built.
+func (s *session) resize(b *batch) error {
+	if b.ID < s.newest { // leases may overtake each other: the last one given knows best
+		return nil
+	}
+	s.newest = b.ID
+	threads := Threads(&s.Spec, b.Workers)
+	if threads == s.threads {
+		return nil
+	}
+	old := s.replica
+	if err := s.build(threads); err != nil {
+		return err
+	}
+	s.held = held{} // the new one has no parameters yet
+	s.Log.Info("uses another number of threads", "threads", threads)
+	return old.Close()
 }
 
 // total adds up the results of micro-batches.
@@ -146,24 +165,61 @@ func (t *total) report() wire.Report {
 	return r
 }
 
+// each gives the lease's micro-batches, as they are read, to do.
+func (s *session) each(ctx context.Context, b *batch, do func(staged engine.Staged, first, last bool) error) error {
+	for first := true; ; first = false {
+		var p *part
+		select {
+		case p = <-b.parts:
+		case <-ctx.Done():
+		}
+		if p == nil { // reading ends early only with ctx
+			return context.Cause(ctx)
+		}
+		last := p.last
+		err := s.eachOf(ctx, b, p, first, do)
+		b.spare <- p // never blocks: it has room for all there are
+		if err != nil || last {
+			return err
+		}
+	}
+}
+
+func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do func(staged engine.Staged, first, last bool) error) error {
+	if p.err != nil {
+		return fmt.Errorf("read records: %w", p.err)
+	}
+	for i := range p.micro {
+		staged, err := s.replica.Stage(ctx, &p.micro[i], nil)
+		if err != nil {
+			return fmt.Errorf("stage records: %w", err)
+		}
+		if err := do(staged, first && i == 0, p.last && i == len(p.micro)-1); err != nil {
+			return err
+		}
+		s.advance(b)
+	}
+	return nil
+}
+
 // train computes the lease's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
 	var t total
-	for i := range b.micro {
-		staged, err := s.replica.Stage(ctx, &b.micro[i], nil)
-		if err != nil {
-			return r, false, fmt.Errorf("stage records: %w", err)
-		}
-		p := engine.Pass{First: i == 0, Last: i == len(b.micro)-1, LossScale: 1}
-		if p.Last {
+	err = s.each(ctx, b, func(staged engine.Staged, first, last bool) error {
+		p := engine.Pass{First: first, Last: last, LossScale: 1}
+		if last {
 			p.Ready = func(offset int, sums []float32) { copy(s.sums[offset:], sums) }
 		}
 		result, err := s.replica.Step(ctx, staged, p)
 		if err != nil {
-			return r, false, fmt.Errorf("compute gradients: %w", err)
+			return fmt.Errorf("compute gradients: %w", err)
 		}
 		t.add(result)
+		return nil
+	})
+	if err != nil {
+		return r, false, err
 	}
 	if r = t.report(); !r.Finite {
 		return r, false, nil // the update will be skipped: nothing to push
@@ -178,16 +234,13 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 
 func (s *session) evaluate(ctx context.Context, b *batch) (wire.Report, error) {
 	var t total
-	for i := range b.micro {
-		staged, err := s.replica.Stage(ctx, &b.micro[i], nil)
-		if err != nil {
-			return wire.Report{}, fmt.Errorf("stage records: %w", err)
-		}
+	err := s.each(ctx, b, func(staged engine.Staged, _, _ bool) error {
 		result, err := s.replica.Evaluate(ctx, staged, nil)
 		if err != nil {
-			return wire.Report{}, fmt.Errorf("evaluate: %w", err)
+			return fmt.Errorf("evaluate: %w", err)
 		}
 		t.add(result)
-	}
-	return t.report(), nil
+		return nil
+	})
+	return t.report(), err
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +34,7 @@ type Options struct {
 // Times of the worker's side of a connection.
 const (
 	heartbeat  = time.Second
+	silence    = 10 * time.Second      // without an answer to one, the coordinator is given up
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
 )
@@ -43,6 +46,7 @@ var errLeave = errors.New("told to leave")
 type worker struct {
 	Options
 	replica engine.Replica
+	threads int       // that the replica uses
 	sums    []float32 // of the lease being computed, the whole vector
 	micro   int
 }
@@ -51,19 +55,11 @@ type worker struct {
 // replica cannot be built. Lost connections are made again.
 func Run(ctx context.Context, o Options) error {
 	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Task.Vars))}
-	replica, err := o.Engine.Build(o.Task.Model, engine.Options{
-		Device:     o.Index,
-		Threads:    Threads(&o.Spec),
-		MicroBatch: w.micro,
-		Seed:       o.Spec.Seed,
-	})
-	if err != nil {
-		err = fmt.Errorf("build replica: %w", err)
+	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
 		Fail(ctx, o, err)
 		return err
 	}
-	w.replica = replica
-	defer replica.Close()
+	defer func() { w.replica.Close() }()
 	pause := firstPause
 	for {
 		began := time.Now()
@@ -89,12 +85,28 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// Threads is the number of threads that one worker of the spec uses.
-func Threads(s *spec.Spec) int {
+// build makes the replica, for so many threads.
+func (w *worker) build(threads int) error {
+	replica, err := w.Engine.Build(w.Task.Model, engine.Options{
+		Device:     w.Index,
+		Threads:    threads,
+		MicroBatch: w.micro,
+		Seed:       w.Spec.Seed,
+	})
+	if err != nil {
+		return fmt.Errorf("build replica: %w", err)
+	}
+	w.replica, w.threads = replica, threads
+	return nil
+}
+
+// Threads is the number of threads that one of so many workers of the spec
+// uses.
+func Threads(s *spec.Spec, workers int) int {
 	if s.Worker.Threads > 0 {
 		return s.Worker.Threads
 	}
-	return max(1, runtime.GOMAXPROCS(0)/s.Worker.Replicas)
+	return max(1, runtime.GOMAXPROCS(0)/max(1, workers))
 }
 
 // Fail tells the coordinator why a worker cannot work.
@@ -124,6 +136,22 @@ type session struct {
 	free        chan *batch  // buffers
 	held        held         // of the replica's parameters
 	reached     wire.Applied // the newest version known of the servers
+	newest      int64        // lease that was computed
+	reading     sync.WaitGroup
+	progress    progress
+}
+
+// progress is how far the session is with the lease that it computes.
+type progress struct {
+	lease atomic.Int64 // 0: none
+	done  atomic.Int64 // over all leases: it only grows
+}
+
+// advance notes that something of a lease was read or computed.
+func (s *session) advance(b *batch) {
+	if s.progress.lease.Load() == b.ID {
+		s.progress.done.Add(1)
+	}
 }
 
 func (w *worker) session(ctx context.Context) error {
@@ -152,24 +180,27 @@ func (w *worker) session(ctx context.Context) error {
 	defer stop()
 	s.free = make(chan *batch, buffers)
 	for range buffers {
-		s.free <- new(batch)
+		s.free <- newBatch()
 	}
 	batches := make(chan *batch, buffers)
 	group.Go(func() error { return s.listen(ctx) })
 	group.Go(func() error { return s.beat(ctx) })
 	group.Go(func() error { return s.readAhead(ctx, batches) })
 	group.Go(func() error { return s.compute(ctx, batches) })
-	return group.Wait()
+	err = group.Wait()
+	s.reading.Wait() // ctx is done: they end by themselves
+	return err
 }
 
 // listen receives what the coordinator says.
 func (s *session) listen(ctx context.Context) error {
 	for {
-		m, err := s.coordinator.Receive(0)
+		m, err := s.coordinator.Receive(silence)
 		if err != nil {
 			return fmt.Errorf("coordinator: %w", err)
 		}
 		switch m.Type {
+		case wire.TypeHeartbeat: // the answer to ours
 		case wire.TypeLease:
 			var l wire.Lease
 			if err := m.Decode(&l); err != nil {
@@ -209,7 +240,8 @@ func (s *session) beat(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// The first one makes the worker a member.
-		if err := s.coordinator.Send(wire.TypeHeartbeat, struct{}{}, nil); err != nil {
+		at := wire.Heartbeat{Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
+		if err := s.coordinator.Send(wire.TypeHeartbeat, at, nil); err != nil {
 			return err
 		}
 		select {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -21,7 +23,7 @@ type Credential struct {
 	Passphrase      string   // of the private key
 	Certificate     string   // line of a -cert.pub file, for the private key or one of the agent's
 	CertificateFile string   // such a file, instead
-	IdentityFiles   []string // more private keys; those that are not there, or are encrypted otherwise, are passed over
+	IdentityFiles   []string // more private keys; those that are not there, are encrypted otherwise, or are open to others, are passed over
 	Agent           bool     // ask the agent
 	AgentSocket     string   // where it is; "" for SSH_AUTH_SOCK
 	Password        string   // for the methods password and keyboard-interactive
@@ -45,37 +47,65 @@ func (c Credential) redacted(s string) string {
 // mostKey bounds a key file: it may be any file by mistake.
 const mostKey = 1 << 20
 
-// signers are the keys of the credential but for the agent's.
-func (c Credential) signers(known *keys) ([]ssh.Signer, error) {
-	var signers []ssh.Signer
+// signers are the keys of the credential but for the agent's. Why any of
+// IdentityFiles was passed over that its owner would expect to be used is said
+// beside them.
+func (c Credential) signers(known *keys) (signers []ssh.Signer, passedOver []error, err error) {
 	switch {
 	case c.PrivateKey != "":
 		signer, err := known.parse([]byte(c.PrivateKey), c.Passphrase, "the private key")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		signers = append(signers, signer)
 	case c.PrivateKeyFile != "":
 		signer, err := c.readKey(known, c.PrivateKeyFile)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		signers = append(signers, signer)
 	}
 	for _, name := range c.IdentityFiles {
-		if signer, err := c.readKey(known, name); err == nil {
+		signer, err := c.readKey(known, name)
+		var exposed *exposedError
+		switch {
+		case err == nil:
 			signers = append(signers, signer)
+		case errors.As(err, &exposed):
+			passedOver = append(passedOver, exposed)
 		}
 	}
-	return signers, nil
+	return signers, passedOver, nil
 }
 
 func (c Credential) readKey(known *keys, name string) (ssh.Signer, error) {
-	pem, err := readSmall(name)
+	pem, err := readSmall(name, checkExposure)
 	if err != nil {
 		return nil, fmt.Errorf("read private key: %w", err)
 	}
 	return known.parse(pem, c.Passphrase, name)
+}
+
+// exposedError says that others have access to a private key.
+type exposedError struct {
+	name string
+	mode fs.FileMode
+}
+
+func (e *exposedError) Error() string {
+	return fmt.Sprintf("%s has mode %04o, and others must not have access to a private key: run chmod 600 %s", e.name, e.mode, e.name)
+}
+
+// checkExposure refuses a private key as OpenSSH does (sshkey_perm_ok): where
+// its owner is the user, group and others may have no access at all. The modes
+// of somebody else's file, such as one that is mounted, are not the user's to
+// choose.
+func checkExposure(name string, info fs.FileInfo) error {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if mode := info.Mode().Perm(); ok && int(owner.Uid) == os.Getuid() && mode&0o077 != 0 {
+		return &exposedError{name, mode}
+	}
+	return nil
 }
 
 // parseKey reads a private key that messages call name.
@@ -123,7 +153,7 @@ func (c Credential) certified(signers []ssh.Signer) ([]ssh.Signer, error) {
 			return signers, nil
 		}
 		var err error
-		if line, err = readSmall(c.CertificateFile); err != nil {
+		if line, err = readSmall(c.CertificateFile, nil); err != nil {
 			return nil, fmt.Errorf("read certificate: %w", err)
 		}
 	}
@@ -147,8 +177,9 @@ func (c Credential) certified(signers []ssh.Signer) ([]ssh.Signer, error) {
 	return nil, errors.New("use certificate: it does not belong to the private key, nor to one of the agent's")
 }
 
-// readSmall reads a file that a person named.
-func readSmall(name string) ([]byte, error) {
+// readSmall reads a file that a person named, if check, which may be nil, has
+// nothing against it.
+func readSmall(name string, check func(name string, info fs.FileInfo) error) ([]byte, error) {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -167,6 +198,15 @@ func readSmall(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if check != nil {
+		info, err := f.Stat()
+		if err == nil {
+			err = check(name, info)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	b, err := io.ReadAll(io.LimitReader(f, mostKey+1))
 	if err == nil && len(b) > mostKey {
 		err = fmt.Errorf("%s has more than %d bytes, so it is no key", name, mostKey)

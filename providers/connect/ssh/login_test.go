@@ -80,6 +80,13 @@ func TestLogin(t *testing.T) {
 	}
 	locked, plain := file("locked", sshtest.PEM(t, private, "pass")), file("plain", sshtest.PEM(t, private, ""))
 	other := file("other", sshtest.PEM(t, stranger, ""))
+	exposed := func(mode os.FileMode) string {
+		name := file("exposed", sshtest.PEM(t, private, ""))
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
 	large := file("large", strings.Repeat("x", mostKey+1))
 	for _, c := range []struct {
 		name string
@@ -98,6 +105,8 @@ func TestLogin(t *testing.T) {
 		{"key of somebody else, then password", Credential{PrivateKeyFile: other, Password: password}, ""},
 		{"several, some of no use", Credential{IdentityFiles: []string{"/nowhere", locked, large, other, plain}}, ""},
 		{"several, all of no use", Credential{IdentityFiles: []string{locked, "/nowhere"}}, "none of the private keys can be used: " + locked + " is encrypted"},
+		{"several, one that others may read", Credential{IdentityFiles: []string{exposed(0o644), plain}}, ""},
+		{"several, the right one may be read by others", Credential{IdentityFiles: []string{exposed(0o644), other}}, "does not let ops in…passed over " + filepath.Join(folder, "exposed") + "…chmod 600"},
 		{"nothing", Credential{}, "no private key, no password and no agent"},
 		{"line ends of Windows", Credential{PrivateKeyFile: file("crlf", strings.ReplaceAll(sshtest.PEM(t, private, ""), "\n", "\r\n"))}, ""},
 		{"public key", Credential{PrivateKeyFile: file("id.pub", sshtest.Line(signer.PublicKey())+" me@here\n")}, "id.pub is no private key that OpenSSH or PEM knows: it is the public key"},
@@ -116,6 +125,44 @@ func TestLogin(t *testing.T) {
 			}
 			tell(t, err, c.want)
 		})
+	}
+}
+
+// TestExposedKey: as OpenSSH has it, a key file of one's own must not be open to
+// the group or to others in any way; the modes of somebody else's are theirs to
+// choose.
+func TestExposedKey(t *testing.T) {
+	_, private := sshtest.NewKey(t)
+	name := filepath.Join(t.TempDir(), "id")
+	if err := os.WriteFile(name, []byte(sshtest.PEM(t, private, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(mode os.FileMode) bool {
+		t.Helper()
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := Credential{PrivateKeyFile: name}.signers(nil)
+		if err != nil && (!strings.Contains(err.Error(), "chmod 600 "+name) || strings.Contains(err.Error(), "PRIVATE KEY")) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		return err != nil
+	}
+	for mode, want := range map[os.FileMode]bool{
+		0o600: false, 0o400: false, 0o700: false, 0o500: false,
+		0o640: true, 0o604: true, 0o644: true, 0o620: true, 0o610: true, 0o601: true, 0o602: true, 0o777: true,
+	} {
+		if refused(mode) != want {
+			t.Errorf("mode %o: refused is %v", mode, !want)
+		}
+	}
+	if os.Getuid() == 0 { // who else can give files away?
+		if err := os.Chown(name, 4242, -1); err != nil {
+			t.Fatal(err)
+		}
+		if refused(0o644) {
+			t.Error("the file of another user is refused")
+		}
 	}
 }
 

@@ -19,10 +19,12 @@ import (
 // methods is what the protocol tries for one login, in this order: keys, the
 // agent's keys, the password.
 type methods struct {
-	auth   []ssh.AuthMethod
-	keys   []string // of each key, what to call it
-	agent  net.Conn
-	failed error // why a method could not even be tried
+	auth []ssh.AuthMethod
+	keys []string // of each key, what to call it
+	// passedOver is why some keys were not even offered.
+	passedOver []error
+	agent      net.Conn
+	failed     error // why a method could not even be tried
 
 	password string
 	given    bool    // the password was given already
@@ -34,8 +36,8 @@ var errQuestion = errors.New("the machine asks for more than a password")
 
 // methods reads the keys and asks the agent. Nothing is asked of the machine.
 func (c Credential) methods(ctx context.Context, known *keys) (*methods, error) {
-	m := &methods{password: c.Password}
-	signers, err := c.signers(known)
+	signers, passedOver, err := c.signers(known)
+	m := &methods{password: c.Password, passedOver: passedOver}
 	if err == nil && c.Agent {
 		var held []ssh.Signer
 		if held, err = m.fromAgent(ctx, c.AgentSocket); err == nil {
@@ -152,7 +154,11 @@ func (m *methods) tried() string {
 	if m.password != "" {
 		what = append(what, "a password")
 	}
-	return strings.Join(what, ", ")
+	text := strings.Join(what, ", ")
+	for _, err := range m.passedOver {
+		text += "; passed over " + err.Error()
+	}
+	return text
 }
 
 // give gives the password to the method password.

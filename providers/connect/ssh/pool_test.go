@@ -227,20 +227,33 @@ func TestPoolCloses(t *testing.T) {
 	all.Wait()
 }
 
+func dialledWithin(t *testing.T, h Hop, limits Timeouts) *Client {
+	t.Helper()
+	c, err := Dial(t.Context(), Target{Hop: h}, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
 // TestKeepalive finds out that a machine has gone without saying so, while a
 // command runs.
 func TestKeepalive(t *testing.T) {
 	s := serverWith(t, sshtest.Config{})
-	c, err := Dial(t.Context(), Target{Hop: hop(s, byPassword)}, Timeouts{Alive: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Run(t.Context(), Command{Args: []string{"sleep", "1"}}); err != nil {
-		t.Errorf("a machine that answers: %v", err)
+	var c *Client
+	for _, alive := range []time.Duration{200 * time.Millisecond, 2 * time.Second, 20 * time.Second} { // until this machine is quick enough to answer
+		c = dialledWithin(t, hop(s, byPassword), Timeouts{Alive: alive})
+		_, err := c.Run(t.Context(), Command{Args: []string{"sleep", fmt.Sprint((5 * alive).Seconds())}})
+		if err == nil {
+			break
+		}
+		if alive == 20*time.Second {
+			t.Fatalf("a machine that answers: %v", err)
+		}
 	}
 	time.AfterFunc(50*time.Millisecond, func() { s.Still.Store(true) })
-	_, err = c.Run(t.Context(), Command{Args: []string{"sleep", "600"}})
+	_, err := c.Run(t.Context(), Command{Args: []string{"sleep", "600"}})
 	var lost *LostError
 	if !errors.As(err, &lost) {
 		t.Error(err)

@@ -58,3 +58,20 @@ func TestModelRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A change of these means that every experiment of the model is another one:
+// it must be meant.
+func TestLayersOfTheModels(t *testing.T) {
+	for name, want := range map[string]string{
+		"mlp":       "sha256:907e3fc8a9967bf473bddbdbfc49ea74bcda2c3a7ed5e2df9b0dc29c175170c3",
+		"mnist-cnn": "sha256:78ac67f4b2921285ac12afdf4c84e930319ee6a33fd7fa5dec6e94ce265cd0cf",
+		"softmax":   "sha256:eb26e399c78f27f0d8050a5e2e3d20f2f78b7710f584a62aa8be81897d25400d",
+	} {
+		if got, err := zoo.Layers(name); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, want)
+		}
+	}
+	if _, err := zoo.Layers("none"); err == nil {
+		t.Error("an unknown model has layers")
+	}
+}

@@ -34,6 +34,9 @@ func (s *Store) read(ctx context.Context) error {
 	s.doc, s.etag = document{}, ""
 	switch a.status {
 	case http.StatusOK:
+		if bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("<")) {
+			return fmt.Errorf("read state: GET %s: the server answers with a web page in place of a state; check the address, and whether a login or proxy stands in between", s.name)
+		}
 		if len(a.body) > 0 { // an empty answer is how some servers say that there is none
 			if s.doc, err = decodeDocument(a.body); err != nil {
 				return &state.CorruptError{Path: s.name, Reason: err.Error()}

@@ -93,7 +93,7 @@ func start(trainer string, f spec.Folder) (*pending, error) {
 	}
 	cmd := exec.Command(trainer, "supervise", "--run", string(f))
 	cmd.Dir = string(f) // it must not keep the caller's folder busy
-	cmd.Env = slices.DeleteFunc(os.Environ(), private)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return !allowed(variable) })
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no Ctrl-C of our terminal
 	if err := cmd.Start(); err != nil {
@@ -105,10 +105,22 @@ func start(trainer string, f spec.Folder) (*pending, error) {
 	return &pending{cmd, stdin, stdout, stderr}, nil
 }
 
-// private tells the variables that are meant for the engine alone: a process
-// that lives for days should not carry them.
-func private(variable string) bool {
-	return strings.HasPrefix(variable, "TF_VAR_") || strings.HasPrefix(variable, "STOKE_PLAN_KEY")
+// A run lives for days, and its environment can be read by whoever may read its
+// processes: it gets what tells it where things are and how to use the machine,
+// and nothing that is meant for us.
+var (
+	allowedNames = []string{
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+		"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK", "GORACE", "GOCOVERDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	}
+	allowedPrefixes = []string{"LC_", "XDG_", "CUDA_", "NVIDIA_", "NCCL_", "XLA_", "OMP_", "OPENBLAS_", "MKL_"}
+)
+
+// allowed tells the variables that a run gets of our environment.
+func allowed(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(allowedNames, name) ||
+		slices.ContainsFunc(allowedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // introduce reads who the supervisor is and checks that it is our child.

@@ -54,8 +54,7 @@ func obey(f spec.Folder) {
 		return
 	}
 	launched, _ := Launched(f)
-	secret := os.Getenv("TF_VAR_secret") + os.Getenv("STOKE_PLAN_KEY")
-	if err := spec.WriteJSON(filepath.Join(string(f), "told.json"), []any{strings.TrimSpace(line), launched, secret}); err != nil {
+	if err := spec.WriteJSON(filepath.Join(string(f), "told.json"), []any{strings.TrimSpace(line), launched, strings.Join(os.Environ(), "\n")}); err != nil {
 		panic(err)
 	}
 	time.Sleep(time.Hour)
@@ -101,8 +100,12 @@ func made(t *testing.T, operation string) (Place, string, spec.Folder) {
 }
 
 func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
-	t.Setenv("TF_VAR_secret", "hunter2")
-	t.Setenv("STOKE_PLAN_KEY", "hunter3")
+	for _, name := range []string{"TF_VAR_secret", "STOKE_PLAN_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "GOPROXY", "PATHS"} {
+		t.Setenv(name, "hunter2")
+	}
+	for _, name := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "LC_ALL"} {
+		t.Setenv(name, "7")
+	}
 	p, id, f := made(t, "op")
 	sup, err := Launch(t.Context(), player(t, "good"), f)
 	if err != nil {
@@ -119,8 +122,14 @@ func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
 	if told[0] != "go" || told[1] != true {
 		t.Errorf("told %v, record on disk by then: %v", told[0], told[1])
 	}
-	if told[2] != "" {
-		t.Error("secrets of the engine reach a process that outlives it")
+	environment, _ := told[2].(string)
+	if strings.Contains(environment, "hunter2") {
+		t.Errorf("secrets reach a process that outlives us:\n%s", environment)
+	}
+	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=7", "OMP_NUM_THREADS=7", "CUDA_VISIBLE_DEVICES=7", "LD_LIBRARY_PATH=7", "LC_ALL=7"} {
+		if !strings.Contains(environment, want) {
+			t.Errorf("%s does not reach the run", want)
+		}
 	}
 	if !Alive(f) {
 		t.Error("the supervisor does not count as alive")

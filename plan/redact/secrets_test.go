@@ -1,4 +1,4 @@
-package lang
+package redact
 
 import (
 	"strings"
@@ -7,19 +7,21 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/lang"
 )
 
 func TestSecretsRedact(t *testing.T) {
 	var s Secrets
 	s.AddValue(cty.ObjectVal(map[string]cty.Value{
 		"open":   cty.StringVal("open text"),
-		"key":    cty.StringVal("hunter2").Mark(Sensitive),
-		"longer": cty.StringVal("hunter2 and more").Mark(Ephemeral),
-		"quoted": cty.StringVal("a \"b\"\nc").Mark(Sensitive),
-		"pin":    cty.NumberIntVal(17).Mark(Sensitive),
-		"list":   cty.ListVal([]cty.Value{cty.StringVal("in a list")}).Mark(Sensitive),
-		"later":  cty.UnknownVal(cty.String).Mark(Sensitive),
-		"none":   cty.NullVal(cty.String).Mark(Sensitive),
+		"key":    cty.StringVal("hunter2").Mark(lang.Sensitive),
+		"longer": cty.StringVal("hunter2 and more").Mark(lang.Ephemeral),
+		"quoted": cty.StringVal("a \"b\"\nc").Mark(lang.Sensitive),
+		"pin":    cty.NumberIntVal(17).Mark(lang.Sensitive),
+		"list":   cty.ListVal([]cty.Value{cty.StringVal("in a list")}).Mark(lang.Sensitive),
+		"later":  cty.UnknownVal(cty.String).Mark(lang.Sensitive),
+		"none":   cty.NullVal(cty.String).Mark(lang.Sensitive),
 	}), true)
 	for in, want := range map[string]string{
 		"it is hunter2.":                    "it is (sensitive value).",
@@ -36,10 +38,10 @@ func TestSecretsRedact(t *testing.T) {
 }
 
 func TestWithoutSecrets(t *testing.T) {
-	ctx := &hcl.EvalContext{Functions: Functions("."), Variables: map[string]cty.Value{
-		"var": cty.ObjectVal(map[string]cty.Value{"pin": cty.StringVal("abc").Mark(Sensitive), "open": cty.StringVal("xyz")}),
+	ctx := &hcl.EvalContext{Functions: lang.Functions("."), Variables: map[string]cty.Value{
+		"var": cty.ObjectVal(map[string]cty.Value{"pin": cty.StringVal("abc").Mark(lang.Sensitive), "open": cty.StringVal("xyz")}),
 		"thing": cty.ObjectVal(map[string]cty.Value{"one": cty.ObjectVal(map[string]cty.Value{
-			"input": cty.StringVal("abc").Mark(Sensitive), "output": cty.StringVal("abc"), "other": cty.StringVal("xyz"),
+			"input": cty.StringVal("abc").Mark(lang.Sensitive), "output": cty.StringVal("abc"), "other": cty.StringVal("xyz"),
 			"list": cty.TupleVal([]cty.Value{cty.StringVal("abc")})})}),
 	}}
 	for text, want := range map[string]bool{

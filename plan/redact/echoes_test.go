@@ -1,4 +1,4 @@
-package plan
+package redact
 
 import (
 	"slices"
@@ -31,7 +31,7 @@ func TestEchoes(t *testing.T) {
 	})
 	var got []string
 	for _, p := range Echoes(v, schema, []cty.Path{cty.GetAttrPath("token")}) {
-		got = append(got, PathString(p))
+		got = append(got, providers.PathString(p))
 	}
 	slices.Sort(got)
 	want := []string{"said.four", "said.list[1]", "said.list[2]", `said.map["k"]`, "said.same", "said.set", "said.within"}

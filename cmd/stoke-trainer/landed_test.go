@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// TestRunOfTheFirstVersionGoesOn resumes a run that the first version of
+// stoke-trainer stopped at step 87 (testdata/landed, its data made anew).
+func TestRunOfTheFirstVersionGoesOn(t *testing.T) {
+	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	if err := os.CopyFS(string(f), os.DirFS(filepath.Join("testdata", "landed"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.Token(), []byte("0123456789abcdef0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := f.Status()
+	if err != nil || before.Phase != spec.Stopped {
+		t.Fatalf("status %+v, %v", before, err)
+	}
+	s, err := f.ReadSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Hash() != before.Hash || s.Dataset.Hash != digits.Hash || s.Checkpoint.EverySeconds == 0 {
+		t.Errorf("spec %+v: hash %s, the run's is %s; data %s, made %s", s, s.Hash(), before.Hash, s.Dataset.Hash, digits.Hash)
+	}
+	s.Dataset.Path = digits.Path
+	if err := f.WriteSpec(s); err != nil {
+		t.Fatal(err)
+	}
+	r := relaunch(t, f)
+	r.start()
+	st := r.wait()
+	if st.Phase != spec.Succeeded || st.Step != 600 || st.Hash != before.Hash || st.Ran <= before.Metrics["training_seconds"] {
+		r.dump()
+		t.Fatalf("status %+v", st)
+	}
+	all, valid := events(t, f.Metrics())
+	book := ledger.NewBook(1500)
+	for i, e := range valid {
+		if e.Step != int64(i+1) {
+			t.Fatalf("update %d follows %d others", e.Step, i)
+		}
+		if err := book.Commit(e.Taken...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if book.Records() != st.Records || len(valid) != 600 {
+		t.Errorf("%d updates of %d records, the status has %d", len(valid), book.Records(), st.Records)
+	}
+	for _, e := range all {
+		if e.Type == spec.EventRestore && e.Generation > 1 && e.Step != 87 {
+			t.Errorf("went back to step %d", e.Step)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+)
+
+// written tells what declarations refer to as they are written, nothing being
+// evaluated. It answers for resources and module calls without instances, whose
+// bodies nobody ever evaluates; where there is none of those, it is never made.
+type written struct {
+	nodes func() map[string]*modules.GraphNode
+	found map[*modules.GraphNode][]string
+}
+
+func newWritten(root *modules.Module) *written {
+	return &written{
+		found: map[*modules.GraphNode][]string{},
+		nodes: sync.OnceValue(func() map[string]*modules.GraphNode {
+			nodes := map[string]*modules.GraphNode{}
+			if root != nil {
+				for _, n := range modules.Graph(root) {
+					nodes[n.Address()] = n
+				}
+			}
+			return nodes
+		}),
+	}
+}
+
+// needs lists the resources that a resource refers to, directly or through
+// variables, locals and outputs. What its provider's configuration refers to is
+// none of its dependencies.
+func (w *written) needs(name string) []string { return w.reach(w.nodes()[name]) }
+
+// outputs lists the resources that a module's outputs refer to.
+func (w *written) outputs(m address.Module) []string {
+	return w.reach(w.nodes()[(&modules.GraphNode{Kind: modules.ValueNode, Module: string(m)}).Address()])
+}
+
+func (w *written) reach(from *modules.GraphNode) []string {
+	if from == nil {
+		return nil
+	}
+	if names, ok := w.found[from]; ok {
+		return names
+	}
+	var names []string
+	seen := map[*modules.GraphNode]bool{from: true}
+	for queue := []*modules.GraphNode{from}; len(queue) > 0; queue = queue[1:] {
+		for _, n := range queue[0].Needs {
+			switch {
+			case seen[n]:
+			case n.Kind == modules.ResourceNode:
+				names = append(names, n.Address())
+			case n.Kind != modules.ProviderNode:
+				queue = append(queue, n)
+			}
+			seen[n] = true
+		}
+	}
+	w.found[from] = names
+	return names
+}
+
+// guesses are what names depend on as it is written, beside what is known for
+// certain. What is written is no more than a guess: values may have been made
+// otherwise, and never be made at all.
+type guesses map[string][]string
+
+// withoutRings drops the guesses that close a ring with each other or with what
+// is certain: no order could follow them.
+func (g guesses) withoutRings(certain map[string][]string) {
+	if len(g) == 0 {
+		return
+	}
+	numbers := map[string]int32{}
+	var next [][2][]int32
+	number := func(name string) int32 {
+		n, ok := numbers[name]
+		if !ok {
+			n = int32(len(next))
+			numbers[name] = n
+			next = append(next, [2][]int32{})
+		}
+		return n
+	}
+	for i, lists := range []map[string][]string{certain, g} {
+		for name, list := range lists {
+			n := number(name)
+			for _, dep := range list {
+				d := number(dep)
+				next[n][i] = append(next[n][i], d)
+			}
+		}
+	}
+	rings := components(len(next), func(n int32) [2][]int32 { return next[n] })
+	for name, list := range g {
+		g[name] = slices.DeleteFunc(slices.Clone(list), func(dep string) bool { return rings[numbers[dep]] == rings[numbers[name]] })
+	}
+}

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/state"
+)
+
+// users tells who uses what, so that nothing is destroyed under its users: by
+// the state, which knows what objects were made from, whatever the
+// configuration says by now. Names are those of resources, without keys.
+type users struct {
+	of   map[string][]string
+	data map[string]bool
+}
+
+// findUsers collects the users of all that is stored, by what their objects and
+// their provider's configuration depend on. A name that the state lists and
+// has no object of depends on what the configuration says.
+func (p *planner) findUsers() *users {
+	u := &users{of: map[string][]string{}, data: map[string]bool{}}
+	certain, guessed, written := map[string][]string{}, guesses{}, newWritten(p.req.Root)
+	configured := map[[2]string]bool{} // by user and provider
+	var names []string
+	for _, addr := range p.prior.Instances() {
+		user := Keyless(addr.Resource)
+		u.data[user] = addr.Mode == address.Data
+		add := func(o *state.Object) {
+			certain[user] = append(certain[user], o.Dependencies...)
+			owner := p.owners[o.Provider]
+			if owner == nil || configured[[2]string{user, o.Provider}] {
+				return
+			}
+			configured[[2]string{user, o.Provider}] = true
+			for _, r := range owner.Node.Resources() {
+				certain[user] = append(certain[user], Keyless(r))
+			}
+			for _, m := range owner.Node.EmptyCalls() {
+				guessed[user] = append(guessed[user], written.outputs(keylessModule(m))...)
+			}
+		}
+		if cur := p.prior.Current(addr); cur != nil {
+			add(cur)
+		}
+		for _, o := range p.prior.Deposed(addr) {
+			add(o)
+		}
+	}
+	for user, list := range certain {
+		slices.Sort(list)
+		certain[user] = slices.Compact(list)
+		names = append(append(names, certain[user]...), guessed[user]...)
+	}
+	for i := 0; i < len(names); i++ { // names grows
+		if _, stored := u.data[names[i]]; stored || guessed[names[i]] != nil {
+			continue
+		}
+		guessed[names[i]] = append([]string{}, written.needs(names[i])...)
+		names = append(names, guessed[names[i]]...)
+	}
+	guessed.withoutRings(certain)
+	for _, lists := range []map[string][]string{certain, guessed} {
+		for _, user := range slices.Sorted(maps.Keys(lists)) {
+			for _, dep := range lists[user] {
+				if dep != user {
+					u.of[dep] = append(u.of[dep], user)
+				}
+			}
+		}
+	}
+	return u
+}
+
+// afterUsers makes every deletion wait until nobody uses the object any more:
+// users that go are gone, and users that stay have let go of it.
+func (o *ordering) afterUsers() {
+	o.users = o.p.findUsers()
+	late := map[string]int32{} // by resource: the barrier before plain deletions
+	for _, c := range o.result.Changes {
+		op, ok := o.del[c]
+		if !ok {
+			continue
+		}
+		name := Keyless(c.Addr.Resource)
+		if len(o.users.of[name]) == 0 {
+			continue
+		}
+		gone := o.gone(name)
+		switch c.Action {
+		case DeleteThenCreate: // users are brought up to date only once the new one is there
+			o.wait(op, gone)
+			continue
+		case CreateThenDelete:
+			o.wait(op, gone)
+			o.wait(op, o.detached(name))
+			continue
+		}
+		before, ok := late[name]
+		if !ok {
+			before = o.add(Barrier, -1)
+			late[name] = before
+			o.wait(before, gone)
+			if detached := o.detached(name); detached >= 0 {
+				o.rather = append(o.rather, preference{op: before, after: detached})
+			}
+		}
+		o.wait(op, before)
+	}
+}
+
+func (o *ordering) wait(op, before int32) {
+	if before >= 0 {
+		o.ops[op].After = append(o.ops[op].After, before)
+	}
+}
+
+// gone is the operation after which everything is deleted that is to be deleted
+// and uses a resource, or -1. A user of which nothing is deleted passes on who
+// uses it.
+func (o *ordering) gone(name string) int32 {
+	return o.passed(o.goneBefore, name, func(user string) (int32, bool) {
+		if op, ok := o.dels[user]; ok {
+			return op, false
+		}
+		return -1, true
+	})
+}
+
+// detached is the operation after which the users of a resource that stay are
+// brought up to date, or -1. Data sources and users of which nothing is left
+// pass on who uses them.
+func (o *ordering) detached(name string) int32 {
+	return o.passed(o.detachedBefore, name, func(user string) (int32, bool) {
+		op, ok := o.puts[user]
+		if !ok {
+			op = -1
+		}
+		_, goes := o.dels[user]
+		return op, o.users.data[user] || !goes && !o.p.related.objects[user]
+	})
+}
+
+// passed joins what each user of a resource brings along: an operation (or -1)
+// and whether its own users count, too.
+func (o *ordering) passed(memo map[string]int32, name string, brings func(user string) (op int32, on bool)) int32 {
+	if op, ok := memo[name]; ok {
+		return op
+	}
+	memo[name] = -1 // users in a ring, which states can tell of that were changed in parts, go in any order
+	var before []int32
+	for _, user := range o.users.of[name] {
+		op, on := brings(user)
+		if op >= 0 {
+			before = append(before, op)
+		}
+		if !on {
+			continue
+		}
+		if op = o.passed(memo, user, brings); op >= 0 {
+			before = append(before, op)
+		}
+	}
+	memo[name] = o.join(before)
+	return memo[name]
+}
+
+// join is one operation that stands for several, or -1 for none.
+func (o *ordering) join(before []int32) int32 {
+	switch len(before) {
+	case 0:
+		return -1
+	case 1:
+		return before[0]
+	}
+	op := o.add(Barrier, -1)
+	o.ops[op].After = before
+	return op
+}

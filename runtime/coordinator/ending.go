@@ -1,0 +1,97 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// stopped ends the run in a state that it can go on from; its text is for
+// people.
+type stopped struct {
+	cause spec.Cause
+	text  string
+}
+
+func (s stopped) Error() string { return s.text }
+
+var errStop = stopped{spec.CauseRequest, "stopped by request"}
+
+// failure ends the run as failed: it would fail again. Its text is for people.
+type failure struct{ text string }
+
+func (f failure) Error() string { return f.text }
+
+func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
+
+// errStorage is about what could not be written.
+var errStorage = errors.New("storage")
+
+// full stops the run because its ledger cannot be written.
+func full(err error) error {
+	return stopped{spec.CauseDisk, fmt.Sprintf("the ledger cannot be written: %v", err)}
+}
+
+// ran is how long coordinators of the run have run.
+func (c *coordinator) ran() time.Duration { return c.ranBefore + time.Since(c.began) }
+
+// outcome sorts an error into how the run ended: failed is only what would
+// fail again.
+func outcome(err error) (spec.Phase, spec.Cause, string) {
+	var f failure
+	var s stopped
+	switch {
+	case err == nil:
+		return spec.Succeeded, "", ""
+	case errors.As(err, &s):
+		return spec.Stopped, s.cause, s.text
+	case errors.As(err, &f):
+		return spec.Failed, "", f.text
+	}
+	for _, disk := range []error{errStorage, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, disk) {
+			return spec.Stopped, spec.CauseDisk, err.Error()
+		}
+	}
+	return spec.Failed, "", err.Error()
+}
+
+// end is the run's outcome.
+func (c *coordinator) end(err error) spec.Status {
+	c.clock.pause()
+	phase, cause, text := outcome(err)
+	c.message = text
+	if phase == spec.Stopped {
+		if c.saved > 0 {
+			c.message += fmt.Sprintf("; started again, it goes on from its checkpoint of step %d", c.saved)
+		} else if c.version > 0 {
+			c.message += "; nothing of it was saved"
+		}
+	}
+	c.reason = nil
+	c.publish(phase)
+	s := *c.status.Load()
+	s.Ended, s.Cause = time.Now(), cause
+	e := spec.Event{Type: spec.EventEnd, Generation: c.generation, Step: c.version, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)}
+	if err := c.journal.append(e); err != nil {
+		c.Log.Error("cannot write metrics", "error", err)
+	}
+	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)
+	return s
+}
+
+// Hopeless tells the supervisor that the run cannot begin, for a reason that
+// starting again does not mend.
+func Hopeless(control io.Writer, f spec.Folder, why error) error {
+	var s spec.Status
+	if err := spec.ReadJSON(f.StatusFile(), &s); err != nil {
+		return err
+	}
+	s.Phase, s.Message, s.Ended = spec.Failed, why.Error(), time.Now()
+	return json.NewEncoder(control).Encode(Control{Outcome: &s})
+}

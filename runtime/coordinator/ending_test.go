@@ -1,0 +1,373 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/ps"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// again gives a run that has ended new servers and listeners, as a new
+// supervisor does.
+func (b *bench) again() *bench {
+	b.t.Helper()
+	next := &bench{t: b.t, engine: b.engine, logs: b.logs, options: b.options}
+	next.ctx, next.cancel = context.WithCancel(context.Background())
+	next.options.Workers, next.options.API = listen(b.t), listen(b.t)
+	next.serve()
+	return next
+}
+
+// checkpoints lists the run's checkpoints by name.
+func (b *bench) checkpoints() []string {
+	b.t.Helper()
+	found, err := filepath.Glob(filepath.Join(b.options.Folder.Checkpoints(), "*"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i, f := range found {
+		found[i] = filepath.Base(f)
+	}
+	return found
+}
+
+// setStatus writes what an earlier coordinator left.
+func (b *bench) setStatus(change func(*spec.Status)) {
+	b.t.Helper()
+	s := spec.Status{Run: "run", Phase: spec.Running, Started: time.Now().Add(-100 * time.Hour)}
+	change(&s)
+	if err := spec.WriteJSON(b.options.Folder.StatusFile(), s); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A deadline bounds the time that a run runs, and leaves what can go on.
+func TestDeadlineCountsRunningTime(t *testing.T) {
+	s := pointsSpec()
+	s.Deadline = spec.Duration(50 * time.Hour)
+	b := newBench(t, s, linear{})
+	b.setStatus(func(s *spec.Status) { s.Ran = 3600 }) // the rest of 100 hours the machine was off
+	st := b.run()
+	if st.Phase != spec.Succeeded || st.Ran < 3600 {
+		t.Fatalf("status %+v", st)
+	}
+
+	b = newBench(t, s, linear{})
+	b.setStatus(func(s *spec.Status) { s.Ran = 51 * 3600 })
+	st = b.run()
+	if st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline {
+		t.Fatalf("status %+v", st)
+	}
+	again := b.again()
+	again.options.Spec.Deadline = spec.Duration(80 * time.Hour)
+	if st := again.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Ran < 51*3600 {
+		t.Errorf("with a later deadline: %+v", st)
+	}
+}
+
+// The end of a run that nobody was told is not trained again.
+func TestFinishedRunIsNotTrainedAgain(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	want := b.run()
+	b.setStatus(func(*spec.Status) {})
+	again := b.again()
+	got, err := Run(again.ctx, again.options) // nobody works
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Phase != spec.Succeeded || got.Step != want.Step || got.Records != want.Records || got.Metrics["accuracy"] != want.Metrics["accuracy"] {
+		t.Errorf("status %+v, want %+v", got, want)
+	}
+}
+
+// A stopped run says what it goes on from only if that was written.
+func TestOnlyWhatIsWrittenIsPromised(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		s := pointsSpec()
+		s.Epochs = 1 << 40
+		b := newBench(t, s, linear{})
+		if full {
+			b.fill()
+		}
+		stop := make(chan struct{})
+		b.options.Stop = stop
+		go func() {
+			for b.seen("update") < 5 {
+				time.Sleep(time.Millisecond)
+			}
+			close(stop)
+		}()
+		st := b.run()
+		if st.Phase != spec.Stopped || st.Cause != spec.CauseRequest || st.Step < 5 {
+			t.Fatalf("full %v: %+v", full, st)
+		}
+		promised := strings.Contains(st.Message, fmt.Sprintf("goes on from its checkpoint of step %d", st.Step))
+		if promised == full || (st.Saved == st.Step) == full {
+			t.Errorf("full %v: %+v", full, st)
+		}
+	}
+}
+
+// fill makes the place for checkpoints one that nothing can be written to.
+func (b *bench) fill() {
+	b.t.Helper()
+	if err := os.RemoveAll(b.options.Folder.Checkpoints()); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(b.options.Folder.Checkpoints(), nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// seen counts the run's events of a type.
+func (b *bench) seen(kind string) int {
+	data, _ := os.ReadFile(b.options.Folder.Metrics()) // not there yet: none
+	return bytes.Count(data, []byte(`"type":"`+kind+`"`))
+}
+
+// What cannot be written stops a run, in a state that goes on once it can.
+func TestFullDiskStopsTheRun(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	b.fill()
+	st := b.run()
+	if st.Phase != spec.Stopped || st.Cause != spec.CauseDisk || !strings.Contains(st.Message, "final model") {
+		t.Fatalf("status %+v", st)
+	}
+	if err := os.Remove(b.options.Folder.Checkpoints()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(b.options.Folder.Checkpoints(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if st := b.again().run(); st.Phase != spec.Succeeded || st.Records != 1800 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// The ledger must be written; a server's own account of it is for tests.
+func TestLedgerMustBeWritten(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	c := &coordinator{Options: b.options, members: map[int]*member{}, metrics: map[string]float64{}}
+	var err error
+	if c.journal, err = openJournal(b.options.Folder.Metrics()); err != nil {
+		t.Fatal(err)
+	}
+	c.journal.close()
+	c.note(spec.Event{Type: spec.EventUpdate})
+	if phase, cause, text := outcome(c.reason); phase != spec.Stopped || cause != spec.CauseDisk || !strings.Contains(text, "ledger") {
+		t.Errorf("a ledger that cannot be written ends the run as %s, %s: %s", phase, cause, text)
+	}
+}
+
+// Checkpoints are made for the time that has passed, whoever said nothing.
+func TestCheckpointsByTime(t *testing.T) {
+	if spec.Default().Checkpoint.EverySeconds <= 0 {
+		t.Error("no checkpoints by default")
+	}
+	s := pointsSpec()
+	s.Epochs, s.Checkpoint.EverySeconds = 1<<40, 1
+	b := newBench(t, s, linear{})
+	stop := make(chan struct{})
+	b.options.Stop = stop
+	go func() {
+		for b.seen("checkpoint") < 2 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		close(stop)
+	}()
+	if st := b.run(); st.Phase != spec.Stopped || st.Saved != st.Step {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// Damaged checkpoints do not count among those that are kept.
+func TestDamagedCheckpointsAreNotKept(t *testing.T) {
+	s := pointsSpec()
+	s.Checkpoint.EverySteps, s.Checkpoint.Keep = 10, 1
+	b := newBench(t, s, linear{})
+	for _, damaged := range []string{"step-000000000005", "step-000000999999"} {
+		if err := os.Mkdir(filepath.Join(b.options.Folder.Checkpoints(), damaged), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := b.run(); st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	// Which one is the newest depends on how long writing took.
+	found := b.checkpoints()
+	if len(found) != 3 || found[0] != "final" || found[1] < "step-000000000010" || found[1] > "step-000000000030" || found[2] != "step-000000999999" {
+		t.Errorf("checkpoints %v", found)
+	}
+}
+
+// A run whose model is another one by now does not begin anew.
+func TestCheckpointOfAnotherModelIsNotPassedOver(t *testing.T) {
+	s := pointsSpec()
+	s.Checkpoint.EverySteps = 10
+	b := newBench(t, s, linear{})
+	if st := b.run(); st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	if err := os.RemoveAll(b.options.Folder.Final()); err != nil {
+		t.Fatal(err)
+	}
+	again := b.again()
+	changed, other := *b.options.Task, *b.options.Task.Model
+	other.Layers = append([]engine.Layer{{Name: "flat", Op: engine.Flatten}}, other.Layers...)
+	changed.Model = &other
+	again.options.Task = &changed
+	st, err := Run(again.ctx, again.options)
+	if err != nil || st.Phase != spec.Stopped || st.Cause != spec.CauseTrainer || !strings.Contains(st.Message, "other layers") {
+		t.Errorf("status %+v, %v", st, err)
+	}
+}
+
+// What a plan accepts, servers can compute: there is one rule, here seen from
+// both sides.
+func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
+	numbers := []float64{0, 1e-60, 1e-46, 1e-45, 1e-38, 0.05, 0.5, 0.9, 0.9999999, 0.99999999, 1, 1.5, 5, 1e6, 1e39, math.NaN(), math.Inf(1), -0.5}
+	accepted := 0
+	for _, rate := range numbers {
+		for _, momentum := range numbers {
+			for _, decay := range numbers {
+				for _, nesterov := range []bool{false, true} {
+					s := pointsSpec()
+					s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/data", Hash: "x"}
+					s.LearningRate, s.Optimizer.Momentum, s.Optimizer.WeightDecay, s.Optimizer.Nesterov = rate, momentum, decay, nesterov
+					c := &coordinator{Options: Options{Spec: s}}
+					plan, run := s.Validate(), c.recipe(1).Validate()
+					if len(plan) == 0 {
+						accepted++
+					}
+					if len(plan) == 0 && run != nil {
+						t.Errorf("rate %g, momentum %g, decay %g: a plan accepts what fails: %v", rate, momentum, decay, run)
+					}
+				}
+			}
+		}
+	}
+	if accepted == 0 {
+		t.Error("nothing was accepted")
+	}
+}
+
+// A checkpoint that the run went back to is its own, whatever a message of the
+// time before says; one that it went back behind is not.
+func TestCheckpointsOfTheRunsHistory(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	j, err := openJournal(b.options.Folder.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	for _, r := range []restored{{1, 0}, {2, 100}, {3, 150}} {
+		if err := j.append(spec.Event{Type: spec.EventRestore, Generation: r.generation, Step: r.step}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &coordinator{Options: b.options, journal: j, generation: 3, metrics: map[string]float64{}}
+	for _, tt := range []struct {
+		generation, step int64
+		void             bool
+	}{{1, 100, false}, {1, 101, true}, {1, 50, false}, {2, 150, false}, {2, 200, true}, {3, 500, false}} {
+		folder := filepath.Join(b.options.Folder.Checkpoints(), stepName(tt.step))
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.checkpointed(written{manifest: Manifest{Generation: tt.generation, Step: tt.step}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(folder); (err != nil) != tt.void {
+			t.Errorf("checkpoint of step %d, generation %d: %v; void: %v", tt.step, tt.generation, err, tt.void)
+		}
+	}
+}
+
+// flaky is a server that dies in the middle of a write, with all it holds, and
+// is started again.
+type flaky struct {
+	net.Listener
+	writes atomic.Int32
+	dies   int32 // at this write
+	kill   atomic.Pointer[context.CancelFunc]
+}
+
+type flakyConn struct {
+	net.Conn
+	f *flaky
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	return &flakyConn{c, f}, err
+}
+
+func (c *flakyConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 3 && p[0] == 'S' && p[1] == 'k' && p[3] == byte(wire.TypeWrite) && c.f.writes.Add(1) == c.f.dies {
+		(*c.f.kill.Load())()
+		c.Conn.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+// Close lets the next server have the port.
+func (f *flaky) Close() error { return nil }
+
+func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
+	gate := make(chan struct{})
+	b := newBench(t, pointsSpec(), linear{gate: gate})
+	stop := make(chan struct{})
+	b.options.Stop = stop
+	go func() {
+		defer close(gate)
+		for range 5 * 7 { // micro-batches of five updates
+			gate <- struct{}{}
+		}
+		for b.seen("update") < 5 {
+			time.Sleep(time.Millisecond)
+		}
+		close(stop)
+	}()
+	if st := b.run(); st.Phase != spec.Stopped {
+		t.Fatalf("status %+v", st)
+	}
+	b = b.again() // its only write is the final one
+	b.options.Stop = nil
+	f := &flaky{Listener: listen(t), dies: 1}
+	var servers sync.WaitGroup
+	servers.Go(func() {
+		for b.ctx.Err() == nil {
+			ctx, cancel := context.WithCancel(b.ctx)
+			f.kill.Store(&cancel)
+			stop := context.AfterFunc(ctx, func() { f.Listener.(*net.TCPListener).SetDeadline(time.Now()) })
+			ps.New(0, token, new(bytes.Buffer), b.options.Log).Serve(ctx, f)
+			stop()
+			f.Listener.(*net.TCPListener).SetDeadline(time.Time{})
+		}
+	})
+	defer servers.Wait()
+	defer b.cancel()
+	b.options.Servers = []string{f.Addr().String()}
+	st := b.run()
+	if st.Phase != spec.Succeeded || st.Records != 1800 || st.Step != 36 {
+		t.Errorf("status %+v", st)
+	}
+	if f.writes.Load() != 2 {
+		t.Errorf("%d writes: the server did not die at the final one", f.writes.Load())
+	}
+}

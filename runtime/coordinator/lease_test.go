@@ -1,0 +1,170 @@
+package coordinator
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// A server holds parameters, slots, the sum that is being made, and of the
+// pushes that wait for their turn one per worker and one: at any batch size.
+func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
+	const workers, slots = 3, 1
+	peak := func(batch int) int {
+		s := pointsSpec()
+		s.BatchSize, s.MicroBatch, s.MaxSteps, s.Epochs = batch, 8, 4, 1000
+		s.Optimizer.Momentum, s.Worker.Replicas = 0.5, workers
+		s.LearningRate = 0.1
+		b := newBench(t, s, linear{size: 1000})
+		b.options.Task.Train = points{1 << 17}
+		if st := b.run(); st.Phase != spec.Succeeded || st.Step != 4 || st.Records != int64(4*batch) {
+			t.Fatalf("batch %d: status %+v", batch, st)
+		}
+		n := b.ps[0].Vectors() // buffers are never given back: this is the most there were
+		if most := 3 + slots + workers; n > most {
+			t.Errorf("batch %d: %d vectors, want at most %d", batch, n, most)
+		}
+		return n
+	}
+	small, large := peak(1024), peak(65536)
+	if 10*large > 11*small {
+		t.Errorf("%d vectors for a batch of 1,024, %d for 65,536", small, large)
+	}
+}
+
+// The number of leases follows from the specification, not from the workers.
+func TestLeasesFollowFromTheSpecification(t *testing.T) {
+	for _, tt := range []struct{ batch, micro, want int }{
+		{64, 32, 32}, {1024, 32, 32}, {2048, 32, 32}, {2049, 32, 64}, {65536, 32, 1024}, {50, 8, 8}, {7, 7, 7}, {1 << 24, 1, 1 << 18},
+	} {
+		s := pointsSpec()
+		s.BatchSize, s.MicroBatch = tt.batch, tt.micro
+		for _, workers := range []int{1, 5, 1000} {
+			if s.Worker.Replicas = workers; s.LeaseRecords() != tt.want {
+				t.Errorf("batch %d of %d: leases of %d, want %d", tt.batch, tt.micro, s.LeaseRecords(), tt.want)
+			}
+		}
+	}
+}
+
+// dial connects as a worker without working.
+func (b *bench) dial(index int) *wire.Conn {
+	b.t.Helper()
+	c, err := wire.Dial(b.ctx, b.options.Workers.Addr().String(), wire.Hello{Token: token, Role: "worker", Index: index})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A worker that lives and makes no progress loses its lease to another one.
+func TestExpiredLeaseGoesToAnotherWorker(t *testing.T) {
+	s := pointsSpec()
+	s.Worker.Replicas = 2
+	b := newBench(t, s, linear{})
+	b.options.LeaseTimeout = 2 * time.Second
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		hung := b.dial(0)
+		working := false
+		for hung.Send(wire.TypeHeartbeat, wire.Heartbeat{Lease: 1, Done: 1}, nil) == nil {
+			// The other one comes once this one holds a lease.
+			if m, err := hung.Receive(time.Second); err == nil && m.Type == wire.TypeLease && !working {
+				working = true
+				all.Go(func() { b.work(b.ctx, 1) })
+			}
+		}
+	})
+	st, err := Run(b.ctx, b.options)
+	if err != nil || st.Phase != spec.Succeeded || st.Records != 1800 {
+		t.Errorf("status %+v, %v", st, err)
+	}
+	if !strings.Contains(b.logs.String(), "worker makes no progress") {
+		t.Error("the lease did not expire")
+	}
+}
+
+// Workers that are left share the cores of those that have gone.
+func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	var mu sync.Mutex
+	built := make(map[int]int) // threads of replicas
+	s := pointsSpec()
+	s.Epochs, s.Worker.Replicas = 1<<40, 4
+	b := newBench(t, s, linear{built: func(o engine.Options) {
+		mu.Lock()
+		defer mu.Unlock()
+		built[o.Threads]++
+	}})
+	stop := make(chan struct{})
+	b.options.Stop = stop
+	go func() {
+		defer close(stop)
+		api := spec.NewClient("http://"+b.options.API.Addr().String(), token)
+		defer api.Close()
+		for b.seen("update") < 5 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := api.Scale(b.ctx, 1); err != nil {
+			t.Error(err)
+		}
+		for from := b.seen("update"); b.seen("update") < from+20; {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if st := b.run(); st.Phase != spec.Stopped {
+		t.Fatalf("status %+v", st)
+	}
+	if built[2] != 4 || built[8] != 1 {
+		t.Errorf("replicas by threads: %v, want 4 of 2 and 1 of 8", built)
+	}
+}
+
+// The time that a lease may take is counted from the last progress, and gets
+// longer with every lease of the same records that expired.
+func TestProgressExtendsALease(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	c := &coordinator{Options: b.options, metrics: make(map[string]float64), leases: make(map[int64]*lease)}
+	c.LeaseTimeout = time.Minute
+	go func() {
+		if tcp, err := b.options.Workers.Accept(); err == nil {
+			if peer, _, err := wire.Accept(tcp, token); err == nil {
+				peer.Receive(time.Hour)
+			}
+		}
+	}()
+	m := &member{conn: b.dial(0), held: make(map[int64]*lease)}
+	c.members = map[int]*member{0: m}
+	u := &update{}
+	c.updates = []*update{u}
+	task := &unit{update: u}
+	hold := func(since time.Duration) *lease {
+		m.heard.Store(time.Now().UnixNano())
+		l := &lease{id: 7, task: task, member: m, given: time.Now().Add(-since)}
+		task.lease, m.held[7], c.leases[7] = l, l, l
+		return l
+	}
+	progress := func(done int64) { m.at.Store(&wire.Heartbeat{Lease: 7, Done: done}) }
+	l := hold(10 * time.Minute)
+	progress(1)
+	if c.tick(); task.lease != l {
+		t.Fatal("a lease that makes progress was taken back")
+	}
+	l.given = time.Now().Add(-10 * time.Minute)
+	progress(1) // alive, but no further
+	if c.tick(); task.lease != nil || task.overdue != 1 || task.failures != 0 {
+		t.Fatalf("a lease without progress was kept: %+v", task)
+	}
+	hold(90 * time.Second)
+	if c.tick(); task.lease == nil {
+		t.Error("the second lease of the same records has no more time")
+	}
+}

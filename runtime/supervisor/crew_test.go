@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// restarting gives the processes of a run without starting any.
+func restarting(t *testing.T, workers, least int) *crew {
+	t.Helper()
+	s := spec.Default()
+	s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/nowhere", Hash: "x"}
+	s.Worker.Replicas, s.Worker.MinReplicas = workers, least
+	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	if err := f.Create(s); err != nil {
+		t.Fatal(err)
+	}
+	c := newCrew(Options{Folder: f, Log: slog.New(slog.DiscardHandler)}, s, nil)
+	c.roles = []*role{{name: Coordinator}, {name: Server}}
+	c.scale(workers)
+	return c
+}
+
+func (c *crew) find(name string, index int) *role {
+	for _, r := range c.roles {
+		if r.name == name && r.index == index {
+			return r
+		}
+	}
+	return nil
+}
+
+// end lets a role end after it has lived for so long.
+func (c *crew) end(r *role, lived time.Duration) string {
+	r.started = time.Now().Add(-lived)
+	return c.ended(ended{role: r, state: "signal: killed"})
+}
+
+// age moves what has happened into the past.
+func (r *role) age(by time.Duration) {
+	for i := range r.ends {
+		r.ends[i] = r.ends[i].Add(-by)
+	}
+}
+
+func TestLossesOverALongTimeAreNoReasonToEnd(t *testing.T) {
+	c := restarting(t, 1, 1)
+	for _, r := range c.roles {
+		for i := range 100 {
+			if why := c.end(r, time.Hour); why != "" {
+				t.Fatalf("%s: loss %d ends the run: %s", r, i, why)
+			}
+			r.age(time.Hour)
+		}
+		if len(r.ends) > 1 {
+			t.Errorf("%s: %d ends are remembered", r, len(r.ends))
+		}
+	}
+}
+
+func TestLossesInAShortTimeStopTheRun(t *testing.T) {
+	for _, name := range []string{Coordinator, Server} {
+		c := restarting(t, 1, 1)
+		r := c.find(name, 0)
+		for i := range maxEnds - 1 {
+			if why := c.end(r, time.Minute); why != "" {
+				t.Fatalf("%s: loss %d ends the run: %s", r, i, why)
+			}
+		}
+		if why := c.end(r, time.Minute); !strings.Contains(why, "ended 5 times") {
+			t.Errorf("%s: %q", r, why)
+		}
+		s := spent(spec.Status{}, "x", "")
+		if s.Phase != spec.Stopped || s.Cause != spec.CauseRestarts {
+			t.Errorf("a run whose processes cannot be kept running ends as %+v", s)
+		}
+	}
+}
+
+func TestWorkerThatIsGivenUpIsOneLess(t *testing.T) {
+	c := restarting(t, 3, 2)
+	fail := func(index int) (why string) {
+		for range maxQuick {
+			why = c.end(c.find(Worker, index), time.Second)
+		}
+		return why
+	}
+	if why := fail(1); why != "" {
+		t.Fatalf("the run ends although two of at least two workers are left: %s", why)
+	}
+	due := func() (names []string) {
+		for _, r := range c.roles {
+			if r.name == Worker && !r.givenUp {
+				names = append(names, r.String())
+			}
+		}
+		return names
+	}
+	if got := due(); len(got) != 2 || got[0] != "worker 0" || got[1] != "worker 2" {
+		t.Errorf("workers %v are kept running", got)
+	}
+	c.scale(3) // somebody asks for them again
+	if got := due(); len(got) != 3 {
+		t.Errorf("workers %v are kept running", got)
+	}
+	if why := fail(1); why != "" {
+		t.Error(why)
+	}
+	if why := fail(0); !strings.Contains(why, "worker 0") {
+		t.Errorf("one of at least two workers is left: %q", why)
+	}
+}
