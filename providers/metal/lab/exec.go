@@ -39,7 +39,7 @@ func (m *Machine) try(args ...string) (string, error) {
 	if m.vm != nil {
 		return m.vm.run(m, args)
 	}
-	leader := m.leader()
+	leader := m.Leader()
 	if leader == 0 {
 		return "", errors.New("the machine is off")
 	}

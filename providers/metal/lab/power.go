@@ -101,7 +101,7 @@ func (m *Machine) cut() {
 	if m.vm != nil {
 		defer m.vm.hangUp()
 	}
-	if leader := m.leader(); leader != 0 {
+	if leader := m.Leader(); leader != 0 {
 		pid = leader
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -219,9 +219,9 @@ func (m *Machine) nspawn() []string {
 	return append(args, "/usr/local/sbin/machine-init")
 }
 
-// leader is the machine's first process as this machine counts them; 0 when
+// Leader is the machine's first process as this machine counts them; 0 when
 // there is none.
-func (m *Machine) leader() int {
+func (m *Machine) Leader() int {
 	m.mu.Lock()
 	pid := m.pid
 	m.mu.Unlock()
@@ -279,7 +279,7 @@ func (m *Machine) awaitUp(before int) {
 // with a file until it has come far enough.
 func (m *Machine) answers() bool {
 	if m.vm == nil {
-		root := fmt.Sprintf("/proc/%d/root", m.leader())
+		root := fmt.Sprintf("/proc/%d/root", m.Leader())
 		if !exists(root+"/run/systemd/private") || exists(root+"/run/nologin") {
 			return false
 		}
