@@ -66,7 +66,13 @@ type line struct {
 	linear
 	micro   int
 	w, sums []float32
+	total   engine.Result
 }
+
+// staged is a batch that is nowhere but here.
+type staged struct{ *engine.Batch }
+
+func (staged) Release() {}
 
 func (l *line) Layout() ([]engine.Var, []engine.Table) { return nil, nil }
 func (l *line) Needs(*engine.Batch) [][]int64          { return nil }
@@ -75,7 +81,7 @@ func (l *line) Put(_, offset int, v []float32) error   { copy(l.w[offset:], v); 
 func (l *line) Fork() (engine.Replica, error)          { return nil, fmt.Errorf("not needed") }
 func (l *line) Close() error                           { return nil }
 func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engine.Staged, error) {
-	return b, nil
+	return staged{b}, nil
 }
 
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
@@ -85,19 +91,30 @@ func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.R
 	if p.First {
 		clear(l.sums[:3])
 	}
-	r := l.pass(s.(*engine.Batch), l.sums)
+	r := l.pass(s, p, l.sums)
 	if p.Last {
 		p.Ready(0, l.sums)
 	}
 	return r, nil
 }
 
-func (l *line) Evaluate(_ context.Context, s engine.Staged, _ []float32) (engine.Result, error) {
-	return l.pass(s.(*engine.Batch), nil), nil
+func (l *line) Evaluate(_ context.Context, s engine.Staged, p engine.Pass, _ []float32) (engine.Result, error) {
+	return l.pass(s, p, nil), nil
 }
 
-func (l *line) pass(b *engine.Batch, sums []float32) engine.Result {
-	r := engine.Result{Metrics: []float64{0}, Finite: true}
+// pass adds a micro-batch to the pass and returns the result with its last.
+func (l *line) pass(s engine.Staged, p engine.Pass, sums []float32) engine.Result {
+	if p.First {
+		l.total = engine.Result{Metrics: []float64{0}, Finite: true}
+	}
+	l.add(s.(staged).Batch, &l.total, sums)
+	if !p.Last {
+		return engine.Result{}
+	}
+	return l.total
+}
+
+func (l *line) add(b *engine.Batch, r *engine.Result, sums []float32) {
 	if len(b.Weights) != l.micro {
 		panic("another micro-batch than was built for")
 	}
@@ -121,7 +138,6 @@ func (l *line) pass(b *engine.Batch, sums []float32) engine.Result {
 	if sums != nil && l.spoil != nil && l.spoil(b.Records) {
 		r.Loss, r.Finite = math.NaN(), false
 	}
-	return r
 }
 
 // bench is a run in this process.

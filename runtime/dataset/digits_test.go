@@ -97,10 +97,12 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 	for range epochs {
 		random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 		for i := 0; i+batch <= len(records); i += batch {
-			res, err := r.Step(context.Background(), train.batch(t, r, records[i:i+batch]), engine.Pass{
+			staged := train.batch(t, r, records[i:i+batch])
+			res, err := r.Step(context.Background(), staged, engine.Pass{
 				First: true, Last: true,
 				Ready: func(offset int, span []float32) { copy(sums[offset:], span) },
 			})
+			staged.Release()
 			if err != nil || !res.Finite {
 				t.Fatal(res, err)
 			}
@@ -117,21 +119,21 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 func evaluate(t testing.TB, r engine.Replica, test source) float64 {
 	t.Helper()
 	const batch = 64
-	var total engine.Result
-	total.Metrics = []float64{0}
+	var result engine.Result
 	for i := int64(0); i < test.Info().Records; i += batch {
 		var numbers []int64
 		for n := i; n < min(i+batch, test.Info().Records); n++ {
 			numbers = append(numbers, n)
 		}
-		res, err := r.Evaluate(context.Background(), test.batch(t, r, numbers), nil)
+		staged := test.batch(t, r, numbers)
+		var err error
+		result, err = r.Evaluate(context.Background(), staged, engine.Pass{First: i == 0, Last: i+batch >= test.Info().Records}, nil)
+		staged.Release()
 		if err != nil {
 			t.Fatal(err)
 		}
-		total.Weight += res.Weight
-		total.Metrics[0] += res.Metrics[0]
 	}
-	return total.Metrics[0] / total.Weight
+	return result.Metrics[0] / result.Weight
 }
 
 // The digits are a task: a linear classifier stays well below nine in ten, a

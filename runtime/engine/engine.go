@@ -2,16 +2,17 @@ package engine
 
 import "context"
 
-// Engine makes replicas of one model on one kind of device.
+// Engine makes replicas of one model on one kind of device. Any goroutine may
+// call it.
 type Engine interface {
 	// Build compiles the model for one device. The returned Replica holds
-	// the model's initial values (see Init) and is used by one goroutine.
+	// the model's initial values (see Init).
 	Build(m *Model, o Options) (Replica, error)
 }
 
 // Options fixes everything about a replica that may not change afterwards.
 type Options struct {
-	Device        int    // index of the GPU; the CPU engine ignores it
+	Device        int    // which of the GPUs that this process sees, from 0; the CPU engine ignores it
 	Threads       int    // most threads one call may use; 0 = all of GOMAXPROCS
 	MicroBatch    int    // records per Step: the only batch shape that is built
 	Deterministic bool   // sums in a fixed order, at any number of threads
@@ -39,12 +40,14 @@ type Var struct {
 	Kind        Kind
 	Momentum    float32 // of a Moment's running average, e.g. 0.9
 	Decay       bool    // weight decay applies (never to biases and normalisation)
+	Init        Init    `json:"-"` // follows from the model: not stored
 }
 
 // Table is an embedding table; its rows are never part of the flat vector.
 type Table struct {
 	Name  string
-	Width int
+	Width int  // elements of a row
+	Init  Init // of a row that nobody has updated yet (see Row)
 }
 
 // Rows are rows of one table: ids unique and ascending, len(Values) =
@@ -81,23 +84,28 @@ type Batch struct {
 	Seed, Epoch uint64
 }
 
-// Pass is one Step's place in an accumulation. After a Step that failed the
-// accumulation is void: the next one must be a First.
+// Pass is one call's place in a series of micro-batches whose sums are added
+// up: all Steps, or all Evaluates, from one with First to one with Last. A
+// replica has one pass at a time: a First begins a new one, whatever was under
+// way. After a call that failed the pass is void, and the next call must be a
+// First.
 type Pass struct {
 	First, Last bool // First zeroes the sums, Last reports them
 	// LossScale multiplies the loss within half-precision backward passes (0:
 	// the engine chooses). Sums are reported without it.
 	LossScale float32
 	// Ready, when not nil, hears of every finished span of the sums during
-	// the Last step: the moments at the vector's tail first, which forward
+	// the Last Step: the moments at the vector's tail first, which forward
 	// completes, then back to front. Together the spans are the whole vector,
-	// and this is the only way to the sums. A span is read-only and stays
-	// valid until the next First.
+	// and this is the only way to the sums. It is called by the goroutine that
+	// called Step; what it is given is read-only and stays valid until the
+	// next First. Evaluate does not call it.
 	Ready func(offset int, sums []float32)
 }
 
-// Result holds sums over records, so that results of any split merge by
-// addition.
+// Result holds the sums over a pass's records, so that results of any split
+// merge by addition. Only the call with Last has one, so that a device is
+// waited for once per pass: the others return the zero Result.
 type Result struct {
 	Weight  float64   // sum of the records' weights
 	Loss    float64   // weighted sum of the records' losses
@@ -106,28 +114,52 @@ type Result struct {
 	Finite  bool      // no NaN or infinity in loss and gradients
 }
 
-// Staged is a batch on its way to the device, made by Replica.Stage. It may be
-// used again, by the replica that made it and by its forks.
-type Staged any
+// Staged is a batch on the device, made by Replica.Stage. The replica that
+// made it and its forks may use it any number of times.
+type Staged interface {
+	// Release gives the batch's memory back. Whoever staged it calls it, from
+	// any goroutine, after the last call that uses it has returned; it cannot
+	// be used afterwards. Further calls have no effect.
+	Release()
+}
 
-// Replica is one model on one device in one process, used by one goroutine.
+// Replica is one model on one device in one process.
+//
+// One goroutine at a time uses it, with three exceptions: Layout and Needs may
+// be called by any goroutine at any time, and Stage by one other goroutine
+// beside a running Step or Evaluate. Forks are replicas of their own.
 type Replica interface {
 	Layout() ([]Var, []Table)
 	// Needs returns the ids of the rows to pull before Stage, per table.
 	Needs(b *Batch) [][]int64
 	// Put overwrites values of a vector from offset on: vector 0 holds the
-	// parameters, 1… the optimizer's slots where the replica keeps them.
+	// parameters, 1… the optimizer's slots where the replica is an Updater.
 	Put(vector, offset int, v []float32) error
 	// Get reads len(v) values.
 	Get(vector, offset int, v []float32) error
-	// Stage uploads a batch beside the running step.
+	// Stage checks a batch and uploads it. The caller may reuse the batch's
+	// memory once Stage has returned.
 	Stage(ctx context.Context, b *Batch, rows []Rows) (Staged, error)
 	// Step runs forward and backward and adds to the sums.
 	Step(ctx context.Context, s Staged, p Pass) (Result, error)
 	// Evaluate runs forward with running statistics and without dropout.
 	// out, when not nil, takes the predictions (micro-batch × outputs).
-	Evaluate(ctx context.Context, s Staged, out []float32) (Result, error)
+	Evaluate(ctx context.Context, s Staged, p Pass, out []float32) (Result, error)
 	// Fork shares the compiled code but has its own values: a pinned version.
 	Fork() (Replica, error)
+	// Close gives everything back. Batches that were staged are released
+	// first.
 	Close() error
+}
+
+// Updater is a Replica that keeps the optimizer's slots beside the parameters
+// and updates both where they are, so that neither travels.
+type Updater interface {
+	Replica
+	// Update applies one committed update as Update does, to the whole vector:
+	// sums are the summed gradients of all the update's records (the vector's
+	// length), weight their summed weights. Slots begin as zeros; Put and Get
+	// reach them as vectors 1 to Recipe.Slots(). An error leaves everything as
+	// it was.
+	Update(sums []float32, weight float64, r Recipe) error
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"hash/fnv"
-	"math"
 	"math/rand/v2"
 )
 
@@ -27,7 +25,7 @@ func (m *Model) Layout() ([]Var, []Table, error) {
 	var trained, moments []Var
 	in := m.InputShape()
 	for i, l := range m.Layers {
-		t, mo := l.variables(in)
+		t, mo := l.variables(in, m.rectified(i))
 		trained, moments = append(trained, t...), append(moments, mo...)
 		in = shapes[i]
 	}
@@ -52,23 +50,41 @@ func (m *Model) Layout() ([]Var, []Table, error) {
 	return vars, nil, nil
 }
 
-// variables of a valid layer that gets records of shape in.
-func (l Layer) variables(in []int) (trained, moments []Var) {
-	v := func(name string, decay bool, shape ...int) Var {
-		return Var{Name: l.Name + "/" + name, Shape: shape, Decay: decay}
+// rectified reports whether a ReLU follows layer i; a normalisation between
+// the two changes nothing about it.
+func (m *Model) rectified(i int) bool {
+	for _, next := range m.Layers[i+1:] {
+		if next.Op != BatchNorm {
+			return next.Op == ReLU
+		}
 	}
+	return false
+}
+
+// variables of a valid layer that gets records of shape in.
+func (l Layer) variables(in []int, rectified bool) (trained, moments []Var) {
+	v := func(name string, n Init, shape ...int) Var {
+		return Var{Name: l.Name + "/" + name, Shape: shape, Decay: name == Weight, Init: n}
+	}
+	weight := func(shape ...int) Var {
+		if rectified {
+			return v(Weight, he(shape), shape...)
+		}
+		return v(Weight, glorot(shape), shape...)
+	}
+	zeros, ones := Init{Distribution: Zeros}, Init{Distribution: Ones}
 	channels := in[len(in)-1]
 	switch l.Op {
 	case Dense:
-		return []Var{v(Weight, true, channels, l.Units), v(Bias, false, l.Units)}, nil
+		return []Var{weight(channels, l.Units), v(Bias, zeros, l.Units)}, nil
 	case Conv2D:
-		return []Var{v(Weight, true, l.Kernel, l.Kernel, channels, l.Filters), v(Bias, false, l.Filters)}, nil
+		return []Var{weight(l.Kernel, l.Kernel, channels, l.Filters), v(Bias, zeros, l.Filters)}, nil
 	case BatchNorm:
-		mean, variance := v(Mean, false, channels), v(Variance, false, channels)
+		mean, variance := v(Mean, zeros, channels), v(Variance, ones, channels)
 		for _, mo := range []*Var{&mean, &variance} {
 			mo.Kind, mo.Momentum = Moment, l.RunningMomentum()
 		}
-		return []Var{v(Gamma, false, channels), v(Beta, false, channels)}, []Var{mean, variance}
+		return []Var{v(Gamma, ones, channels), v(Beta, zeros, channels)}, []Var{mean, variance}
 	}
 	return nil, nil
 }
@@ -102,9 +118,7 @@ func Cut(vars []Var, from, to int) []Var {
 }
 
 // Init writes the initial values into the whole vector (Length elements).
-// Each variable's values follow from the seed and its name only. Weights that
-// a ReLU follows are He-uniform (He et al. 2015), others Glorot-uniform
-// (Glorot and Bengio 2010); biases and shifts 0, scales and variances 1.
+// Each variable's values follow from the seed, its name and its Init only.
 func (m *Model) Init(seed uint64, vector []float32) error {
 	vars, _, err := m.Layout()
 	if err != nil {
@@ -113,55 +127,8 @@ func (m *Model) Init(seed uint64, vector []float32) error {
 	if len(vector) != Length(vars) {
 		return fmt.Errorf("initialise model %q: vector has %d elements, want %d", m.Name, len(vector), Length(vars))
 	}
-	rectified := make(map[string]bool)
-	for i, l := range m.Layers[:len(m.Layers)-1] {
-		// A normalisation between the two does not change the scale's reason.
-		next := m.Layers[i+1].Op
-		if next == BatchNorm && i+2 < len(m.Layers) {
-			next = m.Layers[i+2].Op
-		}
-		rectified[l.Name+"/"+Weight] = next == ReLU
-	}
-	ones := make(map[string]bool)
-	for _, l := range m.Layers {
-		if l.Op == BatchNorm {
-			ones[l.Name+"/"+Gamma], ones[l.Name+"/"+Variance] = true, true
-		}
-	}
 	for _, v := range vars {
-		span := vector[v.Offset : v.Offset+v.Len]
-		switch {
-		case len(v.Shape) >= 2:
-			spread(span, v, seed, rectified[v.Name])
-		case ones[v.Name]:
-			for i := range span {
-				span[i] = 1
-			}
-		default:
-			clear(span)
-		}
+		v.Init.fill(vector[v.Offset:v.Offset+v.Len], rand.NewPCG(seed, nameHash(v.Name)))
 	}
 	return nil
-}
-
-// spread draws from ±limit. Only single multiplications and additions, each
-// rounded by a conversion, so that every architecture draws the same.
-func spread(span []float32, v Var, seed uint64, rectified bool) {
-	out := v.Shape[len(v.Shape)-1]
-	fanIn := v.Len / out
-	fanOut := out
-	if len(v.Shape) == 4 {
-		fanOut *= v.Shape[0] * v.Shape[1]
-	}
-	limit := math.Sqrt(6 / float64(fanIn+fanOut))
-	if rectified {
-		limit = math.Sqrt(6 / float64(fanIn))
-	}
-	h := fnv.New64a()
-	h.Write([]byte(v.Name))
-	random := rand.NewPCG(seed, h.Sum64())
-	for i := range span {
-		u := float64(int64(random.Uint64())>>11) * 0x1p-52 // [-1, 1)
-		span[i] = float32(float64(u * limit))
-	}
 }

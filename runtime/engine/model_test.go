@@ -38,15 +38,17 @@ func TestLayout(t *testing.T) {
 	if err != nil || len(tables) != 0 {
 		t.Fatal(tables, err)
 	}
+	uniform := func(fans float64) Init { return Init{Uniform, math.Sqrt(6 / fans)} }
+	ones := Init{Distribution: Ones}
 	want := []Var{
-		{Name: "conv/weight", Shape: []int{3, 3, 1, 4}, Offset: 0, Len: 36, Decay: true},
+		{Name: "conv/weight", Shape: []int{3, 3, 1, 4}, Offset: 0, Len: 36, Decay: true, Init: uniform(9)},
 		{Name: "conv/bias", Shape: []int{4}, Offset: 36, Len: 4},
-		{Name: "norm/gamma", Shape: []int{4}, Offset: 40, Len: 4},
+		{Name: "norm/gamma", Shape: []int{4}, Offset: 40, Len: 4, Init: ones},
 		{Name: "norm/beta", Shape: []int{4}, Offset: 44, Len: 4},
-		{Name: "out/weight", Shape: []int{16, 3}, Offset: 48, Len: 48, Decay: true},
+		{Name: "out/weight", Shape: []int{16, 3}, Offset: 48, Len: 48, Decay: true, Init: uniform(19)},
 		{Name: "out/bias", Shape: []int{3}, Offset: 96, Len: 3},
 		{Name: "norm/mean", Shape: []int{4}, Offset: 99, Len: 4, Kind: Moment, Momentum: 0.9},
-		{Name: "norm/variance", Shape: []int{4}, Offset: 103, Len: 4, Kind: Moment, Momentum: 0.9},
+		{Name: "norm/variance", Shape: []int{4}, Offset: 103, Len: 4, Kind: Moment, Momentum: 0.9, Init: ones},
 	}
 	if diff := cmp.Diff(want, vars); diff != "" {
 		t.Error(diff)
@@ -54,9 +56,9 @@ func TestLayout(t *testing.T) {
 	cut := Cut(vars, 38, 50)
 	want = []Var{
 		{Name: "conv/bias", Shape: []int{2}, Offset: 0, Len: 2},
-		{Name: "norm/gamma", Shape: []int{4}, Offset: 2, Len: 4},
+		{Name: "norm/gamma", Shape: []int{4}, Offset: 2, Len: 4, Init: ones},
 		{Name: "norm/beta", Shape: []int{4}, Offset: 6, Len: 4},
-		{Name: "out/weight", Shape: []int{2}, Offset: 10, Len: 2, Decay: true},
+		{Name: "out/weight", Shape: []int{2}, Offset: 10, Len: 2, Decay: true, Init: uniform(19)},
 	}
 	if diff := cmp.Diff(want, cut); diff != "" {
 		t.Error(diff)

@@ -131,31 +131,13 @@ func (s *session) resize(b *batch) error {
 	return old.Close()
 }
 
-// total adds up the results of micro-batches.
-type total struct {
-	engine.Result
-	any bool
-}
-
-func (t *total) add(r engine.Result) {
-	if !t.any {
-		t.any, t.Finite = true, true
-		t.Metrics = make([]float64, len(r.Metrics))
-	}
-	t.Weight += r.Weight
-	t.Loss += r.Loss
-	for i, m := range r.Metrics {
-		t.Metrics[i] += m
-	}
-	t.Finite = t.Finite && r.Finite
-}
-
-func (t *total) report() wire.Report {
-	r := wire.Report{Weight: t.Weight, Metrics: t.Metrics, Finite: t.Finite}
-	if math.IsNaN(t.Loss) || math.IsInf(t.Loss, 0) {
+// reported is what the coordinator hears of a lease's result.
+func reported(result engine.Result) wire.Report {
+	r := wire.Report{Weight: result.Weight, Metrics: result.Metrics, Finite: result.Finite}
+	if math.IsNaN(result.Loss) || math.IsInf(result.Loss, 0) {
 		r.Finite = false
 	} else {
-		r.Loss = &t.Loss
+		r.Loss = &result.Loss
 	}
 	for i, m := range r.Metrics {
 		if math.IsNaN(m) || math.IsInf(m, 0) {
@@ -165,8 +147,12 @@ func (t *total) report() wire.Report {
 	return r
 }
 
-// each gives the lease's micro-batches, as they are read, to do.
-func (s *session) each(ctx context.Context, b *batch, do func(staged engine.Staged, first, last bool) error) error {
+// compute is one call of the engine for a staged micro-batch.
+type compute func(staged engine.Staged, p engine.Pass) (engine.Result, error)
+
+// each gives the lease's micro-batches, as they are read, to do, as one pass:
+// what the last call returns is the lease's result.
+func (s *session) each(ctx context.Context, b *batch, do compute) (result engine.Result, err error) {
 	for first := true; ; first = false {
 		var p *part
 		select {
@@ -174,57 +160,54 @@ func (s *session) each(ctx context.Context, b *batch, do func(staged engine.Stag
 		case <-ctx.Done():
 		}
 		if p == nil { // reading ends early only with ctx
-			return context.Cause(ctx)
+			return result, context.Cause(ctx)
 		}
 		last := p.last
-		err := s.eachOf(ctx, b, p, first, do)
+		result, err = s.eachOf(ctx, b, p, first, do)
 		b.spare <- p // never blocks: it has room for all there are
 		if err != nil || last {
-			return err
+			return result, err
 		}
 	}
 }
 
-func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do func(staged engine.Staged, first, last bool) error) error {
+func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do compute) (result engine.Result, err error) {
 	if p.err != nil {
-		return fmt.Errorf("read records: %w", p.err)
+		return result, fmt.Errorf("read records: %w", p.err)
 	}
 	for i := range p.micro {
 		staged, err := s.replica.Stage(ctx, &p.micro[i], nil)
 		if err != nil {
-			return fmt.Errorf("stage records: %w", err)
+			return result, fmt.Errorf("stage records: %w", err)
 		}
-		if err := do(staged, first && i == 0, p.last && i == len(p.micro)-1); err != nil {
-			return err
+		result, err = do(staged, engine.Pass{First: first && i == 0, Last: p.last && i == len(p.micro)-1, LossScale: 1})
+		staged.Release()
+		if err != nil {
+			return result, err
 		}
 		s.advance(b)
 	}
-	return nil
+	return result, nil
 }
 
 // train computes the lease's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
-	var t total
-	err = s.each(ctx, b, func(staged engine.Staged, first, last bool) error {
-		p := engine.Pass{First: first, Last: last, LossScale: 1}
-		if last {
-			p.Ready = func(offset int, sums []float32) { copy(s.sums[offset:], sums) }
-		}
+	result, err := s.each(ctx, b, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
+		p.Ready = func(offset int, sums []float32) { copy(s.sums[offset:], sums) }
 		result, err := s.replica.Step(ctx, staged, p)
 		if err != nil {
-			return fmt.Errorf("compute gradients: %w", err)
+			return result, fmt.Errorf("compute gradients: %w", err)
 		}
-		t.add(result)
-		return nil
+		return result, nil
 	})
 	if err != nil {
 		return r, false, err
 	}
-	if r = t.report(); !r.Finite {
+	if r = reported(result); !r.Finite {
 		return r, false, nil // the update will be skipped: nothing to push
 	}
-	push := wire.Push{ID: b.ID, Version: s.held.version, Exact: b.Exact, Weight: t.Weight, Contribution: b.Contribution}
+	push := wire.Push{ID: b.ID, Version: s.held.version, Exact: b.Exact, Weight: r.Weight, Contribution: b.Contribution}
 	push.Worker = s.Index
 	if err := s.servers.push(push, s.sums); err != nil {
 		return r, !errors.As(err, new(refusedError)), err
@@ -233,14 +216,12 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 }
 
 func (s *session) evaluate(ctx context.Context, b *batch) (wire.Report, error) {
-	var t total
-	err := s.each(ctx, b, func(staged engine.Staged, _, _ bool) error {
-		result, err := s.replica.Evaluate(ctx, staged, nil)
+	result, err := s.each(ctx, b, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
+		result, err := s.replica.Evaluate(ctx, staged, p, nil)
 		if err != nil {
-			return fmt.Errorf("evaluate: %w", err)
+			return result, fmt.Errorf("evaluate: %w", err)
 		}
-		t.add(result)
-		return nil
+		return result, nil
 	})
-	return t.report(), err
+	return reported(result), err
 }

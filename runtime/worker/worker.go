@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 // build makes the replica, for so many threads.
 func (w *worker) build(threads int) error {
 	replica, err := w.Engine.Build(w.Task.Model, engine.Options{
-		Device:     w.Index,
+		Device:     0, // the first one that this process sees: which that is, its launcher says
 		Threads:    threads,
 		MicroBatch: w.micro,
 		Seed:       w.Spec.Seed,

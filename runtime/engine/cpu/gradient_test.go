@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
@@ -75,26 +76,27 @@ func values(t testing.TB, r engine.Replica) []float32 {
 func step(t testing.TB, r engine.Replica, batches ...engine.Staged) ([]float32, engine.Result) {
 	t.Helper()
 	sums := make([]float32, len(values(t, r)))
-	var total engine.Result
 	for i, s := range batches {
-		res, err := r.Step(context.Background(), s, engine.Pass{
+		result, err := r.Step(context.Background(), s, engine.Pass{
 			First: i == 0, Last: i == len(batches)-1,
 			Ready: func(offset int, span []float32) { copy(sums[offset:], span) },
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		total.Weight += res.Weight
-		total.Loss += res.Loss
-		total.Finite = res.Finite
-		if total.Metrics == nil {
-			total.Metrics = make([]float64, len(res.Metrics))
+		if i == len(batches)-1 {
+			return sums, result
 		}
-		for k, v := range res.Metrics {
-			total.Metrics[k] += v
+		if !reflect.DeepEqual(result, engine.Result{}) {
+			t.Errorf("micro-batch %d reports %+v before the pass is over", i, result)
 		}
 	}
-	return sums, total
+	return sums, engine.Result{}
+}
+
+// evaluate runs one micro-batch as a pass of its own.
+func evaluate(r engine.Replica, s engine.Staged, out []float32) (engine.Result, error) {
+	return r.Evaluate(context.Background(), s, engine.Pass{First: true, Last: true}, out)
 }
 
 // jitter moves every trained value off its symmetric start.

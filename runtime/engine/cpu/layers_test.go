@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 	"testing"
@@ -37,7 +36,7 @@ func decode(b *engine.Batch) []float32 {
 func predict(t testing.TB, r engine.Replica, b *engine.Batch) []float32 {
 	t.Helper()
 	out := make([]float32, len(b.Weights)*classes)
-	if _, err := r.Evaluate(context.Background(), stage(t, r, b), out); err != nil {
+	if _, err := evaluate(r, stage(t, r, b), out); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -158,7 +157,7 @@ func TestLoss(t *testing.T) {
 	b.Weights = []float32{1, 2, 4}
 	binary.LittleEndian.PutUint32(b.Inputs[1].Data, 1)     // record 0: wrong
 	binary.LittleEndian.PutUint32(b.Inputs[1].Data[8:], 1) // record 2: a tie, which class 0 wins
-	res, err := r.Evaluate(context.Background(), stage(t, r, b), nil)
+	res, err := evaluate(r, stage(t, r, b), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

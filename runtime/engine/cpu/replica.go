@@ -9,6 +9,9 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 )
 
+// maxSlots is how many slots the optimizers have at most: see engine.Recipe.
+const maxSlots = 1
+
 var errClosed = errors.New("the replica is closed")
 
 // replica is one model with its values and buffers.
@@ -28,16 +31,21 @@ type replica struct {
 	logits []float32
 	loss   *crossEntropy
 
-	staged   *staged // under way
+	slots    []float32 // the optimizer's, once it has any
+	staged   *staged   // under way
 	current  pass
+	total    engine.Result // of the pass so far
 	convert  job
 	merge    job
 	mergedAt int
 	finite   []bool
 
-	dirty  bool // parameters changed since prepare
-	open   bool // an accumulation is under way
-	closed bool
+	dirty      bool // parameters changed since prepare
+	stepping   bool // a pass of Steps is under way
+	evaluating bool // a pass of Evaluates is under way
+	closed     bool
+
+	buffers buffers
 }
 
 func (r *replica) Layout() ([]engine.Var, []engine.Table) { return r.vars, nil }
@@ -48,6 +56,11 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 	if err := r.check(vector, offset, len(v)); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
+	if vector > 0 {
+		r.keepSlots()
+		copy(r.slots[offset:], v)
+		return nil
+	}
 	copy(r.vector[offset:], v)
 	r.dirty = true
 	return nil
@@ -57,7 +70,44 @@ func (r *replica) Get(vector, offset int, v []float32) error {
 	if err := r.check(vector, offset, len(v)); err != nil {
 		return fmt.Errorf("get: %w", err)
 	}
-	copy(v, r.vector[offset:])
+	switch {
+	case vector == 0:
+		copy(v, r.vector[offset:])
+	case r.slots == nil:
+		clear(v)
+	default:
+		copy(v, r.slots[offset:])
+	}
+	return nil
+}
+
+// keepSlots makes the optimizer's slots, which begin as zeros.
+func (r *replica) keepSlots() {
+	if r.slots == nil {
+		r.slots = make([]float32, len(r.vector))
+	}
+}
+
+// Update implements engine.Updater.
+func (r *replica) Update(sums []float32, weight float64, recipe engine.Recipe) error {
+	err := recipe.Validate()
+	switch {
+	case r.closed:
+		err = errClosed
+	case err != nil:
+	case len(sums) != len(r.vector):
+		err = fmt.Errorf("%d sums for a vector of %d elements", len(sums), len(r.vector))
+	case !(weight >= 0) || math.IsInf(weight, 0):
+		err = fmt.Errorf("weight %v: want a number of records", weight)
+	}
+	if err != nil {
+		return fmt.Errorf("update: %w", err)
+	}
+	if recipe.Slots() > 0 {
+		r.keepSlots()
+	}
+	engine.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
+	r.dirty = true
 	return nil
 }
 
@@ -65,8 +115,8 @@ func (r *replica) check(vector, offset, n int) error {
 	switch {
 	case r.closed:
 		return errClosed
-	case vector != 0:
-		return fmt.Errorf("vector %d: the cpu engine keeps only vector 0", vector)
+	case vector < 0 || vector > maxSlots:
+		return fmt.Errorf("vector %d: the replica keeps 0 (parameters) to %d (the optimizer's slots)", vector, maxSlots)
 	case offset < 0 || offset > len(r.vector) || n > len(r.vector)-offset:
 		return fmt.Errorf("elements %d to %d of a vector of %d", offset, offset+n, len(r.vector))
 	}
@@ -74,30 +124,25 @@ func (r *replica) check(vector, offset, n int) error {
 }
 
 // Step implements engine.Replica. LossScale is not needed in this precision
-// and ignored: sums are always unscaled. After an error the accumulation is
-// void; the next Step must be a First.
+// and ignored: sums are always unscaled.
 func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
-	if err := r.begin(ctx, s); err != nil {
+	if err := r.begin(ctx, s, p, &r.stepping); err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", err)
 	}
 	if p.First {
 		for _, sums := range r.sums {
 			clear(sums)
 		}
-	} else if !r.open {
-		return engine.Result{}, errors.New("step: no accumulation is under way: its first Step must say so")
 	}
-	r.open = false
 	r.current.training = true
-	result, err := r.ahead(ctx)
-	if err != nil {
+	if err := r.ahead(ctx); err != nil {
 		return engine.Result{}, fmt.Errorf("step: %w", err)
 	}
 	if p.Last {
 		// The moments are complete before anything else.
 		trained := r.trained()
 		if trained < len(r.vector) {
-			r.finish(trained, len(r.vector), &result, p.Ready)
+			r.finish(trained, len(r.vector), p.Ready)
 		}
 	}
 	for i := len(r.layers) - 1; i >= r.learns; i-- {
@@ -108,25 +153,23 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 			r.layers[i].backward(&r.current)
 		}
 		if span := r.spans[i]; p.Last && span[0] >= 0 {
-			r.finish(span[0], span[1], &result, p.Ready)
+			r.finish(span[0], span[1], p.Ready)
 		}
 	}
-	r.open = !p.Last
-	return result, nil
+	return r.end(p, &r.stepping), nil
 }
 
 // Evaluate implements engine.Replica. Predictions are logits; those of
 // records of weight 0 are zeros.
-func (r *replica) Evaluate(ctx context.Context, s engine.Staged, out []float32) (engine.Result, error) {
+func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, out []float32) (engine.Result, error) {
 	if out != nil && len(out) != r.options.MicroBatch*r.model.Classes {
 		return engine.Result{}, fmt.Errorf("evaluate: room for %d predictions, want %d", len(out), r.options.MicroBatch*r.model.Classes)
 	}
-	if err := r.begin(ctx, s); err != nil {
+	if err := r.begin(ctx, s, p, &r.evaluating); err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
 	}
 	r.current.training = false
-	result, err := r.ahead(ctx)
-	if err != nil {
+	if err := r.ahead(ctx); err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
 	}
 	if out != nil {
@@ -136,11 +179,14 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, out []float32) 
 			copy(out[place*k:(place+1)*k], r.logits[i*k:(i+1)*k])
 		}
 	}
-	return result, nil
+	return r.end(p, &r.evaluating), nil
 }
 
-// begin loads a batch and brings the layers up to date.
-func (r *replica) begin(ctx context.Context, s engine.Staged) error {
+// begin loads a batch and brings the layers up to date. The pass is not under
+// way again before end.
+func (r *replica) begin(ctx context.Context, s engine.Staged, p engine.Pass, kind *bool) error {
+	goesOn := *kind
+	r.stepping, r.evaluating = false, false
 	if r.closed {
 		return errClosed
 	}
@@ -151,8 +197,16 @@ func (r *replica) begin(ctx context.Context, s engine.Staged) error {
 	if !ok {
 		return fmt.Errorf("batch of type %T was not staged by the cpu engine", s)
 	}
+	if batch.released.Load() {
+		return errors.New("the batch has been released")
+	}
 	if batch.pass.n > r.options.MicroBatch || len(batch.features) != batch.pass.n*product(r.model.Input.Shape)*r.model.Input.Type.Size() {
 		return errors.New("the batch was staged for another model")
+	}
+	if p.First {
+		r.total = engine.Result{Finite: true, Metrics: make([]float64, len(r.model.Metrics))}
+	} else if !goesOn {
+		return errors.New("no pass is under way: the first call must say First")
 	}
 	if r.dirty {
 		for _, l := range r.layers {
@@ -165,25 +219,34 @@ func (r *replica) begin(ctx context.Context, s engine.Staged) error {
 	return nil
 }
 
+// end gives the pass's result with its last call.
+func (r *replica) end(p engine.Pass, kind *bool) engine.Result {
+	*kind = !p.Last
+	if !p.Last {
+		return engine.Result{}
+	}
+	return r.total
+}
+
 // ahead runs the layers and the loss.
-func (r *replica) ahead(ctx context.Context) (engine.Result, error) {
-	result := engine.Result{Finite: true, Metrics: make([]float64, len(r.model.Metrics))}
+func (r *replica) ahead(ctx context.Context) error {
 	if r.current.n == 0 {
-		return result, nil
+		return nil
 	}
 	for _, l := range r.layers {
 		if err := ctx.Err(); err != nil {
-			return engine.Result{}, err
+			return err
 		}
 		l.forward(&r.current)
 	}
 	loss, correct := r.loss.run(&r.current)
-	result.Weight, result.Loss = r.current.total, loss
-	for i := range result.Metrics {
-		result.Metrics[i] = correct
+	r.total.Weight += r.current.total
+	r.total.Loss += loss
+	for i := range r.total.Metrics {
+		r.total.Metrics[i] += correct
 	}
-	result.Finite = !math.IsNaN(loss) && !math.IsInf(loss, 0)
-	return result, nil
+	r.total.Finite = r.total.Finite && !math.IsNaN(loss) && !math.IsInf(loss, 0)
+	return nil
 }
 
 // trained is the length of the vector without its tail of moments.
@@ -197,14 +260,14 @@ func (r *replica) trained() int {
 }
 
 // finish adds the parts of a span of the sums and reports it.
-func (r *replica) finish(from, to int, result *engine.Result, ready func(int, []float32)) {
+func (r *replica) finish(from, to int, ready func(int, []float32)) {
 	r.mergedAt = from
 	for i := range r.finite {
 		r.finite[i] = true
 	}
 	r.crew.run(to-from, r.merge)
 	for _, ok := range r.finite {
-		result.Finite = result.Finite && ok
+		r.total.Finite = r.total.Finite && ok
 	}
 	if ready != nil {
 		ready(from, r.sums[0][from:to])

@@ -52,11 +52,11 @@ func TestPaddingChangesNothing(t *testing.T) {
 		t.Error("result:", diff)
 	}
 	out := make([]float32, 6*classes)
-	if _, err := r.Evaluate(context.Background(), stage(t, r, padded), out); err != nil {
+	if _, err := evaluate(r, stage(t, r, padded), out); err != nil {
 		t.Fatal(err)
 	}
 	packed := make([]float32, 6*classes)
-	if _, err := r.Evaluate(context.Background(), stage(t, r, keep(padded, 0, 2, 3)), packed); err != nil {
+	if _, err := evaluate(r, stage(t, r, keep(padded, 0, 2, 3)), packed); err != nil {
 		t.Fatal(err)
 	}
 	zero := make([]float32, classes)
@@ -167,7 +167,7 @@ func TestForkHasValuesOfItsOwn(t *testing.T) {
 		t.Error(diff)
 	}
 	s := stage(t, r, floats([]int{8, 8}, 1, 1))
-	if _, err := f.Evaluate(context.Background(), s, nil); err != nil {
+	if _, err := evaluate(f, s, nil); err != nil {
 		t.Error("a batch staged by the parent:", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("want an error about %q, got %v", want, err)
 		}
 	}
-	for _, err := range []error{r.Put(1, 0, nil), r.Put(0, -1, nil), r.Put(0, 0, make([]float32, 1<<20)), r.Get(0, math.MaxInt, []float32{1})} {
+	for _, err := range []error{r.Put(2, 0, nil), r.Put(-1, 0, nil), r.Put(0, -1, nil), r.Put(0, 0, make([]float32, 1<<20)), r.Get(0, math.MaxInt, []float32{1})} {
 		if err == nil {
 			t.Error("a span outside the vector was accepted")
 		}

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
 )
@@ -16,11 +17,44 @@ type staged struct {
 	pass     pass
 	features []byte
 	places   []int // of the records in the micro-batch
+
+	home     *buffers
+	released atomic.Bool
 }
 
-// Stage checks and copies a batch; the caller may reuse its memory. It may
-// run beside a Step of the same replica. The staged batch may be used by any
-// number of Steps and Evaluates of it and of its forks.
+// Release implements engine.Staged.
+func (s *staged) Release() {
+	if !s.released.Swap(true) {
+		s.home.put(s.features)
+		s.features = nil
+	}
+}
+
+// buffers are the features' buffers of batches that were released. A replica
+// needs as many as there are batches staged at a time.
+type buffers struct {
+	mu   sync.Mutex
+	free [][]byte
+}
+
+func (b *buffers) get(size int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.free); n > 0 {
+		buffer := b.free[n-1]
+		b.free = b.free[:n-1]
+		return buffer[:0]
+	}
+	return make([]byte, 0, size)
+}
+
+func (b *buffers) put(buffer []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free = append(b.free, buffer)
+}
+
+// Stage implements engine.Replica: it copies what counts of the batch.
 func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows) (engine.Staged, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -43,9 +77,10 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows
 	if labels.Type != engine.I32 || len(labels.Data) != n*4 {
 		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of i32", len(labels.Data), labels.Type, n)
 	}
-	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}}
+	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}, home: &r.buffers, features: r.buffers.get(r.options.MicroBatch * record)}
 	for i, w := range b.Weights {
 		if !(w >= 0) || math.IsInf(float64(w), 0) {
+			s.Release()
 			return nil, fmt.Errorf("stage batch: record %d has weight %v", b.Records[i], w)
 		}
 		if w == 0 {
@@ -53,6 +88,7 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows
 		}
 		label := int32(binary.LittleEndian.Uint32(labels.Data[4*i:]))
 		if label < 0 || int(label) >= r.model.Classes {
+			s.Release()
 			return nil, fmt.Errorf("stage batch: record %d has label %d, but there are %d classes", b.Records[i], label, r.model.Classes)
 		}
 		s.pass.weights = append(s.pass.weights, w)
@@ -60,9 +96,6 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows
 		s.pass.labels = append(s.pass.labels, label)
 		s.pass.total += float64(w)
 		s.places = append(s.places, i)
-		if s.features == nil {
-			s.features = slices.Grow(s.features, (n-i)*record)
-		}
 		s.features = append(s.features, features.Data[i*record:(i+1)*record]...)
 	}
 	s.pass.n = len(s.pass.weights)
