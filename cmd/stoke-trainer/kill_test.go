@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -30,7 +32,7 @@ func records(s spec.Spec) int64 { return int64(s.Epochs) * 1500 }
 // disturbed launches a run, waits until it is ready and disturbs it. On a busy
 // machine a run may end before this process gets its turn: disturb then returns
 // false, and a longer one is launched.
-func disturbed(t *testing.T, s spec.Spec, ready func(*run) bool, disturb func(*run) bool) (*run, spec.Spec) {
+func disturbed(t *testing.T, s spec.Spec, ready func(*trial) bool, disturb func(*trial) bool) (*trial, spec.Spec) {
 	t.Helper()
 	for {
 		r := launch(t, s)
@@ -50,18 +52,18 @@ func disturbed(t *testing.T, s spec.Spec, ready func(*run) bool, disturb func(*r
 }
 
 // atStep is ready from a step on.
-func atStep(t *testing.T, step int64) func(*run) bool {
-	return func(r *run) bool { return status(t, r.folder).Step >= step }
+func atStep(t *testing.T, step int64) func(*trial) bool {
+	return func(r *trial) bool { return status(t, r.folder).Step >= step }
 }
 
 // saved lists the whole checkpoints of a run, oldest first.
-func saved(r *run) []string {
+func saved(r *trial) []string {
 	return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*")))
 }
 
 // killSupervisor kills the supervisor, waits until no role is left and reports
 // whether the run was under way.
-func killSupervisor(r *run) bool {
+func killSupervisor(r *trial) bool {
 	r.t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		r.t.Fatal(err)
@@ -75,7 +77,7 @@ func killSupervisor(r *run) bool {
 	return st.Phase == spec.Lost
 }
 
-func client(t *testing.T, f spec.Folder) *spec.Client {
+func client(t *testing.T, f run.Folder) *api.Client {
 	t.Helper()
 	c, err := f.Client()
 	if err != nil {
@@ -86,7 +88,7 @@ func client(t *testing.T, f spec.Folder) *spec.Client {
 }
 
 // status asks the API, or tells what the files say when it does not answer.
-func status(t *testing.T, f spec.Folder) spec.Status {
+func status(t *testing.T, f run.Folder) spec.Status {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -101,7 +103,7 @@ func status(t *testing.T, f spec.Folder) spec.Status {
 }
 
 // kill sends SIGKILL to one live role whose name begins so.
-func kill(t *testing.T, f spec.Folder, role string) bool {
+func kill(t *testing.T, f run.Folder, role string) bool {
 	t.Helper()
 	for _, p := range roles(t, f) {
 		if strings.HasPrefix(p.role, role) {
@@ -130,7 +132,7 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(len(role))))
 			killed := 0
 			var st spec.Status
-			r, s := disturbed(t, s, atStep(t, 5), func(r *run) bool {
+			r, s := disturbed(t, s, atStep(t, 5), func(r *trial) bool {
 				for at := int64(5); killed < 3; at += 80 + random.Int64N(60) {
 					eventually(t, "the run reaches the next step", func() bool {
 						st := status(t, r.folder)
@@ -165,7 +167,7 @@ func TestKilledWorkerCostsLittle(t *testing.T) {
 	s.Worker.Replicas, s.Checkpoint.EverySteps = 2, 0
 	var before spec.Status
 	var at time.Time
-	r, _ := disturbed(t, s, atStep(t, 5), func(r *run) bool {
+	r, _ := disturbed(t, s, atStep(t, 5), func(r *trial) bool {
 		before, at = status(t, r.folder), time.Now()
 		return kill(t, r.folder, "worker 0")
 	})
@@ -192,13 +194,13 @@ func TestKilledWorkerCostsLittle(t *testing.T) {
 }
 
 func TestScaleWhileTraining(t *testing.T) {
-	r, s := disturbed(t, long(), atStep(t, 1), func(r *run) bool {
+	r, s := disturbed(t, long(), atStep(t, 1), func(r *trial) bool {
 		c, ctx := client(t, r.folder), context.Background()
 		final := func() bool { return status(t, r.folder).Phase.Final() }
 		for _, workers := range []int{4, 1, 3} {
 			from := status(t, r.folder).Step
 			eventually(t, "steps are made", func() bool { return final() || status(t, r.folder).Step >= from+20 })
-			if err := c.Scale(ctx, workers); err != nil && !final() {
+			if err := c.Change(ctx, spec.LiveChange{Workers: &workers}); err != nil && !final() {
 				t.Fatal(err)
 			}
 			eventually(t, "the workers are as many as asked for", func() bool {
@@ -206,10 +208,10 @@ func TestScaleWhileTraining(t *testing.T) {
 				return st.Phase.Final() || st.Workers == workers && st.Wanted == workers
 			})
 		}
-		if err := c.Scale(ctx, 0); err == nil {
+		if err := c.Change(ctx, spec.LiveChange{Workers: new(0)}); err == nil {
 			t.Error("0 workers were taken")
 		}
-		if err := c.Scale(ctx, 1_000_000); err == nil {
+		if err := c.Change(ctx, spec.LiveChange{Workers: new(1_000_000)}); err == nil {
 			t.Error("a million workers were taken")
 		}
 		return !final()
@@ -225,7 +227,7 @@ func TestScaleWhileTraining(t *testing.T) {
 func TestSupervisorKilledLeavesNoRole(t *testing.T) {
 	// The checkpoint of step 50 is written while training goes on: how far it has
 	// come by then nobody knows.
-	r, s := disturbed(t, long(), func(r *run) bool { return len(saved(r)) > 0 }, killSupervisor)
+	r, s := disturbed(t, long(), func(r *trial) bool { return len(saved(r)) > 0 }, killSupervisor)
 	// A new supervisor goes on from the checkpoint.
 	again := relaunch(t, r.folder)
 	again.start()
@@ -273,7 +275,7 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 	}
 	defer in.Close()
 	defer out.Close()
-	second := run{t: t, folder: r.folder}
+	second := trial{t: t, folder: r.folder}
 	if text, ok := second.refused(in); ok || !strings.Contains(text, "already has a supervisor") {
 		t.Errorf("second supervisor: %v %q", ok, text)
 	}
@@ -284,22 +286,22 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 	if st := r.wait(); st.Phase != spec.Succeeded {
 		t.Errorf("status %+v", st)
 	}
-	third := run{t: t, folder: r.folder}
+	third := trial{t: t, folder: r.folder}
 	if text, ok := third.refused(in); ok || !strings.Contains(text, "already succeeded") {
 		t.Errorf("supervisor of a finished run: %v %q", ok, text)
 	}
 }
 
 func TestStopKeepsACheckpoint(t *testing.T) {
-	for name, stop := range map[string]func(*testing.T, *run) error{
-		"signal":  func(_ *testing.T, r *run) error { return r.cmd.Process.Signal(syscall.SIGTERM) },
-		"request": func(t *testing.T, r *run) error { return client(t, r.folder).Stop(context.Background()) },
+	for name, stop := range map[string]func(*testing.T, *trial) error{
+		"signal":  func(_ *testing.T, r *trial) error { return r.cmd.Process.Signal(syscall.SIGTERM) },
+		"request": func(t *testing.T, r *trial) error { return client(t, r.folder).Stop(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := long()
 			s.Checkpoint.EverySteps = 0
 			var st spec.Status
-			r, s := disturbed(t, s, atStep(t, 3), func(r *run) bool {
+			r, s := disturbed(t, s, atStep(t, 3), func(r *trial) bool {
 				err := stop(t, r)
 				st = r.wait()
 				if err != nil && st.Phase != spec.Succeeded {
@@ -334,7 +336,7 @@ func TestStopKeepsACheckpoint(t *testing.T) {
 }
 
 // refused starts a supervisor that is to refuse, and returns what it said.
-func (r *run) refused(in *os.File) (string, bool) {
+func (r *trial) refused(in *os.File) (string, bool) {
 	r.t.Helper()
 	cmd := supervise(r.folder)
 	cmd.Stdin = in
@@ -368,7 +370,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	}
 	for name, spoil := range spoilers {
 		t.Run(name, func(t *testing.T) {
-			r, s := disturbed(t, long(), func(r *run) bool { return len(saved(r)) >= 2 }, killSupervisor)
+			r, s := disturbed(t, long(), func(r *trial) bool { return len(saved(r)) >= 2 }, killSupervisor)
 			have := saved(r)
 			newest := have[len(have)-1]
 			if err := spoil(newest); err != nil {
@@ -391,7 +393,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 
 // TestResumeWithMoreServers cuts the parameters anew.
 func TestResumeWithMoreServers(t *testing.T) {
-	r, s := disturbed(t, long(), atStep(t, 3), func(r *run) bool {
+	r, s := disturbed(t, long(), atStep(t, 3), func(r *trial) bool {
 		err := client(t, r.folder).Stop(context.Background())
 		st := r.wait()
 		if st.Phase != spec.Stopped && st.Phase != spec.Succeeded {

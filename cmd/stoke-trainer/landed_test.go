@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // TestRunOfTheFirstVersionGoesOn resumes a run that the first version of
 // stoke-trainer stopped at step 87 (testdata/landed, its data made anew).
 func TestRunOfTheFirstVersionGoesOn(t *testing.T) {
-	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := os.CopyFS(string(f), os.DirFS(filepath.Join("testdata", "landed"))); err != nil {
 		t.Fatal(err)
 	}

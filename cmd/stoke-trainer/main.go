@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/api"
 )
 
 // version is set by the linker for releases.
@@ -61,7 +61,7 @@ type reportedError struct{ error }
 // failure answers a program that reads our standard error: the error as JSON,
 // on the last line.
 func failure(out io.Writer, summary string, err error) error {
-	f := spec.Failure{Summary: summary, Detail: err.Error()}
+	f := api.Failure{Summary: summary, Detail: err.Error()}
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		f.File = path.Path

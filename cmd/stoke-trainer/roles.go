@@ -13,10 +13,10 @@ import (
 
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/ps"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/supervisor"
-	"github.com/stokehq/stoke/runtime/task"
 	"github.com/stokehq/stoke/runtime/worker"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // role is what every role of a run starts with.
@@ -25,10 +25,10 @@ type role struct {
 	index      int
 	supervised bool
 
-	folder    spec.Folder
+	folder    run.Folder
 	spec      spec.Spec
 	token     string
-	endpoints supervisor.Endpoints
+	endpoints spec.Endpoints
 	log       *slog.Logger
 }
 
@@ -74,7 +74,7 @@ func (r *role) open() error {
 	if r.token, err = r.folder.ReadToken(); err != nil {
 		return err
 	}
-	r.endpoints, err = supervisor.ReadEndpoints(r.folder)
+	r.endpoints, err = r.folder.ReadEndpoints()
 	return err
 }
 
@@ -112,7 +112,7 @@ func coordinatorCommand() *cobra.Command {
 }
 
 func coordinate(ctx context.Context, r *role) error {
-	t, err := task.Open(&r.spec)
+	t, err := workload.Open(&r.spec)
 	if err != nil {
 		return r.hopeless(err)
 	}
@@ -128,7 +128,7 @@ func coordinate(ctx context.Context, r *role) error {
 	}
 	defer api.Close()
 	o := coordinator.Options{
-		Spec: r.spec, Folder: r.folder, Token: r.token, Task: t, Workers: workers, API: api,
+		Spec: r.spec, Folder: r.folder, Token: r.token, Workload: t, Workers: workers, API: api,
 		Servers: r.endpoints.Servers, Stop: ctx.Done(), Log: r.log,
 	}
 	if r.supervised {
@@ -191,13 +191,13 @@ func work(ctx context.Context, r *role) error {
 	e, err := engineOf(&r.spec)
 	if err == nil {
 		o.Engine = e
-		o.Task, err = task.Open(&r.spec)
+		o.Workload, err = workload.Open(&r.spec)
 	}
 	if err != nil {
 		worker.Fail(ctx, o, err)
 		return err
 	}
-	defer o.Task.Close()
+	defer o.Workload.Close()
 	err = worker.Run(ctx, o)
 	if errors.Is(err, context.Canceled) {
 		return nil

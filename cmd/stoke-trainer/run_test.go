@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -66,34 +67,34 @@ func small() spec.Spec {
 }
 
 // run is a supervised run under test.
-type run struct {
+type trial struct {
 	t       *testing.T
-	folder  spec.Folder
+	folder  run.Folder
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	self    spec.Supervisor
+	self    run.Supervisor
 	reaped  chan struct{}
 	success bool
 }
 
 // launch creates a run's folder, starts its supervisor and waits for its
 // identity; "go" is not said yet.
-func launch(t *testing.T, s spec.Spec) *run {
+func launch(t *testing.T, s spec.Spec) *trial {
 	t.Helper()
-	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
 		t.Fatal(err)
 	}
 	return relaunch(t, f)
 }
 
-func supervise(f spec.Folder) *exec.Cmd {
+func supervise(f run.Folder) *exec.Cmd {
 	return exec.Command(trainer, "supervise", "--run", string(f))
 }
 
-func relaunch(t *testing.T, f spec.Folder) *run {
+func relaunch(t *testing.T, f run.Folder) *trial {
 	t.Helper()
-	r := &run{t: t, folder: f, reaped: make(chan struct{})}
+	r := &trial{t: t, folder: f, reaped: make(chan struct{})}
 	r.cmd = supervise(f)
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	r.cmd.Stderr = os.Stderr
@@ -130,7 +131,7 @@ func relaunch(t *testing.T, f spec.Folder) *run {
 	return r
 }
 
-func (r *run) start() {
+func (r *trial) start() {
 	r.t.Helper()
 	if _, err := io.WriteString(r.in, "go\n"); err != nil {
 		r.t.Fatal(err)
@@ -139,7 +140,7 @@ func (r *run) start() {
 }
 
 // wait waits for the supervisor's end and returns the final status.
-func (r *run) wait() spec.Status {
+func (r *trial) wait() spec.Status {
 	r.t.Helper()
 	select {
 	case <-r.reaped:
@@ -169,7 +170,7 @@ func (r *run) wait() spec.Status {
 	return st
 }
 
-func (r *run) dump() {
+func (r *trial) dump() {
 	logs, _ := filepath.Glob(filepath.Join(r.folder.Logs(), "*.log"))
 	for _, l := range logs {
 		data, _ := os.ReadFile(l)
@@ -194,7 +195,7 @@ type process struct {
 }
 
 // roles lists the live processes of the run, but for its supervisor.
-func roles(t *testing.T, f spec.Folder) []process {
+func roles(t *testing.T, f run.Folder) []process {
 	t.Helper()
 	var found []process
 	for _, dir := range must(filepath.Glob("/proc/[0-9]*")) {
@@ -204,7 +205,7 @@ func roles(t *testing.T, f spec.Folder) []process {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(dir))
-		if _, err := spec.Identify(pid); err != nil {
+		if _, err := run.Identify(pid); err != nil {
 			continue // ended, not reaped yet
 		}
 		p := process{pid: pid, role: args[1]}

@@ -9,30 +9,31 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/supervisor"
 )
 
-// runFlag adds --run, the folder that spec.Folder.Create made.
-func runFlag(cmd *cobra.Command, run *string) {
-	cmd.Flags().StringVar(run, "run", "", "folder of the run")
+// runFlag adds --run, the folder that run.Folder.Create made.
+func runFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "run", "", "folder of the run")
 	cmd.MarkFlagRequired("run") // the flag was just defined
 }
 
 // folder makes --run absolute: roles have another working directory.
-func folder(run string) (spec.Folder, error) {
-	path, err := filepath.Abs(run)
-	return spec.Folder(path), err
+func folder(given string) (run.Folder, error) {
+	path, err := filepath.Abs(given)
+	return run.Folder(path), err
 }
 
 func superviseCommand() *cobra.Command {
-	var run string
+	var at string
 	cmd := &cobra.Command{
 		Use:   "supervise --run DIR",
 		Short: "Own a run: start its roles after \"go\" on standard input, restart and reap them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := folder(run)
+			f, err := folder(at)
 			if err != nil {
 				return err
 			}
@@ -67,6 +68,6 @@ func superviseCommand() *cobra.Command {
 			return nil
 		},
 	}
-	runFlag(cmd, &run)
+	runFlag(cmd, &at)
 	return cmd
 }

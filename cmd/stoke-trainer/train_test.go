@@ -6,12 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // checkLedger compares the coordinator's metrics with what every server noted
 // by itself, and both with "every record once per epoch".
-func checkLedger(t *testing.T, f spec.Folder, s spec.Spec, records int64) {
+func checkLedger(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 	t.Helper()
 	_, told := events(t, f.Metrics())
 	for i := range s.ParameterServer.Replicas {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -45,7 +46,7 @@ func TestHungProcessIsReplaced(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			s := long()
 			s.ParameterServer.Replicas = 2
-			r, s := disturbed(t, s, atStep(t, 20), func(r *run) bool {
+			r, s := disturbed(t, s, atStep(t, 20), func(r *trial) bool {
 				for _, p := range roles(t, r.folder) {
 					if p.role == role {
 						return syscall.Kill(p.pid, syscall.SIGSTOP) == nil
@@ -84,7 +85,7 @@ func TestProgramReplacedDuringARun(t *testing.T) {
 		}
 	}
 	install(data)
-	r, s := disturbed(t, long(), atStep(t, 20), func(r *run) bool {
+	r, s := disturbed(t, long(), atStep(t, 20), func(r *trial) bool {
 		install([]byte("#!/bin/sh\nexit 1\n"))
 		if kill(t, r.folder, "ps") {
 			return true
@@ -125,7 +126,7 @@ func TestDatasetErrorsAreJSON(t *testing.T) {
 		var reason bytes.Buffer
 		cmd.Stderr = &reason
 		out, err := cmd.Output()
-		var f spec.Failure
+		var f api.Failure
 		if err == nil || len(out) > 0 || json.Unmarshal(reason.Bytes(), &f) != nil || f.Summary == "" || f.Detail == "" {
 			t.Errorf("%s: %v, %q", name, err, reason.String())
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch/local"
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/run"
 )
 
 // bench drives the provider as the engine does, with a fake trainer.
@@ -89,7 +89,7 @@ func (b *bench) stopAll() {
 
 func (b *bench) behave(to behaviour) {
 	b.t.Helper()
-	if err := spec.WriteJSON(filepath.Join(b.dir, "behaviour.json"), to); err != nil {
+	if err := run.WriteJSON(filepath.Join(b.dir, "behaviour.json"), to); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/api"
 )
 
 // sourceKey is where private state keeps what the records were made from.
@@ -156,7 +156,7 @@ func (r *datasetResource) inspect(ctx context.Context, from origin, print string
 
 // unusable is what people read about data that cannot be used.
 func unusable(from origin, at path.Path, err error) diag.Diagnostic {
-	var failure spec.Failure
+	var failure api.Failure
 	if !errors.As(err, &failure) {
 		return diag.NewAttributeErrorDiagnostic(at, "Dataset cannot be used", describeError(from, err))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -60,7 +61,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 }
 
 // launch makes the run's folder and starts its supervisor, or leaves nothing.
-func launch(ctx context.Context, t trainer, place local.Place, id, operation string, s spec.Spec) (spec.Folder, error) {
+func launch(ctx context.Context, t trainer, place local.Place, id, operation string, s spec.Spec) (run.Folder, error) {
 	f, err := place.Create(id, operation, s)
 	if err != nil {
 		return "", err
@@ -99,7 +100,7 @@ func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) 
 
 // attend follows the run as far as it is asked to, records how it stands in m,
 // and says what went wrong. fresh tells a run that was created by this call.
-func attend(ctx context.Context, f spec.Folder, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
+func attend(ctx context.Context, f run.Folder, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	if !m.Wait.ValueBool() {
 		s, err := standing(f)
@@ -137,7 +138,7 @@ func attend(ctx context.Context, f spec.Folder, m *experimentModel, limit time.D
 
 // verdict says what is wrong with how the run stands; nothing where it ended
 // well or goes on.
-func verdict(call *providers.Call, s spec.Status, f spec.Folder) (diags diag.Diagnostics) {
+func verdict(call *providers.Call, s spec.Status, f run.Folder) (diags diag.Diagnostics) {
 	switch s.Phase {
 	case spec.Failed:
 		diags.AddError("The experiment failed", reason(s, f))
@@ -221,7 +222,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 
 // adjust brings the run's processes to what is planned: an idle run is started
 // again, a running one takes on what it can.
-func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
+func (r *experimentResource) adjust(ctx context.Context, f run.Folder, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
 	s, err := standing(f)
 	if err != nil {
 		diags.AddError("State of the experiment is unreadable", err.Error()+".")
@@ -252,7 +253,7 @@ func (r *experimentResource) adjust(ctx context.Context, f spec.Folder, d *draft
 
 // interrupt stops a running run at a checkpoint and lets it go on with what is
 // planned.
-func (r *experimentResource) interrupt(ctx context.Context, f spec.Folder, d *draft) (diags diag.Diagnostics) {
+func (r *experimentResource) interrupt(ctx context.Context, f run.Folder, d *draft) (diags diag.Diagnostics) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + f.Name() + " at a checkpoint", Percent: -1})
 	client, err := f.Client()
 	if err == nil {
@@ -290,7 +291,7 @@ func (r *experimentResource) interrupt(ctx context.Context, f spec.Folder, d *dr
 }
 
 // resume starts an idle run again, with what is planned.
-func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft, s spec.Status) (diags diag.Diagnostics) {
+func (r *experimentResource) resume(ctx context.Context, f run.Folder, d *draft, s spec.Status) (diags diag.Diagnostics) {
 	t, missing := r.settings.trainer()
 	if missing != nil {
 		return diag.Diagnostics{missing}
@@ -310,7 +311,7 @@ func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft
 		err = f.WriteSpec(d.spec)
 	}
 	if err == nil {
-		err = spec.WriteJSON(f.StatusFile(), s)
+		err = run.WriteJSON(f.StatusFile(), s)
 	}
 	if err == nil {
 		_, err = local.Launch(ctx, string(t), f)
@@ -322,7 +323,7 @@ func (r *experimentResource) resume(ctx context.Context, f spec.Folder, d *draft
 }
 
 // change sends what is new of the spec's live part to the running run.
-func change(ctx context.Context, f spec.Folder, s spec.Spec) error {
+func change(ctx context.Context, f run.Folder, s spec.Spec) error {
 	is, err := f.ReadSpec()
 	if err != nil {
 		return err
@@ -334,7 +335,7 @@ func change(ctx context.Context, f spec.Folder, s spec.Spec) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	return client.Change(ctx, spec.SettingsBetween(is, s))
+	return client.Change(ctx, spec.LiveBetween(is, s))
 }
 
 func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

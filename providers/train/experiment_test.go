@@ -12,7 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch/local"
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/run"
 )
 
 // experiment gives a configuration of a small experiment with arguments
@@ -75,8 +75,8 @@ func (b *bench) leave(operation string, config cty.Value) *thing {
 	return th
 }
 
-func (b *bench) folder(th *thing) spec.Folder {
-	return spec.Folder(th.state.GetAttr("run_dir").AsString())
+func (b *bench) folder(th *thing) run.Folder {
+	return run.Folder(th.state.GetAttr("run_dir").AsString())
 }
 
 func status(th *thing) string { return th.state.GetAttr("status").AsString() }
@@ -426,7 +426,7 @@ func TestRunLostWhileWaitingIsKept(t *testing.T) {
 }
 
 // kill ends a run's supervisor as the system would, by its identity.
-func kill(t *testing.T, f spec.Folder) {
+func kill(t *testing.T, f run.Folder) {
 	t.Helper()
 	sup, err := f.ReadSupervisor()
 	if err != nil || !sup.Alive() {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -74,7 +76,7 @@ func fakeTrainer(args []string) int {
 	b := readBehaviour()
 	switch {
 	case len(args) == 3 && args[0] == "supervise" && args[1] == "--run":
-		return fakeSupervise(b, spec.Folder(args[2]))
+		return fakeSupervise(b, run.Folder(args[2]))
 	case len(args) >= 2 && args[0] == "dataset":
 		return fakeDataset(b, args[1:])
 	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
@@ -92,12 +94,12 @@ func fakeTrainer(args []string) int {
 type fakeRun struct {
 	mu     sync.Mutex
 	stop   chan struct{} // asked to stop
-	folder spec.Folder
+	folder run.Folder
 	spec   spec.Spec
 	status spec.Status
 }
 
-func fakeSupervise(b behaviour, f spec.Folder) int {
+func fakeSupervise(b behaviour, f run.Folder) int {
 	if b.Refuse {
 		fmt.Fprintln(os.Stderr, "no disk left")
 		return 1
@@ -112,31 +114,31 @@ func fakeSupervise(b behaviour, f spec.Folder) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	run := &fakeRun{folder: f, spec: s, stop: make(chan struct{}, 1)}
+	r := &fakeRun{folder: f, spec: s, stop: make(chan struct{}, 1)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
-	go http.Serve(listener, run)
+	go http.Serve(listener, r)
 	if b.Mute {
 		time.Sleep(time.Hour)
 	}
-	self, err := spec.Self()
+	self, err := run.Self()
 	if err != nil {
 		panic(err)
 	}
-	sup := spec.Supervisor{Process: self, API: "http://" + listener.Addr().String(), Token: f.Token(), Version: "fake"}
-	if err := spec.WriteJSON(f.Supervisor(), sup); err != nil {
+	sup := run.Supervisor{Process: self, API: "http://" + listener.Addr().String(), Token: f.Token(), Version: "fake"}
+	if err := run.WriteJSON(f.Supervisor(), sup); err != nil {
 		panic(err)
 	}
 	json.NewEncoder(os.Stdout).Encode(sup)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	if err != nil || line != spec.Go+"\n" {
+	if err != nil || line != run.Go+"\n" {
 		os.Remove(f.Supervisor())
 		return 0
 	}
 	noteCall("starts.log", f.Name())
-	return run.train(b)
+	return r.train(b)
 }
 
 func (r *fakeRun) train(b behaviour) int {
@@ -196,7 +198,7 @@ func (r *fakeRun) write(change func(*spec.Status)) {
 	defer r.mu.Unlock()
 	change(&r.status)
 	r.status.Updated = time.Now()
-	if err := spec.WriteJSON(r.folder.StatusFile(), r.status); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := run.WriteJSON(r.folder.StatusFile(), r.status); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		panic(err)
 	}
 }
@@ -209,7 +211,7 @@ func (r *fakeRun) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if req.Method == http.MethodPost && req.URL.Path == spec.PathStop {
+	if req.Method == http.MethodPost && req.URL.Path == api.PathStop {
 		select {
 		case r.stop <- struct{}{}:
 		default:
@@ -217,8 +219,8 @@ func (r *fakeRun) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintln(w, "{}")
 		return
 	}
-	var change spec.Settings
-	if req.Method != http.MethodPost || req.URL.Path != spec.PathLive || json.NewDecoder(req.Body).Decode(&change) != nil {
+	var change spec.LiveChange
+	if req.Method != http.MethodPost || req.URL.Path != api.PathLive || json.NewDecoder(req.Body).Decode(&change) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -229,7 +231,7 @@ func (r *fakeRun) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func fakeDataset(b behaviour, args []string) int {
 	fail := func(summary, detail, file string) int {
-		json.NewEncoder(os.Stderr).Encode(spec.Failure{Summary: summary, Detail: detail, File: file})
+		json.NewEncoder(os.Stderr).Encode(api.Failure{Summary: summary, Detail: detail, File: file})
 		return 1
 	}
 	if len(args) < 3 || args[1] != "--origin" {
@@ -268,7 +270,7 @@ func fakeDataset(b behaviour, args []string) int {
 				return fail("File cannot be written", err.Error(), "")
 			}
 		}
-		if err := spec.WriteJSON(filepath.Join(args[4], "manifest.json"), m); err != nil {
+		if err := run.WriteJSON(filepath.Join(args[4], "manifest.json"), m); err != nil {
 			return fail("File cannot be written", err.Error(), "")
 		}
 	}

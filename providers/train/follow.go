@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -29,7 +30,7 @@ const poll = 100 * time.Millisecond
 // follow watches the run and reports what it sees until it ends, is lost, or
 // ctx or the call says to leave it; a deadline of ctx means overdue. The
 // status is the last one seen.
-func follow(ctx context.Context, call *providers.Call, f spec.Folder) (spec.Status, ending, error) {
+func follow(ctx context.Context, call *providers.Call, f run.Folder) (spec.Status, ending, error) {
 	w := watcher{call: call}
 	call.Report(providers.Progress{Step: "starting", Percent: -1,
 		Line: fmt.Sprintf("Ctrl-C leaves %s going; the next apply attaches to it again", f.Name())})

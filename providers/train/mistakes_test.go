@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -164,7 +165,7 @@ func TestSupervisorNumberOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 	old.PID = bystander.PID
 	for _, file := range []string{b.folder(th).Supervisor(), filepath.Join(string(b.folder(th)), "launched.json")} {
-		if err := spec.WriteJSON(file, old); err != nil {
+		if err := run.WriteJSON(file, old); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -91,7 +92,7 @@ func TestRealTrainer(t *testing.T) {
 }
 
 // restored reports whether the run ever went back to a checkpoint.
-func restored(t *testing.T, f spec.Folder) bool {
+func restored(t *testing.T, f run.Folder) bool {
 	t.Helper()
 	data, err := os.ReadFile(f.Metrics())
 	if err != nil {
@@ -122,7 +123,7 @@ func (b *bench) again(th *thing, config cty.Value) {
 }
 
 // roles lists the processes whose command line names the run's folder.
-func roles(t *testing.T, f spec.Folder) (found []string) {
+func roles(t *testing.T, f run.Folder) (found []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

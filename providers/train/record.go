@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -69,7 +70,7 @@ func instant(t time.Time) types.String {
 // standing reads how the run stands. The file belongs to processes that may
 // have died or gone wrong at any point: nothing in it is believed that a run
 // could not say.
-func standing(f spec.Folder) (spec.Status, error) {
+func standing(f run.Folder) (spec.Status, error) {
 	// Looked at before the status is read: a supervisor that ends in between
 	// has written its final status by then.
 	alive := local.Alive(f)
@@ -124,7 +125,7 @@ func remaining(m *experimentModel) (r remains, err error) {
 }
 
 // newest is the step of the run's newest checkpoint, -1 where there is none.
-func newest(f spec.Folder) (step int64, err error) {
+func newest(f run.Folder) (step int64, err error) {
 	entries, err := os.ReadDir(f.Checkpoints())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return -1, err
@@ -164,7 +165,7 @@ func (r remains) overrun(deadline spec.Duration) bool {
 }
 
 // reason says why a run failed, with the last lines of its log.
-func reason(s spec.Status, f spec.Folder) string {
+func reason(s spec.Status, f run.Folder) string {
 	text := printable(s.Message)
 	if text == "" {
 		text = "The run gave no reason"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -47,7 +48,7 @@ func TestInterruptedLaunchIsSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spec.WriteJSON(filepath.Join(string(f), "launched.json"), spec.Process{PID: 1, Start: 1, Boot: "another"}); err != nil {
+	if err := run.WriteJSON(filepath.Join(string(f), "launched.json"), run.Process{PID: 1, Start: 1, Boot: "another"}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.settle(experiment, "op-run", p.Planned)

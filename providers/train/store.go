@@ -17,7 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/run"
 )
 
 // store is the absolute path of the folder in which prepared datasets lie,
@@ -74,7 +74,7 @@ func datasetFolder(dataset string) (string, error) {
 // readManifest reads the manifest of a prepared folder.
 func readManifest(folder string) (manifest, error) {
 	var m manifest
-	if err := spec.ReadJSON(filepath.Join(folder, "manifest.json"), &m); err != nil {
+	if err := run.ReadJSON(filepath.Join(folder, "manifest.json"), &m); err != nil {
 		return manifest{}, err
 	}
 	if err := m.check(); err != nil {
@@ -144,7 +144,7 @@ func (s store) add(ctx context.Context, id, operation, hash string, fill func(fo
 	if err := s.install(raw, id, operation, hash); err != nil {
 		return manifest{}, fmt.Errorf("add dataset: %w", err)
 	}
-	return m, spec.SyncDir(string(s))
+	return m, run.SyncDir(string(s))
 }
 
 // install gives a prepared folder its name. Somebody else may have been
@@ -209,7 +209,7 @@ func (s store) owned(hash string) (manifest, error) {
 }
 
 func (s store) mark(folder, id, operation string) error {
-	return spec.WriteJSON(filepath.Join(folder, "owners", id), struct {
+	return run.WriteJSON(filepath.Join(folder, "owners", id), struct {
 		Operation string `json:"operation"`
 	}{operation})
 }
@@ -298,5 +298,5 @@ func (s store) remove(ctx context.Context, id, hash string) error {
 	if err != nil {
 		return fmt.Errorf("remove dataset: %w", err)
 	}
-	return spec.SyncDir(string(s))
+	return run.SyncDir(string(s))
 }

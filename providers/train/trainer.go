@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/api"
 )
 
 // trainerName is the runtime's binary.
@@ -195,7 +195,7 @@ func (t trainer) run(ctx context.Context, progress func(done, total int64), args
 	if !errors.As(err, &exit) {
 		return nil, err
 	}
-	var failure spec.Failure
+	var failure api.Failure
 	if json.Unmarshal(stderr.last, &failure) == nil && failure.Summary != "" {
 		return nil, failure
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -18,7 +19,7 @@ import (
 // The events that the API causes; loop answers on done.
 type (
 	change struct {
-		spec.Settings
+		spec.LiveChange
 		done chan<- error
 	}
 	ask       struct{ done chan<- spec.Ledger }
@@ -31,12 +32,12 @@ const maxWait = 30 * time.Second
 // serveAPI answers until ctx is done.
 func (c *coordinator) serveAPI(ctx context.Context) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+spec.PathStatus, func(w http.ResponseWriter, r *http.Request) { answer(w, c.status.Load()) })
-	mux.HandleFunc("GET "+spec.PathMetrics, c.getMetrics)
-	mux.HandleFunc("GET "+spec.PathLedger, c.getLedger)
-	mux.HandleFunc("POST "+spec.PathScale, c.postSettings)
-	mux.HandleFunc("POST "+spec.PathLive, c.postSettings)
-	mux.HandleFunc("POST "+spec.PathStop, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, r *http.Request) { answer(w, c.status.Load()) })
+	mux.HandleFunc("GET "+api.PathMetrics, c.getMetrics)
+	mux.HandleFunc("GET "+api.PathLedger, c.getLedger)
+	mux.HandleFunc("POST "+api.PathScale, c.postLive)
+	mux.HandleFunc("POST "+api.PathLive, c.postLive)
+	mux.HandleFunc("POST "+api.PathStop, func(w http.ResponseWriter, r *http.Request) {
 		c.post(r.Context(), stopAsked{})
 		answer(w, struct{}{})
 	})
@@ -74,7 +75,7 @@ func answer(w http.ResponseWriter, v any) {
 func refuse(w http.ResponseWriter, code int, summary, detail string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(spec.Failure{Summary: summary, Detail: detail})
+	json.NewEncoder(w).Encode(api.Failure{Summary: summary, Detail: detail})
 }
 
 func (c *coordinator) getMetrics(w http.ResponseWriter, r *http.Request) {
@@ -120,12 +121,12 @@ func (c *coordinator) getLedger(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *coordinator) postSettings(w http.ResponseWriter, r *http.Request) {
-	var s spec.Settings
+func (c *coordinator) postLive(w http.ResponseWriter, r *http.Request) {
+	var s spec.LiveChange
 	decoder := json.NewDecoder(io.LimitReader(r.Body, 64<<10))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&s); err != nil {
-		refuse(w, http.StatusBadRequest, "Settings not understood", err.Error())
+		refuse(w, http.StatusBadRequest, "Change not understood", err.Error())
 		return
 	}
 	done := make(chan error, 1)
@@ -135,7 +136,7 @@ func (c *coordinator) postSettings(w http.ResponseWriter, r *http.Request) {
 	select {
 	case err := <-done:
 		if err != nil {
-			refuse(w, http.StatusUnprocessableEntity, "Settings refused", err.Error())
+			refuse(w, http.StatusUnprocessableEntity, "Change refused", err.Error())
 			return
 		}
 		answer(w, struct{}{})
@@ -143,8 +144,8 @@ func (c *coordinator) postSettings(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// change takes on new settings; they outlive this process in spec.json.
-func (c *coordinator) change(s spec.Settings) error {
+// change takes on a live change; it outlives this process in spec.json.
+func (c *coordinator) change(s spec.LiveChange) error {
 	next := c.Spec
 	s.Apply(&next)
 	if problems := next.Validate(); len(problems) > 0 {
@@ -164,7 +165,7 @@ func (c *coordinator) change(s spec.Settings) error {
 	if next.Worker.Replicas != before {
 		c.note(spec.Event{Type: spec.EventScale, Metrics: map[string]float64{"workers": float64(next.Worker.Replicas)}})
 		c.Log.Info("scaled", "from", before, "to", next.Worker.Replicas)
-		c.tell(Control{Workers: &next.Worker.Replicas})
+		c.tell(spec.Control{Workers: &next.Worker.Replicas})
 		for _, m := range c.members {
 			if m.index >= next.Worker.Replicas && !m.leaving {
 				c.release(m, false)

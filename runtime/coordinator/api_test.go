@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -34,7 +35,7 @@ func begun(t *testing.T, s spec.Spec) (b *bench, done chan spec.Status) {
 func TestAPIWantsTheToken(t *testing.T) {
 	b, _ := begun(t, pointsSpec())
 	base := "http://" + b.options.API.Addr().String()
-	for _, path := range []string{spec.PathStatus, spec.PathMetrics, spec.PathLedger, spec.PathStop, spec.PathLive, "/", "/nowhere"} {
+	for _, path := range []string{api.PathStatus, api.PathMetrics, api.PathLedger, api.PathStop, api.PathLive, "/", "/nowhere"} {
 		for _, header := range []string{"", "Bearer", "Bearer wrong", token, "Basic " + token} {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				request, err := http.NewRequest(method, base+path, strings.NewReader("{}"))
@@ -58,7 +59,7 @@ func TestAPIWantsTheToken(t *testing.T) {
 func TestAPIFollowsARun(t *testing.T) {
 	s := pointsSpec()
 	b, done := begun(t, s)
-	c := spec.NewClient("http://"+b.options.API.Addr().String(), token)
+	c := api.New("http://"+b.options.API.Addr().String(), token)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Minute)
 	defer cancel()
@@ -74,7 +75,7 @@ func TestAPIFollowsARun(t *testing.T) {
 		"no JSON": "{", "unknown": `{"wrokers": 2}`, "none": `{"workers": 0}`, "huge": `{"workers": 99999999}`, "wrong type": `{"workers": "2"}`,
 		"long": `{"workers": ` + strings.Repeat(" ", 1<<20) + "2}",
 	} {
-		request, err := http.NewRequest(http.MethodPost, "http://"+b.options.API.Addr().String()+spec.PathLive, strings.NewReader(bad))
+		request, err := http.NewRequest(http.MethodPost, "http://"+b.options.API.Addr().String()+api.PathLive, strings.NewReader(bad))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -78,7 +79,7 @@ func (c *coordinator) checkpoint(ctx context.Context, final bool) error {
 	whole, open := c.book.Save()
 	m := Manifest{
 		Step: c.version, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
-		Model: c.Task.Model, Vars: c.Task.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
+		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
 		Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
 		Metrics: c.status.Load().Metrics, Evaluated: c.evaluated, Loss: spec.Number(c.loss), Saved: time.Now(),
 	}
@@ -113,7 +114,7 @@ func (c *coordinator) write(ctx context.Context, m *Manifest, final bool) error 
 	if m.Checksum, err = m.sum(); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
-	if err := spec.WriteJSON(filepath.Join(temporary, manifestName), m); err != nil {
+	if err := run.WriteJSON(filepath.Join(temporary, manifestName), m); err != nil {
 		return fmt.Errorf("write checkpoint: %w: %w", errStorage, err)
 	}
 	to := filepath.Join(c.Folder.Checkpoints(), name)
@@ -122,7 +123,7 @@ func (c *coordinator) write(ctx context.Context, m *Manifest, final bool) error 
 		err = os.Rename(temporary, to)
 	}
 	if err == nil {
-		err = spec.SyncDir(c.Folder.Checkpoints())
+		err = run.SyncDir(c.Folder.Checkpoints())
 	}
 	if err != nil {
 		return fmt.Errorf("write checkpoint: %w: %w", errStorage, err)

@@ -13,41 +13,27 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/task"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // Options is everything that a coordinator needs.
 type Options struct {
-	Spec    spec.Spec
-	Folder  spec.Folder
-	Token   string
-	Task    *task.Task
-	Workers net.Listener // where workers connect
-	API     net.Listener
-	Servers []string  // addresses of the parameter servers, in the order of their spans
-	Control io.Writer // what the supervisor is told: one Control per line; nil = nobody
-	Stop    <-chan struct{}
-	Log     *slog.Logger
+	Spec     spec.Spec
+	Folder   run.Folder
+	Token    string
+	Workload *workload.Workload
+	Workers  net.Listener // where workers connect
+	API      net.Listener
+	Servers  []string  // addresses of the parameter servers, in the order of their spans
+	Control  io.Writer // what the supervisor is told: one Control per line; nil = nobody
+	Stop     <-chan struct{}
+	Log      *slog.Logger
 
 	// LeaseTimeout is how long a worker may make no progress with a lease
 	// before the lease is taken back; 0 = a minute.
 	LeaseTimeout time.Duration
-}
-
-// Control is one line to the supervisor.
-type Control struct {
-	Workers *int         `json:"workers,omitempty"` // how many should run from now on
-	Hung    *Hung        `json:"hung,omitempty"`    // a process that does not answer
-	Outcome *spec.Status `json:"outcome,omitempty"` // the run is over
-}
-
-// Hung names a process that is to be ended, so that another one can take its
-// place.
-type Hung struct {
-	Server *int `json:"server,omitempty"` // index
-	Worker *int `json:"worker,omitempty"` // index
-	PID    int  `json:"pid,omitempty"`    // which of those that had the index; 0: the present one
 }
 
 // Times and limits of a run.
@@ -128,7 +114,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c.servers = newServers(o)
 	c.servers.hung = func(server int) {
 		c.Log.Warn("server is silent", "server", server)
-		c.tell(Control{Hung: &Hung{Server: &server}})
+		c.tell(spec.Control{Hung: &spec.Hung{Server: &server}})
 	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -136,14 +122,14 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	defer c.servers.close()
 	defer cancel(nil)
 	c.publish(spec.Running)
-	c.tell(Control{Workers: &c.Spec.Worker.Replicas})
+	c.tell(spec.Control{Workers: &c.Spec.Worker.Replicas})
 	serving.Go(func() { c.acceptWorkers(ctx, &serving) })
 	serving.Go(func() { c.serveAPI(ctx) })
 	serving.Go(func() { c.keepStatus(ctx) })
 	err = c.loop(ctx, cancel)
 	outcome := c.end(err)
 	c.dismissAll("the run is over")
-	c.tell(Control{Outcome: &outcome})
+	c.tell(spec.Control{Outcome: &outcome})
 	return outcome, nil
 }
 
@@ -151,7 +137,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 func (c *coordinator) remember() {
 	c.started = c.began
 	var before spec.Status
-	if err := spec.ReadJSON(c.Folder.StatusFile(), &before); err != nil || before.Started.IsZero() {
+	if err := run.ReadJSON(c.Folder.StatusFile(), &before); err != nil || before.Started.IsZero() {
 		return
 	}
 	c.started, c.resumed = before.Started, before.Resumed
@@ -239,7 +225,7 @@ func (c *coordinator) handle(e any) error {
 		}
 		c.Log.Error("a worker cannot work", "worker", e.index, "error", e.why)
 	case change:
-		e.done <- c.change(e.Settings)
+		e.done <- c.change(e.LiveChange)
 	case ask:
 		whole, open := c.book.Save()
 		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Whole: whole, Epochs: open}
@@ -279,7 +265,7 @@ func (c *coordinator) tick() {
 	for index, w := range c.silent {
 		if now.Sub(w.since) > patience {
 			delete(c.silent, index)
-			c.tell(Control{Hung: &Hung{Worker: &index, PID: w.pid}})
+			c.tell(spec.Control{Hung: &spec.Hung{Worker: &index, PID: w.pid}})
 		}
 	}
 	c.publish(spec.Running)
@@ -391,7 +377,7 @@ func (c *coordinator) horizon() int64 {
 	return next
 }
 
-func (c *coordinator) records() int64 { return c.Task.Train.Info().Records }
+func (c *coordinator) records() int64 { return c.Workload.Train.Info().Records }
 
 // recipe is the optimizer's for one update.
 func (c *coordinator) recipe(workers int) engine.Recipe {

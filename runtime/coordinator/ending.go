@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -87,11 +88,11 @@ func (c *coordinator) end(err error) spec.Status {
 
 // Hopeless tells the supervisor that the run cannot begin, for a reason that
 // starting again does not mend.
-func Hopeless(control io.Writer, f spec.Folder, why error) error {
+func Hopeless(control io.Writer, f run.Folder, why error) error {
 	var s spec.Status
-	if err := spec.ReadJSON(f.StatusFile(), &s); err != nil {
+	if err := run.ReadJSON(f.StatusFile(), &s); err != nil {
 		return err
 	}
 	s.Phase, s.Message, s.Ended = spec.Failed, why.Error(), time.Now()
-	return json.NewEncoder(control).Encode(Control{Outcome: &s})
+	return json.NewEncoder(control).Encode(spec.Control{Outcome: &s})
 }

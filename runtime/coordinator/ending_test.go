@@ -16,6 +16,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ps"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -49,7 +50,7 @@ func (b *bench) setStatus(change func(*spec.Status)) {
 	b.t.Helper()
 	s := spec.Status{Run: "run", Phase: spec.Running, Started: time.Now().Add(-100 * time.Hour)}
 	change(&s)
-	if err := spec.WriteJSON(b.options.Folder.StatusFile(), s); err != nil {
+	if err := run.WriteJSON(b.options.Folder.StatusFile(), s); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -225,10 +226,10 @@ func TestCheckpointOfAnotherModelIsNotPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := b.again()
-	changed, other := *b.options.Task, *b.options.Task.Model
+	changed, other := *b.options.Workload, *b.options.Workload.Model
 	other.Layers = append([]engine.Layer{{Name: "flat", Op: engine.Flatten}}, other.Layers...)
 	changed.Model = &other
-	again.options.Task = &changed
+	again.options.Workload = &changed
 	st, err := Run(again.ctx, again.options)
 	if err != nil || st.Phase != spec.Stopped || st.Cause != spec.CauseTrainer || !strings.Contains(st.Message, "other layers") {
 		t.Errorf("status %+v, %v", st, err)

@@ -30,7 +30,7 @@ func (c *coordinator) beginEvaluation() {
 	e := &evaluation{began: time.Now()}
 	micro := int64(c.Spec.MicroBatchSize())
 	size := (shard + micro - 1) / micro * micro
-	for at, n := int64(0), c.Task.Test.Info().Records; at < n; at += size {
+	for at, n := int64(0), c.Workload.Test.Info().Records; at < n; at += size {
 		part := spec.Contribution{Start: at, End: min(at+size, n), Sequence: len(e.units)}
 		e.units = append(e.units, &unit{Contribution: part})
 	}
@@ -43,7 +43,7 @@ func (c *coordinator) concludeEvaluation() {
 	e := c.evaluation
 	c.evaluation = nil
 	var weight, loss float64
-	sums := make([]float64, len(c.Task.Model.Metrics))
+	sums := make([]float64, len(c.Workload.Model.Metrics))
 	finite := true
 	for _, u := range e.units {
 		weight += u.report.Weight
@@ -58,7 +58,7 @@ func (c *coordinator) concludeEvaluation() {
 	}
 	found := make(map[string]float64)
 	if weight > 0 {
-		for i, name := range c.Task.Model.Metrics {
+		for i, name := range c.Workload.Model.Metrics {
 			found[name] = sums[i] / weight
 		}
 		if finite {

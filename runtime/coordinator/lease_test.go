@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -22,7 +23,7 @@ func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 		s.Optimizer.Momentum, s.Worker.Replicas = 0.5, workers
 		s.LearningRate = 0.1
 		b := newBench(t, s, linear{size: 1000})
-		b.options.Task.Train = points{1 << 17}
+		b.options.Workload.Train = points{1 << 17}
 		if st := b.run(); st.Phase != spec.Succeeded || st.Step != 4 || st.Records != int64(4*batch) {
 			t.Fatalf("batch %d: status %+v", batch, st)
 		}
@@ -108,12 +109,12 @@ func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
 	b.options.Stop = stop
 	go func() {
 		defer close(stop)
-		api := spec.NewClient("http://"+b.options.API.Addr().String(), token)
+		api := api.New("http://"+b.options.API.Addr().String(), token)
 		defer api.Close()
 		for b.seen("update") < 5 {
 			time.Sleep(time.Millisecond)
 		}
-		if err := api.Scale(b.ctx, 1); err != nil {
+		if err := api.Change(b.ctx, spec.LiveChange{Workers: new(1)}); err != nil {
 			t.Error(err)
 		}
 		for from := b.seen("update"); b.seen("update") < from+20; {

@@ -51,7 +51,7 @@ func TestSlicesLeft(t *testing.T) {
 func TestUpdatesCostTheSameAfterManyEpochs(t *testing.T) {
 	cost := func(epochs int) float64 {
 		b := newBench(t, pointsSpec(), linear{})
-		c := &coordinator{Options: b.options, started: time.Now(), metrics: map[string]float64{}, book: ledger.NewBook(b.options.Task.Train.Info().Records)}
+		c := &coordinator{Options: b.options, started: time.Now(), metrics: map[string]float64{}, book: ledger.NewBook(b.options.Workload.Train.Info().Records)}
 		c.Spec.Epochs = 1 << 40
 		n := c.records()
 		for e := range epochs {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -32,7 +33,7 @@ func (c *coordinator) checkpoints() []string {
 // readManifest reads and checks one checkpoint against the run.
 func (c *coordinator) readManifest(folder string) (Manifest, *ledger.Book, error) {
 	var m Manifest
-	if err := spec.ReadJSON(filepath.Join(folder, manifestName), &m); err != nil {
+	if err := run.ReadJSON(filepath.Join(folder, manifestName), &m); err != nil {
 		return m, nil, err
 	}
 	sum, err := m.sum()
@@ -45,7 +46,7 @@ func (c *coordinator) readManifest(folder string) (Manifest, *ledger.Book, error
 	if m.Run != c.hash || m.Records != c.records() {
 		return m, nil, errors.New("it belongs to another run")
 	}
-	if !same(m.Model, c.Task.Model) || !same(m.Vars, c.Task.Vars) {
+	if !same(m.Model, c.Workload.Model) || !same(m.Vars, c.Workload.Vars) {
 		return m, nil, errOtherModel
 	}
 	if c.void(m) {
@@ -163,11 +164,11 @@ func (c *coordinator) restoreServers(ctx context.Context, folder string, m Manif
 }
 
 func (c *coordinator) restoreOnce(folder string, m Manifest) error {
-	n := engine.Length(c.Task.Vars)
+	n := engine.Length(c.Workload.Vars)
 	var initial []float32
 	if folder == "" {
 		initial = make([]float32, n)
-		if err := c.Task.Model.Init(c.Spec.Seed, initial); err != nil {
+		if err := c.Workload.Model.Init(c.Spec.Seed, initial); err != nil {
 			return err
 		}
 	}
@@ -175,7 +176,7 @@ func (c *coordinator) restoreOnce(folder string, m Manifest) error {
 		from, to := span(n, i, len(c.Servers))
 		r := wire.Restore{
 			Generation: c.generation, Version: m.Step, From: from, To: to,
-			Vars: engine.Cut(c.Task.Vars, from, to), Recipe: c.recipe(c.Spec.Worker.Replicas),
+			Vars: engine.Cut(c.Workload.Vars, from, to), Recipe: c.recipe(c.Spec.Worker.Replicas),
 			Files: m.Files, Folder: folder,
 		}
 		var values []float32
@@ -227,7 +228,7 @@ func (c *coordinator) adopt(m Manifest, book *ledger.Book) {
 	c.evaluated, c.loss = m.Evaluated, float64(m.Loss)
 	c.skipped, c.skips = m.Skipped, 0
 	c.metrics = make(map[string]float64)
-	for _, name := range append([]string{"loss"}, c.Task.Model.Metrics...) {
+	for _, name := range append([]string{"loss"}, c.Workload.Model.Metrics...) {
 		if v, ok := m.Metrics[name]; ok {
 			c.metrics[name] = v
 		}

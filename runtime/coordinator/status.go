@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -60,7 +61,7 @@ func (c *coordinator) keepStatus(ctx context.Context) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if err := spec.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
+		if err := run.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
 			c.Log.Error("cannot write the status", "error", err)
 		}
 		select {
@@ -82,7 +83,7 @@ func (c *coordinator) note(e spec.Event) {
 }
 
 // tell sends a line to the supervisor.
-func (c *coordinator) tell(line Control) {
+func (c *coordinator) tell(line spec.Control) {
 	if c.Control == nil {
 		return
 	}

@@ -18,9 +18,10 @@ import (
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ps"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/task"
 	"github.com/stokehq/stoke/runtime/worker"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
@@ -185,7 +186,7 @@ func listen(t testing.TB) net.Listener {
 func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 	t.Helper()
 	s.Model, s.Dataset = "softmax", spec.Dataset{Path: "/nowhere", Hash: "x"}
-	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 	}
 	b.options = Options{
 		Spec: s, Folder: f, Token: token, Workers: listen(t), API: listen(t), Log: log,
-		Task: &task.Task{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
+		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	b.serve()
 	return b
@@ -236,7 +237,7 @@ func (b *bench) serve() {
 func (b *bench) work(ctx context.Context, index int) error {
 	return worker.Run(ctx, worker.Options{
 		Spec: b.options.Spec, Index: index, Token: token, Coordinator: b.options.Workers.Addr().String(),
-		Servers: b.options.Servers, Task: b.options.Task, Engine: b.engine, Log: b.options.Log,
+		Servers: b.options.Servers, Workload: b.options.Workload, Engine: b.engine, Log: b.options.Log,
 	})
 }
 

@@ -106,11 +106,11 @@ func TestWritingADefaultOutIsNoChange(t *testing.T) {
 // told what changed, and nothing else.
 func TestOnlyChangedSettingsAreSent(t *testing.T) {
 	a, b := sample(), sample()
-	if diff := cmp.Diff(Settings{}, SettingsBetween(a, b)); diff != "" {
+	if diff := cmp.Diff(LiveChange{}, LiveBetween(a, b)); diff != "" {
 		t.Error(diff)
 	}
 	b.Worker.Replicas, b.Checkpoint.EverySeconds, b.Deadline = 4, 7, Duration(5)
-	s := SettingsBetween(a, b)
+	s := LiveBetween(a, b)
 	text, err := json.Marshal(s)
 	if err != nil || string(text) != `{"workers":4,"checkpoint_seconds":7,"deadline":"5ns"}` {
 		t.Errorf("%s, %v", text, err)

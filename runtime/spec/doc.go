@@ -1,35 +1,12 @@
 // Package spec is the contract between whoever plans an experiment
-// (providers/train) and whoever trains it (the rest of runtime): what an
-// experiment is (Spec), what a change of it costs (Compare), how a run stands
-// (Status), what lies in a run's folder (Folder), how its supervisor is started
-// and found again (Supervisor, Process), and its HTTP API (Client).
+// (providers/train) and whoever trains it (the rest of runtime), as data: what
+// an experiment is (Spec), what a change of it costs (Compare), how a run
+// stands and what it did (Status, Event, Ledger), and what its processes tell
+// each other about it (Control, Endpoints, LiveChange).
 //
-// It is not a place for behaviour: it starts nothing, trains nothing and
-// imports nothing of ours, so that both sides can share it.
+// It is not a place for behaviour: it opens no file, starts no process, speaks
+// to no network and imports nothing of ours, so that both sides can share it.
+// runtime/run has a run's folder on a machine, runtime/api its HTTP interface.
 //
 // Entry point: Spec.
-//
-// # The life of a run
-//
-// The launcher makes the folder with Folder.Create, then starts
-//
-//	stoke-trainer supervise --run DIR
-//
-// in a session of its own, with a pipe as its standard input and one as its
-// standard output. The supervisor takes the folder's lock, writes
-// supervisor.json, prints the same record as one line of JSON, and waits. Once
-// the launcher has recorded that identity durably it writes "go\n"; from then
-// on the run belongs to the supervisor and the launcher may die at any moment.
-// When the pipe closes before "go", the supervisor removes supervisor.json and
-// exits without having started anything. After "go" it never writes to its
-// standard output or error again: logs/supervisor-0.log has what it says.
-//
-// While the run lives, status.json is rewritten about once a second and the
-// API at Supervisor.API answers. A final phase is written into status.json
-// exactly once, by the supervisor, after every role has ended; the supervisor
-// then exits 0 if the run succeeded and 1 if not. A folder whose status is not
-// final and whose supervisor is gone is a lost run (Folder.Status says so):
-// starting a supervisor on it again resumes from its newest checkpoint, and so
-// it does for a stopped run, whose Cause says why. Failed is only what would
-// fail again.
 package spec

@@ -111,3 +111,19 @@ type Contribution struct {
 	Generation int64 `json:"generation"`
 	Worker     int   `json:"worker"`
 }
+
+// Ledger says which records have been committed: all of the first Whole
+// epochs, and of those behind them what Epochs says.
+type Ledger struct {
+	Records int64         `json:"records"` // in the training set
+	Step    int64         `json:"step"`
+	Whole   int           `json:"whole"`
+	Epochs  []EpochLedger `json:"epochs"`
+}
+
+// EpochLedger is the part of one epoch: disjoint, ascending ranges of
+// positions in the epoch's order.
+type EpochLedger struct {
+	Epoch  int        `json:"epoch"`
+	Ranges [][2]int64 `json:"ranges"`
+}

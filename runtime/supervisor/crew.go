@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/coordinator"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -94,7 +94,7 @@ func spent(s spec.Status, message, log string) spec.Status {
 // last is the newest status that the coordinator wrote.
 func (c *crew) last(began spec.Status) spec.Status {
 	s := began
-	if err := spec.ReadJSON(c.Folder.StatusFile(), &s); err != nil {
+	if err := run.ReadJSON(c.Folder.StatusFile(), &s); err != nil {
 		return began
 	}
 	return s
@@ -112,7 +112,7 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 		select {
 		case e := <-c.events:
 			switch e := e.(type) {
-			case coordinator.Control:
+			case spec.Control:
 				if e.Outcome != nil {
 					return *e.Outcome
 				}
@@ -230,7 +230,7 @@ func (c *crew) listen(control io.Reader) {
 	lines := bufio.NewScanner(control)
 	lines.Buffer(nil, maxControlLn)
 	for lines.Scan() {
-		var line coordinator.Control
+		var line spec.Control
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			c.Log.Error("the coordinator said something else", "error", err)
 			continue
@@ -285,7 +285,7 @@ func (c *crew) ended(e ended) string {
 
 // endHung kills a process that does not answer; it is then started again like
 // any other that ends.
-func (c *crew) endHung(h coordinator.Hung) {
+func (c *crew) endHung(h spec.Hung) {
 	for _, r := range c.roles {
 		named := h.Server != nil && r.name == Server && r.index == *h.Server || h.Worker != nil && r.name == Worker && r.index == *h.Worker
 		if named && r.process != nil && (h.PID == 0 || h.PID == r.process.Pid) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -16,7 +17,7 @@ func restarting(t *testing.T, workers, least int) *crew {
 	s := spec.Default()
 	s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/nowhere", Hash: "x"}
 	s.Worker.Replicas, s.Worker.MinReplicas = workers, least
-	f := spec.Folder(filepath.Join(t.TempDir(), "run"))
+	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // ports are the run's listeners. The supervisor opens them and hands them to
@@ -49,8 +51,8 @@ func (p *ports) close() {
 	}
 }
 
-func (p *ports) endpoints() Endpoints {
-	e := Endpoints{Coordinator: p.workers.Addr().String()}
+func (p *ports) endpoints() spec.Endpoints {
+	e := spec.Endpoints{Coordinator: p.workers.Addr().String()}
 	for _, l := range p.servers {
 		e.Servers = append(e.Servers, l.Addr().String())
 	}

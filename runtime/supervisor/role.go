@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/run"
 )
 
 // The names of the roles, which are stoke-trainer's commands.
@@ -80,7 +80,7 @@ func command(o Options, r *role, alive *os.File, extra []*os.File) (*exec.Cmd, *
 }
 
 // tail is the end of a role's log, for a message that says why it failed.
-func tail(f spec.Folder, r *role) string {
+func tail(f run.Folder, r *role) string {
 	const most, lines = 4 << 10, 15
 	file, err := os.Open(f.Log(r.name, r.index))
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Options says what to supervise.
 type Options struct {
-	Folder  spec.Folder
+	Folder  run.Folder
 	Program string    // path of this program, which roles are started from
 	Version string    // of it
 	In      io.Reader // where "go" comes from
@@ -31,21 +31,6 @@ type Options struct {
 
 // ErrNotStarted means that the launcher went away before it said "go".
 var ErrNotStarted = errors.New("the launcher closed the pipe before \"go\": nothing was started")
-
-// Endpoints are the addresses of a run's roles.
-type Endpoints struct {
-	Coordinator string   `json:"coordinator"`
-	Servers     []string `json:"servers"`
-}
-
-func endpointsFile(f spec.Folder) string { return filepath.Join(string(f), "endpoints.json") }
-
-// ReadEndpoints reads where the roles of a supervised run listen.
-func ReadEndpoints(f spec.Folder) (Endpoints, error) {
-	var e Endpoints
-	err := spec.ReadJSON(endpointsFile(f), &e)
-	return e, err
-}
 
 // Run supervises the run from its start, or from its newest checkpoint, to its
 // end. When ctx is done it stops the run. The returned status has been written
@@ -83,15 +68,15 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		os.Remove(o.Folder.Supervisor())
 		return spec.Status{}, err
 	}
-	if err := spec.WriteJSON(endpointsFile(o.Folder), ports.endpoints()); err != nil {
+	if err := run.WriteJSON(o.Folder.Endpoints(), ports.endpoints()); err != nil {
 		return spec.Status{}, err
 	}
 	began := begun(o, s, before)
-	if err := spec.WriteJSON(o.Folder.StatusFile(), began); err != nil {
+	if err := run.WriteJSON(o.Folder.StatusFile(), began); err != nil {
 		return spec.Status{}, err
 	}
 	outcome := newCrew(o, s, ports).run(ctx, began)
-	if err := spec.WriteJSON(o.Folder.StatusFile(), outcome); err != nil {
+	if err := run.WriteJSON(o.Folder.StatusFile(), outcome); err != nil {
 		return outcome, fmt.Errorf("write the final status: %w", err)
 	}
 	return outcome, nil
@@ -111,14 +96,14 @@ func begun(o Options, s spec.Spec, before spec.Status) spec.Status {
 
 // announce makes the supervisor known, on disk and to the launcher.
 func announce(o Options, p *ports) error {
-	self, err := spec.Self()
+	self, err := run.Self()
 	if err != nil {
 		return fmt.Errorf("identify this process: %w", err)
 	}
-	record := spec.Supervisor{
+	record := run.Supervisor{
 		Process: self, API: "http://" + p.api.Addr().String(), Token: o.Folder.Token(), Version: o.Version,
 	}
-	if err := spec.WriteJSON(o.Folder.Supervisor(), record); err != nil {
+	if err := run.WriteJSON(o.Folder.Supervisor(), record); err != nil {
 		return err
 	}
 	line, err := json.Marshal(record)
@@ -136,8 +121,8 @@ func waitForGo(ctx context.Context, in io.Reader) error {
 	said := make(chan error, 1)
 	go func() { // ends with the pipe, at the latest with the process
 		line, err := bufio.NewReader(io.LimitReader(in, 16)).ReadString('\n')
-		if err == nil && strings.TrimRight(line, "\r\n") != spec.Go {
-			err = fmt.Errorf("expected %q, got %q: nothing was started", spec.Go, line)
+		if err == nil && strings.TrimRight(line, "\r\n") != run.Go {
+			err = fmt.Errorf("expected %q, got %q: nothing was started", run.Go, line)
 		}
 		if err == io.EOF {
 			err = ErrNotStarted

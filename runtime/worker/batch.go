@@ -104,9 +104,9 @@ func (s *session) read(ctx context.Context, b *batch) {
 
 func (s *session) source(b *batch) dataset.Source {
 	if b.Evaluate {
-		return s.Task.Test
+		return s.Workload.Test
 	}
-	return s.Task.Train
+	return s.Workload.Train
 }
 
 // readPart reads the records at positions [start, end), reusing what the part

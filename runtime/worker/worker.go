@@ -15,8 +15,8 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/task"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // Options says which worker of which run this is.
@@ -26,7 +26,7 @@ type Options struct {
 	Token       string
 	Coordinator string   // address
 	Servers     []string // addresses, in the order of their spans
-	Task        *task.Task
+	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
 }
@@ -54,7 +54,7 @@ type worker struct {
 // Run works until the coordinator says leave (nil), ctx is done, or the
 // replica cannot be built. Lost connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Task.Vars))}
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Workload.Vars))}
 	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
 		Fail(ctx, o, err)
 		return err
@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) error {
 
 // build makes the replica, for so many threads.
 func (w *worker) build(threads int) error {
-	replica, err := w.Engine.Build(w.Task.Model, engine.Options{
+	replica, err := w.Engine.Build(w.Workload.Model, engine.Options{
 		Device:     0, // the first one that this process sees: which that is, its launcher says
 		Threads:    threads,
 		MicroBatch: w.micro,

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/run"
 )
 
 // startTimeout is how long a supervisor may take to say who it is: it only
@@ -25,7 +25,7 @@ const startTimeout = 60 * time.Second
 
 // Launched reports whether a supervisor of this folder may ever have started
 // roles.
-func Launched(f spec.Folder) (bool, error) {
+func Launched(f run.Folder) (bool, error) {
 	_, err := os.Lstat(filepath.Join(string(f), launchedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -38,28 +38,28 @@ func Launched(f spec.Folder) (bool, error) {
 // outlives the caller; if ctx ends before it was let go it ends too. Two
 // supervisors never share a folder: the second finds the lock taken, and that
 // is the error.
-func Launch(ctx context.Context, trainer string, f spec.Folder) (spec.Supervisor, error) {
+func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	p, err := start(trainer, f)
 	if err != nil {
-		return spec.Supervisor{}, fmt.Errorf("launch run: %w", err)
+		return run.Supervisor{}, fmt.Errorf("launch run: %w", err)
 	}
 	sup, err := p.introduce(ctx)
 	if err == nil {
-		err = spec.WriteJSON(filepath.Join(string(f), launchedFile), sup.Process)
+		err = run.WriteJSON(filepath.Join(string(f), launchedFile), sup.Process)
 	}
 	if err == nil {
-		_, err = io.WriteString(p.stdin, spec.Go+"\n")
+		_, err = io.WriteString(p.stdin, run.Go+"\n")
 	}
 	if err != nil {
-		return spec.Supervisor{}, fmt.Errorf("launch run: %w", p.abandon(err))
+		return run.Supervisor{}, fmt.Errorf("launch run: %w", p.abandon(err))
 	}
 	p.stdin.Close()
 	p.stdout.Close()
 	p.stderr.Close()
 	// Its parent may not live to wait for it; while we do, a dead child that
-	// nobody waited for counts as dead (spec.Process.Alive).
+	// nobody waited for counts as dead (run.Process.Alive).
 	p.cmd.Process.Release()
 	return sup, nil
 }
@@ -72,7 +72,7 @@ type pending struct {
 	stderr *os.File
 }
 
-func start(trainer string, f spec.Folder) (*pending, error) {
+func start(trainer string, f run.Folder) (*pending, error) {
 	// Pipes of our own: exec's would need a Wait, and a goroutine that copies.
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
@@ -124,7 +124,7 @@ func allowed(variable string) bool {
 }
 
 // introduce reads who the supervisor is and checks that it is our child.
-func (p *pending) introduce(ctx context.Context) (spec.Supervisor, error) {
+func (p *pending) introduce(ctx context.Context) (run.Supervisor, error) {
 	type answer struct {
 		line []byte
 		err  error
@@ -140,9 +140,9 @@ func (p *pending) introduce(ctx context.Context) (spec.Supervisor, error) {
 	case <-ctx.Done():
 		p.stdout.Close()
 		<-said
-		return spec.Supervisor{}, fmt.Errorf("supervisor did not say who it is: %w", context.Cause(ctx))
+		return run.Supervisor{}, fmt.Errorf("supervisor did not say who it is: %w", context.Cause(ctx))
 	}
-	var sup spec.Supervisor
+	var sup run.Supervisor
 	switch {
 	case a.err != nil:
 		return sup, errors.New("supervisor ended before it was ready")

@@ -13,34 +13,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // The test binary plays the supervisor: what it does is told by its name.
 
 func TestMain(m *testing.M) {
-	play, ok := map[string]func(spec.Folder){
-		"good": func(f spec.Folder) { introduce(f, os.Getpid()); obey(f) },
-		"liar": func(f spec.Folder) { introduce(f, os.Getppid()); obey(f) },
-		"loud": func(spec.Folder) { os.Stdout.WriteString(strings.Repeat("x", 1<<20)) },
-		"odd":  func(spec.Folder) { os.Stdout.WriteString("hello\n") },
-		"mute": func(f spec.Folder) { obey(f) },
-		"dead": func(spec.Folder) { os.Stderr.WriteString("no space left\n"); os.Exit(1) },
+	play, ok := map[string]func(run.Folder){
+		"good": func(f run.Folder) { introduce(f, os.Getpid()); obey(f) },
+		"liar": func(f run.Folder) { introduce(f, os.Getppid()); obey(f) },
+		"loud": func(run.Folder) { os.Stdout.WriteString(strings.Repeat("x", 1<<20)) },
+		"odd":  func(run.Folder) { os.Stdout.WriteString("hello\n") },
+		"mute": func(f run.Folder) { obey(f) },
+		"dead": func(run.Folder) { os.Stderr.WriteString("no space left\n"); os.Exit(1) },
 	}[filepath.Base(os.Args[0])]
 	if ok {
-		play(spec.Folder(os.Args[3]))
+		play(run.Folder(os.Args[3]))
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func introduce(f spec.Folder, pid int) {
-	p, err := spec.Identify(pid)
+func introduce(f run.Folder, pid int) {
+	p, err := run.Identify(pid)
 	if err != nil {
 		panic(err)
 	}
-	sup := spec.Supervisor{Process: p}
-	if err := spec.WriteJSON(f.Supervisor(), sup); err != nil {
+	sup := run.Supervisor{Process: p}
+	if err := run.WriteJSON(f.Supervisor(), sup); err != nil {
 		panic(err)
 	}
 	json.NewEncoder(os.Stdout).Encode(sup)
@@ -48,13 +49,13 @@ func introduce(f spec.Folder, pid int) {
 
 // obey waits for "go" and then for its end, or ends with the pipe. What it was
 // told is left in a file.
-func obey(f spec.Folder) {
+func obey(f run.Folder) {
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		return
 	}
 	launched, _ := Launched(f)
-	if err := spec.WriteJSON(filepath.Join(string(f), "told.json"), []any{strings.TrimSpace(line), launched, strings.Join(os.Environ(), "\n")}); err != nil {
+	if err := run.WriteJSON(filepath.Join(string(f), "told.json"), []any{strings.TrimSpace(line), launched, strings.Join(os.Environ(), "\n")}); err != nil {
 		panic(err)
 	}
 	time.Sleep(time.Hour)
@@ -81,7 +82,7 @@ func small() spec.Spec {
 	return s
 }
 
-func made(t *testing.T, operation string) (Place, string, spec.Folder) {
+func made(t *testing.T, operation string) (Place, string, run.Folder) {
 	t.Helper()
 	p := Place(filepath.Join(t.TempDir(), "runs"))
 	id := ID(operation)
@@ -113,7 +114,7 @@ func TestLaunchRecordsBeforeItLetsGo(t *testing.T) {
 	}
 	var told []any
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if err := spec.ReadJSON(filepath.Join(string(f), "told.json"), &told); err == nil {
+		if err := run.ReadJSON(filepath.Join(string(f), "told.json"), &told); err == nil {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatal(err)
@@ -202,12 +203,12 @@ func TestStopLeavesOthersAlone(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { bystander.Wait(); close(ended) }()
 	defer func() { bystander.Process.Kill(); <-ended }()
-	who, err := spec.Identify(bystander.Process.Pid)
+	who, err := run.Identify(bystander.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	who.Start++
-	if err := spec.WriteJSON(f.Supervisor(), spec.Supervisor{Process: who}); err != nil {
+	if err := run.WriteJSON(f.Supervisor(), run.Supervisor{Process: who}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Stop(t.Context(), f); err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -52,12 +53,12 @@ const (
 var ErrNotOurs = errors.New("folder does not carry the run's mark")
 
 // Folder is where the run of that id lies, whether it exists or not.
-func (p Place) Folder(id string) spec.Folder {
-	return spec.Folder(filepath.Join(string(p), id))
+func (p Place) Folder(id string) run.Folder {
+	return run.Folder(filepath.Join(string(p), id))
 }
 
 // Create makes the folder of a new run, marked and complete, or nothing.
-func (p Place) Create(id, operation string, s spec.Spec) (spec.Folder, error) {
+func (p Place) Create(id, operation string, s spec.Spec) (run.Folder, error) {
 	if err := p.check(id); err != nil {
 		return "", fmt.Errorf("create run: %w", err)
 	}
@@ -83,7 +84,7 @@ func (p Place) fill(raw, id, operation string, s spec.Spec) error {
 	if err := os.Mkdir(raw, 0o700); err != nil {
 		return err
 	}
-	if err := spec.WriteJSON(filepath.Join(raw, markFile), mark{id, operation}); err != nil {
+	if err := run.WriteJSON(filepath.Join(raw, markFile), mark{id, operation}); err != nil {
 		return err
 	}
 	if err := os.Rename(raw, string(p.Folder(id))); err != nil {
@@ -92,14 +93,14 @@ func (p Place) fill(raw, id, operation string, s spec.Spec) error {
 	if err := p.Folder(id).Create(s); err != nil {
 		return errors.Join(err, p.Remove(id))
 	}
-	return spec.SyncDir(string(p))
+	return run.SyncDir(string(p))
 }
 
 func raw(id string) string { return ".new-" + id }
 
 // Find returns the folder of the run if it is there and carries its mark;
 // otherwise fs.ErrNotExist or ErrNotOurs.
-func (p Place) Find(id string) (spec.Folder, error) {
+func (p Place) Find(id string) (run.Folder, error) {
 	if err := p.check(id); err != nil {
 		return "", fmt.Errorf("find run: %w", err)
 	}
@@ -111,7 +112,7 @@ func (p Place) Find(id string) (spec.Folder, error) {
 		return "", fmt.Errorf("find run: %s: %w", p.Folder(id), ErrNotOurs)
 	}
 	var m mark
-	if err := spec.ReadJSON(filepath.Join(string(p.Folder(id)), markFile), &m); err != nil || m.ID != id {
+	if err := run.ReadJSON(filepath.Join(string(p.Folder(id)), markFile), &m); err != nil || m.ID != id {
 		return "", fmt.Errorf("find run: %s: %w", p.Folder(id), ErrNotOurs)
 	}
 	return p.Folder(id), nil
@@ -149,7 +150,7 @@ func (p Place) Remove(id string) error {
 	if err := root.RemoveAll(id); err != nil {
 		return fmt.Errorf("remove run: %w", err)
 	}
-	return spec.SyncDir(string(p))
+	return run.SyncDir(string(p))
 }
 
 // Sweep removes what a create that was killed left under the run's raw name.

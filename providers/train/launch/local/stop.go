@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -19,7 +20,7 @@ const grace = 20 * time.Second
 // Stop ends the run's supervisor and with it every role, and returns once it
 // is gone. Where there is none, that is at once. It asks first; a supervisor
 // that has not ended after a while, or when ctx ends, is killed with its group.
-func Stop(ctx context.Context, f spec.Folder) error {
+func Stop(ctx context.Context, f run.Folder) error {
 	for _, p := range processes(f) {
 		if err := stop(ctx, p); err != nil {
 			return fmt.Errorf("stop run: %w", err)
@@ -30,20 +31,20 @@ func Stop(ctx context.Context, f spec.Folder) error {
 
 // processes lists who may own the run: the supervisor's own record and ours,
 // the one that we have in case the other is damaged.
-func processes(f spec.Folder) []spec.Process {
-	var found []spec.Process
+func processes(f run.Folder) []run.Process {
+	var found []run.Process
 	if sup, err := f.ReadSupervisor(); err == nil {
 		found = append(found, sup.Process)
 	}
-	var p spec.Process
-	if err := spec.ReadJSON(filepath.Join(string(f), launchedFile), &p); err == nil {
+	var p run.Process
+	if err := run.ReadJSON(filepath.Join(string(f), launchedFile), &p); err == nil {
 		found = append(found, p)
 	}
 	return found
 }
 
 // Alive reports whether a supervisor owns the folder now.
-func Alive(f spec.Folder) bool {
+func Alive(f run.Folder) bool {
 	for _, p := range processes(f) {
 		if p.Alive() {
 			return true
@@ -52,7 +53,7 @@ func Alive(f spec.Folder) bool {
 	return false
 }
 
-func stop(ctx context.Context, p spec.Process) error {
+func stop(ctx context.Context, p run.Process) error {
 	if !p.Alive() {
 		return nil
 	}
@@ -95,7 +96,7 @@ func stop(ctx context.Context, p spec.Process) error {
 }
 
 // gone waits until the process has ended, or ctx has.
-func gone(ctx context.Context, p spec.Process) bool {
+func gone(ctx context.Context, p run.Process) bool {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for p.Alive() {
@@ -111,7 +112,7 @@ func gone(ctx context.Context, p spec.Process) bool {
 // Settle decides what became of a create that was interrupted. It returns the
 // run's folder if it was launched, and fs.ErrNotExist if nothing ever ran:
 // then whatever was left of it has been removed.
-func (p Place) Settle(ctx context.Context, id string) (spec.Folder, error) {
+func (p Place) Settle(ctx context.Context, id string) (run.Folder, error) {
 	if err := p.Sweep(id); err != nil {
 		return "", err
 	}
@@ -140,7 +141,7 @@ func (p Place) Settle(ctx context.Context, id string) (spec.Folder, error) {
 	return "", fmt.Errorf("settle run: %s was never launched: %w", id, fs.ErrNotExist)
 }
 
-func waitDecided(ctx context.Context, f spec.Folder) {
+func waitDecided(ctx context.Context, f run.Folder) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for Alive(f) {

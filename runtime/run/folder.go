@@ -1,16 +1,17 @@
-package spec
+package run
 
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Folder is the absolute path of a run's folder. Everything in it is made by
@@ -22,6 +23,7 @@ func (f Folder) Spec() string        { return filepath.Join(string(f), "spec.jso
 func (f Folder) StatusFile() string  { return filepath.Join(string(f), "status.json") }
 func (f Folder) Supervisor() string  { return filepath.Join(string(f), "supervisor.json") }
 func (f Folder) Token() string       { return filepath.Join(string(f), "token") }
+func (f Folder) Endpoints() string   { return filepath.Join(string(f), "endpoints.json") }
 func (f Folder) Lock() string        { return filepath.Join(string(f), "lock") }
 func (f Folder) Metrics() string     { return filepath.Join(string(f), "metrics.jsonl") }
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
@@ -48,7 +50,7 @@ func (f Folder) Name() string { return filepath.Base(string(f)) }
 // status. A folder that already holds a run with the same Hash is left as it
 // is, but for the spec; one that holds anything else is an error. Parents are
 // made as needed; everything is readable by the owner only.
-func (f Folder) Create(s Spec) error {
+func (f Folder) Create(s spec.Spec) error {
 	if problems := s.Validate(); len(problems) > 0 {
 		return fmt.Errorf("create run: %w", problems[0])
 	}
@@ -76,7 +78,7 @@ func (f Folder) Create(s Spec) error {
 		}
 	}
 	if _, err := os.Lstat(f.StatusFile()); errors.Is(err, fs.ErrNotExist) {
-		pending := Status{Run: f.Name(), Hash: s.Hash(), Phase: Pending, Epochs: s.Epochs, Wanted: s.Worker.Replicas, Evaluated: -1}
+		pending := spec.Status{Run: f.Name(), Hash: s.Hash(), Phase: spec.Pending, Epochs: s.Epochs, Wanted: s.Worker.Replicas, Evaluated: -1}
 		if err := WriteJSON(f.StatusFile(), pending); err != nil {
 			return fmt.Errorf("create run: %w", err)
 		}
@@ -85,16 +87,16 @@ func (f Folder) Create(s Spec) error {
 }
 
 // WriteSpec replaces the spec, for changes that are no new run.
-func (f Folder) WriteSpec(s Spec) error { return WriteJSON(f.Spec(), s) }
+func (f Folder) WriteSpec(s spec.Spec) error { return WriteJSON(f.Spec(), s) }
 
 // ReadSpec reads and validates the spec.
-func (f Folder) ReadSpec() (Spec, error) {
-	s := Default()
+func (f Folder) ReadSpec() (spec.Spec, error) {
+	s := spec.Default()
 	if err := ReadJSON(f.Spec(), &s); err != nil {
-		return Spec{}, err
+		return spec.Spec{}, err
 	}
 	if problems := s.Validate(); len(problems) > 0 {
-		return Spec{}, fmt.Errorf("read %s: %w", f.Spec(), problems[0])
+		return spec.Spec{}, fmt.Errorf("read %s: %w", f.Spec(), problems[0])
 	}
 	return s, nil
 }
@@ -115,92 +117,37 @@ func (f Folder) ReadToken() (string, error) {
 // Status reads how the run stands, as its files tell; a run whose supervisor
 // is gone without a final status is Lost. The API has fresher numbers while
 // the run lives.
-func (f Folder) Status() (Status, error) {
+func (f Folder) Status() (spec.Status, error) {
 	// The supervisor is looked at first: one that ends between the two reads
 	// has written its final status by then.
 	sup, err := f.ReadSupervisor()
 	gone := err != nil || !sup.Alive()
-	var s Status
+	var s spec.Status
 	if err := ReadJSON(f.StatusFile(), &s); err != nil {
-		return Status{}, err
+		return spec.Status{}, err
 	}
-	if gone && !s.Phase.Final() && (s.Phase != Pending || err == nil) {
-		s.Phase, s.Message = Lost, "the run's supervisor is gone; starting it again resumes from the newest checkpoint"
+	if gone && !s.Phase.Final() && (s.Phase != spec.Pending || err == nil) {
+		s.Phase, s.Message = spec.Lost, "the run's supervisor is gone; starting it again resumes from the newest checkpoint"
 	}
 	return s, nil
 }
 
-// maxFile bounds the JSON files of a run: none is ever near it.
-const maxFile = 16 << 20
-
-// ReadJSON reads one JSON file of a run's folder.
-func ReadJSON(path string, v any) error {
-	data, err := readFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
+// ReadEndpoints reads where the roles of the run listen.
+func (f Folder) ReadEndpoints() (spec.Endpoints, error) {
+	var e spec.Endpoints
+	err := ReadJSON(f.Endpoints(), &e)
+	return e, err
 }
 
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+// Client makes a client for the run's present supervisor.
+func (f Folder) Client() (*api.Client, error) {
+	sup, err := f.ReadSupervisor()
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	token, err := f.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("read %s: larger than %d bytes", path, maxFile)
-	}
-	return data, nil
-}
-
-// WriteJSON replaces a file so that a reader, or a crash at any moment, sees
-// the old or the new content.
-func WriteJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return WriteFile(path, append(data, '\n'))
-}
-
-// WriteFile is WriteJSON for content of any kind. Mode 0600; synced.
-func WriteFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // of no effect once renamed
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	return SyncDir(dir)
-}
-
-// SyncDir makes the names in a folder durable.
-func SyncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+	return api.New(sup.API, token), nil
 }

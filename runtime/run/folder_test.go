@@ -1,11 +1,20 @@
-package spec
+package run
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
+
+func sample() spec.Spec {
+	s := spec.Default()
+	s.Name, s.Model = "mnist", "mnist-cnn"
+	s.Dataset = spec.Dataset{Path: "/data/mnist", Hash: "sha256:1"}
+	return s
+}
 
 func TestFolderCreate(t *testing.T) {
 	f := Folder(filepath.Join(t.TempDir(), "runs", "mnist-1"))
@@ -21,7 +30,7 @@ func TestFolderCreate(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("token's mode is %v (%v)", info.Mode(), err)
 	}
-	if st, err := f.Status(); err != nil || st.Phase != Pending {
+	if st, err := f.Status(); err != nil || st.Phase != spec.Pending {
 		t.Errorf("status %+v, %v", st, err)
 	}
 	s.Worker.Replicas = 3
@@ -53,13 +62,13 @@ func TestStatusOfALostRun(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct{ written, want Phase }{
-		{Running, Lost}, {Pending, Lost}, {Succeeded, Succeeded}, {Failed, Failed}, {Stopped, Stopped},
+	for _, tt := range []struct{ written, want spec.Phase }{
+		{spec.Running, spec.Lost}, {spec.Pending, spec.Lost}, {spec.Succeeded, spec.Succeeded}, {spec.Failed, spec.Failed}, {spec.Stopped, spec.Stopped},
 	} {
 		if err := WriteJSON(f.Supervisor(), Supervisor{Process: p}); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteJSON(f.StatusFile(), Status{Phase: tt.written}); err != nil {
+		if err := WriteJSON(f.StatusFile(), spec.Status{Phase: tt.written}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.Status(); err != nil || got.Phase != tt.want {

@@ -1,4 +1,4 @@
-package task
+package workload
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// Task is what a run trains.
-type Task struct {
+// Workload is what a run trains.
+type Workload struct {
 	Model       *engine.Model
 	Vars        []engine.Var // the layout of its flat vector
 	Train, Test dataset.Source
 }
 
 // Open opens the spec's data and builds its model. Close releases the data.
-func Open(s *spec.Spec) (*Task, error) {
+func Open(s *spec.Spec) (*Workload, error) {
 	m, err := dataset.ReadManifest(s.Dataset.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open dataset: %w", err)
@@ -26,32 +26,32 @@ func Open(s *spec.Spec) (*Task, error) {
 	if m.Hash != s.Dataset.Hash {
 		return nil, fmt.Errorf("open dataset: %s holds other data than planned: its hash is %s, not %s", s.Dataset.Path, m.Hash, s.Dataset.Hash)
 	}
-	t := new(Task)
-	if t.Train, err = dataset.Open(s.Dataset.Path, dataset.Train); err != nil {
+	w := new(Workload)
+	if w.Train, err = dataset.Open(s.Dataset.Path, dataset.Train); err != nil {
 		return nil, fmt.Errorf("open training data: %w", err)
 	}
-	if t.Test, err = dataset.Open(s.Dataset.Path, dataset.Test); err != nil {
-		t.Close()
+	if w.Test, err = dataset.Open(s.Dataset.Path, dataset.Test); err != nil {
+		w.Close()
 		return nil, fmt.Errorf("open test data: %w", err)
 	}
 	// The manifest says what should be there, the files what is.
 	for split, is := range map[dataset.Split][2]string{
-		dataset.Train: {t.Train.Info().Hash, m.Train.Hash}, dataset.Test: {t.Test.Info().Hash, m.Test.Hash},
+		dataset.Train: {w.Train.Info().Hash, m.Train.Hash}, dataset.Test: {w.Test.Info().Hash, m.Test.Hash},
 	} {
 		if is[0] != is[1] {
-			t.Close()
+			w.Close()
 			return nil, fmt.Errorf("open dataset: %s.rio in %s holds other data than its manifest says: prepare it again", split, s.Dataset.Path)
 		}
 	}
-	if err := t.build(s); err != nil {
-		t.Close()
+	if err := w.build(s); err != nil {
+		w.Close()
 		return nil, err
 	}
-	return t, nil
+	return w, nil
 }
 
-func (t *Task) build(s *spec.Spec) error {
-	info := t.Train.Info()
+func (w *Workload) build(s *spec.Spec) error {
+	info := w.Train.Info()
 	if info.Records == 0 {
 		return errors.New("open training data: it has no records")
 	}
@@ -59,23 +59,23 @@ func (t *Task) build(s *spec.Spec) error {
 	if err == nil && s.Layers != "" && s.Layers != layers {
 		return fmt.Errorf("build model: this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
 	}
-	t.Model, err = zoo.Model(s.Model, engine.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
+	w.Model, err = zoo.Model(s.Model, engine.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
 	if err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}
-	if t.Model.Loss != s.Loss {
-		return fmt.Errorf("build model: %s has loss %s, not %s", s.Model, t.Model.Loss, s.Loss)
+	if w.Model.Loss != s.Loss {
+		return fmt.Errorf("build model: %s has loss %s, not %s", s.Model, w.Model.Loss, s.Loss)
 	}
-	if t.Vars, _, err = t.Model.Layout(); err != nil {
+	if w.Vars, _, err = w.Model.Layout(); err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}
 	return nil
 }
 
 // Close closes what Open opened.
-func (t *Task) Close() error {
+func (w *Workload) Close() error {
 	var errs []error
-	for _, s := range []dataset.Source{t.Train, t.Test} {
+	for _, s := range []dataset.Source{w.Train, w.Test} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}

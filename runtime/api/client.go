@@ -1,4 +1,4 @@
-package spec
+package api
 
 import (
 	"bytes"
@@ -9,7 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
+
+// maxAnswer bounds what a coordinator may answer: it is never near it.
+const maxAnswer = 16 << 20
 
 // The paths of the coordinator's HTTP API. Every request carries the run's
 // token as "Authorization: Bearer …".
@@ -17,26 +22,10 @@ const (
 	PathStatus  = "/v1/status"  // GET: Status
 	PathMetrics = "/v1/metrics" // GET ?after=N&wait=SECONDS: Events after number N, one per line; waits for the first
 	PathLedger  = "/v1/ledger"  // GET: Ledger
-	PathScale   = "/v1/scale"   // POST {"workers": N}
-	PathLive    = "/v1/live"    // POST Settings
+	PathLive    = "/v1/live"    // POST LiveChange
+	PathScale   = "/v1/scale"   // the same: what the first version called for workers alone
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
 )
-
-// Ledger says which records have been committed: all of the first Whole
-// epochs, and of those behind them what Epochs says.
-type Ledger struct {
-	Records int64         `json:"records"` // in the training set
-	Step    int64         `json:"step"`
-	Whole   int           `json:"whole"`
-	Epochs  []EpochLedger `json:"epochs"`
-}
-
-// EpochLedger is the part of one epoch: disjoint, ascending ranges of
-// positions in the epoch's order.
-type EpochLedger struct {
-	Epoch  int        `json:"epoch"`
-	Ranges [][2]int64 `json:"ranges"`
-}
 
 // Failure is the body of every answer that is no success.
 type Failure struct {
@@ -53,21 +42,8 @@ type Client struct {
 	http        *http.Client
 }
 
-// Client makes a client for the run's current supervisor.
-func (f Folder) Client() (*Client, error) {
-	sup, err := f.ReadSupervisor()
-	if err != nil {
-		return nil, err
-	}
-	token, err := f.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	return NewClient(sup.API, token), nil
-}
-
-// NewClient makes a client for the API at base ("http://127.0.0.1:PORT").
-func NewClient(base, token string) *Client {
+// New makes a client for the API at base ("http://127.0.0.1:PORT").
+func New(base, token string) *Client {
 	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
 		Proxy:           nil, // the API is on loopback, or where the launcher forwards it
 		IdleConnTimeout: 30 * time.Second,
@@ -78,31 +54,31 @@ func NewClient(base, token string) *Client {
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Status asks how the run stands.
-func (c *Client) Status(ctx context.Context) (Status, error) {
-	var s Status
+func (c *Client) Status(ctx context.Context) (spec.Status, error) {
+	var s spec.Status
 	err := c.call(ctx, http.MethodGet, PathStatus, nil, &s)
 	return s, err
 }
 
 // Ledger asks which records have been committed.
-func (c *Client) Ledger(ctx context.Context) (Ledger, error) {
-	var l Ledger
+func (c *Client) Ledger(ctx context.Context) (spec.Ledger, error) {
+	var l spec.Ledger
 	err := c.call(ctx, http.MethodGet, PathLedger, nil, &l)
 	return l, err
 }
 
 // Metrics returns the events after number n, waiting up to wait for the first.
-func (c *Client) Metrics(ctx context.Context, n int64, wait time.Duration) ([]Event, error) {
+func (c *Client) Metrics(ctx context.Context, n int64, wait time.Duration) ([]spec.Event, error) {
 	path := fmt.Sprintf("%s?after=%d&wait=%g", PathMetrics, n, wait.Seconds())
 	body, err := c.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	var events []Event
-	decoder := json.NewDecoder(io.LimitReader(body, 4*maxFile))
+	var events []spec.Event
+	decoder := json.NewDecoder(io.LimitReader(body, 4*maxAnswer))
 	for {
-		var e Event
+		var e spec.Event
 		switch err := decoder.Decode(&e); err {
 		case nil:
 			events = append(events, e)
@@ -114,13 +90,8 @@ func (c *Client) Metrics(ctx context.Context, n int64, wait time.Duration) ([]Ev
 	}
 }
 
-// Scale changes the number of workers.
-func (c *Client) Scale(ctx context.Context, workers int) error {
-	return c.call(ctx, http.MethodPost, PathScale, Settings{Workers: &workers}, nil)
-}
-
 // Change applies live changes.
-func (c *Client) Change(ctx context.Context, l Settings) error {
+func (c *Client) Change(ctx context.Context, l spec.LiveChange) error {
 	return c.call(ctx, http.MethodPost, PathLive, l, nil)
 }
 
@@ -138,7 +109,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(body, maxFile)).Decode(out); err != nil {
+	if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(out); err != nil {
 		return fmt.Errorf("read answer of %s: %w", path, err)
 	}
 	return nil
