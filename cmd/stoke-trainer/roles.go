@@ -15,6 +15,7 @@ import (
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/worker"
 	"github.com/stokehq/stoke/runtime/workload"
 )
@@ -27,7 +28,7 @@ type role struct {
 
 	folder    run.Folder
 	spec      spec.Spec
-	token     string
+	known     wire.Credentials
 	endpoints spec.Endpoints
 	log       *slog.Logger
 }
@@ -71,7 +72,8 @@ func (r *role) open() error {
 	if r.spec, err = r.folder.ReadSpec(); err != nil {
 		return err
 	}
-	if r.token, err = r.folder.ReadToken(); err != nil {
+	r.known.Version = version
+	if r.known.Token, err = r.folder.ReadToken(); err != nil {
 		return err
 	}
 	r.endpoints, err = r.folder.ReadEndpoints()
@@ -128,7 +130,7 @@ func coordinate(ctx context.Context, r *role) error {
 	}
 	defer api.Close()
 	o := coordinator.Options{
-		Spec: r.spec, Folder: r.folder, Token: r.token, Workload: t, Workers: workers, API: api,
+		Spec: r.spec, Folder: r.folder, Credentials: r.known, Workload: t, Workers: workers, API: api,
 		Servers: r.endpoints.Servers, Stop: ctx.Done(), Log: r.log,
 	}
 	if r.supervised {
@@ -176,7 +178,7 @@ func serve(ctx context.Context, r *role) error {
 		return fmt.Errorf("open the log of updates: %w", err)
 	}
 	defer applied.Close()
-	return ps.New(r.index, r.token, applied, r.log).Serve(ctx, l)
+	return ps.New(r.index, r.known, applied, r.log).Serve(ctx, l)
 }
 
 func workerCommand() *cobra.Command {
@@ -185,7 +187,7 @@ func workerCommand() *cobra.Command {
 
 func work(ctx context.Context, r *role) error {
 	o := worker.Options{
-		Spec: r.spec, Index: r.index, Token: r.token, Coordinator: r.endpoints.Coordinator,
+		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.endpoints.Coordinator,
 		Servers: r.endpoints.Servers, Log: r.log,
 	}
 	e, err := engineOf(&r.spec)

@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/certificate"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -39,15 +42,38 @@ func (f Failure) Error() string { return f.Summary + ". " + f.Detail }
 // Client talks to a running run.
 type Client struct {
 	base, token string
+	encrypted   bool
 	http        *http.Client
 }
 
-// New makes a client for the API at base ("http://127.0.0.1:PORT").
-func New(base, token string) *Client {
-	return &Client{base: base, token: token, http: &http.Client{Transport: &http.Transport{
+// New makes a client for the API at base ("http://127.0.0.1:PORT"). A run that
+// has a certificate of its own is spoken to with TLS ("https://…") and pin; one
+// that has none is at a loopback address, since the token would be read by
+// others elsewhere.
+func New(base, token string, pin *certificate.Pin) *Client {
+	transport := &http.Transport{
 		Proxy:           nil, // the API is on loopback, or where the launcher forwards it
 		IdleConnTimeout: 30 * time.Second,
-	}}}
+	}
+	if pin != nil {
+		transport.TLSClientConfig = pin.Client()
+	}
+	return &Client{base: strings.TrimSuffix(base, "/"), token: token, encrypted: pin != nil, http: &http.Client{Transport: transport}}
+}
+
+// safe refuses to send the token where others could read it.
+func (c *Client) safe() error {
+	address, err := url.Parse(c.base)
+	if err != nil {
+		return fmt.Errorf("the API's address: %w", err)
+	}
+	if c.encrypted && address.Scheme == "https" {
+		return nil
+	}
+	if ip := net.ParseIP(address.Hostname()); !c.encrypted && address.Scheme == "http" && ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("the API at %s: want https with the run's certificate, or http at a loopback address", c.base)
 }
 
 // Close lets idle connections go.
@@ -116,6 +142,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 }
 
 func (c *Client) do(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+	if err := c.safe(); err != nil {
+		return nil, err
+	}
 	var payload io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -124,7 +153,7 @@ func (c *Client) do(ctx context.Context, method, path string, in any) (io.ReadCl
 		}
 		payload = bytes.NewReader(data)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base, "/")+path, payload)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, payload)
 	if err != nil {
 		return nil, err
 	}

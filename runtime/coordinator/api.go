@@ -51,7 +51,11 @@ func (c *coordinator) serveAPI(ctx context.Context) {
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	if err := server.Serve(c.API); err != nil && !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+	l, err := c.Credentials.Listener(c.API)
+	if err == nil {
+		err = server.Serve(l)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		c.Log.Error("the API ended", "error", err)
 	}
 }
@@ -59,7 +63,7 @@ func (c *coordinator) serveAPI(ctx context.Context) {
 func (c *coordinator) authorised(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || !wire.Same(shown, c.Token) {
+		if !ok || !wire.Same(shown, c.Credentials.Token) {
 			refuse(w, http.StatusUnauthorized, "Wrong token", "Send the content of the run's token file as \"Authorization: Bearer …\".")
 			return
 		}

@@ -59,7 +59,7 @@ func TestAPIWantsTheToken(t *testing.T) {
 func TestAPIFollowsARun(t *testing.T) {
 	s := pointsSpec()
 	b, done := begun(t, s)
-	c := api.New("http://"+b.options.API.Addr().String(), token)
+	c := api.New("http://"+b.options.API.Addr().String(), token, nil)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Minute)
 	defer cancel()

@@ -105,7 +105,7 @@ func (c *coordinator) write(ctx context.Context, m *Manifest, final bool) error 
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	for i, address := range c.Servers {
-		file, err := writeOne(ctx, address, c.Token, wire.Write{Folder: temporary, Name: fmt.Sprintf("server-%d-of-%d.f32", i, len(c.Servers))})
+		file, err := writeOne(ctx, c.Credentials, address, wire.Write{Folder: temporary, Name: fmt.Sprintf("server-%d-of-%d.f32", i, len(c.Servers))})
 		if err != nil {
 			return fmt.Errorf("write checkpoint: server %d: %w", i, err)
 		}
@@ -135,8 +135,8 @@ func stepName(step int64) string { return fmt.Sprintf("step-%012d", step) }
 
 // writeOne asks one server over a connection of its own, so that commits need
 // not wait.
-func writeOne(ctx context.Context, address, token string, w wire.Write) (wire.File, error) {
-	conn, err := wire.Dial(ctx, address, wire.Hello{Token: token, Role: "coordinator", PID: os.Getpid()})
+func writeOne(ctx context.Context, credentials wire.Credentials, address string, w wire.Write) (wire.File, error) {
+	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
 	if err != nil {
 		return wire.File{}, err
 	}

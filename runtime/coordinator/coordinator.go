@@ -15,21 +15,22 @@ import (
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // Options is everything that a coordinator needs.
 type Options struct {
-	Spec     spec.Spec
-	Folder   run.Folder
-	Token    string
-	Workload *workload.Workload
-	Workers  net.Listener // where workers connect
-	API      net.Listener
-	Servers  []string  // addresses of the parameter servers, in the order of their spans
-	Control  io.Writer // what the supervisor is told: one Control per line; nil = nobody
-	Stop     <-chan struct{}
-	Log      *slog.Logger
+	Spec        spec.Spec
+	Folder      run.Folder
+	Credentials wire.Credentials
+	Workload    *workload.Workload
+	Workers     net.Listener // where workers connect
+	API         net.Listener
+	Servers     []string  // addresses of the parameter servers, in the order of their spans
+	Control     io.Writer // what the supervisor is told: one Control per line; nil = nobody
+	Stop        <-chan struct{}
+	Log         *slog.Logger
 
 	// LeaseTimeout is how long a worker may make no progress with a lease
 	// before the lease is taken back; 0 = a minute.
@@ -123,7 +124,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	defer cancel(nil)
 	c.publish(spec.Running)
 	c.tell(spec.Control{Workers: &c.Spec.Worker.Replicas})
-	serving.Go(func() { c.acceptWorkers(ctx, &serving) })
+	serving.Go(func() { c.acceptWorkers(ctx) })
 	serving.Go(func() { c.serveAPI(ctx) })
 	serving.Go(func() { c.keepStatus(ctx) })
 	err = c.loop(ctx, cancel)

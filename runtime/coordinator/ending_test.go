@@ -356,7 +356,7 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 			ctx, cancel := context.WithCancel(b.ctx)
 			f.kill.Store(&cancel)
 			stop := context.AfterFunc(ctx, func() { f.Listener.(*net.TCPListener).SetDeadline(time.Now()) })
-			ps.New(0, token, new(bytes.Buffer), b.options.Log).Serve(ctx, f)
+			ps.New(0, credentials, new(bytes.Buffer), b.options.Log).Serve(ctx, f)
 			stop()
 			f.Listener.(*net.TCPListener).SetDeadline(time.Time{})
 		}

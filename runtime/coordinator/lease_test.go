@@ -57,7 +57,7 @@ func TestLeasesFollowFromTheSpecification(t *testing.T) {
 // dial connects as a worker without working.
 func (b *bench) dial(index int) *wire.Conn {
 	b.t.Helper()
-	c, err := wire.Dial(b.ctx, b.options.Workers.Addr().String(), wire.Hello{Token: token, Role: "worker", Index: index})
+	c, err := credentials.Dial(b.ctx, b.options.Workers.Addr().String(), wire.Hello{Role: "worker", Index: index})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
 	b.options.Stop = stop
 	go func() {
 		defer close(stop)
-		api := api.New("http://"+b.options.API.Addr().String(), token)
+		api := api.New("http://"+b.options.API.Addr().String(), token, nil)
 		defer api.Close()
 		for b.seen("update") < 5 {
 			time.Sleep(time.Millisecond)
@@ -136,11 +136,7 @@ func TestProgressExtendsALease(t *testing.T) {
 	c := &coordinator{Options: b.options, metrics: make(map[string]float64), leases: make(map[int64]*lease)}
 	c.LeaseTimeout = time.Minute
 	go func() {
-		if tcp, err := b.options.Workers.Accept(); err == nil {
-			if peer, _, err := wire.Accept(tcp, token); err == nil {
-				peer.Receive(time.Hour)
-			}
-		}
+		credentials.Serve(b.ctx, b.options.Workers, func(peer *wire.Conn, _ wire.Hello) { peer.Receive(time.Hour) }, func(error) {})
 	}()
 	m := &member{conn: b.dial(0), held: make(map[int64]*lease)}
 	c.members = map[int]*member{0: m}

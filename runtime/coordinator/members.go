@@ -2,10 +2,7 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,23 +42,12 @@ type (
 )
 
 // acceptWorkers serves connections until ctx is done.
-func (c *coordinator) acceptWorkers(ctx context.Context, serving *sync.WaitGroup) {
-	stop := context.AfterFunc(ctx, func() { c.Workers.Close() })
-	defer stop()
-	for {
-		tcp, err := c.Workers.Accept()
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-				c.Log.Error("cannot accept connections", "error", err)
-			}
-			return
-		}
-		serving.Go(func() {
-			defer tcp.Close()
-			stop := context.AfterFunc(ctx, func() { tcp.Close() })
-			defer stop()
-			c.serveWorker(ctx, tcp)
-		})
+func (c *coordinator) acceptWorkers(ctx context.Context) {
+	err := c.Credentials.Serve(ctx, c.Workers, func(conn *wire.Conn, hello wire.Hello) { c.serveWorker(ctx, conn, hello) }, func(err error) {
+		c.Log.Warn("connection refused", "error", err)
+	})
+	if err != nil {
+		c.Log.Error("cannot accept connections", "error", err)
 	}
 }
 
@@ -76,12 +62,7 @@ func (c *coordinator) post(ctx context.Context, e any) bool {
 }
 
 // serveWorker reads from one worker until its connection ends.
-func (c *coordinator) serveWorker(ctx context.Context, tcp net.Conn) {
-	conn, hello, err := wire.Accept(tcp, c.Token)
-	if err != nil {
-		c.Log.Warn("connection refused", "error", err)
-		return
-	}
+func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wire.Hello) {
 	m := &member{index: hello.Index, pid: hello.PID, conn: conn, held: make(map[int64]*lease)}
 	m.heard.Store(time.Now().UnixNano())
 	known := false
@@ -102,9 +83,6 @@ func (c *coordinator) serveWorker(ctx context.Context, tcp net.Conn) {
 		}
 		switch msg.Type {
 		case wire.TypeHeartbeat:
-			if err := conn.Send(wire.TypeHeartbeat, wire.Heartbeat{}, nil); err != nil {
-				conn.Close() // Receive says why
-			}
 			at := new(wire.Heartbeat)
 			if err = msg.Decode(at); err == nil {
 				m.at.Store(at)

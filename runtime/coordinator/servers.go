@@ -7,18 +7,13 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// Times of a server's answers.
-const (
-	answerTime = time.Minute      // the longest that one request may take
-	pulse      = time.Second      // between two heartbeats
-	mute       = 10 * time.Second // without an answer to one, the server is given up
-)
+// answerTime is the longest that one request to a server may take.
+const answerTime = time.Minute
 
 // errServers means that the servers are not where they should be: all go back
 // to one checkpoint.
@@ -37,8 +32,6 @@ type servers struct {
 // link is one connection. Its reader tells at once when it ends.
 type link struct {
 	conn    *wire.Conn
-	beat    *wire.Conn  // heartbeats have their own: requests may take long
-	mute    atomic.Bool // it does not answer them
 	answers chan wire.Answer
 	gone    chan struct{}
 	err     error // why it ended; to be read once gone is closed
@@ -66,8 +59,12 @@ func (s *servers) look() {
 func (s *servers) drop(why error) {
 	s.why = why.Error()
 	for i, l := range s.links {
-		if l.mute.Load() {
-			s.hung(i)
+		select {
+		case <-l.gone:
+			if timedOut(l.err) {
+				s.hung(i) // a process that hangs keeps its connections
+			}
+		default:
 		}
 	}
 	s.close()
@@ -76,7 +73,6 @@ func (s *servers) drop(why error) {
 func (s *servers) close() {
 	for _, l := range s.links {
 		l.conn.Close()
-		l.beat.Close()
 	}
 	s.links = nil
 	s.readers.Wait()
@@ -86,18 +82,14 @@ func (s *servers) close() {
 func (s *servers) connect(ctx context.Context) error {
 	s.close()
 	for i, address := range s.options.Servers {
-		hello := wire.Hello{Token: s.options.Token, Role: "coordinator", PID: os.Getpid()}
+		hello := wire.Hello{Role: "coordinator", PID: os.Getpid()}
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-			conn, err := wire.Dial(ctx, address, hello)
+			conn, err := s.options.Credentials.Dial(ctx, address, hello)
 			if err == nil {
-				var beat *wire.Conn
-				if beat, err = wire.Dial(ctx, address, hello); err == nil {
-					s.add(conn, beat)
-					break
-				}
-				conn.Close()
+				s.add(conn)
+				break
 			}
-			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil {
+			if timedOut(err) && ctx.Err() == nil {
 				s.hung(i) // its port is open, but nobody answers
 			}
 			if errors.Is(err, wire.ErrRefused) {
@@ -115,10 +107,15 @@ func (s *servers) connect(ctx context.Context) error {
 	return nil
 }
 
-func (s *servers) add(conn, beat *wire.Conn) {
-	l := &link{conn: conn, beat: beat, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
+// timedOut reports whether the other side did not answer, or fell silent.
+func timedOut(err error) bool {
+	timeout := net.Error(nil)
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (s *servers) add(conn *wire.Conn) {
+	l := &link{conn: conn, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
 	s.links = append(s.links, l)
-	s.readers.Go(l.listen)
 	s.readers.Go(func() {
 		l.err = l.read()
 		conn.Close()
@@ -128,30 +125,6 @@ func (s *servers) add(conn, beat *wire.Conn) {
 		default: // one is waiting already
 		}
 	})
-}
-
-// listen sends heartbeats and ends the link when one is not answered: a
-// process that hangs keeps its connections.
-func (l *link) listen() {
-	tick := time.NewTicker(pulse)
-	defer tick.Stop()
-	for {
-		err := l.beat.Send(wire.TypeHeartbeat, wire.Heartbeat{}, nil)
-		if err == nil {
-			_, err = l.beat.Receive(mute)
-		}
-		if err != nil {
-			timeout := net.Error(nil)
-			l.mute.Store(errors.As(err, &timeout) && timeout.Timeout())
-			l.conn.Close()
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-l.gone:
-			return
-		}
-	}
 }
 
 func (l *link) read() error {

@@ -20,11 +20,14 @@ import (
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/worker"
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
+
+var credentials = wire.Credentials{Token: token}
 
 // points are records (x0, x1) whose class is x0 > x1, in memory.
 type points struct{ n int64 }
@@ -202,7 +205,7 @@ func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 		t.Fatal(err)
 	}
 	b.options = Options{
-		Spec: s, Folder: f, Token: token, Workers: listen(t), API: listen(t), Log: log,
+		Spec: s, Folder: f, Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
 		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	b.serve()
@@ -216,7 +219,7 @@ func (b *bench) serve() {
 		l := listen(b.t)
 		b.options.Servers = append(b.options.Servers, l.Addr().String())
 		b.applied = append(b.applied, new(bytes.Buffer))
-		server := ps.New(i, token, b.applied[i], b.options.Log)
+		server := ps.New(i, credentials, b.applied[i], b.options.Log)
 		b.ps = append(b.ps, server)
 		b.servers.Go(func() {
 			if err := server.Serve(b.ctx, l); err != nil {
@@ -236,7 +239,7 @@ func (b *bench) serve() {
 // work runs one worker until it is told to leave or ctx is done.
 func (b *bench) work(ctx context.Context, index int) error {
 	return worker.Run(ctx, worker.Options{
-		Spec: b.options.Spec, Index: index, Token: token, Coordinator: b.options.Workers.Addr().String(),
+		Spec: b.options.Spec, Index: index, Credentials: credentials, Coordinator: b.options.Workers.Addr().String(),
 		Servers: b.options.Servers, Workload: b.options.Workload, Engine: b.engine, Log: b.options.Log,
 	})
 }

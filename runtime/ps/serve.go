@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -13,39 +12,13 @@ import (
 // Serve answers until ctx is done, then closes the listener and every
 // connection and returns once nobody is served any more.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var serving sync.WaitGroup
-	defer serving.Wait()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	for {
-		tcp, err := l.Accept()
-		if err != nil {
-			cancel()
-			if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			return err
-		}
-		serving.Add(1)
-		go func() {
-			defer serving.Done()
-			defer tcp.Close()
-			stop := context.AfterFunc(ctx, func() { tcp.Close() })
-			defer stop()
-			s.answer(ctx, tcp)
-		}()
-	}
+	return s.credentials.Serve(ctx, l, func(c *wire.Conn, hello wire.Hello) { s.answer(ctx, c, hello) }, func(err error) {
+		s.log.Warn("connection refused", "error", err)
+	})
 }
 
 // answer serves one connection to its end.
-func (s *Server) answer(ctx context.Context, tcp net.Conn) {
-	c, hello, err := wire.Accept(tcp, s.token)
-	if err != nil {
-		s.log.Warn("connection refused", "error", err)
-		return
-	}
+func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	log := s.log.With("role", hello.Role, "index", hello.Index)
 	log.Info("connected")
 	handle := s.forCoordinator
@@ -143,8 +116,6 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
 	switch m.Type {
-	case wire.TypeHeartbeat:
-		// That it is answered says it all.
 	case wire.TypeRestore:
 		var r wire.Restore
 		if err = m.Decode(&r); err != nil {

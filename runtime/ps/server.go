@@ -17,11 +17,11 @@ import (
 // Server is one parameter server. It is empty until the coordinator restores
 // it.
 type Server struct {
-	index   int
-	token   string
-	log     *slog.Logger
-	applied io.Writer // one spec.Event per line
-	unnoted bool      // something could not be written there
+	index       int
+	credentials wire.Credentials
+	log         *slog.Logger
+	applied     io.Writer // one spec.Event per line
+	unnoted     bool      // something could not be written there
 
 	mu         sync.Mutex
 	generation int64 // 0: not restored yet
@@ -78,9 +78,9 @@ func (c *cut) vectors() [][]float32 {
 
 // New makes an empty server. applied gets a line for every update that the
 // server applies, written by nobody else.
-func New(index int, token string, applied io.Writer, log *slog.Logger) *Server {
+func New(index int, credentials wire.Credentials, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
-		index: index, token: token, log: log, applied: applied,
+		index: index, credentials: credentials, log: log, applied: applied,
 		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(parameters),
 	}
 }

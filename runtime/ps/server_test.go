@@ -24,12 +24,12 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-const token = "0123456789abcdef0123456789abcdef"
+var credentials = wire.Credentials{Token: "0123456789abcdef0123456789abcdef"}
 
 var recipe = engine.Recipe{LearningRate: 0.5, Momentum: 0.5}
 
 func newServer(applied io.Writer) *Server {
-	return New(0, token, applied, slog.New(slog.DiscardHandler))
+	return New(0, credentials, applied, slog.New(slog.DiscardHandler))
 }
 
 // restored is a server of the span [2, 6) at version 10 of generation 3.
@@ -371,7 +371,8 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 	s := restored(t, io.Discard)
 	address := serve(t, s)
 	ctx := context.Background()
-	if _, err := wire.Dial(ctx, address, wire.Hello{Token: "wrong", Role: "coordinator"}); !errors.Is(err, wire.ErrRefused) {
+	stranger := wire.Credentials{Token: "wrong"}
+	if _, err := stranger.Dial(ctx, address, wire.Hello{Role: "coordinator"}); !errors.Is(err, wire.ErrRefused) {
 		t.Errorf("wrong token: %v", err)
 	}
 	garbage, err := net.Dial("tcp", address)
@@ -386,7 +387,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 
 	dial := func(role string) *wire.Conn {
 		t.Helper()
-		c, err := wire.Dial(ctx, address, wire.Hello{Token: token, Role: role})
+		c, err := credentials.Dial(ctx, address, wire.Hello{Role: role})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -443,7 +444,7 @@ func BenchmarkPullPush(b *testing.B) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go s.Serve(ctx, l)
-	c, err := wire.Dial(ctx, l.Addr().String(), wire.Hello{Token: token, Role: "worker"})
+	c, err := credentials.Dial(ctx, l.Addr().String(), wire.Hello{Role: "worker"})
 	if err != nil {
 		b.Fatal(err)
 	}

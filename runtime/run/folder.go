@@ -149,5 +149,5 @@ func (f Folder) Client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.New(sup.API, token), nil
+	return api.New(sup.API, token, nil), nil
 }

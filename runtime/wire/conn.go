@@ -7,34 +7,99 @@ import (
 	"hash/crc32"
 	"io"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
+// Times of every connection once it is greeted. Each side sends a ping when it
+// has sent nothing for a while, so that a peer that says nothing for longer is
+// gone: unplugged, or stopped.
+const (
+	pulse   = 2 * time.Second
+	silence = 10 * time.Second
+)
+
+// writeTime bounds how long a peer may take nothing of what is sent to it, in
+// pieces of writePiece bytes.
+const (
+	writeTime  = 30 * time.Second
+	writePiece = 4 << 20
+)
+
 // Conn is one authenticated connection. Send may be called by several
-// goroutines; receiving belongs to one.
+// goroutines; receiving belongs to one. A peer that has vanished ends it: the
+// error is then a timeout (net.Error).
 type Conn struct {
 	conn   net.Conn
-	r      *bufio.Reader
+	r      io.Reader
+	until  time.Time         // that a frame must have begun to arrive by; zero: any time
 	header [headerBytes]byte // of the frame being received
 	head   []byte            // reused from frame to frame
 
 	send sync.Mutex
-	out  []byte        // header and head of the frame being sent
-	wait time.Duration // the longest that one Send may take
+	out  []byte      // header and head of the frame being sent
+	sent atomic.Bool // something, since the last pulse
+
+	closed chan struct{}
+	once   sync.Once
 }
 
 func newConn(c net.Conn) *Conn {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true) // the default; said because latency is the point
-		// A machine that vanishes is noticed though nobody sends anything.
-		tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 4})
+	conn := &Conn{conn: c, closed: make(chan struct{})}
+	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
+	return conn
+}
+
+// begin goes on from the handshake to the exchange of frames.
+func (c *Conn) begin() {
+	c.until = time.Time{}
+	c.r = bufio.NewReaderSize(arriving{c}, 64<<10)
+	go c.beat()
+}
+
+// beat sends a ping whenever nothing else was sent for a pulse, until Close.
+func (c *Conn) beat() {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.closed:
+			return
+		}
+		if c.sent.Swap(false) || !c.send.TryLock() {
+			continue // something is being sent: that says as much
+		}
+		err := c.write(TypePing, []byte("{}"), nil)
+		c.send.Unlock()
+		if err != nil {
+			c.Close() // whoever receives says so
+			return
+		}
 	}
-	return &Conn{conn: c, r: bufio.NewReaderSize(c, 64<<10), wait: time.Minute}
+}
+
+// arriving reads what the peer sends as long as it sends anything.
+type arriving struct{ *Conn }
+
+func (a arriving) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(silence)
+	if !a.until.IsZero() && a.until.Before(deadline) {
+		deadline = a.until
+	}
+	if err := a.conn.SetReadDeadline(deadline); err != nil {
+		return 0, err
+	}
+	return a.conn.Read(p)
 }
 
 // Close ends the connection; whoever is sending or receiving returns.
-func (c *Conn) Close() error { return c.conn.Close() }
+func (c *Conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.conn.Close()
+}
 
 // Message is a received frame without its body, valid until the next Receive.
 type Message struct {
@@ -61,49 +126,67 @@ func (c *Conn) Send(t Type, head any, body []float32) error {
 	if len(data) > MaxHead || len(body) > MaxBody {
 		return fmt.Errorf("send %s: %d bytes and %d values are over the limit", t, len(data), len(body))
 	}
-	values := raw(body)
-	sum := crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, values)
-
 	c.send.Lock()
 	defer c.send.Unlock()
-	c.out = append(append(c.out[:0], make([]byte, headerBytes)...), data...)
-	header{t, uint32(len(data)), uint32(len(values)), sum}.put(c.out)
-	if err := c.conn.SetWriteDeadline(time.Now().Add(c.wait)); err != nil {
-		return fmt.Errorf("send %s: %w", t, err)
-	}
-	buffers := net.Buffers{c.out}
-	if len(values) > 0 {
-		buffers = append(buffers, values)
-	}
-	if _, err := buffers.WriteTo(c.conn); err != nil {
-		return fmt.Errorf("send %s: %w", t, err)
-	}
-	return nil
+	c.sent.Store(true)
+	return c.write(t, data, raw(body))
 }
 
-// Receive reads the next frame up to its body. within bounds the wait for the
-// whole frame; 0 waits for ever. When Values is not 0, Body must follow.
+// write is Send with the send lock held. A frame that was not written whole
+// leaves the connection useless.
+func (c *Conn) write(t Type, head, body []byte) error {
+	sum := crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, body)
+	c.out = append(append(c.out[:0], make([]byte, headerBytes)...), head...)
+	header{t, uint32(len(head)), uint32(len(body)), sum}.put(c.out)
+	buffers := net.Buffers{c.out}
+	for {
+		piece := body[:min(len(body), writePiece)]
+		if body = body[len(piece):]; len(piece) > 0 {
+			buffers = append(buffers, piece)
+		}
+		if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+			return fmt.Errorf("send %s: %w", t, err)
+		}
+		if _, err := buffers.WriteTo(c.conn); err != nil { // which empties buffers
+			return fmt.Errorf("send %s: %w", t, err)
+		}
+		if len(body) == 0 {
+			return nil
+		}
+	}
+}
+
+// Receive reads the next frame's head, waiting at most within for it to begin
+// (0: as long as the peer is there). A frame with a body is checked by Body,
+// any other here.
 func (c *Conn) Receive(within time.Duration) (*Message, error) {
 	return c.receive(within, MaxHead, 4*MaxBody)
 }
 
 func (c *Conn) receive(within time.Duration, maxHead, maxBody uint32) (*Message, error) {
-	var deadline time.Time
+	c.until = time.Time{}
 	if within > 0 {
-		deadline = time.Now().Add(within)
+		c.until = time.Now().Add(within)
 	}
-	if err := c.conn.SetReadDeadline(deadline); err != nil {
-		return nil, err
+	for {
+		m, err := c.next(maxHead, maxBody)
+		if err != nil || m.Type != TypePing {
+			c.until = time.Time{} // what has begun may take its time, as long as it comes
+			return m, err
+		}
+		if err := c.Skip(m); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// next reads one frame's head.
+func (c *Conn) next(maxHead, maxBody uint32) (*Message, error) {
 	h, err := readHeader(c.r, c.header[:], maxHead, maxBody)
 	if err != nil {
 		return nil, err
 	}
-	if cap(c.head) < int(h.head) {
-		c.head = make([]byte, h.head)
-	}
-	c.head = c.head[:h.head]
-	if _, err := io.ReadFull(c.r, c.head); err != nil {
+	if err := c.readHead(int(h.head)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", h.kind, broken(err))
 	}
 	m := &Message{Type: h.kind, Values: int(h.body / 4), head: c.head, header: h}
@@ -111,6 +194,20 @@ func (c *Conn) receive(within time.Duration, maxHead, maxBody uint32) (*Message,
 		return nil, fmt.Errorf("read %s: checksum does not match", m.Type)
 	}
 	return m, nil
+}
+
+// readHead reads a head of n bytes, in pieces: memory grows with what comes,
+// not with what a header promises.
+func (c *Conn) readHead(n int) error {
+	const piece = 64 << 10
+	for c.head = c.head[:0]; len(c.head) < n; {
+		at := len(c.head)
+		c.head = slices.Grow(c.head, min(piece, n-at))[:at+min(piece, n-at)]
+		if _, err := io.ReadFull(c.r, c.head[at:]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Body reads the values of the message just received; into must have exactly

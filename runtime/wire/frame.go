@@ -15,7 +15,7 @@ import (
 // little-endian, then head (JSON) and body (float32s, little-endian).
 const (
 	magic       = 0x6b53 // "Sk"
-	protocol    = 1
+	protocol    = 2
 	headerBytes = 16
 
 	// MaxHead bounds the JSON part: the largest is a server's layout.

@@ -4,89 +4,170 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/certificate"
 )
+
+// Credentials are what the processes of one run know each other by.
+type Credentials struct {
+	Token   string
+	Version string // of the program: all processes of a run are of one
+	// Certificate is the run's own. Without it connections are plain, which
+	// is for loopback alone. Whoever listens has the key as well (Key).
+	Certificate *certificate.Pin
+	Key         *certificate.Certificate
+}
 
 // Hello opens every connection.
 type Hello struct {
-	Token string `json:"token"`
-	Role  string `json:"role"`  // of the one who dials
-	Index int    `json:"index"` //
-	PID   int    `json:"pid"`
+	Token   string `json:"token"`
+	Version string `json:"version"`
+	Role    string `json:"role"`  // of the one who dials
+	Index   int    `json:"index"` //
+	PID     int    `json:"pid"`
 }
 
-// handshake bounds the first exchange.
+// Refusal is the answer to a hello that is not accepted.
+type Refusal struct {
+	Reason string `json:"reason"`
+}
+
+// handshake bounds TLS and the exchange of the first two frames.
 const handshake = 10 * time.Second
 
-// ErrRefused means that the other side did not take the token.
-var ErrRefused = errors.New("connection refused: wrong token")
+// ErrRefused means that the other side does not want this process: its token
+// or its version is another one. Trying again is of no use.
+var ErrRefused = errors.New("connection refused")
 
-// Dial connects and introduces itself. The welcome tells that the other side
-// is ready.
-func Dial(ctx context.Context, address string, hello Hello) (*Conn, error) {
+// secure refuses connections over a network that would be plain.
+func secure(address net.Addr, encrypted bool) error {
+	tcp, ok := address.(*net.TCPAddr)
+	if encrypted || !ok || tcp.IP.IsLoopback() { // what is no TCP stays within the machine
+		return nil
+	}
+	return fmt.Errorf("%s is not on this machine, and the run has no certificate: plain connections are for loopback alone", address)
+}
+
+// Dial connects to a role of the run and greets it; hello's token and version
+// are filled in. The error is ErrRefused when the other side declines.
+func (c Credentials) Dial(ctx context.Context, address string, hello Hello) (*Conn, error) {
 	var d net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()
-	tcp, err := d.DialContext(ctx, "tcp", address)
+	raw, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(tcp)
-	stop := context.AfterFunc(ctx, func() { tcp.Close() })
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
-	if err := c.Send(TypeHello, hello, nil); err != nil {
-		c.Close()
-		return nil, err
-	}
-	m, err := c.receive(handshake, maxHello, 0)
-	switch {
-	case err != nil:
-		c.Close()
+	conn, err := c.greet(ctx, raw, hello)
+	if err != nil {
+		raw.Close()
 		if ctx.Err() != nil { // that is why the connection was closed
 			err = ctx.Err()
 		}
 		return nil, fmt.Errorf("greet %s: %w", address, err)
-	case m.Type == TypeRefused:
-		c.Close()
-		return nil, ErrRefused
-	case m.Type != TypeWelcome:
-		c.Close()
-		return nil, fmt.Errorf("greet %s: answered with %s", address, m.Type)
 	}
-	return c, nil
+	return conn, nil
 }
 
-// Accept answers one who dialled. Whoever cannot show the token is told so and
-// nothing else; the returned connection is then nil.
-func Accept(tcp net.Conn, token string) (*Conn, Hello, error) {
-	c := newConn(tcp)
-	var hello Hello
-	m, err := c.receive(handshake, maxHello, 0)
-	if err == nil && m.Type != TypeHello {
-		err = fmt.Errorf("first frame is %s", m.Type)
+func (c Credentials) greet(ctx context.Context, raw net.Conn, hello Hello) (*Conn, error) {
+	if err := secure(raw.RemoteAddr(), c.Certificate != nil); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = m.Decode(&hello)
+	if c.Certificate != nil {
+		encrypted := tls.Client(raw, c.Certificate.Client())
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		raw = encrypted
 	}
-	if err == nil && !Same(hello.Token, token) {
-		c.Send(TypeRefused, struct{}{}, nil) // as a courtesy: it is closed either way
-		err = ErrRefused
+	conn := newConn(raw)
+	hello.Token, hello.Version = c.Token, c.Version
+	if err := conn.Send(TypeHello, hello, nil); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = c.Send(TypeWelcome, struct{}{}, nil)
+	m, err := conn.receive(handshake, maxHello, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Type == TypeRefused:
+		var r Refusal
+		if err := m.Decode(&r); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %s", ErrRefused, r.Reason)
+	case m.Type != TypeWelcome:
+		return nil, fmt.Errorf("answered with %s", m.Type)
 	}
+	conn.begin()
+	return conn, nil
+}
+
+// accept is the other side of Dial. An error closes the connection.
+func (c Credentials) accept(ctx context.Context, raw net.Conn) (*Conn, Hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshake)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	defer stop()
+	conn, hello, err := c.welcome(ctx, raw)
 	if err != nil {
-		c.Close()
-		return nil, Hello{}, fmt.Errorf("accept %s: %w", tcp.RemoteAddr(), err)
+		raw.Close()
+		return nil, Hello{}, fmt.Errorf("accept %s: %w", raw.RemoteAddr(), err)
+	}
+	return conn, hello, nil
+}
+
+func (c Credentials) welcome(ctx context.Context, raw net.Conn) (*Conn, Hello, error) {
+	var hello Hello
+	if c.Key != nil {
+		encrypted := tls.Server(raw, c.Key.Server())
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, hello, err
+		}
+		raw = encrypted
+	}
+	conn := newConn(raw)
+	m, err := conn.receive(handshake, maxHello, 0)
+	if err != nil {
+		return nil, hello, err
+	}
+	if m.Type != TypeHello {
+		return nil, hello, fmt.Errorf("the first frame is %s", m.Type)
+	}
+	if err := m.Decode(&hello); err != nil {
+		return nil, hello, err
+	}
+	if reason := c.refuses(hello); reason != "" {
+		conn.Send(TypeRefused, Refusal{reason}, nil) // as a courtesy: it is closed either way
+		return nil, hello, fmt.Errorf("%w: %s", ErrRefused, reason)
 	}
 	hello.Token = ""
-	return c, hello, nil
+	if err := conn.Send(TypeWelcome, struct{}{}, nil); err != nil {
+		return nil, hello, err
+	}
+	conn.begin()
+	return conn, hello, nil
 }
 
-// Same compares secrets in a time that tells nothing about them.
+// refuses says why a hello is not accepted. Who has not shown the token learns
+// nothing else.
+func (c Credentials) refuses(h Hello) string {
+	switch {
+	case !Same(h.Token, c.Token):
+		return "wrong token"
+	case h.Version != c.Version:
+		return fmt.Sprintf("the %s is version %q, this is %q: all processes of a run are started from one version of stoke-trainer", h.Role, h.Version, c.Version)
+	}
+	return ""
+}
+
+// Same compares tokens in a time that says nothing about them.
 func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

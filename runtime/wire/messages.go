@@ -14,7 +14,7 @@ type Type uint8
 const (
 	TypeHello   Type = iota + 1 // Hello
 	TypeWelcome                 // nothing
-	TypeRefused                 // nothing
+	TypeRefused                 // Refusal
 
 	// Worker and coordinator.
 	TypeLease     // Lease: to the worker
@@ -37,13 +37,16 @@ const (
 	TypeCut     // Cut
 	TypeWrite   // Write
 	TypeFold    // Fold
+
+	// Either way, between other frames: Receive passes over it.
+	TypePing // nothing
 )
 
 var typeNames = map[Type]string{
 	TypeHello: "hello", TypeWelcome: "welcome", TypeRefused: "refusal", TypeLease: "lease", TypeReport: "report",
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
-	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold",
+	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold", TypePing: "ping",
 }
 
 func (t Type) String() string {

@@ -8,44 +8,58 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// pair connects a client to a server that accepts with the right token.
-func pair(t *testing.T, with string) (client, server *Conn, clientErr, serverErr error) {
+var ours = Credentials{Token: token, Version: "1.2.3"}
+
+// pair connects a client with these credentials to a server of the run's.
+func pair(t *testing.T, client Credentials) (c, s *Conn, err, refused error) {
+	t.Helper()
+	return meet(t, client, ours)
+}
+
+// meet connects a client to a server over loopback.
+func meet(t *testing.T, client, server Credentials) (c, s *Conn, err, refused error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	served, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(done)
-		tcp, err := l.Accept()
-		if err != nil {
-			serverErr = err
-			return
+		defer close(ended)
+		once := sync.OnceFunc(func() { close(served) })
+		if err := server.Serve(ctx, l, func(conn *Conn, h Hello) {
+			s = conn
+			once()
+			<-ctx.Done()
+		}, func(err error) {
+			refused = err
+			once()
+		}); err != nil {
+			t.Error(err)
 		}
-		server, _, serverErr = Accept(tcp, token)
 	}()
-	client, clientErr = Dial(context.Background(), l.Addr().String(), Hello{Token: with, Role: "worker"})
-	<-done
 	t.Cleanup(func() {
-		for _, c := range []*Conn{client, server} {
-			if c != nil {
-				c.Close()
-			}
-		}
+		cancel()
+		<-ended
 	})
-	return
+	c, err = client.Dial(ctx, l.Addr().String(), Hello{Role: "worker"})
+	<-served
+	if c != nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, s, err, refused
 }
 
 func TestValuesTravelUnchanged(t *testing.T) {
-	client, server, err, serr := pair(t, token)
+	client, server, err, serr := pair(t, ours)
 	if err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
@@ -82,7 +96,7 @@ func TestPlatformIsLittleEndian(t *testing.T) {
 
 func TestWrongTokenIsRefused(t *testing.T) {
 	for _, with := range []string{"", "x", token[:31], token + "0"} {
-		client, server, err, serr := pair(t, with)
+		client, server, err, serr := pair(t, Credentials{Token: with, Version: ours.Version})
 		if !errors.Is(err, ErrRefused) || !errors.Is(serr, ErrRefused) || client != nil || server != nil {
 			t.Errorf("token %q: client %v, server %v", with, err, serr)
 		}
@@ -113,7 +127,7 @@ func TestMalformedFramesAreRefused(t *testing.T) {
 			a.Write(tt.bytes())
 			a.Close()
 		}()
-		if c, _, err := Accept(b, token); err == nil || !strings.Contains(err.Error(), tt.want) || c != nil {
+		if c, _, err := ours.accept(context.Background(), b); err == nil || !strings.Contains(err.Error(), tt.want) || c != nil {
 			t.Errorf("%s: %v, want an error with %q", name, err, tt.want)
 		}
 	}
@@ -146,27 +160,18 @@ func BenchmarkPush(b *testing.B) {
 	}
 	defer l.Close()
 	values := make([]float32, 110_000)
-	go func() {
-		tcp, err := l.Accept()
-		if err != nil {
-			return
-		}
-		c, _, err := Accept(tcp, token)
-		if err != nil {
-			return
-		}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go ours.Serve(ctx, l, func(c *Conn, _ Hello) {
 		into := make([]float32, len(values))
 		for {
 			m, err := c.Receive(0)
-			if err != nil {
-				return
-			}
-			if c.Body(m, into) != nil || c.Send(TypeAnswer, Answer{}, nil) != nil {
+			if err != nil || c.Body(m, into) != nil || c.Send(TypeAnswer, Answer{}, nil) != nil {
 				return
 			}
 		}
-	}()
-	c, err := Dial(context.Background(), l.Addr().String(), Hello{Token: token})
+	}, func(err error) { b.Error(err) })
+	c, err := ours.Dial(ctx, l.Addr().String(), Hello{})
 	if err != nil {
 		b.Fatal(err)
 	}

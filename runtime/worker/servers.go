@@ -29,7 +29,7 @@ func (e refusedError) Error() string { return "refused: " + e.why }
 func dialServers(ctx context.Context, o Options) (*servers, error) {
 	s := &servers{from: make([]int, len(o.Servers)), spans: make([][]float32, len(o.Servers))}
 	for i, address := range o.Servers {
-		c, err := wire.Dial(ctx, address, o.hello())
+		c, err := o.Credentials.Dial(ctx, address, o.hello())
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("connect to server %d: %w", i, err)

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Spec        spec.Spec
 	Index       int
-	Token       string
+	Credentials wire.Credentials
 	Coordinator string   // address
 	Servers     []string // addresses, in the order of their spans
 	Workload    *workload.Workload
@@ -34,7 +34,6 @@ type Options struct {
 // Times of the worker's side of a connection.
 const (
 	heartbeat  = time.Second
-	silence    = 10 * time.Second      // without an answer to one, the coordinator is given up
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
 )
@@ -111,7 +110,7 @@ func Threads(s *spec.Spec, workers int) int {
 
 // Fail tells the coordinator why a worker cannot work.
 func Fail(ctx context.Context, o Options, why error) {
-	c, err := wire.Dial(ctx, o.Coordinator, o.hello())
+	c, err := o.Credentials.Dial(ctx, o.Coordinator, o.hello())
 	if err != nil {
 		o.Log.Error("cannot tell the coordinator", "error", err)
 		return
@@ -123,7 +122,7 @@ func Fail(ctx context.Context, o Options, why error) {
 }
 
 func (o *Options) hello() wire.Hello {
-	return wire.Hello{Token: o.Token, Role: "worker", Index: o.Index, PID: os.Getpid()}
+	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid()}
 }
 
 // session is the time between connecting and losing a connection.
@@ -162,7 +161,7 @@ func (w *worker) session(ctx context.Context) error {
 		return err
 	}
 	defer peers.close()
-	c, err := wire.Dial(ctx, w.Coordinator, w.hello())
+	c, err := w.Credentials.Dial(ctx, w.Coordinator, w.hello())
 	if err != nil {
 		return fmt.Errorf("connect to the coordinator: %w", err)
 	}
@@ -195,12 +194,11 @@ func (w *worker) session(ctx context.Context) error {
 // listen receives what the coordinator says.
 func (s *session) listen(ctx context.Context) error {
 	for {
-		m, err := s.coordinator.Receive(silence)
+		m, err := s.coordinator.Receive(0)
 		if err != nil {
 			return fmt.Errorf("coordinator: %w", err)
 		}
 		switch m.Type {
-		case wire.TypeHeartbeat: // the answer to ours
 		case wire.TypeLease:
 			var l wire.Lease
 			if err := m.Decode(&l); err != nil {
