@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/certificate"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -18,18 +19,23 @@ import (
 func begun(t *testing.T, s spec.Spec) (b *bench, done chan spec.Status) {
 	t.Helper()
 	b = newBench(t, s, linear{})
+	return b, b.begin()
+}
+
+// begin starts the coordinator alone.
+func (b *bench) begin() (done chan spec.Status) {
 	done = make(chan spec.Status, 1)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		st, err := Run(b.ctx, b.options)
 		if err != nil {
-			t.Error(err)
+			b.t.Error(err)
 		}
 		done <- st
 	}()
-	t.Cleanup(func() { b.cancel(); <-stopped })
-	return b, done
+	b.t.Cleanup(func() { b.cancel(); <-stopped })
+	return done
 }
 
 func TestAPIWantsTheToken(t *testing.T) {
@@ -170,5 +176,43 @@ func TestJournalGoesOnAfterATornLine(t *testing.T) {
 	}
 	if _, err := openJournal(path); err == nil || !strings.Contains(err.Error(), "byte 8") {
 		t.Errorf("damaged in the middle: %v", err)
+	}
+}
+
+// A run with a certificate of its own answers to those who know it, over TLS,
+// and a client never shows its token to anybody else.
+func TestAPIWithACertificate(t *testing.T) {
+	made, err := certificate.Make("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := certificate.Make("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, pointsSpec(), linear{})
+	b.options.Credentials.Key, b.options.Credentials.Certificate = made, &made.Pin
+	b.begin()
+	at := b.options.API.Addr().String()
+	ask := func(base string, pin *certificate.Pin) error {
+		c := api.New(base, token, pin)
+		defer c.Close()
+		_, err := c.Status(b.ctx)
+		return err
+	}
+	if err := ask("https://"+at, &made.Pin); err != nil {
+		t.Error("the run's own client:", err)
+	}
+	for name, err := range map[string]error{
+		"plain":                       ask("http://"+at, nil),
+		"plain, though it has a pin":  ask("http://"+at, &made.Pin),
+		"another run's certificate":   ask("https://"+at, &other.Pin),
+		"a name instead of loopback":  ask("http://localhost.example:1", nil),
+		"an address of the network":   ask("http://192.0.2.1:1", nil),
+		"https without a certificate": ask("https://"+at, nil),
+	} {
+		if err == nil {
+			t.Errorf("%s: answered", name)
+		}
 	}
 }
