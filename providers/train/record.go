@@ -133,6 +133,7 @@ func newest(f run.Folder) (step int64, err error) {
 	step = -1
 	for _, e := range entries {
 		digits, ok := strings.CutPrefix(e.Name(), "step-")
+		digits, _, _ = strings.Cut(digits, "-") // the term
 		n, err := strconv.ParseInt(digits, 10, 64)
 		if ok && err == nil && e.IsDir() {
 			step = max(step, n)

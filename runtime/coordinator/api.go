@@ -158,6 +158,9 @@ func (c *coordinator) change(s spec.LiveChange) error {
 	if next == c.Spec {
 		return nil
 	}
+	if err := c.ours(); err != nil {
+		return err
+	}
 	if err := c.Folder.WriteSpec(next); err != nil {
 		return err
 	}

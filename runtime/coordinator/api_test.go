@@ -134,6 +134,9 @@ func TestAPIFollowsARun(t *testing.T) {
 func TestJournalGoesOnAfterATornLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	j, err := openJournal(path)
+	if err == nil {
+		err = j.renew(anybody)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +158,14 @@ func TestJournalGoesOnAfterATornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.close()
-	if j.last != 3*stride || j.generation != 4 {
-		t.Errorf("last event %d, generation %d", j.last, j.generation)
+	if j.last != 3*stride || j.generation != 4 || j.term != 4 { // earlier versions knew no term
+		t.Errorf("last event %d, generation %d, term %d", j.last, j.generation, j.term)
+	}
+	if err := j.append(spec.Event{Type: spec.EventEnd}); err == nil {
+		t.Error("an earlier term's file was written to")
+	}
+	if err := j.renew(anybody); err != nil {
+		t.Fatal(err)
 	}
 	if err := j.append(spec.Event{Type: spec.EventEnd}); err != nil {
 		t.Fatal(err)

@@ -37,16 +37,16 @@ func (c *coordinator) assign() {
 				continue
 			}
 			if t := c.pick(); t != nil {
-				// Reading ahead is for long updates: near the end of one, what
+				// A second lease is for long updates: near the end of one, what
 				// is left goes to those who have nothing to do.
-				if holds == 0 || c.Spec.Asynchronous || c.idle() >= len(members) {
+				if holds == 0 || c.left() >= len(members) {
 					c.give(m, t, c.version)
 				}
 			}
 		}
 	}
 	for _, m := range members {
-		if len(m.held) < ahead && c.computable(m) == len(m.held) {
+		if len(m.leases) < ahead && c.computable(m) == len(m.leases) {
 			if t := c.pickNext(); t != nil {
 				c.give(m, t, c.version+1)
 			}
@@ -58,7 +58,7 @@ func (c *coordinator) assign() {
 // others are of the next update.
 func (c *coordinator) computable(m *member) int {
 	n := 0
-	for _, l := range m.held {
+	for _, l := range m.leases {
 		if c.current(l) {
 			n++
 		}
@@ -69,60 +69,41 @@ func (c *coordinator) computable(m *member) int {
 // pick is the next unit that can be computed with the present version.
 func (c *coordinator) pick() *unit {
 	if c.evaluation != nil {
-		t, _ := idleUnit(c.evaluation.units)
+		t, _ := idle(c.evaluation.units)
 		return t
 	}
-	if !c.Spec.Asynchronous {
-		if len(c.updates) == 0 && !c.openNext() {
-			return nil
-		}
-		t, _ := idleUnit(c.window(c.updates[0]))
-		return t
-	}
-	for _, u := range c.updates {
-		if t, _ := idleUnit(u.tasks); t != nil {
-			return t
-		}
-	}
-	if !c.openNext() {
-		return nil
-	}
-	return c.updates[len(c.updates)-1].tasks[0]
+	return c.take(c.strategy.now)
 }
 
-// idle is how many units of the current update or evaluation nobody has.
-func (c *coordinator) idle() int {
-	units := c.updates[:min(1, len(c.updates))]
+// left is how many units could be handed out before the next commit.
+func (c *coordinator) left() int {
 	if c.evaluation != nil {
-		_, n := idleUnit(c.evaluation.units)
+		_, n := idle(c.evaluation.units)
 		return n
 	}
-	n := 0
-	for _, u := range units {
-		_, k := idleUnit(u.tasks)
-		n += k
-	}
-	return n
+	return c.strategy.left(c.updates)
 }
 
-// pickNext is a unit of the update after the current one: its records can be
-// read before the parameters are there.
+// pickNext is a unit whose records can be read before its version is there.
 func (c *coordinator) pickNext() *unit {
-	if c.evaluation != nil || c.Spec.Asynchronous || len(c.updates) == 0 {
+	if c.evaluation != nil {
 		return nil
 	}
-	if len(c.updates) == 1 && !c.openNext() {
-		return nil
-	}
-	t, _ := idleUnit(c.window(c.updates[1]))
-	return t
+	return c.take(c.strategy.ahead)
 }
 
-// window is the part of an update that may be computed now. The servers add
-// its units up in their order and keep apart what comes before its turn: of
-// this there is never more than one push per worker, and one.
-func (c *coordinator) window(u *update) []*unit {
-	return u.tasks[:min(len(u.tasks), u.folded+len(c.members)+1)]
+// take is the first unit of an offer that nobody has, of an update that is
+// opened for it if need be.
+func (c *coordinator) take(offered func(open []*update, workers int) offer) *unit {
+	for {
+		o := offered(c.updates, len(c.members))
+		if t, _ := idle(o.units); t != nil {
+			return t
+		}
+		if !o.more || !c.openNext() {
+			return nil
+		}
+	}
 }
 
 // openNext opens one more update, unless something is to be done before it.
@@ -138,12 +119,13 @@ func (c *coordinator) openNext() bool {
 func (c *coordinator) give(m *member, t *unit, version int64) {
 	c.lastLease++
 	t.Attempt++
-	t.Generation, t.Worker = c.generation, m.index
-	l := &lease{id: c.lastLease, task: t, member: m, given: time.Now()}
-	t.lease, m.held[l.id], c.leases[l.id] = l, l, l
+	t.Term, t.Generation, t.Worker = c.term, c.generation, m.index
+	l := &lease{id: c.lastLease, unit: t, member: m, given: time.Now()}
+	l.current = c.current(l)
+	t.lease, m.leases[l.id], c.leases[l.id] = l, l, l
 	out := wire.Lease{
 		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
-		Exact: t.update == nil || !c.Spec.Asynchronous, Contribution: t.Contribution,
+		Exact: t.update == nil || c.strategy.exact(), Contribution: t.Contribution,
 		Workers: c.Spec.Worker.Replicas,
 	}
 	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
@@ -154,27 +136,27 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 // report takes what a worker says about a lease.
 func (c *coordinator) report(m *member, r wire.Report) error {
 	l := c.leases[r.ID]
-	if l == nil || l.member != m || r.Generation != c.generation {
-		c.answerReport(m, r) // of a lease that was taken back: it has no effect
+	if l == nil || l.member != m || r.Term != c.term {
+		c.applied(m) // of a lease that was taken back: it has no effect, but the worker may wait
 		return nil
 	}
 	delete(c.leases, l.id)
-	delete(m.held, l.id)
-	for _, next := range m.held { // it turns to one of these now
+	delete(m.leases, l.id)
+	for _, next := range m.leases { // it turns to one of these now
 		next.given = time.Now()
 	}
-	t := l.task
+	t := l.unit
 	t.lease = nil
 	switch {
 	case r.Dropped:
-		c.discard = append(c.discard, l.id)
-		c.answerReport(m, r)
+		c.strategy.discard(l.id)
+		c.applied(m)
 		if t.update != nil {
-			return c.fold(t.update) // what some servers took must not keep others out
+			return c.strategy.fold(c.at(), t.update, len(c.members)) // what some servers took must not keep others out
 		}
 		return nil
 	case r.Error != "":
-		c.answerReport(m, r)
+		c.applied(m)
 		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "error", r.Error)
 		if t.failures++; t.failures >= 3 {
 			return fail("%s cannot be computed: %s", t.describe(), r.Error)
@@ -183,24 +165,16 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	}
 	t.id, t.report = l.id, &r
 	if t.update != nil {
-		t.update.open--
-		return c.fold(t.update)
+		t.update.missing--
+		return c.strategy.fold(c.at(), t.update, len(c.members))
 	}
 	c.evaluation.open--
 	return nil
 }
 
-// answerReport lets a worker of an asynchronous run go on after a report that
-// comes to nothing.
-func (c *coordinator) answerReport(m *member, r wire.Report) {
-	if c.Spec.Asynchronous && !r.Evaluate {
-		c.applied(m)
-	}
-}
-
-// applied tells a worker of a commit that it waits for.
+// applied tells a worker which version there is, which it may wait for.
 func (c *coordinator) applied(m *member) {
-	if err := m.conn.Send(wire.TypeApplied, wire.Applied{Generation: c.generation, Version: c.version}, nil); err != nil {
+	if err := m.conn.Send(wire.TypeApplied, wire.Applied{Term: c.term, Version: c.version}, nil); err != nil {
 		m.conn.Close() // its reader reports it as gone
 	}
 }

@@ -56,12 +56,16 @@ type coordinator struct {
 	events  chan any
 	saves   sync.WaitGroup
 	journal *journal
-	servers *servers
+	terms   terms
+	store   store
 	status  atomic.Pointer[spec.Status]
 
 	members    map[int]*member
 	silent     map[int]missing // by index
-	generation int64
+	strategy   strategy
+	term       int64 // fences: it rises whenever the run goes back to one state
+	spoken     bool  // something was said in this term
+	generation int64 // of the memberships
 	version    int64 // updates committed
 	steps      int64 // that there will be in the end
 	book       *ledger.Book
@@ -69,15 +73,14 @@ type coordinator struct {
 	updates    []*update // open ones, the oldest first
 	leases     map[int64]*lease
 	lastLease  int64
-	discard    []int64 // leases taken back, for the servers to forget
 	evaluation *evaluation
 	saving     bool // a checkpoint is being written
 
 	evaluated int64             // version of the newest evaluation, -1: none
 	saved     int64             // version of the newest checkpoint that is written, 0: none
-	cut       int64             // version of the newest cut, written or not
-	cutAt     time.Time         // when that was made, or training began
-	damaged   map[string]string // folders of checkpoints that could not be restored, with their checksums
+	kept      int64             // version that the newest checkpoint is of, written or not
+	keptAt    time.Time         // when that was kept, or training began
+	damaged   map[string]string // checkpoints that could not be restored, with their checksums
 	final     bool              // the finished model is being saved
 	finals    int               // times that this failed
 	done      bool              // it is saved
@@ -108,19 +111,25 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c := &coordinator{
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
-		began: time.Now(), damaged: make(map[string]string),
+		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder), store: store{o.Folder},
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
-	c.servers = newServers(o)
-	c.servers.hung = func(server int) {
+	defer cancel(nil)
+	c.strategy = newStrategy(o, func(server int) {
 		c.Log.Warn("server is silent", "server", server)
 		c.tell(spec.Control{Hung: &spec.Hung{Server: &server}})
+	})
+	if err := c.begin(); err != nil {
+		c.publish(spec.Running)
+		outcome := c.end(err)
+		c.tell(spec.Control{Outcome: &outcome})
+		return outcome, nil
 	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer c.saves.Wait()
-	defer c.servers.close()
+	defer c.strategy.close()
 	defer cancel(nil)
 	c.publish(spec.Running)
 	c.tell(spec.Control{Workers: &c.Spec.Worker.Replicas})
@@ -129,7 +138,9 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	serving.Go(func() { c.keepStatus(ctx) })
 	err = c.loop(ctx, cancel)
 	outcome := c.end(err)
-	c.dismissAll("the run is over")
+	if outcome.Cause != spec.CauseSuperseded { // else it is no more this one's to say
+		c.dismissAll("the run is over")
+	}
 	c.tell(spec.Control{Outcome: &outcome})
 	return outcome, nil
 }
@@ -152,7 +163,7 @@ func (c *coordinator) remember() {
 // loop owns the state until the run is over: nil means succeeded.
 func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if c.finished() {
-		m, _, err := c.readManifest(c.Folder.Final())
+		m, _, err := c.usable(c.store.finalName())
 		if err != nil {
 			return err
 		}
@@ -172,8 +183,7 @@ func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) 
 		select {
 		case e := <-c.events:
 			err = c.handle(e)
-		case <-c.servers.signal:
-			c.servers.look()
+		case <-c.strategy.watch(): // advance looks
 		case <-tick.C:
 			c.tick()
 		case <-stop:
@@ -182,8 +192,8 @@ func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if errors.Is(err, errServers) {
-			c.servers.drop(err)
+		if errors.Is(err, errLost) {
+			c.strategy.drop(err)
 			err = nil
 		}
 		if err != nil {
@@ -230,6 +240,12 @@ func (c *coordinator) handle(e any) error {
 	case ask:
 		whole, open := c.book.Save()
 		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Whole: whole, Epochs: open}
+	case higherTerm:
+		if int64(e) > c.term {
+			return superseded(c.term, int64(e))
+		}
+	case ended:
+		return e.err
 	case stopAsked:
 		c.finish(errStop)
 	case written:
@@ -239,6 +255,12 @@ func (c *coordinator) handle(e any) error {
 	}
 	return nil
 }
+
+// ended is the event of an error that ends the run here.
+type ended struct{ err error }
+
+// at is where the parameters are.
+func (c *coordinator) at() point { return point{c.term, c.version} }
 
 // tick looks after what happens by time alone.
 func (c *coordinator) tick() {
@@ -250,14 +272,14 @@ func (c *coordinator) tick() {
 			m.conn.Close() // its reader then reports it as gone
 		}
 		if at := m.at.Load(); at != nil {
-			if l := m.held[at.Lease]; l != nil && at.Done > l.done {
+			if l := m.leases[at.Lease]; l != nil && at.Done > l.done {
 				l.done, l.given = at.Done, now
 			}
 		}
-		for _, l := range m.held {
-			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout<<min(l.task.overdue, maxDoublings) {
-				c.Log.Warn("worker makes no progress", "worker", m.index, "lease", l.id, "records", l.task.describe())
-				l.task.overdue++ // the next one gets more time: it may be the work that is long
+		for _, l := range m.leases {
+			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout<<min(l.unit.overdue, maxDoublings) {
+				c.Log.Warn("worker makes no progress", "worker", m.index, "lease", l.id, "records", l.unit.describe())
+				l.unit.overdue++ // the next one gets more time: it may be the work that is long
 				c.release(m, false)
 				m.conn.Close()
 			}
@@ -285,17 +307,17 @@ func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
 		c.finish(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
 	}
 	for {
-		if c.servers.lost() {
-			c.note(spec.Event{Type: spec.EventServer, Message: c.servers.why})
+		if why := c.strategy.lost(); why != "" {
+			c.note(spec.Event{Type: spec.EventServer, Message: why})
 			c.resumed++
 			if err := c.restore(ctx); err != nil {
 				return false, err
 			}
 		}
 		again, over, err := c.step(ctx)
-		if errors.Is(err, errServers) {
+		if errors.Is(err, errLost) {
 			c.Log.Warn("servers do not follow", "error", err)
-			c.servers.drop(err)
+			c.strategy.drop(err)
 			continue
 		}
 		if over || err != nil {
@@ -321,8 +343,8 @@ func (c *coordinator) step(ctx context.Context) (again, over bool, err error) {
 		c.evaluated = c.version
 		c.concludeEvaluation()
 		return true, false, nil
-	case c.committable() != nil:
-		return true, false, c.commit(c.committable())
+	case c.strategy.whole(c.updates) != nil:
+		return true, false, c.commit(c.strategy.whole(c.updates))
 	case len(c.updates) > 0:
 		return false, false, nil
 	}
@@ -341,7 +363,7 @@ func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error
 	case c.evaluated != c.version && (whole || due(c.Spec.Evaluation.EverySteps)):
 		c.beginEvaluation()
 		return true, false, nil
-	case whole && !c.final, c.cut != c.version && (ended || due(c.Spec.Checkpoint.EverySteps) || c.due()):
+	case whole && !c.final, c.kept != c.version && (ended || due(c.Spec.Checkpoint.EverySteps) || c.due()):
 		if c.saving {
 			return false, false, nil // one at a time
 		}

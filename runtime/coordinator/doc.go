@@ -3,6 +3,14 @@
 // commit it, keeps the ledger, evaluates at a fixed version, cuts checkpoints
 // and answers the HTTP API.
 //
+// What an update waits for and where the parameters lie is the strategy's;
+// everything else here knows none of its kinds.
+//
+// Whoever speaks for a run does so in a term. A coordinator claims one when it
+// comes and another one whenever the run goes back to one state: the highest
+// claimed term is obeyed, lower ones are refused by servers and workers, and
+// what they still write reaches nobody.
+//
 // It starts no process (that is the supervisor's, or Kubernetes'), holds no
 // parameter and computes no gradient.
 //

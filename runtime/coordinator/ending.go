@@ -47,6 +47,8 @@ func outcome(err error) (spec.Phase, spec.Cause, string) {
 	var f failure
 	var s stopped
 	switch {
+	case errors.Is(err, errSuperseded):
+		return spec.Stopped, spec.CauseSuperseded, err.Error()
 	case err == nil:
 		return spec.Succeeded, "", ""
 	case errors.As(err, &s):
@@ -67,7 +69,7 @@ func (c *coordinator) end(err error) spec.Status {
 	c.clock.pause()
 	phase, cause, text := outcome(err)
 	c.message = text
-	if phase == spec.Stopped {
+	if phase == spec.Stopped && cause != spec.CauseSuperseded {
 		if c.saved > 0 {
 			c.message += fmt.Sprintf("; started again, it goes on from its checkpoint of step %d", c.saved)
 		} else if c.version > 0 {
@@ -78,7 +80,11 @@ func (c *coordinator) end(err error) spec.Status {
 	c.publish(phase)
 	s := *c.status.Load()
 	s.Ended, s.Cause = time.Now(), cause
-	e := spec.Event{Type: spec.EventEnd, Generation: c.generation, Step: c.version, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)}
+	if cause == spec.CauseSuperseded {
+		c.Log.Warn("ended", "message", c.message, "steps", c.version)
+		return s
+	}
+	e := spec.Event{Type: spec.EventEnd, Term: c.term, Generation: c.generation, Step: c.version, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)}
 	if err := c.journal.append(e); err != nil {
 		c.Log.Error("cannot write metrics", "error", err)
 	}

@@ -122,6 +122,9 @@ func TestOnlyWhatIsWrittenIsPromised(t *testing.T) {
 	}
 }
 
+// anybody may write.
+func anybody() error { return nil }
+
 // fill makes the place for checkpoints one that nothing can be written to.
 func (b *bench) fill() {
 	b.t.Helper()
@@ -163,7 +166,10 @@ func TestLedgerMustBeWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
 	c := &coordinator{Options: b.options, members: map[int]*member{}, metrics: map[string]float64{}}
 	var err error
-	if c.journal, err = openJournal(b.options.Folder.Metrics()); err != nil {
+	if c.journal, err = openJournal(b.options.Folder.Metrics()); err == nil {
+		err = c.journal.renew(anybody)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.journal.close()
@@ -209,7 +215,7 @@ func TestDamagedCheckpointsAreNotKept(t *testing.T) {
 	}
 	// Which one is the newest depends on how long writing took.
 	found := b.checkpoints()
-	if len(found) != 3 || found[0] != "final" || found[1] < "step-000000000010" || found[1] > "step-000000000030" || found[2] != "step-000000999999" {
+	if len(found) != 3 || found[0] != "final" || found[1] < "step-000000000010" || found[1] > "step-000000000031" || found[2] != "step-000000999999" {
 		t.Errorf("checkpoints %v", found)
 	}
 }
@@ -270,29 +276,32 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
 	j, err := openJournal(b.options.Folder.Metrics())
+	if err == nil {
+		err = j.renew(anybody)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.close()
-	for _, r := range []restored{{1, 0}, {2, 100}, {3, 150}} {
-		if err := j.append(spec.Event{Type: spec.EventRestore, Generation: r.generation, Step: r.step}); err != nil {
+	for _, r := range []point{{1, 0}, {2, 100}, {3, 150}} {
+		if err := j.append(spec.Event{Type: spec.EventRestore, Term: r.term, Step: r.version}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := &coordinator{Options: b.options, journal: j, generation: 3, metrics: map[string]float64{}}
+	c := &coordinator{Options: b.options, journal: j, term: 3, store: store{b.options.Folder}, metrics: map[string]float64{}}
 	for _, tt := range []struct {
-		generation, step int64
-		void             bool
+		term, step int64
+		void       bool
 	}{{1, 100, false}, {1, 101, true}, {1, 50, false}, {2, 150, false}, {2, 200, true}, {3, 500, false}} {
-		folder := filepath.Join(b.options.Folder.Checkpoints(), stepName(tt.step))
+		folder := filepath.Join(b.options.Folder.Checkpoints(), stepName(tt.step, tt.term))
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkpointed(written{manifest: Manifest{Generation: tt.generation, Step: tt.step}}); err != nil {
+		if err := c.checkpointed(written{manifest: Manifest{Term: tt.term, Step: tt.step}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(folder); (err != nil) != tt.void {
-			t.Errorf("checkpoint of step %d, generation %d: %v; void: %v", tt.step, tt.generation, err, tt.void)
+			t.Errorf("checkpoint of step %d, term %d: %v; void: %v", tt.step, tt.term, err, tt.void)
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -15,68 +17,95 @@ import (
 
 // journal is metrics.jsonl: appended to by loop, read by the API.
 type journal struct {
-	file       *os.File
-	generation int64 // of the last line when it was opened
-	restores   []restored
+	path       string
+	term       int64 // highest in it when it was opened
+	generation int64 // likewise
+	restores   []point
 
 	mu      sync.Mutex
-	last    int64 // number of the last event
+	file    *os.File // nil: there is none yet
+	begun   bool     // the file is of this term: it may be written to
+	last    int64    // number of the last event
 	size    int64
 	marks   []int64       // marks[i]: where event i×stride+1 begins
 	changed chan struct{} // closed at the next append
 }
 
-// restored is a point of the run's history to which it went back.
-type restored struct{ generation, step int64 }
-
 // stride is how many events lie between two marks.
 const stride = 256
 
-// openJournal goes on where the file ends. A torn last line, of a coordinator
-// that was killed while writing, is cut off.
+// openJournal reads what there is. A torn last line, of a coordinator that was
+// killed while writing, is left out.
 func openJournal(path string) (*journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	j := &journal{path: path, changed: make(chan struct{})}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open metrics: %w", err)
 	}
-	j := &journal{file: file, changed: make(chan struct{})}
+	if err := j.load(file); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("open metrics: %s at byte %d: %w", path, j.size, err)
+	}
+	j.file = file
+	return j, nil
+}
+
+func (j *journal) load(file *os.File) error {
 	r := bufio.NewReaderSize(file, 1<<20)
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF {
-			break
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 		var e struct {
 			Number     int64          `json:"n"`
 			Type       spec.EventType `json:"type"`
+			Term       int64          `json:"term"`
 			Generation int64          `json:"generation"`
 			Step       int64          `json:"step"`
 		}
-		if err == nil {
-			err = json.Unmarshal(line, &e)
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
 		}
-		if err == nil && e.Number != j.last+1 {
-			err = fmt.Errorf("event %d follows event %d", e.Number, j.last)
-		}
-		if err != nil {
-			file.Close()
-			return nil, fmt.Errorf("open metrics: %s at byte %d: %w", path, j.size, err)
+		if e.Number != j.last+1 {
+			return fmt.Errorf("event %d follows event %d", e.Number, j.last)
 		}
 		j.advance(len(line))
-		j.generation = max(j.generation, e.Generation)
+		term := spec.TermOf(e.Term, e.Generation)
+		j.term, j.generation = max(j.term, term), max(j.generation, e.Generation)
 		if e.Type == spec.EventRestore {
-			j.restores = append(j.restores, restored{e.Generation, e.Step})
+			j.restores = append(j.restores, point{term, e.Step})
 		}
 	}
-	if err := file.Truncate(j.size); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("open metrics: %w", err)
+}
+
+// renew goes on in a file of its own that takes the old one's place and has all
+// its events: whoever still writes to that reaches nobody.
+func (j *journal) renew(check func() error) error {
+	file, err := replace(j.path, func(to *os.File) error {
+		if j.file == nil {
+			return nil
+		}
+		if _, err := j.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := io.CopyN(to, j.file, j.size)
+		return err
+	}, check)
+	if err != nil {
+		return err
 	}
-	if _, err := file.Seek(j.size, io.SeekStart); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("open metrics: %w", err)
-	}
-	return j, nil
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	// The old one may be being read: it is closed with its last reader.
+	j.file, j.begun = file, true
+	return nil
 }
 
 func (j *journal) advance(bytes int) {
@@ -91,6 +120,9 @@ func (j *journal) advance(bytes int) {
 func (j *journal) append(e spec.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if !j.begun {
+		return errors.New("write event: the journal is another term's")
+	}
 	e.Number, e.Time = j.last+1, time.Now()
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -102,7 +134,7 @@ func (j *journal) append(e spec.Event) error {
 	}
 	j.advance(len(line))
 	if e.Type == spec.EventRestore {
-		j.restores = append(j.restores, restored{e.Generation, e.Step})
+		j.restores = append(j.restores, point{e.Term, e.Step})
 	}
 	close(j.changed)
 	j.changed = make(chan struct{})
@@ -112,7 +144,12 @@ func (j *journal) append(e spec.Event) error {
 // sync makes what was written durable.
 func (j *journal) sync() error { return j.file.Sync() }
 
-func (j *journal) close() error { return j.file.Close() }
+func (j *journal) close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}
 
 // after reports whether there are events after number n, and else a channel
 // that is closed once there are.
@@ -136,9 +173,9 @@ func (j *journal) copy(w io.Writer, n int64) error {
 		j.mu.Unlock()
 		return nil
 	}
-	from := j.marks[n/stride]
+	from, file := j.marks[n/stride], j.file
 	j.mu.Unlock()
-	r := bufio.NewReaderSize(io.NewSectionReader(j.file, from, size-from), 64<<10)
+	r := bufio.NewReaderSize(io.NewSectionReader(file, from, size-from), 64<<10)
 	copied := 0
 	for at := n / stride * stride; at < last && copied < maxCopied; at++ {
 		line, err := r.ReadBytes('\n')

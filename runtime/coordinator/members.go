@@ -16,7 +16,7 @@ type member struct {
 	index   int
 	pid     int
 	conn    *wire.Conn
-	held    map[int64]*lease // owned by loop
+	leases  map[int64]*lease // owned by loop
 	leaving bool             // owned by loop
 	heard   atomic.Int64     // nanoseconds since 1970
 	at      atomic.Pointer[wire.Heartbeat]
@@ -35,7 +35,9 @@ type (
 		member *member
 		wire.Report
 	}
-	broken struct {
+	// higherTerm is one that a worker has heard of.
+	higherTerm int64
+	broken     struct {
 		index int
 		why   string
 	}
@@ -63,7 +65,7 @@ func (c *coordinator) post(ctx context.Context, e any) bool {
 
 // serveWorker reads from one worker until its connection ends.
 func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wire.Hello) {
-	m := &member{index: hello.Index, pid: hello.PID, conn: conn, held: make(map[int64]*lease)}
+	m := &member{index: hello.Index, pid: hello.PID, conn: conn, leases: make(map[int64]*lease)}
 	m.heard.Store(time.Now().UnixNano())
 	known := false
 	for {
@@ -86,6 +88,9 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 			at := new(wire.Heartbeat)
 			if err = msg.Decode(at); err == nil {
 				m.at.Store(at)
+				if at.Term > c.status.Load().Term && !c.post(ctx, higherTerm(at.Term)) {
+					return
+				}
 			}
 		case wire.TypeReport:
 			e := reported{member: m}
@@ -119,18 +124,20 @@ func (c *coordinator) join(m *member) {
 		return
 	}
 	c.members[m.index] = m
+	c.generation++
 	delete(c.silent, m.index)
 	c.Log.Info("worker joined", "worker", m.index, "pid", m.pid)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "joined"})
 	c.publish(spec.Running)
 }
 
-// leave takes a worker out; what it held goes back.
+// leave takes a worker out; its leases go back.
 func (c *coordinator) leave(m *member, why error) error {
 	if c.members[m.index] != m {
 		return nil
 	}
 	delete(c.members, m.index)
+	c.generation++
 	err := c.release(m, !m.leaving)
 	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
@@ -141,7 +148,7 @@ func (c *coordinator) leave(m *member, why error) error {
 // dismiss tells a worker to go.
 func (c *coordinator) dismiss(m *member, reason string) {
 	m.leaving = true
-	if err := m.conn.Send(wire.TypeLeave, wire.Leave{Reason: reason}, nil); err != nil {
+	if err := m.conn.Send(wire.TypeLeave, wire.Leave{Term: c.term, Reason: reason}, nil); err != nil {
 		m.conn.Close()
 	}
 }
@@ -152,19 +159,19 @@ func (c *coordinator) dismissAll(reason string) {
 	}
 }
 
-// release gives back what a member holds.
+// release gives back the leases of a member.
 func (c *coordinator) release(m *member, died bool) error {
 	var err error
-	for id, l := range m.held {
-		delete(m.held, id)
+	for id, l := range m.leases {
+		delete(m.leases, id)
 		delete(c.leases, id)
-		c.discard = append(c.discard, id)
-		l.task.lease = nil
+		c.strategy.discard(id)
+		l.unit.lease = nil
 		if !died || !c.current(l) {
 			continue
 		}
-		if l.task.failures++; l.task.failures >= maxFailures {
-			err = fail("%d workers died computing %s; see the workers' logs", l.task.failures, l.task.describe())
+		if l.unit.failures++; l.unit.failures >= maxFailures {
+			err = fail("%d workers died computing %s; see the workers' logs", l.unit.failures, l.unit.describe())
 		}
 	}
 	return err

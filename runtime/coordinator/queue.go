@@ -72,9 +72,9 @@ func (q *queue) slices(n int) int64 {
 type update struct {
 	spec.Contribution // epoch and all of its records
 	workers           int
-	tasks             []*unit
-	open              int // tasks without a report
-	folded            int // tasks at the front that the servers have added up, or that gave nothing to add
+	units             []*unit
+	missing           int // units without a report
+	folded            int // units at the front that have been added up, or that gave nothing to add
 }
 
 // unit is one lease's worth of an update or of an evaluation.
@@ -100,11 +100,12 @@ func (u *unit) describe() string {
 
 // lease says who computes a unit.
 type lease struct {
-	id     int64
-	task   *unit
-	member *member
-	given  time.Time // to the member, or when the member could turn to it, or got ahead with it
-	done   int64     // of the member's last heartbeat about it
+	id      int64
+	unit    *unit
+	member  *member
+	current bool      // the member has all that it needs to compute it
+	given   time.Time // to the member, or when the member could turn to it, or got ahead with it
+	done    int64     // of the member's last heartbeat about it
 }
 
 // open starts the next update.
@@ -113,22 +114,23 @@ func (c *coordinator) open() *update {
 	u := &update{Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers}
 	size := int64(c.Spec.LeaseRecords())
 	for at := u.Start; at < u.End; at += size {
-		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.tasks)}
-		u.tasks = append(u.tasks, &unit{Contribution: part, update: u})
+		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.units)}
+		u.units = append(u.units, &unit{Contribution: part, update: u})
 	}
-	u.open = len(u.tasks)
+	u.missing = len(u.units)
 	c.updates = append(c.updates, u)
 	return u
 }
 
 // current reports whether a lease's holder has all that it needs to compute
-// it: one of the next update waits for this one's commit.
+// it.
 func (c *coordinator) current(l *lease) bool {
-	return c.Spec.Asynchronous || l.task.update == nil || len(c.updates) > 0 && l.task.update == c.updates[0]
+	return l.unit.update == nil || c.strategy.current(l.unit.update, c.updates)
 }
 
-// idleUnit is the first unit that nobody computes or has computed.
-func idleUnit(units []*unit) (first *unit, count int) {
+// idle is the first unit that nobody computes or has computed, and how many
+// there are.
+func idle(units []*unit) (first *unit, count int) {
 	for _, t := range units {
 		if t.lease == nil && t.report == nil {
 			if count++; first == nil {
@@ -137,18 +139,4 @@ func idleUnit(units []*unit) (first *unit, count int) {
 		}
 	}
 	return first, count
-}
-
-// committable is an open update that is whole: asynchronously any, else the
-// oldest.
-func (c *coordinator) committable() *update {
-	for _, u := range c.updates {
-		if u.open == 0 {
-			return u
-		}
-		if !c.Spec.Asynchronous {
-			break
-		}
-	}
-	return nil
 }

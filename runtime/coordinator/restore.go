@@ -6,42 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
-	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// checkpoints lists the folders of checkpoints, the oldest first; final is not
-// among them.
-func (c *coordinator) checkpoints() []string {
-	found, err := filepath.Glob(filepath.Join(c.Folder.Checkpoints(), "step-*"))
-	if err != nil {
-		return nil
-	}
-	sort.Strings(found)
-	return found
-}
-
-// readManifest reads and checks one checkpoint against the run.
-func (c *coordinator) readManifest(folder string) (Manifest, *ledger.Book, error) {
-	var m Manifest
-	if err := run.ReadJSON(filepath.Join(folder, manifestName), &m); err != nil {
-		return m, nil, err
-	}
-	sum, err := m.sum()
+// usable reads a checkpoint's manifest and checks it against the run.
+func (c *coordinator) usable(name string) (Manifest, *ledger.Book, error) {
+	m, err := c.store.read(name)
 	if err != nil {
 		return m, nil, err
-	}
-	if sum != m.Checksum {
-		return m, nil, fmt.Errorf("%s is damaged: its checksum does not match", manifestName)
 	}
 	if m.Run != c.hash || m.Records != c.records() {
 		return m, nil, errors.New("it belongs to another run")
@@ -71,7 +48,7 @@ func same(a, b any) bool {
 // cut: then its updates are no part of the run's history.
 func (c *coordinator) void(m Manifest) bool {
 	for _, r := range c.journal.restores {
-		if r.generation > m.Generation && r.step < m.Step {
+		if r.term > spec.TermOf(m.Term, m.Generation) && r.version < m.Step {
 			return true
 		}
 	}
@@ -80,8 +57,8 @@ func (c *coordinator) void(m Manifest) bool {
 
 // finished looks for the final model of a run whose end nobody was told.
 func (c *coordinator) finished() bool {
-	m, book, err := c.readManifest(c.Folder.Final())
-	if err != nil || !c.whole(c.Folder.Final()) {
+	m, book, err := c.usable(c.store.finalName())
+	if err != nil || !c.intact(c.store.finalName()) {
 		return false
 	}
 	return book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps)
@@ -94,40 +71,38 @@ func (c *coordinator) conclude(m Manifest) error {
 		return err
 	}
 	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: book.Epochs(), Message: fmt.Sprintf("step %d", m.Step)})
-	if m.Generation != c.generation || c.book == nil {
+	if m.Term != c.term || c.book == nil {
 		c.adopt(m, book)
 	}
 	c.updates, c.saved, c.done = nil, m.Step, true
 	return nil
 }
 
-// restore brings all servers to the newest checkpoint that is whole, or to
-// the start, and begins a generation.
+// restore brings the parameters to the newest checkpoint that is whole, or to
+// the start.
 func (c *coordinator) restore(ctx context.Context) error {
 	c.clock.pause()
 	c.message = "connecting to the parameter servers"
 	c.publish(spec.Running)
-	folders := append(c.checkpoints(), "") // "" = the start
-	for i, j := 0, len(folders)-2; i < j; i, j = i+1, j-1 {
-		folders[i], folders[j] = folders[j], folders[i]
-	}
-	for _, folder := range folders {
+	names := c.store.names()
+	slices.Reverse(names)
+	for _, name := range append(names, "") { // "" = the start
 		m := Manifest{Evaluated: -1}
 		book := ledger.NewBook(c.records())
-		if folder != "" {
+		if name != "" {
 			var err error
-			if m, book, err = c.readManifest(folder); errors.Is(err, errOtherModel) {
+			if m, book, err = c.usable(name); errors.Is(err, errOtherModel) {
 				// To begin anew would throw away what was trained.
-				return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", filepath.Base(folder), err)}
+				return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
 			} else if err != nil {
-				c.Log.Error("checkpoint is not usable", "folder", folder, "error", err)
+				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
 				continue
 			}
 		}
-		err := c.restoreServers(ctx, folder, m)
+		err := c.restoreFrom(ctx, name, m)
 		if errors.As(err, new(damaged)) {
-			c.damaged[folder] = m.Checksum
-			c.Log.Error("checkpoint is not usable", "folder", folder, "error", err)
+			c.damaged[name] = m.Checksum
+			c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
 			continue
 		}
 		if err != nil {
@@ -139,81 +114,55 @@ func (c *coordinator) restore(ctx context.Context) error {
 	return fail("the parameter servers could not be initialised; see their logs")
 }
 
-// damaged is a server's error about a checkpoint's files.
-type damaged struct{ error }
-
-// restoreServers sends every server its span, again and again while servers
-// are lost on the way.
-func (c *coordinator) restoreServers(ctx context.Context, folder string, m Manifest) error {
+// restoreFrom restores one checkpoint, again and again while what holds the
+// parameters is lost on the way. Each try is a term of its own.
+func (c *coordinator) restoreFrom(ctx context.Context, name string, m Manifest) error {
+	from := cut{recipe: c.recipe(c.Spec.Worker.Replicas), files: m.Files, initial: c.initial}
+	if name != "" {
+		from.folder = c.store.path(name)
+	}
 	for {
-		if err := c.servers.connect(ctx); err != nil {
+		if err := c.strategy.connect(ctx); err != nil {
 			return err
 		}
-		c.generation++
-		c.version = m.Step
-		c.note(spec.Event{Type: spec.EventRestore, Message: folder})
-		if err := c.journal.sync(); err != nil { // a generation is never used twice
+		if c.spoken {
+			if err := c.begin(); err != nil {
+				return err
+			}
+		}
+		c.spoken, c.version = true, m.Step
+		c.note(spec.Event{Type: spec.EventRestore, Message: from.folder})
+		if err := c.journal.sync(); err != nil { // what is void is known before anything new is made
 			return full(err)
 		}
-		err := c.restoreOnce(folder, m)
-		if !errors.Is(err, errServers) {
+		from.point = c.at()
+		err := c.strategy.restore(from)
+		if !errors.Is(err, errLost) {
 			return err
 		}
-		c.Log.Warn("server lost while restoring", "error", err)
+		c.Log.Warn("parameters lost while they were restored", "error", err)
 	}
 }
 
-func (c *coordinator) restoreOnce(folder string, m Manifest) error {
-	n := engine.Length(c.Workload.Vars)
-	var initial []float32
-	if folder == "" {
-		initial = make([]float32, n)
-		if err := c.Workload.Model.Init(c.Spec.Seed, initial); err != nil {
-			return err
-		}
-	}
-	for i := range c.Servers {
-		from, to := span(n, i, len(c.Servers))
-		r := wire.Restore{
-			Generation: c.generation, Version: m.Step, From: from, To: to,
-			Vars: engine.Cut(c.Workload.Vars, from, to), Recipe: c.recipe(c.Spec.Worker.Replicas),
-			Files: m.Files, Folder: folder,
-		}
-		var values []float32
-		if initial != nil {
-			values = initial[from:to]
-		}
-		if _, err := c.servers.askOne(i, wire.TypeRestore, r, values); err != nil {
-			if folder != "" && !errors.Is(err, errServers) {
-				return damaged{err}
-			}
-			return err
-		}
-	}
-	return nil
+// initial is the whole vector before the first update.
+func (c *coordinator) initial() ([]float32, error) {
+	v := make([]float32, engine.Length(c.Workload.Vars))
+	return v, c.Workload.Model.Init(c.Spec.Seed, v)
 }
 
-// span is the part of n values that server i of k holds.
-func span(n, i, k int) (from, to int) { return n * i / k, n * (i + 1) / k }
-
-// rewind sets the run's own state to the cut that the servers are at.
+// rewind sets the run's own state to the cut that the parameters are at.
 func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
 	c.adopt(m, book)
 	for _, member := range c.members {
-		clear(member.held)
-		if c.Spec.Asynchronous { // one may wait for what is not going to come
-			c.applied(member)
-		}
+		clear(member.leases)
+		c.applied(member) // one may wait for what is not going to come
 	}
-	c.saved, c.cut, c.cutAt = m.Step, m.Step, time.Now()
+	c.saved, c.kept, c.keptAt = m.Step, m.Step, time.Now()
 	c.forecast()
 	c.publish(spec.Running)
-	// What a killed process left half written.
-	if junk, err := filepath.Glob(filepath.Join(c.Folder.Checkpoints(), ".new-*")); err == nil && !c.saving {
-		for _, j := range junk {
-			if err := os.RemoveAll(j); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				c.Log.Warn("cannot remove", "error", err)
-			}
+	if !c.saving {
+		if err := c.store.clean(); err != nil {
+			c.Log.Warn("cannot remove what was left half written", "error", err)
 		}
 	}
 }
@@ -222,7 +171,7 @@ func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
 func (c *coordinator) adopt(m Manifest, book *ledger.Book) {
 	c.version, c.book, c.queue = m.Step, book, newQueue(book, c.Spec.Epochs)
 	c.steps = m.Step
-	c.updates, c.evaluation, c.discard = nil, nil, nil
+	c.updates, c.evaluation = nil, nil
 	c.leases = make(map[int64]*lease)
 	c.final = false
 	c.evaluated, c.loss = m.Evaluated, float64(m.Loss)

@@ -15,16 +15,13 @@ import (
 // answerTime is the longest that one request to a server may take.
 const answerTime = time.Minute
 
-// errServers means that the servers are not where they should be: all go back
-// to one checkpoint.
-var errServers = errors.New("parameter servers")
-
 // servers are the connections to the parameter servers, used by loop only.
 type servers struct {
 	options Options
-	signal  chan struct{} // a link has ended: look
+	signal  chan struct{} // a link has ended
 	links   []*link
 	why     string // they are lost; "": they are not
+	term    int64  // in which they were restored
 	readers sync.WaitGroup
 	hung    func(server int) // hears of one that does not answer
 }
@@ -37,22 +34,25 @@ type link struct {
 	err     error // why it ended; to be read once gone is closed
 }
 
-func newServers(o Options) *servers {
-	return &servers{options: o, signal: make(chan struct{}, 1)}
+func newServers(o Options, hung func(server int)) *servers {
+	return &servers{options: o, hung: hung, signal: make(chan struct{}, 1)}
 }
 
-func (s *servers) lost() bool { return s.why != "" }
+// watch tells when a connection has ended.
+func (s *servers) watch() <-chan struct{} { return s.signal }
 
-// look drops the connections when one of them has ended.
-func (s *servers) look() {
+// lost drops the connections when one of them has ended, and says why they
+// were dropped.
+func (s *servers) lost() string {
 	for i, l := range s.links {
 		select {
 		case <-l.gone:
 			s.drop(fmt.Errorf("connection to server %d lost: %w", i, l.err))
-			return
+			return s.why
 		default:
 		}
 	}
+	return s.why
 }
 
 // drop gives up all connections.
@@ -152,7 +152,7 @@ func (l *link) read() error {
 func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
 	for i, l := range s.links {
 		if err := l.conn.Send(t, head, nil); err != nil {
-			return nil, fmt.Errorf("%w: server %d: %w", errServers, i, err)
+			return nil, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 		}
 	}
 	answers := make([]wire.Answer, len(s.links))
@@ -168,7 +168,7 @@ func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
 // askOne sends a request with values to one server.
 func (s *servers) askOne(i int, t wire.Type, head any, body []float32) (wire.Answer, error) {
 	if err := s.links[i].conn.Send(t, head, body); err != nil {
-		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errServers, i, err)
+		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 	}
 	return s.await(i, t)
 }
@@ -179,16 +179,16 @@ func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
 	l := s.links[i]
 	select {
 	case a := <-l.answers:
-		switch {
-		case a.Error != "":
+		if a.Error != "" {
 			return a, fmt.Errorf("%s on server %d: %s", t, i, a.Error)
-		case a.Refused != "":
-			return a, fmt.Errorf("%w: %s on server %d: %s", errServers, t, i, a.Refused)
+		}
+		if err := refusal(a, s.term); err != nil {
+			return a, fmt.Errorf("%s on server %d: %w", t, i, err)
 		}
 		return a, nil
 	case <-l.gone:
-		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errServers, i)
+		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errLost, i)
 	case <-timer.C:
-		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errServers, i, t, answerTime)
+		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errLost, i, t, answerTime)
 	}
 }

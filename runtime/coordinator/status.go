@@ -3,10 +3,11 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"os"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -26,7 +27,7 @@ func (c *coordinator) publish(phase spec.Phase) {
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
 		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
-		Evaluated: c.evaluated, Saved: c.saved, Ran: c.ran().Seconds(), Started: c.started, Updated: now,
+		Evaluated: c.evaluated, Saved: c.saved, Term: c.term, Generation: c.generation, Ran: c.ran().Seconds(), Started: c.started, Updated: now,
 	}
 	if c.reason != nil {
 		s.Message = "ending: " + c.reason.Error()
@@ -61,7 +62,10 @@ func (c *coordinator) keepStatus(ctx context.Context) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if err := run.WriteJSON(c.Folder.StatusFile(), c.status.Load()); err != nil {
+		if err := c.writeStatus(c.status.Load()); errors.Is(err, errSuperseded) {
+			c.post(ctx, ended{err})
+			return
+		} else if err != nil {
 			c.Log.Error("cannot write the status", "error", err)
 		}
 		select {
@@ -72,10 +76,27 @@ func (c *coordinator) keepStatus(ctx context.Context) {
 	}
 }
 
+// writeStatus replaces status.json, unless another coordinator speaks for the
+// run by now.
+func (c *coordinator) writeStatus(s *spec.Status) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := replace(c.Folder.StatusFile(), func(f *os.File) error {
+		_, err := f.Write(append(data, '\n'))
+		return err
+	}, func() error { return c.terms.check(s.Term) })
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
 // note writes an event to metrics.jsonl. The ledger is part of the run: where
 // it cannot be written the run stops.
 func (c *coordinator) note(e spec.Event) {
-	e.Generation, e.Step = c.generation, c.version
+	e.Term, e.Generation, e.Step = c.term, c.generation, c.version
 	if err := c.journal.append(e); err != nil {
 		c.Log.Error("cannot write metrics", "error", err)
 		c.finish(full(err))

@@ -18,6 +18,12 @@ import (
 
 // restore puts the server at a cut; see wire.Restore.
 func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
+	s.mu.Lock()
+	refused := s.begins(r.Term)
+	s.mu.Unlock()
+	if refused != nil {
+		return *refused
+	}
 	n := r.To - r.From
 	if r.From < 0 || n <= 0 || n > wire.MaxBody {
 		return wire.Answer{Error: fmt.Sprintf("span [%d, %d) is not one", r.From, r.To)}
@@ -53,7 +59,10 @@ func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.generation, s.version, s.from, s.vars = r.Generation, r.Version, r.From, r.Vars
+	if refused := s.begins(r.Term); refused != nil { // another one came while the files were read
+		return *refused
+	}
+	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
 	s.values, s.slots = &parameters{v: vectors[0]}, nil
 	if len(vectors) > 1 {
 		s.slots = vectors[1]
@@ -62,9 +71,22 @@ func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
 	clear(s.void)
 	s.sum, s.cut, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
 	s.announce()
-	s.log.Info("restored", "generation", s.generation, "version", s.version, "from", r.From, "to", r.To)
+	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
 	s.note(spec.Event{Type: spec.EventRestore})
 	return wire.Answer{}
+}
+
+// begins checks that a restore begins a term: each term has one. Called with mu
+// held.
+func (s *Server) begins(term int64) *wire.Answer {
+	if a := s.heed(term); a != nil {
+		return a
+	}
+	if term <= s.term {
+		a := refuse("was restored in term %d already", s.term)
+		return &a
+	}
+	return nil
 }
 
 // load copies what a checkpoint's file holds of the span [from, to) and says
@@ -112,7 +134,7 @@ func load(folder string, f wire.File, from, to int, vectors [][]float32) (int, e
 func (s *Server) keep(c wire.Cut) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.at(c.Generation, c.Version); a != nil {
+	if a := s.at(c.Term, c.Version); a != nil {
 		return *a
 	}
 	s.dropCut()
@@ -127,9 +149,14 @@ func (s *Server) keep(c wire.Cut) wire.Answer {
 // write saves the last cut; training goes on meanwhile.
 func (s *Server) write(w wire.Write) wire.Answer {
 	s.mu.Lock()
-	c := s.cut
-	s.cut = nil // ours alone until it is written
+	refused, c := s.heed(w.Term), s.cut
+	if refused == nil {
+		s.cut = nil // ours alone until it is written
+	}
 	s.mu.Unlock()
+	if refused != nil {
+		return *refused
+	}
 	if c == nil {
 		return refuse("nothing was cut")
 	}

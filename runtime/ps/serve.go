@@ -91,7 +91,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	s.mu.Lock()
-	ours := p.Generation == s.generation && m.Values == len(s.values.v)
+	ours := p.Term == s.term && s.term == s.fence && m.Values == len(s.values.v)
 	var sums []float32
 	if ours {
 		sums = s.buffer()
@@ -101,7 +101,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		if err := l.Skip(m); err != nil {
 			return err
 		}
-		return l.answer(refuse("of another generation, or of another length"))
+		return l.answer(s.stranger(p.Term))
 	}
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
@@ -110,6 +110,16 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	return l.answer(s.take(p, sums))
+}
+
+// stranger refuses a push that was not read.
+func (s *Server) stranger(term int64) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.heed(term); a != nil {
+		return *a
+	}
+	return refuse("of another term, or of another length")
 }
 
 func (s *Server) forCoordinator(l *link, m *wire.Message) error {

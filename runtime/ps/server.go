@@ -23,21 +23,22 @@ type Server struct {
 	applied     io.Writer // one spec.Event per line
 	unnoted     bool      // something could not be written there
 
-	mu         sync.Mutex
-	generation int64 // 0: not restored yet
-	version    int64
-	changed    chan struct{} // closed, and made anew, whenever generation or version changes
-	from       int
-	vars       []engine.Var
-	values     *parameters
-	slots      []float32
-	pending    map[int64]*contribution
-	void       map[int64]bool // contributions that were discarded before they came
-	sum        *sum           // of the update that is being made; nil: nothing is added up yet
-	cut        *cut
-	free       [][]float32 // buffers of the span's length
-	made       int         // buffers that were ever made for this span
-	workers    int         // connected now
+	mu      sync.Mutex
+	fence   int64 // the highest term heard of: nobody is obeyed in a lower one
+	term    int64 // in which the server was restored; 0: it was not yet
+	version int64
+	changed chan struct{} // closed, and made anew, whenever term or version changes
+	from    int
+	vars    []engine.Var
+	values  *parameters
+	slots   []float32
+	pending map[int64]*contribution
+	void    map[int64]bool // contributions that were discarded before they came
+	sum     *sum           // of the update that is being made; nil: nothing is added up yet
+	cut     *cut
+	free    [][]float32 // buffers of the span's length
+	made    int         // buffers that were ever made for this span
+	workers int         // connected now
 }
 
 // parameters are the values of one version. Who pulls them, or saves them,
@@ -148,11 +149,29 @@ func refuse(format string, args ...any) wire.Answer {
 	return wire.Answer{Refused: fmt.Sprintf(format, args...)}
 }
 
+// heed refuses a request of a term below one that was heard of, and remembers
+// a higher one. Called with mu held.
+func (s *Server) heed(term int64) *wire.Answer {
+	if term < s.fence {
+		a := refuse("term %d has been followed by term %d", term, s.fence)
+		a.Term = s.fence
+		return &a
+	}
+	if term > s.fence {
+		s.fence = term
+		s.announce() // who waits in an earlier term waits in vain
+	}
+	return nil
+}
+
 // at checks that a request is about the state that the server is in. Called
 // with mu held.
-func (s *Server) at(generation, version int64) *wire.Answer {
-	if generation != s.generation || version != s.version {
-		a := refuse("at version %d of generation %d, not %d of %d", s.version, s.generation, version, generation)
+func (s *Server) at(term, version int64) *wire.Answer {
+	if a := s.heed(term); a != nil {
+		return a
+	}
+	if term != s.term || version != s.version {
+		a := refuse("at version %d of term %d, not %d of %d", s.version, s.term, version, term)
 		return &a
 	}
 	return nil
@@ -167,10 +186,14 @@ func (s *Server) limit() int { return 2 * (s.workers + 4) }
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if a := s.heed(p.Term); a != nil {
+		s.release(sums)
+		return *a
+	}
 	why := ""
 	switch {
-	case p.Generation != s.generation:
-		why = fmt.Sprintf("generation is %d", s.generation)
+	case p.Term != s.term:
+		why = fmt.Sprintf("term is %d", s.term)
 	case p.Exact && p.Version != s.version || p.Version > s.version:
 		why = fmt.Sprintf("version is %d", s.version)
 	case s.void[p.ID]:
@@ -216,7 +239,7 @@ func (s *Server) discard(ids []int64) {
 func (s *Server) fold(f wire.Fold) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.at(f.Generation, f.Version); a != nil {
+	if a := s.at(f.Term, f.Version); a != nil {
 		return *a
 	}
 	s.discard(f.Discard)
@@ -282,7 +305,7 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 // complete adds up the rest of an update and says what came of it. Called with
 // mu held.
 func (s *Server) complete(p wire.Prepare) wire.Answer {
-	if a := s.at(p.Generation, p.Version); a != nil {
+	if a := s.at(p.Term, p.Version); a != nil {
 		return *a
 	}
 	s.discard(p.Discard)
@@ -327,7 +350,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 func (s *Server) apply(a wire.Apply) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused := s.at(a.Generation, a.Version); refused != nil {
+	if refused := s.at(a.Term, a.Version); refused != nil {
 		return *refused
 	}
 	return s.decide(a)
@@ -375,7 +398,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 // note writes a line to the server's own account. That is there to be compared
 // with the ledger: the run goes on without it. Called with mu held.
 func (s *Server) note(e spec.Event) {
-	e.Time, e.Generation, e.Step = time.Now(), s.generation, s.version
+	e.Time, e.Term, e.Step = time.Now(), s.term, s.version
 	for _, c := range e.Taken {
 		e.Records += c.End - c.Start
 		e.Epoch = c.Epoch
@@ -395,7 +418,11 @@ func (s *Server) note(e spec.Event) {
 // the wait.
 func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *parameters, *wire.Answer) {
 	s.mu.Lock()
-	for p.Generation == s.generation && s.version < p.Version {
+	if a := s.heed(p.Term); a != nil {
+		s.mu.Unlock()
+		return wire.Values{}, nil, a
+	}
+	for p.Term == s.term && s.term == s.fence && s.version < p.Version {
 		changed := s.changed
 		s.mu.Unlock()
 		select {
@@ -407,8 +434,11 @@ func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *parame
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
-	if p.Generation != s.generation || s.generation == 0 {
-		a := refuse("generation is %d", s.generation)
+	if a := s.heed(p.Term); a != nil {
+		return wire.Values{}, nil, a
+	}
+	if p.Term != s.term || s.term == 0 {
+		a := refuse("term is %d", s.term)
 		return wire.Values{}, nil, &a
 	}
 	v := wire.Values{Version: s.version, From: s.from}

@@ -32,12 +32,12 @@ func newServer(applied io.Writer) *Server {
 	return New(0, credentials, applied, slog.New(slog.DiscardHandler))
 }
 
-// restored is a server of the span [2, 6) at version 10 of generation 3.
+// restored is a server of the span [2, 6) at version 10 of term 3.
 func restored(t *testing.T, applied io.Writer) *Server {
 	t.Helper()
 	s := newServer(applied)
 	a := s.restore(wire.Restore{
-		Generation: 3, Version: 10, From: 2, To: 6, Recipe: recipe,
+		Term: 3, Version: 10, From: 2, To: 6, Recipe: recipe,
 		Vars: []engine.Var{{Name: "w", Len: 4}},
 	}, []float32{1, 2, 3, 4})
 	if a != (wire.Answer{}) {
@@ -48,13 +48,13 @@ func restored(t *testing.T, applied io.Writer) *Server {
 
 func push(id int64, exact bool, version int64) wire.Push {
 	return wire.Push{ID: id, Version: version, Exact: exact, Weight: 1, Contribution: spec.Contribution{
-		Generation: 3, Start: id, End: id + 1,
+		Term: 3, Start: id, End: id + 1,
 	}}
 }
 
-func values(t *testing.T, s *Server, generation, version int64) []float32 {
+func values(t *testing.T, s *Server, term, version int64) []float32 {
 	t.Helper()
-	_, held, refused := s.pull(wire.Pull{Generation: generation, Version: version, Have: -1}, nil)
+	_, held, refused := s.pull(wire.Pull{Term: term, Version: version, Have: -1}, nil)
 	if refused != nil {
 		t.Fatalf("pull: %+v", refused)
 	}
@@ -74,14 +74,14 @@ func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
 	if a := s.take(push(2, true, 10), make([]float32, 4)); a.Refused == "" {
 		t.Error("a repeated push was taken")
 	}
-	p := wire.Prepare{Generation: 3, Version: 10, IDs: []int64{3, 0}, Discard: []int64{1}, Weight: 2}
+	p := wire.Prepare{Term: 3, Version: 10, IDs: []int64{3, 0}, Discard: []int64{1}, Weight: 2}
 	if a := s.prepare(p); !a.Finite || math.Abs(a.SquaredNorm-4*4.5*4.5) > 1e-12 {
 		t.Fatalf("prepare: %+v", a)
 	}
 	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
 		t.Errorf("prepared is not applied: %s", diff)
 	}
-	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+	if a := s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 		t.Fatalf("apply: %+v", a)
 	}
 	// The mean gradient is (8+1)/2, the rate 0.5.
@@ -113,11 +113,11 @@ func TestContributionsAreFoldedOnTheWay(t *testing.T) {
 	take(2, 4)
 	take(1, 2)
 	take(5, 100)
-	if a := s.fold(wire.Fold{Generation: 3, Version: 10, IDs: []int64{1, 2}, Discard: []int64{5, 6}}); a != (wire.Answer{}) {
+	if a := s.fold(wire.Fold{Term: 3, Version: 10, IDs: []int64{1, 2}, Discard: []int64{5, 6}}); a != (wire.Answer{}) {
 		t.Fatalf("fold: %+v", a)
 	}
 	for _, bad := range []wire.Fold{
-		{Generation: 2, Version: 10, IDs: []int64{3}}, {Generation: 3, Version: 11, IDs: []int64{3}}, {Generation: 3, Version: 10, IDs: []int64{3}},
+		{Term: 2, Version: 10, IDs: []int64{3}}, {Term: 3, Version: 11, IDs: []int64{3}}, {Term: 3, Version: 10, IDs: []int64{3}},
 	} {
 		if a := s.fold(bad); a.Refused == "" {
 			t.Errorf("fold %+v: %+v", bad, a)
@@ -130,20 +130,20 @@ func TestContributionsAreFoldedOnTheWay(t *testing.T) {
 		t.Error("a contribution that was discarded before it came was taken")
 	}
 	take(3, 8)
-	if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{3}, Weight: 3}); math.Abs(a.SquaredNorm-4*(14.0/3)*(14.0/3)) > 1e-9 {
+	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{3}, Weight: 3}); math.Abs(a.SquaredNorm-4*(14.0/3)*(14.0/3)) > 1e-9 {
 		t.Fatalf("prepare: %+v", a)
 	}
-	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+	if a := s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	// What was folded of an update that is skipped is gone.
 	if a := s.take(push(9, true, 11), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	if a := s.fold(wire.Fold{Generation: 3, Version: 11, IDs: []int64{9}}); a != (wire.Answer{}) {
+	if a := s.fold(wire.Fold{Term: 3, Version: 11, IDs: []int64{9}}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	if a := s.apply(wire.Apply{Generation: 3, Version: 11, Skip: true}); a != (wire.Answer{}) || s.sum != nil {
+	if a := s.apply(wire.Apply{Term: 3, Version: 11, Skip: true}); a != (wire.Answer{}) || s.sum != nil {
 		t.Errorf("skip: %+v", a)
 	}
 }
@@ -155,7 +155,7 @@ func TestOnlyServerDecidesByItself(t *testing.T) {
 		if a := s.take(push(1, true, 10), []float32{v, v, v, v}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		p := wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}
+		p := wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}
 		want := []float32{1, 2, 3, 4}
 		if v == 1 {
 			want = []float32{0.5, 1.5, 2.5, 3.5}
@@ -180,7 +180,7 @@ func TestOnlyServerDecidesByItself(t *testing.T) {
 // and no second copy is kept once nobody reads.
 func TestValuesThatArePulledStayAsTheyAre(t *testing.T) {
 	s := restored(t, io.Discard)
-	_, held, refused := s.pull(wire.Pull{Generation: 3, Version: 10, Have: -1}, nil)
+	_, held, refused := s.pull(wire.Pull{Term: 3, Version: 10, Have: -1}, nil)
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -188,8 +188,8 @@ func TestValuesThatArePulledStayAsTheyAre(t *testing.T) {
 		if a := s.take(push(version, true, 10+version), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		s.prepare(wire.Prepare{Generation: 3, Version: 10 + version, IDs: []int64{version}, Weight: 1})
-		if a := s.apply(wire.Apply{Generation: 3, Version: 10 + version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+		s.prepare(wire.Prepare{Term: 3, Version: 10 + version, IDs: []int64{version}, Weight: 1})
+		if a := s.apply(wire.Apply{Term: 3, Version: 10 + version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
 	}
@@ -210,28 +210,24 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	if a := s.take(push(1, true, 10), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	otherGeneration := push(2, true, 10)
-	otherGeneration.Generation = 2
+	otherTerm := push(2, true, 10)
+	otherTerm.Term = 2
 	weightless := push(3, true, 10)
 	weightless.Weight = 0
 	for name, a := range map[string]wire.Answer{
-		"push of an earlier generation":   s.take(otherGeneration, make([]float32, 4)),
-		"push of an earlier version":      s.take(push(4, true, 9), make([]float32, 4)),
-		"push of a later version":         s.take(push(5, false, 11), make([]float32, 4)),
-		"push of another length":          s.take(push(6, true, 10), make([]float32, 3)),
-		"push without weight":             s.take(weightless, make([]float32, 4)),
-		"prepare of an earlier version":   s.prepare(wire.Prepare{Generation: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
-		"prepare of another generation":   s.prepare(wire.Prepare{Generation: 4, Version: 10, IDs: []int64{1}, Weight: 1}),
-		"prepare of what is not there":    s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
-		"prepare of nothing":              s.prepare(wire.Prepare{Generation: 3, Version: 10}),
-		"prepare of one twice":            s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
-		"prepare with another weight":     s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
-		"apply of nothing":                s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}),
-		"cut of another version":          s.keep(wire.Cut{Generation: 3, Version: 11}),
-		"write without a cut":             s.write(wire.Write{Folder: t.TempDir(), Name: "x"}),
-		"restore of a span that is none":  s.restore(wire.Restore{Generation: 5, From: 3, To: 3}, nil),
-		"restore with too few values":     s.restore(wire.Restore{Generation: 5, To: 3}, make([]float32, 2)),
-		"restore with a variable outside": s.restore(wire.Restore{Generation: 5, To: 3, Vars: []engine.Var{{Offset: 2, Len: 2}}}, make([]float32, 3)),
+		"push of an earlier term":       s.take(otherTerm, make([]float32, 4)),
+		"push of an earlier version":    s.take(push(4, true, 9), make([]float32, 4)),
+		"push of a later version":       s.take(push(5, false, 11), make([]float32, 4)),
+		"push of another length":        s.take(push(6, true, 10), make([]float32, 3)),
+		"push without weight":           s.take(weightless, make([]float32, 4)),
+		"prepare of an earlier version": s.prepare(wire.Prepare{Term: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
+		"prepare of what is not there":  s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
+		"prepare of nothing":            s.prepare(wire.Prepare{Term: 3, Version: 10}),
+		"prepare of one twice":          s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
+		"prepare with another weight":   s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
+		"apply of nothing":              s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}),
+		"cut of another version":        s.keep(wire.Cut{Term: 3, Version: 11}),
+		"write without a cut":           s.write(wire.Write{Term: 3, Folder: t.TempDir(), Name: "x"}),
 	} {
 		if a.Refused == "" && a.Error == "" {
 			t.Errorf("%s was taken", name)
@@ -240,10 +236,10 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
 		t.Error(diff)
 	}
-	if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
+	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
 		t.Errorf("the one good contribution got lost: %+v", a)
 	}
-	bad := wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: engine.Recipe{LearningRate: -1}}
+	bad := wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: engine.Recipe{LearningRate: -1}}
 	if a := s.apply(bad); a.Error == "" {
 		t.Error("a recipe that cannot train was applied")
 	}
@@ -257,10 +253,10 @@ func TestNonFiniteSumsAreReported(t *testing.T) {
 				t.Fatal(a)
 			}
 		}
-		if a := s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{0, 1}, Weight: 2}); a.Finite || a.Error != "" || a.Refused != "" {
+		if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{0, 1}, Weight: 2}); a.Finite || a.Error != "" || a.Refused != "" {
 			t.Errorf("%s: %+v", name, a)
 		}
-		if a := s.apply(wire.Apply{Generation: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
+		if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
 			t.Errorf("%s: skip: %+v", name, a)
 		}
 		if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 11)); diff != "" {
@@ -279,8 +275,8 @@ func TestAccountThatCannotBeWritten(t *testing.T) {
 	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1})
-	if a := s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	if a := s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 		t.Errorf("apply: %+v", a)
 	}
 }
@@ -290,16 +286,16 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	s.prepare(wire.Prepare{Generation: 3, Version: 10, IDs: []int64{1}, Weight: 1})
-	s.apply(wire.Apply{Generation: 3, Version: 10, Scale: 1, Recipe: recipe})
+	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
 	wantSlots := append([]float32(nil), s.slots...)
-	if a := s.keep(wire.Cut{Generation: 3, Version: 11}); a != (wire.Answer{}) {
+	if a := s.keep(wire.Cut{Term: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	dir := t.TempDir()
-	a := s.write(wire.Write{Folder: dir, Name: "part"})
-	if a.Error != "" {
+	a := s.write(wire.Write{Term: 3, Folder: dir, Name: "part"})
+	if a.Error != "" || a.Refused != "" {
 		t.Fatal(a)
 	}
 	// A file of the values before and one of those behind make the vector whole.
@@ -307,7 +303,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	var got, gotSlots []float32
 	for _, span := range [][2]int{{0, 3}, {3, 5}, {5, 8}} {
 		piece := newServer(io.Discard)
-		r := wire.Restore{Generation: 1, Version: 11, From: span[0], To: span[1], Recipe: recipe, Files: parts, Folder: dir}
+		r := wire.Restore{Term: 1, Version: 11, From: span[0], To: span[1], Recipe: recipe, Files: parts, Folder: dir}
 		if a := piece.restore(r, nil); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
@@ -320,7 +316,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	if diff := cmp.Diff(append([]float32{0, 0}, append(wantSlots, 0, 0)...), gotSlots); diff != "" {
 		t.Error(diff)
 	}
-	missing := wire.Restore{Generation: 1, To: 8, Recipe: recipe, Files: parts[:2], Folder: dir}
+	missing := wire.Restore{Term: 1, To: 8, Recipe: recipe, Files: parts[:2], Folder: dir}
 	if a := newServer(io.Discard).restore(missing, nil); a.Error == "" {
 		t.Error("a checkpoint that lacks a part was taken")
 	}
@@ -410,7 +406,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 		return a
 	}
 	w := dial("worker")
-	if a := ask(w, wire.TypeApply, wire.Apply{Generation: 3, Version: 10, Skip: true}, nil); a.Error == "" {
+	if a := ask(w, wire.TypeApply, wire.Apply{Term: 3, Version: 10, Skip: true}, nil); a.Error == "" {
 		t.Error("a worker applied an update")
 	}
 	if a := ask(w, wire.TypePush, push(1, true, 10), make([]float32, 1000)); a.Refused == "" {
@@ -424,7 +420,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 	}
 	// One that hangs up in the middle of a push leaves nothing behind.
 	half := dial("worker")
-	if err := half.Send(wire.TypePull, wire.Pull{Generation: 3, Version: 11, Have: -1}, nil); err != nil {
+	if err := half.Send(wire.TypePull, wire.Pull{Term: 3, Version: 11, Have: -1}, nil); err != nil {
 		t.Fatal(err)
 	}
 	half.Close() // while it waits for a version that is not there yet
@@ -436,7 +432,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 func BenchmarkPullPush(b *testing.B) {
 	const n = 110_000
 	s := newServer(io.Discard)
-	s.restore(wire.Restore{Generation: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
+	s.restore(wire.Restore{Term: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -454,7 +450,7 @@ func BenchmarkPullPush(b *testing.B) {
 	var pull, pushed, commit time.Duration
 	for b.Loop() {
 		t0 := time.Now()
-		c.Send(wire.TypePull, wire.Pull{Generation: 3, Version: version, Have: -1}, nil)
+		c.Send(wire.TypePull, wire.Pull{Term: 3, Version: version, Have: -1}, nil)
 		m, err := c.Receive(0)
 		if err != nil || c.Body(m, values) != nil {
 			b.Fatal("pull")
@@ -465,8 +461,8 @@ func BenchmarkPullPush(b *testing.B) {
 			b.Fatal(err)
 		}
 		t2 := time.Now()
-		s.prepare(wire.Prepare{Generation: 3, Version: version, IDs: []int64{version}, Weight: 1})
-		if a := s.apply(wire.Apply{Generation: 3, Version: version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
+		s.prepare(wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1})
+		if a := s.apply(wire.Apply{Term: 3, Version: version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 			b.Fatal(a)
 		}
 		version++

@@ -23,6 +23,9 @@ const (
 	CauseRestarts Cause = "restarts" // its processes ended again and again
 	CauseDisk     Cause = "disk"     // what it must write could not be written
 	CauseTrainer  Cause = "trainer"  // this stoke-trainer cannot go on from its checkpoint
+	// CauseSuperseded is a coordinator's that has found another one speaking for
+	// the run: it writes nothing more, and the run itself goes on.
+	CauseSuperseded Cause = "superseded"
 )
 
 // Final phases never change by themselves. A lost run is not final; lost and
@@ -57,12 +60,26 @@ type Status struct {
 	// Metrics is about; -1 when there was none.
 	Evaluated int64 `json:"evaluated"`
 
+	// Term is that of the coordinator that says this: it fences. Generation
+	// numbers memberships: it rises when a worker joins or leaves.
+	Term       int64 `json:"term,omitempty"`
+	Generation int64 `json:"generation,omitempty"`
+
 	// Ran is how many seconds the run's coordinator has run, over all starts:
 	// what a deadline bounds.
 	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`
 	Updated time.Time `json:"updated"`
+}
+
+// TermOf is the term of what has been written: earlier versions knew one
+// number, the generation, and meant the term by it.
+func TermOf(term, generation int64) int64 {
+	if term == 0 {
+		return generation
+	}
+	return term
 }
 
 // EventType names one kind of line in metrics.jsonl.
@@ -73,7 +90,7 @@ const (
 	EventEvaluation EventType = "evaluation" //
 	EventWorker     EventType = "worker"     // a worker joined or left
 	EventServer     EventType = "server"     // a parameter server was lost or came back
-	EventRestore    EventType = "restore"    // the run went back to Step: later updates of earlier generations are void
+	EventRestore    EventType = "restore"    // the run went back to Step: later updates of earlier terms are void
 	EventCheckpoint EventType = "checkpoint"
 	EventScale      EventType = "scale"
 	EventEpoch      EventType = "epoch" // an epoch's records have all been committed
@@ -86,8 +103,9 @@ type Event struct {
 	Number     int64              `json:"n"` // 1, 2, … over the life of the run
 	Time       time.Time          `json:"time"`
 	Type       EventType          `json:"type"`
-	Generation int64              `json:"generation,omitempty"`
-	Step       int64              `json:"step"` // updates committed, this one included
+	Term       int64              `json:"term,omitempty"`       // of the coordinator that wrote it; see TermOf
+	Generation int64              `json:"generation,omitempty"` // of the memberships: rises when a worker joins or leaves
+	Step       int64              `json:"step"`                 // updates committed, this one included
 	Epoch      int                `json:"epoch"`
 	Records    int64              `json:"records,omitempty"` // in this update
 	Loss       Number             `json:"loss,omitempty"`
@@ -108,7 +126,8 @@ type Contribution struct {
 	End        int64 `json:"end"`
 	Sequence   int   `json:"sequence"` // its place in the update
 	Attempt    int   `json:"attempt"`  // 1 for the first worker that it was given to
-	Generation int64 `json:"generation"`
+	Term       int64 `json:"term,omitempty"`
+	Generation int64 `json:"generation"` // of the memberships when it was given
 	Worker     int   `json:"worker"`
 }
 

@@ -76,6 +76,9 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		return spec.Status{}, err
 	}
 	outcome := newCrew(o, s, ports).run(ctx, began)
+	if outcome.Cause == spec.CauseSuperseded { // the status is another one's by now
+		return outcome, nil
+	}
 	if err := run.WriteJSON(o.Folder.StatusFile(), outcome); err != nil {
 		return outcome, fmt.Errorf("write the final status: %w", err)
 	}

@@ -11,6 +11,9 @@ import (
 type Type uint8
 
 // The types of frames. Comments name head and body.
+//
+// Whoever speaks for the run does so in a term. A server or worker refuses
+// what comes in a lower one than it has heard of.
 const (
 	TypeHello   Type = iota + 1 // Hello
 	TypeWelcome                 // nothing
@@ -61,7 +64,7 @@ func (t Type) String() string {
 // positions [Start, End) of the epoch's order, or for an evaluation the test
 // records of these numbers.
 type Lease struct {
-	ID       int64 `json:"id"` // never given twice in a generation
+	ID       int64 `json:"id"` // never given twice in a term
 	Evaluate bool  `json:"evaluate,omitempty"`
 	// Version of the parameters to compute with: exactly this one, or
 	// asynchronously at least this one.
@@ -78,20 +81,21 @@ type Lease struct {
 // Heartbeat shows that a worker lives, and how far it is with the lease that
 // it computes.
 type Heartbeat struct {
+	Term  int64 `json:"term,omitempty"`  // the highest that the worker has heard of
 	Lease int64 `json:"lease,omitempty"` // 0: none
 	Done  int64 `json:"done,omitempty"`  // grows with every micro-batch read or computed
 }
 
 // Report ends a lease.
 type Report struct {
-	ID         int64     `json:"id"`
-	Generation int64     `json:"generation"`
-	Evaluate   bool      `json:"evaluate,omitempty"`
-	Version    int64     `json:"version"` // that was computed with
-	Weight     float64   `json:"weight"`  // sums over the records, as in engine.Result
-	Loss       *float64  `json:"loss"`    // nil when it is not finite
-	Metrics    []float64 `json:"metrics,omitempty"`
-	Finite     bool      `json:"finite"`
+	ID       int64     `json:"id"`
+	Term     int64     `json:"term"`
+	Evaluate bool      `json:"evaluate,omitempty"`
+	Version  int64     `json:"version"` // that was computed with
+	Weight   float64   `json:"weight"`  // sums over the records, as in engine.Result
+	Loss     *float64  `json:"loss"`    // nil when it is not finite
+	Metrics  []float64 `json:"metrics,omitempty"`
+	Finite   bool      `json:"finite"`
 	// Dropped means that the lease was void (a server refused it): nothing was
 	// computed for it.
 	Dropped bool `json:"dropped,omitempty"`
@@ -102,12 +106,13 @@ type Report struct {
 // Applied tells a worker that the servers have reached a version that it waits
 // for: asynchronously, one that has its own push.
 type Applied struct {
-	Generation int64 `json:"generation"`
-	Version    int64 `json:"version"`
+	Term    int64 `json:"term"`
+	Version int64 `json:"version"`
 }
 
 // Leave ends a worker: the run is over, or needs fewer.
 type Leave struct {
+	Term   int64  `json:"term"`
 	Reason string `json:"reason"`
 }
 
@@ -119,9 +124,9 @@ type Failure struct {
 // Pull asks for a server's parameters, once it is at Version. Have is the
 // version that the worker holds: when nothing is newer, no values are sent.
 type Pull struct {
-	Generation int64 `json:"generation"`
-	Version    int64 `json:"version"`
-	Have       int64 `json:"have"` // -1: none
+	Term    int64 `json:"term"`
+	Version int64 `json:"version"`
+	Have    int64 `json:"have"` // -1: none
 }
 
 // Values answers Pull.
@@ -143,6 +148,9 @@ type Push struct {
 // Answer ends a request. Refused is for requests that came too late or too
 // early and may be dropped; Error is for what should not happen.
 type Answer struct {
+	// Term, with Refused, is the highest that the server has heard of: whoever
+	// asked in a lower one has been superseded.
+	Term    int64  `json:"term,omitempty"`
 	Refused string `json:"refused,omitempty"`
 	Error   string `json:"error,omitempty"`
 
@@ -151,17 +159,17 @@ type Answer struct {
 	File        File    `json:"file,omitzero"`          // Write
 }
 
-// Restore puts a server at one cut and begins a generation: whatever it held
-// of an earlier one is void.
+// Restore puts a server at one cut and begins a term: whatever it held of an
+// earlier one is void.
 type Restore struct {
-	Generation int64         `json:"generation"`
-	Version    int64         `json:"version"`
-	From       int           `json:"from"` // the server's span of the flat vector
-	To         int           `json:"to"`
-	Vars       []engine.Var  `json:"vars"` // of the span, offsets relative to From
-	Recipe     engine.Recipe `json:"recipe"`
-	Files      []File        `json:"files,omitempty"` // of the checkpoint; none: the body has the values, slots are zero
-	Folder     string        `json:"folder,omitempty"`
+	Term    int64         `json:"term"`
+	Version int64         `json:"version"`
+	From    int           `json:"from"` // the server's span of the flat vector
+	To      int           `json:"to"`
+	Vars    []engine.Var  `json:"vars"` // of the span, offsets relative to From
+	Recipe  engine.Recipe `json:"recipe"`
+	Files   []File        `json:"files,omitempty"` // of the checkpoint; none: the body has the values, slots are zero
+	Folder  string        `json:"folder,omitempty"`
 }
 
 // File is one server's part of a checkpoint: its span of the parameters, then
@@ -177,21 +185,21 @@ type File struct {
 // Fold makes a server add the named contributions to the update's sum, in this
 // order, so that it need not keep them apart until the update is whole.
 type Fold struct {
-	Generation int64   `json:"generation"`
-	Version    int64   `json:"version"` // before the update
-	IDs        []int64 `json:"ids,omitempty"`
-	Discard    []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
+	Term    int64   `json:"term"`
+	Version int64   `json:"version"` // before the update
+	IDs     []int64 `json:"ids,omitempty"`
+	Discard []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
 }
 
 // Prepare makes a server complete the update's sum with the named
 // contributions, in this order, behind those that were folded. Nothing is
 // applied yet.
 type Prepare struct {
-	Generation int64   `json:"generation"`
-	Version    int64   `json:"version"` // before the update
-	IDs        []int64 `json:"ids"`
-	Discard    []int64 `json:"discard,omitempty"`
-	Weight     float64 `json:"weight"` // of all of it
+	Term    int64   `json:"term"`
+	Version int64   `json:"version"` // before the update
+	IDs     []int64 `json:"ids"`
+	Discard []int64 `json:"discard,omitempty"`
+	Weight  float64 `json:"weight"` // of all of it
 	// Alone tells the only server of a run: what it finds finite it applies at
 	// once, with this recipe, and skips what it does not.
 	Alone *engine.Recipe `json:"alone,omitempty"`
@@ -200,11 +208,11 @@ type Prepare struct {
 // Apply commits the prepared update, or skips it; either way the version
 // grows by one.
 type Apply struct {
-	Generation int64         `json:"generation"`
-	Version    int64         `json:"version"` // before the update
-	Skip       bool          `json:"skip,omitempty"`
-	Scale      float64       `json:"scale"` // of the mean gradient
-	Recipe     engine.Recipe `json:"recipe"`
+	Term    int64         `json:"term"`
+	Version int64         `json:"version"` // before the update
+	Skip    bool          `json:"skip,omitempty"`
+	Scale   float64       `json:"scale"` // of the mean gradient
+	Recipe  engine.Recipe `json:"recipe"`
 	// Taken is for the log of an update that is skipped without having been
 	// prepared.
 	Taken []spec.Contribution `json:"taken,omitempty"`
@@ -212,12 +220,13 @@ type Apply struct {
 
 // Cut makes a server copy its parameters and slots; training may go on.
 type Cut struct {
-	Generation int64 `json:"generation"`
-	Version    int64 `json:"version"`
+	Term    int64 `json:"term"`
+	Version int64 `json:"version"`
 }
 
 // Write makes a server write its last cut into the folder.
 type Write struct {
+	Term   int64  `json:"term"`
 	Folder string `json:"folder"`
 	Name   string `json:"name"`
 }

@@ -22,7 +22,7 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 			select {
 			case b := <-batches:
 				waiting = append(waiting, b)
-				s.reach(wire.Applied{Generation: b.Generation, Version: b.Current})
+				s.reach(wire.Applied{Term: b.Term, Version: b.Current})
 			case a := <-s.applied:
 				s.reach(a)
 			case <-ctx.Done():
@@ -36,7 +36,7 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 		if lost != nil { // it is not these records that end the session
 			report = wire.Report{Dropped: true}
 		}
-		report.ID, report.Generation, report.Evaluate = b.ID, b.Generation, b.Evaluate
+		report.ID, report.Term, report.Evaluate = b.ID, b.Term, b.Evaluate
 		err := s.coordinator.Send(wire.TypeReport, report, nil)
 		if lost != nil || err != nil {
 			return errors.Join(lost, err)
@@ -59,7 +59,7 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 func (s *session) choose(waiting []*batch) int {
 	for i, b := range waiting {
 		r := s.reached
-		if !b.Exact || b.Version <= r.Version || b.Generation < r.Generation {
+		if !b.Exact || b.Version <= r.Version || b.Term < r.Term {
 			return i
 		}
 	}
@@ -68,7 +68,7 @@ func (s *session) choose(waiting []*batch) int {
 
 // reach notes how far the servers are.
 func (s *session) reach(a wire.Applied) {
-	if a.Generation > s.reached.Generation || a.Generation == s.reached.Generation && a.Version > s.reached.Version {
+	if a.Term > s.reached.Term || a.Term == s.reached.Term && a.Version > s.reached.Version {
 		s.reached = a
 	}
 }
@@ -82,10 +82,10 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 		return wire.Report{}, err
 	}
 	version := b.Version
-	if s.reached.Generation == b.Generation && !b.Exact {
+	if s.reached.Term == b.Term && !b.Exact {
 		version = s.reached.Version
 	}
-	err := s.servers.pull(s.replica, b.Generation, version, b.Exact, &s.held)
+	err := s.servers.pull(s.replica, b.Term, version, b.Exact, &s.held)
 	if errors.As(err, new(refusedError)) {
 		return wire.Report{Dropped: true}, nil
 	}

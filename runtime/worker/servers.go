@@ -18,7 +18,7 @@ type servers struct {
 
 // held says which parameters a replica has.
 type held struct {
-	generation, version int64
+	term, version int64
 }
 
 // refusedError is a server's answer to what came too late.
@@ -47,16 +47,16 @@ func (s *servers) close() {
 
 // pull brings the replica to a version, or refuses when a server is past it.
 // Every server is asked before the first answer is read.
-func (s *servers) pull(replica engine.Replica, generation, version int64, exact bool, h *held) error {
-	if exact && h.generation == generation && h.version == version {
+func (s *servers) pull(replica engine.Replica, term, version int64, exact bool, h *held) error {
+	if exact && h.term == term && h.version == version {
 		return nil
 	}
 	have := int64(-1)
-	if h.generation == generation {
+	if h.term == term {
 		have = h.version
 	}
 	for _, c := range s.conns {
-		if err := c.Send(wire.TypePull, wire.Pull{Generation: generation, Version: version, Have: have}, nil); err != nil {
+		if err := c.Send(wire.TypePull, wire.Pull{Term: term, Version: version, Have: have}, nil); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (s *servers) pull(replica engine.Replica, generation, version int64, exact 
 		}
 	}
 	if refused != nil {
-		h.generation = 0 // some spans may have changed, others not
+		h.term = 0 // some spans may have changed, others not
 		return refused
 	}
 	for i, span := range s.spans {
@@ -90,7 +90,7 @@ func (s *servers) pull(replica engine.Replica, generation, version int64, exact 
 			return fmt.Errorf("take parameters: %w", err)
 		}
 	}
-	*h = held{generation, lowest}
+	*h = held{term, lowest}
 	return nil
 }
 

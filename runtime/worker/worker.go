@@ -48,6 +48,7 @@ type worker struct {
 	threads int       // that the replica uses
 	sums    []float32 // of the lease being computed, the whole vector
 	micro   int
+	term    atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 }
 
 // Run works until the coordinator says leave (nil), ctx is done, or the
@@ -123,6 +124,19 @@ func Fail(ctx context.Context, o Options, why error) {
 
 func (o *Options) hello() wire.Hello {
 	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid()}
+}
+
+// heed refuses a coordinator whose term has been followed by another one.
+func (w *worker) heed(term int64) error {
+	for {
+		highest := w.term.Load()
+		if term < highest {
+			return fmt.Errorf("the coordinator speaks in term %d, which term %d has followed", term, highest)
+		}
+		if w.term.CompareAndSwap(highest, term) {
+			return nil
+		}
+	}
 }
 
 // session is the time between connecting and losing a connection.
@@ -204,6 +218,9 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&l); err != nil {
 				return err
 			}
+			if err := s.heed(l.Term); err != nil {
+				return err
+			}
 			select {
 			case s.leases <- l:
 			case <-ctx.Done():
@@ -214,6 +231,9 @@ func (s *session) listen(ctx context.Context) error {
 			if err := m.Decode(&a); err != nil {
 				return err
 			}
+			if err := s.heed(a.Term); err != nil {
+				return err
+			}
 			select {
 			case s.applied <- a:
 			case <-ctx.Done():
@@ -222,6 +242,9 @@ func (s *session) listen(ctx context.Context) error {
 		case wire.TypeLeave:
 			var l wire.Leave
 			if err := m.Decode(&l); err != nil {
+				return err
+			}
+			if err := s.heed(l.Term); err != nil {
 				return err
 			}
 			s.Log.Info("leaving", "reason", l.Reason)
@@ -238,7 +261,7 @@ func (s *session) beat(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		// The first one makes the worker a member.
-		at := wire.Heartbeat{Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
+		at := wire.Heartbeat{Term: s.term.Load(), Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
 		if err := s.coordinator.Send(wire.TypeHeartbeat, at, nil); err != nil {
 			return err
 		}

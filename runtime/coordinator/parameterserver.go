@@ -1,0 +1,173 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// parameterServers keeps the parameters in servers, each a span of the flat
+// vector. It is the part of a strategy that has nothing to do with when updates
+// are made.
+type parameterServers struct {
+	*servers
+	void []int64 // leases taken back, for the servers to forget
+}
+
+func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
+
+// restore sends every server its span.
+func (p *parameterServers) restore(c cut) error {
+	p.void, p.term = nil, c.term
+	vars := p.options.Workload.Vars
+	n := engine.Length(vars)
+	var initial []float32
+	if c.files == nil {
+		var err error
+		if initial, err = c.initial(); err != nil {
+			return err
+		}
+	}
+	k := len(p.options.Servers)
+	for i := range k {
+		from, to := span(n, i, k)
+		r := wire.Restore{
+			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
+			Recipe: c.recipe, Files: c.files, Folder: c.folder,
+		}
+		var values []float32
+		if initial != nil {
+			values = initial[from:to]
+		}
+		if _, err := p.askOne(i, wire.TypeRestore, r, values); err != nil {
+			if c.files != nil && !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) {
+				return damaged{err}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// span is the part of n values that server i of k holds.
+func span(n, i, k int) (from, to int) { return n * i / k, n * (i + 1) / k }
+
+// askFold sends what there is to fold or to forget.
+func (p *parameterServers) askFold(f wire.Fold) error {
+	f.Discard = p.void
+	if len(f.IDs) == 0 && len(f.Discard) == 0 {
+		return nil
+	}
+	if _, err := p.ask(wire.TypeFold, f); err != nil {
+		return err
+	}
+	p.void = p.void[:0]
+	return nil
+}
+
+func fold(at point) wire.Fold { return wire.Fold{Term: at.term, Version: at.version} }
+
+// commit makes every server sum up exactly these contributions, then, once all
+// of them are known to be finite, every server applies them.
+func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (norm float64, applied bool, err error) {
+	var ids []int64
+	var taken []spec.Contribution
+	var weight float64
+	finite := true
+	for i, t := range u.units {
+		if i >= u.folded {
+			ids = append(ids, t.id)
+		}
+		taken = append(taken, t.Contribution)
+		weight += t.report.Weight
+		finite = finite && t.pushes()
+	}
+	if finite {
+		r := wire.Prepare{Term: at.term, Version: at.version, IDs: ids, Discard: p.void, Weight: weight}
+		if len(p.options.Servers) == 1 {
+			r.Alone = &recipe // nobody else is to be asked
+		}
+		answers, err := p.ask(wire.TypePrepare, r)
+		if err != nil {
+			return 0, false, err
+		}
+		p.void = p.void[:0]
+		for _, a := range answers {
+			norm += a.SquaredNorm
+			finite = finite && a.Finite
+		}
+		if norm = math.Sqrt(norm); r.Alone != nil {
+			return norm, finite, nil
+		}
+	} else {
+		p.discard(ids...) // some of them were pushed
+	}
+	_, err = p.ask(wire.TypeApply, wire.Apply{
+		Term: at.term, Version: at.version, Skip: !finite, Scale: 1, Recipe: recipe, Taken: taken,
+	})
+	return norm, finite, err
+}
+
+func (p *parameterServers) hold(at point) error {
+	_, err := p.ask(wire.TypeCut, wire.Cut{Term: at.term, Version: at.version})
+	return err
+}
+
+// write lets every server write its span into a file of the folder.
+func (p *parameterServers) write(ctx context.Context, term int64, folder string) ([]wire.File, error) {
+	var files []wire.File
+	for i, address := range p.options.Servers {
+		name := fmt.Sprintf("server-%d-of-%d.f32", i, len(p.options.Servers))
+		file, err := writeOne(ctx, p.options.Credentials, address, wire.Write{Term: term, Folder: folder, Name: name})
+		if err != nil {
+			return nil, fmt.Errorf("server %d: %w", i, err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// writeOne asks one server over a connection of its own, so that commits need
+// not wait.
+func writeOne(ctx context.Context, credentials wire.Credentials, address string, w wire.Write) (wire.File, error) {
+	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
+	if err != nil {
+		return wire.File{}, err
+	}
+	defer conn.Close()
+	if err := conn.Send(wire.TypeWrite, w, nil); err != nil {
+		return wire.File{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	m, err := conn.Receive(writeTime)
+	if err != nil {
+		return wire.File{}, err
+	}
+	var a wire.Answer
+	if err := m.Decode(&a); err != nil {
+		return wire.File{}, err
+	}
+	if a.Error != "" {
+		return wire.File{}, fmt.Errorf("%w: %s", errStorage, a.Error)
+	}
+	return a.File, refusal(a, w.Term)
+}
+
+// refusal is the error that a server's refusal means to the coordinator of a
+// term; nil: it was none.
+func refusal(a wire.Answer, term int64) error {
+	switch {
+	case a.Refused == "":
+		return nil
+	case a.Term > term:
+		return superseded(term, a.Term)
+	}
+	return fmt.Errorf("%w: %s", errLost, a.Refused)
+}

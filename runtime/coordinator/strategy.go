@@ -1,0 +1,99 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// strategy is how what the workers compute becomes updates of the parameters:
+// which units may be computed now, which update commits next, and where the
+// parameters lie. Membership, queue, book, journal and API know none of its
+// kinds. It is used by loop only, but for write.
+//
+// Where the parameters are not what they should be any more, its errors are
+// errLost: all goes back to one checkpoint.
+type strategy interface {
+	// now offers the units that can be computed with the present version, in
+	// the order in which they are wanted; ahead offers those whose records may
+	// be read before their version is there. open are the open updates, the
+	// oldest first.
+	now(open []*update, workers int) offer
+	ahead(open []*update, workers int) offer
+	// left is how many units could be handed out before the next commit.
+	left(open []*update) int
+	// current reports whether whoever has a lease on a part of u has all that
+	// it needs to compute it.
+	current(u *update, open []*update) bool
+	// exact leases are computed with just the version that they name, others
+	// with that or a later one.
+	exact() bool
+	// whole is the open update that is to be committed next; nil: none yet.
+	whole(open []*update) *update
+	// awaits reports whether the worker waits for this update's commit.
+	awaits(u *update, worker int) bool
+
+	// connect waits until everything is there that holds parameters, or ctx is
+	// done.
+	connect(ctx context.Context) error
+	// restore begins a term in which the parameters are those of the cut.
+	// Files that cannot be used are an error of type damaged.
+	restore(c cut) error
+	// lost says why the parameters are; "": they are not. watch tells when it
+	// may have changed, drop makes it so until connect.
+	lost() string
+	watch() <-chan struct{}
+	drop(why error)
+	// fold may add up what has been reported of an update that is not whole.
+	fold(at point, u *update, workers int) error
+	// discard makes the contributions of leases void that were taken back.
+	discard(leases ...int64)
+	// commit makes the update part of the parameters, everywhere or nowhere;
+	// where something of it is not finite it is skipped. The version is then
+	// one higher. norm is that of the mean gradient.
+	commit(at point, u *update, r engine.Recipe) (norm float64, applied bool, err error)
+	// hold keeps the present parameters for write, which saves them in files of
+	// the folder while training goes on.
+	hold(at point) error
+	write(ctx context.Context, term int64, folder string) ([]wire.File, error)
+	close()
+}
+
+// offer is some units, and whether another update may be opened where none of
+// them is left.
+type offer struct {
+	units []*unit
+	more  bool
+}
+
+// point is a state of the parameters: every term has its own history.
+type point struct{ term, version int64 }
+
+// cut is what the parameters are to be restored to: a checkpoint's files, or
+// where there are none the initial values.
+type cut struct {
+	point
+	folder  string
+	files   []wire.File
+	recipe  engine.Recipe
+	initial func() ([]float32, error) // of the whole vector
+}
+
+// errLost means that the parameters are not where they should be: they go back
+// to one checkpoint.
+var errLost = errors.New("parameters lost")
+
+// damaged is an error about a checkpoint's files.
+type damaged struct{ error }
+
+// newStrategy is the one place that knows which strategies there are. hung
+// hears of a server that does not answer.
+func newStrategy(o Options, hung func(server int)) strategy {
+	s := newServers(o, hung)
+	if o.Spec.Asynchronous {
+		return &asynchronous{parameterServers{servers: s}}
+	}
+	return &synchronous{parameterServers{servers: s}}
+}

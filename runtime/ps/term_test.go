@@ -1,0 +1,108 @@
+package ps
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+func TestRestoresOfWhatIsNoneAreRefused(t *testing.T) {
+	for name, r := range map[string]wire.Restore{
+		"span that is none":  {Term: 5, From: 3, To: 3},
+		"too few values":     {Term: 5, To: 2},
+		"a variable outside": {Term: 5, To: 3, Vars: []engine.Var{{Offset: 2, Len: 2}}},
+		"no term":            {To: 3},
+	} {
+		s := newServer(io.Discard)
+		if a := s.restore(r, make([]float32, 3)); a.Error == "" && a.Refused == "" || s.term != 0 {
+			t.Errorf("%s was taken: %+v", name, a)
+		}
+	}
+}
+
+// Nobody is obeyed in a term below the highest that was heard of, and is told so.
+func TestLowerTermsAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	requests := func(s *Server, term int64) map[string]wire.Answer {
+		p := push(1, true, 10)
+		p.Term = term
+		_, _, pulled := s.pull(wire.Pull{Term: term, Version: 10, Have: -1}, nil)
+		if pulled == nil {
+			pulled = new(wire.Answer)
+		}
+		return map[string]wire.Answer{
+			"pull":    *pulled,
+			"push":    s.take(p, []float32{1, 1, 1, 1}),
+			"fold":    s.fold(wire.Fold{Term: term, Version: 10, IDs: []int64{0}}),
+			"prepare": s.prepare(wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
+			"apply":   s.apply(wire.Apply{Term: term, Version: 10, Skip: true}),
+			"cut":     s.keep(wire.Cut{Term: term, Version: 10}),
+			"write":   s.write(wire.Write{Term: term, Folder: dir, Name: "x"}),
+			"restore": s.restore(wire.Restore{Term: term, To: 1}, []float32{7}),
+		}
+	}
+	untouched := func(s *Server) {
+		t.Helper()
+		if s.term != 3 || s.version != 10 || s.values.v[0] != 1 || len(s.pending) != 1 || s.sum != nil || s.cut == nil {
+			t.Errorf("something was done: term %d, version %d, %d contributions", s.term, s.version, len(s.pending))
+		}
+		if found, _ := os.ReadDir(dir); len(found) > 0 {
+			t.Errorf("written: %v", found)
+		}
+	}
+	prepared := func() *Server {
+		s := restored(t, io.Discard)
+		if a := s.take(push(0, true, 10), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		if a := s.keep(wire.Cut{Term: 3, Version: 10}); a != (wire.Answer{}) {
+			t.Fatal(a)
+		}
+		return s
+	}
+	s := prepared()
+	for name, a := range requests(s, 2) {
+		if a.Refused == "" || a.Term != 3 {
+			t.Errorf("%s in term 2: %+v", name, a)
+		}
+	}
+	untouched(s)
+	if a := s.restore(wire.Restore{Term: 3, To: 1}, []float32{7}); a.Refused == "" {
+		t.Errorf("a second restore in one term: %+v", a)
+	}
+	untouched(s)
+	// A higher one need only be heard of.
+	if _, _, a := s.pull(wire.Pull{Term: 5, Version: 10}, nil); a == nil || a.Term != 0 {
+		t.Fatalf("pull of a term that has not begun: %+v", a)
+	}
+	for _, term := range []int64{3, 4} {
+		for name, a := range requests(s, term) {
+			if a.Refused == "" || a.Term != 5 {
+				t.Errorf("%s in term %d: %+v", name, term, a)
+			}
+		}
+	}
+	untouched(s)
+	if a := s.restore(wire.Restore{Term: 5, To: 1}, []float32{7}); a != (wire.Answer{}) || s.term != 5 {
+		t.Errorf("restore in term 5: %+v", a)
+	}
+}
+
+// Whoever waits for a version hears at once that its term is over.
+func TestPullThatWaitsEndsWithItsTerm(t *testing.T) {
+	s := restored(t, io.Discard)
+	refused := make(chan *wire.Answer)
+	go func() {
+		_, _, a := s.pull(wire.Pull{Term: 3, Version: 11, Have: 10}, nil)
+		refused <- a
+	}()
+	if a := s.keep(wire.Cut{Term: 4, Version: 10}); a.Refused == "" {
+		t.Fatal(a)
+	}
+	if a := <-refused; a == nil || a.Term != 4 {
+		t.Errorf("answered with %+v", a)
+	}
+}
