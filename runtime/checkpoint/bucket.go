@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/gcsblob" // gs://
+	_ "gocloud.dev/blob/s3blob"  // s3://
+	"gocloud.dev/gcerrors"
+)
+
+// Open opens the place at an address: a folder's absolute path, gs://BUCKET/PREFIX
+// or s3://BUCKET/PREFIX. Credentials are those of the environment, as Google's
+// and Amazon's own tools find them; s3 takes ?region=… and ?endpoint=… for
+// other servers that speak its protocol. Nothing is read or written yet.
+func Open(ctx context.Context, address string) (*Place, error) {
+	if filepath.IsAbs(address) {
+		return Folder(address), nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints' place: %w", err)
+	}
+	if u.Scheme != "gs" && u.Scheme != "s3" || u.Host == "" {
+		return nil, fmt.Errorf("open the checkpoints' place: %q: want the absolute path of a folder, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX", address)
+	}
+	prefix := strings.Trim(u.Path, "/")
+	u.Path = ""
+	b, err := blob.OpenBucket(ctx, u.String())
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints' place %s: %w", address, err)
+	}
+	return inBucket(b, prefix, address), nil
+}
+
+// inBucket is a place below a prefix of a bucket.
+func inBucket(b *blob.Bucket, prefix, address string) *Place {
+	if prefix != "" {
+		b = blob.PrefixedBucket(b, prefix+"/")
+	}
+	return &Place{storage: bucket{b}, address: address}
+}
+
+type bucket struct{ b *blob.Bucket }
+
+func (b bucket) put(ctx context.Context, key string) (object, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := b.b.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &upload{Writer: w, cancel: cancel}, nil
+}
+
+// upload becomes an object when its writer is closed, unless its context is
+// done by then.
+type upload struct {
+	*blob.Writer
+	cancel context.CancelFunc
+	done   bool
+}
+
+func (u *upload) commit() error {
+	if u.done {
+		return errDone
+	}
+	u.done = true
+	defer u.cancel()
+	return u.Writer.Close()
+}
+
+func (u *upload) abort() {
+	if !u.done {
+		u.done = true
+		u.cancel()
+		u.Writer.Close() // says that it was cancelled
+	}
+}
+
+func (b bucket) open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
+	r, err := b.b.NewReader(ctx, key, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, 0, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return r, r.Size(), nil
+}
+
+func (b bucket) list(ctx context.Context, prefix string) (map[string]int64, error) {
+	found := make(map[string]int64)
+	for all := b.b.List(&blob.ListOptions{Prefix: prefix}); ; {
+		o, err := all.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[o.Key] = o.Size
+	}
+}
+
+func (b bucket) remove(ctx context.Context, key string) error {
+	err := b.b.Delete(ctx, key)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil
+	}
+	return err
+}
+
+func (b bucket) close() error { return b.b.Close() }

@@ -1,0 +1,132 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Folder is a place in the file system. What is written there survives a loss
+// of power.
+func Folder(path string) *Place { return &Place{storage: folder(path), address: path} }
+
+type folder string
+
+func (f folder) path(key string) string { return filepath.Join(string(f), filepath.FromSlash(key)) }
+
+// scratch is how names begin that are not there yet.
+const scratch = ".new-"
+
+func (f folder) put(_ context.Context, key string) (object, error) {
+	path := f.path(key)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(dir, scratch+"*")
+	if err != nil {
+		return nil, err
+	}
+	return &draft{File: file, path: path}, nil
+}
+
+// draft is a file that gets its name with commit.
+type draft struct {
+	*os.File
+	path string
+	done bool
+}
+
+func (d *draft) commit() error {
+	if d.done {
+		return errDone
+	}
+	err := d.Sync()
+	if cerr := d.File.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(d.Name(), d.path)
+	}
+	if err == nil {
+		d.done = true
+		dir := filepath.Dir(d.path)
+		err = errors.Join(sync(dir), sync(filepath.Dir(dir)))
+	}
+	return err
+}
+
+func (d *draft) abort() {
+	if !d.done {
+		d.done = true
+		d.File.Close()
+		os.Remove(d.Name())
+	}
+}
+
+// sync makes the names in a folder durable.
+func sync(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+func (f folder) open(_ context.Context, key string) (io.ReadCloser, int64, error) {
+	file, err := os.Open(f.path(key))
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+func (f folder) list(_ context.Context, prefix string) (map[string]int64, error) {
+	found := make(map[string]int64)
+	err := filepath.WalkDir(string(f), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone since it was listed, or not there yet
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(string(f), path)
+		if err != nil {
+			return err
+		}
+		key := filepath.ToSlash(relative)
+		if !strings.HasPrefix(key, prefix) {
+			return nil
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			found[key] = info.Size()
+		}
+		return err
+	})
+	return found, err
+}
+
+func (f folder) remove(_ context.Context, key string) error {
+	err := os.Remove(f.path(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	os.Remove(filepath.Dir(f.path(key))) // the checkpoint's folder, once it is empty
+	return err
+}
+
+func (f folder) close() error { return nil }
