@@ -41,7 +41,7 @@ func arguments() []argument {
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
-		synchronous(), deadline(),
+		synchronous(), deterministic(), deadline(),
 
 		real("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
 		real("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
@@ -133,6 +133,13 @@ func synchronous() argument {
 		func(s *spec.Spec) attr.Value { return types.BoolValue(!s.Asynchronous) }}
 }
 
+// deterministic has no value that is filled in: states of earlier versions have
+// none either.
+func deterministic() argument {
+	return argument{"deterministic", "", "deterministic",
+		func(s *spec.Spec, v attr.Value) error { s.Deterministic = v.(types.Bool).ValueBool(); return nil }, nil}
+}
+
 func deadline() argument {
 	return argument{"deadline", "", "deadline",
 		func(s *spec.Spec, v attr.Value) error {
@@ -178,8 +185,11 @@ func (m *experimentModel) value(a *argument) attr.Value {
 }
 
 func (m *experimentModel) top(name string) attr.Value {
-	if name == "synchronous" {
+	switch name {
+	case "synchronous":
 		return m.Synchronous
+	case "deterministic":
+		return m.Deterministic
 	}
 	return *m.text(name)
 }

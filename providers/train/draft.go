@@ -71,6 +71,7 @@ var restOn = map[string][]string{
 	"learning_rate_scaling": {"batch_per"},
 	"worker.min_replicas":   {"worker.replicas"},
 	"optimizer.nesterov":    {"optimizer.momentum"},
+	"deterministic":         {"asynchronous"},
 	"engine":                {"worker.gpus"},
 }
 

@@ -17,17 +17,18 @@ type experimentResource struct{ settings *settings }
 
 // experimentModel is train_experiment's value.
 type experimentModel struct {
-	ID          types.String `tfsdk:"id"`
-	Name        types.String `tfsdk:"name"`
-	Cluster     types.Object `tfsdk:"cluster"`
-	Model       types.String `tfsdk:"model"`
-	Dataset     types.String `tfsdk:"dataset"`
-	Strategy    types.String `tfsdk:"strategy"`
-	Synchronous types.Bool   `tfsdk:"synchronous"`
-	BatchPer    types.String `tfsdk:"batch_per"`
-	Scaling     types.String `tfsdk:"learning_rate_scaling"`
-	Deadline    types.String `tfsdk:"deadline"`
-	Wait        types.Bool   `tfsdk:"wait"`
+	ID            types.String `tfsdk:"id"`
+	Name          types.String `tfsdk:"name"`
+	Cluster       types.Object `tfsdk:"cluster"`
+	Model         types.String `tfsdk:"model"`
+	Dataset       types.String `tfsdk:"dataset"`
+	Strategy      types.String `tfsdk:"strategy"`
+	Synchronous   types.Bool   `tfsdk:"synchronous"`
+	Deterministic types.Bool   `tfsdk:"deterministic"`
+	BatchPer      types.String `tfsdk:"batch_per"`
+	Scaling       types.String `tfsdk:"learning_rate_scaling"`
+	Deadline      types.String `tfsdk:"deadline"`
+	Wait          types.Bool   `tfsdk:"wait"`
 
 	Hyperparameters types.Object `tfsdk:"hyperparameters"`
 	ParameterServer types.Object `tfsdk:"parameter_server"`
@@ -98,6 +99,7 @@ func experimentAttributes() map[string]schema.Attribute {
 		"dataset":               schema.StringAttribute{Required: true, Description: "Prepared dataset to train on: train_dataset's uri."},
 		"strategy":              text("How gradients become updates: parameter_server (default)."),
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
+		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
 		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
 		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},

@@ -39,7 +39,7 @@ func (p *parameterServers) restore(c cut) error {
 		from, to := span(n, i, k)
 		r := wire.Restore{
 			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
-			Recipe: c.recipe, Files: c.files, Folder: c.folder,
+			Recipe: c.recipe, Files: c.files, Folder: c.folder, Tree: p.options.Spec.Deterministic,
 		}
 		var values []float32
 		if initial != nil {

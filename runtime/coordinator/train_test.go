@@ -280,6 +280,8 @@ func TestResultDoesNotDependOnWorkersOrServers(t *testing.T) {
 			s := pointsSpec()
 			s.BatchSize, s.MicroBatch, s.Epochs = tt.batch, tt.micro, tt.epochs
 			sameForAllShapes(t, s, tt.steps)
+			s.Deterministic = true
+			sameForAllShapes(t, s, tt.steps)
 		})
 	}
 }

@@ -63,13 +63,14 @@ func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
 		return *refused
 	}
 	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
-	s.values, s.slots = &parameters{v: vectors[0]}, nil
+	s.values, s.slots, s.tree = &vector{v: vectors[0]}, nil, r.Tree
 	if len(vectors) > 1 {
-		s.slots = vectors[1]
+		s.slots = &vector{v: vectors[1]}
 	}
 	clear(s.pending)
 	clear(s.void)
-	s.sum, s.cut, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
+	s.sum, s.snapshot, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
+	s.wake()
 	s.announce()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
 	s.note(spec.Event{Type: spec.EventRestore})
@@ -130,28 +131,25 @@ func load(folder string, f wire.File, from, to int, vectors [][]float32) (int, e
 	return b - a, nil
 }
 
-// keep takes a cut: the values are read where they are, the slots are copied.
+// keep takes a snapshot. Nothing is copied before an update changes it.
 func (s *Server) keep(c wire.Cut) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.at(c.Term, c.Version); a != nil {
 		return *a
 	}
-	s.dropCut()
-	s.cut = &cut{from: s.from, values: s.hold()}
-	if s.slots != nil {
-		s.cut.slots = s.buffer()
-		copy(s.cut.slots, s.slots)
-	}
+	s.letSnapshotGo(s.snapshot)
+	s.snapshot = &snapshot{from: s.from, values: s.values.hold(), slots: s.slots.hold()}
 	return wire.Answer{}
 }
 
-// write saves the last cut; training goes on meanwhile.
+// write saves the last snapshot; training goes on meanwhile.
 func (s *Server) write(w wire.Write) wire.Answer {
 	s.mu.Lock()
-	refused, c := s.heed(w.Term), s.cut
-	if refused == nil {
-		s.cut = nil // ours alone until it is written
+	refused, c := s.heed(w.Term), s.snapshot
+	if refused == nil && c != nil {
+		s.snapshot = nil // ours alone until it is written
+		s.writing++
 	}
 	s.mu.Unlock()
 	if refused != nil {
@@ -163,8 +161,9 @@ func (s *Server) write(w wire.Write) wire.Answer {
 	vectors := c.vectors()
 	hash, err := save(filepath.Join(w.Folder, filepath.Base(w.Name)), vectors)
 	s.mu.Lock()
-	s.letGo(c.values)
-	s.release(c.slots)
+	s.writing--
+	s.letSnapshotGo(c)
+	s.wake()
 	s.mu.Unlock()
 	if err != nil {
 		return wire.Answer{Error: err.Error()}

@@ -91,13 +91,16 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	s.mu.Lock()
-	ours := p.Term == s.term && s.term == s.fence && m.Values == len(s.values.v)
+	ours := func() bool { return p.Term == s.term && s.term == s.fence && m.Values == len(s.values.v) }
+	if ours() {
+		s.room(1, l.closed)
+	}
 	var sums []float32
-	if ours {
+	if ours() {
 		sums = s.buffer()
 	}
 	s.mu.Unlock()
-	if !ours {
+	if sums == nil {
 		if err := l.Skip(m); err != nil {
 			return err
 		}

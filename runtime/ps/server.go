@@ -30,23 +30,24 @@ type Server struct {
 	changed chan struct{} // closed, and made anew, whenever term or version changes
 	from    int
 	vars    []engine.Var
-	values  *parameters
-	slots   []float32
+	tree    bool    // sums are made as in deterministic mode
+	values  *vector // of the present version
+	slots   *vector // likewise; nil: the optimizer has none
 	pending map[int64]*contribution
 	void    map[int64]bool // contributions that were discarded before they came
 	sum     *sum           // of the update that is being made; nil: nothing is added up yet
-	cut     *cut
-	free    [][]float32 // buffers of the span's length
-	made    int         // buffers that were ever made for this span
-	workers int         // connected now
+	workers int            // connected now
+
+	snapshot *snapshot     // for the next checkpoint, until it is written
+	writing  int           // snapshots that are being written
+	free     [][]float32   // buffers of the span's length
+	made     int           // buffers that were ever made for this span
+	freed    chan struct{} // closed, and made anew, whenever a buffer becomes free
+	stalls   int           // times that somebody has waited for one
 }
 
-// parameters are the values of one version. Who pulls them, or saves them,
-// reads them without a copy: an update then goes into another buffer.
-type parameters struct {
-	v    []float32
-	held int // readers
-}
+// point is a state of the server.
+type point struct{ term, version int64 }
 
 // contribution is a push that waits to be named.
 type contribution struct {
@@ -54,88 +55,13 @@ type contribution struct {
 	sums []float32
 }
 
-// sum is what has been added up of an update. taken is what this server itself
-// knows of it, for its log.
-type sum struct {
-	values []float32
-	weight float64
-	taken  []spec.Contribution
-	ready  bool // it is whole and waits for the decision
-}
-
-// cut is a version that is kept for a checkpoint.
-type cut struct {
-	from   int
-	values *parameters
-	slots  []float32 // a copy
-}
-
-func (c *cut) vectors() [][]float32 {
-	if c.slots == nil {
-		return [][]float32{c.values.v}
-	}
-	return [][]float32{c.values.v, c.slots}
-}
-
 // New makes an empty server. applied gets a line for every update that the
 // server applies, written by nobody else.
 func New(index int, credentials wire.Credentials, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
 		index: index, credentials: credentials, log: log, applied: applied,
-		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(parameters),
-	}
-}
-
-// Vectors is how many vectors as long as the server's span it holds in memory:
-// parameters, optimizer slots, contributions and what waits to be used again.
-func (s *Server) Vectors() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 1 + s.made
-	if s.slots != nil {
-		n++
-	}
-	return n
-}
-
-// buffer gives a span-sized buffer of undefined content. Called with mu held.
-func (s *Server) buffer() []float32 {
-	if n := len(s.free); n > 0 {
-		b := s.free[n-1]
-		s.free = s.free[:n-1]
-		return b
-	}
-	s.made++
-	return make([]float32, len(s.values.v))
-}
-
-// release takes a buffer back. Called with mu held.
-func (s *Server) release(b []float32) {
-	if b != nil && len(b) == len(s.values.v) {
-		s.free = append(s.free, b)
-	}
-}
-
-// hold keeps the present values as they are until they are let go. Called with
-// mu held.
-func (s *Server) hold() *parameters {
-	s.values.held++
-	return s.values
-}
-
-// letGo ends a hold. Called with mu held.
-func (s *Server) letGo(v *parameters) {
-	if v.held--; v.held == 0 && v != s.values {
-		s.release(v.v)
-	}
-}
-
-// dropCut forgets the last cut. Called with mu held.
-func (s *Server) dropCut() {
-	if c := s.cut; c != nil {
-		s.cut = nil
-		s.letGo(c.values)
-		s.release(c.slots)
+		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(vector),
+		freed: make(chan struct{}),
 	}
 }
 
@@ -244,7 +170,7 @@ func (s *Server) fold(f wire.Fold) wire.Answer {
 	}
 	s.discard(f.Discard)
 	if s.sum == nil {
-		s.sum = new(sum)
+		s.sum = &sum{tree: s.tree}
 	}
 	if s.sum.ready {
 		return wire.Answer{Error: "the update is prepared already"}
@@ -276,14 +202,9 @@ func (s *Server) add(ids []int64) {
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		if s.sum.values == nil {
-			s.sum.values = c.sums // the first one's buffer becomes the sum
-			continue
+		for _, spare := range s.sum.add(c.sums) {
+			s.release(spare)
 		}
-		for i, v := range c.sums {
-			s.sum.values[i] += v
-		}
-		s.release(c.sums)
 	}
 }
 
@@ -310,13 +231,13 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	}
 	s.discard(p.Discard)
 	if s.sum == nil {
-		s.sum = new(sum)
+		s.sum = &sum{tree: s.tree}
 	}
 	r := s.sum
 	if r.ready {
 		return wire.Answer{Error: "another update is prepared"}
 	}
-	if len(p.IDs) == 0 && r.values == nil {
+	if len(p.IDs) == 0 && len(r.parts) == 0 {
 		return wire.Answer{Error: "the update is empty"}
 	}
 	if why := s.missing(p.IDs); why != "" {
@@ -330,8 +251,11 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 		return wire.Answer{Error: fmt.Sprintf("weights sum up to %g, not %g", weight, p.Weight)}
 	}
 	s.add(p.IDs)
+	for _, spare := range r.finish() {
+		s.release(spare)
+	}
 	r.ready = true
-	norm := engine.SquaredNorm(r.values, r.weight, s.vars)
+	norm := engine.SquaredNorm(r.values(), r.weight, s.vars)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -340,7 +264,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	finite := true
 	for _, v := range s.vars {
 		if v.Kind == engine.Moment {
-			finite = finite && engine.Finite(r.values[v.Offset:v.Offset+v.Len])
+			finite = finite && engine.Finite(r.values()[v.Offset:v.Offset+v.Len])
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
@@ -369,20 +293,27 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		r.taken = a.Taken // what is here of it may be a part
 	}
 	if !a.Skip {
+		if at := (point{s.term, s.version}); s.read() > 0 {
+			if s.room(s.read(), nil); at != (point{s.term, s.version}) {
+				return refuse("at version %d of term %d by now", s.version, s.term)
+			}
+		}
 		if err := a.Recipe.Validate(); err != nil {
 			return wire.Answer{Error: err.Error()}
 		}
 		if a.Recipe.Slots() > 0 && s.slots == nil {
 			return wire.Answer{Error: "the optimizer needs slots that were not restored"}
 		}
-		if s.values.held > 0 {
-			next := &parameters{v: s.buffer()}
-			copy(next.v, s.values.v)
-			s.values = next
+		s.values, s.slots = s.writable(s.values), s.writable(s.slots)
+		var slots []float32
+		if s.slots != nil {
+			slots = s.slots.v
 		}
-		engine.UpdateScaled(s.values.v, s.slots, r.values, r.weight, s.vars, a.Recipe, a.Scale)
+		engine.UpdateScaled(s.values.v, slots, r.values(), r.weight, s.vars, a.Recipe, a.Scale)
 	}
-	s.release(r.values)
+	for _, p := range r.parts { // more than one where it is skipped unprepared
+		s.release(p.values)
+	}
 	s.sum = nil
 	s.version++
 	for id, c := range s.pending {
@@ -416,7 +347,7 @@ func (s *Server) note(e spec.Event) {
 // pull waits until the server is at the wanted version and holds its values
 // for the caller; nothing is held (nil) when the worker has them. closed ends
 // the wait.
-func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *parameters, *wire.Answer) {
+func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *vector, *wire.Answer) {
 	s.mu.Lock()
 	if a := s.heed(p.Term); a != nil {
 		s.mu.Unlock()
@@ -445,5 +376,5 @@ func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *parame
 	if p.Have == s.version {
 		return v, nil, nil
 	}
-	return v, s.hold(), nil
+	return v, s.values.hold(), nil
 }

@@ -289,7 +289,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
 	s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
-	wantSlots := append([]float32(nil), s.slots...)
+	wantSlots := append([]float32(nil), s.slots.v...)
 	if a := s.keep(wire.Cut{Term: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
@@ -299,7 +299,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 		t.Fatal(a)
 	}
 	// A file of the values before and one of those behind make the vector whole.
-	parts := []wire.File{a.File, part(t, dir, "before", 0, 2), part(t, dir, "behind", 6, 8)}
+	parts := []wire.File{a.File, partFile(t, dir, "before", 0, 2), partFile(t, dir, "behind", 6, 8)}
 	var got, gotSlots []float32
 	for _, span := range [][2]int{{0, 3}, {3, 5}, {5, 8}} {
 		piece := newServer(io.Discard)
@@ -308,7 +308,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 			t.Fatal(a)
 		}
 		got = append(got, piece.values.v...)
-		gotSlots = append(gotSlots, piece.slots...)
+		gotSlots = append(gotSlots, piece.slots.v...)
 	}
 	if diff := cmp.Diff(append([]float32{0, 0}, append(want, 0, 0)...), got); diff != "" {
 		t.Error(diff)
@@ -323,7 +323,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 }
 
 // part writes a file of zeros for a span.
-func part(t *testing.T, dir, name string, from, to int) wire.File {
+func partFile(t *testing.T, dir, name string, from, to int) wire.File {
 	t.Helper()
 	zeros := make([]float32, to-from)
 	sum, err := save(filepath.Join(dir, name), [][]float32{zeros, zeros})

@@ -46,7 +46,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 	}
 	untouched := func(s *Server) {
 		t.Helper()
-		if s.term != 3 || s.version != 10 || s.values.v[0] != 1 || len(s.pending) != 1 || s.sum != nil || s.cut == nil {
+		if s.term != 3 || s.version != 10 || s.values.v[0] != 1 || len(s.pending) != 1 || s.sum != nil || s.snapshot == nil {
 			t.Errorf("something was done: term %d, version %d, %d contributions", s.term, s.version, len(s.pending))
 		}
 		if found, _ := os.ReadDir(dir); len(found) > 0 {

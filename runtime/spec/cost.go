@@ -57,6 +57,7 @@ var costs = map[string]Cost{
 	"batch_per":              NewRun,
 	"micro_batch":            NewRun,
 	"epochs":                 NewRun,
+	"deterministic":          NewRun,
 	"max_steps":              NewRun,
 	"learning_rate":          NewRun,
 	"learning_rate_scaling":  NewRun,
@@ -130,7 +131,8 @@ func (s Spec) Hash() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "stoke run 1")
 	for _, field := range Fields() {
-		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" { // which earlier versions did not know
+		// What earlier versions did not know must not change the hash of their runs.
+		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" || field == "deterministic" && !s.Deterministic {
 			continue
 		}
 		v, err := json.Marshal(values[field])

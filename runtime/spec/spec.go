@@ -37,6 +37,9 @@ type Spec struct {
 	// Synchronous updates wait for their whole batch; asynchronous ones are
 	// one push each. A missing value in JSON means synchronous.
 	Asynchronous bool `json:"asynchronous"`
+	// Deterministic runs give the same parameters to the bit on machines of the
+	// same kind, whatever the number of workers, servers and threads.
+	Deterministic bool `json:"deterministic,omitempty"`
 
 	BatchSize           int     `json:"batch_size"`  // records
 	BatchPer            string  `json:"batch_per"`   // update | worker

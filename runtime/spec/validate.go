@@ -80,6 +80,9 @@ func (s *Spec) Validate() []Problem {
 	if s.Deadline < 0 {
 		add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
 	}
+	if s.Deterministic && s.Asynchronous {
+		add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
+	}
 	between("batch_size", s.BatchSize, 1, maxBatch)
 	oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
 	between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))

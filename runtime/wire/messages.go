@@ -170,6 +170,8 @@ type Restore struct {
 	Recipe  engine.Recipe `json:"recipe"`
 	Files   []File        `json:"files,omitempty"` // of the checkpoint; none: the body has the values, slots are zero
 	Folder  string        `json:"folder,omitempty"`
+	// Tree makes sums as in deterministic mode.
+	Tree bool `json:"tree,omitempty"`
 }
 
 // File is one server's part of a checkpoint: its span of the parameters, then

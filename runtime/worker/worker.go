@@ -88,10 +88,11 @@ func Run(ctx context.Context, o Options) error {
 // build makes the replica, for so many threads.
 func (w *worker) build(threads int) error {
 	replica, err := w.Engine.Build(w.Workload.Model, engine.Options{
-		Device:     0, // the first one that this process sees: which that is, its launcher says
-		Threads:    threads,
-		MicroBatch: w.micro,
-		Seed:       w.Spec.Seed,
+		Device:        0, // the first one that this process sees: which that is, its launcher says
+		Threads:       threads,
+		MicroBatch:    w.micro,
+		Seed:          w.Spec.Seed,
+		Deterministic: w.Spec.Deterministic,
 	})
 	if err != nil {
 		return fmt.Errorf("build replica: %w", err)

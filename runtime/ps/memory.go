@@ -1,0 +1,157 @@
+package ps
+
+import "time"
+
+// maxStall is the longest that training waits for a checkpoint that is being
+// written, to stay within the memory that a server may use.
+const maxStall = 20 * time.Second
+
+// vector is parameters or slots of one version. Who pulls or saves them reads
+// them without a copy: an update then goes into another buffer.
+type vector struct {
+	v    []float32
+	held int // readers
+}
+
+// Vectors is how many vectors as long as the server's span it holds in memory:
+// parameters, optimizer slots, contributions and what waits to be used again.
+func (s *Server) Vectors() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 1 + s.made
+	if s.slots != nil {
+		n++
+	}
+	return n
+}
+
+// most is how many buffers the server may make beside parameters and slots: one
+// for the sum, one for what is read while an update is applied, one for a push
+// of each connected worker, and in deterministic mode the sum's other parts.
+// Called with mu held.
+func (s *Server) most() int {
+	n := 2 + s.workers
+	if s.sum != nil {
+		n += max(0, len(s.sum.parts)-1)
+	}
+	return n
+}
+
+// room waits until n buffers can be had within the bound. Only a checkpoint
+// that is being written is waited for: what else takes buffers gives them back
+// by what comes next. Called with mu held, which it gives up meanwhile.
+func (s *Server) room(n int, closed <-chan struct{}) {
+	var late <-chan time.Time
+	for s.saving() && len(s.free)+max(0, s.most()-s.made) < n {
+		if late == nil {
+			timer := time.NewTimer(maxStall)
+			defer timer.Stop()
+			late = timer.C
+		}
+		s.stalls++
+		freed := s.freed
+		s.mu.Unlock()
+		over := false
+		select {
+		case <-freed:
+		case <-closed:
+			over = true
+		case <-late: // better more memory than a run that is lost
+			over = true
+		}
+		s.mu.Lock()
+		if over {
+			return
+		}
+	}
+}
+
+// saving reports whether a version is kept for a checkpoint, or being written.
+// Called with mu held.
+func (s *Server) saving() bool { return s.snapshot != nil || s.writing > 0 }
+
+// buffer gives a span-sized buffer of undefined content. Called with mu held.
+func (s *Server) buffer() []float32 {
+	if n := len(s.free); n > 0 {
+		b := s.free[n-1]
+		s.free = s.free[:n-1]
+		return b
+	}
+	s.made++
+	return make([]float32, len(s.values.v))
+}
+
+// release takes a buffer back. Called with mu held.
+func (s *Server) release(b []float32) {
+	if b != nil && len(b) == len(s.values.v) {
+		s.free = append(s.free, b)
+		s.wake()
+	}
+}
+
+// wake wakes whoever waits for room. Called with mu held.
+func (s *Server) wake() {
+	close(s.freed)
+	s.freed = make(chan struct{})
+}
+
+// hold keeps a vector as it is until it is let go. Called with mu held.
+func (v *vector) hold() *vector {
+	if v != nil {
+		v.held++
+	}
+	return v
+}
+
+// letGo ends a hold. Called with mu held.
+func (s *Server) letGo(v *vector) {
+	if v == nil {
+		return
+	}
+	if v.held--; v.held == 0 && v != s.values && v != s.slots {
+		s.release(v.v)
+	}
+}
+
+// writable gives a vector whose content may be changed: another one where
+// somebody reads this one. Called with mu held.
+func (s *Server) writable(v *vector) *vector {
+	if v == nil || v.held == 0 {
+		return v
+	}
+	next := &vector{v: s.buffer()}
+	copy(next.v, v.v)
+	return next
+}
+
+// read is how many of the present vectors somebody reads. Called with mu held.
+func (s *Server) read() int {
+	n := 0
+	for _, v := range []*vector{s.values, s.slots} {
+		if v != nil && v.held > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// snapshot is a version that is kept for a checkpoint.
+type snapshot struct {
+	from          int
+	values, slots *vector
+}
+
+func (c *snapshot) vectors() [][]float32 {
+	if c.slots == nil {
+		return [][]float32{c.values.v}
+	}
+	return [][]float32{c.values.v, c.slots.v}
+}
+
+// letSnapshotGo gives back what a snapshot keeps. Called with mu held.
+func (s *Server) letSnapshotGo(c *snapshot) {
+	if c != nil {
+		s.letGo(c.values)
+		s.letGo(c.slots)
+	}
+}
