@@ -256,8 +256,8 @@ func TestPipeClosedBeforeGoStartsNothing(t *testing.T) {
 	}
 	r.in.Close()
 	<-r.reaped
-	if !r.success {
-		t.Error("the supervisor failed")
+	if r.end != spec.EndAsked {
+		t.Errorf("the supervisor ended with %d", r.end)
 	}
 	if st, err := r.folder.Status(); err != nil || st.Phase != spec.Pending {
 		t.Errorf("status %+v, %v", st, err)
@@ -312,6 +312,9 @@ func TestStopKeepsACheckpoint(t *testing.T) {
 			if st.Phase != spec.Stopped || st.Step < 3 {
 				r.dump()
 				t.Fatalf("status %+v", st)
+			}
+			if want := map[string]spec.End{"signal": spec.EndAsked, "request": spec.EndOtherwise}[name]; r.end != want {
+				t.Errorf("the supervisor ended with %d, want %d", r.end, want)
 			}
 			again := relaunch(t, r.folder)
 			again.start()

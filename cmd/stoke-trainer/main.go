@@ -30,8 +30,8 @@ func main() {
 		if !errors.As(err, &reported) {
 			fmt.Fprintln(os.Stderr, "Error:", err)
 		}
-		os.Exit(1)
 	}
+	os.Exit(int(endOf(err)))
 }
 
 func command() *cobra.Command {
@@ -41,9 +41,11 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(superviseCommand(), coordinatorCommand(), serverCommand(), workerCommand(),
 		datasetCommand(), enginesCommand(), versionCommand())
+	usage(root)
 	return root
 }
 
@@ -57,6 +59,8 @@ func versionCommand() *cobra.Command {
 // reportedError has been told already, as JSON on standard output or in the
 // run's status.
 type reportedError struct{ error }
+
+func (e reportedError) Unwrap() error { return e.error }
 
 // failure answers a program that reads our standard error: the error as JSON,
 // on the last line.

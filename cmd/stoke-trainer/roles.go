@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"os"
+	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/ps"
@@ -20,88 +21,6 @@ import (
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
-// role is what every role of a run starts with.
-type role struct {
-	run        string
-	index      int
-	supervised bool
-
-	folder    run.Folder
-	spec      spec.Spec
-	known     wire.Credentials
-	endpoints spec.Endpoints
-	log       *slog.Logger
-}
-
-// roleCommand makes the command of one role.
-func roleCommand(use, short string, indexed bool, do func(ctx context.Context, r *role) error) *cobra.Command {
-	r := new(role)
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.open(); err != nil {
-				return err
-			}
-			if r.supervised {
-				go exitWithSupervisor() // as long as the process
-			}
-			return do(cmd.Context(), r)
-		},
-	}
-	runFlag(cmd, &r.run)
-	if indexed {
-		cmd.Flags().IntVar(&r.index, "index", 0, "which of its kind this is")
-	}
-	cmd.Flags().BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over")
-	return cmd
-}
-
-// exitWithSupervisor ends the process when its standard input ends: only the
-// supervisor holds the other end of that pipe.
-func exitWithSupervisor() {
-	io.Copy(io.Discard, os.Stdin) // whatever ends it, the supervisor is gone
-	os.Exit(1)
-}
-
-func (r *role) open() error {
-	r.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	var err error
-	if r.folder, err = folder(r.run); err != nil {
-		return err
-	}
-	if r.spec, err = r.folder.ReadSpec(); err != nil {
-		return err
-	}
-	r.known.Version = version
-	if r.known.Token, err = r.folder.ReadToken(); err != nil {
-		return err
-	}
-	r.endpoints, err = r.folder.ReadEndpoints()
-	return err
-}
-
-// listener takes over a port from the supervisor, or opens the one that is
-// named in the run's folder.
-func (r *role) listener(fd uintptr, address string) (net.Listener, error) {
-	if !r.supervised {
-		return net.Listen("tcp", address)
-	}
-	file := os.NewFile(fd, "port")
-	if file == nil {
-		return nil, fmt.Errorf("take port over: no file %d", fd)
-	}
-	defer file.Close()
-	return net.FileListener(file)
-}
-
-func logTo(path string) (*slog.Logger, *os.File, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open log: %w", err)
-	}
-	return slog.New(slog.NewTextHandler(file, nil)), file, nil
-}
-
 // The files that supervise hands to its roles, after the standard ones.
 const (
 	firstPort   = 3 // of a server; the coordinator's for workers
@@ -110,43 +29,77 @@ const (
 )
 
 func coordinatorCommand() *cobra.Command {
-	return roleCommand("coordinator --run DIR", "Hand out records, commit updates, keep the ledger", false, coordinate)
+	return roleCommand("coordinator --spec FILE --state FOLDER --servers ADDRESSES", "Hand out records, commit updates, keep the ledger",
+		func(r *role, f *pflag.FlagSet) {
+			listenFlag(r, f)
+			f.StringVar(&r.listenAPI, "listen-api", "127.0.0.1:0", "`ADDRESS` for the HTTP API, host:port")
+			serversFlag(r, f)
+			dataFlag(r, f)
+			f.StringVar(&r.state, "state", "", "`FOLDER` of its own, for ledger, metrics and status; it outlives the process")
+			f.StringVar(&r.checkpoints, "checkpoints", "", "`FOLDER` for checkpoints; default: checkpoints in the folder of its own")
+		}, coordinate)
 }
 
 func coordinate(ctx context.Context, r *role) error {
-	t, err := workload.Open(&r.spec)
+	if r.state == "" {
+		return badUsage("no folder of its own: give --state FOLDER")
+	}
+	if err := r.needServers(); err != nil {
+		return err
+	}
+	w, err := workload.Open(&r.spec)
 	if err != nil {
 		return r.hopeless(err)
 	}
-	defer t.Close()
-	workers, err := r.listener(firstPort, r.endpoints.Coordinator)
+	defer w.Close()
+	workers, err := r.listener(firstPort, r.listen, "workers")
 	if err != nil {
 		return err
 	}
 	defer workers.Close()
-	api, err := r.listener(apiPort, "127.0.0.1:0")
+	api, err := r.listener(apiPort, r.listenAPI, "api")
 	if err != nil {
 		return err
 	}
 	defer api.Close()
 	o := coordinator.Options{
-		Spec: r.spec, Folder: r.folder, Credentials: r.known, Workload: t, Workers: workers, API: api,
-		Servers: r.endpoints.Servers, Stop: ctx.Done(), Log: r.log,
+		Spec: r.spec, Folder: r.folder, Checkpoints: r.place(), Credentials: r.known, Workload: w,
+		Workers: workers, API: api, Servers: r.servers, Log: r.log,
 	}
 	if r.supervised {
 		control := os.NewFile(controlPipe, "control")
 		defer control.Close()
-		o.Control = control
+		o.Control, o.Stop = control, ctx.Done()
+	} else {
+		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
+	}
+	if err := os.MkdirAll(o.Checkpoints, 0o700); err != nil {
+		return badUsage("folder for checkpoints: %w", err)
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
 	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err
 	}
-	if outcome.Phase != spec.Succeeded {
-		return reportedError{errors.New(outcome.Message)}
+	if !r.supervised && outcome.Cause != spec.CauseSuperseded {
+		if err := run.WriteJSON(r.folder.StatusFile(), outcome); err != nil {
+			return err
+		}
 	}
-	return nil
+	// One that another coordinator has followed does not speak for the run.
+	return ended(outcome.Phase, outcome.Message, ctx.Err() != nil || outcome.Cause == spec.CauseSuperseded)
+}
+
+// place is the folder for checkpoints.
+func (r *role) place() string {
+	if r.checkpoints == "" {
+		return r.folder.Checkpoints()
+	}
+	path, err := filepath.Abs(r.checkpoints)
+	if err != nil {
+		return r.checkpoints
+	}
+	return path
 }
 
 // hopeless reports an error that starting again cannot mend.
@@ -158,37 +111,76 @@ func (r *role) hopeless(err error) error {
 			r.log.Error("cannot reach the supervisor", "error", tellErr)
 		}
 	}
-	return err
+	return usageError{err}
 }
 
 func serverCommand() *cobra.Command {
-	return roleCommand("ps --run DIR --index I", "Hold a part of the parameters", true, serve)
+	return roleCommand("ps --spec FILE --index I", "Hold a part of the parameters",
+		func(r *role, f *pflag.FlagSet) {
+			indexFlag(r, f)
+			listenFlag(r, f)
+			f.StringVar(&r.state, "state", "", "`FOLDER` for its log of applied updates; default: none is kept")
+			patienceFlag(r, f)
+		}, serve)
 }
 
 func serve(ctx context.Context, r *role) error {
-	if r.index < 0 || r.index >= len(r.endpoints.Servers) {
-		return fmt.Errorf("server %d of %d does not exist", r.index, len(r.endpoints.Servers))
+	if r.index < 0 || r.index >= r.spec.ParameterServer.Replicas {
+		return badUsage("--index is %d: the run has %d servers, counted from 0", r.index, r.spec.ParameterServer.Replicas)
 	}
-	l, err := r.listener(firstPort, r.endpoints.Servers[r.index])
+	l, err := r.listener(firstPort, r.listen, "workers")
 	if err != nil {
 		return err
 	}
-	applied, err := os.OpenFile(r.folder.Applied(r.index), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the log of updates: %w", err)
+	applied := io.Writer(io.Discard)
+	if r.state != "" {
+		file, err := os.OpenFile(r.folder.Applied(r.index), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("open the log of updates: %w", err)
+		}
+		defer file.Close()
+		applied = file
 	}
-	defer applied.Close()
-	return ps.New(r.index, r.known, applied, r.log).Serve(ctx, l)
+	server := ps.New(r.index, r.known, applied, r.log)
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, l); cancel() }()
+	how := server.Await(ctx, r.patience)
+	cancel()
+	if err := <-served; err != nil {
+		return err
+	}
+	r.log.Info("leaving", "reason", how.Reason)
+	return leave(how)
 }
 
 func workerCommand() *cobra.Command {
-	return roleCommand("worker --run DIR --index I", "Compute gradients", true, work)
+	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients",
+		func(r *role, f *pflag.FlagSet) {
+			indexFlag(r, f)
+			f.StringVar(&r.coordinator, "coordinator", "", "`ADDRESS` of the coordinator, host:port")
+			serversFlag(r, f)
+			dataFlag(r, f)
+			patienceFlag(r, f)
+		}, work)
 }
 
 func work(ctx context.Context, r *role) error {
+	if r.coordinator == "" {
+		return badUsage("no coordinator: give --coordinator ADDRESS")
+	}
+	if err := r.needServers(); err != nil {
+		return err
+	}
+	if !r.supervised && r.spec.Worker.Threads == 0 { // nobody shares what it may use
+		r.spec.Worker.Threads = runtime.GOMAXPROCS(0)
+	} else if r.threads > 0 {
+		r.spec.Worker.Threads = r.threads
+	}
 	o := worker.Options{
-		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.endpoints.Coordinator,
-		Servers: r.endpoints.Servers, Log: r.log,
+		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
+		Servers: r.servers, Log: r.log, Patience: r.patience,
 	}
 	e, err := engineOf(&r.spec)
 	if err == nil {
@@ -196,13 +188,22 @@ func work(ctx context.Context, r *role) error {
 		o.Workload, err = workload.Open(&r.spec)
 	}
 	if err != nil {
-		worker.Fail(ctx, o, err)
-		return err
+		return worker.Fail(ctx, o, err)
 	}
 	defer o.Workload.Close()
 	err = worker.Run(ctx, o)
-	if errors.Is(err, context.Canceled) {
+	how := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
+	if !errors.As(err, &how) && ctx.Err() == nil {
+		return err
+	}
+	return leave(how)
+}
+
+// leave is the error with which a process ends that was told how to; nil when
+// the run is finished.
+func leave(how wire.Leave) error {
+	if how.End == spec.EndFinished {
 		return nil
 	}
-	return err
+	return reportedError{how} // the log has it
 }

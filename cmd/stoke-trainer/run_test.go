@@ -66,7 +66,7 @@ func small() spec.Spec {
 	return s
 }
 
-// run is a supervised run under test.
+// trial is a supervised run under test.
 type trial struct {
 	t       *testing.T
 	folder  run.Folder
@@ -75,6 +75,7 @@ type trial struct {
 	self    run.Supervisor
 	reaped  chan struct{}
 	success bool
+	end     spec.End
 }
 
 // launch creates a run's folder, starts its supervisor and waits for its
@@ -121,6 +122,7 @@ func relaunch(t *testing.T, f run.Folder) *trial {
 	go func() {
 		defer close(r.reaped)
 		r.success = r.cmd.Wait() == nil
+		r.end = spec.End(r.cmd.ProcessState.ExitCode())
 	}()
 	t.Cleanup(func() {
 		r.in.Close()
@@ -201,7 +203,7 @@ func roles(t *testing.T, f run.Folder) []process {
 	for _, dir := range must(filepath.Glob("/proc/[0-9]*")) {
 		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		args := strings.Split(string(data), "\x00")
-		if err != nil || len(args) < 4 || args[0] != trainer || args[3] != string(f) || args[1] == "supervise" {
+		if err != nil || len(args) < 5 || args[0] != trainer || args[4] != f.Spec() {
 			continue
 		}
 		pid, _ := strconv.Atoi(filepath.Base(dir))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/supervisor"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // runFlag adds --run, the folder that run.Folder.Create made.
@@ -26,19 +28,29 @@ func folder(given string) (run.Folder, error) {
 	return run.Folder(path), err
 }
 
+func logTo(path string) (*slog.Logger, *os.File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open log: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(file, nil)), file, nil
+}
+
 func superviseCommand() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
 		Use:   "supervise --run DIR",
 		Short: "Own a run: start its roles after \"go\" on standard input, restart and reap them",
-		Args:  cobra.NoArgs,
+		Long: "Own a run on this machine: start its roles after \"go\" on standard input, restart those that end, and reap them\n" +
+			"all before the final status is written.\n\n" + ends(),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := folder(at)
 			if err != nil {
 				return err
 			}
 			if _, err := os.Stat(f.Spec()); err != nil {
-				return fmt.Errorf("open run: %w", err)
+				return badUsage("open run: %w", err)
 			}
 			log, file, err := logTo(f.Log("supervisor", 0))
 			if err != nil {
@@ -58,14 +70,12 @@ func superviseCommand() *cobra.Command {
 			switch {
 			case errors.Is(err, supervisor.ErrNotStarted):
 				log.Info("not started")
-				return nil
+				return leave(wire.Leave{End: spec.EndAsked, Reason: err.Error()})
 			case err != nil:
 				log.Error("supervisor ended", "error", err)
 				return err
-			case outcome.Phase != spec.Succeeded:
-				return reportedError{errors.New(outcome.Message)}
 			}
-			return nil
+			return ended(outcome.Phase, outcome.Message, cmd.Context().Err() != nil)
 		},
 	}
 	runFlag(cmd, &at)

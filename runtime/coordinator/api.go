@@ -176,7 +176,7 @@ func (c *coordinator) change(s spec.LiveChange) error {
 		for _, m := range c.members {
 			if m.index >= next.Worker.Replicas && !m.leaving {
 				c.release(m, false)
-				c.dismiss(m, "the run needs fewer workers")
+				c.dismiss(m, fewer)
 			}
 		}
 	}

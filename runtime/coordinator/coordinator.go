@@ -22,14 +22,16 @@ import (
 // Options is everything that a coordinator needs.
 type Options struct {
 	Spec        spec.Spec
-	Folder      run.Folder
+	Folder      run.Folder // of its own: ledger, metrics and status
+	Checkpoints string     // absolute path of their folder; "" = the one in Folder
 	Credentials wire.Credentials
 	Workload    *workload.Workload
 	Workers     net.Listener // where workers connect
 	API         net.Listener
-	Servers     []string  // addresses of the parameter servers, in the order of their spans
-	Control     io.Writer // what the supervisor is told: one Control per line; nil = nobody
-	Stop        <-chan struct{}
+	Servers     []string        // addresses of the parameter servers, in the order of their spans
+	Control     io.Writer       // what the supervisor is told: one Control per line; nil = nobody
+	Stop        <-chan struct{} // ends the run as stopped, after a checkpoint
+	Leave       <-chan struct{} // ends this coordinator, after a checkpoint: the run waits for the next one
 	Log         *slog.Logger
 
 	// LeaseTimeout is how long a worker may make no progress with a lease
@@ -83,6 +85,7 @@ type coordinator struct {
 	damaged   map[string]string // checkpoints that could not be restored, with their checksums
 	final     bool              // the finished model is being saved
 	finals    int               // times that this failed
+	unfit     map[int]int       // how often a worker said that it cannot work, by index
 	done      bool              // it is saved
 	metrics   map[string]float64
 	loss      float64
@@ -103,6 +106,9 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if o.LeaseTimeout == 0 {
 		o.LeaseTimeout = leaseTimeout
 	}
+	if o.Checkpoints == "" {
+		o.Checkpoints = o.Folder.Checkpoints()
+	}
 	j, err := openJournal(o.Folder.Metrics())
 	if err != nil {
 		return spec.Status{}, err
@@ -111,7 +117,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c := &coordinator{
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
-		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder), store: store{o.Folder},
+		began: time.Now(), damaged: make(map[string]string), unfit: make(map[int]int), terms: termsOf(o.Folder), store: store{o.Checkpoints},
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -137,11 +143,14 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	serving.Go(func() { c.serveAPI(ctx) })
 	serving.Go(func() { c.keepStatus(ctx) })
 	err = c.loop(ctx, cancel)
-	outcome := c.end(err)
-	if outcome.Cause != spec.CauseSuperseded { // else it is no more this one's to say
-		c.dismissAll("the run is over")
+	if errors.Is(err, errLeft) {
+		return c.leftAlone(), nil
 	}
+	outcome := c.end(err)
 	c.tell(spec.Control{Outcome: &outcome})
+	if outcome.Cause != spec.CauseSuperseded { // else it is no more this one's to say
+		c.farewell(ctx, wire.Leave{Term: c.term, End: spec.EndOf(outcome.Phase), Reason: "the run is over: " + string(outcome.Phase)})
+	}
 	return outcome, nil
 }
 
@@ -174,7 +183,7 @@ func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) 
 	}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	stop := c.Stop
+	stop, leave := c.Stop, c.Leave
 	for {
 		over, err := c.advance(ctx)
 		if over || err != nil {
@@ -189,6 +198,9 @@ func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) 
 		case <-stop:
 			stop = nil
 			c.finish(errStop)
+		case <-leave:
+			leave = nil
+			c.finish(errLeft)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -232,9 +244,11 @@ func (c *coordinator) handle(e any) error {
 		return c.report(e.member, e.Report)
 	case broken:
 		if len(c.members) == 0 && c.version == 0 {
+			e.answer(wire.Leave{Term: c.term, End: spec.EndOtherwise, Reason: "the run cannot begin"})
 			return fail("worker %d cannot work: %s", e.index, e.why)
 		}
 		c.Log.Error("a worker cannot work", "worker", e.index, "error", e.why)
+		e.answer(c.cannotWork(e.index))
 	case change:
 		e.done <- c.change(e.LiveChange)
 	case ask:

@@ -288,7 +288,7 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &coordinator{Options: b.options, journal: j, term: 3, store: store{b.options.Folder}, metrics: map[string]float64{}}
+	c := &coordinator{Options: b.options, journal: j, term: 3, store: store{b.options.Folder.Checkpoints()}, metrics: map[string]float64{}}
 	for _, tt := range []struct {
 		term, step int64
 		void       bool

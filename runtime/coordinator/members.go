@@ -38,8 +38,9 @@ type (
 	// higherTerm is one that a worker has heard of.
 	higherTerm int64
 	broken     struct {
-		index int
-		why   string
+		index  int
+		why    string
+		answer func(wire.Leave)
 	}
 )
 
@@ -100,7 +101,7 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 		case wire.TypeFailure:
 			var f wire.Failure
 			if err = msg.Decode(&f); err == nil {
-				c.post(ctx, broken{hello.Index, f.Error})
+				c.post(ctx, broken{hello.Index, f.Error, func(l wire.Leave) { conn.Send(wire.TypeLeave, l, nil) }})
 			}
 		default:
 			err = fmt.Errorf("unexpected %s", msg.Type)
@@ -120,7 +121,7 @@ func (c *coordinator) join(m *member) {
 		old.conn.Close()
 	}
 	if m.index < 0 || m.index >= c.Spec.Worker.Replicas {
-		c.dismiss(m, "the run needs fewer workers")
+		c.dismiss(m, fewer)
 		return
 	}
 	c.members[m.index] = m
@@ -145,17 +146,15 @@ func (c *coordinator) leave(m *member, why error) error {
 	return err
 }
 
-// dismiss tells a worker to go.
-func (c *coordinator) dismiss(m *member, reason string) {
-	m.leaving = true
-	if err := m.conn.Send(wire.TypeLeave, wire.Leave{Term: c.term, Reason: reason}, nil); err != nil {
-		m.conn.Close()
-	}
-}
+// fewer dismisses a worker that the run does not need.
+var fewer = wire.Leave{End: spec.EndAsked, Reason: "the run needs fewer workers"}
 
-func (c *coordinator) dismissAll(reason string) {
-	for _, m := range c.members {
-		c.dismiss(m, reason)
+// dismiss tells a worker to go.
+func (c *coordinator) dismiss(m *member, how wire.Leave) {
+	m.leaving = true
+	how.Term = c.term
+	if err := m.conn.Send(wire.TypeLeave, how, nil); err != nil {
+		m.conn.Close()
 	}
 }
 

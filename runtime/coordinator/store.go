@@ -61,15 +61,15 @@ const (
 // store is where the run's checkpoints lie: each a folder of one file per
 // server and a manifest, complete or absent. When there is one, and which of
 // them the run goes back to, it does not know.
-type store struct{ folder run.Folder }
+type store struct{ folder string }
 
 // stepName is the name of a checkpoint. The term is a part of it, so that
 // nobody who was superseded can write into the place of a later one's.
 func stepName(step, term int64) string { return fmt.Sprintf("step-%012d-term-%06d", step, term) }
 
-func (s store) finalName() string { return filepath.Base(s.folder.Final()) }
+func (s store) finalName() string { return "final" }
 
-func (s store) path(name string) string { return filepath.Join(s.folder.Checkpoints(), name) }
+func (s store) path(name string) string { return filepath.Join(s.folder, name) }
 
 // names lists the checkpoints, the oldest first; the final model is not among
 // them. Those of earlier versions are named by their step alone.
@@ -116,7 +116,7 @@ func (s store) complete(name string, m Manifest) bool {
 // write makes a checkpoint: files fills a folder that gets its name only once
 // all of it is durable and check is content.
 func (s store) write(name string, m *Manifest, files func(folder string) ([]wire.File, error), check func() error) error {
-	temporary, err := os.MkdirTemp(s.folder.Checkpoints(), unfinished)
+	temporary, err := os.MkdirTemp(s.folder, unfinished)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
@@ -143,7 +143,7 @@ func (s store) write(name string, m *Manifest, files func(folder string) ([]wire
 		err = os.Rename(temporary, s.path(name)) // which fails where another one was faster
 	}
 	if err == nil {
-		err = run.SyncDir(s.folder.Checkpoints())
+		err = run.SyncDir(s.folder)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)

@@ -26,6 +26,9 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 		handle = s.forWorker
 		s.count(1)
 		defer s.count(-1)
+	} else {
+		s.presence.came()
+		defer s.presence.went()
 	}
 	l := &link{Conn: c, closed: ctx.Done()}
 	for {
@@ -129,6 +132,13 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
 	switch m.Type {
+	case wire.TypeLeave:
+		var how wire.Leave
+		if err = m.Decode(&how); err == nil {
+			if a = s.leave(how); a.Refused == "" {
+				defer s.presence.dismiss(how) // once it is answered
+			}
+		}
 	case wire.TypeRestore:
 		var r wire.Restore
 		if err = m.Decode(&r); err != nil {

@@ -23,20 +23,21 @@ type Server struct {
 	applied     io.Writer // one spec.Event per line
 	unnoted     bool      // something could not be written there
 
-	mu      sync.Mutex
-	fence   int64 // the highest term heard of: nobody is obeyed in a lower one
-	term    int64 // in which the server was restored; 0: it was not yet
-	version int64
-	changed chan struct{} // closed, and made anew, whenever term or version changes
-	from    int
-	vars    []engine.Var
-	tree    bool    // sums are made as in deterministic mode
-	values  *vector // of the present version
-	slots   *vector // likewise; nil: the optimizer has none
-	pending map[int64]*contribution
-	void    map[int64]bool // contributions that were discarded before they came
-	sum     *sum           // of the update that is being made; nil: nothing is added up yet
-	workers int            // connected now
+	mu       sync.Mutex
+	fence    int64 // the highest term heard of: nobody is obeyed in a lower one
+	term     int64 // in which the server was restored; 0: it was not yet
+	version  int64
+	changed  chan struct{} // closed, and made anew, whenever term or version changes
+	from     int
+	vars     []engine.Var
+	tree     bool    // sums are made as in deterministic mode
+	values   *vector // of the present version
+	slots    *vector // likewise; nil: the optimizer has none
+	pending  map[int64]*contribution
+	void     map[int64]bool // contributions that were discarded before they came
+	sum      *sum           // of the update that is being made; nil: nothing is added up yet
+	workers  int            // connected now
+	presence presence       // of a coordinator
 
 	snapshot *snapshot     // for the next checkpoint, until it is written
 	writing  int           // snapshots that are being written
@@ -61,7 +62,8 @@ func New(index int, credentials wire.Credentials, applied io.Writer, log *slog.L
 	return &Server{
 		index: index, credentials: credentials, log: log, applied: applied,
 		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(vector),
-		freed: make(chan struct{}),
+		freed:    make(chan struct{}),
+		presence: newPresence(),
 	}
 }
 

@@ -25,7 +25,7 @@
 // While the run lives, status.json is rewritten about once a second and the
 // API at Supervisor.API answers. A final phase is written into status.json
 // exactly once, by the supervisor, after every role has ended; the supervisor
-// then exits 0 if the run succeeded and 1 if not. A folder whose status is not
+// then exits as spec.End says. A folder whose status is not
 // final and whose supervisor is gone is a lost run (Folder.Status says so):
 // starting a supervisor on it again resumes from its newest checkpoint, and so
 // it does for a stopped run, whose Cause says why. Failed is only what would

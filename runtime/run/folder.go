@@ -32,9 +32,15 @@ func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoi
 // Final is the folder of the finished model.
 func (f Folder) Final() string { return filepath.Join(f.Checkpoints(), "final") }
 
-// Log is where a role (coordinator, ps, worker, supervisor) writes.
+// Log is the standard error of a role (coordinator, ps, worker, supervisor).
 func (f Folder) Log(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.log", role, index))
+}
+
+// Output is the standard output of a role. Runs of the first version have both
+// in Log.
+func (f Folder) Output(role string, index int) string {
+	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.out", role, index))
 }
 
 // Applied is where a parameter server notes every update that it applied, by
@@ -90,26 +96,37 @@ func (f Folder) Create(s spec.Spec) error {
 func (f Folder) WriteSpec(s spec.Spec) error { return WriteJSON(f.Spec(), s) }
 
 // ReadSpec reads and validates the spec.
-func (f Folder) ReadSpec() (spec.Spec, error) {
+func (f Folder) ReadSpec() (spec.Spec, error) { return ReadSpec(f.Spec()) }
+
+// ReadSpec reads and validates a spec in a file.
+func ReadSpec(path string) (spec.Spec, error) {
 	s := spec.Default()
-	if err := ReadJSON(f.Spec(), &s); err != nil {
+	if err := ReadJSON(path, &s); err != nil {
 		return spec.Spec{}, err
 	}
 	if problems := s.Validate(); len(problems) > 0 {
-		return spec.Spec{}, fmt.Errorf("read %s: %w", f.Spec(), problems[0])
+		return spec.Spec{}, fmt.Errorf("read %s: %w", path, problems[0])
 	}
 	return s, nil
 }
 
 // ReadToken reads the secret that every connection of the run presents.
-func (f Folder) ReadToken() (string, error) {
-	data, err := readFile(f.Token())
+func (f Folder) ReadToken() (string, error) { return ReadToken(f.Token()) }
+
+// ReadToken reads a run's token from a file.
+func ReadToken(path string) (string, error) {
+	data, err := readFile(path)
 	if err != nil {
 		return "", err
 	}
-	token := strings.TrimSpace(string(data))
+	return CheckToken(string(data), path)
+}
+
+// CheckToken gives the token that a text from somewhere holds.
+func CheckToken(text, where string) (string, error) {
+	token := strings.TrimSpace(text)
 	if len(token) < 32 {
-		return "", fmt.Errorf("read %s: token is shorter than 32 characters", f.Token())
+		return "", fmt.Errorf("read %s: token is shorter than 32 characters", where)
 	}
 	return token, nil
 }

@@ -25,6 +25,7 @@ const (
 	maxQuick     = 8                // quick ends of one worker in a window
 	maxEnds      = 5                // ends of a server or of the coordinator in a window
 	stopTime     = 40 * time.Second
+	farewell     = 5 * time.Second // from the run's end to SIGTERM, for roles that know of it
 	terminate    = 5 * time.Second // from SIGTERM to SIGKILL
 	maxControlLn = 1 << 20
 )
@@ -46,8 +47,8 @@ type crew struct {
 // ended is the event of a process that ended.
 type ended struct {
 	role  *role
-	state string
-	ok    bool
+	state string   // for people
+	end   spec.End // -1: it was killed
 }
 
 func newCrew(o Options, s spec.Spec, p *ports) *crew {
@@ -69,8 +70,8 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 		c.roles = append(c.roles, &role{name: Server, index: i})
 	}
 	c.scale(c.wanted)
-	outcome := c.watch(ctx, began)
-	c.stopAll()
+	outcome, told := c.watch(ctx, began)
+	c.stopAll(told)
 	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
@@ -100,21 +101,22 @@ func (c *crew) last(began spec.Status) spec.Status {
 	return s
 }
 
-// watch keeps the roles running until there is an outcome.
-func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
+// watch keeps the roles running until there is an outcome; told says that the
+// coordinator declared it, so that all roles hear of it and end.
+func (c *crew) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
 		next, err := c.startDue()
 		if err != nil {
-			return spent(c.last(began), err.Error(), "")
+			return spent(c.last(began), err.Error(), ""), false
 		}
 		select {
 		case e := <-c.events:
 			switch e := e.(type) {
 			case spec.Control:
 				if e.Outcome != nil {
-					return *e.Outcome
+					return *e.Outcome, true
 				}
 				if e.Workers != nil {
 					c.scale(*e.Workers)
@@ -124,7 +126,7 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 				}
 			case ended:
 				if why := c.ended(e); why != "" {
-					return spent(c.last(began), why, tail(c.Folder, e.role))
+					return spent(c.last(began), why, tail(c.Folder, e.role)), false
 				}
 			}
 		case <-next:
@@ -136,9 +138,9 @@ func (c *crew) watch(ctx context.Context, began spec.Status) spec.Status {
 				p.Signal(syscall.SIGTERM) // it answers with the outcome
 				continue
 			}
-			return stopped(c.last(began))
+			return stopped(c.last(began)), false
 		case <-late:
-			return stopped(c.last(began))
+			return stopped(c.last(began)), false
 		}
 	}
 }
@@ -194,9 +196,9 @@ func (c *crew) start(r *role) error {
 		}
 		extra = append(extra, to)
 	}
-	cmd, log, err := command(c.Options, r, c.alive, extra)
+	cmd, outputs, err := c.command(r, extra)
 	if err == nil {
-		defer log.Close()
+		defer closeAll(outputs)
 		err = c.starter.start(cmd)
 	}
 	if err != nil {
@@ -220,7 +222,7 @@ func (c *crew) start(r *role) error {
 	c.readers.Go(func() {
 		cmd.Wait() // the state says it all
 		<-read     // its last words come before its end
-		c.events <- ended{r, cmd.ProcessState.String(), cmd.ProcessState.Success()}
+		c.events <- ended{r, cmd.ProcessState.String(), spec.End(cmd.ProcessState.ExitCode())}
 	})
 	return nil
 }
@@ -274,9 +276,14 @@ func (c *crew) ended(e ended) string {
 	}
 	r.ends = slices.DeleteFunc(r.ends, func(t time.Time) bool { return now.Sub(t) > window })
 	r.due = now.Add(min(firstPause<<min(max(0, len(r.ends)-1), 10), lastPause))
+	soon := fmt.Sprintf("%s ended %d times soon after its start (%s)", r, len(r.ends), e.state)
 	switch {
+	case e.end == spec.EndUsage:
+		return fmt.Sprintf("%s cannot be started: %s", r, e.end)
+	case r.name == Worker && e.end == spec.EndGivenUp:
+		return c.giveUp(r, fmt.Sprintf("%s cannot work; its log says why", r))
 	case r.name == Worker && len(r.ends) >= maxQuick:
-		return c.giveUp(r, e.state)
+		return c.giveUp(r, soon)
 	case r.name != Worker && len(r.ends) >= maxEnds:
 		return fmt.Sprintf("%s ended %d times within %v (%s)", r, len(r.ends), window, e.state)
 	}
@@ -297,7 +304,7 @@ func (c *crew) endHung(h spec.Hung) {
 
 // giveUp leaves a worker out from now on; the text is why the run cannot go on
 // without it.
-func (c *crew) giveUp(r *role, state string) string {
+func (c *crew) giveUp(r *role, why string) string {
 	r.givenUp = true
 	usable := c.wanted
 	for _, other := range c.roles {
@@ -309,7 +316,6 @@ func (c *crew) giveUp(r *role, state string) string {
 	if now, err := c.Folder.ReadSpec(); err == nil { // it may have been changed
 		least = now.Worker.MinReplicas
 	}
-	why := fmt.Sprintf("%s ended %d times soon after its start (%s)", r, len(r.ends), state)
 	if usable < max(1, least) {
 		return why
 	}
@@ -317,8 +323,9 @@ func (c *crew) giveUp(r *role, state string) string {
 	return ""
 }
 
-// stopAll ends and reaps every process.
-func (c *crew) stopAll() {
+// stopAll ends and reaps every process. Those that were told of the run's end
+// get a moment to end by themselves.
+func (c *crew) stopAll(told bool) {
 	running := 0
 	each := func(f func(*os.Process)) {
 		running = 0
@@ -329,10 +336,16 @@ func (c *crew) stopAll() {
 			}
 		}
 	}
-	each(func(p *os.Process) { p.Signal(syscall.SIGTERM) })
-	kill := time.After(terminate)
+	each(func(*os.Process) {})
+	ask, kill := time.After(0), (<-chan time.Time)(nil)
+	if told {
+		ask = time.After(farewell)
+	}
 	for running > 0 {
 		select {
+		case <-ask:
+			each(func(p *os.Process) { p.Signal(syscall.SIGTERM) })
+			kill = time.After(terminate)
 		case e := <-c.events:
 			if e, ok := e.(ended); ok {
 				e.role.process = nil

@@ -116,3 +116,78 @@ func TestWorkerThatIsGivenUpIsOneLess(t *testing.T) {
 		t.Errorf("one of at least two workers is left: %q", why)
 	}
 }
+
+// A role gets all that it needs by argument, and no secret among it.
+func TestArguments(t *testing.T) {
+	c := restarting(t, 2, 1)
+	var err error
+	if c.ports, err = listen(2); err != nil {
+		t.Fatal(err)
+	}
+	defer c.ports.close()
+	secret, err := c.Folder.ReadToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := c.ports.endpoints()
+	for name, want := range map[string][]string{
+		Coordinator: {"--state " + string(c.Folder), "--servers " + strings.Join(at.Servers, ","), "--data /nowhere"},
+		Server:      {"--index 0", "--spec " + c.Folder.Spec()},
+		Worker:      {"--index 0", "--coordinator " + at.Coordinator, "--servers " + strings.Join(at.Servers, ","), "--data /nowhere"},
+	} {
+		got := strings.Join(c.arguments(c.find(name, 0)), " ")
+		for _, w := range append(want, "--token-file "+c.Folder.Token()) {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s gets %q, without %q", name, got, w)
+			}
+		}
+		if strings.Contains(got, secret) {
+			t.Errorf("%s gets the token as an argument", name)
+		}
+	}
+}
+
+// Each worker sees its own GPUs and no other's.
+func TestWorkersShareTheGPUs(t *testing.T) {
+	s := spec.Default()
+	s.Worker.GPUs = 2
+	worker := &role{name: Worker, index: 1}
+	for ours, want := range map[string]string{
+		"A=1":                            "CUDA_VISIBLE_DEVICES=2,3",
+		"CUDA_VISIBLE_DEVICES=4,5,6,7":   "CUDA_VISIBLE_DEVICES=6,7",
+		"CUDA_VISIBLE_DEVICES=4,5,GPU-6": "CUDA_VISIBLE_DEVICES=GPU-6",
+		"CUDA_VISIBLE_DEVICES=4,5":       "CUDA_VISIBLE_DEVICES=",
+	} {
+		if got := environment([]string{ours}, &s, worker); len(got) != 2 || got[1] != want {
+			t.Errorf("of %s it gets %q, want %s", ours, got, want)
+		}
+	}
+	if got := environment([]string{"A=1"}, &s, &role{name: Server}); len(got) != 1 {
+		t.Errorf("a server gets %q", got)
+	}
+}
+
+// How a process ended decides what becomes of it.
+func TestEndsDecide(t *testing.T) {
+	c := restarting(t, 3, 1)
+	end := func(name string, index int, how spec.End) string {
+		r := c.find(name, index)
+		r.started = time.Now()
+		return c.ended(ended{role: r, state: "exit status", end: how})
+	}
+	if why := end(Worker, 1, spec.EndGivenUp); why != "" || !c.find(Worker, 1).givenUp {
+		t.Errorf("a worker that cannot work is not given up at once: %q", why)
+	}
+	if why := end(Worker, 0, spec.EndNoCoordinator); why != "" || c.find(Worker, 0).givenUp || c.find(Worker, 0).due.IsZero() {
+		t.Errorf("a worker without a coordinator is not started again: %q", why)
+	}
+	if why := end(Server, 0, spec.EndUsage); !strings.Contains(why, "cannot be started") {
+		t.Errorf("a server that cannot be started is started again: %q", why)
+	}
+	if why := end(Worker, 2, spec.EndGivenUp); why != "" {
+		t.Error(why)
+	}
+	if why := end(Worker, 0, spec.EndGivenUp); !strings.Contains(why, "worker 0") {
+		t.Errorf("no worker is left: %q", why)
+	}
+}

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // The names of the roles, which are stoke-trainer's commands.
@@ -60,23 +62,69 @@ func (s *starter) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// command prepares a role's process: its log is its output, alive its input.
-func command(o Options, r *role, alive *os.File, extra []*os.File) (*exec.Cmd, *os.File, error) {
-	log, err := os.OpenFile(o.Folder.Log(r.name, r.index), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open log: %w", err)
+// arguments gives a role what it needs: it looks for nothing in the run's
+// folder by itself.
+func (c *crew) arguments(r *role) []string {
+	f, at := c.Folder, c.ports.endpoints()
+	servers := []string{"--servers", strings.Join(at.Servers, ",")}
+	data := []string{"--data", c.spec.Dataset.Path}
+	args := []string{r.name, "--supervised", "--spec", f.Spec(), "--token-file", f.Token()}
+	switch r.name {
+	case Coordinator:
+		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
+		return append(append(args, servers...), data...)
+	case Server:
+		args = append(args, "--state", string(f))
+	case Worker:
+		args = append(args, "--coordinator", at.Coordinator)
+		args = append(append(args, servers...), data...)
 	}
-	args := []string{r.name, "--run", string(o.Folder), "--supervised"}
-	if r.name != Coordinator {
-		args = append(args, "--index", strconv.Itoa(r.index))
+	return append(args, "--index", strconv.Itoa(r.index))
+}
+
+// environment is what a role gets of ours, and what is its alone: workers
+// share the GPUs, each one's first is its own first.
+func environment(ours []string, s *spec.Spec, r *role) []string {
+	const devices = "CUDA_VISIBLE_DEVICES"
+	if n := s.Worker.GPUs; r.name == Worker && n > 0 {
+		var all []string
+		for _, v := range ours {
+			if list, ok := strings.CutPrefix(v, devices+"="); ok {
+				all = strings.Split(list, ",")
+			}
+		}
+		var mine []string
+		for at := r.index * n; at < (r.index+1)*n; at++ {
+			if all == nil {
+				mine = append(mine, strconv.Itoa(at))
+			} else if at < len(all) { // else there is none: the engine says so
+				mine = append(mine, all[at])
+			}
+		}
+		return append(slices.Clone(ours), devices+"="+strings.Join(mine, ","))
 	}
-	cmd := exec.Command(self(o.Program), args...)
-	cmd.Args[0] = o.Program // what people see in a list of processes
+	return ours
+}
+
+// command prepares a role's process: alive is its input, and what it says on
+// its two outputs is kept apart.
+func (c *crew) command(r *role, extra []*os.File) (cmd *exec.Cmd, outputs []*os.File, err error) {
+	for _, path := range []string{c.Folder.Output(r.name, r.index), c.Folder.Log(r.name, r.index)} {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			closeAll(outputs)
+			return nil, nil, fmt.Errorf("open log: %w", err)
+		}
+		outputs = append(outputs, file)
+	}
+	cmd = exec.Command(self(c.Program), c.arguments(r)...)
+	cmd.Args[0] = c.Program // what people see in a list of processes
 	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = alive, log, log
+	cmd.Env = environment(os.Environ(), &c.spec, r)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.alive, outputs[0], outputs[1]
 	cmd.ExtraFiles = extra
 	cmd.SysProcAttr = attributes()
-	return cmd, log, nil
+	return cmd, outputs, nil
 }
 
 // tail is the end of a role's log, for a message that says why it failed.

@@ -24,7 +24,7 @@ const (
 	TypeReport    // Report: to the coordinator
 	TypeHeartbeat // Heartbeat: to the coordinator, which answers with an empty one
 	TypeApplied   // Applied: to a worker
-	TypeLeave     // Leave: to the worker, which ends
+	TypeLeave     // Leave: to a worker or a server, which ends
 	TypeFailure   // Failure: to the coordinator, from a worker that cannot work
 
 	// Worker and server.
@@ -110,10 +110,19 @@ type Applied struct {
 	Version int64 `json:"version"`
 }
 
-// Leave ends a worker: the run is over, or needs fewer.
+// Leave ends a worker or a server: End is the status that its process is to
+// end with. As an error it is how a role's work ended.
 type Leave struct {
-	Term   int64  `json:"term"`
-	Reason string `json:"reason"`
+	Term   int64    `json:"term"`
+	End    spec.End `json:"end"`
+	Reason string   `json:"reason"`
+}
+
+func (l Leave) Error() string {
+	if l.Reason == "" {
+		return l.End.String()
+	}
+	return l.Reason
 }
 
 // Failure is a worker's last word.

@@ -29,6 +29,10 @@ type Options struct {
 	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
+
+	// Patience is how long the worker looks for a coordinator before it ends;
+	// 0 = for ever.
+	Patience time.Duration
 }
 
 // Times of the worker's side of a connection.
@@ -36,10 +40,8 @@ const (
 	heartbeat  = time.Second
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
+	verdict    = 10 * time.Second // that the coordinator has to answer a worker that cannot work
 )
-
-// errLeave ends a worker that is not needed any more.
-var errLeave = errors.New("told to leave")
 
 // worker is one worker's own state, kept from session to session.
 type worker struct {
@@ -49,28 +51,32 @@ type worker struct {
 	sums    []float32 // of the lease being computed, the whole vector
 	micro   int
 	term    atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
+	met     time.Time    // when the coordinator was last connected
 }
 
-// Run works until the coordinator says leave (nil), ctx is done, or the
-// replica cannot be built. Lost connections are made again.
+// Run works until ctx is done, the replica cannot be built, or the worker is to
+// leave: the error is then a wire.Leave that says how its process ends. Lost
+// connections are made again.
 func Run(ctx context.Context, o Options) error {
 	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Workload.Vars))}
 	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
-		Fail(ctx, o, err)
-		return err
+		return Fail(ctx, o, err)
 	}
 	defer func() { w.replica.Close() }()
 	pause := firstPause
+	w.met = time.Now()
 	for {
 		began := time.Now()
 		err := w.session(ctx)
 		switch {
-		case errors.Is(err, errLeave):
-			return nil
+		case errors.As(err, new(wire.Leave)):
+			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, wire.ErrRefused):
 			return err
+		case o.Patience > 0 && time.Since(w.met) > o.Patience:
+			return wire.Leave{End: spec.EndNoCoordinator, Reason: fmt.Sprintf("no coordinator at %s for %v: %v", o.Coordinator, o.Patience, err)}
 		}
 		if time.Since(began) > lastPause {
 			pause = firstPause
@@ -110,17 +116,31 @@ func Threads(s *spec.Spec, workers int) int {
 	return max(1, runtime.GOMAXPROCS(0)/max(1, workers))
 }
 
-// Fail tells the coordinator why a worker cannot work.
-func Fail(ctx context.Context, o Options, why error) {
+// Fail tells the coordinator why a worker cannot work. The coordinator may
+// answer that it gives the worker up: the error is then a wire.Leave, else why.
+func Fail(ctx context.Context, o Options, why error) error {
 	c, err := o.Credentials.Dial(ctx, o.Coordinator, o.hello())
 	if err != nil {
 		o.Log.Error("cannot tell the coordinator", "error", err)
-		return
+		return why
 	}
 	defer c.Close()
-	if err := c.Send(wire.TypeFailure, wire.Failure{Error: why.Error()}, nil); err != nil {
+	var l wire.Leave
+	err = c.Send(wire.TypeFailure, wire.Failure{Error: why.Error()}, nil)
+	if err == nil {
+		var m *wire.Message
+		if m, err = c.Receive(verdict); err == nil && m.Type == wire.TypeLeave {
+			err = m.Decode(&l)
+		}
+	}
+	if err != nil {
 		o.Log.Error("cannot tell the coordinator", "error", err)
 	}
+	if l.End == spec.EndFinished || l.End == spec.EndError {
+		return why
+	}
+	l.Reason = fmt.Sprintf("%s: %v", l.Reason, why)
+	return l
 }
 
 func (o *Options) hello() wire.Hello {
@@ -171,16 +191,17 @@ func (s *session) advance(b *batch) {
 func (w *worker) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	peers, err := dialServers(ctx, w.Options)
-	if err != nil {
-		return err
-	}
-	defer peers.close()
 	c, err := w.Credentials.Dial(ctx, w.Coordinator, w.hello())
 	if err != nil {
 		return fmt.Errorf("connect to the coordinator: %w", err)
 	}
 	defer c.Close()
+	defer func() { w.met = time.Now() }()
+	peers, err := dialServers(ctx, w.Options)
+	if err != nil {
+		return err
+	}
+	defer peers.close()
 	s := &session{
 		worker: w, coordinator: c, servers: peers,
 		leases: make(chan wire.Lease, 8), applied: make(chan wire.Applied, 8),
@@ -249,7 +270,7 @@ func (s *session) listen(ctx context.Context) error {
 				return err
 			}
 			s.Log.Info("leaving", "reason", l.Reason)
-			return errLeave
+			return l
 		default:
 			return fmt.Errorf("coordinator sent %s", m.Type)
 		}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// role is what every role of a run starts with: all of it is given, nothing is
+// looked for.
+type role struct {
+	specFile, tokenFile string
+	data, state         string
+	index, threads      int
+	supervised          bool
+	listen, listenAPI   string
+	coordinator         string
+	servers             []string
+	checkpoints         string
+	patience            time.Duration
+
+	folder run.Folder // of its own: state
+	spec   spec.Spec
+	known  wire.Credentials
+	log    *slog.Logger
+}
+
+// Environment that stands in for flags. A flag that is given counts.
+const (
+	environment = "STOKE_" // and a flag's name: STOKE_COORDINATOR, STOKE_TOKEN_FILE
+	specText    = "STOKE_SPEC"
+	tokenText   = "STOKE_TOKEN" // a flag would show it to everybody on the machine
+)
+
+// roleCommand makes the command of one role.
+func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(ctx context.Context, r *role) error) *cobra.Command {
+	r := new(role)
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		Long: short + ".\n\nWhat no flag says is taken from the environment: STOKE_ and the flag's name, as in STOKE_COORDINATOR. The\n" +
+			"specification may be in STOKE_SPEC itself, as JSON, and the run's token in STOKE_TOKEN.\n\n" + ends(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := r.open(); err != nil {
+				return err
+			}
+			if r.supervised {
+				go exitWithSupervisor() // as long as the process
+			}
+			return do(cmd.Context(), r)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.specFile, "spec", "", "`FILE` of the run's specification; or STOKE_SPEC")
+	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` of the run's token; or STOKE_TOKEN")
+	f.IntVar(&r.threads, "threads", 0, "threads that the process computes with; 0 = all that it may use")
+	f.BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over, share the machine")
+	flags(r, f)
+	return cmd
+}
+
+// fromEnvironment sets the flags that were not given.
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := os.LookupEnv(name)
+		if !ok || f.Changed || name == specText || f.Name == "help" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			errs = append(errs, badUsage("%s: %w", name, err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// exitWithSupervisor ends the process when its standard input ends: only the
+// supervisor holds the other end of that pipe.
+func exitWithSupervisor() {
+	io.Copy(io.Discard, os.Stdin) // whatever ends it, the supervisor is gone
+	os.Exit(int(spec.EndNoCoordinator))
+}
+
+func (r *role) open() error {
+	r.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := r.readSpec(); err != nil {
+		return err
+	}
+	var err error
+	r.known.Version = version
+	if r.known.Token, err = r.readToken(); err != nil {
+		return usageError{err}
+	}
+	if r.data != "" {
+		if r.spec.Dataset.Path, err = filepath.Abs(r.data); err != nil {
+			return err
+		}
+	}
+	if r.state != "" {
+		path, err := filepath.Abs(r.state)
+		if err == nil {
+			err = os.MkdirAll(path, 0o700)
+		}
+		if err != nil {
+			return badUsage("folder of its own: %w", err)
+		}
+		r.folder = run.Folder(path)
+	}
+	switch {
+	case r.threads < 0:
+		return badUsage("--threads is %d: it must not be negative", r.threads)
+	case r.threads > 0:
+		runtime.GOMAXPROCS(r.threads)
+	}
+	return nil
+}
+
+func (r *role) readSpec() error {
+	if r.specFile != "" {
+		var err error
+		if r.spec, err = run.ReadSpec(r.specFile); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	text := os.Getenv(specText)
+	if text == "" {
+		return badUsage("no specification: give --spec FILE, or set %s", specText)
+	}
+	r.spec = spec.Default()
+	if err := json.Unmarshal([]byte(text), &r.spec); err != nil {
+		return badUsage("read %s: %w", specText, err)
+	}
+	if problems := r.spec.Validate(); len(problems) > 0 {
+		return badUsage("read %s: %w", specText, problems[0])
+	}
+	return nil
+}
+
+func (r *role) readToken() (string, error) {
+	if r.tokenFile != "" {
+		return run.ReadToken(r.tokenFile)
+	}
+	token := os.Getenv(tokenText)
+	os.Unsetenv(tokenText) // whatever this process starts does not need it
+	if token == "" {
+		return "", fmt.Errorf("no token: give --token-file FILE, or set %s", tokenText)
+	}
+	return run.CheckToken(token, tokenText)
+}
+
+// listener takes over a port from the supervisor, or opens one at an address.
+func (r *role) listener(fd uintptr, address, of string) (net.Listener, error) {
+	if !r.supervised {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		r.log.Info("listening", "for", of, "address", l.Addr().String())
+		return l, nil
+	}
+	file := os.NewFile(fd, "port")
+	if file == nil {
+		return nil, fmt.Errorf("take port over: no file %d", fd)
+	}
+	defer file.Close()
+	return net.FileListener(file)
+}
+
+// needServers checks that the addresses are as many as the specification has
+// servers.
+func (r *role) needServers() error {
+	if want := r.spec.ParameterServer.Replicas; len(r.servers) != want {
+		return badUsage("--servers names %d servers: the run has %d", len(r.servers), want)
+	}
+	return nil
+}
+
+// Flags that several roles have.
+
+func indexFlag(r *role, f *pflag.FlagSet) {
+	f.IntVar(&r.index, "index", 0, "which of its kind this is, counted from 0")
+}
+
+func dataFlag(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.data, "data", "", "`FOLDER` of the prepared dataset; default: as the specification says")
+}
+
+func serversFlag(r *role, f *pflag.FlagSet) {
+	f.StringSliceVar(&r.servers, "servers", nil, "`ADDRESSES` of the parameter servers, host:port each, in their order")
+}
+
+func listenFlag(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on, host:port; port 0 = any that is free")
+}
+
+func patienceFlag(r *role, f *pflag.FlagSet) {
+	f.DurationVar(&r.patience, "coordinator-timeout", 15*time.Minute, "how long to go on without a coordinator; 0 = for ever")
+}

@@ -1,0 +1,88 @@
+package ps
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// presence tells whether a coordinator is connected, and whether it has said
+// that the server is to end.
+type presence struct {
+	mu        sync.Mutex
+	connected int
+	since     time.Time // the last one went, or the server was made
+	dismissed chan wire.Leave
+}
+
+func newPresence() presence {
+	return presence{since: time.Now(), dismissed: make(chan wire.Leave, 1)}
+}
+
+func (p *presence) came() {
+	p.mu.Lock()
+	p.connected++
+	p.mu.Unlock()
+}
+
+func (p *presence) went() {
+	p.mu.Lock()
+	p.connected--
+	p.since = time.Now()
+	p.mu.Unlock()
+}
+
+// alone is how long there has been no coordinator.
+func (p *presence) alone() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.connected > 0 {
+		return 0
+	}
+	return time.Since(p.since)
+}
+
+func (p *presence) dismiss(how wire.Leave) {
+	select {
+	case p.dismissed <- how:
+	default: // it was told before
+	}
+}
+
+// leave says whether the server may be told to end in this term.
+func (s *Server) leave(how wire.Leave) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.heed(how.Term); a != nil {
+		return *a
+	}
+	return wire.Answer{}
+}
+
+// Await waits until the server's process is to end, and says how: the
+// coordinator said so, there was none for longer than patience (0 = for ever),
+// or ctx is done.
+func (s *Server) Await(ctx context.Context, patience time.Duration) wire.Leave {
+	var tick <-chan time.Time
+	if patience > 0 {
+		ticker := time.NewTicker(max(patience/20, time.Millisecond))
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case how := <-s.presence.dismissed:
+			return how
+		case <-tick:
+			if s.presence.alone() > patience {
+				return wire.Leave{End: spec.EndNoCoordinator, Reason: fmt.Sprintf("no coordinator has connected for %v", patience)}
+			}
+		case <-ctx.Done():
+			return wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
+		}
+	}
+}
