@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stokehq/stoke/runtime/certificate"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -26,6 +27,7 @@ import (
 // looked for.
 type role struct {
 	specFile, tokenFile string
+	certificateFile     string
 	data, state         string
 	index, threads      int
 	supervised          bool
@@ -46,6 +48,7 @@ const (
 	environment = "STOKE_" // and a flag's name: STOKE_COORDINATOR, STOKE_TOKEN_FILE
 	specText    = "STOKE_SPEC"
 	tokenText   = "STOKE_TOKEN" // a flag would show it to everybody on the machine
+	certText    = "STOKE_CERTIFICATE"
 )
 
 // roleCommand makes the command of one role.
@@ -71,6 +74,7 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	f := cmd.Flags()
 	f.StringVar(&r.specFile, "spec", "", "`FILE` of the run's specification; or STOKE_SPEC")
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` of the run's token; or STOKE_TOKEN")
+	f.StringVar(&r.certificateFile, "certificate-file", "", "`FILE` (PEM) of the run's own certificate, with its key where the process listens; or STOKE_CERTIFICATE. Without it, connections stay on loopback")
 	f.IntVar(&r.threads, "threads", 0, "threads that the process computes with; 0 = all that it may use")
 	f.BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over, share the machine")
 	flags(r, f)
@@ -108,6 +112,9 @@ func (r *role) open() error {
 	var err error
 	r.known.Version = version
 	if r.known.Token, err = r.readToken(); err != nil {
+		return usageError{err}
+	}
+	if err := r.readCertificate(); err != nil {
 		return usageError{err}
 	}
 	if r.data != "" {
@@ -168,12 +175,42 @@ func (r *role) readToken() (string, error) {
 	return run.CheckToken(token, tokenText)
 }
 
+// readCertificate reads the run's certificate, if it has one.
+func (r *role) readCertificate() error {
+	text, from := []byte(os.Getenv(certText)), certText
+	os.Unsetenv(certText) // whatever this process starts does not need it
+	if r.certificateFile != "" {
+		var err error
+		if text, err = os.ReadFile(r.certificateFile); err != nil {
+			return err
+		}
+		from = r.certificateFile
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	var err error
+	if r.known.Certificate, err = certificate.ReadPin(text); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	if certificate.HasKey(text) {
+		if r.known.Key, err = certificate.Read(text); err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+	}
+	return nil
+}
+
 // listener takes over a port from the supervisor, or opens one at an address.
 func (r *role) listener(fd uintptr, address, of string) (net.Listener, error) {
 	if !r.supervised {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			return nil, usageError{err}
+		}
+		if err := r.known.Secure(l); err != nil {
+			l.Close()
+			return nil, usageError{fmt.Errorf("%w: give --certificate-file", err)}
 		}
 		r.log.Info("listening", "for", of, "address", l.Addr().String())
 		return l, nil

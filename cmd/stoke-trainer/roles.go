@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
@@ -36,7 +38,7 @@ func coordinatorCommand() *cobra.Command {
 			serversFlag(r, f)
 			dataFlag(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` of its own, for ledger, metrics and status; it outlives the process")
-			f.StringVar(&r.checkpoints, "checkpoints", "", "`FOLDER` for checkpoints; default: checkpoints in the folder of its own")
+			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints: a folder, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; default: checkpoints in the folder of its own")
 		}, coordinate)
 }
 
@@ -62,8 +64,16 @@ func coordinate(ctx context.Context, r *role) error {
 		return err
 	}
 	defer api.Close()
+	if r.checkpoints == "" {
+		r.checkpoints = r.folder.Checkpoints()
+	}
+	place, err := r.place(context.WithoutCancel(ctx), r.checkpoints)
+	if err != nil {
+		return err
+	}
+	defer place.Close()
 	o := coordinator.Options{
-		Spec: r.spec, Folder: r.folder, Checkpoints: r.place(), Credentials: r.known, Workload: w,
+		Spec: r.spec, Folder: r.folder, Checkpoints: place, Credentials: r.known, Workload: w,
 		Workers: workers, API: api, Servers: r.servers, Log: r.log,
 	}
 	if r.supervised {
@@ -72,9 +82,6 @@ func coordinate(ctx context.Context, r *role) error {
 		o.Control, o.Stop = control, ctx.Done()
 	} else {
 		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
-	}
-	if err := os.MkdirAll(o.Checkpoints, 0o700); err != nil {
-		return badUsage("folder for checkpoints: %w", err)
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
 	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
@@ -90,16 +97,23 @@ func coordinate(ctx context.Context, r *role) error {
 	return ended(outcome.Phase, outcome.Message, ctx.Err() != nil || outcome.Cause == spec.CauseSuperseded)
 }
 
-// place is the folder for checkpoints.
-func (r *role) place() string {
-	if r.checkpoints == "" {
-		return r.folder.Checkpoints()
+// place opens where checkpoints lie.
+func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, error) {
+	if !strings.Contains(address, "://") {
+		path, err := filepath.Abs(address)
+		if err == nil {
+			err = os.MkdirAll(path, 0o700)
+		}
+		if err != nil {
+			return nil, badUsage("folder for checkpoints: %w", err)
+		}
+		address = path
 	}
-	path, err := filepath.Abs(r.checkpoints)
+	place, err := checkpoint.Open(ctx, address)
 	if err != nil {
-		return r.checkpoints
+		return nil, usageError{err}
 	}
-	return path
+	return place, nil
 }
 
 // hopeless reports an error that starting again cannot mend.
@@ -120,6 +134,7 @@ func serverCommand() *cobra.Command {
 			indexFlag(r, f)
 			listenFlag(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` for its log of applied updates; default: none is kept")
+			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints, as the coordinator has it; default: none, the coordinator writes and reads this server's part")
 			patienceFlag(r, f)
 		}, serve)
 }
@@ -141,7 +156,14 @@ func serve(ctx context.Context, r *role) error {
 		defer file.Close()
 		applied = file
 	}
-	server := ps.New(r.index, r.known, applied, r.log)
+	var place *checkpoint.Place
+	if r.checkpoints != "" {
+		if place, err = r.place(context.WithoutCancel(ctx), r.checkpoints); err != nil {
+			return err
+		}
+		defer place.Close()
+	}
+	server := ps.New(r.index, r.known, place, applied, r.log)
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	served := make(chan error, 1)

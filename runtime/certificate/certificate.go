@@ -105,6 +105,9 @@ func Read(text []byte) (*Certificate, error) {
 	return &Certificate{*pin, pair}, nil
 }
 
+// HasKey reports whether a text has a private key, right or wrong.
+func HasKey(text []byte) bool { return find(text, keyBlock) != nil }
+
 // find returns the first block of a kind.
 func find(text []byte, kind string) []byte {
 	for {

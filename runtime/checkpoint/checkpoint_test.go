@@ -364,3 +364,15 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("a folder is a %T", p.storage)
 	}
 }
+
+// The folder may be a link to another disk.
+func TestLinkedFolder(t *testing.T) {
+	disk, link := t.TempDir(), filepath.Join(t.TempDir(), "checkpoints")
+	if err := os.Symlink(disk, link); err != nil {
+		t.Fatal(err)
+	}
+	save(t, Folder(link), "step-7", 1, 300)
+	if found, err := Folder(link).Names(t.Context(), "step-"); err != nil || len(found) != 1 {
+		t.Errorf("checkpoints %q behind a link (%v)", found, err)
+	}
+}

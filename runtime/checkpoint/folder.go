@@ -91,32 +91,30 @@ func (f folder) open(_ context.Context, key string) (io.ReadCloser, int64, error
 	return file, info.Size(), nil
 }
 
+// list looks two levels deep; what is gone since it was listed is left out.
 func (f folder) list(_ context.Context, prefix string) (map[string]int64, error) {
 	found := make(map[string]int64)
-	err := filepath.WalkDir(string(f), func(path string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone since it was listed, or not there yet
+	checkpoints, err := os.ReadDir(string(f))
+	for _, c := range checkpoints {
+		if !c.IsDir() || !strings.HasPrefix(c.Name()+"/", prefix[:min(len(prefix), len(c.Name())+1)]) {
+			continue
 		}
-		if err != nil || e.IsDir() {
-			return err
+		parts, perr := os.ReadDir(filepath.Join(string(f), c.Name()))
+		for _, p := range parts {
+			info, ierr := p.Info()
+			if key := c.Name() + "/" + p.Name(); ierr == nil && strings.HasPrefix(key, prefix) && !p.IsDir() {
+				found[key] = info.Size()
+			} else if !errors.Is(ierr, fs.ErrNotExist) {
+				err = errors.Join(err, ierr)
+			}
 		}
-		relative, err := filepath.Rel(string(f), path)
-		if err != nil {
-			return err
+		if !errors.Is(perr, fs.ErrNotExist) {
+			err = errors.Join(err, perr)
 		}
-		key := filepath.ToSlash(relative)
-		if !strings.HasPrefix(key, prefix) {
-			return nil
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			found[key] = info.Size()
-		}
-		return err
-	})
+	}
+	if errors.Is(err, fs.ErrNotExist) { // the folder is not there yet
+		err = nil
+	}
 	return found, err
 }
 

@@ -7,8 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"io/fs"
 	"math"
+	"slices"
 )
 
 // Part describes one file or object of a checkpoint: a span of the flat vector
@@ -28,12 +31,37 @@ func (p Part) Bytes() int64 { return 4 * int64(p.To-p.From) * int64(p.Vectors) }
 // chunk is how many values are read or written at a time.
 const chunk = 64 << 10
 
+// Sum makes the hash of a part (Part.SHA256) from its values, in order.
+type Sum struct {
+	hash hash.Hash
+	text []byte
+}
+
+// NewSum begins with no values.
+func NewSum() *Sum { return &Sum{hash: sha256.New()} }
+
+// Add adds values.
+func (s *Sum) Add(values []float32) {
+	for piece := range slices.Chunk(values, chunk) {
+		s.hash.Write(s.bytes(piece)) // never fails
+	}
+}
+
+// bytes are values as they lie in a part, valid until the next call.
+func (s *Sum) bytes(values []float32) []byte {
+	s.text = s.text[:0]
+	for _, v := range values {
+		s.text = binary.LittleEndian.AppendUint32(s.text, math.Float32bits(v))
+	}
+	return s.text
+}
+
+func (s *Sum) String() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+
 // Writer takes a part's values, in order, and makes it durable with Close.
 type Writer struct {
-	out  object
-	sum  interface{ Sum([]byte) []byte }
-	both io.Writer
-	text []byte
+	out object
+	sum *Sum
 }
 
 // Create begins a part of a checkpoint. Nothing of it counts until the
@@ -46,22 +74,17 @@ func (p *Place) Create(ctx context.Context, checkpoint, part string) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("write checkpoint: %w", err)
 	}
-	sum := sha256.New()
-	return &Writer{out: out, sum: sum, both: io.MultiWriter(out, sum)}, nil
+	return &Writer{out, NewSum()}, nil
 }
 
 // Write adds values.
 func (w *Writer) Write(values []float32) error {
-	for len(values) > 0 {
-		n := min(len(values), chunk)
-		w.text = w.text[:0]
-		for _, v := range values[:n] {
-			w.text = binary.LittleEndian.AppendUint32(w.text, math.Float32bits(v))
-		}
-		if _, err := w.both.Write(w.text); err != nil {
+	for piece := range slices.Chunk(values, chunk) {
+		text := w.sum.bytes(piece)
+		w.sum.hash.Write(text) // never fails
+		if _, err := w.out.Write(text); err != nil {
 			return fmt.Errorf("write checkpoint: %w", err)
 		}
-		values = values[n:]
 	}
 	return nil
 }
@@ -71,7 +94,7 @@ func (w *Writer) Close() (string, error) {
 	if err := w.out.commit(); err != nil {
 		return "", fmt.Errorf("write checkpoint: %w", err)
 	}
-	return hex.EncodeToString(w.sum.Sum(nil)), nil
+	return w.sum.String(), nil
 }
 
 // Abort gives the part up. After Close it has no effect.
@@ -96,6 +119,11 @@ func (p *Place) Save(ctx context.Context, checkpoint, part string, from int, vec
 
 // ErrDamaged means that a checkpoint is not what its manifest says.
 var ErrDamaged = errors.New("damaged")
+
+// Unusable reports whether an error is about the checkpoint itself: it is
+// damaged or incomplete, and asking again would not help. Other errors are
+// about the place, which may be reached another time.
+func Unusable(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) }
 
 // Read passes on what a part holds of the span [from, to) of the first vectors,
 // piece by piece: values begin at element offset of the span and are valid

@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/spec"
-	"github.com/stokehq/stoke/runtime/wire"
 )
 
-const writeTime = 10 * time.Minute // the longest that writing may take
+// The longest that a checkpoint may take to be written, and that tidying up may
+// take.
+const (
+	writeTime = 10 * time.Minute
+	tidyTime  = 30 * time.Second
+)
 
 // written is the event of a checkpoint's end.
 type written struct {
-	manifest Manifest
+	manifest checkpoint.Manifest
 	final    bool
 	err      error
 }
@@ -34,26 +39,51 @@ func (c *coordinator) checkpoint(ctx context.Context, final bool) error {
 	m := c.manifest()
 	name := stepName(m.Step, m.Term)
 	if final {
-		name = c.store.finalName()
+		name = finalName
 	}
 	c.saves.Go(func() {
 		writing, cancel := context.WithTimeout(ctx, writeTime)
 		defer cancel()
-		err := c.store.write(name, &m, func(folder string) ([]wire.File, error) {
-			return c.strategy.write(writing, m.Term, folder)
-		}, func() error { return c.terms.check(m.Term) })
+		err := c.write(writing, name, &m)
 		if err != nil {
 			err = fmt.Errorf("write checkpoint: %w", err)
+			if !final { // else an earlier one may lie there, which is not ours
+				if rerr := c.Checkpoints.Remove(writing, name); rerr != nil {
+					c.Log.Warn("cannot remove what was left half written", "error", rerr)
+				}
+			}
 		}
 		c.post(ctx, written{m, final, err})
 	})
 	return nil
 }
 
+// write makes a checkpoint of what the strategy holds, unless somebody else
+// speaks for the run by the time that all of it is durable.
+func (c *coordinator) write(ctx context.Context, name string, m *checkpoint.Manifest) error {
+	var err error
+	if m.Parts, err = c.strategy.write(ctx, m.Term, name); err != nil {
+		return err
+	}
+	// Only the final model can be there already: one that was not of the run's
+	// history.
+	old, err := c.Checkpoints.Manifest(ctx, name)
+	if err == nil && spec.TermOf(old.Term, old.Generation) > m.Term {
+		return superseded(m.Term, old.Term)
+	}
+	if err := c.terms.check(m.Term); err != nil {
+		return err
+	}
+	if err := c.Checkpoints.Finish(ctx, name, m); err != nil {
+		return fmt.Errorf("%w: %w", errStorage, err)
+	}
+	return nil
+}
+
 // manifest says what the run is at now.
-func (c *coordinator) manifest() Manifest {
+func (c *coordinator) manifest() checkpoint.Manifest {
 	whole, open := c.book.Save()
-	return Manifest{
+	return checkpoint.Manifest{
 		Step: c.version, Term: c.term, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
 		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
 		Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
@@ -80,17 +110,32 @@ func (c *coordinator) checkpointed(w written) error {
 		// Whatever has become of the servers meanwhile: the run is done.
 		c.Log.Info("final model saved", "step", w.manifest.Step)
 		return c.conclude(w.manifest)
-	case c.void(w.manifest):
-		if err := c.store.remove(stepName(w.manifest.Step, w.manifest.Term)); err != nil {
-			c.Log.Warn("cannot remove a void checkpoint", "error", err)
-		}
+	case c.judge().void(w.manifest):
+		c.beside("remove a void checkpoint", func(ctx context.Context) error {
+			return c.Checkpoints.Remove(ctx, stepName(w.manifest.Step, w.manifest.Term))
+		})
 		return nil
 	}
 	c.saved = w.manifest.Step
 	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: c.epoch(), Message: fmt.Sprintf("step %d", w.manifest.Step)})
 	c.Log.Info("checkpoint saved", "step", w.manifest.Step)
-	c.prune()
+	j, keep := c.judge(), c.Spec.Checkpoint.Keep
+	c.beside("remove old checkpoints", func(ctx context.Context) error { return j.prune(ctx, keep) })
 	return nil
+}
+
+// beside tidies up where checkpoints lie, one thing at a time and beside loop:
+// the place may be slow. It may also fail: the run goes on.
+func (c *coordinator) beside(what string, do func(ctx context.Context) error) {
+	c.saves.Go(func() {
+		c.tidying.Lock()
+		defer c.tidying.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), tidyTime)
+		defer cancel()
+		if err := do(ctx); err != nil {
+			c.Log.Warn("cannot "+what, "error", err)
+		}
+	})
 }
 
 // maxFinals is how often the final model is tried to be saved.
@@ -106,27 +151,4 @@ func (c *coordinator) finalFailed(err error) error {
 	}
 	c.final = false
 	return nil
-}
-
-// prune removes old checkpoints. Damaged ones do not count among those to keep.
-func (c *coordinator) prune() {
-	found := c.store.names()
-	for i, intact := len(found)-1, 0; i >= 0; i-- {
-		if intact < c.Spec.Checkpoint.Keep {
-			if c.intact(found[i]) {
-				intact++
-			}
-			continue
-		}
-		if err := c.store.remove(found[i]); err != nil {
-			c.Log.Warn("cannot remove an old checkpoint", "error", err)
-		}
-	}
-}
-
-// intact reports whether the run could go back to a checkpoint, as far as can
-// be seen without reading it.
-func (c *coordinator) intact(name string) bool {
-	m, _, err := c.usable(name)
-	return err == nil && c.damaged[name] != m.Checksum && c.store.complete(name, m)
 }

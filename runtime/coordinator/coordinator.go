@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
@@ -23,8 +24,8 @@ import (
 type Options struct {
 	Spec        spec.Spec
 	Folder      run.Folder // of its own: ledger, metrics and status
-	Checkpoints string     // absolute path of their folder; "" = the one in Folder
 	Credentials wire.Credentials
+	Checkpoints *checkpoint.Place
 	Workload    *workload.Workload
 	Workers     net.Listener // where workers connect
 	API         net.Listener
@@ -57,9 +58,9 @@ type coordinator struct {
 	hash    string // of the spec
 	events  chan any
 	saves   sync.WaitGroup
+	tidying sync.Mutex
 	journal *journal
 	terms   terms
-	store   store
 	status  atomic.Pointer[spec.Status]
 
 	members    map[int]*member
@@ -106,9 +107,6 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if o.LeaseTimeout == 0 {
 		o.LeaseTimeout = leaseTimeout
 	}
-	if o.Checkpoints == "" {
-		o.Checkpoints = o.Folder.Checkpoints()
-	}
 	j, err := openJournal(o.Folder.Metrics())
 	if err != nil {
 		return spec.Status{}, err
@@ -117,7 +115,8 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c := &coordinator{
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
-		began: time.Now(), damaged: make(map[string]string), unfit: make(map[int]int), terms: termsOf(o.Folder), store: store{o.Checkpoints},
+		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
+		unfit: make(map[int]int),
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -148,9 +147,10 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	}
 	outcome := c.end(err)
 	c.tell(spec.Control{Outcome: &outcome})
-	if outcome.Cause != spec.CauseSuperseded { // else it is no more this one's to say
-		c.farewell(ctx, wire.Leave{Term: c.term, End: spec.EndOf(outcome.Phase), Reason: "the run is over: " + string(outcome.Phase)})
+	if outcome.Cause == spec.CauseSuperseded {
+		return outcome, nil // what becomes of the others is not this one's to say any more
 	}
+	c.farewell(ctx, wire.Leave{Term: c.term, End: spec.EndOf(outcome.Phase), Reason: "the run is over: " + string(outcome.Phase)})
 	return outcome, nil
 }
 
@@ -171,11 +171,9 @@ func (c *coordinator) remember() {
 
 // loop owns the state until the run is over: nil means succeeded.
 func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) error {
-	if c.finished() {
-		m, _, err := c.usable(c.store.finalName())
-		if err != nil {
-			return err
-		}
+	if m, ok, err := c.finished(ctx); err != nil {
+		return err
+	} else if ok {
 		return c.conclude(m)
 	}
 	if err := c.restore(ctx); err != nil {
@@ -258,8 +256,8 @@ func (c *coordinator) handle(e any) error {
 		if int64(e) > c.term {
 			return superseded(c.term, int64(e))
 		}
-	case ended:
-		return e.err
+	case followed:
+		return c.ours()
 	case stopAsked:
 		c.finish(errStop)
 	case written:
@@ -270,8 +268,9 @@ func (c *coordinator) handle(e any) error {
 	return nil
 }
 
-// ended is the event of an error that ends the run here.
-type ended struct{ err error }
+// followed is the event of a term that is higher than one that somebody beside
+// loop knew.
+type followed struct{}
 
 // at is where the parameters are.
 func (c *coordinator) at() point { return point{c.term, c.version} }

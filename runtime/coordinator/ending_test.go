@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
@@ -25,7 +26,7 @@ import (
 // supervisor does.
 func (b *bench) again() *bench {
 	b.t.Helper()
-	next := &bench{t: b.t, engine: b.engine, logs: b.logs, options: b.options}
+	next := &bench{t: b.t, engine: b.engine, logs: b.logs, options: b.options, stream: b.stream}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	next.options.Workers, next.options.API = listen(b.t), listen(b.t)
 	next.serve()
@@ -131,7 +132,7 @@ func (b *bench) fill() {
 	if err := os.RemoveAll(b.options.Folder.Checkpoints()); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(b.options.Folder.Checkpoints(), nil, 0o600); err != nil {
+	if err := os.Symlink(filepath.Join(b.t.TempDir(), "nowhere"), b.options.Folder.Checkpoints()); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -206,7 +207,11 @@ func TestDamagedCheckpointsAreNotKept(t *testing.T) {
 	s.Checkpoint.EverySteps, s.Checkpoint.Keep = 10, 1
 	b := newBench(t, s, linear{})
 	for _, damaged := range []string{"step-000000000005", "step-000000999999"} {
-		if err := os.Mkdir(filepath.Join(b.options.Folder.Checkpoints(), damaged), 0o700); err != nil {
+		folder := filepath.Join(b.options.Folder.Checkpoints(), damaged)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"step": 5}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -288,19 +293,25 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &coordinator{Options: b.options, journal: j, term: 3, store: store{b.options.Folder.Checkpoints()}, metrics: map[string]float64{}}
+	c := &coordinator{Options: b.options, journal: j, term: 3, metrics: map[string]float64{}}
 	for _, tt := range []struct {
 		term, step int64
 		void       bool
 	}{{1, 100, false}, {1, 101, true}, {1, 50, false}, {2, 150, false}, {2, 200, true}, {3, 500, false}} {
-		folder := filepath.Join(b.options.Folder.Checkpoints(), stepName(tt.step, tt.term))
-		if err := os.Mkdir(folder, 0o700); err != nil {
+		name := stepName(tt.step, tt.term)
+		part, err := c.Checkpoints.Save(t.Context(), name, "part", 0, [][]float32{{1}})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.checkpointed(written{manifest: Manifest{Term: tt.term, Step: tt.step}}); err != nil {
+		m := checkpoint.Manifest{Term: tt.term, Step: tt.step, Run: c.hash, Records: c.records(), Model: c.Workload.Model, Vars: c.Workload.Vars, Parts: []checkpoint.Part{part}}
+		if err := c.Checkpoints.Finish(t.Context(), name, &m); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(folder); (err != nil) != tt.void {
+		if err := c.checkpointed(written{manifest: m}); err != nil {
+			t.Fatal(err)
+		}
+		c.saves.Wait()
+		if _, err := c.Checkpoints.Manifest(t.Context(), name); (err != nil) != tt.void {
 			t.Errorf("checkpoint of step %d, term %d: %v; void: %v", tt.step, tt.term, err, tt.void)
 		}
 	}
@@ -365,7 +376,7 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 			ctx, cancel := context.WithCancel(b.ctx)
 			f.kill.Store(&cancel)
 			stop := context.AfterFunc(ctx, func() { f.Listener.(*net.TCPListener).SetDeadline(time.Now()) })
-			ps.New(0, credentials, new(bytes.Buffer), b.options.Log).Serve(ctx, f)
+			ps.New(0, credentials, b.options.Checkpoints, new(bytes.Buffer), b.options.Log).Serve(ctx, f)
 			stop()
 			f.Listener.(*net.TCPListener).SetDeadline(time.Time{})
 		}

@@ -151,8 +151,7 @@ var fewer = wire.Leave{End: spec.EndAsked, Reason: "the run needs fewer workers"
 
 // dismiss tells a worker to go.
 func (c *coordinator) dismiss(m *member, how wire.Leave) {
-	m.leaving = true
-	how.Term = c.term
+	m.leaving, how.Term = true, c.term
 	if err := m.conn.Send(wire.TypeLeave, how, nil); err != nil {
 		m.conn.Close()
 	}

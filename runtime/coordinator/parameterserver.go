@@ -2,10 +2,8 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -23,12 +21,12 @@ type parameterServers struct {
 func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
 
 // restore sends every server its span.
-func (p *parameterServers) restore(c cut) error {
+func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	p.void, p.term = nil, c.term
 	vars := p.options.Workload.Vars
 	n := engine.Length(vars)
 	var initial []float32
-	if c.files == nil {
+	if c.parts == nil {
 		var err error
 		if initial, err = c.initial(); err != nil {
 			return err
@@ -39,16 +37,22 @@ func (p *parameterServers) restore(c cut) error {
 		from, to := span(n, i, k)
 		r := wire.Restore{
 			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
-			Recipe: c.recipe, Files: c.files, Folder: c.folder, Tree: p.options.Spec.Deterministic,
+			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Tree: p.options.Spec.Deterministic,
 		}
 		var values []float32
 		if initial != nil {
 			values = initial[from:to]
 		}
-		if _, err := p.askOne(i, wire.TypeRestore, r, values); err != nil {
-			if c.files != nil && !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) {
-				return damaged{err}
-			}
+		a, err := p.askOne(i, wire.TypeRestore, r, values)
+		if err == nil && a.Send {
+			a, err = p.send(ctx, i, r)
+		}
+		switch {
+		case err != nil && a.Damaged:
+			return damaged{err}
+		case err != nil && c.parts != nil && a.Error != "":
+			return unreachable(err)
+		case err != nil:
 			return err
 		}
 	}
@@ -117,47 +121,6 @@ func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (no
 func (p *parameterServers) hold(at point) error {
 	_, err := p.ask(wire.TypeCut, wire.Cut{Term: at.term, Version: at.version})
 	return err
-}
-
-// write lets every server write its span into a file of the folder.
-func (p *parameterServers) write(ctx context.Context, term int64, folder string) ([]wire.File, error) {
-	var files []wire.File
-	for i, address := range p.options.Servers {
-		name := fmt.Sprintf("server-%d-of-%d.f32", i, len(p.options.Servers))
-		file, err := writeOne(ctx, p.options.Credentials, address, wire.Write{Term: term, Folder: folder, Name: name})
-		if err != nil {
-			return nil, fmt.Errorf("server %d: %w", i, err)
-		}
-		files = append(files, file)
-	}
-	return files, nil
-}
-
-// writeOne asks one server over a connection of its own, so that commits need
-// not wait.
-func writeOne(ctx context.Context, credentials wire.Credentials, address string, w wire.Write) (wire.File, error) {
-	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
-	if err != nil {
-		return wire.File{}, err
-	}
-	defer conn.Close()
-	if err := conn.Send(wire.TypeWrite, w, nil); err != nil {
-		return wire.File{}, err
-	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	m, err := conn.Receive(writeTime)
-	if err != nil {
-		return wire.File{}, err
-	}
-	var a wire.Answer
-	if err := m.Decode(&a); err != nil {
-		return wire.File{}, err
-	}
-	if a.Error != "" {
-		return wire.File{}, fmt.Errorf("%w: %s", errStorage, a.Error)
-	}
-	return a.File, refusal(a, w.Term)
 }
 
 // refusal is the error that a server's refusal means to the coordinator of a

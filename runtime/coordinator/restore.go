@@ -1,71 +1,45 @@
 package coordinator
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// usable reads a checkpoint's manifest and checks it against the run.
-func (c *coordinator) usable(name string) (Manifest, *ledger.Book, error) {
-	m, err := c.store.read(name)
-	if err != nil {
-		return m, nil, err
-	}
-	if m.Run != c.hash || m.Records != c.records() {
-		return m, nil, errors.New("it belongs to another run")
-	}
-	if !same(m.Model, c.Workload.Model) || !same(m.Vars, c.Workload.Vars) {
-		return m, nil, errOtherModel
-	}
-	if c.void(m) {
-		return m, nil, errors.New("the run went back behind it: it is not of its history")
-	}
-	book, err := ledger.Load(m.Records, m.Whole, m.Ledger)
-	return m, book, err
-}
-
-// errOtherModel is about a checkpoint that the trainer's model cannot go on
-// from.
-var errOtherModel = errors.New("its model has other layers than this stoke-trainer's")
-
-// same reports whether two values are the same as data.
-func same(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-// void reports whether the run has gone back behind a checkpoint since it was
-// cut: then its updates are no part of the run's history.
-func (c *coordinator) void(m Manifest) bool {
-	for _, r := range c.journal.restores {
-		if r.term > spec.TermOf(m.Term, m.Generation) && r.version < m.Step {
-			return true
-		}
-	}
-	return false
-}
-
 // finished looks for the final model of a run whose end nobody was told.
-func (c *coordinator) finished() bool {
-	m, book, err := c.usable(c.store.finalName())
-	if err != nil || !c.intact(c.store.finalName()) {
-		return false
+func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok bool, err error) {
+	j := c.judge()
+	m, book, err := j.usable(ctx, finalName)
+	if err == nil {
+		ok, err = j.intact(ctx, finalName)
 	}
-	return book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps)
+	switch {
+	case passOver(err), errors.Is(err, errOtherModel):
+		return m, false, nil
+	case err != nil || !ok:
+		return m, false, unreachable(err)
+	}
+	return m, book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps), nil
+}
+
+// unreachable is about the place of the checkpoints. To begin anew would throw
+// away what lies there.
+func unreachable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return stopped{spec.CauseDisk, fmt.Sprintf("the checkpoints cannot be reached: %v", err)}
 }
 
 // conclude makes the final model's cut the run's own state, and its end.
-func (c *coordinator) conclude(m Manifest) error {
+func (c *coordinator) conclude(m checkpoint.Manifest) error {
 	book, err := ledger.Load(m.Records, m.Whole, m.Ledger)
 	if err != nil {
 		return err
@@ -84,19 +58,23 @@ func (c *coordinator) restore(ctx context.Context) error {
 	c.clock.pause()
 	c.message = "connecting to the parameter servers"
 	c.publish(spec.Running)
-	names := c.store.names()
+	names, err := c.Checkpoints.Names(ctx, stepPrefix)
+	if err != nil {
+		return unreachable(err)
+	}
 	slices.Reverse(names)
 	for _, name := range append(names, "") { // "" = the start
-		m := Manifest{Evaluated: -1}
+		m := checkpoint.Manifest{Evaluated: -1}
 		book := ledger.NewBook(c.records())
 		if name != "" {
-			var err error
-			if m, book, err = c.usable(name); errors.Is(err, errOtherModel) {
-				// To begin anew would throw away what was trained.
+			switch m, book, err = c.judge().usable(ctx, name); {
+			case errors.Is(err, errOtherModel): // to begin anew would throw away what was trained
 				return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
-			} else if err != nil {
+			case passOver(err):
 				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
 				continue
+			case err != nil:
+				return unreachable(err)
 			}
 		}
 		err := c.restoreFrom(ctx, name, m)
@@ -108,7 +86,7 @@ func (c *coordinator) restore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.rewind(m, book)
+		c.rewind(ctx, m, book)
 		return nil
 	}
 	return fail("the parameter servers could not be initialised; see their logs")
@@ -116,11 +94,8 @@ func (c *coordinator) restore(ctx context.Context) error {
 
 // restoreFrom restores one checkpoint, again and again while what holds the
 // parameters is lost on the way. Each try is a term of its own.
-func (c *coordinator) restoreFrom(ctx context.Context, name string, m Manifest) error {
-	from := cut{recipe: c.recipe(c.Spec.Worker.Replicas), files: m.Files, initial: c.initial}
-	if name != "" {
-		from.folder = c.store.path(name)
-	}
+func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
+	from := cut{recipe: c.recipe(c.Spec.Worker.Replicas), checkpoint: name, parts: m.Parts, initial: c.initial}
 	for {
 		if err := c.strategy.connect(ctx); err != nil {
 			return err
@@ -131,12 +106,12 @@ func (c *coordinator) restoreFrom(ctx context.Context, name string, m Manifest) 
 			}
 		}
 		c.spoken, c.version = true, m.Step
-		c.note(spec.Event{Type: spec.EventRestore, Message: from.folder})
+		c.note(spec.Event{Type: spec.EventRestore, Message: name})
 		if err := c.journal.sync(); err != nil { // what is void is known before anything new is made
 			return full(err)
 		}
 		from.point = c.at()
-		err := c.strategy.restore(from)
+		err := c.strategy.restore(ctx, from)
 		if !errors.Is(err, errLost) {
 			return err
 		}
@@ -151,7 +126,7 @@ func (c *coordinator) initial() ([]float32, error) {
 }
 
 // rewind sets the run's own state to the cut that the parameters are at.
-func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
+func (c *coordinator) rewind(ctx context.Context, m checkpoint.Manifest, book *ledger.Book) {
 	c.adopt(m, book)
 	for _, member := range c.members {
 		clear(member.leases)
@@ -160,15 +135,15 @@ func (c *coordinator) rewind(m Manifest, book *ledger.Book) {
 	c.saved, c.kept, c.keptAt = m.Step, m.Step, time.Now()
 	c.forecast()
 	c.publish(spec.Running)
-	if !c.saving {
-		if err := c.store.clean(); err != nil {
+	if !c.saving { // what a killed process left half written
+		if err := c.Checkpoints.Clean(ctx, stepPrefix); err != nil {
 			c.Log.Warn("cannot remove what was left half written", "error", err)
 		}
 	}
 }
 
 // adopt takes over what a manifest says of the run.
-func (c *coordinator) adopt(m Manifest, book *ledger.Book) {
+func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 	c.version, c.book, c.queue = m.Step, book, newQueue(book, c.Spec.Epochs)
 	c.steps = m.Step
 	c.updates, c.evaluation = nil, nil

@@ -63,8 +63,7 @@ func (c *coordinator) keepStatus(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := c.writeStatus(c.status.Load()); errors.Is(err, errSuperseded) {
-			c.post(ctx, ended{err})
-			return
+			c.post(ctx, followed{}) // perhaps by a term of its own, which this status is not of yet
 		} else if err != nil {
 			c.Log.Error("cannot write the status", "error", err)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // strategy is how what the workers compute becomes updates of the parameters:
@@ -40,7 +40,7 @@ type strategy interface {
 	connect(ctx context.Context) error
 	// restore begins a term in which the parameters are those of the cut.
 	// Files that cannot be used are an error of type damaged.
-	restore(c cut) error
+	restore(ctx context.Context, c cut) error
 	// lost says why the parameters are; "": they are not. watch tells when it
 	// may have changed, drop makes it so until connect.
 	lost() string
@@ -54,10 +54,10 @@ type strategy interface {
 	// where something of it is not finite it is skipped. The version is then
 	// one higher. norm is that of the mean gradient.
 	commit(at point, u *update, r engine.Recipe) (norm float64, applied bool, err error)
-	// hold keeps the present parameters for write, which saves them in files of
-	// the folder while training goes on.
+	// hold keeps the present parameters for write, which saves them as parts of
+	// the checkpoint while training goes on.
 	hold(at point) error
-	write(ctx context.Context, term int64, folder string) ([]wire.File, error)
+	write(ctx context.Context, term int64, checkpoint string) ([]checkpoint.Part, error)
 	close()
 }
 
@@ -71,21 +71,21 @@ type offer struct {
 // point is a state of the parameters: every term has its own history.
 type point struct{ term, version int64 }
 
-// cut is what the parameters are to be restored to: a checkpoint's files, or
+// cut is what the parameters are to be restored to: a checkpoint's parts, or
 // where there are none the initial values.
 type cut struct {
 	point
-	folder  string
-	files   []wire.File
-	recipe  engine.Recipe
-	initial func() ([]float32, error) // of the whole vector
+	checkpoint string
+	parts      []checkpoint.Part
+	recipe     engine.Recipe
+	initial    func() ([]float32, error) // of the whole vector
 }
 
 // errLost means that the parameters are not where they should be: they go back
 // to one checkpoint.
 var errLost = errors.New("parameters lost")
 
-// damaged is an error about a checkpoint's files.
+// damaged is an error about a checkpoint's parts.
 type damaged struct{ error }
 
 // newStrategy is the one place that knows which strategies there are. hung

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ps"
@@ -155,6 +156,7 @@ type bench struct {
 	cancel  context.CancelFunc
 	ctx     context.Context
 	logs    *locked
+	stream  bool // servers have no access to checkpoints
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -205,11 +207,19 @@ func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 		t.Fatal(err)
 	}
 	b.options = Options{
-		Spec: s, Folder: f, Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
+		Spec: s, Folder: f, Checkpoints: checkpoint.Folder(f.Checkpoints()), Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
 		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	b.serve()
 	return b
+}
+
+// place is where the bench's servers find checkpoints.
+func (b *bench) place() *checkpoint.Place {
+	if b.stream {
+		return nil
+	}
+	return b.options.Checkpoints
 }
 
 // serve starts the run's servers.
@@ -219,7 +229,7 @@ func (b *bench) serve() {
 		l := listen(b.t)
 		b.options.Servers = append(b.options.Servers, l.Addr().String())
 		b.applied = append(b.applied, new(bytes.Buffer))
-		server := ps.New(i, credentials, b.applied[i], b.options.Log)
+		server := ps.New(i, b.options.Credentials, b.place(), b.applied[i], b.options.Log)
 		b.ps = append(b.ps, server)
 		b.servers.Go(func() {
 			if err := server.Serve(b.ctx, l); err != nil {
@@ -239,7 +249,7 @@ func (b *bench) serve() {
 // work runs one worker until it is told to leave or ctx is done.
 func (b *bench) work(ctx context.Context, index int) error {
 	return worker.Run(ctx, worker.Options{
-		Spec: b.options.Spec, Index: index, Credentials: credentials, Coordinator: b.options.Workers.Addr().String(),
+		Spec: b.options.Spec, Index: index, Credentials: b.options.Credentials, Coordinator: b.options.Workers.Addr().String(),
 		Servers: b.options.Servers, Workload: b.options.Workload, Engine: b.engine, Log: b.options.Log,
 	})
 }

@@ -1,42 +1,37 @@
 package ps
 
 import (
-	"bufio"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
+	"context"
 	"fmt"
-	"io"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// restore puts the server at a cut; see wire.Restore.
-func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
+// restore puts the server at a cut; see wire.Restore. from is the coordinator's
+// connection; an error ends it.
+func (s *Server) restore(ctx context.Context, r wire.Restore, initial []float32, from *link) (wire.Answer, error) {
 	s.mu.Lock()
 	refused := s.begins(r.Term)
 	s.mu.Unlock()
 	if refused != nil {
-		return *refused
+		return *refused, nil
 	}
 	n := r.To - r.From
 	if r.From < 0 || n <= 0 || n > wire.MaxBody {
-		return wire.Answer{Error: fmt.Sprintf("span [%d, %d) is not one", r.From, r.To)}
+		return wire.Answer{Error: fmt.Sprintf("span [%d, %d) is not one", r.From, r.To)}, nil
 	}
 	for _, v := range r.Vars {
 		if v.Offset < 0 || v.Len < 0 || v.Offset > n-v.Len {
-			return wire.Answer{Error: fmt.Sprintf("variable %s does not lie in the span", v.Name)}
+			return wire.Answer{Error: fmt.Sprintf("variable %s does not lie in the span", v.Name)}, nil
 		}
 	}
 	vectors := make([][]float32, 1+r.Recipe.Slots())
-	if len(r.Files) == 0 {
+	if len(r.Parts) == 0 {
 		if len(initial) != n {
-			return wire.Answer{Error: fmt.Sprintf("%d initial values for a span of %d", len(initial), n)}
+			return wire.Answer{Error: fmt.Sprintf("%d initial values for a span of %d", len(initial), n)}, nil
 		}
 		vectors[0] = initial
 	}
@@ -45,18 +40,22 @@ func (s *Server) restore(r wire.Restore, initial []float32) wire.Answer {
 			vectors[i] = make([]float32, n)
 		}
 	}
-	covered := 0
-	for _, f := range r.Files {
-		k, err := load(r.Folder, f, r.From, r.To, vectors)
-		if err != nil {
-			return wire.Answer{Error: err.Error()}
+	switch {
+	case len(r.Parts) == 0:
+	case s.place == nil:
+		if a, err := from.takePieces(vectors); err != nil || a != (wire.Answer{}) {
+			return a, err
 		}
-		covered += k
+	default:
+		if err := s.place.Load(ctx, r.Checkpoint, r.Parts, r.From, r.To, vectors); err != nil {
+			return wire.Answer{Error: err.Error(), Damaged: checkpoint.Unusable(err)}, nil
+		}
 	}
-	if len(r.Files) > 0 && covered != n {
-		return wire.Answer{Error: fmt.Sprintf("the checkpoint covers %d of %d values", covered, n)}
-	}
+	return s.adopt(r, vectors), nil
+}
 
+// adopt makes loaded vectors the server's state.
+func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if refused := s.begins(r.Term); refused != nil { // another one came while the files were read
@@ -90,45 +89,39 @@ func (s *Server) begins(term int64) *wire.Answer {
 	return nil
 }
 
-// load copies what a checkpoint's file holds of the span [from, to) and says
-// how many values of it that was. The file's hash is checked before anything
-// is believed.
-func load(folder string, f wire.File, from, to int, vectors [][]float32) (int, error) {
-	a, b := max(from, f.From), min(to, f.To)
-	if a >= b {
-		return 0, nil
+// takePieces asks for the values of a checkpoint that the server cannot reach
+// itself, and receives them.
+func (l *link) takePieces(vectors [][]float32) (wire.Answer, error) {
+	if err := l.answer(wire.Answer{Send: true}); err != nil {
+		return wire.Answer{}, err
 	}
-	path := filepath.Join(folder, filepath.Base(f.Name))
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, fmt.Errorf("load checkpoint: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("load checkpoint: %w", err)
-	}
-	length := f.To - f.From
-	if want := 4 * int64(length) * int64(f.Vectors); info.Size() != want {
-		return 0, fmt.Errorf("load checkpoint: %s has %d bytes, not %d", path, info.Size(), want)
-	}
-	if f.Vectors < len(vectors) {
-		return 0, fmt.Errorf("load checkpoint: %s has %d vectors, the optimizer needs %d", path, f.Vectors, len(vectors))
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return 0, fmt.Errorf("load checkpoint: %w", err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != f.SHA256 {
-		return 0, fmt.Errorf("load checkpoint: %s is damaged: its hash is %s, not %s", path, got, f.SHA256)
-	}
-	for i, v := range vectors {
-		part := io.NewSectionReader(file, 4*int64(i*length+a-f.From), 4*int64(b-a))
-		if err := binary.Read(bufio.NewReaderSize(part, 1<<20), binary.LittleEndian, v[a-from:b-from]); err != nil {
-			return 0, fmt.Errorf("load checkpoint: %w", err)
+	for got := 0; ; {
+		m, err := l.Receive(0)
+		if err != nil {
+			return wire.Answer{}, err
 		}
+		var p wire.Piece
+		if m.Type != wire.TypePiece {
+			return wire.Answer{}, fmt.Errorf("the coordinator sent %s among the values of a checkpoint", m.Type)
+		}
+		if err := m.Decode(&p); err != nil {
+			return wire.Answer{}, err
+		}
+		switch {
+		case p.Error != "":
+			return wire.Answer{Error: p.Error}, nil
+		case p.Last && got != len(vectors)*len(vectors[0]):
+			return wire.Answer{Error: fmt.Sprintf("%d values came for %d vectors of %d", got, len(vectors), len(vectors[0]))}, nil
+		case p.Last:
+			return wire.Answer{}, nil
+		case p.Vector < 0 || p.Vector >= len(vectors) || p.Offset < 0 || p.Offset > len(vectors[0])-m.Values:
+			return wire.Answer{}, fmt.Errorf("%d values for element %d of vector %d do not fit", m.Values, p.Offset, p.Vector)
+		}
+		if err := l.Body(m, vectors[p.Vector][p.Offset:p.Offset+m.Values]); err != nil {
+			return wire.Answer{}, err
+		}
+		got += m.Values
 	}
-	return b - a, nil
 }
 
 // keep takes a snapshot. Nothing is copied before an update changes it.
@@ -143,8 +136,9 @@ func (s *Server) keep(c wire.Cut) wire.Answer {
 	return wire.Answer{}
 }
 
-// write saves the last snapshot; training goes on meanwhile.
-func (s *Server) write(w wire.Write) wire.Answer {
+// write saves the last snapshot, or sends it to whoever can; training goes on
+// meanwhile. An error ends the connection.
+func (s *Server) write(ctx context.Context, w wire.Write, to *link) (wire.Answer, error) {
 	s.mu.Lock()
 	refused, c := s.heed(w.Term), s.snapshot
 	if refused == nil && c != nil {
@@ -153,54 +147,42 @@ func (s *Server) write(w wire.Write) wire.Answer {
 	}
 	s.mu.Unlock()
 	if refused != nil {
-		return *refused
+		return *refused, nil
 	}
 	if c == nil {
-		return refuse("nothing was cut")
+		return refuse("nothing was cut"), nil
 	}
-	vectors := c.vectors()
-	hash, err := save(filepath.Join(w.Folder, filepath.Base(w.Name)), vectors)
-	s.mu.Lock()
-	s.writing--
-	s.letSnapshotGo(c)
-	s.wake()
-	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.writing--
+		s.letSnapshotGo(c)
+		s.wake()
+		s.mu.Unlock()
+	}()
+	if s.place == nil {
+		part, err := to.sendPieces(w.Part, c)
+		return wire.Answer{Part: part}, err
+	}
+	part, err := s.place.Save(ctx, w.Checkpoint, w.Part, c.from, c.vectors())
 	if err != nil {
-		return wire.Answer{Error: err.Error()}
+		return wire.Answer{Error: err.Error()}, nil
 	}
-	return wire.Answer{File: wire.File{
-		Name: w.Name, From: c.from, To: c.from + len(vectors[0]), Vectors: len(vectors), SHA256: hash,
-	}}
+	return wire.Answer{Part: part}, nil
 }
 
-// save writes vectors one after the other, synced, and returns the hash.
-func save(path string, vectors [][]float32) (string, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("write checkpoint: %w", err)
-	}
-	sum := sha256.New()
-	out := io.MultiWriter(file, sum)
-	block := make([]byte, 0, 64<<10)
-	for _, v := range vectors {
-		for chunk := range slices.Chunk(v, cap(block)/4) {
-			block = block[:0]
-			for _, x := range chunk {
-				block = binary.LittleEndian.AppendUint32(block, math.Float32bits(x))
+// sendPieces sends a snapshot and says what it was.
+func (l *link) sendPieces(name string, c *snapshot) (checkpoint.Part, error) {
+	sum := checkpoint.NewSum()
+	vectors := c.vectors()
+	for vector, v := range vectors {
+		offset := 0
+		for piece := range slices.Chunk(v, wire.PieceValues) {
+			sum.Add(piece)
+			if err := l.Send(wire.TypePiece, wire.Piece{Vector: vector, Offset: offset}, piece); err != nil {
+				return checkpoint.Part{}, err
 			}
-			if _, err = out.Write(block); err != nil {
-				break
-			}
+			offset += len(piece)
 		}
 	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return "", fmt.Errorf("write checkpoint: %w", err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return checkpoint.Part{Name: name, From: c.from, To: c.from + len(vectors[0]), Vectors: len(vectors), SHA256: sum.String()}, nil
 }

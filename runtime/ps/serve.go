@@ -34,7 +34,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	for {
 		m, err := c.Receive(0)
 		if err == nil {
-			err = handle(l, m)
+			err = handle(ctx, l, m)
 		}
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
@@ -62,7 +62,7 @@ type link struct {
 
 func (l *link) answer(a wire.Answer) error { return l.Send(wire.TypeAnswer, a, nil) }
 
-func (s *Server) forWorker(l *link, m *wire.Message) error {
+func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 	switch m.Type {
 	case wire.TypePull:
 		var p wire.Pull
@@ -128,7 +128,7 @@ func (s *Server) stranger(term int64) wire.Answer {
 	return refuse("of another term, or of another length")
 }
 
-func (s *Server) forCoordinator(l *link, m *wire.Message) error {
+func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) error {
 	var a wire.Answer
 	var err error
 	switch m.Type {
@@ -148,7 +148,7 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 		if err = l.Body(m, values); err != nil {
 			return err
 		}
-		a = s.restore(r, values)
+		a, err = s.restore(ctx, r, values, l)
 	case wire.TypePrepare:
 		var p wire.Prepare
 		if err = m.Decode(&p); err == nil {
@@ -172,7 +172,7 @@ func (s *Server) forCoordinator(l *link, m *wire.Message) error {
 	case wire.TypeWrite:
 		var w wire.Write
 		if err = m.Decode(&w); err == nil {
-			a = s.write(w)
+			a, err = s.write(ctx, w, l)
 		}
 	default:
 		a.Error = "the coordinator may not ask for " + m.Type.String()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -19,25 +20,25 @@ import (
 type Server struct {
 	index       int
 	credentials wire.Credentials
+	place       *checkpoint.Place // nil: the coordinator writes and reads for this server
 	log         *slog.Logger
 	applied     io.Writer // one spec.Event per line
 	unnoted     bool      // something could not be written there
 
-	mu       sync.Mutex
-	fence    int64 // the highest term heard of: nobody is obeyed in a lower one
-	term     int64 // in which the server was restored; 0: it was not yet
-	version  int64
-	changed  chan struct{} // closed, and made anew, whenever term or version changes
-	from     int
-	vars     []engine.Var
-	tree     bool    // sums are made as in deterministic mode
-	values   *vector // of the present version
-	slots    *vector // likewise; nil: the optimizer has none
-	pending  map[int64]*contribution
-	void     map[int64]bool // contributions that were discarded before they came
-	sum      *sum           // of the update that is being made; nil: nothing is added up yet
-	workers  int            // connected now
-	presence presence       // of a coordinator
+	mu      sync.Mutex
+	fence   int64 // the highest term heard of: nobody is obeyed in a lower one
+	term    int64 // in which the server was restored; 0: it was not yet
+	version int64
+	changed chan struct{} // closed, and made anew, whenever term or version changes
+	from    int
+	vars    []engine.Var
+	tree    bool    // sums are made as in deterministic mode
+	values  *vector // of the present version
+	slots   *vector // likewise; nil: the optimizer has none
+	pending map[int64]*contribution
+	void    map[int64]bool // contributions that were discarded before they came
+	sum     *sum           // of the update that is being made; nil: nothing is added up yet
+	workers int            // connected now
 
 	snapshot *snapshot     // for the next checkpoint, until it is written
 	writing  int           // snapshots that are being written
@@ -45,6 +46,7 @@ type Server struct {
 	made     int           // buffers that were ever made for this span
 	freed    chan struct{} // closed, and made anew, whenever a buffer becomes free
 	stalls   int           // times that somebody has waited for one
+	presence presence      // of a coordinator
 }
 
 // point is a state of the server.
@@ -56,14 +58,14 @@ type contribution struct {
 	sums []float32
 }
 
-// New makes an empty server. applied gets a line for every update that the
+// New makes an empty server. place is where checkpoints lie, nil where the
+// server cannot reach them: its part is then streamed to the coordinator. applied gets a line for every update that the
 // server applies, written by nobody else.
-func New(index int, credentials wire.Credentials, applied io.Writer, log *slog.Logger) *Server {
+func New(index int, credentials wire.Credentials, place *checkpoint.Place, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
-		index: index, credentials: credentials, log: log, applied: applied,
+		index: index, credentials: credentials, place: place, log: log, applied: applied,
 		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(vector),
-		freed:    make(chan struct{}),
-		presence: newPresence(),
+		freed: make(chan struct{}), presence: newPresence(),
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -29,14 +29,15 @@ var credentials = wire.Credentials{Token: "0123456789abcdef0123456789abcdef"}
 var recipe = engine.Recipe{LearningRate: 0.5, Momentum: 0.5}
 
 func newServer(applied io.Writer) *Server {
-	return New(0, credentials, applied, slog.New(slog.DiscardHandler))
+	return New(0, credentials, nil, applied, slog.New(slog.DiscardHandler))
 }
 
 // restored is a server of the span [2, 6) at version 10 of term 3.
 func restored(t *testing.T, applied io.Writer) *Server {
 	t.Helper()
 	s := newServer(applied)
-	a := s.restore(wire.Restore{
+	s.place = checkpoint.Folder(t.TempDir())
+	a := restore(t, s, wire.Restore{
 		Term: 3, Version: 10, From: 2, To: 6, Recipe: recipe,
 		Vars: []engine.Var{{Name: "w", Len: 4}},
 	}, []float32{1, 2, 3, 4})
@@ -227,7 +228,7 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 		"prepare with another weight":   s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
 		"apply of nothing":              s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}),
 		"cut of another version":        s.keep(wire.Cut{Term: 3, Version: 11}),
-		"write without a cut":           s.write(wire.Write{Term: 3, Folder: t.TempDir(), Name: "x"}),
+		"write without a cut":           write(t, s, wire.Write{Term: 3, Checkpoint: "step-1", Part: "x"}),
 	} {
 		if a.Refused == "" && a.Error == "" {
 			t.Errorf("%s was taken", name)
@@ -293,18 +294,18 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	if a := s.keep(wire.Cut{Term: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	dir := t.TempDir()
-	a := s.write(wire.Write{Term: 3, Folder: dir, Name: "part"})
+	a := write(t, s, wire.Write{Term: 3, Checkpoint: "step-11", Part: "part"})
 	if a.Error != "" || a.Refused != "" {
 		t.Fatal(a)
 	}
-	// A file of the values before and one of those behind make the vector whole.
-	parts := []wire.File{a.File, partFile(t, dir, "before", 0, 2), partFile(t, dir, "behind", 6, 8)}
+	// A part of the values before and one of those behind make the vector whole.
+	parts := []checkpoint.Part{a.Part, zeros(t, s.place, "before", 0, 2), zeros(t, s.place, "behind", 6, 8)}
 	var got, gotSlots []float32
 	for _, span := range [][2]int{{0, 3}, {3, 5}, {5, 8}} {
 		piece := newServer(io.Discard)
-		r := wire.Restore{Term: 1, Version: 11, From: span[0], To: span[1], Recipe: recipe, Files: parts, Folder: dir}
-		if a := piece.restore(r, nil); a != (wire.Answer{}) {
+		piece.place = s.place
+		r := wire.Restore{Term: 1, Version: 11, From: span[0], To: span[1], Recipe: recipe, Checkpoint: "step-11", Parts: parts}
+		if a := restore(t, piece, r, nil); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
 		got = append(got, piece.values.v...)
@@ -316,32 +317,47 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	if diff := cmp.Diff(append([]float32{0, 0}, append(wantSlots, 0, 0)...), gotSlots); diff != "" {
 		t.Error(diff)
 	}
-	missing := wire.Restore{Term: 1, To: 8, Recipe: recipe, Files: parts[:2], Folder: dir}
-	if a := newServer(io.Discard).restore(missing, nil); a.Error == "" {
-		t.Error("a checkpoint that lacks a part was taken")
+	missing := wire.Restore{Term: 1, To: 8, Recipe: recipe, Checkpoint: "step-11", Parts: parts[:2]}
+	piece := newServer(io.Discard)
+	piece.place = s.place
+	if a := restore(t, piece, missing, nil); a.Error == "" || !a.Damaged {
+		t.Errorf("a checkpoint that lacks a part: %+v", a)
+	}
+	piece.place = checkpoint.Folder("/a\x00b") // no such place can be reached
+	if a := restore(t, piece, missing, nil); a.Error == "" || a.Damaged {
+		t.Errorf("a place that cannot be reached: %+v", a)
 	}
 }
 
-// part writes a file of zeros for a span.
-func partFile(t *testing.T, dir, name string, from, to int) wire.File {
+// restore is what the coordinator asks of a server that needs nothing of it.
+func restore(t testing.TB, s *Server, r wire.Restore, initial []float32) wire.Answer {
 	t.Helper()
-	zeros := make([]float32, to-from)
-	sum, err := save(filepath.Join(dir, name), [][]float32{zeros, zeros})
+	a, err := s.restore(t.Context(), r, initial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return wire.File{Name: name, From: from, To: to, Vectors: 2, SHA256: sum}
+	return a
 }
 
-func TestLoadStaysInItsFolder(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, make([]byte, 32), 0o600); err != nil {
+// write is what the coordinator asks of a server that writes by itself.
+func write(t testing.TB, s *Server, w wire.Write) wire.Answer {
+	t.Helper()
+	a, err := s.write(t.Context(), w, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f := wire.File{Name: "../" + filepath.Base(filepath.Dir(outside)) + "/secret", To: 4, Vectors: 2}
-	if _, err := load(t.TempDir(), f, 0, 4, make([][]float32, 2)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("read a file elsewhere: %v", err)
+	return a
+}
+
+// zeros writes a part of zeros for a span.
+func zeros(t *testing.T, place *checkpoint.Place, name string, from, to int) checkpoint.Part {
+	t.Helper()
+	z := make([]float32, to-from)
+	part, err := place.Save(t.Context(), "step-11", name, from, [][]float32{z, z})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return part
 }
 
 // serve runs a server until the test ends.
@@ -432,7 +448,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 func BenchmarkPullPush(b *testing.B) {
 	const n = 110_000
 	s := newServer(io.Discard)
-	s.restore(wire.Restore{Term: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
+	restore(b, s, wire.Restore{Term: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

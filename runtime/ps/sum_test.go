@@ -171,7 +171,7 @@ func TestSnapshotStaysAsItIs(t *testing.T) {
 
 func TestTreeIsTheRestoresToSay(t *testing.T) {
 	s := restored(t, io.Discard)
-	if a := s.restore(wire.Restore{Term: 4, To: 1, Tree: true}, []float32{0}); a != (wire.Answer{}) {
+	if a := restore(t, s, wire.Restore{Term: 4, To: 1, Tree: true}, []float32{0}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
 	leaves := noise(7)

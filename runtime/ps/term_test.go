@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -17,7 +18,7 @@ func TestRestoresOfWhatIsNoneAreRefused(t *testing.T) {
 		"no term":            {To: 3},
 	} {
 		s := newServer(io.Discard)
-		if a := s.restore(r, make([]float32, 3)); a.Error == "" && a.Refused == "" || s.term != 0 {
+		if a := restore(t, s, r, make([]float32, 3)); a.Error == "" && a.Refused == "" || s.term != 0 {
 			t.Errorf("%s was taken: %+v", name, a)
 		}
 	}
@@ -27,6 +28,7 @@ func TestRestoresOfWhatIsNoneAreRefused(t *testing.T) {
 func TestLowerTermsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	requests := func(s *Server, term int64) map[string]wire.Answer {
+		s.place = checkpoint.Folder(dir)
 		p := push(1, true, 10)
 		p.Term = term
 		_, _, pulled := s.pull(wire.Pull{Term: term, Version: 10, Have: -1}, nil)
@@ -40,8 +42,8 @@ func TestLowerTermsAreRefused(t *testing.T) {
 			"prepare": s.prepare(wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
 			"apply":   s.apply(wire.Apply{Term: term, Version: 10, Skip: true}),
 			"cut":     s.keep(wire.Cut{Term: term, Version: 10}),
-			"write":   s.write(wire.Write{Term: term, Folder: dir, Name: "x"}),
-			"restore": s.restore(wire.Restore{Term: term, To: 1}, []float32{7}),
+			"write":   write(t, s, wire.Write{Term: term, Checkpoint: "step-1", Part: "x"}),
+			"restore": restore(t, s, wire.Restore{Term: term, To: 1}, []float32{7}),
 		}
 	}
 	untouched := func(s *Server) {
@@ -70,7 +72,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 		}
 	}
 	untouched(s)
-	if a := s.restore(wire.Restore{Term: 3, To: 1}, []float32{7}); a.Refused == "" {
+	if a := restore(t, s, wire.Restore{Term: 3, To: 1}, []float32{7}); a.Refused == "" {
 		t.Errorf("a second restore in one term: %+v", a)
 	}
 	untouched(s)
@@ -86,7 +88,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 		}
 	}
 	untouched(s)
-	if a := s.restore(wire.Restore{Term: 5, To: 1}, []float32{7}); a != (wire.Answer{}) || s.term != 5 {
+	if a := restore(t, s, wire.Restore{Term: 5, To: 1}, []float32{7}); a != (wire.Answer{}) || s.term != 5 {
 		t.Errorf("restore in term 5: %+v", a)
 	}
 }

@@ -74,7 +74,7 @@ func (c *crew) arguments(r *role) []string {
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
 		return append(append(args, servers...), data...)
 	case Server:
-		args = append(args, "--state", string(f))
+		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
 	case Worker:
 		args = append(args, "--coordinator", at.Coordinator)
 		args = append(append(args, servers...), data...)

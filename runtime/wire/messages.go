@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -40,6 +41,7 @@ const (
 	TypeCut     // Cut
 	TypeWrite   // Write
 	TypeFold    // Fold
+	TypePiece   // Piece, with values; either way, and not answered
 
 	// Either way, between other frames: Receive passes over it.
 	TypePing // nothing
@@ -49,7 +51,7 @@ var typeNames = map[Type]string{
 	TypeHello: "hello", TypeWelcome: "welcome", TypeRefused: "refusal", TypeLease: "lease", TypeReport: "report",
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
-	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold", TypePing: "ping",
+	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold", TypePiece: "piece", TypePing: "ping",
 }
 
 func (t Type) String() string {
@@ -165,7 +167,12 @@ type Answer struct {
 
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
 	Finite      bool    `json:"finite,omitempty"`       // Prepare
-	File        File    `json:"file,omitzero"`          // Write
+
+	Part checkpoint.Part `json:"part,omitzero"` // Write
+	// Send asks for the values of a Restore as Pieces; Damaged says that the
+	// checkpoint is not what its manifest says.
+	Send    bool `json:"send,omitempty"`
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 // Restore puts a server at one cut and begins a term: whatever it held of an
@@ -177,20 +184,14 @@ type Restore struct {
 	To      int           `json:"to"`
 	Vars    []engine.Var  `json:"vars"` // of the span, offsets relative to From
 	Recipe  engine.Recipe `json:"recipe"`
-	Files   []File        `json:"files,omitempty"` // of the checkpoint; none: the body has the values, slots are zero
-	Folder  string        `json:"folder,omitempty"`
+	// Checkpoint and Parts say which checkpoint to load, from the place where
+	// the server has access to it. A server that has none answers with Send,
+	// and gets the span's values as Pieces. No parts: the body has the values,
+	// slots are zero.
+	Checkpoint string            `json:"checkpoint,omitempty"`
+	Parts      []checkpoint.Part `json:"parts,omitempty"`
 	// Tree makes sums as in deterministic mode.
 	Tree bool `json:"tree,omitempty"`
-}
-
-// File is one server's part of a checkpoint: its span of the parameters, then
-// of each slot vector, as little-endian float32s.
-type File struct {
-	Name    string `json:"name"`
-	From    int    `json:"from"`
-	To      int    `json:"to"`
-	Vectors int    `json:"vectors"` // 1 + slots
-	SHA256  string `json:"sha256"`
 }
 
 // Fold makes a server add the named contributions to the update's sum, in this
@@ -235,9 +236,25 @@ type Cut struct {
 	Version int64 `json:"version"`
 }
 
-// Write makes a server write its last cut into the folder.
+// Write makes a server write its last cut as a part of a checkpoint. A server
+// that has no access to where checkpoints lie sends it as Pieces before it
+// answers.
 type Write struct {
-	Term   int64  `json:"term"`
-	Folder string `json:"folder"`
-	Name   string `json:"name"`
+	Term       int64  `json:"term"`
+	Checkpoint string `json:"checkpoint"`
+	Part       string `json:"part"`
 }
+
+// Piece is some values of a server's span of a checkpoint, on their way between
+// the server and the coordinator: the body, from element Offset of the span on,
+// of vector 0 (parameters) or one of the slots. Last ends them and has no
+// values; Error says that they come to nothing.
+type Piece struct {
+	Vector int    `json:"vector"`
+	Offset int    `json:"offset"`
+	Last   bool   `json:"last,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// PieceValues is how many values a piece has at most.
+const PieceValues = 1 << 20

@@ -37,10 +37,10 @@ type Options struct {
 
 // Times of the worker's side of a connection.
 const (
+	verdict    = 10 * time.Second // for the coordinator to answer a worker that cannot work
 	heartbeat  = time.Second
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
-	verdict    = 10 * time.Second // that the coordinator has to answer a worker that cannot work
 )
 
 // worker is one worker's own state, kept from session to session.
