@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -181,6 +182,10 @@ func serve(ctx context.Context, r *role) error {
 	return ps.New(r.index, r.known, applied, r.log).Serve(ctx, l)
 }
 
+// accountsEnv names a folder in which workers note which records they read, so
+// that tests can compare that with the ledger.
+const accountsEnv = "STOKE_TRAINER_ACCOUNTS"
+
 func workerCommand() *cobra.Command {
 	return roleCommand("worker --run DIR --index I", "Compute gradients", true, work)
 }
@@ -189,6 +194,14 @@ func work(ctx context.Context, r *role) error {
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.endpoints.Coordinator,
 		Servers: r.endpoints.Servers, Log: r.log,
+	}
+	if dir := os.Getenv(accountsEnv); dir != "" {
+		file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("open the account of records: %w", err)
+		}
+		defer file.Close()
+		o.Accounts = file
 	}
 	e, err := engineOf(&r.spec)
 	if err == nil {
