@@ -33,15 +33,16 @@ const (
 // crew is the run's processes. One goroutine (run) owns it.
 type crew struct {
 	Options
-	spec    spec.Spec
-	ports   *ports
-	starter *starter
-	alive   *os.File // the roles' standard input
-	hold    *os.File // its other end: closed when this process ends
-	roles   []*role
-	wanted  int // workers
-	events  chan any
-	readers sync.WaitGroup // of processes and control pipes
+	spec     spec.Spec
+	ports    *ports
+	starter  *starter
+	alive    *os.File // the roles' standard input
+	hold     *os.File // its other end: closed when this process ends
+	roles    []*role
+	wanted   int // workers
+	recorded []run.Role
+	events   chan any
+	readers  sync.WaitGroup // of processes and control pipes
 }
 
 // ended is the event of a process that ended.
@@ -72,6 +73,7 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 	c.scale(c.wanted)
 	outcome, told := c.watch(ctx, began)
 	c.stopAll(told)
+	c.record()
 	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
@@ -108,6 +110,7 @@ func (c *crew) watch(ctx context.Context, began spec.Status) (outcome spec.Statu
 	var late <-chan time.Time
 	for {
 		next, err := c.startDue()
+		c.record()
 		if err != nil {
 			return spent(c.last(began), err.Error(), ""), false
 		}
@@ -208,6 +211,7 @@ func (c *crew) start(r *role) error {
 		return err
 	}
 	r.process, r.started = cmd.Process, time.Now()
+	r.starts++
 	c.Log.Info("started", "role", r.name, "index", r.index, "pid", cmd.Process.Pid)
 	read := make(chan struct{})
 	if control == nil {
@@ -263,7 +267,8 @@ func (c *crew) scale(n int) {
 // text is why the run cannot go on.
 func (c *crew) ended(e ended) string {
 	r, now := e.role, time.Now()
-	r.process = nil
+	r.process, r.endedAt, r.reason = nil, now, e.state
+	defer c.record()
 	lived := now.Sub(r.started)
 	c.Log.Warn("ended", "role", r.name, "index", r.index, "state", e.state, "after", lived)
 	if r.name == Worker && r.index >= c.wanted {
@@ -348,7 +353,7 @@ func (c *crew) stopAll(told bool) {
 			kill = time.After(terminate)
 		case e := <-c.events:
 			if e, ok := e.(ended); ok {
-				e.role.process = nil
+				e.role.process, e.role.endedAt, e.role.reason = nil, time.Now(), e.state
 				running--
 			}
 		case <-kill:

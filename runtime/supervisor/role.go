@@ -28,6 +28,9 @@ type role struct {
 	index   int
 	process *os.Process // nil: not running
 	started time.Time
+	starts  int
+	endedAt time.Time
+	reason  string      // of the last end
 	ends    []time.Time // that count, within the window
 	givenUp bool        // a worker that is not started any more
 	due     time.Time
