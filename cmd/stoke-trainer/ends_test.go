@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -315,6 +316,19 @@ func TestHelpTellsTheEnds(t *testing.T) {
 			if !strings.Contains(string(out), row.Meaning) {
 				t.Errorf("%s --help does not tell %d", role, row.End)
 			}
+		}
+	}
+}
+
+// The table is in the documentation, as it is.
+func TestDocumentationTellsTheEnds(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "runs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range spec.Ends {
+		if line := fmt.Sprintf("\n| %d | %s | %s |\n", row.End, row.Meaning, row.Again); !strings.Contains(string(page), line) {
+			t.Errorf("docs/runs.md has no line %q", line)
 		}
 	}
 }

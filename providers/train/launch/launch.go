@@ -32,6 +32,9 @@ type Launcher interface {
 	// run if it was let go; else it removes what there is: ErrNoRun.
 	Settle(ctx context.Context, operation string) (id string, err error)
 
+	// ID names the run that Start makes for an operation, whether it is there or
+	// not.
+	ID(operation string) string
 	// Location says where people find what the run leaves.
 	Location(id string) Location
 	// Spec gives the specification that the run has now.

@@ -89,11 +89,16 @@ func (l *Launcher) Settle(ctx context.Context, operation string) (string, error)
 	return id, nil
 }
 
+// ID follows from the operation.
+func (l *Launcher) ID(operation string) string { return ID(operation) }
+
+// Location gives paths on this machine.
 func (l *Launcher) Location(id string) launch.Location {
 	f := l.place.Folder(id)
 	return launch.Location{Place: string(l.place), Run: string(f), Logs: f.Logs(), Metrics: f.Metrics()}
 }
 
+// Spec reads the run's specification as it is now.
 func (l *Launcher) Spec(_ context.Context, id string) (spec.Spec, error) {
 	f, err := l.find(id)
 	if err != nil {
@@ -102,6 +107,7 @@ func (l *Launcher) Spec(_ context.Context, id string) (spec.Spec, error) {
 	return f.ReadSpec()
 }
 
+// Status reads how the run stands from its folder.
 func (l *Launcher) Status(_ context.Context, id string) (launch.State, error) {
 	f, err := l.find(id)
 	if err != nil {
@@ -174,6 +180,7 @@ func roles(f run.Folder, alive bool) (out []launch.Role) {
 	return out
 }
 
+// Watch looks at the run's status ten times a second.
 func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State, error] {
 	return func(yield func(launch.State, error) bool) {
 		tick := time.NewTicker(poll)
@@ -195,6 +202,7 @@ func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State,
 // changeTime is how long a running run may take to take a change on.
 const changeTime = 30 * time.Second
 
+// Change goes to the run's own API.
 func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 	f, err := l.find(id)
 	if err != nil {
@@ -214,6 +222,7 @@ func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 	return client.Change(ctx, spec.LiveBetween(is, s))
 }
 
+// Resume starts a supervisor on the run's folder again.
 func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	trainer, err := l.trainer()
 	if err != nil {
@@ -245,6 +254,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	return err
 }
 
+// Stop ends the run's supervisor, and with it all processes.
 func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) error {
 	f, err := l.find(id)
 	if errors.Is(err, launch.ErrNoRun) {
@@ -256,4 +266,5 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 	return end(ctx, f, patience)
 }
 
+// Remove removes the run's folder.
 func (l *Launcher) Remove(_ context.Context, id string) error { return l.place.Remove(id) }

@@ -173,6 +173,7 @@ func names(files map[string]*source) []string {
 	return all
 }
 
+// Logs merges the files of the run's processes by the time of their lines.
 func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, give func(launch.Line) error) error {
 	f, err := l.find(id)
 	if err != nil {
@@ -215,6 +216,7 @@ func (l *Launcher) follow(ctx context.Context, id string, on bool, read func(las
 // alive reports whether a supervisor still owns the run.
 func (l *Launcher) alive(id string) bool { return Alive(l.place.Folder(id)) }
 
+// Metrics reads the run's own record of events.
 func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool, give func(spec.Event) error) error {
 	f, err := l.find(id)
 	if err != nil {
