@@ -55,11 +55,11 @@ func TestRunOfTheFirstVersionIsTakenUp(t *testing.T) {
 	noErrors(t, imported.Diagnostics)
 	th := &thing{typ: experiment, state: imported.Objects[0].State, private: imported.Objects[0].Private}
 	noErrors(t, b.read(th))
-	num, real := cty.NumberIntVal, cty.MustParseNumberVal
+	num, dec := cty.NumberIntVal, cty.MustParseNumberVal
 	config := b.experiment(data, values{
 		"name": cty.StringVal("landed"), "model": cty.StringVal("softmax"),
 		"hyperparameters": cty.ObjectVal(values{"seed": num(5), "batch_size": num(40), "micro_batch": num(10), "epochs": num(400),
-			"max_steps": num(600), "learning_rate": real("0.05"), "momentum": real("0.5")}),
+			"max_steps": num(600), "learning_rate": dec("0.05"), "momentum": dec("0.5")}),
 		"checkpoint": cty.ObjectVal(values{"every_steps": num(10), "keep": num(1)}),
 		"worker":     cty.ObjectVal(values{"replicas": num(2), "threads": num(1)}),
 		// One more than it had.

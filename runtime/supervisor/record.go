@@ -9,7 +9,7 @@ import (
 
 // record writes down how the processes stand, where that has changed. It is for
 // people: a disk that is full must not end the run here.
-func (c *crew) record() {
+func (c *processes) record() {
 	now := make([]run.Role, 0, len(c.roles))
 	for _, r := range c.roles {
 		line := run.Role{Name: run.RoleName(r.name, r.index), Phase: run.RoleWaiting, Restarts: max(0, r.starts-1), Since: r.started, Reason: r.reason}

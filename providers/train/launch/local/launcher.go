@@ -146,7 +146,7 @@ func standing(f run.Folder) (launch.State, error) {
 }
 
 // newest is the step of the run's newest checkpoint, -1 where there is none.
-// The name of its folder begins with it.
+// The name of its folder begins with it; with its manifest it begins to exist.
 func newest(f run.Folder) (step int64, err error) {
 	entries, err := os.ReadDir(f.Checkpoints())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,10 @@ func newest(f run.Folder) (step int64, err error) {
 		rest, ok := strings.CutPrefix(e.Name(), "step-")
 		digits, _, _ := strings.Cut(rest, "-")
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if ok && err == nil && e.IsDir() {
+		if !ok || err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(f.Checkpoints(), e.Name(), "manifest.json")); err == nil {
 			step = max(step, n)
 		}
 	}

@@ -59,6 +59,10 @@ func TestNewestCheckpoint(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(f.Checkpoints(), name), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		if s, err := l.Status(t.Context(), id); err != nil || s.Saved != -1 {
+			t.Errorf("%q, without a manifest: step %d, %v", name, s.Saved, err)
+		}
+		say(t, filepath.Join(f.Checkpoints(), name, "manifest.json"), "{}")
 		if s, err := l.Status(t.Context(), id); err != nil || s.Saved != want {
 			t.Errorf("%q: step %d, %v", name, s.Saved, err)
 		}

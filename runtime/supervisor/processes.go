@@ -30,8 +30,8 @@ const (
 	maxControlLn = 1 << 20
 )
 
-// crew is the run's processes. One goroutine (run) owns it.
-type crew struct {
+// processes are those of the run. One goroutine (run) owns them.
+type processes struct {
 	Options
 	spec     spec.Spec
 	ports    *ports
@@ -52,12 +52,12 @@ type ended struct {
 	end   spec.End // -1: it was killed
 }
 
-func newCrew(o Options, s spec.Spec, p *ports) *crew {
-	return &crew{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
+func newProcesses(o Options, s spec.Spec, p *ports) *processes {
+	return &processes{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
 }
 
 // run starts everything and returns the outcome once everything has ended.
-func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
+func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 	c.starter = newStarter()
 	defer c.starter.close()
 	var err error
@@ -95,7 +95,7 @@ func spent(s spec.Status, message, log string) spec.Status {
 }
 
 // last is the newest status that the coordinator wrote.
-func (c *crew) last(began spec.Status) spec.Status {
+func (c *processes) last(began spec.Status) spec.Status {
 	s := began
 	if err := run.ReadJSON(c.Folder.StatusFile(), &s); err != nil {
 		return began
@@ -105,7 +105,7 @@ func (c *crew) last(began spec.Status) spec.Status {
 
 // watch keeps the roles running until there is an outcome; told says that the
 // coordinator declared it, so that all roles hear of it and end.
-func (c *crew) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
+func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
@@ -155,7 +155,7 @@ func stopped(s spec.Status) spec.Status {
 
 // startDue starts what is to run and does not; the channel tells when there is
 // more to start.
-func (c *crew) startDue() (<-chan time.Time, error) {
+func (c *processes) startDue() (<-chan time.Time, error) {
 	var soonest time.Time
 	now := time.Now()
 	for _, r := range c.roles {
@@ -178,7 +178,7 @@ func (c *crew) startDue() (<-chan time.Time, error) {
 }
 
 // start starts one role.
-func (c *crew) start(r *role) error {
+func (c *processes) start(r *role) error {
 	var extra []*os.File
 	var err error
 	switch r.name {
@@ -226,13 +226,18 @@ func (c *crew) start(r *role) error {
 	c.readers.Go(func() {
 		cmd.Wait() // the state says it all
 		<-read     // its last words come before its end
-		c.events <- ended{r, cmd.ProcessState.String(), spec.End(cmd.ProcessState.ExitCode())}
+		end := spec.End(cmd.ProcessState.ExitCode())
+		state := cmd.ProcessState.String()
+		if end.Known() {
+			state += ": " + end.String()
+		}
+		c.events <- ended{r, state, end}
 	})
 	return nil
 }
 
 // listen passes on what the coordinator says.
-func (c *crew) listen(control io.Reader) {
+func (c *processes) listen(control io.Reader) {
 	lines := bufio.NewScanner(control)
 	lines.Buffer(nil, maxControlLn)
 	for lines.Scan() {
@@ -247,7 +252,7 @@ func (c *crew) listen(control io.Reader) {
 
 // scale sets the number of workers. Those that are too many are told to leave
 // by the coordinator; stubborn ones are ended when the run is.
-func (c *crew) scale(n int) {
+func (c *processes) scale(n int) {
 	c.wanted = n
 	have := make(map[int]bool)
 	for _, r := range c.roles {
@@ -265,7 +270,7 @@ func (c *crew) scale(n int) {
 
 // ended notes that a process ended and when it is to be started again; the
 // text is why the run cannot go on.
-func (c *crew) ended(e ended) string {
+func (c *processes) ended(e ended) string {
 	r, now := e.role, time.Now()
 	r.process, r.endedAt, r.reason = nil, now, e.state
 	defer c.record()
@@ -297,7 +302,7 @@ func (c *crew) ended(e ended) string {
 
 // endHung kills a process that does not answer; it is then started again like
 // any other that ends.
-func (c *crew) endHung(h spec.Hung) {
+func (c *processes) endHung(h spec.Hung) {
 	for _, r := range c.roles {
 		named := h.Server != nil && r.name == Server && r.index == *h.Server || h.Worker != nil && r.name == Worker && r.index == *h.Worker
 		if named && r.process != nil && (h.PID == 0 || h.PID == r.process.Pid) {
@@ -309,7 +314,7 @@ func (c *crew) endHung(h spec.Hung) {
 
 // giveUp leaves a worker out from now on; the text is why the run cannot go on
 // without it.
-func (c *crew) giveUp(r *role, why string) string {
+func (c *processes) giveUp(r *role, why string) string {
 	r.givenUp = true
 	usable := c.wanted
 	for _, other := range c.roles {
@@ -330,7 +335,7 @@ func (c *crew) giveUp(r *role, why string) string {
 
 // stopAll ends and reaps every process. Those that were told of the run's end
 // get a moment to end by themselves.
-func (c *crew) stopAll(told bool) {
+func (c *processes) stopAll(told bool) {
 	running := 0
 	each := func(f func(*os.Process)) {
 		running = 0
