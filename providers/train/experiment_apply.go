@@ -243,8 +243,16 @@ const savingTime = 2 * time.Minute
 // planned.
 func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *draft) (diags diag.Diagnostics) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id + " at a checkpoint", Percent: -1})
+	// Whoever does not want to wait does not want the run to be killed either.
+	stopped := make(chan error, 1)
+	go func() { stopped <- run.Stop(context.WithoutCancel(ctx), run.id, savingTime) }()
 	var s launch.State
-	err := run.Stop(ctx, run.id, savingTime)
+	var err error
+	select {
+	case err = <-stopped:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
 	if err == nil {
 		s, err = run.Status(ctx, run.id)
 	}
