@@ -40,6 +40,7 @@ type processes struct {
 	hold     *os.File // its other end: closed when this process ends
 	roles    []*role
 	wanted   int // workers
+	over     bool
 	recorded []run.Role
 	events   chan any
 	readers  sync.WaitGroup // of processes and control pipes
@@ -73,6 +74,7 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 	c.scale(c.wanted)
 	outcome, told := c.watch(ctx, began)
 	c.stopAll(told)
+	c.over = true
 	c.record()
 	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])

@@ -12,13 +12,14 @@ import (
 func (c *processes) record() {
 	now := make([]run.Role, 0, len(c.roles))
 	for _, r := range c.roles {
+		ended := c.over || r.name == Worker && r.index >= c.wanted
 		line := run.Role{Name: run.RoleName(r.name, r.index), Phase: run.RoleWaiting, Restarts: max(0, r.starts-1), Since: r.started, Reason: r.reason}
 		switch {
 		case r.process != nil:
 			line.Phase = run.RoleRunning
 		case r.givenUp:
 			line.Phase = run.RoleGivenUp
-		case r.name == Worker && r.index >= c.wanted:
+		case ended:
 			line.Phase = run.RoleEnded
 		}
 		if r.process == nil && !r.endedAt.IsZero() {
