@@ -26,6 +26,7 @@ var floors = []struct {
 	{"configurations", []string{"modules"}},
 	{"what configurations need, installed", []string{"modules/install"}},
 	{"the providers' interface", []string{"providers"}},
+	{"how experiments are launched", []string{"providers/train/launch"}},
 	{"machines behind SSH", []string{"providers/connect/ssh", "providers/connect/ssh/sshtest"}},
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"one machine", []string{"providers/metal/host"}},

@@ -25,6 +25,8 @@ type Entry struct {
 	// They depend on nothing but their arguments, so that nobody has to be
 	// started or configured for them.
 	Functions map[string]function.Function
+	// Runs, when not nil, finds what goes on behind objects of the provider.
+	Runs Runs
 	// Limits are the provider's own; the zero value is none.
 	Limits Limits
 }

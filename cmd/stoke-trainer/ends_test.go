@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -315,6 +316,55 @@ func TestHelpTellsTheEnds(t *testing.T) {
 			if !strings.Contains(string(out), row.Meaning) {
 				t.Errorf("%s --help does not tell %d", role, row.End)
 			}
+		}
+	}
+}
+
+// The table is in the documentation, as it is.
+func TestDocumentationTellsTheEnds(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "runs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range spec.Ends {
+		if line := fmt.Sprintf("\n| %d | %s | %s |\n", row.End, row.Meaning, row.Again); !strings.Contains(string(page), line) {
+			t.Errorf("docs/runs.md has no line %q", line)
+		}
+	}
+}
+
+// The supervisor records what its processes do, and keeps their outputs apart.
+func TestProcessesAreRecorded(t *testing.T) {
+	r, _ := disturbed(t, long(), atStep(t, 5), func(r *trial) bool { return kill(t, r.folder, "worker") })
+	restarted := func() (all []run.Role) {
+		all, err := r.folder.ReadRoles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	eventually(t, "a worker was started again", func() bool {
+		for _, role := range restarted() {
+			if role.Restarts == 1 && strings.HasPrefix(role.Name, "worker-") && strings.Contains(role.Reason, "killed") {
+				return true
+			}
+		}
+		return false
+	})
+	r.wait()
+	var names []string
+	for _, role := range restarted() {
+		names = append(names, role.Name)
+		if role.Phase != run.RoleEnded || role.Since.IsZero() {
+			t.Errorf("after the end: %+v", role)
+		}
+	}
+	if got := strings.Join(names, " "); got != "coordinator ps-0 worker-0 worker-1" {
+		t.Errorf("roles are %s", got)
+	}
+	for _, path := range []string{r.folder.Output("worker", 0), r.folder.Log("worker", 0)} {
+		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, ".log") != (info.Size() > 0) {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }

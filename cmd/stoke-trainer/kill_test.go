@@ -58,7 +58,21 @@ func atStep(t *testing.T, step int64) func(*trial) bool {
 
 // saved lists the whole checkpoints of a run, oldest first.
 func saved(r *trial) []string {
-	return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*")))
+	found := must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*", "manifest.json")))
+	for i, manifest := range found { // with which a checkpoint begins to exist
+		found[i] = filepath.Dir(manifest)
+	}
+	return found
+}
+
+// part is the first of a checkpoint's files of parameters.
+func part(checkpoint string) string {
+	for _, path := range must(filepath.Glob(filepath.Join(checkpoint, "*"))) {
+		if filepath.Base(path) != "manifest.json" {
+			return path
+		}
+	}
+	return filepath.Join(checkpoint, "no part")
 }
 
 // killSupervisor kills the supervisor, waits until no role is left and reports
@@ -359,7 +373,7 @@ func (r *trial) refused(in *os.File) (string, bool) {
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	spoilers := map[string]func(path string) error{
 		"parameters": func(path string) error {
-			file, err := os.OpenFile(filepath.Join(path, "server-0-of-1.f32"), os.O_WRONLY, 0)
+			file, err := os.OpenFile(part(path), os.O_WRONLY, 0)
 			if err != nil {
 				return err
 			}
@@ -367,7 +381,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 			_, err = file.WriteAt([]byte{1, 2, 3}, 1000)
 			return err
 		},
-		"truncated":   func(path string) error { return os.Truncate(filepath.Join(path, "server-0-of-1.f32"), 100) },
+		"truncated":   func(path string) error { return os.Truncate(part(path), 100) },
 		"manifest":    func(path string) error { return os.Truncate(filepath.Join(path, "manifest.json"), 100) },
 		"no manifest": func(path string) error { return os.Remove(filepath.Join(path, "manifest.json")) },
 	}
@@ -387,6 +401,9 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 			}
 			checkLedger(t, r.folder, s, 1500)
 			log := string(must(os.ReadFile(r.folder.Log("coordinator", 0))))
+			if name == "no manifest" { // it was never one
+				return
+			}
 			if !strings.Contains(log, "checkpoint is not usable") || !strings.Contains(log, filepath.Base(newest)) {
 				t.Error("the log does not name the damaged checkpoint")
 			}

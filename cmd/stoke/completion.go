@@ -106,10 +106,11 @@ func (c completer) add(root *cobra.Command) {
 	arguments := map[string]completion{
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
+		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses,
 		"workspace select": c.workspaces, "workspace delete": c.workspaces,
 	}
 	options := map[string]completion{
-		"target": c.addresses, "replace": c.addresses, "exclude": c.addresses, "var": c.variables, "format": fixed("dot", "mermaid"),
+		"target": c.addresses, "replace": c.addresses, "exclude": c.addresses, "var": c.variables, "format": fixed("dot", "mermaid"), "stream": fixed("stdout", "stderr"),
 		"type": fixed("apply", "plan", "plan-destroy", "plan-refresh-only"),
 	}
 	var visit func(cmd *cobra.Command, path string)
@@ -165,6 +166,10 @@ func (c completer) addresses(cmd *cobra.Command, given []string, typed string) (
 		}
 		return names
 	})(cmd, given, typed)
+}
+
+func (c completer) runAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return offer(func(*cobra.Command) []string { return c.runs(given) })(cmd, given, typed)
 }
 
 func (c completer) outputs(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -25,8 +26,9 @@ type session struct {
 	configDir string // -config; "": the working directory
 
 	noColor bool
-	compact bool // -compact-warnings
-	concise bool // -concise
+	compact bool        // -compact-warnings
+	concise bool        // -concise
+	looking atomic.Bool // the command only looks: an interrupt ends it at once
 
 	mu      sync.Mutex
 	current display
@@ -100,5 +102,9 @@ func diagnostic(severity hcl.DiagnosticSeverity, summary, format string, args ..
 // closes s.signals.stopping.
 func (s *session) interruptible(ctx context.Context) (context.Context, func()) {
 	s.signals = &signals{stopping: make(chan struct{})}
-	return s.signals.watch(ctx, func(text string) { s.display().say(text) })
+	return s.signals.watch(ctx, func(text string) {
+		if !s.looking.Load() { // else there is nothing that has to be finished
+			s.display().say(text)
+		}
+	})
 }

@@ -43,9 +43,9 @@ func arguments() []argument {
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
 		synchronous(), deterministic(), deadline(),
 
-		real("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
-		real("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
-		real("optimizer.weight_decay", hyper, "weight_decay", func(s *spec.Spec) *float64 { return &s.Optimizer.WeightDecay }),
+		fraction("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
+		fraction("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
+		fraction("optimizer.weight_decay", hyper, "weight_decay", func(s *spec.Spec) *float64 { return &s.Optimizer.WeightDecay }),
 		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
 		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
 		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
@@ -87,7 +87,7 @@ func textual(field, in, name string, of func(*spec.Spec) *string) argument {
 		func(s *spec.Spec) attr.Value { return types.StringValue(*of(s)) }}
 }
 
-func real(field, in, name string, of func(*spec.Spec) *float64) argument {
+func fraction(field, in, name string, of func(*spec.Spec) *float64) argument {
 	return argument{field, in, name,
 		func(s *spec.Spec, v attr.Value) error { *of(s) = float(v.(types.Number)); return nil },
 		func(s *spec.Spec) attr.Value { return decimal(*of(s)) }}

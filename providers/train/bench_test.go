@@ -22,11 +22,12 @@ import (
 
 // bench drives the provider as the engine does, with a fake trainer.
 type bench struct {
-	t    *testing.T
-	p    providers.Provider
-	dir  string // the fake trainer's
-	runs string
-	data string
+	t      *testing.T
+	p      providers.Provider
+	dir    string // the fake trainer's
+	runs   string
+	data   string
+	layers string // that behaviours have which name none
 
 	mu       sync.Mutex
 	progress []providers.Progress
@@ -89,6 +90,9 @@ func (b *bench) stopAll() {
 
 func (b *bench) behave(to behaviour) {
 	b.t.Helper()
+	if to.Layers == "" {
+		to.Layers = b.layers
+	}
 	if err := run.WriteJSON(filepath.Join(b.dir, "behaviour.json"), to); err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch/local"
 )
 
 // ended makes an experiment that ended early, in the way of that name.
@@ -239,5 +240,33 @@ func TestStateOfTheFirstVersion(t *testing.T) {
 	b.unchanged(th, config)
 	if n := b.logged("starts.log"); n != 1 {
 		t.Errorf("trained %d times", n)
+	}
+}
+
+// An apply that is cut short while a run saves itself leaves the run alone: to
+// kill it would throw away what it has learned since its last checkpoint.
+func TestInterruptedInterruptionKillsNothing(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	defer b.held(behaviour{Save: true, Deaf: true})()
+	th := b.leave("op-run", b.experiment(data, nil))
+	f := b.folder(th)
+	eventually(t, "the run trains", func() bool { s, err := f.Status(); return err == nil && s.Step > 1 })
+	noErrors(t, b.read(th))
+	config := b.experiment(data, values{"parameter_server.replicas": cty.NumberIntVal(3)})
+	p := b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	ctx, cancel := context.WithCancel(context.Background())
+	call := b.call("")
+	report := call.Progress
+	call.Progress = func(p providers.Progress) {
+		if strings.HasPrefix(p.Step, "stopping") {
+			cancel()
+		}
+		report(p)
+	}
+	oneError(t, b.apply(ctx, call, th, config, p), "Running experiment could not be stopped")
+	if !local.Alive(f) {
+		t.Error("the run was killed")
 	}
 }

@@ -12,7 +12,9 @@ const Source = "registry.terraform.io/stokehq/train"
 
 // Entry is the provider for stoke's catalogue.
 func Entry(version string) providers.Entry {
-	return providers.Linked(func() (tfprotov6.ProviderServer, error) {
+	entry := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		return providerserver.NewProtocol6(New(version))(), nil
 	}, version, providers.ServerOptions{Name: "stokehq/train", Marks: true})
+	entry.Runs = runs{}
+	return entry
 }

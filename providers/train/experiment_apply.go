@@ -10,11 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/providers/train/launch/local"
-	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -46,30 +44,17 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))
 		return
 	}
-	call, place := providers.CallFrom(ctx), r.settings.runs
-	id := local.ID(call.Operation)
-	call.Report(providers.Progress{Step: "launching " + id, Percent: -1})
-	f, err := launch(ctx, t, place, id, call.Operation, d.spec)
+	call, l := providers.CallFrom(ctx), r.settings.launcher()
+	call.Report(providers.Progress{Step: "launching", Percent: -1})
+	id, err := l.Start(ctx, call.Operation, d.spec)
 	if err != nil {
 		resp.Diagnostics.AddError("Experiment could not be launched", fmt.Sprintf("Nothing is running and nothing is left of it: %s.", err))
 		return
 	}
-	plan.identify(place, id, &d.spec)
-	plan.RunsDir = types.StringValue(string(place))
-	resp.Diagnostics.Append(attend(ctx, f, &plan, limit, true)...)
+	run := trainingRun{l, id}
+	plan.identify(run, &d.spec)
+	resp.Diagnostics.Append(attend(ctx, run, &plan, limit, true)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-}
-
-// launch makes the run's folder and starts its supervisor, or leaves nothing.
-func launch(ctx context.Context, t trainer, place local.Place, id, operation string, s spec.Spec) (run.Folder, error) {
-	f, err := place.Create(id, operation, s)
-	if err != nil {
-		return "", err
-	}
-	if _, err := local.Launch(ctx, string(t), f); err != nil {
-		return "", errors.Join(err, place.Remove(id))
-	}
-	return f, nil
 }
 
 // whole reads a plan of which nothing is open any more, and checks that the
@@ -100,28 +85,28 @@ func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) 
 
 // attend follows the run as far as it is asked to, records how it stands in m,
 // and says what went wrong. fresh tells a run that was created by this call.
-func attend(ctx context.Context, f run.Folder, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
+func attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	if !m.Wait.ValueBool() {
-		s, err := standing(f)
+		s, err := r.Status(ctx, r.id)
 		if err != nil {
 			return unreadable(m, err)
 		}
-		m.record(s)
-		return verdict(call, s, f)
+		m.record(s.Status)
+		return verdict(call, s.Status, r.where().Logs)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	s, end, err := follow(ctx, call, f)
+	s, end, err := follow(ctx, call, r)
 	if err != nil {
 		call.KeepOnError()
 		return unreadable(m, err)
 	}
-	m.record(s)
+	m.record(s.Status)
 	switch end {
 	case detached:
 		diags.AddWarning("The experiment goes on training",
-			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", f.Name(), step(s)))
+			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", r.id, step(s.Status)))
 	case overdue:
 		call.KeepOnError()
 		name := "update"
@@ -129,27 +114,27 @@ func attend(ctx context.Context, f run.Folder, m *experimentModel, limit time.Du
 			name = "create"
 		}
 		diags.AddAttributeError(path.Root("timeouts").AtName(name), "The experiment is not done yet",
-			fmt.Sprintf("It is still running after %s, at %s, and goes on. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", limit, step(s), name))
+			fmt.Sprintf("It is still running after %s, at %s, and goes on. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", limit, step(s.Status), name))
 	default:
-		diags.Append(verdict(call, s, f)...)
+		diags.Append(verdict(call, s.Status, r.where().Logs)...)
 	}
 	return diags
 }
 
 // verdict says what is wrong with how the run stands; nothing where it ended
 // well or goes on.
-func verdict(call *providers.Call, s spec.Status, f run.Folder) (diags diag.Diagnostics) {
+func verdict(call *providers.Call, s spec.Status, logs string) (diags diag.Diagnostics) {
 	switch s.Phase {
 	case spec.Failed:
-		diags.AddError("The experiment failed", reason(s, f))
+		diags.AddError("The experiment failed", reason(s, logs))
 	case spec.Stopped:
 		call.KeepOnError()
-		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. %s%s\n\nIts logs are in %s.",
-			sentence(s.Message), thousands(s.Step), goesOn(s), excerpt(s.Log), f.Logs()))
+		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. %s%s%s",
+			sentence(s.Message), thousands(s.Step), goesOn(s), excerpt(s.Log), whereLogs(logs)))
 	case spec.Lost:
 		call.KeepOnError()
 		diags.AddError("The experiment was lost", fmt.Sprintf("Its supervisor is gone without a result, at step %s. "+
-			"The next apply resumes it from its newest checkpoint, or replaces it if there is none.\n\nIts logs are in %s.", thousands(s.Step), f.Logs()))
+			"The next apply resumes it from its newest checkpoint, or replaces it if there is none.%s", thousands(s.Step), whereLogs(logs)))
 	}
 	return diags
 }
@@ -205,32 +190,32 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...) // only recorded
 		return
 	}
-	f, err := prior.place().Find(prior.ID.ValueString())
-	if err != nil {
+	run := r.settings.run(&prior)
+	if _, err := run.Spec(ctx, run.id); err != nil {
 		resp.Diagnostics.AddError("The run's folder is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
 		return
 	}
-	resp.Diagnostics.Append(r.adjust(ctx, f, d, &prior)...)
+	resp.Diagnostics.Append(r.adjust(ctx, run, d, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return // the prior state stays: the next plan does it again
 	}
 	if plan.Status.IsUnknown() || plan.Metrics.IsUnknown() {
-		resp.Diagnostics.Append(attend(ctx, f, &plan, limit, false)...)
+		resp.Diagnostics.Append(attend(ctx, run, &plan, limit, false)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
 
 // adjust brings the run's processes to what is planned: an idle run is started
 // again, a running one takes on what it can.
-func (r *experimentResource) adjust(ctx context.Context, f run.Folder, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
-	s, err := standing(f)
+func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
+	s, err := run.Status(ctx, run.id)
 	if err != nil {
 		diags.AddError("State of the experiment is unreadable", err.Error()+".")
 		return diags
 	}
 	switch {
-	case idle(s.Phase):
-		return r.resume(ctx, f, d, s)
+	case launch.Idle(s.Phase):
+		return r.resume(ctx, run, d, s)
 	case s.Phase.Final():
 		return nil // it ended since the plan
 	}
@@ -240,10 +225,10 @@ func (r *experimentResource) adjust(ctx context.Context, f run.Folder, d *draft,
 	case len(changes) == 0:
 		return diags
 	case spec.Costliest(changes) == spec.Resume:
-		return r.interrupt(ctx, f, d)
+		return r.interrupt(ctx, run, d)
 	}
-	if err := change(ctx, f, d.spec); err != nil {
-		if s, err := standing(f); err == nil && s.Phase.Final() {
+	if err := run.Change(ctx, run.id, d.spec); err != nil {
+		if s, err := run.Status(ctx, run.id); err == nil && s.Phase.Final() {
 			return diags // it ended meanwhile: there is nothing to change
 		}
 		diags.AddError("Running experiment did not take the change", fmt.Sprintf("%s. It goes on as it was; apply again.", err))
@@ -251,91 +236,53 @@ func (r *experimentResource) adjust(ctx context.Context, f run.Folder, d *draft,
 	return diags
 }
 
+// savingTime is how long a run that is interrupted may take to save itself.
+const savingTime = 2 * time.Minute
+
 // interrupt stops a running run at a checkpoint and lets it go on with what is
 // planned.
-func (r *experimentResource) interrupt(ctx context.Context, f run.Folder, d *draft) (diags diag.Diagnostics) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + f.Name() + " at a checkpoint", Percent: -1})
-	client, err := f.Client()
+func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *draft) (diags diag.Diagnostics) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id + " at a checkpoint", Percent: -1})
+	// Whoever does not want to wait does not want the run to be killed either.
+	stopped := make(chan error, 1)
+	go func() { stopped <- run.Stop(context.WithoutCancel(ctx), run.id, savingTime) }()
+	var s launch.State
+	var err error
+	select {
+	case err = <-stopped:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
 	if err == nil {
-		defer client.Close()
-		err = client.Stop(ctx)
+		s, err = run.Status(ctx, run.id)
 	}
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for err == nil {
-		var s spec.Status
-		saved := int64(-1)
-		if s, err = standing(f); err == nil && idle(s.Phase) {
-			saved, err = newest(f)
-		}
-		switch {
-		case err != nil:
-			continue
-		case idle(s.Phase) && s.Step > 0 && saved < 0:
-			diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan says what becomes of it.\n\nIts logs are in %s.",
-				sentence(s.Message), thousands(s.Step), f.Logs()))
-			return diags
-		case idle(s.Phase):
-			return r.resume(ctx, f, d, s)
-		case s.Phase.Final():
-			return nil // it reached its end first
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		}
+	switch {
+	case err != nil:
+		diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
+	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0:
+		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan says what becomes of it.%s",
+			sentence(s.Message), thousands(s.Step), whereLogs(run.where().Logs)))
+	case launch.Idle(s.Phase):
+		return r.resume(ctx, run, d, s)
 	}
-	diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
-	return diags
+	return diags // it may have reached its end first
 }
 
 // resume starts an idle run again, with what is planned.
-func (r *experimentResource) resume(ctx context.Context, f run.Folder, d *draft, s spec.Status) (diags diag.Diagnostics) {
-	t, missing := r.settings.trainer()
-	if missing != nil {
+func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *draft, s launch.State) (diags diag.Diagnostics) {
+	if _, missing := r.settings.trainer(); missing != nil {
 		return diag.Diagnostics{missing}
 	}
-	if (remains{status: s}).overrun(d.spec.Deadline) {
+	if (remains{s}).overrun(d.spec.Deadline) {
 		diags.AddAttributeError(path.Root("deadline"), "The deadline has been used up",
 			fmt.Sprintf("The run has run for %s. Raise deadline above that, or leave it out, and apply again.", lasting(s.Ran)))
 		return diags
 	}
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + f.Name(), Percent: -1})
-	// Nobody else writes to an idle run. Its status must not look like an end
-	// until the new supervisor writes one.
-	s.Phase, s.Cause, s.Message = spec.Pending, "", ""
-	is, err := f.ReadSpec()
-	if err == nil {
-		d.spec.Layers = is.Layers // it stays the same run
-		err = f.WriteSpec(d.spec)
-	}
-	if err == nil {
-		err = run.WriteJSON(f.StatusFile(), s)
-	}
-	if err == nil {
-		_, err = local.Launch(ctx, string(t), f)
-	}
-	if err != nil {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + run.id, Percent: -1})
+	if err := run.Resume(ctx, run.id, d.spec); err != nil {
 		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. What it has saved is unharmed: apply again.", err))
 	}
 	return diags
-}
-
-// change sends what is new of the spec's live part to the running run.
-func change(ctx context.Context, f run.Folder, s spec.Spec) error {
-	is, err := f.ReadSpec()
-	if err != nil {
-		return err
-	}
-	client, err := f.Client()
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return client.Change(ctx, spec.LiveBetween(is, s))
 }
 
 func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -348,21 +295,21 @@ func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequ
 	resp.Diagnostics.Append(diags...)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	place, id := state.place(), state.ID.ValueString()
-	f, err := place.Find(id)
+	run := r.settings.run(&state)
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id, Percent: -1})
+	err := run.Stop(ctx, run.id, stoppingTime)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return // gone already
-	case err != nil:
+	case errors.Is(err, launch.ErrForeign):
 		resp.Diagnostics.AddError("The run's folder is not ours", fmt.Sprintf("%s. Nothing was removed. Move it away, then destroy again.", err))
 		return
-	}
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + id, Percent: -1})
-	if err := local.Stop(ctx, f); err != nil {
+	case err != nil:
 		resp.Diagnostics.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Nothing was removed; destroy again.", err))
 		return
 	}
-	if err := place.Remove(id); err != nil {
-		resp.Diagnostics.AddError("The run's folder could not be removed", fmt.Sprintf("%s. Destroy again.", err))
+	if err := run.Remove(ctx, run.id); err != nil {
+		resp.Diagnostics.AddError("The run could not be removed", fmt.Sprintf("%s. Destroy again.", err))
 	}
 }
+
+// stoppingTime is how long a run that is destroyed may take to end by itself.
+const stoppingTime = 20 * time.Second

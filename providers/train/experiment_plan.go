@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -45,7 +46,7 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 		return
 	}
 	if req.Plan.Raw.IsNull() {
-		planDestroy(ctx, req, resp)
+		r.planDestroy(ctx, req, resp)
 		return
 	}
 	var plan, prior experimentModel
@@ -79,28 +80,35 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 }
 
 // planDestroy says what a destroy interrupts, and what it throws away.
-func planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *experimentResource) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var prior experimentModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if what := prior.loss(); what != "" {
+	if what := r.settings.loss(ctx, &prior); what != "" {
 		note(ctx, resp, path.Empty(), providers.NoteDisruption, what)
 	}
 }
 
 // loss says what is thrown away with the recorded run.
-func (m *experimentModel) loss() string {
+func (s *settings) loss(ctx context.Context, m *experimentModel) string {
 	phase := spec.Phase(m.Status.ValueString())
 	if phase == spec.Succeeded {
 		return ""
 	}
-	r, err := remaining(m)
+	r, err := s.remaining(ctx, m)
 	if err != nil {
-		r = remains{status: spec.Status{Phase: phase, Started: time.Unix(1, 0)}, saved: -1} // as it was recorded
+		r = remains{launch.State{Status: spec.Status{Phase: phase, Started: time.Unix(1, 0)}, Saved: -1}} // as it was recorded
 	}
 	return r.loss()
+}
+
+// remaining asks what is left of the recorded run.
+func (s *settings) remaining(ctx context.Context, m *experimentModel) (remains, error) {
+	run := s.run(m)
+	is, err := run.Status(ctx, run.id)
+	return remains{is}, err
 }
 
 // planning is one call of ModifyPlan.
@@ -148,7 +156,7 @@ func (p *planning) create(ctx context.Context) {
 	if p.settings.unknown {
 		p.plan.RunsDir = types.StringUnknown()
 	} else {
-		p.plan.RunsDir = types.StringValue(string(p.settings.runs))
+		p.plan.RunsDir = types.StringValue(p.settings.launcher().Location("").Place)
 		p.capable(ctx)
 	}
 	if p.draft.runKnown() && !p.settings.unknown {
@@ -209,9 +217,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	changes := append(p.changes(before), p.layers(ctx, before, prior)...)
 	phase := spec.Phase(prior.Status.ValueString())
 	replace := p.newRun(ctx, changes)
-	left, err := remaining(prior)
+	left, err := p.settings.remaining(ctx, prior)
 	unfinished := phase != spec.Succeeded && phase != spec.Failed
-	idle := unfinished && err == nil && idle(left.status.Phase)
+	idle := unfinished && err == nil && launch.Idle(left.Phase)
 	switch {
 	case phase == spec.Failed:
 		replace = append(replace, path.Root("status"))
@@ -221,7 +229,7 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one did not reach its end and left no checkpoint")
 	}
 	if len(replace) > 0 {
-		if what := prior.loss(); what != "" {
+		if what := p.settings.loss(ctx, prior); what != "" {
 			note(ctx, p.resp, path.Empty(), providers.NoteDisruption, what)
 		}
 		p.resp.RequiresReplace.Append(replace...)
@@ -257,7 +265,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	}
 	switch {
 	case idle && left.overrun(p.draft.spec.Deadline):
-		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.status.Ran)))
+		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.Ran)))
 	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: nobody runs it any more; it goes on from its newest checkpoint")
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():

@@ -150,7 +150,9 @@ func (r *fakeRun) train(b behaviour) int {
 			Workers: r.spec.Worker.Replicas, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now}
 	})
 	if b.Save {
-		os.MkdirAll(filepath.Join(r.folder.Checkpoints(), "step-000000000010"), 0o700)
+		saved := filepath.Join(r.folder.Checkpoints(), "step-000000000010")
+		os.MkdirAll(saved, 0o700)
+		os.WriteFile(filepath.Join(saved, "manifest.json"), nil, 0o600)
 	}
 	for step := int64(1); ; step++ {
 		_, err := os.Stat(b.Hold)

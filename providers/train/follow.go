@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -23,42 +22,39 @@ const (
 	overdue                // we have waited long enough
 )
 
-// poll is how often the run's status is looked at; it is rewritten about once
-// a second.
-const poll = 100 * time.Millisecond
-
 // follow watches the run and reports what it sees until it ends, is lost, or
 // ctx or the call says to leave it; a deadline of ctx means overdue. The
 // status is the last one seen.
-func follow(ctx context.Context, call *providers.Call, f run.Folder) (spec.Status, ending, error) {
+func follow(ctx context.Context, call *providers.Call, r trainingRun) (last launch.State, why ending, err error) {
 	w := watcher{call: call}
+	watch, leave := context.WithCancel(ctx)
+	defer leave()
+	go func() {
+		select {
+		case <-call.Stopping:
+			leave()
+		case <-watch.Done():
+		}
+	}()
 	call.Report(providers.Progress{Step: "starting", Percent: -1,
-		Line: fmt.Sprintf("Ctrl-C leaves %s going; the next apply attaches to it again", f.Name())})
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
-		s, err := standing(f)
+		Line: fmt.Sprintf("Ctrl-C leaves %s going; the next apply attaches to it again", r.id)})
+	for s, err := range r.Watch(watch, r.id) {
 		if err != nil {
 			return s, ended, err
 		}
-		w.see(s)
+		last = s
+		w.see(s.Status)
 		switch {
 		case s.Phase.Final():
 			return s, ended, nil
 		case s.Phase == spec.Lost:
 			return s, lost, nil
 		}
-		select {
-		case <-tick.C:
-		case <-call.Stopping:
-			return s, detached, nil
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return s, overdue, nil
-			}
-			return s, detached, nil
-		}
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return last, overdue, nil
+	}
+	return last, detached, nil
 }
 
 // watcher tells what is new in one status after another.

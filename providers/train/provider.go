@@ -12,8 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/stokehq/stoke/providers/train/launch/local"
 )
 
 // New returns an unconfigured provider "train".
@@ -23,7 +21,7 @@ type trainProvider struct{ version string }
 
 // settings is what the provider block says, for the resources.
 type settings struct {
-	runs      local.Place
+	runs      string // folder in which runs of this machine are
 	datasets  store
 	unknown   bool // something in the provider block is not known yet
 	given     string
@@ -79,7 +77,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("datasets_dir"), "No folder for datasets", fmt.Sprintf("Set datasets_dir in the provider block: %s.", err))
 	}
-	s.runs, s.datasets = local.Place(runs), store(datasets)
+	s.runs, s.datasets = runs, store(datasets)
 	if s.given != "" {
 		if s.given, err = expandHome(s.given); err == nil {
 			_, err = findTrainer(s.given)

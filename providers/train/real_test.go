@@ -66,7 +66,23 @@ func TestRealTrainer(t *testing.T) {
 	b.again(th, config)
 	trains(3)
 
-	// Its supervisor dies: it goes on from a checkpoint, one server more.
+	// One server more: it stops at a checkpoint and goes on as the same run.
+	at, err := f.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change["parameter_server.replicas"] = cty.NumberIntVal(2)
+	config = b.experiment(data, change)
+	b.again(th, config)
+	trains(3)
+	if s, err := f.ReadSpec(); err != nil || s.ParameterServer.Replicas != 2 || b.folder(th) != f {
+		t.Errorf("it goes on with %d servers in %s, %v", s.ParameterServer.Replicas, b.folder(th), err)
+	}
+	if s, err := f.Status(); err != nil || s.Step < at.Step || !restored(t, f) {
+		t.Errorf("it was at step %d, and is at %d, %v", at.Step, s.Step, err)
+	}
+
+	// Its supervisor dies: it goes on from a checkpoint, one server less.
 	eventually(t, "there is a checkpoint", func() bool {
 		found, _ := filepath.Glob(filepath.Join(f.Checkpoints(), "step-*"))
 		return len(found) > 0
@@ -77,13 +93,10 @@ func TestRealTrainer(t *testing.T) {
 	if status(th) != "lost" {
 		t.Fatalf("status is %s", status(th))
 	}
-	change["parameter_server.replicas"] = cty.NumberIntVal(2)
+	change["parameter_server.replicas"] = cty.NumberIntVal(1)
 	config = b.experiment(data, change)
 	b.again(th, config)
 	trains(3)
-	if !restored(t, f) {
-		t.Error("it did not go back to a checkpoint")
-	}
 	b.destroy(th)
 	if left := roles(t, f); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
@@ -149,6 +162,17 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 		}
 	}
 	b.unchanged(th, config)
+
+	// A finished run takes the rest down as a record, and trains nothing.
+	recorded := b.experiment(data, values{"worker.replicas": cty.NumberIntVal(1), "parameter_server.replicas": cty.NumberIntVal(2)})
+	before := th.state.GetAttr("metrics")
+	b.again(th, recorded)
+	if status(th) != "succeeded" || !th.state.GetAttr("metrics").RawEquals(before) {
+		t.Errorf("a finished run became %s", show(th.state))
+	}
+	if p := b.plan(th, b.experiment(data, values{"hyperparameters.seed": cty.NumberIntVal(1)})); len(p.Replace) == 0 {
+		t.Error("another seed is no new run")
+	}
 	b.destroy(th)
 
 	oneError(t, b.plan(b.new(experiment), b.experiment(data, values{"model": cty.StringVal("mnist")})).Diagnostics, "There is no such model")
@@ -173,6 +197,9 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
 	if !strings.Contains(d.Detail, "fails its checksum") {
 		t.Errorf("detail does not name the damage: %s", d.Detail)
+	}
+	if p := b.plan(failing, config); len(p.Replace) == 0 || !b.noted(providers.NoteChange, "new run: the last one failed") {
+		t.Errorf("a failed run is not replaced: notes %+v", b.notes)
 	}
 	b.destroy(failing)
 }

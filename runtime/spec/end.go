@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // End is the exit status of a process of a run: why it ended. Whoever starts
 // processes (the supervisor here, a cluster's Jobs elsewhere) decides by it
@@ -29,12 +32,15 @@ const (
 	EndUsage End = 64
 )
 
-// Ends is the table of exit statuses, in the order of their numbers.
-var Ends = []struct {
+// EndRow is one line of the table of exit statuses.
+type EndRow struct {
 	End
 	Meaning string
 	Again   string // what whoever starts processes is to do
-}{
+}
+
+// Ends is the table of exit statuses, in the order of their numbers.
+var Ends = []EndRow{
 	{EndFinished, "the coordinator declared the run finished", "nothing: the run is done"},
 	{EndError, "any other error, or a crash (2; 128 and more for a signal)", "start it again, within limits"},
 	{EndOtherwise, "the coordinator declared that the run ended otherwise: failed or stopped", "nothing: the run is over"},
@@ -42,6 +48,11 @@ var Ends = []struct {
 	{EndGivenUp, "this worker is given up: another one of its index would fail in the same way", "go on without it"},
 	{EndNoCoordinator, "there was no coordinator for too long", "start it again while the run is wanted"},
 	{EndUsage, "arguments, environment or specification are wrong", "nothing: it would end again"},
+}
+
+// Known reports whether the table has the status.
+func (e End) Known() bool {
+	return slices.ContainsFunc(Ends, func(row EndRow) bool { return row.End == e })
 }
 
 // String says the end's meaning.

@@ -28,6 +28,9 @@ type role struct {
 	index   int
 	process *os.Process // nil: not running
 	started time.Time
+	starts  int
+	endedAt time.Time
+	reason  string      // of the last end
 	ends    []time.Time // that count, within the window
 	givenUp bool        // a worker that is not started any more
 	due     time.Time
@@ -64,7 +67,7 @@ func (s *starter) start(cmd *exec.Cmd) error {
 
 // arguments gives a role what it needs: it looks for nothing in the run's
 // folder by itself.
-func (c *crew) arguments(r *role) []string {
+func (c *processes) arguments(r *role) []string {
 	f, at := c.Folder, c.ports.endpoints()
 	servers := []string{"--servers", strings.Join(at.Servers, ",")}
 	data := []string{"--data", c.spec.Dataset.Path}
@@ -108,7 +111,7 @@ func environment(ours []string, s *spec.Spec, r *role) []string {
 
 // command prepares a role's process: alive is its input, and what it says on
 // its two outputs is kept apart.
-func (c *crew) command(r *role, extra []*os.File) (cmd *exec.Cmd, outputs []*os.File, err error) {
+func (c *processes) command(r *role, extra []*os.File) (cmd *exec.Cmd, outputs []*os.File, err error) {
 	for _, path := range []string{c.Folder.Output(r.name, r.index), c.Folder.Log(r.name, r.index)} {
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {

@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if err := run.WriteJSON(o.Folder.StatusFile(), began); err != nil {
 		return spec.Status{}, err
 	}
-	outcome := newCrew(o, s, ports).run(ctx, began)
+	outcome := newProcesses(o, s, ports).run(ctx, began)
 	if outcome.Cause == spec.CauseSuperseded { // the status is another one's by now
 		return outcome, nil
 	}

@@ -6,7 +6,7 @@
 // how they end is runtime's business. It never trusts a process number alone
 // and never removes a folder that does not carry its mark.
 //
-// Entry point: Place, the folder in which runs lie.
+// Entry point: Launcher; below it Place, the folder in which runs lie.
 //
 // # What a crash leaves
 //

@@ -20,9 +20,12 @@ const grace = 20 * time.Second
 // Stop ends the run's supervisor and with it every role, and returns once it
 // is gone. Where there is none, that is at once. It asks first; a supervisor
 // that has not ended after a while, or when ctx ends, is killed with its group.
-func Stop(ctx context.Context, f run.Folder) error {
+func Stop(ctx context.Context, f run.Folder) error { return end(ctx, f, grace) }
+
+// end is Stop with so long for the run to save itself.
+func end(ctx context.Context, f run.Folder, patience time.Duration) error {
 	for _, p := range processes(f) {
-		if err := stop(ctx, p); err != nil {
+		if err := stop(ctx, p, patience); err != nil {
 			return fmt.Errorf("stop run: %w", err)
 		}
 	}
@@ -53,7 +56,7 @@ func Alive(f run.Folder) bool {
 	return false
 }
 
-func stop(ctx context.Context, p run.Process) error {
+func stop(ctx context.Context, p run.Process, patience time.Duration) error {
 	if !p.Alive() {
 		return nil
 	}
@@ -70,7 +73,7 @@ func stop(ctx context.Context, p run.Process) error {
 	if err := handle.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	asked, cancel := context.WithTimeout(ctx, grace)
+	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if gone(asked, p) {
 		return nil

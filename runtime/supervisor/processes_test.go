@@ -12,7 +12,7 @@ import (
 )
 
 // restarting gives the processes of a run without starting any.
-func restarting(t *testing.T, workers, least int) *crew {
+func restarting(t *testing.T, workers, least int) *processes {
 	t.Helper()
 	s := spec.Default()
 	s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/nowhere", Hash: "x"}
@@ -21,13 +21,13 @@ func restarting(t *testing.T, workers, least int) *crew {
 	if err := f.Create(s); err != nil {
 		t.Fatal(err)
 	}
-	c := newCrew(Options{Folder: f, Log: slog.New(slog.DiscardHandler)}, s, nil)
+	c := newProcesses(Options{Folder: f, Log: slog.New(slog.DiscardHandler)}, s, nil)
 	c.roles = []*role{{name: Coordinator}, {name: Server}}
 	c.scale(workers)
 	return c
 }
 
-func (c *crew) find(name string, index int) *role {
+func (c *processes) find(name string, index int) *role {
 	for _, r := range c.roles {
 		if r.name == name && r.index == index {
 			return r
@@ -37,7 +37,7 @@ func (c *crew) find(name string, index int) *role {
 }
 
 // end lets a role end after it has lived for so long.
-func (c *crew) end(r *role, lived time.Duration) string {
+func (c *processes) end(r *role, lived time.Duration) string {
 	r.started = time.Now().Add(-lived)
 	return c.ended(ended{role: r, state: "signal: killed"})
 }

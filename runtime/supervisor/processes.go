@@ -30,18 +30,20 @@ const (
 	maxControlLn = 1 << 20
 )
 
-// crew is the run's processes. One goroutine (run) owns it.
-type crew struct {
+// processes are those of the run. One goroutine (run) owns them.
+type processes struct {
 	Options
-	spec    spec.Spec
-	ports   *ports
-	starter *starter
-	alive   *os.File // the roles' standard input
-	hold    *os.File // its other end: closed when this process ends
-	roles   []*role
-	wanted  int // workers
-	events  chan any
-	readers sync.WaitGroup // of processes and control pipes
+	spec     spec.Spec
+	ports    *ports
+	starter  *starter
+	alive    *os.File // the roles' standard input
+	hold     *os.File // its other end: closed when this process ends
+	roles    []*role
+	wanted   int // workers
+	over     bool
+	recorded []run.Role
+	events   chan any
+	readers  sync.WaitGroup // of processes and control pipes
 }
 
 // ended is the event of a process that ended.
@@ -51,12 +53,12 @@ type ended struct {
 	end   spec.End // -1: it was killed
 }
 
-func newCrew(o Options, s spec.Spec, p *ports) *crew {
-	return &crew{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
+func newProcesses(o Options, s spec.Spec, p *ports) *processes {
+	return &processes{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
 }
 
 // run starts everything and returns the outcome once everything has ended.
-func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
+func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 	c.starter = newStarter()
 	defer c.starter.close()
 	var err error
@@ -72,6 +74,8 @@ func (c *crew) run(ctx context.Context, began spec.Status) spec.Status {
 	c.scale(c.wanted)
 	outcome, told := c.watch(ctx, began)
 	c.stopAll(told)
+	c.over = true
+	c.record()
 	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
@@ -93,7 +97,7 @@ func spent(s spec.Status, message, log string) spec.Status {
 }
 
 // last is the newest status that the coordinator wrote.
-func (c *crew) last(began spec.Status) spec.Status {
+func (c *processes) last(began spec.Status) spec.Status {
 	s := began
 	if err := run.ReadJSON(c.Folder.StatusFile(), &s); err != nil {
 		return began
@@ -103,11 +107,12 @@ func (c *crew) last(began spec.Status) spec.Status {
 
 // watch keeps the roles running until there is an outcome; told says that the
 // coordinator declared it, so that all roles hear of it and end.
-func (c *crew) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
+func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
 		next, err := c.startDue()
+		c.record()
 		if err != nil {
 			return spent(c.last(began), err.Error(), ""), false
 		}
@@ -152,7 +157,7 @@ func stopped(s spec.Status) spec.Status {
 
 // startDue starts what is to run and does not; the channel tells when there is
 // more to start.
-func (c *crew) startDue() (<-chan time.Time, error) {
+func (c *processes) startDue() (<-chan time.Time, error) {
 	var soonest time.Time
 	now := time.Now()
 	for _, r := range c.roles {
@@ -175,7 +180,7 @@ func (c *crew) startDue() (<-chan time.Time, error) {
 }
 
 // start starts one role.
-func (c *crew) start(r *role) error {
+func (c *processes) start(r *role) error {
 	var extra []*os.File
 	var err error
 	switch r.name {
@@ -208,6 +213,7 @@ func (c *crew) start(r *role) error {
 		return err
 	}
 	r.process, r.started = cmd.Process, time.Now()
+	r.starts++
 	c.Log.Info("started", "role", r.name, "index", r.index, "pid", cmd.Process.Pid)
 	read := make(chan struct{})
 	if control == nil {
@@ -222,13 +228,18 @@ func (c *crew) start(r *role) error {
 	c.readers.Go(func() {
 		cmd.Wait() // the state says it all
 		<-read     // its last words come before its end
-		c.events <- ended{r, cmd.ProcessState.String(), spec.End(cmd.ProcessState.ExitCode())}
+		end := spec.End(cmd.ProcessState.ExitCode())
+		state := cmd.ProcessState.String()
+		if end.Known() {
+			state += ": " + end.String()
+		}
+		c.events <- ended{r, state, end}
 	})
 	return nil
 }
 
 // listen passes on what the coordinator says.
-func (c *crew) listen(control io.Reader) {
+func (c *processes) listen(control io.Reader) {
 	lines := bufio.NewScanner(control)
 	lines.Buffer(nil, maxControlLn)
 	for lines.Scan() {
@@ -243,7 +254,7 @@ func (c *crew) listen(control io.Reader) {
 
 // scale sets the number of workers. Those that are too many are told to leave
 // by the coordinator; stubborn ones are ended when the run is.
-func (c *crew) scale(n int) {
+func (c *processes) scale(n int) {
 	c.wanted = n
 	have := make(map[int]bool)
 	for _, r := range c.roles {
@@ -261,9 +272,10 @@ func (c *crew) scale(n int) {
 
 // ended notes that a process ended and when it is to be started again; the
 // text is why the run cannot go on.
-func (c *crew) ended(e ended) string {
+func (c *processes) ended(e ended) string {
 	r, now := e.role, time.Now()
-	r.process = nil
+	r.process, r.endedAt, r.reason = nil, now, e.state
+	defer c.record()
 	lived := now.Sub(r.started)
 	c.Log.Warn("ended", "role", r.name, "index", r.index, "state", e.state, "after", lived)
 	if r.name == Worker && r.index >= c.wanted {
@@ -292,7 +304,7 @@ func (c *crew) ended(e ended) string {
 
 // endHung kills a process that does not answer; it is then started again like
 // any other that ends.
-func (c *crew) endHung(h spec.Hung) {
+func (c *processes) endHung(h spec.Hung) {
 	for _, r := range c.roles {
 		named := h.Server != nil && r.name == Server && r.index == *h.Server || h.Worker != nil && r.name == Worker && r.index == *h.Worker
 		if named && r.process != nil && (h.PID == 0 || h.PID == r.process.Pid) {
@@ -304,7 +316,7 @@ func (c *crew) endHung(h spec.Hung) {
 
 // giveUp leaves a worker out from now on; the text is why the run cannot go on
 // without it.
-func (c *crew) giveUp(r *role, why string) string {
+func (c *processes) giveUp(r *role, why string) string {
 	r.givenUp = true
 	usable := c.wanted
 	for _, other := range c.roles {
@@ -325,7 +337,7 @@ func (c *crew) giveUp(r *role, why string) string {
 
 // stopAll ends and reaps every process. Those that were told of the run's end
 // get a moment to end by themselves.
-func (c *crew) stopAll(told bool) {
+func (c *processes) stopAll(told bool) {
 	running := 0
 	each := func(f func(*os.Process)) {
 		running = 0
@@ -348,7 +360,7 @@ func (c *crew) stopAll(told bool) {
 			kill = time.After(terminate)
 		case e := <-c.events:
 			if e, ok := e.(ended); ok {
-				e.role.process = nil
+				e.role.process, e.role.endedAt, e.role.reason = nil, time.Now(), e.state
 				running--
 			}
 		case <-kill:

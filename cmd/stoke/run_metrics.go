@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+func metricsCommand(s *session) *cobra.Command {
+	var path string
+	var asJSON, asCSV, f, follow bool
+	cmd := &cobra.Command{
+		Use:   "metrics [options] ADDRESS",
+		Short: "Show what was measured in a run",
+		Long: `Shows what was measured in the run behind an object of the state, the oldest
+first: every update with its loss, every evaluation, and what else happened.
+-csv gives one row per value: number, time, type, epoch, step, name, value.
+With -f it goes on with what comes, until the run ends.`,
+		Args: atMost(1, "; the metrics of one run are shown at a time"),
+	}
+	cmd.Flags().BoolVar(&f, "f", false, "Follow: go on with what comes, until the run ends.")
+	cmd.Flags().BoolVar(&follow, "follow", false, "The same as -f.")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line.")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "Print comma-separated values.")
+	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
+	s.addNoColor(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asJSON && asCSV {
+			return &usageError{path: cmd.CommandPath(), err: errors.New("-json and -csv exclude each other")}
+		}
+		return s.look(cmd.Context(), path, args, cmd.CommandPath(), func(ctx context.Context, r *runs, run providers.Run) error {
+			if asCSV {
+				if err := s.said("%s", csvLine("number", "time", "type", "epoch", "step", "name", "value")); err != nil {
+					return err
+				}
+			}
+			return run.Metrics(ctx, f || follow, func(e providers.RunEvent) error {
+				switch {
+				case asJSON:
+					return s.said("%s\n", r.secrets.Redact(string(e.JSON)))
+				case asCSV:
+					return s.said("%s", metricsRows(e))
+				}
+				e.Message = r.clean(e.Message)
+				return s.said("%s\n", metricsLine(e))
+			})
+		})
+	}
+	return cmd
+}
+
+// metricsLine is an event for people.
+func metricsLine(e providers.RunEvent) string {
+	parts := []string{fmt.Sprintf("%-10s  step %d  epoch %d", e.Type, e.Step, e.Epoch)}
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		parts = append(parts, name+" "+strconv.FormatFloat(e.Values[name], 'g', 6, 64))
+	}
+	if e.Message != "" {
+		parts = append(parts, e.Message)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// metricsRows is an event as rows, one per value.
+func metricsRows(e providers.RunEvent) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		b.WriteString(csvLine(strconv.FormatInt(e.Number, 10), e.Time.UTC().Format(time.RFC3339Nano), e.Type,
+			strconv.Itoa(e.Epoch), strconv.FormatInt(e.Step, 10), name, strconv.FormatFloat(e.Values[name], 'g', -1, 64)))
+	}
+	return b.String()
+}
+
+func csvLine(fields ...string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(fields) // a strings.Builder does not fail
+	w.Flush()
+	return b.String()
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/redact"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/view"
+	"github.com/stokehq/stoke/providers"
+)
+
+// runs are what goes on behind the objects of a state.
+type runs struct {
+	s       *session
+	file    *stateFile
+	find    view.Schemas
+	secrets *redact.Secrets
+}
+
+// openRuns reads the state without locking it: an apply may be at work on it.
+func (s *session) openRuns(ctx context.Context, path string) (*runs, error) {
+	file, err := s.currentState(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &runs{s: s, file: file, find: schemas(ctx, catalogue()), secrets: new(redact.Secrets)}
+	known := redact.Places{}
+	st := file.Shown()
+	for _, a := range st.Instances() {
+		if o := st.Current(a); o != nil {
+			v, _ := view.ObjectValue(a, o, r.find)
+			var block *providers.Block
+			if schema := r.find(o.Provider, a.Mode, a.Type); schema != nil {
+				block = schema.Block
+			}
+			r.secrets.AddAt(v, known.Of(block, o.Sensitive))
+		}
+	}
+	for _, o := range st.Outputs() {
+		if o.Sensitive {
+			r.secrets.AddValue(o.Value, false)
+		}
+	}
+	return r, nil
+}
+
+// clean is a text of a run without secrets and without what moves a cursor.
+func (r *runs) clean(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
+			return c
+		}
+		return -1
+	}, r.secrets.Redact(text))
+}
+
+// offers gives the provider's part that knows runs of this type; nil is none.
+func offers(provider, typeName string) providers.Runs {
+	known := catalogue()[view.ProviderSource(provider)].Runs
+	if known == nil || !slices.Contains(known.Types(), typeName) {
+		return nil
+	}
+	return known
+}
+
+// behind is what may go on behind one instance.
+type behind struct {
+	known providers.Runs
+	providers.RunObject
+}
+
+// objects gives the instance's objects, the newest first: one that is being
+// made is in the journal alone.
+func (r *runs) objects(a address.Instance) (found []behind, there bool) {
+	add := func(o *state.Object, operation string) {
+		there = true
+		if known := offers(o.Provider, a.Type); known != nil && a.Mode == address.Managed {
+			v, _ := view.ObjectValue(a, o, r.find)
+			found = append(found, behind{known, providers.RunObject{Type: a.Type, Value: v, Operation: operation}})
+		}
+	}
+	open := r.file.Open()
+	for _, in := range slices.Backward(open) {
+		if in.Action == state.Create && in.Address.String() == a.String() && in.Deposed == "" {
+			add(&state.Object{Meta: state.Meta{Provider: in.Provider, SchemaVersion: in.SchemaVersion}, JSON: in.Planned}, in.ID)
+		}
+	}
+	if o := r.file.State().Current(a); o != nil {
+		add(o, "")
+	}
+	return found, there
+}
+
+// addresses lists the instances that have runs.
+func (r *runs) addresses() (all []address.Instance) {
+	seen := make(map[string]bool)
+	add := func(a address.Instance) {
+		if found, _ := r.objects(a); len(found) > 0 && !seen[a.String()] {
+			seen[a.String()] = true
+			all = append(all, a)
+		}
+	}
+	for _, a := range r.file.State().Instances() {
+		add(a)
+	}
+	for _, in := range r.file.Open() {
+		add(in.Address)
+	}
+	return all
+}
+
+// run finds the run at an address, or complains.
+func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
+	a, err := address.ParseInstance(text)
+	if err != nil {
+		r.s.complain(problem("Invalid address", "%q is no address of an object: %s.", text, err))
+		return nil, failed
+	}
+	found, there := r.objects(a)
+	for _, o := range found {
+		run, err := o.known.Run(ctx, o.RunObject)
+		if errors.Is(err, providers.ErrNoRun) {
+			continue
+		}
+		return run, err
+	}
+	switch {
+	case !there:
+		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
+	case len(found) == 0:
+		r.s.complain(problem("Not a run", "Nothing goes on behind objects of type %s: they have no status, logs or metrics of their own.%s", a.Type, r.others()))
+	default:
+		r.s.complain(problem("Nothing is left of the run", "The state has %s, but its run is not there any more, or not yet. \"stoke state show '%s'\" shows what was recorded of it.", a, a))
+	}
+	return nil, failed
+}
+
+// others says where there are runs.
+func (r *runs) others() string {
+	all := r.addresses()
+	if len(all) == 0 {
+		return " It has no runs: declare a train_experiment and run \"stoke apply\"."
+	}
+	names := make([]string, 0, 5)
+	for _, a := range all[:min(5, len(all))] {
+		names = append(names, a.String())
+	}
+	more := ""
+	if len(all) > len(names) {
+		more = fmt.Sprintf(" and %d more", len(all)-len(names))
+	}
+	return " There are runs at " + strings.Join(names, ", ") + more + "."
+}
+
+// look runs do with the run at an address; the first interrupt ends what
+// follows, and that is no error.
+func (s *session) look(ctx context.Context, path string, args []string, cmd string, do func(context.Context, *runs, providers.Run) error) error {
+	if len(args) == 0 {
+		return &usageError{path: cmd, err: errors.New("the address of a run is needed")}
+	}
+	s.looking.Store(true)
+	r, err := s.openRuns(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer r.file.close()
+	run, err := r.run(ctx, args[0])
+	if err != nil {
+		return r.failed(err)
+	}
+	following, done := s.signals.untilStopped(ctx)
+	defer done()
+	return r.failed(do(following, r, run))
+}
+
+// failed puts an error of a run in words.
+func (r *runs) failed(err error) error {
+	code := exitCode(0)
+	switch {
+	case err == nil, errors.As(err, &code):
+		return err
+	case errors.Is(err, r.s.results.lost()) && r.s.results.lost() != nil:
+		return err
+	}
+	r.s.complain(problem("The run cannot be looked at", "%s", r.clean(asSentence(err.Error()))))
+	return failed
+}
+
+// said is an error once nobody reads on: whoever follows stops then.
+func (s *session) said(format string, args ...any) error {
+	s.say(format, args...)
+	return s.results.lost()
+}
+
+// runs lists the addresses that have runs, as the one argument of a command.
+func (c completer) runs(given []string) []string {
+	if len(given) > 0 {
+		return nil
+	}
+	r, err := c.s.openRuns(context.Background(), "")
+	if err != nil {
+		return nil
+	}
+	defer r.file.close()
+	var names []string
+	for _, a := range r.addresses() {
+		names = append(names, a.String())
+	}
+	return names
+}

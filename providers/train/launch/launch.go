@@ -1,0 +1,139 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+var (
+	// ErrNoRun says that nothing is there of the run.
+	ErrNoRun = errors.New("there is no such run")
+	// ErrForeign says that something is there under the run's name that does not
+	// carry its mark.
+	ErrForeign = errors.New("it does not carry the run's mark")
+)
+
+// Launcher starts runs in one place and finds them again. A run is named by
+// its id, which is recorded in the state and follows from the operation that
+// creates it. All methods may be called from several goroutines and by several
+// processes at a time; ctx bounds each of them, and unless something else is
+// said, a call that it ends has changed nothing or can be repeated.
+type Launcher interface {
+	// Start makes a new run and lets it go. When it returns an error nothing
+	// runs and nothing is left.
+	Start(ctx context.Context, operation string, s spec.Spec) (id string, err error)
+	// Settle decides what became of a Start that was interrupted: it gives the
+	// run if it was let go; else it removes what there is: ErrNoRun.
+	Settle(ctx context.Context, operation string) (id string, err error)
+
+	// ID names the run that Start makes for an operation, whether it is there or
+	// not.
+	ID(operation string) string
+	// Location says where people find what the run leaves.
+	Location(id string) Location
+	// Spec gives the specification that the run has now.
+	Spec(ctx context.Context, id string) (spec.Spec, error)
+	// Status says how the run stands: ErrNoRun, ErrForeign, or that it cannot be
+	// told.
+	Status(ctx context.Context, id string) (State, error)
+	// Watch gives the status at once and then whenever it may have changed, until
+	// ctx ends or the caller has seen enough. An error is the last that it gives.
+	Watch(ctx context.Context, id string) iter.Seq2[State, error]
+
+	// Change brings the live fields of a running run to those of s.
+	Change(ctx context.Context, id string, s spec.Spec) error
+	// Resume lets an idle run go on from its newest checkpoint as s says.
+	Resume(ctx context.Context, id string, s spec.Spec) error
+	// Stop ends the run's processes and returns once they are gone; where there
+	// are none, at once. It lets the run save a checkpoint for so long as patience
+	// and ctx allow.
+	Stop(ctx context.Context, id string, patience time.Duration) error
+	// Remove removes all that is left of a stopped run. One that is gone already
+	// is no error.
+	Remove(ctx context.Context, id string) error
+
+	// Logs gives what the run's processes have said, the oldest line first.
+	Logs(ctx context.Context, id string, o LogOptions, line func(Line) error) error
+	// Metrics gives the events after number n, the oldest first, and with follow
+	// those to come until the run ends or ctx does.
+	Metrics(ctx context.Context, id string, n int64, follow bool, event func(spec.Event) error) error
+}
+
+// State is how a run stands and what is left of it.
+type State struct {
+	spec.Status
+	Saved   int64  // step of the newest checkpoint that is there; -1: none
+	Version string // of the trainer that runs it, "" where that is unknown
+	Roles   []Role // the processes, as far as they are known
+}
+
+// Role is one process of a run, restarted or not.
+type Role struct {
+	Name     string    // worker-1
+	Phase    string    // running, waiting, ended or given up
+	Restarts int       //
+	Since    time.Time // of the present process, or of its end
+	Node     string    // where it runs
+	Reason   string    // why it does not run, or did not
+}
+
+// Location says where people find what a run leaves; what is not anywhere is
+// "".
+type Location struct {
+	Place   string // in which runs are: a Launcher is made from it again
+	Run     string // the run's own
+	Logs    string
+	Metrics string // every event, one JSON object per line
+}
+
+// LogOptions say which lines are wanted; zero values are all of them.
+type LogOptions struct {
+	Role   string // worker-1
+	Stream string // Stdout or Stderr
+	Follow bool   // also what is to come, until the run ends
+}
+
+// The streams of a process.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// Line is one line of a log, without its end.
+type Line struct {
+	Role   string
+	Stream string
+	Time   time.Time // zero where the line has none
+	Text   string
+}
+
+// Check refuses a status that no run with this id can have: it comes from
+// processes that may have died or gone wrong at any point.
+func Check(s spec.Status, id string) error {
+	switch s.Phase {
+	case spec.Pending, spec.Running, spec.Succeeded, spec.Failed, spec.Stopped, spec.Lost:
+	default:
+		return fmt.Errorf("the status names no known phase: %.40q", s.Phase)
+	}
+	if s.Run != id {
+		return fmt.Errorf("the status is about another run: %.40q", s.Run)
+	}
+	if len(s.Metrics) > 1000 {
+		return fmt.Errorf("the status has %d metrics", len(s.Metrics))
+	}
+	for name, v := range s.Metrics {
+		if len(name) > 200 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("the status has a malformed metric %.40q", name)
+		}
+	}
+	return nil
+}
+
+// Idle tells the phases of a run that is unfinished and that nobody runs.
+func Idle(p spec.Phase) bool { return p == spec.Lost || p == spec.Stopped }

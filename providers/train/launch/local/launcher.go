@@ -1,0 +1,273 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// poll is how often a run's status is looked at; it is rewritten about twice a
+// second.
+const poll = 100 * time.Millisecond
+
+// Launcher runs experiments on this machine, each in a folder of its own.
+type Launcher struct {
+	place   Place
+	trainer func() (string, error) // path of stoke-trainer; asked when it is needed
+}
+
+var _ launch.Launcher = (*Launcher)(nil)
+
+// New makes the launcher of the runs in a folder, whose path is absolute.
+func New(folder string, trainer func() (string, error)) *Launcher {
+	return &Launcher{Place(folder), trainer}
+}
+
+// Locate finds out which run people mean: by its id, within a folder of runs,
+// or by the path of its own folder.
+func Locate(given, folder string) (place, id string, err error) {
+	if ValidID(given) {
+		return folder, given, nil
+	}
+	full, err := filepath.Abs(given)
+	return filepath.Dir(full), filepath.Base(full), err
+}
+
+func (l *Launcher) find(id string) (run.Folder, error) {
+	f, err := l.place.Find(id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%w: %s", launch.ErrNoRun, l.place.Folder(id))
+	case errors.Is(err, ErrNotOurs):
+		return "", fmt.Errorf("%s: %w", l.place.Folder(id), launch.ErrForeign)
+	}
+	return f, err
+}
+
+// Start makes the run's folder and starts its supervisor, or leaves nothing.
+func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (string, error) {
+	trainer, err := l.trainer()
+	if err != nil {
+		return "", err
+	}
+	id := ID(operation)
+	f, err := l.place.Create(id, operation, s)
+	if err != nil {
+		return "", err
+	}
+	if _, err := Launch(ctx, trainer, f); err != nil {
+		return "", errors.Join(err, l.place.Remove(id))
+	}
+	return id, nil
+}
+
+// Settle removes a run that was never let go: it has trained nothing, and its
+// supervisor ends by itself.
+func (l *Launcher) Settle(ctx context.Context, operation string) (string, error) {
+	id := ID(operation)
+	if operation == "" {
+		return "", launch.ErrNoRun
+	}
+	_, err := l.place.Settle(ctx, id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrNotOurs):
+		return "", fmt.Errorf("%w: %w", launch.ErrNoRun, err)
+	case err != nil:
+		return "", fmt.Errorf("%w. Look at %s, or remove it", err, l.place.Folder(id))
+	}
+	return id, nil
+}
+
+// ID follows from the operation.
+func (l *Launcher) ID(operation string) string { return ID(operation) }
+
+// Location gives paths on this machine.
+func (l *Launcher) Location(id string) launch.Location {
+	f := l.place.Folder(id)
+	return launch.Location{Place: string(l.place), Run: string(f), Logs: f.Logs(), Metrics: f.Metrics()}
+}
+
+// Spec reads the run's specification as it is now.
+func (l *Launcher) Spec(_ context.Context, id string) (spec.Spec, error) {
+	f, err := l.find(id)
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	return f.ReadSpec()
+}
+
+// Status reads how the run stands from its folder.
+func (l *Launcher) Status(_ context.Context, id string) (launch.State, error) {
+	f, err := l.find(id)
+	if err != nil {
+		return launch.State{}, err
+	}
+	return standing(f)
+}
+
+func standing(f run.Folder) (launch.State, error) {
+	fail := func(err error) (launch.State, error) {
+		return launch.State{}, fmt.Errorf("read how the run stands: %s: %w", f.StatusFile(), err)
+	}
+	// Looked at before the status is read: a supervisor that ends in between
+	// has written its final status by then.
+	alive := Alive(f)
+	s, err := f.Status()
+	if err == nil {
+		err = launch.Check(s, f.Name())
+	}
+	if err != nil {
+		return fail(err)
+	}
+	// A supervisor that ended before it was let go leaves a pending run behind
+	// that nobody will ever start.
+	if s.Phase == spec.Pending && !alive {
+		s.Phase = spec.Lost
+	}
+	st := launch.State{Status: s, Roles: roles(f, alive)}
+	if st.Saved, err = newest(f); err != nil {
+		return fail(err)
+	}
+	if sup, err := f.ReadSupervisor(); err == nil {
+		st.Version = sup.Version
+	}
+	return st, nil
+}
+
+// newest is the step of the run's newest checkpoint, -1 where there is none.
+// The name of its folder begins with it; with its manifest it begins to exist.
+func newest(f run.Folder) (step int64, err error) {
+	entries, err := os.ReadDir(f.Checkpoints())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return -1, err
+	}
+	step = -1
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), "step-")
+		digits, _, _ := strings.Cut(rest, "-")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if !ok || err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(f.Checkpoints(), e.Name(), "manifest.json")); err == nil {
+			step = max(step, n)
+		}
+	}
+	return step, nil
+}
+
+// roles tells of the processes; runs of the first version did not record them.
+func roles(f run.Folder, alive bool) (out []launch.Role) {
+	recorded, err := f.ReadRoles()
+	if err != nil {
+		return nil
+	}
+	node, _ := os.Hostname() // "": it has none
+	for _, r := range recorded {
+		if !alive && r.Phase != run.RoleGivenUp {
+			r.Phase = run.RoleEnded
+		}
+		out = append(out, launch.Role{Name: r.Name, Phase: r.Phase, Restarts: r.Restarts, Since: r.Since, Node: node, Reason: r.Reason})
+	}
+	return out
+}
+
+// Watch looks at the run's status ten times a second.
+func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State, error] {
+	return func(yield func(launch.State, error) bool) {
+		tick := time.NewTicker(poll)
+		defer tick.Stop()
+		for {
+			s, err := l.Status(ctx, id)
+			if !yield(s, err) || err != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// changeTime is how long a running run may take to take a change on.
+const changeTime = 30 * time.Second
+
+// Change goes to the run's own API.
+func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
+	f, err := l.find(id)
+	if err != nil {
+		return err
+	}
+	is, err := f.ReadSpec()
+	if err != nil {
+		return err
+	}
+	client, err := f.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, changeTime)
+	defer cancel()
+	return client.Change(ctx, spec.LiveBetween(is, s))
+}
+
+// Resume starts a supervisor on the run's folder again.
+func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
+	trainer, err := l.trainer()
+	if err != nil {
+		return err
+	}
+	f, err := l.find(id)
+	if err != nil {
+		return err
+	}
+	is, err := f.ReadSpec()
+	if err != nil {
+		return err
+	}
+	st, err := standing(f)
+	if err != nil {
+		return err
+	}
+	s.Layers = is.Layers // it stays the same run
+	if err := f.WriteSpec(s); err != nil {
+		return err
+	}
+	// Nobody else writes to an idle run. Its status must not look like an end
+	// until the new supervisor writes one.
+	st.Phase, st.Cause, st.Message = spec.Pending, "", ""
+	if err := run.WriteJSON(f.StatusFile(), st.Status); err != nil {
+		return err
+	}
+	_, err = Launch(ctx, trainer, f)
+	return err
+}
+
+// Stop ends the run's supervisor, and with it all processes.
+func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) error {
+	f, err := l.find(id)
+	if errors.Is(err, launch.ErrNoRun) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return end(ctx, f, patience)
+}
+
+// Remove removes the run's folder.
+func (l *Launcher) Remove(_ context.Context, id string) error { return l.place.Remove(id) }

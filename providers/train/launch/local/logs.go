@@ -1,0 +1,259 @@
+package local
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// maxLine bounds a line: a longer one is given in parts.
+const maxLine = 1 << 20
+
+// source is a file that grows, read line by line.
+type source struct {
+	role, stream string
+	file         *os.File
+	reader       *bufio.Reader
+	part         []byte       // of a line whose end is not there yet
+	next         *launch.Line // read, not given yet
+	at           time.Time    // of the newest line that has one
+}
+
+func open(path, role, stream string) (*source, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &source{role: role, stream: stream, file: file, reader: bufio.NewReaderSize(file, 64<<10)}, nil
+}
+
+// peek reads the next line that is whole, or with last what there is of one;
+// nil where there is none now.
+func (s *source) peek(last bool) (*launch.Line, error) {
+	for s.next == nil {
+		data, err := s.reader.ReadSlice('\n')
+		s.part = append(s.part, data...)
+		switch {
+		case err == nil || len(s.part) >= maxLine || err == io.EOF && last && len(s.part) > 0:
+			text := strings.TrimRight(string(s.part), "\r\n")
+			s.part = s.part[:0]
+			s.next = &launch.Line{Role: s.role, Stream: s.stream, Text: text, Time: stamp(text)}
+			if !s.next.Time.IsZero() {
+				s.at = s.next.Time
+			}
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == io.EOF:
+			return nil, nil
+		default:
+			return nil, err
+		}
+	}
+	return s.next, nil
+}
+
+// stamp is the time with which our own programs begin a line.
+func stamp(text string) time.Time {
+	rest, ok := strings.CutPrefix(text, "time=")
+	if !ok {
+		return time.Time{}
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	t, err := time.Parse(time.RFC3339Nano, word)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// sources are the files of a run's logs that were opened so far.
+type sources struct {
+	folder run.Folder
+	want   launch.LogOptions
+	files  map[string]*source
+}
+
+func (s *sources) close() {
+	for _, f := range s.files {
+		f.file.Close()
+	}
+}
+
+// look opens the files that are new.
+func (s *sources) look() error {
+	entries, err := os.ReadDir(s.folder.Logs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		role, stream := meaning(e.Name())
+		if s.files[e.Name()] != nil || role == "" || s.want.Role != "" && s.want.Role != role || s.want.Stream != "" && s.want.Stream != stream {
+			continue
+		}
+		f, err := open(filepath.Join(s.folder.Logs(), e.Name()), role, stream)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.files[e.Name()] = f
+	}
+	return nil
+}
+
+// meaning tells whose log a file is; "" is none.
+func meaning(name string) (role, stream string) {
+	role, ok := strings.CutSuffix(name, ".log")
+	stream = launch.Stderr
+	if !ok {
+		if role, ok = strings.CutSuffix(name, ".out"); !ok {
+			return "", ""
+		}
+		stream = launch.Stdout
+	}
+	kind, index, ok := strings.Cut(role, "-")
+	if !ok || !slices.Contains([]string{"coordinator", "ps", "worker", "supervisor"}, kind) {
+		return "", ""
+	}
+	if kind == "coordinator" || kind == "supervisor" {
+		return kind, stream
+	}
+	return kind + "-" + index, stream
+}
+
+// drain gives the lines that are there, all files' in the order of time: a line
+// without a time follows the one before it in its file.
+func (s *sources) drain(ctx context.Context, last bool, give func(launch.Line) error) error {
+	for ctx.Err() == nil {
+		var first *source
+		for _, name := range names(s.files) {
+			f := s.files[name]
+			line, err := f.peek(last)
+			if err != nil {
+				return err
+			}
+			if line != nil && (first == nil || f.at.Before(first.at)) {
+				first = f
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		line := *first.next
+		first.next = nil
+		if err := give(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func names(files map[string]*source) []string {
+	all := make([]string, 0, len(files))
+	for name := range files {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Logs merges the files of the run's processes by the time of their lines.
+func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, give func(launch.Line) error) error {
+	f, err := l.find(id)
+	if err != nil {
+		return err
+	}
+	s := &sources{folder: f, want: o, files: make(map[string]*source)}
+	defer s.close()
+	return l.follow(ctx, id, o.Follow, func(last bool) error {
+		if err := s.look(); err != nil {
+			return fmt.Errorf("read logs: %w", err)
+		}
+		return s.drain(ctx, last, give)
+	})
+}
+
+// follow calls read until the run is over, or once; last tells that there is
+// nothing to come.
+func (l *Launcher) follow(ctx context.Context, id string, on bool, read func(last bool) error) error {
+	for {
+		over := !on
+		if on {
+			// Asked before reading: what it says last is there then.
+			s, err := l.Status(ctx, id)
+			if errors.Is(err, launch.ErrNoRun) {
+				return nil // it was removed meanwhile
+			}
+			over = err == nil && (s.Phase.Final() && !l.alive(id) || s.Phase == spec.Lost)
+		}
+		if err := read(over); err != nil || over {
+			return err
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// alive reports whether a supervisor still owns the run.
+func (l *Launcher) alive(id string) bool { return Alive(l.place.Folder(id)) }
+
+// Metrics reads the run's own record of events.
+func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool, give func(spec.Event) error) error {
+	f, err := l.find(id)
+	if err != nil {
+		return err
+	}
+	var s *source
+	defer func() {
+		if s != nil {
+			s.file.Close()
+		}
+	}()
+	return l.follow(ctx, id, follow, func(bool) error {
+		if s == nil {
+			if s, err = open(f.Metrics(), "", ""); errors.Is(err, fs.ErrNotExist) {
+				s = nil
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("read metrics: %w", err)
+			}
+		}
+		for ctx.Err() == nil {
+			line, err := s.peek(false)
+			if err != nil {
+				return fmt.Errorf("read metrics: %w", err)
+			}
+			if line == nil {
+				return nil
+			}
+			s.next = nil
+			var e spec.Event
+			if json.Unmarshal([]byte(line.Text), &e) != nil || e.Number <= n {
+				continue // a line that was torn by a crash, or is known
+			}
+			if err := give(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,116 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// runs finds the runs of experiments: where they are is recorded with them.
+type runs struct{}
+
+func (runs) Types() []string { return []string{"train_experiment"} }
+
+func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, error) {
+	place := textAt(o.Value, "runs_dir")
+	if place == "" {
+		return nil, providers.ErrNoRun
+	}
+	l := new(settings).launcherIn(place)
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}}
+	if o.Operation != "" {
+		r.id = l.ID(o.Operation)
+	}
+	_, err := r.Status(ctx)
+	if errors.Is(err, providers.ErrNoRun) {
+		return nil, err
+	}
+	return r, nil // whoever asks for its status is told what is wrong with it
+}
+
+// textAt is a string attribute; "" where there is none.
+func textAt(v cty.Value, name string) string {
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute(name) {
+		return ""
+	}
+	a, _ := v.GetAttr(name).Unmark()
+	if a.Type() != cty.String || a.IsNull() || !a.IsKnown() {
+		return ""
+	}
+	return a.AsString()
+}
+
+// experimentRun is one experiment's run.
+type experimentRun struct{ trainingRun }
+
+func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) {
+	s, err := r.trainingRun.Status(ctx, r.id)
+	if err != nil {
+		return providers.RunStatus{}, gone(err)
+	}
+	out := providers.RunStatus{
+		Run: r.id, Phase: string(s.Phase), Message: printable(s.Message), Progress: step(s.Status), Percent: percent(s.Status),
+		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
+		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
+		Roles: []providers.RunRole{},
+	}
+	if s.Phase == spec.Failed {
+		out.Message += excerpt(s.Log)
+	}
+	for _, role := range s.Roles {
+		out.Roles = append(out.Roles, providers.RunRole{
+			Name: printable(role.Name), Phase: printable(role.Phase), Restarts: role.Restarts, Since: role.Since, Node: role.Node, Reason: printable(role.Reason),
+		})
+	}
+	return out, nil
+}
+
+// gone translates that nothing is left of a run.
+func gone(err error) error {
+	if errors.Is(err, launch.ErrNoRun) {
+		return providers.ErrNoRun
+	}
+	return err
+}
+
+func (r experimentRun) Logs(ctx context.Context, o providers.RunLogs, line func(providers.RunLine) error) error {
+	return gone(r.trainingRun.Logs(ctx, r.id, launch.LogOptions{Role: o.Role, Stream: o.Stream, Follow: o.Follow}, func(l launch.Line) error {
+		return line(providers.RunLine{Role: l.Role, Stream: l.Stream, Time: l.Time, Text: l.Text})
+	}))
+}
+
+func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
+	return gone(r.trainingRun.Metrics(ctx, r.id, 0, follow, func(e spec.Event) error {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		return event(providers.RunEvent{
+			Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e), Message: printable(e.Message), JSON: text,
+		})
+	}))
+}
+
+// measured gives the numbers of an event by name.
+func measured(e spec.Event) map[string]float64 {
+	values := make(map[string]float64)
+	for name, v := range e.Metrics {
+		values[name] = v
+	}
+	if e.Type == spec.EventUpdate {
+		values["records"] = float64(e.Records)
+		for name, v := range map[string]spec.Number{"loss": e.Loss, "norm": e.Norm} {
+			if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
+				values[name] = float64(v)
+			}
+		}
+	}
+	return values
+}
