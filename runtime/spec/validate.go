@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -28,85 +29,89 @@ const (
 // Validate checks everything that can be checked without looking at data,
 // model or machine. It returns every problem, in the order of the fields.
 func (s *Spec) Validate() []Problem {
-	var problems []Problem
-	add := func(field, summary, detail string, args ...any) {
-		problems = append(problems, Problem{field, summary, fmt.Sprintf(detail, args...)})
-	}
-	between := func(field string, v, low, high int) {
-		if v < low || v > high {
-			add(field, "Value out of range", "%s must be between %d and %d; it is %d.", field, low, high, v)
-		}
-	}
-	oneOf := func(field, v string, allowed ...string) {
-		for _, a := range allowed {
-			if v == a {
-				return
-			}
-		}
-		add(field, "Unknown value", "%s must be one of %s; it is %q.", field, strings.Join(allowed, ", "), v)
-	}
-	number := func(field string, v, low, high float64, openLow, openHigh bool) {
-		// Servers compute with 32 bits, in which a number may be another one.
-		v32, least, most := float32(v), "at least", "at most"
-		if openLow {
-			least = "above"
-		}
-		if openHigh {
-			most = "below"
-		}
-		switch {
-		case math.IsNaN(v) || v < low || v > high || openLow && v == low || openHigh && v == high:
-			add(field, "Value out of range", "%s must be %s %g and %s %g; it is %g.", field, least, low, most, high, v)
-		case v != 0 && v32 == 0 || openHigh && v32 == float32(high):
-			add(field, "Value too close to a limit", "%s is computed with 32 bits, in which %g is %g.", field, v, v32)
-		}
-	}
-
+	c := new(checks)
 	if s.Model == "" {
-		add("model", "No model given", "Name a model, for example mnist-cnn.")
+		c.add("model", "No model given", "Name a model, for example mnist-cnn.")
 	}
 	if !filepath.IsAbs(s.Dataset.Path) {
-		add("dataset.path", "Dataset path is not absolute", "Give the folder that `stoke-trainer dataset prepare` made; it is %q.", s.Dataset.Path)
+		c.add("dataset.path", "Dataset path is not absolute", "Give the folder that `stoke-trainer dataset prepare` made; it is %q.", s.Dataset.Path)
 	}
 	if s.Dataset.Hash == "" {
-		add("dataset.hash", "No dataset hash given", "Give the hash from the prepared folder's manifest.")
+		c.add("dataset.hash", "No dataset hash given", "Give the hash from the prepared folder's manifest.")
 	}
-	oneOf("loss", s.Loss, LossSoftmaxCrossEntropy)
-	oneOf("strategy", s.Strategy, StrategyParameterServer)
-	oneOf("engine", s.EngineName(), EngineCPU, EngineXLA)
+	c.oneOf("loss", s.Loss, LossSoftmaxCrossEntropy)
+	c.oneOf("strategy", s.Strategy, StrategyParameterServer)
+	c.oneOf("engine", s.EngineName(), EngineCPU, EngineXLA)
 	if s.Worker.GPUs > 0 && s.Engine == EngineCPU {
-		add("engine", "The cpu engine uses no GPU", "Set worker.gpus to 0, or leave engine out.")
+		c.add("engine", "The cpu engine uses no GPU", "Set worker.gpus to 0, or leave engine out.")
 	}
 	if s.Deadline < 0 {
-		add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
+		c.add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
 	}
 	if s.Deterministic && s.Asynchronous {
-		add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
+		c.add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
 	}
-	between("batch_size", s.BatchSize, 1, maxBatch)
-	oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
-	between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
-	between("epochs", s.Epochs, 1, maxNumber)
-	between("max_steps", s.MaxSteps, 0, maxNumber)
-	number("learning_rate", s.LearningRate, 0, 1e6, true, false)
-	oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)
+	c.between("batch_size", s.BatchSize, 1, maxBatch)
+	c.oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
+	c.between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
+	c.between("epochs", s.Epochs, 1, maxNumber)
+	c.between("max_steps", s.MaxSteps, 0, maxNumber)
+	c.number("learning_rate", s.LearningRate, 0, 1e6, true, false)
+	c.oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)
 	if s.LearningRateScaling != ScalingNone && s.BatchPer != BatchPerWorker {
-		add("learning_rate_scaling", "Scaling needs a growing batch", "Set batch_per = %q, or leave learning_rate_scaling out.", BatchPerWorker)
+		c.add("learning_rate_scaling", "Scaling needs a growing batch", "Set batch_per = %q, or leave learning_rate_scaling out.", BatchPerWorker)
 	}
-	oneOf("optimizer.name", s.Optimizer.Name, OptimizerSGD)
-	number("optimizer.momentum", s.Optimizer.Momentum, 0, 1, false, true)
+	c.oneOf("optimizer.name", s.Optimizer.Name, OptimizerSGD)
+	c.number("optimizer.momentum", s.Optimizer.Momentum, 0, 1, false, true)
 	if s.Optimizer.Nesterov && s.Optimizer.Momentum == 0 {
-		add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
+		c.add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
 	}
-	number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
-	between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
-	between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
-	between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
-	between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
-	between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
-	between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
-	between("worker.gpus", s.Worker.GPUs, 0, 64)
-	between("worker.threads", s.Worker.Threads, 0, 4096)
-	between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
-	return problems
+	c.number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
+	c.between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
+	c.between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
+	c.between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
+	c.between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
+	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
+	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
+	c.between("worker.gpus", s.Worker.GPUs, 0, 64)
+	c.between("worker.threads", s.Worker.Threads, 0, 4096)
+	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
+	return c.problems
+}
+
+// checks collects what is wrong with a spec's fields.
+type checks struct{ problems []Problem }
+
+func (c *checks) add(field, summary, detail string, args ...any) {
+	c.problems = append(c.problems, Problem{field, summary, fmt.Sprintf(detail, args...)})
+}
+
+func (c *checks) between(field string, v, low, high int) {
+	if v < low || v > high {
+		c.add(field, "Value out of range", "%s must be between %d and %d; it is %d.", field, low, high, v)
+	}
+}
+
+func (c *checks) oneOf(field, v string, allowed ...string) {
+	if !slices.Contains(allowed, v) {
+		c.add(field, "Unknown value", "%s must be one of %s; it is %q.", field, strings.Join(allowed, ", "), v)
+	}
+}
+
+// number checks a number that servers compute with in 32 bits, in which it may
+// be another one.
+func (c *checks) number(field string, v, low, high float64, openLow, openHigh bool) {
+	v32, least, most := float32(v), "at least", "at most"
+	if openLow {
+		least = "above"
+	}
+	if openHigh {
+		most = "below"
+	}
+	switch {
+	case math.IsNaN(v) || v < low || v > high || openLow && v == low || openHigh && v == high:
+		c.add(field, "Value out of range", "%s must be %s %g and %s %g; it is %g.", field, least, low, most, high, v)
+	case v != 0 && v32 == 0 || openHigh && v32 == float32(high):
+		c.add(field, "Value too close to a limit", "%s is computed with 32 bits, in which %g is %g.", field, v, v32)
+	}
 }
