@@ -177,6 +177,10 @@ func serve(ctx context.Context, r *role) error {
 	return leave(how)
 }
 
+// accountsEnv names a folder in which workers note which records they read, so
+// that tests can compare that with the ledger.
+const accountsEnv = "STOKE_TRAINER_ACCOUNTS"
+
 func workerCommand() *cobra.Command {
 	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients",
 		func(r *role, f *pflag.FlagSet) {
@@ -203,6 +207,14 @@ func work(ctx context.Context, r *role) error {
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
 		Servers: r.servers, Log: r.log, Patience: r.patience,
+	}
+	if dir := os.Getenv(accountsEnv); dir != "" {
+		file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("open the account of records: %w", err)
+		}
+		defer file.Close()
+		o.Accounts = file
 	}
 	e, err := engineOf(&r.spec)
 	if err == nil {

@@ -126,7 +126,7 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 	out := wire.Lease{
 		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
 		Exact: t.update == nil || c.strategy.exact(), Contribution: t.Contribution,
-		Workers: c.Spec.Worker.Replicas,
+		Workers: c.Spec.Worker.Replicas, Early: t.update != nil && c.strategy.early(t.update, len(c.members)),
 	}
 	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
 		m.conn.Close() // its reader reports it as gone, and the lease comes back

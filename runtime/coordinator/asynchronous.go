@@ -31,6 +31,8 @@ func (a *asynchronous) whole(open []*update) *update {
 	return nil
 }
 
+func (a *asynchronous) early(*update, int) bool { return false }
+
 func (a *asynchronous) awaits(u *update, worker int) bool { return u.units[0].Worker == worker }
 
 func (a *asynchronous) fold(at point, _ *update, _ int) error { return a.askFold(fold(at)) }

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +12,10 @@ import (
 // commit makes the update part of the parameters and enters it in the book.
 func (c *coordinator) commit(u *update) error {
 	norm, applied, err := c.strategy.commit(c.at(), u, c.recipe(u.workers))
+	if n := (notCome{}); errors.As(err, &n) {
+		c.Log.Warn("a contribution is computed again", "error", err)
+		return u.again(n.lease)
+	}
 	if err != nil {
 		return err
 	}
@@ -40,6 +46,19 @@ func (c *coordinator) commit(u *update) error {
 	return nil
 }
 
+// again makes a unit one that nobody has computed, after its contribution did
+// not come.
+func (u *update) again(lease int64) error {
+	for _, t := range u.units {
+		if t.report != nil && t.id == lease {
+			t.report = nil
+			u.missing++
+			return nil
+		}
+	}
+	return fmt.Errorf("a server misses the contribution of lease %d, which is no part of the update", lease)
+}
+
 // sums is what a whole update is made of. Where something of it is not finite,
 // loss says nothing.
 func (u *update) sums(version int64) (taken []spec.Contribution, weight, loss float64, staleness int64) {
@@ -54,15 +73,15 @@ func (u *update) sums(version int64) (taken []spec.Contribution, weight, loss fl
 	return taken, weight, loss, staleness
 }
 
-// announce tells those who wait for the commit: for their own contribution, or
-// for the version that they hold a lease of.
+// announce tells those who wait for the commit of their own contribution. Who
+// holds a lease of the next version hears of that from whoever has it.
 func (c *coordinator) announce(u *update) {
 	now := time.Now()
 	for _, m := range c.members {
 		waits := c.strategy.awaits(u, m.index)
 		for _, l := range m.leases {
 			if !l.current && c.current(l) {
-				l.current, l.given, waits = true, now, true
+				l.current, l.given = true, now
 			}
 		}
 		if waits {

@@ -103,6 +103,9 @@ func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (no
 		}
 		p.void = p.void[:0]
 		for _, a := range answers {
+			if a.Missing != 0 {
+				return 0, false, notCome{a.Missing}
+			}
 			norm += a.SquaredNorm
 			finite = finite && a.Finite
 		}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
@@ -32,6 +33,9 @@ type strategy interface {
 	exact() bool
 	// whole is the open update that is to be committed next; nil: none yet.
 	whole(open []*update) *update
+	// early reports whether the workers of an update may report before their
+	// contributions are where they belong.
+	early(u *update, workers int) bool
 	// awaits reports whether the worker waits for this update's commit.
 	awaits(u *update, worker int) bool
 
@@ -52,7 +56,8 @@ type strategy interface {
 	discard(leases ...int64)
 	// commit makes the update part of the parameters, everywhere or nowhere;
 	// where something of it is not finite it is skipped. The version is then
-	// one higher. norm is that of the mean gradient.
+	// one higher. norm is that of the mean gradient. Where the contribution of a
+	// lease did not come, nothing is done: the error is a notCome.
 	commit(at point, u *update, r engine.Recipe) (norm float64, applied bool, err error)
 	// hold keeps the present parameters for write, which saves them as parts of
 	// the checkpoint while training goes on.
@@ -84,6 +89,14 @@ type cut struct {
 // errLost means that the parameters are not where they should be: they go back
 // to one checkpoint.
 var errLost = errors.New("parameters lost")
+
+// notCome is about a lease whose contribution did not come, though it was
+// reported.
+type notCome struct{ lease int64 }
+
+func (n notCome) Error() string {
+	return fmt.Sprintf("the contribution of lease %d did not come", n.lease)
+}
 
 // damaged is an error about a checkpoint's parts.
 type damaged struct{ error }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -52,7 +53,18 @@ func (s *synchronous) whole(open []*update) *update {
 	return nil
 }
 
-// awaits is false: a worker that waits has a lease on the next update.
+// maxEarly is how many values a contribution has at most whose server is let
+// wait for it: about as many as travel while the coordinator is asked.
+const maxEarly = 4 << 20
+
+// early updates are small, so that nothing is folded on the way, and of one
+// server, which commits by itself.
+func (s *synchronous) early(u *update, workers int) bool {
+	return len(s.options.Servers) == 1 && len(u.units) <= workers+1 && engine.Length(s.options.Workload.Vars) <= maxEarly
+}
+
+// awaits is false: with its push a worker has asked the servers for the next
+// version.
 func (s *synchronous) awaits(*update, int) bool { return false }
 
 // fold makes the servers add up what has been reported at the front of an

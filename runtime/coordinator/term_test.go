@@ -222,9 +222,15 @@ func TestWorkersObeyNoLowerTerm(t *testing.T) {
 	serving.Go(func() { ended <- b.work(b.ctx, 0) })
 	meet := func(term int64, say wire.Type, head any) (heard int64) {
 		g := <-came
-		defer close(g.done)
 		c := g.conn
 		m, err := c.Receive(time.Minute)
+		for err != nil { // it has gone on to the Unix socket
+			close(g.done)
+			g = <-came
+			c = g.conn
+			m, err = c.Receive(time.Minute)
+		}
+		defer func() { close(g.done) }()
 		var beat wire.Heartbeat
 		if err == nil {
 			err = m.Decode(&beat)

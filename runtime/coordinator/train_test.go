@@ -157,6 +157,7 @@ type bench struct {
 	ctx     context.Context
 	logs    *locked
 	stream  bool // servers have no access to checkpoints
+	tapped  *tap // hears what servers receive and send; nil: nobody does
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -190,6 +191,14 @@ func listen(t testing.TB) net.Listener {
 // newBench starts the servers of a run on points; its folder is new.
 func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 	t.Helper()
+	b := unserved(t, s, e)
+	b.serve()
+	return b
+}
+
+// unserved is newBench without servers.
+func unserved(t testing.TB, s spec.Spec, e linear) *bench {
+	t.Helper()
 	s.Model, s.Dataset = "softmax", spec.Dataset{Path: "/nowhere", Hash: "x"}
 	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := f.Create(s); err != nil {
@@ -210,7 +219,6 @@ func newBench(t testing.TB, s spec.Spec, e linear) *bench {
 		Spec: s, Folder: f, Checkpoints: checkpoint.Folder(f.Checkpoints()), Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
 		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
-	b.serve()
 	return b
 }
 
@@ -227,6 +235,9 @@ func (b *bench) serve() {
 	b.options.Servers = nil
 	for i := range b.options.Spec.ParameterServer.Replicas {
 		l := listen(b.t)
+		if b.tapped != nil {
+			l = &tapped{l, b.tapped}
+		}
 		b.options.Servers = append(b.options.Servers, l.Addr().String())
 		b.applied = append(b.applied, new(bytes.Buffer))
 		server := ps.New(i, b.options.Credentials, b.place(), b.applied[i], b.options.Log)

@@ -87,14 +87,19 @@ func UpdateScaled(vector, slots, sums []float32, weight float64, vars []Var, r R
 			continue
 		}
 		slot := slots[v.Offset : v.Offset+v.Len]
-		for i := range w {
-			g := s[i]*gradient + decay*w[i]
-			slot[i] = r.Momentum*slot[i] + g
-			step := slot[i]
-			if r.Nesterov {
-				step = g + r.Momentum*slot[i]
+		s, slot = s[:len(w)], slot[:len(w)] // which spares the loop its checks
+		rate, momentum := r.LearningRate, r.Momentum
+		if r.Nesterov {
+			for i, x := range w {
+				g := s[i]*gradient + decay*x
+				m := momentum*slot[i] + g
+				slot[i], w[i] = m, x-rate*(g+momentum*m)
 			}
-			w[i] -= r.LearningRate * step
+			continue
+		}
+		for i, x := range w {
+			m := momentum*slot[i] + (s[i]*gradient + decay*x)
+			slot[i], w[i] = m, x-rate*m
 		}
 	}
 }
@@ -110,11 +115,25 @@ func SquaredNorm(sums []float32, weight float64, vars []Var) float64 {
 		if v.Kind == Moment {
 			continue
 		}
-		for _, s := range sums[v.Offset : v.Offset+v.Len] {
-			total += float64(s) * float64(s)
-		}
+		total += squares(sums[v.Offset : v.Offset+v.Len])
 	}
 	return total / (weight * weight)
+}
+
+// squares adds up squares in four rows, so that an addition need not wait for
+// the one before it.
+func squares(v []float32) float64 {
+	var a, b, c, d float64
+	for ; len(v) >= 4; v = v[4:] {
+		a += float64(v[0]) * float64(v[0])
+		b += float64(v[1]) * float64(v[1])
+		c += float64(v[2]) * float64(v[2])
+		d += float64(v[3]) * float64(v[3])
+	}
+	for _, x := range v {
+		a += float64(x) * float64(x)
+	}
+	return a + b + (c + d)
 }
 
 // ClipScale is the factor that brings a mean gradient of the given squared

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -62,12 +63,18 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 		return *refused
 	}
 	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
-	s.values, s.slots, s.tree = &vector{v: vectors[0]}, nil, r.Tree
+	s.values, s.slots, s.present, s.tree = &vector{v: vectors[0]}, nil, new(version), r.Tree
+	s.pieces = nil
+	for at := 0; at < len(vectors[0]); at += piece {
+		s.pieces = append(s.pieces, engine.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
+	}
 	if len(vectors) > 1 {
 		s.slots = &vector{v: vectors[1]}
 	}
 	clear(s.pending)
 	clear(s.void)
+	clear(s.coming)
+	clear(s.failed)
 	s.sum, s.snapshot, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
 	s.wake()
 	s.announce()

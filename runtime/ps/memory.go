@@ -25,6 +25,10 @@ func (s *Server) Vectors() int {
 	return n
 }
 
+// Frames is how many answers to pulls were made: one for each version that
+// somebody pulled.
+func (s *Server) Frames() int64 { return s.frames.Load() }
+
 // most is how many buffers the server may make beside parameters and slots: one
 // for the sum, one for what is read while an update is applied, one for a push
 // of each connected worker, and in deterministic mode the sum's other parts.

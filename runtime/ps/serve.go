@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -30,7 +31,15 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 		s.presence.came()
 		defer s.presence.went()
 	}
-	l := &link{Conn: c, closed: ctx.Done()}
+	ctx, cancel := context.WithCancel(ctx)
+	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan wire.Pull, 1)}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	defer c.Close()
+	defer cancel()
+	if hello.Role != "coordinator" {
+		sending.Go(func() { s.sendValues(l) })
+	}
 	for {
 		m, err := c.Receive(0)
 		if err == nil {
@@ -54,14 +63,6 @@ func (s *Server) count(n int) {
 	s.mu.Unlock()
 }
 
-// link is one connection.
-type link struct {
-	*wire.Conn
-	closed <-chan struct{}
-}
-
-func (l *link) answer(a wire.Answer) error { return l.Send(wire.TypeAnswer, a, nil) }
-
 func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 	switch m.Type {
 	case wire.TypePull:
@@ -69,18 +70,8 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
-		v, held, refused := s.pull(p, l.closed)
-		if refused != nil {
-			return l.answer(*refused)
-		}
-		if held == nil {
-			return l.Send(wire.TypeValues, v, nil)
-		}
-		err := l.Send(wire.TypeValues, v, held.v)
-		s.mu.Lock()
-		s.letGo(held)
-		s.mu.Unlock()
-		return err
+		l.pull(p)
+		return nil
 	case wire.TypePush:
 		return s.push(l, m)
 	}
@@ -96,6 +87,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 	s.mu.Lock()
 	ours := func() bool { return p.Term == s.term && s.term == s.fence && m.Values == len(s.values.v) }
 	if ours() {
+		s.expect(p.ID)
 		s.room(1, l.closed)
 	}
 	var sums []float32
@@ -107,23 +99,35 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		if err := l.Skip(m); err != nil {
 			return err
 		}
-		return l.answer(s.stranger(p.Term))
+		return l.answer(s.stranger(p))
 	}
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
 		s.release(sums)
+		if p.Term == s.term {
+			s.settle(p.ID, false)
+		}
 		s.mu.Unlock()
 		return err
 	}
-	return l.answer(s.take(p, sums))
+	next := wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}
+	a := s.take(p, sums)
+	err := l.answer(a)
+	if p.Next && a == (wire.Answer{}) {
+		l.pull(next)
+	}
+	return err
 }
 
 // stranger refuses a push that was not read.
-func (s *Server) stranger(term int64) wire.Answer {
+func (s *Server) stranger(p wire.Push) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.heed(term); a != nil {
+	if a := s.heed(p.Term); a != nil {
 		return *a
+	}
+	if p.Term == s.term {
+		s.settle(p.ID, false)
 	}
 	return refuse("of another term, or of another length")
 }

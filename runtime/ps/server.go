@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
@@ -30,13 +31,19 @@ type Server struct {
 	term    int64 // in which the server was restored; 0: it was not yet
 	version int64
 	changed chan struct{} // closed, and made anew, whenever term or version changes
+	arrival time.Duration // the longest that a contribution may keep the coordinator waiting
+	arrived chan struct{} // likewise, whenever a contribution is here or has failed
 	from    int
 	vars    []engine.Var
-	tree    bool    // sums are made as in deterministic mode
-	values  *vector // of the present version
-	slots   *vector // likewise; nil: the optimizer has none
+	pieces  [][]engine.Var // of each piece, offsets relative to it
+	tree    bool           // sums are made as in deterministic mode
+	values  *vector        // of the present version
+	present *version       // what is sent of it
+	slots   *vector        // likewise; nil: the optimizer has none
 	pending map[int64]*contribution
 	void    map[int64]bool // contributions that were discarded before they came
+	coming  map[int64]bool // contributions that are being read
+	failed  map[int64]bool // contributions of this version that did not get here
 	sum     *sum           // of the update that is being made; nil: nothing is added up yet
 	workers int            // connected now
 
@@ -47,6 +54,8 @@ type Server struct {
 	freed    chan struct{} // closed, and made anew, whenever a buffer becomes free
 	stalls   int           // times that somebody has waited for one
 	presence presence      // of a coordinator
+
+	frames atomic.Int64 // answers to pulls that were made
 }
 
 // point is a state of the server.
@@ -64,7 +73,7 @@ type contribution struct {
 func New(index int, credentials wire.Credentials, place *checkpoint.Place, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
-		changed: make(chan struct{}), pending: make(map[int64]*contribution), void: make(map[int64]bool), values: new(vector),
+		changed: make(chan struct{}), arrived: make(chan struct{}), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), values: new(vector),
 		freed: make(chan struct{}), presence: newPresence(),
 	}
 }
@@ -140,9 +149,13 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	}
 	if why != "" {
 		s.release(sums)
+		if p.Term == s.term { // leases of other terms have the same numbers
+			s.settle(p.ID, s.pending[p.ID] != nil)
+		}
 		return refuse("%s", why)
 	}
 	s.pending[p.ID] = &contribution{p, sums}
+	s.settle(p.ID, true)
 	return wire.Answer{}
 }
 
@@ -217,6 +230,11 @@ func (s *Server) add(ids []int64) {
 func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.Alone != nil {
+		if id := s.gather(p); id != 0 {
+			return wire.Answer{Missing: id}
+		}
+	}
 	a := s.complete(p)
 	if p.Alone == nil || a.Error != "" || a.Refused != "" {
 		return a
@@ -225,6 +243,55 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 		return done
 	}
 	return a
+}
+
+// arrival is the longest that a contribution takes from when it is named to
+// when its push begins.
+const arrival = 2 * time.Second
+
+// gather waits for the named contributions: their workers may have reported
+// before they pushed. One that failed, or does not come, is returned; 0: all
+// are here, or the request is out of place. Called with mu held, which it gives
+// up meanwhile.
+func (s *Server) gather(p wire.Prepare) (missing int64) {
+	late := time.Now().Add(s.arrival)
+	for p.Term == s.term && s.term == s.fence && p.Version == s.version {
+		missing = 0
+		for _, id := range p.IDs {
+			if s.pending[id] == nil {
+				missing = id
+				break
+			}
+		}
+		left := time.Until(late)
+		if missing == 0 || s.failed[missing] || !s.coming[missing] && left <= 0 {
+			return missing
+		}
+		arrived, changed := s.arrived, s.changed
+		s.mu.Unlock()
+		timer := time.NewTimer(max(left, time.Second)) // what comes is looked at again
+		select {
+		case <-arrived:
+		case <-changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+		s.mu.Lock()
+	}
+	return 0
+}
+
+// expect notes that a contribution is being read; settle, that it is here or
+// will not be. Called with mu held.
+func (s *Server) expect(id int64) { s.coming[id] = true }
+
+func (s *Server) settle(id int64, here bool) {
+	delete(s.coming, id)
+	if !here {
+		s.failed[id] = true
+	}
+	close(s.arrived)
+	s.arrived = make(chan struct{})
 }
 
 // complete adds up the rest of an update and says what came of it. Called with
@@ -259,7 +326,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 		s.release(spare)
 	}
 	r.ready = true
-	norm := engine.SquaredNorm(r.values(), r.weight, s.vars)
+	norm := s.squaredNorm(r)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -272,6 +339,19 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
+}
+
+// squaredNorm adds up over the pieces, in their order.
+func (s *Server) squaredNorm(r *sum) float64 {
+	norms := make([]float64, len(s.pieces))
+	spread(len(r.values()), func(i, from, to int) {
+		norms[i] = engine.SquaredNorm(r.values()[from:to], r.weight, s.pieces[i])
+	})
+	total := 0.0
+	for _, n := range norms {
+		total += n
+	}
+	return total
 }
 
 // apply commits or skips the prepared update.
@@ -313,13 +393,22 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		if s.slots != nil {
 			slots = s.slots.v
 		}
-		engine.UpdateScaled(s.values.v, slots, r.values(), r.weight, s.vars, a.Recipe, a.Scale)
+		sums, values := r.values(), s.values.v
+		spread(len(values), func(i, from, to int) {
+			var slot []float32
+			if slots != nil {
+				slot = slots[from:to]
+			}
+			engine.UpdateScaled(values[from:to], slot, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
+		})
 	}
 	for _, p := range r.parts { // more than one where it is skipped unprepared
 		s.release(p.values)
 	}
 	s.sum = nil
 	s.version++
+	s.present = new(version)
+	clear(s.failed)
 	for id, c := range s.pending {
 		if c.Exact && c.Version < s.version { // can never be named any more
 			s.drop(id)
@@ -346,39 +435,4 @@ func (s *Server) note(e spec.Event) {
 		s.unnoted = true // once is enough
 		s.log.Error("cannot note what is applied", "error", err)
 	}
-}
-
-// pull waits until the server is at the wanted version and holds its values
-// for the caller; nothing is held (nil) when the worker has them. closed ends
-// the wait.
-func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *vector, *wire.Answer) {
-	s.mu.Lock()
-	if a := s.heed(p.Term); a != nil {
-		s.mu.Unlock()
-		return wire.Values{}, nil, a
-	}
-	for p.Term == s.term && s.term == s.fence && s.version < p.Version {
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-closed:
-			a := refuse("the server is closing")
-			return wire.Values{}, nil, &a
-		}
-		s.mu.Lock()
-	}
-	defer s.mu.Unlock()
-	if a := s.heed(p.Term); a != nil {
-		return wire.Values{}, nil, a
-	}
-	if p.Term != s.term || s.term == 0 {
-		a := refuse("term is %d", s.term)
-		return wire.Values{}, nil, &a
-	}
-	v := wire.Values{Version: s.version, From: s.from}
-	if p.Have == s.version {
-		return v, nil, nil
-	}
-	return v, s.values.hold(), nil
 }

@@ -171,7 +171,8 @@ func TestOnlyServerDecidesByItself(t *testing.T) {
 			t.Errorf("%s: a repeated request was answered with %+v", name, a)
 		}
 		p.Version, p.IDs = 11, []int64{7}
-		if a := s.prepare(p); a.Refused == "" || s.version != 11 {
+		s.arrival = time.Millisecond
+		if a := s.prepare(p); a.Missing != 7 || s.version != 11 {
 			t.Errorf("%s: what is not here was applied: %+v", name, a)
 		}
 	}
@@ -487,4 +488,10 @@ func BenchmarkPullPush(b *testing.B) {
 	for name, d := range map[string]time.Duration{"µs/pull": pull, "µs/push": pushed, "µs/commit": commit} {
 		b.ReportMetric(float64(d.Microseconds())/float64(b.N), name)
 	}
+}
+
+// pull is await for tests: nothing ends it.
+func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *vector, *wire.Answer) {
+	v, held, _, refused := s.await(p, &link{closed: closed})
+	return v, held, refused
 }

@@ -1,6 +1,10 @@
 package ps
 
-import "github.com/stokehq/stoke/runtime/spec"
+import (
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
 
 // sum is what has been added up of an update, in the order of its leases. taken
 // is what this server itself knows of it, for its log.
@@ -39,13 +43,15 @@ func (s *sum) add(values []float32) (spare [][]float32) {
 func (s *sum) merge() (spare []float32) {
 	n := len(s.parts)
 	left, right := &s.parts[n-2], s.parts[n-1]
-	for i, v := range right.values {
-		left.values[i] += v
-	}
+	spread(len(right.values), func(_, from, to int) {
+		blas32.Axpy(1, vectorOf(right.values[from:to]), vectorOf(left.values[from:to]))
+	})
 	left.leases += right.leases
 	s.parts = s.parts[:n-1]
 	return right.values
 }
+
+func vectorOf(v []float32) blas32.Vector { return blas32.Vector{N: len(v), Inc: 1, Data: v} }
 
 // finish leaves one part.
 func (s *sum) finish() (spare [][]float32) {

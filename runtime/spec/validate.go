@@ -99,6 +99,12 @@ func (s *Spec) Validate() []Problem {
 		add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
 	}
 	number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
+	s.validateProcesses(between)
+	return problems
+}
+
+// validateProcesses checks what says nothing about the result.
+func (s Spec) validateProcesses(between func(field string, v, low, high int)) {
 	between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
 	between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
 	between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
@@ -108,5 +114,4 @@ func (s *Spec) Validate() []Problem {
 	between("worker.gpus", s.Worker.GPUs, 0, 64)
 	between("worker.threads", s.Worker.Threads, 0, 4096)
 	between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
-	return problems
 }

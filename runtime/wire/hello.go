@@ -56,13 +56,30 @@ func secure(address net.Addr, encrypted bool) error {
 // Dial connects to a role of the run and greets it; hello's token and version
 // are filled in. The error is ErrRefused when the other side declines.
 func (c Credentials) Dial(ctx context.Context, address string, hello Hello) (*Conn, error) {
-	var d net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()
+	if raw := c.dialLocal(ctx, address); raw != nil {
+		return c.meet(ctx, raw, address, hello)
+	}
+	var d net.Dialer
 	raw, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
+	conn, err := c.meet(ctx, raw, address, hello)
+	if err != nil {
+		return nil, err
+	}
+	// The port may have been open before its process was there.
+	if raw := c.dialLocal(ctx, address); raw != nil {
+		conn.Close()
+		return c.meet(ctx, raw, address, hello)
+	}
+	return conn, nil
+}
+
+// meet greets whoever is at the other end.
+func (c Credentials) meet(ctx context.Context, raw net.Conn, address string, hello Hello) (*Conn, error) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
 	conn, err := c.greet(ctx, raw, hello)

@@ -32,7 +32,7 @@ const (
 	TypePull   // Pull
 	TypeValues // Values, with the server's span
 	TypePush   // Push, with the server's span of the summed gradients
-	TypeAnswer // Answer: to Push, Pull and all of the coordinator's requests
+	TypeAnswer // Answer: to Push and all of the coordinator's requests
 
 	// Coordinator and server; each is answered by Answer.
 	TypeRestore // Restore, with the initial values unless it names a checkpoint
@@ -75,6 +75,9 @@ type Lease struct {
 	// Current is the version that the servers have reached. A lease beyond it
 	// is for reading its records ahead, until Applied tells of its version.
 	Current int64 `json:"current"`
+	// Early lets the worker report before it pushes: the server waits for what
+	// the coordinator names.
+	Early bool `json:"early,omitempty"`
 	// Workers is how many there are to be now: they share the machine's cores.
 	Workers int `json:"workers,omitempty"`
 	spec.Contribution
@@ -133,17 +136,20 @@ type Failure struct {
 }
 
 // Pull asks for a server's parameters, once it is at Version. Have is the
-// version that the worker holds: when nothing is newer, no values are sent.
+// version that the worker holds: when nothing is newer, no values are sent. One
+// that waits is replaced by the next.
 type Pull struct {
 	Term    int64 `json:"term"`
 	Version int64 `json:"version"`
 	Have    int64 `json:"have"` // -1: none
 }
 
-// Values answers Pull.
+// Values answers Pull, also one that came with a push.
 type Values struct {
-	Version int64 `json:"version"`
-	From    int   `json:"from"` // offset of the span in the flat vector
+	Term    int64  `json:"term"`
+	Refused string `json:"refused,omitempty"` // why there are none
+	Version int64  `json:"version"`
+	From    int    `json:"from"` // offset of the span in the flat vector
 }
 
 // Push gives a server its span of a lease's sums. It is kept apart until the
@@ -153,6 +159,9 @@ type Push struct {
 	Version int64   `json:"version"` // that was computed with
 	Exact   bool    `json:"exact,omitempty"`
 	Weight  float64 `json:"weight"`
+	// Next asks for the version that the update makes, as a Pull would, once
+	// the push has been answered.
+	Next bool `json:"next,omitempty"`
 	spec.Contribution
 }
 
@@ -163,6 +172,8 @@ type Answer struct {
 	// asked in a lower one has been superseded.
 	Term    int64  `json:"term,omitempty"`
 	Refused string `json:"refused,omitempty"`
+	// Missing, of Prepare, is a contribution that did not come, and will not.
+	Missing int64  `json:"missing,omitempty"`
 	Error   string `json:"error,omitempty"`
 
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient

@@ -31,6 +31,20 @@ func (c Credentials) Serve(ctx context.Context, l net.Listener, handle func(*Con
 		return err
 	}
 	greeting := make(chan struct{}, maxGreeting)
+	if local := c.listenLocal(l); local != nil {
+		stop := context.AfterFunc(ctx, func() { local.Close() })
+		defer stop()
+		serving.Go(func() {
+			if err := c.serve(ctx, local, greeting, &serving, handle, refused); err != nil {
+				refused(err) // the other one goes on
+			}
+		})
+	}
+	return c.serve(ctx, l, greeting, &serving, handle, refused)
+}
+
+// serve is Serve for one listener.
+func (c Credentials) serve(ctx context.Context, l net.Listener, greeting chan struct{}, serving *sync.WaitGroup, handle func(*Conn, Hello), refused func(error)) error {
 	for {
 		raw, err := l.Accept()
 		switch {

@@ -13,9 +13,11 @@ import (
 // computed, the next one is read.
 type batch struct {
 	wire.Lease
-	parts chan *part // read, in order; closed behind the last one
-	spare chan *part // to be read into
-	stop  context.CancelFunc
+	reported bool       // the coordinator knows what came of it
+	read     reading    // for the account, where one is kept
+	parts    chan *part // read, in order; closed behind the last one
+	spare    chan *part // to be read into
+	stop     context.CancelFunc
 }
 
 // part is some micro-batches of a lease.
@@ -58,6 +60,7 @@ func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
 		}
 		select {
 		case b.Lease = <-s.leases:
+			b.reported, b.read = false, reading{}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -137,6 +140,9 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	}
 	if err := source.Read(ctx, p.records[:n], p.features[:n*size], p.labels[:n*4]); err != nil {
 		return err
+	}
+	if s.Accounts != nil {
+		b.read.add(p.records[:n])
 	}
 	p.slice(info, s.micro, padded, s.Spec.Seed, uint64(b.Epoch))
 	return nil

@@ -17,9 +17,13 @@ import (
 func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 	var waiting []*batch
 	for {
-		i := s.choose(waiting)
+		i, err := s.choose(waiting)
+		if err != nil {
+			return err
+		}
 		if i < 0 {
 			select {
+			case <-s.servers.news:
 			case b := <-batches:
 				waiting = append(waiting, b)
 				s.reach(wire.Applied{Term: b.Term, Version: b.Current})
@@ -36,8 +40,9 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 		if lost != nil { // it is not these records that end the session
 			report = wire.Report{Dropped: true}
 		}
-		report.ID, report.Term, report.Evaluate = b.ID, b.Term, b.Evaluate
-		err := s.coordinator.Send(wire.TypeReport, report, nil)
+		if !b.reported {
+			err = s.report(b, report)
+		}
 		if lost != nil || err != nil {
 			return errors.Join(lost, err)
 		}
@@ -55,16 +60,37 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 	}
 }
 
-// choose finds the first batch that can be computed now; -1: none.
-func (s *session) choose(waiting []*batch) int {
+// report tells the coordinator what came of a lease.
+func (s *session) report(b *batch, r wire.Report) error {
+	b.reported = true
+	r.ID, r.Term, r.Evaluate = b.ID, b.Term, b.Evaluate
+	return s.coordinator.Send(wire.TypeReport, r, nil)
+}
+
+// choose finds the first batch whose parameters are there, or not to be had;
+// -1: none. The earliest that one waits for are asked for.
+func (s *session) choose(waiting []*batch) (int, error) {
+	var first *batch
 	for i, b := range waiting {
-		r := s.reached
-		if !b.Exact || b.Version <= r.Version || b.Term < r.Term {
-			return i
+		if !b.Exact || b.Term < s.reached.Term || s.has(b) {
+			return i, nil
+		}
+		if there, _ := s.servers.came(loaded{b.Term, b.Version}, true); there {
+			return i, nil
+		}
+		if first == nil || b.Version < first.Version {
+			first = b
 		}
 	}
-	return -1
+	if first == nil {
+		return -1, nil
+	}
+	return -1, s.servers.ask(loaded{first.Term, first.Version})
 }
+
+// has reports whether the replica has the parameters that a batch is to be
+// computed with.
+func (s *session) has(b *batch) bool { return s.loaded == loaded{b.Term, b.Version} }
 
 // reach notes how far the servers are.
 func (s *session) reach(a wire.Applied) {
@@ -85,7 +111,10 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	if s.reached.Term == b.Term && !b.Exact {
 		version = s.reached.Version
 	}
-	err := s.servers.pull(s.replica, b.Term, version, b.Exact, &s.held)
+	if b.Term < s.reached.Term {
+		return wire.Report{Dropped: true}, nil
+	}
+	err := s.servers.pull(ctx, s.replica, loaded{b.Term, version}, b.Exact, &s.loaded)
 	if errors.As(err, new(refusedError)) {
 		return wire.Report{Dropped: true}, nil
 	}
@@ -107,7 +136,6 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	case err != nil:
 		return wire.Report{Error: err.Error()}, nil
 	}
-	r.Version = s.held.version
 	return r, nil
 }
 
@@ -126,7 +154,8 @@ func (s *session) resize(b *batch) error {
 	if err := s.build(threads); err != nil {
 		return err
 	}
-	s.held = held{} // the new one has no parameters yet
+	s.loaded = loaded{} // the new one has no parameters yet
+	s.servers.again()
 	s.Log.Info("uses another number of threads", "threads", threads)
 	return old.Close()
 }
@@ -193,8 +222,9 @@ func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do 
 // train computes the lease's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
+	s.sums = s.sums[:0]
 	result, err := s.each(ctx, b, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
-		p.Ready = func(offset int, sums []float32) { copy(s.sums[offset:], sums) }
+		p.Ready = s.sums.add // the engine keeps them until the next pass begins
 		result, err := s.replica.Step(ctx, staged, p)
 		if err != nil {
 			return result, fmt.Errorf("compute gradients: %w", err)
@@ -204,12 +234,21 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	if err != nil {
 		return r, false, err
 	}
-	if r = reported(result); !r.Finite {
+	r = reported(result)
+	if r.Version = s.loaded.version; !r.Finite {
 		return r, false, nil // the update will be skipped: nothing to push
 	}
-	push := wire.Push{ID: b.ID, Version: s.held.version, Exact: b.Exact, Weight: r.Weight, Contribution: b.Contribution}
+	if b.Early { // what the coordinator does about it, it does while the push travels
+		if err := s.report(b, r); err != nil {
+			return r, true, err
+		}
+	}
+	if s.Accounts != nil {
+		s.account(s.Accounts, b)
+	}
+	push := wire.Push{ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Contribution: b.Contribution}
 	push.Worker = s.Index
-	if err := s.servers.push(push, s.sums); err != nil {
+	if err := s.servers.push(ctx, push, s.sums); err != nil {
 		return r, !errors.As(err, new(refusedError)), err
 	}
 	return r, false, nil
@@ -223,5 +262,7 @@ func (s *session) evaluate(ctx context.Context, b *batch) (wire.Report, error) {
 		}
 		return result, nil
 	})
-	return reported(result), err
+	r := reported(result)
+	r.Version = s.loaded.version
+	return r, err
 }

@@ -4,21 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// servers are the connections to all parameter servers.
+// servers are the connections to all parameter servers. What they send is read
+// beside what the worker computes; the rest belongs to one goroutine.
 type servers struct {
-	conns []*wire.Conn
-	from  []int       // each server's span, as it said when first pulled
-	spans [][]float32 // what was last pulled from each
+	peers []*peer
+	news  chan struct{} // something came
+	asked loaded        // the version that was asked for last
 }
 
-// held says which parameters a replica has.
-type held struct {
-	term, version int64
+// loaded is a version of the parameters.
+type loaded struct{ term, version int64 }
+
+// peer is one server.
+type peer struct {
+	conn    *wire.Conn
+	answers chan wire.Answer // to pushes
+
+	mu     sync.Mutex
+	values wire.Values // what came last
+	count  int64       // values that came
+	from   int         // where the server's span begins
+	span   []float32   // that is newest here
+	have   loaded      // which version that is
+	fresh  bool        // the replica does not have it yet
+	spare  []float32   // for the next one, the reader's
 }
 
 // refusedError is a server's answer to what came too late.
@@ -27,138 +44,284 @@ type refusedError struct{ why string }
 func (e refusedError) Error() string { return "refused: " + e.why }
 
 func dialServers(ctx context.Context, o Options) (*servers, error) {
-	s := &servers{from: make([]int, len(o.Servers)), spans: make([][]float32, len(o.Servers))}
+	s := &servers{news: make(chan struct{}, 1)}
 	for i, address := range o.Servers {
 		c, err := o.Credentials.Dial(ctx, address, o.hello())
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("connect to server %d: %w", i, err)
 		}
-		s.conns = append(s.conns, c)
+		s.peers = append(s.peers, &peer{conn: c, answers: make(chan wire.Answer, 1), have: loaded{0, -1}})
 	}
 	return s, nil
 }
 
 func (s *servers) close() {
-	for _, c := range s.conns {
-		c.Close()
+	for _, p := range s.peers {
+		p.conn.Close()
 	}
 }
 
-// pull brings the replica to a version, or refuses when a server is past it.
-// Every server is asked before the first answer is read.
-func (s *servers) pull(replica engine.Replica, term, version int64, exact bool, h *held) error {
-	if exact && h.term == term && h.version == version {
-		return nil
-	}
-	have := int64(-1)
-	if h.term == term {
-		have = h.version
-	}
-	for _, c := range s.conns {
-		if err := c.Send(wire.TypePull, wire.Pull{Term: term, Version: version, Have: have}, nil); err != nil {
-			return err
+// listen receives what one server says, until its connection ends.
+func (s *servers) listen(ctx context.Context, i int) error {
+	p := s.peers[i]
+	for {
+		m, err := p.conn.Receive(0)
+		if err != nil {
+			return fmt.Errorf("server %d: %w", i, err)
 		}
-	}
-	var refused error
-	lowest := int64(-1)
-	for i, c := range s.conns {
-		got, err := s.values(i, c)
-		if errors.As(err, new(refusedError)) {
-			refused = err // the others' answers are on their way and must be read
+		switch m.Type {
+		case wire.TypeAnswer:
+			var a wire.Answer
+			if err := m.Decode(&a); err != nil {
+				return err
+			}
+			select {
+			case p.answers <- a:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			continue
+		case wire.TypeValues:
+			err = p.take(m)
+		default:
+			err = fmt.Errorf("sent %s", m.Type)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("server %d: %w", i, err)
 		}
-		if exact && got != version {
-			refused = refusedError{fmt.Sprintf("server %d is at version %d, past %d", i, got, version)}
-		}
-		if lowest < 0 || got < lowest {
-			lowest = got
+		select {
+		case s.news <- struct{}{}:
+		default: // one is waiting already
 		}
 	}
-	if refused != nil {
-		h.term = 0 // some spans may have changed, others not
-		return refused
+}
+
+// take reads values beside those that are here, so that these can be loaded
+// meanwhile.
+func (p *peer) take(m *wire.Message) error {
+	var v wire.Values
+	if err := m.Decode(&v); err != nil {
+		return err
 	}
-	for i, span := range s.spans {
-		if len(span) == 0 {
-			continue
-		}
-		if err := replica.Put(0, s.from[i], span); err != nil {
-			return fmt.Errorf("take parameters: %w", err)
-		}
+	p.spare = sized(p.spare, m.Values)
+	if err := p.conn.Body(m, p.spare); err != nil {
+		return err
 	}
-	*h = held{term, lowest}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.values = v
+	p.count++
+	if v.Refused == "" {
+		p.from = v.From
+	}
+	if m.Values > 0 {
+		p.span, p.spare = p.spare, p.span
+		p.have, p.fresh = loaded{v.Term, v.Version}, true
+	}
 	return nil
 }
 
-// values reads one server's answer to a pull into its span, which is left
-// empty when the replica has these values.
-func (s *servers) values(i int, c *wire.Conn) (int64, error) {
-	m, err := c.Receive(0)
-	if err != nil {
-		return 0, fmt.Errorf("pull from server %d: %w", i, err)
+// ask asks every server for a version, unless that was the last one asked for.
+func (s *servers) ask(want loaded) error {
+	if s.asked == want {
+		return nil
 	}
-	if m.Type == wire.TypeAnswer {
-		return 0, answered(m)
+	for i, p := range s.peers {
+		p.mu.Lock()
+		have := int64(-1)
+		if p.have.term == want.term {
+			have = p.have.version
+		}
+		p.mu.Unlock()
+		if err := p.conn.Send(wire.TypePull, wire.Pull{Term: want.term, Version: want.version, Have: have}, nil); err != nil {
+			return fmt.Errorf("pull from server %d: %w", i, err)
+		}
 	}
-	var v wire.Values
-	if m.Type != wire.TypeValues {
-		return 0, fmt.Errorf("pull from server %d: answered with %s", i, m.Type)
-	}
-	if err := m.Decode(&v); err != nil {
-		return 0, err
-	}
-	s.from[i] = v.From
-	s.spans[i] = sized(s.spans[i], m.Values)
-	if err := c.Body(m, s.spans[i]); err != nil {
-		return 0, fmt.Errorf("pull from server %d: %w", i, err)
-	}
-	return v.Version, nil
+	s.asked = want
+	return nil
 }
 
-// push gives every server its span of the sums. A refusal by any of them means
-// that the lease is void: what others took is never named and dropped.
-func (s *servers) push(p wire.Push, sums []float32) error {
-	for i, c := range s.conns {
-		to := len(sums)
-		if i+1 < len(s.conns) {
-			to = s.from[i+1]
+// came reports whether every server has said something about the version, or a
+// later one: an error says that it is not to be had.
+func (s *servers) came(want loaded, exact bool) (bool, error) {
+	var refused error
+	for i, p := range s.peers {
+		p.mu.Lock()
+		v := p.values
+		p.mu.Unlock()
+		switch {
+		case v.Term != want.term || v.Refused == "" && v.Version < want.version:
+			return false, nil
+		case v.Refused != "":
+			refused = refusedError{v.Refused}
+		case exact && v.Version > want.version:
+			refused = refusedError{fmt.Sprintf("server %d is at version %d, past %d", i, v.Version, want.version)}
 		}
-		if err := c.Send(wire.TypePush, p, sums[s.from[i]:to]); err != nil {
+	}
+	return true, refused
+}
+
+// pull brings the replica to a version, or refuses when a server is past it.
+// Where a later version does as well, the newest is asked for.
+func (s *servers) pull(ctx context.Context, replica engine.Replica, want loaded, exact bool, has *loaded) error {
+	if exact && *has == want {
+		return nil
+	}
+	counts := make([]int64, len(s.peers))
+	if !exact {
+		for i, p := range s.peers {
+			p.mu.Lock()
+			counts[i] = p.count + 1
+			p.mu.Unlock()
+		}
+		s.asked = loaded{}
+	}
+	if err := s.ask(want); err != nil {
+		return err
+	}
+	for {
+		there, err := s.came(want, exact)
+		if err != nil {
+			s.forget()
+			return err
+		}
+		if there && s.answered(counts) {
+			return s.load(replica, want.term, has)
+		}
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// forget makes whatever was refused be asked for again.
+func (s *servers) forget() {
+	s.asked = loaded{}
+	for _, p := range s.peers {
+		p.mu.Lock()
+		if p.values.Refused != "" {
+			p.values = wire.Values{}
+		}
+		p.mu.Unlock()
+	}
+}
+
+// answered reports whether so many values have come from each server.
+func (s *servers) answered(counts []int64) bool {
+	for i, p := range s.peers {
+		p.mu.Lock()
+		count := p.count
+		p.mu.Unlock()
+		if count < counts[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// load puts what is new into the replica.
+func (s *servers) load(replica engine.Replica, term int64, has *loaded) error {
+	lowest := int64(-1)
+	for _, p := range s.peers {
+		p.mu.Lock()
+		if p.fresh {
+			if err := replica.Put(0, p.from, p.span); err != nil {
+				p.mu.Unlock()
+				return fmt.Errorf("take parameters: %w", err)
+			}
+			p.fresh = false
+		}
+		if lowest < 0 || p.values.Version < lowest {
+			lowest = p.values.Version
+		}
+		p.mu.Unlock()
+	}
+	*has = loaded{term, lowest}
+	return nil
+}
+
+// again makes everything new for a replica that has nothing yet.
+func (s *servers) again() {
+	for _, p := range s.peers {
+		p.mu.Lock()
+		p.fresh = p.have.version >= 0
+		p.mu.Unlock()
+	}
+}
+
+// push gives every server its span of the sums, and asks for the version that
+// the update makes if next. A refusal by any of them means that the lease is
+// void: what others took is never named and dropped.
+func (s *servers) push(ctx context.Context, m wire.Push, sums spans) error {
+	for i, p := range s.peers {
+		to := math.MaxInt
+		if i+1 < len(s.peers) {
+			to = s.from(i + 1)
+		}
+		f, err := wire.NewFrame(wire.TypePush, m, sums.cut(s.from(i), to)...)
+		if err == nil {
+			err = p.conn.SendFrame(f)
+		}
+		if err != nil {
 			return fmt.Errorf("push to server %d: %w", i, err)
 		}
 	}
 	var refused error
-	for i, c := range s.conns {
-		m, err := c.Receive(0)
-		if err != nil {
-			return fmt.Errorf("push to server %d: %w", i, err)
+	for i, p := range s.peers {
+		select {
+		case a := <-p.answers:
+			switch {
+			case a.Error != "":
+				return fmt.Errorf("push to server %d: %w", i, errors.New(a.Error))
+			case a.Refused != "":
+				refused = refusedError{a.Refused}
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		if m.Type != wire.TypeAnswer {
-			return fmt.Errorf("push to server %d: answered with %s", i, m.Type)
-		}
-		if err := answered(m); errors.As(err, new(refusedError)) {
-			refused = err
-		} else if err != nil {
-			return fmt.Errorf("push to server %d: %w", i, err)
-		}
+	}
+	if m.Next && refused == nil {
+		s.asked = loaded{m.Term, m.Version + 1}
 	}
 	return refused
 }
 
-func answered(m *wire.Message) error {
-	var a wire.Answer
-	if err := m.Decode(&a); err != nil {
-		return err
+// from is where a server's span begins.
+func (s *servers) from(i int) int {
+	p := s.peers[i]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.from
+}
+
+// spans are the sums of a lease as the engine has them: ascending, one behind
+// the other.
+type spans []span
+
+type span struct {
+	offset int
+	sums   []float32
+}
+
+// add puts one in its place: engines report from the back to the front.
+func (s *spans) add(offset int, sums []float32) {
+	i := len(*s)
+	for i > 0 && (*s)[i-1].offset > offset {
+		i--
 	}
-	switch {
-	case a.Error != "":
-		return errors.New(a.Error)
-	case a.Refused != "":
-		return refusedError{a.Refused}
+	*s = slices.Insert(*s, i, span{offset, sums})
+}
+
+// cut is what lies in [from, to).
+func (s spans) cut(from, to int) (parts [][]float32) {
+	for _, p := range s {
+		a, b := max(from, p.offset), min(to, p.offset+len(p.sums))
+		if a < b {
+			parts = append(parts, p.sums[a-p.offset:b-p.offset])
+		}
 	}
-	return nil
+	return parts
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -29,6 +30,7 @@ type Options struct {
 	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
+	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
 	// Patience is how long the worker looks for a coordinator before it ends;
 	// 0 = for ever.
@@ -47,8 +49,8 @@ const (
 type worker struct {
 	Options
 	replica engine.Replica
-	threads int       // that the replica uses
-	sums    []float32 // of the lease being computed, the whole vector
+	threads int   // that the replica uses
+	sums    spans // of the lease that was computed
 	micro   int
 	term    atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 	met     time.Time    // when the coordinator was last connected
@@ -58,7 +60,7 @@ type worker struct {
 // leave: the error is then a wire.Leave that says how its process ends. Lost
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), sums: make([]float32, engine.Length(o.Workload.Vars))}
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize()}
 	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
 		return Fail(ctx, o, err)
 	}
@@ -168,7 +170,7 @@ type session struct {
 	leases      chan wire.Lease
 	applied     chan wire.Applied
 	free        chan *batch  // buffers
-	held        held         // of the replica's parameters
+	loaded      loaded       // which parameters the replica has
 	reached     wire.Applied // the newest version known of the servers
 	newest      int64        // lease that was computed
 	reading     sync.WaitGroup
@@ -218,6 +220,9 @@ func (w *worker) session(ctx context.Context) error {
 		s.free <- newBatch()
 	}
 	batches := make(chan *batch, buffers)
+	for i := range peers.peers {
+		group.Go(func() error { return peers.listen(ctx, i) })
+	}
 	group.Go(func() error { return s.listen(ctx) })
 	group.Go(func() error { return s.beat(ctx) })
 	group.Go(func() error { return s.readAhead(ctx, batches) })

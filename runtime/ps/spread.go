@@ -1,0 +1,29 @@
+package ps
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// piece is how many values are worked on at a time. It is fixed, so that what
+// is added up over pieces is the same on any number of cores.
+const piece = 1 << 15
+
+// spread does a vector's pieces [from, to), on all cores: while a server works,
+// those who compute wait for it.
+func spread(n int, do func(i, from, to int)) {
+	pieces := (n + piece - 1) / piece
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < pieces; i = int(next.Add(1)) - 1 {
+			do(i, i*piece, min((i+1)*piece, n))
+		}
+	}
+	var others sync.WaitGroup
+	for range min(pieces, runtime.GOMAXPROCS(0)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+}
