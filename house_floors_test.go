@@ -15,8 +15,8 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine"}},
-	{"the trainer's API", []string{"runtime/api"}},
+	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine", "runtime/certificate"}},
+	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
 	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/wire", "runtime/gpu"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},

@@ -65,8 +65,8 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
 	s.values, s.slots, s.present, s.tree = &vector{v: vectors[0]}, nil, new(version), r.Tree
 	s.pieces = nil
-	for n, at := len(vectors[0]), 0; at < n; at += piece {
-		s.pieces = append(s.pieces, engine.Cut(r.Vars, at, min(at+piece, n)))
+	for at := 0; at < len(vectors[0]); at += piece {
+		s.pieces = append(s.pieces, engine.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
 	}
 	if len(vectors) > 1 {
 		s.slots = &vector{v: vectors[1]}

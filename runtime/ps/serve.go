@@ -104,7 +104,9 @@ func (s *Server) push(l *link, m *wire.Message) error {
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
 		s.release(sums)
-		s.settle(p.ID, false)
+		if p.Term == s.term {
+			s.settle(p.ID, false)
+		}
 		s.mu.Unlock()
 		return err
 	}
@@ -121,9 +123,11 @@ func (s *Server) push(l *link, m *wire.Message) error {
 func (s *Server) stranger(p wire.Push) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle(p.ID, false)
 	if a := s.heed(p.Term); a != nil {
 		return *a
+	}
+	if p.Term == s.term {
+		s.settle(p.ID, false)
 	}
 	return refuse("of another term, or of another length")
 }

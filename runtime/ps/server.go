@@ -127,7 +127,6 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	defer s.mu.Unlock()
 	if a := s.heed(p.Term); a != nil {
 		s.release(sums)
-		s.settle(p.ID, false)
 		return *a
 	}
 	why := ""
@@ -150,7 +149,9 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	}
 	if why != "" {
 		s.release(sums)
-		s.settle(p.ID, s.pending[p.ID] != nil)
+		if p.Term == s.term { // leases of other terms have the same numbers
+			s.settle(p.ID, s.pending[p.ID] != nil)
+		}
 		return refuse("%s", why)
 	}
 	s.pending[p.ID] = &contribution{p, sums}

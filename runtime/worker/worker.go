@@ -30,11 +30,11 @@ type Options struct {
 	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
+	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
 	// Patience is how long the worker looks for a coordinator before it ends;
 	// 0 = for ever.
 	Patience time.Duration
-	Accounts io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 }
 
 // Times of the worker's side of a connection.

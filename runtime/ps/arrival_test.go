@@ -1,0 +1,67 @@
+package ps
+
+import (
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// A contribution that is named may be on its way: it is waited for as long as it
+// comes, and the coordinator hears of the one that does not.
+func TestNamedContributionsAreWaitedFor(t *testing.T) {
+	one := []float32{1, 1, 1, 1}
+	named := wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 2}, Weight: 2, Alone: &recipe}
+	for name, tt := range map[string]struct {
+		arrival time.Duration
+		happens func(s *Server)
+		missing int64
+	}{
+		"comes late":           {time.Hour, func(s *Server) { s.take(push(2, true, 10), one) }, 0},
+		"takes long to arrive": {time.Nanosecond, func(s *Server) { s.take(push(2, true, 10), one) }, 0},
+		"breaks off":           {time.Hour, func(s *Server) { s.mu.Lock(); s.settle(2, false); s.mu.Unlock() }, 2},
+		"is refused":           {time.Hour, func(s *Server) { s.take(push(2, true, 9), one) }, 2},
+		"never begins":         {time.Nanosecond, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := restored(t, io.Discard)
+			s.arrival = tt.arrival
+			if a := s.take(push(1, true, 10), slices.Clone(one)); a != (wire.Answer{}) {
+				t.Fatal(a)
+			}
+			if tt.happens != nil {
+				s.expect(2)
+			}
+			answer := make(chan wire.Answer)
+			go func() { answer <- s.prepare(named) }()
+			if tt.happens != nil {
+				tt.happens(s)
+			}
+			a := <-answer
+			if a.Missing != tt.missing || a.Finite != (tt.missing == 0) || (s.version == 11) != (tt.missing == 0) {
+				t.Errorf("%+v, version %d", a, s.version)
+			}
+			if tt.missing != 0 && (s.sum != nil || len(s.pending) != 1) {
+				t.Error("something was done without it")
+			}
+		})
+	}
+}
+
+// Whoever is waited for when a term ends is not waited for any longer.
+func TestWaitingEndsWithTheTerm(t *testing.T) {
+	s := restored(t, io.Discard)
+	s.arrival = time.Hour
+	answer := make(chan wire.Answer)
+	go func() {
+		answer <- s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe})
+	}()
+	for a := (wire.Answer{}); a.Refused == ""; { // whichever comes first
+		a = s.keep(wire.Cut{Term: 4, Version: 10})
+	}
+	if a := <-answer; a.Refused == "" || a.Term != 4 {
+		t.Errorf("answered with %+v", a)
+	}
+}
