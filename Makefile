@@ -87,6 +87,10 @@ bin/staticcheck: tools/go.mod tools/go.sum
 bench: ## Measure whole commands (beside terraform where it is installed), the engine and the CPU trainer.
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 90m $(BENCH)
 
+.PHONY: bench-runtime
+bench-runtime: ## Measure whole runs of the trainer, beside an older one's where BEFORE=path/of/stoke-trainer is given.
+	STOKE_TRAINER_BEFORE=$(BEFORE) $(GO) test -run '^$$' -bench '^BenchmarkRuntime$$' -benchtime 5x -timeout 60m -v ./cmd/stoke-trainer
+
 # One program for each package: go test would link it anew for every target.
 .PHONY: fuzz
 fuzz: ## Fuzz every parser and reader for a moment each (FUZZTIME=10s).

@@ -55,6 +55,8 @@ func TestRunOfTheFirstVersionGoesOn(t *testing.T) {
 	if book.Records() != st.Records || len(valid) != 600 {
 		t.Errorf("%d updates of %d records, the status has %d", len(valid), book.Records(), st.Records)
 	}
+	s.Epochs = int(st.Records / 1500) // it ends by its steps
+	checkRecords(t, f, s, 1500)
 	for _, e := range all {
 		if e.Type == spec.EventRestore && e.Generation > 1 && e.Step != 87 {
 			t.Errorf("went back to step %d", e.Step)

@@ -35,6 +35,7 @@ type role struct {
 	coordinator         string
 	servers             []string
 	checkpoints         string
+	accounts            string
 	patience            time.Duration
 
 	folder run.Folder // of its own: state

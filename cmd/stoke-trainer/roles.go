@@ -177,10 +177,6 @@ func serve(ctx context.Context, r *role) error {
 	return leave(how)
 }
 
-// accountsEnv names a folder in which workers note which records they read, so
-// that tests can compare that with the ledger.
-const accountsEnv = "STOKE_TRAINER_ACCOUNTS"
-
 func workerCommand() *cobra.Command {
 	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients",
 		func(r *role, f *pflag.FlagSet) {
@@ -189,6 +185,7 @@ func workerCommand() *cobra.Command {
 			serversFlag(r, f)
 			dataFlag(r, f)
 			patienceFlag(r, f)
+			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` in which it notes which records it reads for each lease, to be compared with the ledger; default: none is kept")
 		}, work)
 }
 
@@ -208,10 +205,10 @@ func work(ctx context.Context, r *role) error {
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
 		Servers: r.servers, Log: r.log, Patience: r.patience,
 	}
-	if dir := os.Getenv(accountsEnv); dir != "" {
-		file, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if r.accounts != "" {
+		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
-			return fmt.Errorf("open the account of records: %w", err)
+			return badUsage("account of records: %w", err)
 		}
 		defer file.Close()
 		o.Accounts = file

@@ -90,8 +90,14 @@ func launch(t *testing.T, s spec.Spec) *trial {
 }
 
 func supervise(f run.Folder) *exec.Cmd {
-	return exec.Command(trainer, "supervise", "--run", string(f))
+	cmd := exec.Command(trainer, "supervise", "--run", string(f))
+	cmd.Env = append(os.Environ(), "STOKE_ACCOUNTS="+accounts(f))
+	return cmd
 }
+
+// accounts is where the workers of a run note which records they read: beside
+// its folder.
+func accounts(f run.Folder) string { return filepath.Dir(filepath.Dir(string(f))) }
 
 func relaunch(t *testing.T, f run.Folder) *trial {
 	t.Helper()

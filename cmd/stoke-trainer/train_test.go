@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,12 +12,14 @@ import (
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/worker"
 )
 
 // checkLedger compares the coordinator's metrics with what every server noted
 // by itself, and both with "every record once per epoch".
 func checkLedger(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 	t.Helper()
+	checkRecords(t, f, s, records)
 	_, told := events(t, f.Metrics())
 	for i := range s.ParameterServer.Replicas {
 		_, applied := events(t, f.Applied(i))
@@ -36,6 +42,51 @@ func checkLedger(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 			if !book.Whole(epoch) {
 				t.Errorf("server %d: epoch %d lacks %v", i, epoch, book.Gaps(epoch))
 			}
+		}
+	}
+}
+
+// checkRecords compares the coordinator's metrics with what workers noted of the
+// records that they really read: every committed lease was of just the records
+// that the epoch's order has there, and every record is in once per epoch.
+func checkRecords(t *testing.T, f run.Folder, s spec.Spec, records int64) {
+	t.Helper()
+	noted := make(map[spec.Contribution]worker.Account)
+	for _, path := range must(filepath.Glob(filepath.Join(accounts(f), "records-*.jsonl"))) {
+		for line := range bytes.Lines(must(os.ReadFile(path))) {
+			var a worker.Account
+			if err := json.Unmarshal(line, &a); err != nil { // torn by a kill
+				continue
+			}
+			noted[a.Contribution] = a
+		}
+	}
+	_, told := events(t, f.Metrics())
+	book := ledger.NewBook(records)
+	for i, e := range told {
+		if e.Step != int64(i+1) {
+			t.Fatalf("update %d follows %d others", e.Step, i)
+		}
+		for _, c := range e.Taken {
+			if err := book.Commit(c); err != nil {
+				t.Fatalf("update %d: %v", e.Step, err)
+			}
+			if c.Term == 0 { // of a version that kept no account
+				continue
+			}
+			a, ok := noted[c]
+			order, want := ledger.NewOrder(s.Seed, c.Epoch, records), []int64(nil)
+			for p := c.Start; p < c.End; p++ {
+				want = append(want, order.At(p))
+			}
+			if !ok || a.Records != c.End-c.Start || a.Hash != worker.HashRecords(want) {
+				t.Fatalf("update %d has %+v of other records than were read: %v, %+v", e.Step, c, ok, a)
+			}
+		}
+	}
+	for epoch := range s.Epochs {
+		if !book.Whole(epoch) {
+			t.Errorf("epoch %d lacks %v", epoch, book.Gaps(epoch))
 		}
 	}
 }

@@ -66,11 +66,13 @@ type coordinator struct {
 	members    map[int]*member
 	silent     map[int]missing // by index
 	strategy   strategy
-	term       int64 // fences: it rises whenever the run goes back to one state
-	spoken     bool  // something was said in this term
-	generation int64 // of the memberships
-	version    int64 // updates committed
-	steps      int64 // that there will be in the end
+	term       int64      // fences: it rises whenever the run goes back to one state
+	claiming   sync.Mutex // while the term changes: it is read beside loop
+	spoken     bool       // something was said in this term
+	unwritten  bool       // the ledger lacks something
+	generation int64      // of the memberships
+	version    int64      // updates committed
+	steps      int64      // that there will be in the end
 	book       *ledger.Book
 	queue      *queue
 	updates    []*update // open ones, the oldest first
@@ -140,7 +142,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	c.tell(spec.Control{Workers: &c.Spec.Worker.Replicas})
 	serving.Go(func() { c.acceptWorkers(ctx) })
 	serving.Go(func() { c.serveAPI(ctx) })
-	serving.Go(func() { c.keepStatus(ctx) })
+	serving.Go(func() { c.keepStatus(ctx, cancel) })
 	err = c.loop(ctx, cancel)
 	if errors.Is(err, errLeft) {
 		return c.leftAlone(), nil
@@ -256,8 +258,6 @@ func (c *coordinator) handle(e any) error {
 		if int64(e) > c.term {
 			return superseded(c.term, int64(e))
 		}
-	case followed:
-		return c.ours()
 	case stopAsked:
 		c.finish(errStop)
 	case written:
@@ -267,10 +267,6 @@ func (c *coordinator) handle(e any) error {
 	}
 	return nil
 }
-
-// followed is the event of a term that is higher than one that somebody beside
-// loop knew.
-type followed struct{}
 
 // at is where the parameters are.
 func (c *coordinator) at() point { return point{c.term, c.version} }
@@ -349,6 +345,8 @@ func (c *coordinator) step(ctx context.Context) (again, over bool, err error) {
 	switch {
 	case c.done:
 		return false, true, nil
+	case c.unwritten && c.reason != nil: // a checkpoint would have updates that the ledger lacks
+		return false, true, c.reason
 	case c.evaluation != nil:
 		if !c.evaluation.whole() {
 			return false, false, nil

@@ -58,12 +58,16 @@ func (c *coordinator) forecast() {
 
 // keepStatus writes status.json twice a second until ctx is done: beside the
 // loop, because a disk may be slow.
-func (c *coordinator) keepStatus(ctx context.Context) {
+func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if err := c.writeStatus(c.status.Load()); errors.Is(err, errSuperseded) {
-			c.post(ctx, followed{}) // perhaps by a term of its own, which this status is not of yet
+			// Perhaps by a term of its own, which this status is not of yet.
+			if c.claiming.Lock(); errors.Is(c.ours(), errSuperseded) {
+				cancel(c.ours()) // whatever it waits for
+			}
+			c.claiming.Unlock()
 		} else if err != nil {
 			c.Log.Error("cannot write the status", "error", err)
 		}
@@ -96,7 +100,11 @@ func (c *coordinator) writeStatus(s *spec.Status) error {
 // it cannot be written the run stops.
 func (c *coordinator) note(e spec.Event) {
 	e.Term, e.Generation, e.Step = c.term, c.generation, c.version
+	if c.unwritten {
+		return // it ends at what it has
+	}
 	if err := c.journal.append(e); err != nil {
+		c.unwritten = true
 		c.Log.Error("cannot write metrics", "error", err)
 		c.finish(full(err))
 	}

@@ -114,11 +114,15 @@ func (c *coordinator) begin() error {
 	if err := c.ours(); err != nil && c.term > 0 {
 		return err
 	}
+	c.claiming.Lock()
 	term, err := c.terms.claim(max(c.term, c.journal.term))
+	if err == nil {
+		c.term, c.spoken = term, false
+	}
+	c.claiming.Unlock()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
-	c.term, c.spoken = term, false
 	if err := c.journal.renew(c.ours); errors.Is(err, errSuperseded) {
 		return err
 	} else if err != nil {
