@@ -105,7 +105,32 @@ func TestRecipeRefusals(t *testing.T) {
 }
 
 func TestFinite(t *testing.T) {
-	if !Finite([]float32{1, -2, math.MaxFloat32}) || Finite([]float32{1, float32(math.NaN())}) || Finite([]float32{float32(math.Inf(-1))}) {
-		t.Error("finite is told wrongly")
+	for n := range 11 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = []float32{1, -2, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32}[i%5]
+		}
+		if !Finite(v) {
+			t.Errorf("%v is finite", v)
+		}
+		for i, was := range v {
+			for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+				v[i] = float32(x)
+				if Finite(v) {
+					t.Errorf("%v is not finite", v)
+				}
+			}
+			v[i] = was
+		}
+	}
+}
+
+func BenchmarkFinite(b *testing.B) {
+	v := make([]float32, 110_000)
+	b.SetBytes(int64(4 * len(v)))
+	for b.Loop() {
+		if !Finite(v) {
+			b.Fatal("zeros are finite")
+		}
 	}
 }
