@@ -29,8 +29,8 @@ type (
 // maxWait is the longest that a request for metrics waits.
 const maxWait = 30 * time.Second
 
-// serveAPI answers until ctx is done.
-func (c *coordinator) serveAPI(ctx context.Context) {
+// routes is the API, for those who show the token.
+func (c *coordinator) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, r *http.Request) { answer(w, c.status.Load()) })
 	mux.HandleFunc("GET "+api.PathMetrics, c.getMetrics)
@@ -41,8 +41,13 @@ func (c *coordinator) serveAPI(ctx context.Context) {
 		c.post(r.Context(), stopAsked{})
 		answer(w, struct{}{})
 	})
+	return c.authorised(mux)
+}
+
+// serveAPI answers until ctx is done.
+func (c *coordinator) serveAPI(ctx context.Context) {
 	server := &http.Server{
-		Handler:           c.authorised(mux),
+		Handler:           c.routes(),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       time.Minute,
