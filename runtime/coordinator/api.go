@@ -113,7 +113,7 @@ func (c *coordinator) getMetrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	if err := c.journal.copy(w, after); err != nil {
+	if err := c.journal.send(w, after); err != nil {
 		c.Log.Warn("cannot send events", "error", err)
 	}
 }

@@ -148,7 +148,7 @@ func TestAPIFollowsARun(t *testing.T) {
 	}
 	defer j.close()
 	var rest bytes.Buffer
-	if err := j.copy(&rest, seen); err != nil {
+	if err := j.send(&rest, seen); err != nil {
 		t.Fatal(err)
 	}
 	if got := updates + strings.Count(rest.String(), `"type":"update"`); got != 36 {
@@ -166,7 +166,7 @@ func TestJournalGoesOnAfterATornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 * stride {
-		if err := j.append(spec.Event{Type: spec.EventUpdate, Generation: 4}); err != nil {
+		if err := j.add(spec.Event{Type: spec.EventUpdate, Generation: 4}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,18 +186,18 @@ func TestJournalGoesOnAfterATornLine(t *testing.T) {
 	if j.last != 3*stride || j.generation != 4 || j.term != 4 { // earlier versions knew no term
 		t.Errorf("last event %d, generation %d, term %d", j.last, j.generation, j.term)
 	}
-	if err := j.append(spec.Event{Type: spec.EventEnd}); err == nil {
+	if err := j.add(spec.Event{Type: spec.EventEnd}); err == nil {
 		t.Error("an earlier term's file was written to")
 	}
 	if err := j.renew(anybody); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.append(spec.Event{Type: spec.EventEnd}); err != nil {
+	if err := j.add(spec.Event{Type: spec.EventEnd}); err != nil {
 		t.Fatal(err)
 	}
 	for _, after := range []int64{-5, 0, 1, stride - 1, stride, stride + 1, 3*stride - 1, 3 * stride, 3*stride + 1, 1 << 40} {
 		var out bytes.Buffer
-		if err := j.copy(&out, after); err != nil {
+		if err := j.send(&out, after); err != nil {
 			t.Fatal(err)
 		}
 		want := 3*stride + 1 - min(max(after, 0), 3*stride+1)

@@ -85,7 +85,7 @@ func (c *coordinator) end(err error) spec.Status {
 		return s
 	}
 	e := spec.Event{Type: spec.EventEnd, Term: c.term, Generation: c.generation, Step: c.version, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)}
-	if err := c.journal.append(e); err != nil {
+	if err := c.journal.add(e); err != nil {
 		c.Log.Error("cannot write metrics", "error", err)
 	}
 	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)

@@ -289,7 +289,7 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 	}
 	defer j.close()
 	for _, r := range []point{{1, 0}, {2, 100}, {3, 150}} {
-		if err := j.append(spec.Event{Type: spec.EventRestore, Term: r.term, Step: r.version}); err != nil {
+		if err := j.add(spec.Event{Type: spec.EventRestore, Term: r.term, Step: r.version}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -116,8 +116,8 @@ func (j *journal) advance(bytes int) {
 	j.size += int64(bytes)
 }
 
-// append writes one event and numbers it.
-func (j *journal) append(e spec.Event) error {
+// add writes one event and numbers it.
+func (j *journal) add(e spec.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.begun {
@@ -162,8 +162,8 @@ func (j *journal) after(n int64) (bool, <-chan struct{}) {
 // maxCopied bounds the bytes of one answer; the reader asks again.
 const maxCopied = 4 << 20
 
-// copy writes the lines of the events after number n, up to a limit.
-func (j *journal) copy(w io.Writer, n int64) error {
+// send writes the lines of the events after number n, up to a limit.
+func (j *journal) send(w io.Writer, n int64) error {
 	j.mu.Lock()
 	last, size := j.last, j.size
 	if n < 0 || n >= last {

@@ -103,7 +103,7 @@ func (c *coordinator) note(e spec.Event) {
 	if c.unwritten {
 		return // it ends at what it has
 	}
-	if err := c.journal.append(e); err != nil {
+	if err := c.journal.add(e); err != nil {
 		c.unwritten = true
 		c.Log.Error("cannot write metrics", "error", err)
 		c.finish(full(err))

@@ -37,10 +37,7 @@ func newShare(from Origin, o CSV) share {
 
 // test spreads records by a hash of their number (SplitMix64's finaliser).
 func (s share) test(record int64) bool {
-	z := s.seed*0x9e3779b97f4a7c15 + uint64(record) + 0x632be59bd9b4e019
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return (z^z>>31)>>11 < s.below
+	return engine.Mix(s.seed*engine.Golden+uint64(record)+0x632be59bd9b4e019)>>11 < s.below
 }
 
 // tableSplit is one split of a table; its share is nil where the file is the

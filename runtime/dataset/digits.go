@@ -34,7 +34,7 @@ func openDigits(from Origin) (opened, error) {
 	if from.Path != "" {
 		return opened{}, fmt.Errorf("format %q draws its own images: it takes no path", from.Format)
 	}
-	make := func(split Split, n, usual int64) (*digits, error) {
+	draw := func(split Split, n, usual int64) (*digits, error) {
 		if n == 0 {
 			n = usual
 		}
@@ -45,11 +45,11 @@ func openDigits(from Origin) (opened, error) {
 			Records: n, Type: engine.U8, Shape: []int{digitSide, digitSide}, Classes: 10,
 		}}, nil
 	}
-	train, err := make(Train, from.Train, defaultTrain)
+	train, err := draw(Train, from.Train, defaultTrain)
 	if err != nil {
 		return opened{}, err
 	}
-	test, err := make(Test, from.Test, defaultTest)
+	test, err := draw(Test, from.Test, defaultTest)
 	return opened{train, test}, err
 }
 

@@ -25,7 +25,7 @@ type Init struct {
 // from the seed, the table's name and the row's id only, so that whoever meets
 // the id first draws the same.
 func (t Table) Row(seed uint64, id int64, row []float32) {
-	t.Init.fill(row, rand.NewPCG(seed^uint64(id)*0x9e3779b97f4a7c15, nameHash(t.Name)))
+	t.Init.fill(row, rand.NewPCG(seed^uint64(id)*Golden, nameHash(t.Name)))
 }
 
 // fill draws the values. It uses only single multiplications and additions,

@@ -1,6 +1,10 @@
 package ledger
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
 
 // Order is the sequence in which an epoch visits the records: a permutation of
 // 0 … n-1 that is a pure function of (seed, epoch, n), so that a lease needs
@@ -19,10 +23,10 @@ const rounds = 6
 // NewOrder makes the order of one epoch of n records, n > 0.
 func NewOrder(seed uint64, epoch int, n int64) Order {
 	o := Order{n: uint64(n), half: uint(max(2, bits.Len64(uint64(n-1))+1)) / 2}
-	state := mix(seed ^ mix(uint64(epoch)+0x9e3779b97f4a7c15))
+	state := engine.Mix(seed ^ engine.Mix(uint64(epoch)+engine.Golden))
 	for i := range o.keys {
-		state += 0x9e3779b97f4a7c15
-		o.keys[i] = mix(state)
+		state += engine.Golden
+		o.keys[i] = engine.Mix(state)
 	}
 	return o
 }
@@ -33,17 +37,10 @@ func (o Order) At(position int64) int64 {
 	for v := uint64(position); ; {
 		left, right := v>>o.half, v&mask
 		for _, k := range o.keys {
-			left, right = right, left^mix(right^k)&mask
+			left, right = right, left^engine.Mix(right^k)&mask
 		}
 		if v = left<<o.half | right; v < o.n {
 			return int64(v)
 		}
 	}
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea and Flood 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -10,7 +10,7 @@ const stripPositions = 48
 // output rows is unfolded into a matrix of positions × (kernel · kernel ·
 // channels) and multiplied with the weights.
 type conv struct {
-	crew                 *crew
+	threads              *threads
 	kernel, step         int
 	top, left            int
 	height, width, depth int // of the input
@@ -26,7 +26,7 @@ type conv struct {
 
 func newConv(w wiring) *conv {
 	l := &conv{
-		crew: w.crew, kernel: w.spec.Kernel, step: w.spec.Step(),
+		threads: w.threads, kernel: w.spec.Kernel, step: w.spec.Step(),
 		height: w.in[0], width: w.in[1], depth: w.in[2],
 		rows: w.out[0], columns: w.out[1], maps: w.out[2],
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
@@ -37,7 +37,7 @@ func newConv(w wiring) *conv {
 	l.padded = l.top > 0 || l.left > 0 ||
 		(l.rows-1)*l.step+l.kernel > l.height || (l.columns-1)*l.step+l.kernel > l.width
 	l.strip = min(max(stripPositions/l.columns, 1), l.rows)
-	for range w.crew.parts {
+	for range w.threads.parts {
 		l.unfolded = append(l.unfolded, make([]float32, l.strip*l.columns*l.patch()))
 		if l.dx != nil {
 			l.folded = append(l.folded, make([]float32, l.strip*l.columns*l.patch()))
@@ -59,8 +59,8 @@ func (l *conv) prepare() {
 	}
 }
 
-func (l *conv) forward(p *pass)  { l.crew.run(p.n, l.apply) }
-func (l *conv) backward(p *pass) { l.crew.run(p.n, l.learn) }
+func (l *conv) forward(p *pass)  { l.threads.run(p.n, l.apply) }
+func (l *conv) backward(p *pass) { l.threads.run(p.n, l.learn) }
 
 func (l *conv) applyPart(part, from, to int) {
 	in, out := l.height*l.width*l.depth, l.rows*l.columns*l.maps

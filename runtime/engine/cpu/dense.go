@@ -8,7 +8,7 @@ const narrow = 32
 
 // dense is y = x·W + b.
 type dense struct {
-	crew         *crew
+	threads      *threads
 	in, out      int
 	x, y, dx, dy []float32
 	weight, bias parameter
@@ -19,7 +19,7 @@ type dense struct {
 
 func newDense(w wiring) *dense {
 	l := &dense{
-		crew: w.crew, in: w.in[0], out: w.out[0],
+		threads: w.threads, in: w.in[0], out: w.out[0],
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
 		weight: w.find(engine.Weight), bias: w.find(engine.Bias),
 	}
@@ -27,7 +27,7 @@ func newDense(w wiring) *dense {
 		l.transposed = make([]float32, l.in*l.out)
 	}
 	if l.narrow() {
-		for range w.crew.parts {
+		for range w.threads.parts {
 			l.scratch = append(l.scratch, make([]float32, l.in*l.out))
 		}
 	}
@@ -43,8 +43,8 @@ func (l *dense) prepare() {
 	}
 }
 
-func (l *dense) forward(p *pass)  { l.crew.run(p.n, l.apply) }
-func (l *dense) backward(p *pass) { l.crew.run(p.n, l.learn) }
+func (l *dense) forward(p *pass)  { l.threads.run(p.n, l.apply) }
+func (l *dense) backward(p *pass) { l.threads.run(p.n, l.learn) }
 
 func (l *dense) applyPart(_, from, to int) {
 	x, y := l.x[from*l.in:to*l.in], l.y[from*l.out:to*l.out]

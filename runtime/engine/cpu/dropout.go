@@ -1,12 +1,16 @@
 package cpu
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+
+	"github.com/stokehq/stoke/runtime/engine"
+)
 
 // dropout drops elements in training and scales up the rest, in place. Which
 // ones follows from (seed, epoch, record, layer), whoever computes it.
 type dropout struct {
 	still
-	crew       *crew
+	threads    *threads
 	size       int
 	y, dy      []float32
 	layer      uint64
@@ -21,7 +25,7 @@ func newDropout(w wiring) *dropout {
 	h := fnv.New64a()
 	h.Write([]byte(w.spec.Name))
 	l := &dropout{
-		crew: w.crew, size: product(w.out), y: w.y, dy: w.dy,
+		threads: w.threads, size: product(w.out), y: w.y, dy: w.dy,
 		layer:     h.Sum64(),
 		threshold: uint32(float64(w.spec.Rate) * (1 << 32)),
 		scale:     1 / (1 - w.spec.Rate),
@@ -36,25 +40,25 @@ func (l *dropout) forward(p *pass) {
 		return
 	}
 	l.pass = p
-	l.crew.run(p.n, l.drop)
+	l.threads.run(p.n, l.drop)
 }
 
 func (l *dropout) backward(p *pass) {
 	if l.threshold != 0 {
-		l.crew.run(p.n, l.undo)
+		l.threads.run(p.n, l.undo)
 	}
 }
 
 func (l *dropout) dropPart(_, from, to int) {
 	for r := from; r < to; r++ {
-		state := mix(mix(mix(mix(l.pass.seed)^l.pass.epoch)^uint64(l.pass.records[r])) ^ l.layer)
+		state := engine.Mix(engine.Mix(engine.Mix(engine.Mix(l.pass.seed)^l.pass.epoch)^uint64(l.pass.records[r])) ^ l.layer)
 		y := l.y[r*l.size : (r+1)*l.size]
 		kept := l.kept[r*l.size : (r+1)*l.size]
 		var draw uint64
 		for i := range y {
 			if i&1 == 0 {
-				state += golden
-				draw = mix(state)
+				state += engine.Golden
+				draw = engine.Mix(state)
 			} else {
 				draw >>= 32
 			}
@@ -77,13 +81,4 @@ func (l *dropout) undoPart(_, from, to int) {
 			dy[i] = 0
 		}
 	}
-}
-
-const golden = 0x9e3779b97f4a7c15
-
-// mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }

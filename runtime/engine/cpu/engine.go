@@ -54,15 +54,15 @@ func (maker) Build(m *engine.Model, o engine.Options) (engine.Replica, error) {
 	o.Threads = min(o.Threads, parts)
 	r := &replica{
 		model: m, options: o, vars: vars, shapes: shapes,
-		crew:   newCrew(o.Threads, parts),
-		vector: make([]float32, engine.Length(vars)),
+		threads: newThreads(o.Threads, parts),
+		vector:  make([]float32, engine.Length(vars)),
 	}
 	for range parts {
 		r.sums = append(r.sums, make([]float32, len(r.vector)))
 	}
 	r.wire()
 	if err := m.Init(o.Seed, r.vector); err != nil {
-		r.crew.close()
+		r.threads.close()
 		return nil, err
 	}
 	r.dirty = true
@@ -84,7 +84,7 @@ func (r *replica) wire() {
 	var wirings []wiring
 	for i, spec := range r.model.Layers {
 		size := batch * product(r.shapes[i])
-		w := wiring{spec: spec, crew: r.crew, in: in, out: r.shapes[i], x: x, y: x, find: r.finder(spec)}
+		w := wiring{spec: spec, threads: r.threads, in: in, out: r.shapes[i], x: x, y: x, find: r.finder(spec)}
 		if !inPlace(spec.Op) {
 			w.y = make([]float32, size)
 		}
@@ -107,9 +107,9 @@ func (r *replica) wire() {
 		r.spans = append(r.spans, r.span(w.spec))
 	}
 	r.logits = x
-	r.loss = newCrossEntropy(r.crew, r.model.Classes, x, gradients[turn][:batch*r.model.Classes])
+	r.loss = newCrossEntropy(r.threads, r.model.Classes, x, gradients[turn][:batch*r.model.Classes])
 	r.convert, r.merge = r.convertPart, r.mergePart
-	r.finite = make([]bool, r.crew.parts)
+	r.finite = make([]bool, r.threads.parts)
 }
 
 // finder returns the layer's variables by name.

@@ -34,7 +34,7 @@ type parameter struct {
 // wiring is what a layer is built from.
 type wiring struct {
 	spec    engine.Layer
-	crew    *crew
+	threads *threads
 	in, out []int // shapes per record
 	x, y    []float32
 	dx, dy  []float32 // dx is nil where nobody needs it

@@ -5,7 +5,7 @@ import "math"
 // crossEntropy is the softmax cross-entropy of the logits, its gradient, and
 // the count of correct answers.
 type crossEntropy struct {
-	crew            *crew
+	threads         *threads
 	classes         int
 	logits, dlogits []float32
 	loss, correct   []float64 // per part
@@ -13,9 +13,9 @@ type crossEntropy struct {
 	compute         job
 }
 
-func newCrossEntropy(c *crew, classes int, logits, dlogits []float32) *crossEntropy {
+func newCrossEntropy(c *threads, classes int, logits, dlogits []float32) *crossEntropy {
 	l := &crossEntropy{
-		crew: c, classes: classes, logits: logits, dlogits: dlogits,
+		threads: c, classes: classes, logits: logits, dlogits: dlogits,
 		loss: make([]float64, c.parts), correct: make([]float64, c.parts),
 	}
 	l.compute = l.computePart
@@ -27,7 +27,7 @@ func (l *crossEntropy) run(p *pass) (loss, correct float64) {
 	l.pass = p
 	clear(l.loss)
 	clear(l.correct)
-	l.crew.run(p.n, l.compute)
+	l.threads.run(p.n, l.compute)
 	for part := range l.loss {
 		loss += l.loss[part]
 		correct += l.correct[part]

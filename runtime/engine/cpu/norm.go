@@ -10,7 +10,7 @@ import (
 // positions of the micro-batch, per channel, weighted by the records' weights.
 // In evaluation it uses the running moments of the vector.
 type norm struct {
-	crew                  *crew
+	threads               *threads
 	size, channels        int
 	epsilon               float32
 	x, y, dy              []float32
@@ -30,7 +30,7 @@ type norm struct {
 func newNorm(w wiring) *norm {
 	c := w.in[len(w.in)-1]
 	l := &norm{
-		crew: w.crew, size: product(w.in), channels: c, epsilon: w.spec.Eps(),
+		threads: w.threads, size: product(w.in), channels: c, epsilon: w.spec.Eps(),
 		x: w.x, y: w.y, dy: w.dy,
 		gamma: w.find(engine.Gamma), beta: w.find(engine.Beta),
 		runMean: w.find(engine.Mean), runVariance: w.find(engine.Variance),
@@ -38,7 +38,7 @@ func newNorm(w wiring) *norm {
 		scale: make([]float32, c), shift: make([]float32, c),
 		first: make([]float64, c), second: make([]float64, c),
 	}
-	for range w.crew.parts {
+	for range w.threads.parts {
 		l.partial = append(l.partial, make([]float64, 2*c))
 		l.record = append(l.record, make([]float32, 2*c))
 	}
@@ -53,7 +53,7 @@ func (l *norm) forward(p *pass) {
 	l.pass = p
 	if !p.training {
 		l.fold(l.runMean.value, func(c int) float64 { return float64(l.runVariance.value[c]) })
-		l.crew.run(p.n, l.apply)
+		l.threads.run(p.n, l.apply)
 		return
 	}
 	l.count = p.total * float64(l.size/l.channels)
@@ -67,7 +67,7 @@ func (l *norm) forward(p *pass) {
 		l.runMean.sums[0][c] += float32(float64(l.mean[c]) * p.total)
 		l.runVariance.sums[0][c] += float32(s / l.count * p.total)
 	}
-	l.crew.run(p.n, l.apply)
+	l.threads.run(p.n, l.apply)
 }
 
 func (l *norm) backward(p *pass) {
@@ -76,7 +76,7 @@ func (l *norm) backward(p *pass) {
 		l.beta.sums[0][c] += float32(l.first[c])
 		l.gamma.sums[0][c] += float32(l.second[c])
 	}
-	l.crew.run(p.n, l.gradient)
+	l.threads.run(p.n, l.gradient)
 }
 
 // reduce runs a job that fills partial, and adds the parts in their order.
@@ -84,7 +84,7 @@ func (l *norm) reduce(n int, f job) {
 	for _, p := range l.partial {
 		clear(p)
 	}
-	l.crew.run(n, f)
+	l.threads.run(n, f)
 	clear(l.first)
 	clear(l.second)
 	for _, p := range l.partial {

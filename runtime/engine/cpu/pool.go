@@ -4,7 +4,7 @@ package cpu
 // gets the gradient.
 type pool struct {
 	still
-	crew          *crew
+	threads       *threads
 	kernel, step  int
 	width, depth  int // of the input
 	rows, columns int // of the output
@@ -16,7 +16,7 @@ type pool struct {
 
 func newPool(w wiring) *pool {
 	l := &pool{
-		crew: w.crew, kernel: w.spec.Kernel, step: w.spec.Step(),
+		threads: w.threads, kernel: w.spec.Kernel, step: w.spec.Step(),
 		width: w.in[1], depth: w.in[2], rows: w.out[0], columns: w.out[1],
 		in: product(w.in), out: product(w.out),
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
@@ -26,11 +26,11 @@ func newPool(w wiring) *pool {
 	return l
 }
 
-func (l *pool) forward(p *pass) { l.crew.run(p.n, l.pick) }
+func (l *pool) forward(p *pass) { l.threads.run(p.n, l.pick) }
 
 func (l *pool) backward(p *pass) {
 	if l.dx != nil {
-		l.crew.run(p.n, l.back)
+		l.threads.run(p.n, l.back)
 	}
 }
 

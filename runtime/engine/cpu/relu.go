@@ -3,20 +3,20 @@ package cpu
 // relu is max(0, x), in place.
 type relu struct {
 	still
-	crew         *crew
-	size         int
-	y, dy        []float32
-	rectify, cut job
+	threads       *threads
+	size          int
+	y, dy         []float32
+	rectify, mask job
 }
 
 func newReLU(w wiring) *relu {
-	l := &relu{crew: w.crew, size: product(w.out), y: w.y, dy: w.dy}
-	l.rectify, l.cut = l.rectifyPart, l.cutPart
+	l := &relu{threads: w.threads, size: product(w.out), y: w.y, dy: w.dy}
+	l.rectify, l.mask = l.rectifyPart, l.maskPart
 	return l
 }
 
-func (l *relu) forward(p *pass)  { l.crew.run(p.n, l.rectify) }
-func (l *relu) backward(p *pass) { l.crew.run(p.n, l.cut) }
+func (l *relu) forward(p *pass)  { l.threads.run(p.n, l.rectify) }
+func (l *relu) backward(p *pass) { l.threads.run(p.n, l.mask) }
 
 func (l *relu) rectifyPart(_, from, to int) {
 	y := l.y[from*l.size : to*l.size]
@@ -26,8 +26,8 @@ func (l *relu) rectifyPart(_, from, to int) {
 	}
 }
 
-// cutPart needs no inputs: an output of 0 is where the gradient ends.
-func (l *relu) cutPart(_, from, to int) {
+// maskPart needs no inputs: an output of 0 is where the gradient ends.
+func (l *relu) maskPart(_, from, to int) {
 	y := l.y[from*l.size : to*l.size]
 	dy := l.dy[from*l.size : to*l.size]
 	for i, v := range y[:len(dy)] {

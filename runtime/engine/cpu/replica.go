@@ -21,15 +21,15 @@ type replica struct {
 	vars    []engine.Var
 	shapes  [][]int
 
-	crew   *crew
-	vector []float32
-	sums   [][]float32 // per part; the first is the total once merged
-	layers []layer
-	spans  [][2]int // of each layer's trained variables
-	learns int      // the first layer that has any
-	input  []float32
-	logits []float32
-	loss   *crossEntropy
+	threads *threads
+	vector  []float32
+	sums    [][]float32 // per part; the first is the total once merged
+	layers  []layer
+	spans   [][2]int // of each layer's trained variables
+	learns  int      // the first layer that has any
+	input   []float32
+	logits  []float32
+	loss    *crossEntropy
 
 	slots    []float32 // the optimizer's, once it has any
 	staged   *staged   // under way
@@ -265,7 +265,7 @@ func (r *replica) finish(from, to int, ready func(int, []float32)) {
 	for i := range r.finite {
 		r.finite[i] = true
 	}
-	r.crew.run(to-from, r.merge)
+	r.threads.run(to-from, r.merge)
 	for _, ok := range r.finite {
 		r.total.Finite = r.total.Finite && ok
 	}
@@ -299,7 +299,7 @@ func (r *replica) Fork() (engine.Replica, error) {
 func (r *replica) Close() error {
 	if !r.closed {
 		r.closed = true
-		r.crew.close()
+		r.threads.close()
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows
 // load turns the staged features into numbers in the input buffer.
 func (r *replica) load(s *staged) {
 	r.staged = s
-	r.crew.run(s.pass.n, r.convert)
+	r.threads.run(s.pass.n, r.convert)
 }
 
 func (r *replica) convertPart(_, from, to int) {

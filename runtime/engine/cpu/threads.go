@@ -6,10 +6,10 @@ import "sync"
 // given part.
 type job func(part, from, to int)
 
-// crew runs jobs in parts. The number of parts fixes every sum's order; the
+// threads runs jobs in parts. The number of parts fixes every sum's order; the
 // number of threads only says who computes which part. Its goroutines belong
 // to the replica, whose Close waits for them.
-type crew struct {
+type threads struct {
 	parts int
 	calls []chan call // one per goroutine beside the caller's
 	done  chan struct{}
@@ -21,9 +21,9 @@ type call struct {
 	f job
 }
 
-func newCrew(threads, parts int) *crew {
-	c := &crew{parts: parts, done: make(chan struct{}, threads)}
-	for t := 1; t < threads; t++ {
+func newThreads(n, parts int) *threads {
+	c := &threads{parts: parts, done: make(chan struct{}, n)}
+	for t := 1; t < n; t++ {
 		calls := make(chan call, 1)
 		c.calls = append(c.calls, calls)
 		c.ended.Add(1)
@@ -38,8 +38,8 @@ func newCrew(threads, parts int) *crew {
 	return c
 }
 
-// run cuts n into the crew's parts and returns when all are done.
-func (c *crew) run(n int, f job) {
+// run cuts n into the parts and returns when all are done.
+func (c *threads) run(n int, f job) {
 	k := call{n, f}
 	for _, calls := range c.calls {
 		calls <- k
@@ -51,7 +51,7 @@ func (c *crew) run(n int, f job) {
 }
 
 // share runs the parts of thread t.
-func (c *crew) share(t int, k call) {
+func (c *threads) share(t int, k call) {
 	for part := t; part < c.parts; part += len(c.calls) + 1 {
 		from, to := k.n*part/c.parts, k.n*(part+1)/c.parts
 		if from < to {
@@ -60,7 +60,7 @@ func (c *crew) share(t int, k call) {
 	}
 }
 
-func (c *crew) close() {
+func (c *threads) close() {
 	for _, calls := range c.calls {
 		close(calls)
 	}
