@@ -90,3 +90,27 @@ func TestEncryptedConnectionsStayEncrypted(t *testing.T) {
 		t.Error("a run with a certificate uses a plain socket")
 	}
 }
+
+// A server ends that is told to while it begins, whichever of its listeners
+// hears of it first.
+func TestServeEndsWhileItBegins(t *testing.T) {
+	for range 300 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- ours.Serve(ctx, l, func(*Conn, Hello) {}, func(error) {}) }()
+		runtime.Gosched()
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the server does not end")
+		}
+	}
+}

@@ -34,6 +34,7 @@ func (c Credentials) Serve(ctx context.Context, l net.Listener, handle func(*Con
 	if local := c.listenLocal(l); local != nil {
 		stop := context.AfterFunc(ctx, func() { local.Close() })
 		defer stop()
+		defer local.Close() // for AfterFunc may not have begun when the other listener is closed
 		serving.Go(func() {
 			if err := c.serve(ctx, local, greeting, &serving, handle, refused); err != nil {
 				refused(err) // the other one goes on
