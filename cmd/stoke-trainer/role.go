@@ -230,6 +230,14 @@ func (r *role) needServers() error {
 	if want := r.spec.ParameterServer.Replicas; len(r.servers) != want {
 		return badUsage("--servers names %d servers: the run has %d", len(r.servers), want)
 	}
+	for _, address := range append(r.servers, r.coordinator) {
+		if _, port, err := net.SplitHostPort(address); address != "" && (err != nil || port == "") {
+			return badUsage("%q is no address: want host:port", address)
+		}
+	}
+	if r.index < 0 {
+		return badUsage("--index is %d: it is counted from 0", r.index)
+	}
 	return nil
 }
 

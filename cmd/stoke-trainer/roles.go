@@ -99,6 +99,9 @@ func coordinate(ctx context.Context, r *role) error {
 
 // place opens where checkpoints lie.
 func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, error) {
+	if scheme, _, ok := strings.Cut(address, ":"); ok && (scheme == "gs" || scheme == "s3") && !strings.HasPrefix(address, scheme+"://") {
+		return nil, badUsage("checkpoints: %q: want %s://BUCKET/PREFIX", address, scheme)
+	}
 	if !strings.Contains(address, "://") {
 		path, err := filepath.Abs(address)
 		if err == nil {

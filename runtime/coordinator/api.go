@@ -22,8 +22,8 @@ type (
 		spec.LiveChange
 		done chan<- error
 	}
-	ask       struct{ done chan<- spec.Ledger }
-	stopAsked struct{}
+	ask         struct{ done chan<- spec.Ledger }
+	stopRequest struct{}
 )
 
 // maxWait is the longest that a request for metrics waits.
@@ -38,7 +38,8 @@ func (c *coordinator) routes() http.Handler {
 	mux.HandleFunc("POST "+api.PathScale, c.postLive)
 	mux.HandleFunc("POST "+api.PathLive, c.postLive)
 	mux.HandleFunc("POST "+api.PathStop, func(w http.ResponseWriter, r *http.Request) {
-		c.post(r.Context(), stopAsked{})
+		c.asking.Do(func() { close(c.stopAsked) })
+		c.post(r.Context(), stopRequest{})
 		answer(w, struct{}{})
 	})
 	return c.authorised(mux)

@@ -13,8 +13,9 @@ import (
 // The longest that a checkpoint may take to be written, and that tidying up may
 // take.
 const (
-	writeTime = 10 * time.Minute
-	tidyTime  = 30 * time.Second
+	writeTime   = 10 * time.Minute
+	restoreTime = 30 * time.Minute // the longest that it may take to be loaded
+	tidyTime    = 30 * time.Second
 )
 
 // written is the event of a checkpoint's end.
@@ -74,6 +75,13 @@ func (c *coordinator) write(ctx context.Context, name string, m *checkpoint.Mani
 	if err := c.terms.check(m.Term); err != nil {
 		return err
 	}
+	ok, err := c.Checkpoints.Complete(ctx, name, *m)
+	if err == nil && !ok {
+		err = fmt.Errorf("what the servers have written is not in %s: give all of them the same --checkpoints as the coordinator, or none", c.Checkpoints)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStorage, err)
+	}
 	if err := c.Checkpoints.Finish(ctx, name, m); err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
@@ -117,7 +125,7 @@ func (c *coordinator) checkpointed(w written) error {
 		return nil
 	}
 	c.saved = w.manifest.Step
-	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: c.epoch(), Message: fmt.Sprintf("step %d", w.manifest.Step)})
+	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: c.epoch(), Message: fmt.Sprintf(savedMessage, w.manifest.Step)})
 	c.Log.Info("checkpoint saved", "step", w.manifest.Step)
 	j, keep := c.judge(), c.Spec.Checkpoint.Keep
 	c.beside("remove old checkpoints", func(ctx context.Context) error { return j.prune(ctx, keep) })

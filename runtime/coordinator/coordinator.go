@@ -38,6 +38,9 @@ type Options struct {
 	// LeaseTimeout is how long a worker may make no progress with a lease
 	// before the lease is taken back; 0 = a minute.
 	LeaseTimeout time.Duration
+	// PlacePatience is how long checkpoints that cannot be reached are waited
+	// for before the run stops; 0 = five minutes.
+	PlacePatience time.Duration
 }
 
 // Times and limits of a run.
@@ -59,9 +62,12 @@ type coordinator struct {
 	events  chan any
 	saves   sync.WaitGroup
 	tidying sync.Mutex
-	journal *journal
-	terms   terms
-	status  atomic.Pointer[spec.Status]
+
+	stopAsked chan struct{} // closed once the API was asked to stop
+	asking    sync.Once
+	journal   *journal
+	terms     terms
+	status    atomic.Pointer[spec.Status]
 
 	members    map[int]*member
 	silent     map[int]missing // by index
@@ -109,6 +115,9 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if o.LeaseTimeout == 0 {
 		o.LeaseTimeout = leaseTimeout
 	}
+	if o.PlacePatience == 0 {
+		o.PlacePatience = 5 * time.Minute
+	}
 	j, err := openJournal(o.Folder.Metrics())
 	if err != nil {
 		return spec.Status{}, err
@@ -118,7 +127,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
 		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
-		unfit: make(map[int]int),
+		unfit: make(map[int]int), stopAsked: make(chan struct{}),
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -173,10 +182,8 @@ func (c *coordinator) remember() {
 
 // loop owns the state until the run is over: nil means succeeded.
 func (c *coordinator) loop(ctx context.Context, cancel context.CancelCauseFunc) error {
-	if m, ok, err := c.finished(ctx); err != nil {
+	if over, err := c.concluded(ctx); over || err != nil {
 		return err
-	} else if ok {
-		return c.conclude(m)
 	}
 	if err := c.restore(ctx); err != nil {
 		return err
@@ -258,7 +265,7 @@ func (c *coordinator) handle(e any) error {
 		if int64(e) > c.term {
 			return superseded(c.term, int64(e))
 		}
-	case stopAsked:
+	case stopRequest:
 		c.finish(errStop)
 	case written:
 		return c.checkpointed(e)

@@ -61,7 +61,8 @@ func outcome(err error) (spec.Phase, spec.Cause, string) {
 			return spec.Stopped, spec.CauseDisk, err.Error()
 		}
 	}
-	return spec.Failed, "", err.Error()
+	// Whatever it is, it is not known that it would happen again.
+	return spec.Stopped, spec.CauseTrainer, err.Error()
 }
 
 // end is the run's outcome.

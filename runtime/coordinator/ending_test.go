@@ -26,7 +26,7 @@ import (
 // supervisor does.
 func (b *bench) again() *bench {
 	b.t.Helper()
-	next := &bench{t: b.t, engine: b.engine, logs: b.logs, options: b.options, stream: b.stream}
+	next := &bench{t: b.t, engine: b.engine, logs: b.logs, options: b.options, stream: b.stream, astray: b.astray}
 	next.ctx, next.cancel = context.WithCancel(context.Background())
 	next.options.Workers, next.options.API = listen(b.t), listen(b.t)
 	next.serve()

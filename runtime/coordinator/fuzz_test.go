@@ -28,7 +28,7 @@ func FuzzAPI(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	c := &coordinator{Options: b.options, journal: journal, terms: termsOf(b.options.Folder), events: make(chan any), members: map[int]*member{}, metrics: map[string]float64{}}
+	c := &coordinator{Options: b.options, journal: journal, terms: termsOf(b.options.Folder), events: make(chan any), stopAsked: make(chan struct{}), members: map[int]*member{}, metrics: map[string]float64{}}
 	if err := c.begin(); err != nil {
 		f.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func FuzzAPI(f *testing.F) {
 				e.done <- c.change(e.LiveChange)
 			case ask:
 				e.done <- spec.Ledger{}
-			case stopAsked:
+			case stopRequest:
 				changes++
 			}
 		}

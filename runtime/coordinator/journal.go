@@ -21,6 +21,7 @@ type journal struct {
 	term       int64 // highest in it when it was opened
 	generation int64 // likewise
 	restores   []point
+	saved      int64 // newest step of the run's history that was saved; 0: none
 
 	mu      sync.Mutex
 	file    *os.File // nil: there is none yet
@@ -69,6 +70,7 @@ func (j *journal) load(file *os.File) error {
 			Term       int64          `json:"term"`
 			Generation int64          `json:"generation"`
 			Step       int64          `json:"step"`
+			Message    string         `json:"message"`
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
@@ -79,9 +81,7 @@ func (j *journal) load(file *os.File) error {
 		j.advance(len(line))
 		term := spec.TermOf(e.Term, e.Generation)
 		j.term, j.generation = max(j.term, term), max(j.generation, e.Generation)
-		if e.Type == spec.EventRestore {
-			j.restores = append(j.restores, point{term, e.Step})
-		}
+		j.follow(e.Type, point{term, e.Step}, e.Message)
 	}
 }
 
@@ -108,6 +108,22 @@ func (j *journal) renew(check func() error) error {
 	return nil
 }
 
+// follow keeps what an event says about where the run can go back to.
+func (j *journal) follow(kind spec.EventType, at point, message string) {
+	switch kind {
+	case spec.EventRestore:
+		j.restores = append(j.restores, at)
+		j.saved = min(j.saved, at.version)
+	case spec.EventCheckpoint:
+		if _, err := fmt.Sscanf(message, savedMessage, &at.version); err == nil {
+			j.saved = at.version
+		}
+	}
+}
+
+// savedMessage says in an event which step was saved.
+const savedMessage = "step %d"
+
 func (j *journal) advance(bytes int) {
 	if j.last%stride == 0 {
 		j.marks = append(j.marks, j.size)
@@ -133,9 +149,7 @@ func (j *journal) add(e spec.Event) error {
 		return fmt.Errorf("write event: %w", err)
 	}
 	j.advance(len(line))
-	if e.Type == spec.EventRestore {
-		j.restores = append(j.restores, point{e.Term, e.Step})
-	}
+	j.follow(e.Type, point{e.Term, e.Step}, e.Message)
 	close(j.changed)
 	j.changed = make(chan struct{})
 	return nil

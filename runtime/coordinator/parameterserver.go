@@ -43,7 +43,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 		if initial != nil {
 			values = initial[from:to]
 		}
-		a, err := p.askOne(i, wire.TypeRestore, r, values)
+		a, err := p.askRestore(ctx, i, r, values)
 		if err == nil && a.Send {
 			a, err = p.send(ctx, i, r)
 		}
@@ -51,7 +51,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 		case err != nil && a.Damaged:
 			return damaged{err}
 		case err != nil && c.parts != nil && a.Error != "":
-			return unreachable(err)
+			return placeError{err}
 		case err != nil:
 			return err
 		}

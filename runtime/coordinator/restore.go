@@ -24,18 +24,87 @@ func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok b
 	case passOver(err), errors.Is(err, errOtherModel):
 		return m, false, nil
 	case err != nil || !ok:
-		return m, false, unreachable(err)
+		if err != nil {
+			err = placeError{err}
+		}
+		return m, false, err
 	}
 	return m, book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps), nil
 }
 
-// unreachable is about the place of the checkpoints. To begin anew would throw
-// away what lies there.
-func unreachable(err error) error {
-	if err == nil {
-		return nil
+// concluded ends a run whose final model is there already.
+func (c *coordinator) concluded(ctx context.Context) (over bool, err error) {
+	ctx, cancel := c.untilAsked(ctx)
+	defer cancel()
+	err = c.patiently(ctx, func(ctx context.Context) error {
+		m, ok, err := c.finished(ctx)
+		if err == nil && ok {
+			over = true
+			err = c.conclude(m)
+		}
+		return err
+	})
+	return over, err
+}
+
+// placeError is about where the checkpoints lie, or how it is reached, and not
+// about a checkpoint: another time it may be there. To begin anew because of it
+// would throw away what lies there.
+type placeError struct{ error }
+
+func (e placeError) Unwrap() error { return e.error }
+
+// patiently does something again and again as long as the checkpoints cannot be
+// reached, for a while: then the run stops, and can go on another time.
+func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context) error) error {
+	began := time.Now()
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
+		trying, cancel := context.WithTimeout(ctx, restoreTime)
+		err := do(trying)
+		late := trying.Err() != nil && ctx.Err() == nil
+		cancel()
+		var place placeError
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !late && !errors.As(err, &place):
+			return err
+		case time.Since(began)+pause > c.PlacePatience:
+			return stopped{spec.CauseDisk, fmt.Sprintf("the checkpoints cannot be reached: %v", err)}
+		}
+		c.message = fmt.Sprintf("the checkpoints cannot be reached: %v", err)
+		c.Log.Warn("the checkpoints cannot be reached; trying again", "error", err, "in", pause)
+		c.publish(spec.Running)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return stopped{spec.CauseDisk, fmt.Sprintf("the checkpoints cannot be reached: %v", err)}
+}
+
+// untilAsked is ctx until the run is to end: loop does not hear of that while it
+// restores.
+func (c *coordinator) untilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var late <-chan time.Time
+	if d := time.Duration(c.Spec.Deadline); d > 0 {
+		late = time.After(d - c.ran())
+	}
+	go func() {
+		select {
+		case <-c.Stop:
+			cancel(errStop)
+		case <-c.Leave:
+			cancel(errLeft)
+		case <-c.stopAsked:
+			cancel(errStop)
+		case <-late:
+			cancel(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", time.Duration(c.Spec.Deadline))})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // conclude makes the final model's cut the run's own state, and its end.
@@ -44,7 +113,7 @@ func (c *coordinator) conclude(m checkpoint.Manifest) error {
 	if err != nil {
 		return err
 	}
-	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: book.Epochs(), Message: fmt.Sprintf("step %d", m.Step)})
+	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: book.Epochs(), Message: fmt.Sprintf(savedMessage, m.Step)})
 	if m.Term != c.term || c.book == nil {
 		c.adopt(m, book)
 	}
@@ -53,14 +122,23 @@ func (c *coordinator) conclude(m checkpoint.Manifest) error {
 }
 
 // restore brings the parameters to the newest checkpoint that is whole, or to
-// the start.
+// the start. It ends early when the run is to end.
 func (c *coordinator) restore(ctx context.Context) error {
 	c.clock.pause()
 	c.message = "connecting to the parameter servers"
 	c.publish(spec.Running)
+	ctx, cancel := c.untilAsked(ctx)
+	defer cancel()
+	return c.patiently(ctx, c.restoreNewest)
+}
+
+func (c *coordinator) restoreNewest(ctx context.Context) error {
 	names, err := c.Checkpoints.Names(ctx, stepPrefix)
 	if err != nil {
-		return unreachable(err)
+		return placeError{err}
+	}
+	if len(names) == 0 && c.journal.saved > 0 {
+		return placeError{fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", c.journal.saved, c.Checkpoints)}
 	}
 	slices.Reverse(names)
 	for _, name := range append(names, "") { // "" = the start
@@ -74,7 +152,15 @@ func (c *coordinator) restore(ctx context.Context) error {
 				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
 				continue
 			case err != nil:
-				return unreachable(err)
+				return placeError{err}
+			}
+			ok, err := c.Checkpoints.Complete(ctx, name, m)
+			if err != nil {
+				return placeError{err}
+			}
+			if !ok {
+				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", "it lacks a part")
+				continue
 			}
 		}
 		err := c.restoreFrom(ctx, name, m)

@@ -165,16 +165,12 @@ func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
 	return answers, nil
 }
 
-// askOne sends a request with values to one server.
-func (s *servers) askOne(i int, t wire.Type, head any, body []float32) (wire.Answer, error) {
-	if err := s.links[i].conn.Send(t, head, body); err != nil {
-		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
-	}
-	return s.await(i, t)
+func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
+	return s.awaitFor(context.Background(), i, t, answerTime)
 }
 
-func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
-	timer := time.NewTimer(answerTime)
+func (s *servers) awaitFor(ctx context.Context, i int, t wire.Type, limit time.Duration) (wire.Answer, error) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	l := s.links[i]
 	select {
@@ -189,6 +185,8 @@ func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
 	case <-l.gone:
 		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errLost, i)
 	case <-timer.C:
-		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errLost, i, t, answerTime)
+		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errLost, i, t, limit)
+	case <-ctx.Done():
+		return wire.Answer{}, context.Cause(ctx)
 	}
 }

@@ -156,8 +156,9 @@ type bench struct {
 	cancel  context.CancelFunc
 	ctx     context.Context
 	logs    *locked
-	stream  bool // servers have no access to checkpoints
-	tapped  *tap // hears what servers receive and send; nil: nobody does
+	stream  bool              // servers have no access to checkpoints
+	astray  *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
+	tapped  *tap              // hears what servers receive and send; nil: nobody does
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -216,7 +217,7 @@ func unserved(t testing.TB, s spec.Spec, e linear) *bench {
 		t.Fatal(err)
 	}
 	b.options = Options{
-		Spec: s, Folder: f, Checkpoints: checkpoint.Folder(f.Checkpoints()), Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
+		PlacePatience: 300 * time.Millisecond, Spec: s, Folder: f, Checkpoints: checkpoint.Folder(f.Checkpoints()), Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
 		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	return b
@@ -224,8 +225,8 @@ func unserved(t testing.TB, s spec.Spec, e linear) *bench {
 
 // place is where the bench's servers find checkpoints.
 func (b *bench) place() *checkpoint.Place {
-	if b.stream {
-		return nil
+	if b.stream || b.astray != nil {
+		return b.astray
 	}
 	return b.options.Checkpoints
 }

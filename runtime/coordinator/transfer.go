@@ -10,6 +10,14 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
+// askRestore asks for what may take as long as reading a checkpoint takes.
+func (p *parameterServers) askRestore(ctx context.Context, i int, r wire.Restore, values []float32) (wire.Answer, error) {
+	if err := p.links[i].conn.Send(wire.TypeRestore, r, values); err != nil {
+		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
+	}
+	return p.awaitFor(ctx, i, wire.TypeRestore, restoreTime)
+}
+
 // send streams a server's span of a checkpoint to it.
 func (p *parameterServers) send(ctx context.Context, i int, r wire.Restore) (wire.Answer, error) {
 	conn := p.links[i].conn
@@ -40,7 +48,7 @@ func (p *parameterServers) send(ctx context.Context, i int, r wire.Restore) (wir
 	if err := conn.Send(wire.TypePiece, end, nil); err != nil {
 		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 	}
-	a, err := p.await(i, wire.TypeRestore)
+	a, err := p.awaitFor(ctx, i, wire.TypeRestore, restoreTime)
 	a.Damaged = failed != nil && checkpoint.Unusable(failed)
 	return a, err
 }

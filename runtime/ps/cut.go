@@ -2,6 +2,7 @@ package ps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,7 @@ func (s *Server) restore(ctx context.Context, r wire.Restore, initial []float32,
 		}
 	default:
 		if err := s.place.Load(ctx, r.Checkpoint, r.Parts, r.From, r.To, vectors); err != nil {
-			return wire.Answer{Error: err.Error(), Damaged: checkpoint.Unusable(err)}, nil
+			return wire.Answer{Error: err.Error(), Damaged: errors.Is(err, checkpoint.ErrDamaged)}, nil
 		}
 	}
 	return s.adopt(r, vectors), nil

@@ -40,8 +40,9 @@ type Refusal struct {
 // handshake bounds TLS and the exchange of the first two frames.
 const handshake = 10 * time.Second
 
-// ErrRefused means that the other side does not want this process: its token
-// or its version is another one. Trying again is of no use.
+// ErrRefused means that the two sides do not belong together: token, version or
+// certificate are other ones, or the connection would be plain where it must
+// not be. Trying again is of no use.
 var ErrRefused = errors.New("connection refused")
 
 // secure refuses connections over a network that would be plain.
@@ -50,7 +51,7 @@ func secure(address net.Addr, encrypted bool) error {
 	if encrypted || !ok || tcp.IP.IsLoopback() { // what is no TCP stays within the machine
 		return nil
 	}
-	return fmt.Errorf("%s is not on this machine, and the run has no certificate: plain connections are for loopback alone", address)
+	return fmt.Errorf("%w: %s is not on this machine, and the run has no certificate: plain connections are for loopback alone", ErrRefused, address)
 }
 
 // Dial connects to a role of the run and greets it; hello's token and version
@@ -99,7 +100,9 @@ func (c Credentials) greet(ctx context.Context, raw net.Conn, hello Hello) (*Con
 	}
 	if c.Certificate != nil {
 		encrypted := tls.Client(raw, c.Certificate.Client())
-		if err := encrypted.HandshakeContext(ctx); err != nil {
+		if err := encrypted.HandshakeContext(ctx); errors.Is(err, certificate.ErrOther) {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		} else if err != nil {
 			return nil, err
 		}
 		raw = encrypted
