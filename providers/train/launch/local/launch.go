@@ -41,6 +41,9 @@ func Launched(f run.Folder) (bool, error) {
 func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	if err := awaitEnding(ctx, f); err != nil {
+		return run.Supervisor{}, fmt.Errorf("launch run: %w", err)
+	}
 	p, err := start(trainer, f)
 	if err != nil {
 		return run.Supervisor{}, fmt.Errorf("launch run: %w", err)
@@ -62,6 +65,27 @@ func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, 
 	// nobody waited for counts as dead (run.Process.Alive).
 	p.cmd.Process.Release()
 	return sup, nil
+}
+
+// awaitEnding waits for a supervisor that has written how the run ended and is
+// about to end itself: until then it has the run's lock.
+func awaitEnding(ctx context.Context, f run.Folder) error {
+	s, err := f.Status()
+	if err != nil || !s.Phase.Final() {
+		return nil // the lock says whether there is one
+	}
+	sup, err := f.ReadSupervisor()
+	if err != nil {
+		return nil
+	}
+	for sup.Alive() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("the run's last supervisor, process %d, does not end: %w", sup.PID, context.Cause(ctx))
+		}
+	}
+	return nil
 }
 
 // pending is a supervisor that waits for "go".
