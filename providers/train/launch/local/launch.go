@@ -67,18 +67,21 @@ func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, 
 	return sup, nil
 }
 
-// awaitEnding waits for a supervisor that has written how the run ended and is
-// about to end itself: until then it has the run's lock.
+// lag is how long status.json may lag behind what a run's API says.
+const lag = 3 * time.Second
+
+// awaitEnding waits for a supervisor whose run has ended and that is about to
+// end itself: until then it has the run's lock. One whose run goes on is left to
+// the lock to find.
 func awaitEnding(ctx context.Context, f run.Folder) error {
-	s, err := f.Status()
-	if err != nil || !s.Phase.Final() {
-		return nil // the lock says whether there is one
-	}
 	sup, err := f.ReadSupervisor()
 	if err != nil {
 		return nil
 	}
-	for sup.Alive() {
+	for began := time.Now(); sup.Alive(); {
+		if s, err := f.Status(); (err != nil || !s.Phase.Final()) && time.Since(began) > lag {
+			return nil
+		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
