@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // startTimeout is how long a supervisor may take to say who it is: it only
@@ -67,8 +68,13 @@ func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, 
 	return sup, nil
 }
 
-// lag is how long status.json may lag behind what a run's API says.
-const lag = 3 * time.Second
+// How long a supervisor is waited for that has the run's lock: one whose run goes
+// on, as status.json says, which lags behind the API; and one whose run does not,
+// that still waits for its roles to end.
+const (
+	lag     = 3 * time.Second
+	goodbye = 45 * time.Second
+)
 
 // awaitEnding waits for a supervisor whose run has ended and that is about to
 // end itself: until then it has the run's lock. One whose run goes on is left to
@@ -79,7 +85,11 @@ func awaitEnding(ctx context.Context, f run.Folder) error {
 		return nil
 	}
 	for began := time.Now(); sup.Alive(); {
-		if s, err := f.Status(); (err != nil || !s.Phase.Final()) && time.Since(began) > lag {
+		limit := goodbye
+		if s, err := f.Status(); err != nil || s.Phase == spec.Running {
+			limit = lag
+		}
+		if time.Since(began) > limit {
 			return nil
 		}
 		select {
