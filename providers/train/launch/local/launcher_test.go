@@ -69,6 +69,33 @@ func TestNewestCheckpoint(t *testing.T) {
 	}
 }
 
+// The finished model counts, at the step that its manifest names.
+func TestFinishedModelIsACheckpoint(t *testing.T) {
+	l, id, f := over(t, spec.Stopped)
+	earlier := filepath.Join(f.Checkpoints(), "step-000000000087")
+	for _, folder := range []string{f.Final(), earlier} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved := func(manifest string, want int64) {
+		t.Helper()
+		if err := run.WriteFile(filepath.Join(f.Final(), "manifest.json"), []byte(manifest)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := l.Status(t.Context(), id); err != nil || s.Saved != want {
+			t.Errorf("final with manifest %q: step %d, want %d, %v", manifest, s.Saved, want, err)
+		}
+	}
+	saved(`{"step": 120, "run": "x"}`, 120)
+	for _, damaged := range []string{`{"step": 12`, `{"step": "x"}`, `{"step": -5}`, `[]`, ""} { // nobody can go on from it
+		saved(damaged, -1)
+	}
+	say(t, filepath.Join(earlier, "manifest.json"), "{}")
+	saved(`{"step": 120}`, 120)
+	saved(`{"step": 12`, 87)
+}
+
 func TestLogsAreInTheOrderOfTime(t *testing.T) {
 	l, id, f := over(t, spec.Failed)
 	at := func(s int) string {
