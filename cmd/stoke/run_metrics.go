@@ -24,7 +24,8 @@ func metricsCommand(s *session) *cobra.Command {
 		Short: "Show what was measured in a run",
 		Long: `Shows what was measured in the run behind an object of the state, the oldest
 first: every update with its loss, every evaluation, and what else happened.
--csv gives one row per value: number, time, type, epoch, step, name, value.
+-csv gives one row per value: number, time, type, epoch, step, name, value. An
+event without values is one row with an empty name and value.
 With -f it goes on with what comes, until the run ends.`,
 		Args: atMost(1, "; the metrics of one run are shown at a time"),
 	}
@@ -71,12 +72,19 @@ func metricsLine(e providers.RunEvent) string {
 	return strings.Join(parts, "  ")
 }
 
-// metricsRows is an event as rows, one per value.
+// metricsRows is an event as rows, one per value; one without values is a row
+// whose name and value are empty, so that the column of values stays numeric.
 func metricsRows(e providers.RunEvent) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+	row := func(name, value string) {
 		b.WriteString(csvLine(strconv.FormatInt(e.Number, 10), e.Time.UTC().Format(time.RFC3339Nano), e.Type,
-			strconv.Itoa(e.Epoch), strconv.FormatInt(e.Step, 10), name, strconv.FormatFloat(e.Values[name], 'g', -1, 64)))
+			strconv.Itoa(e.Epoch), strconv.FormatInt(e.Step, 10), name, value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		row(name, strconv.FormatFloat(e.Values[name], 'g', -1, 64))
+	}
+	if len(e.Values) == 0 {
+		row("", "")
 	}
 	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -149,6 +150,55 @@ func roles(t *testing.T, f run.Folder) (found []string) {
 		}
 	}
 	return found
+}
+
+// A supervisor that dies between the final model and its own last word leaves a
+// status that says running. The model is kept, and to resume is to be done.
+func TestFinishedModelOutlivesItsSupervisor(t *testing.T) {
+	b := realBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(values{"train": cty.NumberIntVal(600), "test": cty.NumberIntVal(100)}))
+	config := b.experiment(data, nil)
+	th := b.leave("op-run", config)
+	f := b.folder(th)
+	var was spec.Status
+	eventually(t, "the run ends", func() bool {
+		var err error
+		was, err = f.Status()
+		return err == nil && was.Phase.Final() && len(roles(t, f)) == 0
+	})
+	if steps, _ := filepath.Glob(filepath.Join(f.Checkpoints(), "step-*")); was.Phase != spec.Succeeded || len(steps) > 0 {
+		t.Fatalf("the run %s with checkpoints %v", was.Phase, steps)
+	}
+	events, err := os.ReadFile(f.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	updates := bytes.Count(events, []byte(`"type":"update"`))
+	cut := was
+	cut.Phase, cut.Ended = spec.Running, time.Time{}
+	if err := run.WriteJSON(f.StatusFile(), cut); err != nil {
+		t.Fatal(err)
+	}
+
+	noErrors(t, b.read(th))
+	if status(th) != "lost" {
+		t.Fatalf("status is %s", status(th))
+	}
+	p := b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: nobody runs it any more") {
+		t.Fatalf("replaces by %#v, notes %+v", p.Replace, b.notes)
+	}
+	noErrors(t, b.apply(context.Background(), b.call(""), th, config, p))
+	is, err := f.Status()
+	if err != nil || status(th) != "succeeded" || b.folder(th) != f || is.Step != was.Step {
+		t.Errorf("resumed, it is %s at step %d in %s, want step %d, %v", status(th), is.Step, b.folder(th), was.Step, err)
+	}
+	if events, err = os.ReadFile(f.Metrics()); err != nil || bytes.Count(events, []byte(`"type":"update"`)) != updates {
+		t.Errorf("it trained again: %d updates became %d, %v", updates, bytes.Count(events, []byte(`"type":"update"`)), err)
+	}
+	b.destroy(th)
+	b.destroy(data)
 }
 
 func TestRealTrainerFinishesAndFails(t *testing.T) {

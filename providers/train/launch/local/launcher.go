@@ -145,14 +145,17 @@ func standing(f run.Folder) (launch.State, error) {
 	return st, nil
 }
 
-// newest is the step of the run's newest checkpoint, -1 where there is none.
-// The name of its folder begins with it; with its manifest it begins to exist.
+// newest is the step of the run's newest checkpoint, the finished model
+// included; -1 where there is none. The name of a checkpoint's folder begins
+// with its step; with its manifest it begins to exist.
 func newest(f run.Folder) (step int64, err error) {
+	if step, err = finished(f); err != nil {
+		return -1, err
+	}
 	entries, err := os.ReadDir(f.Checkpoints())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return -1, err
 	}
-	step = -1
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), "step-")
 		digits, _, _ := strings.Cut(rest, "-")
@@ -160,11 +163,31 @@ func newest(f run.Folder) (step int64, err error) {
 		if !ok || err != nil {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(f.Checkpoints(), e.Name(), "manifest.json")); err == nil {
+		if _, err := os.Stat(filepath.Join(f.Checkpoints(), e.Name(), manifestName)); err == nil {
 			step = max(step, n)
 		}
 	}
 	return step, nil
+}
+
+// manifestName is the file with which a checkpoint exists.
+const manifestName = "manifest.json"
+
+// finished is the step of the finished model, -1 where there is none. It is
+// there without a final status where the supervisor died in between. A damaged
+// manifest is none: no coordinator takes it either.
+func finished(f run.Folder) (step int64, err error) {
+	var m struct {
+		Step *int64 `json:"step"`
+	}
+	err = run.ReadJSON(filepath.Join(f.Final(), manifestName), &m)
+	if unreadable := new(fs.PathError); errors.As(err, &unreadable) && !errors.Is(err, fs.ErrNotExist) {
+		return -1, err
+	}
+	if err != nil || m.Step == nil || *m.Step < 0 {
+		return -1, nil
+	}
+	return *m.Step, nil
 }
 
 // roles tells of the processes; runs of the first version did not record them.

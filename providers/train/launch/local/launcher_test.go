@@ -69,6 +69,33 @@ func TestNewestCheckpoint(t *testing.T) {
 	}
 }
 
+// The finished model counts, at the step that its manifest names.
+func TestFinishedModelIsACheckpoint(t *testing.T) {
+	l, id, f := over(t, spec.Stopped)
+	earlier := filepath.Join(f.Checkpoints(), "step-000000000087")
+	for _, folder := range []string{f.Final(), earlier} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved := func(manifest string, want int64) {
+		t.Helper()
+		if err := run.WriteFile(filepath.Join(f.Final(), "manifest.json"), []byte(manifest)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := l.Status(t.Context(), id); err != nil || s.Saved != want {
+			t.Errorf("final with manifest %q: step %d, want %d, %v", manifest, s.Saved, want, err)
+		}
+	}
+	saved(`{"step": 120, "run": "x"}`, 120)
+	for _, damaged := range []string{`{"step": 12`, `{"step": "x"}`, `{"step": -5}`, `[]`, ""} { // nobody can go on from it
+		saved(damaged, -1)
+	}
+	say(t, filepath.Join(earlier, "manifest.json"), "{}")
+	saved(`{"step": 120}`, 120)
+	saved(`{"step": 12`, 87)
+}
+
 func TestLogsAreInTheOrderOfTime(t *testing.T) {
 	l, id, f := over(t, spec.Failed)
 	at := func(s int) string {
@@ -155,6 +182,69 @@ func TestLogsAndMetricsAreFollowed(t *testing.T) {
 	}
 	if got := <-lines; got != "last" || len(lines)+len(events) > 0 {
 		t.Errorf("followed %q and %d more", got, len(lines)+len(events))
+	}
+}
+
+// Each term of a coordinator goes on in a file of its own, which takes the
+// place of the one before.
+func TestMetricsAreFollowedIntoTheNextTerm(t *testing.T) {
+	l, id, f := over(t, spec.Running)
+	self, err := run.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.WriteJSON(f.Supervisor(), run.Supervisor{Process: self}); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(f.Supervisor()) // or else this process is stopped as the run's
+	events, ended := make(chan int64, 100), make(chan error, 1)
+	go func() {
+		ended <- l.Metrics(t.Context(), id, 0, true, func(e spec.Event) error { events <- e.Number; return nil })
+	}()
+	want := func(numbers ...int64) {
+		t.Helper()
+		for _, n := range numbers {
+			select {
+			case got := <-events:
+				if got != n {
+					t.Fatalf("followed event %d, want %d", got, n)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("event %d never came", n)
+			}
+		}
+	}
+	earlier, err := os.OpenFile(f.Metrics(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer earlier.Close()
+	if _, err := earlier.WriteString("{\"n\":1}\n{\"n\":2}\n{\"n\":3,\"ty"); err != nil { // killed while it wrote
+		t.Fatal(err)
+	}
+	want(1, 2)
+	if err := run.WriteFile(f.Metrics(), []byte("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n")); err != nil {
+		t.Fatal(err)
+	}
+	want(3)
+	if _, err := earlier.WriteString("pe\":\"update\"}\n{\"n\":99}\n"); err != nil { // reaches nobody
+		t.Fatal(err)
+	}
+	say(t, f.Metrics(), `{"n":4}`, "")
+	want(4)
+	if err := run.WriteFile(f.Metrics(), []byte("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n{\"n\":5}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(f.Supervisor()); err != nil { // the last term's end is not missed
+		t.Fatal(err)
+	}
+	set(t, f, spec.Succeeded)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	want(5)
+	if len(events) > 0 {
+		t.Errorf("followed %d more", len(events))
 	}
 }
 

@@ -40,6 +40,27 @@ func open(path, role, stream string) (*source, error) {
 	return &source{role: role, stream: stream, file: file, reader: bufio.NewReaderSize(file, 64<<10)}, nil
 }
 
+// close closes a source; nil is none.
+func (s *source) close() {
+	if s != nil {
+		s.file.Close()
+	}
+}
+
+// replaced reports whether another file lies at the source's path by now: each
+// term of a coordinator begins metrics.jsonl anew, with the events so far.
+func (s *source) replaced(path string) bool {
+	if s == nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return false // the run was removed: what is open can be read to its end
+	}
+	have, err := s.file.Stat()
+	return err == nil && !os.SameFile(have, there)
+}
+
 // peek reads the next line that is whole, or with last what there is of one;
 // nil where there is none now.
 func (s *source) peek(last bool) (*launch.Line, error) {
@@ -87,7 +108,7 @@ type sources struct {
 
 func (s *sources) close() {
 	for _, f := range s.files {
-		f.file.Close()
+		f.close()
 	}
 }
 
@@ -223,15 +244,16 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 		return err
 	}
 	var s *source
-	defer func() {
-		if s != nil {
-			s.file.Close()
-		}
-	}()
+	defer func() { s.close() }()
 	return l.follow(ctx, id, follow, func(bool) error {
+		// What a superseded coordinator still writes to the file before this one
+		// is no event of the run.
+		if s.replaced(f.Metrics()) {
+			s.close()
+			s = nil
+		}
 		if s == nil {
 			if s, err = open(f.Metrics(), "", ""); errors.Is(err, fs.ErrNotExist) {
-				s = nil
 				return nil
 			} else if err != nil {
 				return fmt.Errorf("read metrics: %w", err)
@@ -250,6 +272,7 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 			if json.Unmarshal([]byte(line.Text), &e) != nil || e.Number <= n {
 				continue // a line that was torn by a crash, or is known
 			}
+			n = e.Number
 			if err := give(e); err != nil {
 				return err
 			}
