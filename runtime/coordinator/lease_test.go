@@ -172,3 +172,52 @@ func TestProgressExtendsALease(t *testing.T) {
 		t.Error("the second lease of the same records has no more time")
 	}
 }
+
+// counting is a strategy that only counts folds.
+type counting struct {
+	strategy
+	folds []int // by how many workers there were
+}
+
+func (s *counting) discard(...int64) {}
+
+func (s *counting) fold(_ point, _ *update, workers int) error {
+	s.folds = append(s.folds, workers)
+	return nil
+}
+
+// Where a worker leaves, the part of an update that may be computed shrinks:
+// what has been reported by then is folded, or nobody would get the rest.
+func TestALostWorkerDoesNotKeepTheRestOut(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	j, err := openJournal(b.options.Folder.Metrics())
+	if err == nil {
+		err = j.renew(anybody)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	counted := new(counting)
+	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}}
+	lost := &member{index: 1, leases: make(map[int64]*lease)}
+	c.members = map[int]*member{0: {index: 0, leases: make(map[int64]*lease)}, 1: lost}
+	u := &update{folded: 1, missing: 1}
+	for i := range 4 {
+		u.units = append(u.units, &unit{update: u, report: &wire.Report{}})
+		if i == 3 {
+			l := &lease{id: 9, unit: u.units[i], member: lost}
+			u.units[i].report, u.units[i].lease, lost.leases[9], c.leases[9] = nil, l, l, l
+		}
+	}
+	c.updates = []*update{u}
+	if rest := window(u, 1); len(rest) != 3 {
+		t.Fatalf("%d units may be computed by one worker", len(rest))
+	}
+	if err := c.leave(lost, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(counted.folds) != 1 || counted.folds[0] != 1 {
+		t.Errorf("folds %v, want one by one worker", counted.folds)
+	}
+}

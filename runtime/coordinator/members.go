@@ -140,6 +140,11 @@ func (c *coordinator) leave(m *member, why error) error {
 	delete(c.members, m.index)
 	c.generation++
 	err := c.release(m, !m.leaving)
+	if err == nil && len(c.updates) > 0 {
+		// With fewer workers, less of an update may be computed at a time: what
+		// has been reported must not keep the rest out.
+		err = c.strategy.fold(c.at(), c.updates[0], len(c.members))
+	}
 	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
 	c.publish(spec.Running)
