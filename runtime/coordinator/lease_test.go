@@ -179,7 +179,8 @@ type counting struct {
 	folds []int // by how many workers there were
 }
 
-func (s *counting) discard(...int64) {}
+func (s *counting) discard(...int64)                {}
+func (s *counting) current(*update, []*update) bool { return true }
 
 func (s *counting) fold(_ point, _ *update, workers int) error {
 	s.folds = append(s.folds, workers)
