@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/run"
-	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // startTimeout is how long a supervisor may take to say who it is: it only
@@ -42,9 +41,6 @@ func Launched(f run.Folder) (bool, error) {
 func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := awaitEnding(ctx, f); err != nil {
-		return run.Supervisor{}, fmt.Errorf("launch run: %w", err)
-	}
 	p, err := start(trainer, f)
 	if err != nil {
 		return run.Supervisor{}, fmt.Errorf("launch run: %w", err)
@@ -69,7 +65,7 @@ func Launch(ctx context.Context, trainer string, f run.Folder) (run.Supervisor, 
 }
 
 // How long a supervisor is waited for that has the run's lock: one whose run goes
-// on, as status.json says, which lags behind the API; and one whose run does not,
+// on, as status.json says, which lags behind the API; and one whose run has ended,
 // that still waits for its roles to end.
 const (
 	lag     = 3 * time.Second
@@ -77,17 +73,17 @@ const (
 )
 
 // awaitEnding waits for a supervisor whose run has ended and that is about to
-// end itself: until then it has the run's lock. One whose run goes on is left to
-// the lock to find.
+// end itself: until then it has the run's lock, and writes the run's status. One
+// whose run goes on is left to the lock to find.
 func awaitEnding(ctx context.Context, f run.Folder) error {
 	sup, err := f.ReadSupervisor()
 	if err != nil {
 		return nil
 	}
 	for began := time.Now(); sup.Alive(); {
-		limit := goodbye
-		if s, err := f.Status(); err != nil || s.Phase == spec.Running {
-			limit = lag
+		limit := lag
+		if s, err := f.Status(); err == nil && s.Phase.Final() {
+			limit = goodbye
 		}
 		if time.Since(began) > limit {
 			return nil

@@ -258,6 +258,9 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	if err != nil {
 		return err
 	}
+	if err := awaitEnding(ctx, f); err != nil { // it may still write
+		return fmt.Errorf("resume run: %w", err)
+	}
 	is, err := f.ReadSpec()
 	if err != nil {
 		return err
