@@ -93,6 +93,10 @@ func TestMessagesOfAnUpdate(t *testing.T) {
 	if st.Phase != spec.Succeeded || st.Step != 200 {
 		t.Fatalf("status %+v", st)
 	}
+	for _, tapped := range []*tap{server, coordinator} { // which may still say goodbye
+		tapped.mu.Lock()
+		defer tapped.mu.Unlock()
+	}
 	updates, vector := st.Step, int64(size+6)
 	leases := 2 * updates // of which there are two in an update
 	evaluation := int64(1)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -31,18 +30,14 @@ func meet(t *testing.T, client, server Credentials) (c, s *Conn, err, refused er
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	served, ended := make(chan struct{}), make(chan struct{})
+	ended := make(chan struct{})
+	served, declined := make(chan *Conn, 4), make(chan error, 4)
 	go func() {
 		defer close(ended)
-		once := sync.OnceFunc(func() { close(served) })
 		if err := server.Serve(ctx, l, func(conn *Conn, h Hello) {
-			s = conn
-			once()
+			served <- conn
 			<-ctx.Done()
-		}, func(err error) {
-			refused = err
-			once()
-		}); err != nil {
+		}, func(err error) { declined <- err }); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -51,9 +46,16 @@ func meet(t *testing.T, client, server Credentials) (c, s *Conn, err, refused er
 		<-ended
 	})
 	c, err = client.Dial(ctx, l.Addr().String(), Hello{Role: "worker"})
-	<-served
-	if c != nil {
-		t.Cleanup(func() { c.Close() })
+	if c == nil {
+		select {
+		case refused = <-declined:
+		case s = <-served:
+		}
+		return c, s, err, refused
+	}
+	t.Cleanup(func() { c.Close() })
+	for s == nil || s.local != c.local { // it may have begun over TCP and gone on over the Unix socket
+		s = <-served
 	}
 	return c, s, err, refused
 }
