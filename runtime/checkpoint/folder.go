@@ -55,7 +55,7 @@ func (d *draft) commit() error {
 	if err == nil {
 		d.done = true
 		dir := filepath.Dir(d.path)
-		err = errors.Join(sync(dir), sync(filepath.Dir(dir)))
+		err = errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 	}
 	return err
 }
@@ -68,8 +68,8 @@ func (d *draft) abort() {
 	}
 }
 
-// sync makes the names in a folder durable.
-func sync(path string) error {
+// syncDir makes the names in a folder durable.
+func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

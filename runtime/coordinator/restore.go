@@ -23,11 +23,10 @@ func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok b
 	switch {
 	case passOver(err), errors.Is(err, errOtherModel):
 		return m, false, nil
-	case err != nil || !ok:
-		if err != nil {
-			err = placeError{err}
-		}
-		return m, false, err
+	case err != nil:
+		return m, false, placeError{err}
+	case !ok:
+		return m, false, nil
 	}
 	return m, book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps), nil
 }
@@ -65,6 +64,8 @@ func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context
 		cancel()
 		var place placeError
 		switch {
+		case err == nil:
+			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !late && !errors.As(err, &place):

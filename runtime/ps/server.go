@@ -68,8 +68,9 @@ type contribution struct {
 }
 
 // New makes an empty server. place is where checkpoints lie, nil where the
-// server cannot reach them: its part is then streamed to the coordinator. applied gets a line for every update that the
-// server applies, written by nobody else.
+// server cannot reach them: its part is then streamed to the coordinator.
+// applied gets a line for every update that the server applies, written by
+// nobody else.
 func New(index int, credentials wire.Credentials, place *checkpoint.Place, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
