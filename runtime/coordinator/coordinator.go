@@ -41,6 +41,9 @@ type Options struct {
 	// PlacePatience is how long checkpoints that cannot be reached are waited
 	// for before the run stops; 0 = five minutes.
 	PlacePatience time.Duration
+	// HearTime is how long workers have to hear of the run's end; 0 = ten
+	// seconds.
+	HearTime time.Duration
 }
 
 // Times and limits of a run.
@@ -95,6 +98,7 @@ type coordinator struct {
 	final     bool              // the finished model is being saved
 	finals    int               // times that this failed
 	unfit     map[int]int       // how often a worker said that it cannot work, by index
+	away      map[int]time.Time // when a worker's connection was lost that has not come back, by index
 	done      bool              // it is saved
 	metrics   map[string]float64
 	loss      float64
@@ -118,6 +122,9 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if o.PlacePatience == 0 {
 		o.PlacePatience = 5 * time.Minute
 	}
+	if o.HearTime == 0 {
+		o.HearTime = hearTime
+	}
 	j, err := openJournal(o.Folder.Metrics())
 	if err != nil {
 		return spec.Status{}, err
@@ -127,7 +134,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
 		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
-		unfit: make(map[int]int), stopAsked: make(chan struct{}),
+		unfit: make(map[int]int), away: make(map[int]time.Time), stopAsked: make(chan struct{}),
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)

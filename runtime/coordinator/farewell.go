@@ -13,8 +13,9 @@ import (
 
 // Times and limits of saying goodbye.
 const (
-	farewellTime = 5 * time.Second // that workers and servers have to hear it
-	maxUnfit     = 3               // times that a worker may say that it cannot work
+	hearTime     = 10 * time.Second // that workers have to hear it
+	farewellTime = 5 * time.Second  // that servers have then
+	maxUnfit     = 3                // times that a worker may say that it cannot work
 )
 
 // errLeft ends the coordinator and leaves the run to the next one.
@@ -41,21 +42,39 @@ func (c *coordinator) cannotWork(index int) wire.Leave {
 	return wire.Leave{Term: c.term, End: spec.EndGivenUp, Reason: "this worker is given up"}
 }
 
-// farewell tells everybody how the run ended, and waits a moment for them to
-// hang up: a connection that is closed with something unread in it may take
-// the last message along.
+// farewell tells everybody how the run ended: the workers first, and once they
+// have hung up the servers. A worker whose servers went before it had heard
+// would look for a coordinator that is no more.
 func (c *coordinator) farewell(ctx context.Context, how wire.Leave) {
-	for _, m := range c.members {
-		c.dismiss(m, how)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
+	ctx = context.WithoutCancel(ctx)
+	c.tellWorkers(ctx, how)
+	ctx, cancel := context.WithTimeout(ctx, farewellTime)
 	defer cancel()
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	for _, address := range c.Servers {
 		telling.Go(func() { c.tellServer(ctx, address, how) })
 	}
-	for len(c.members) > 0 {
+}
+
+// tellWorkers waits a moment for the workers to hang up, because a connection
+// that is closed with something unread in it may take the last message along,
+// and for those that have just lost their connection.
+func (c *coordinator) tellWorkers(ctx context.Context, how wire.Leave) {
+	for _, m := range c.members {
+		c.dismiss(m, how)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.HearTime)
+	defer cancel()
+	for {
+		back := c.awaited()
+		if len(c.members) == 0 && back == 0 {
+			return
+		}
+		var late <-chan time.Time
+		if len(c.members) == 0 {
+			late = time.After(back)
+		}
 		select {
 		case e := <-c.events:
 			switch e := e.(type) {
@@ -64,16 +83,31 @@ func (c *coordinator) farewell(ctx context.Context, how wire.Leave) {
 					delete(c.members, e.member.index)
 				}
 			case joined:
+				delete(c.away, e.member.index)
+				c.members[e.member.index] = e.member
 				c.dismiss(e.member, how)
 			case broken:
+				delete(c.away, e.index)
 				e.answer(how)
 			case change:
 				e.done <- errors.New(how.Reason)
 			}
+		case <-late:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// awaited is how long a worker that has lost its connection may still come
+// back: half of the time from when it went, since it tries every two seconds.
+// 0: none is away.
+func (c *coordinator) awaited() time.Duration {
+	longest := time.Duration(0)
+	for _, since := range c.away {
+		longest = max(longest, c.HearTime/2-time.Since(since))
+	}
+	return longest
 }
 
 // tellServer lets one server end. One that is not there is not waited for.

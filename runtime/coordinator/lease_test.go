@@ -200,7 +200,7 @@ func TestALostWorkerDoesNotKeepTheRestOut(t *testing.T) {
 	}
 	defer j.close()
 	counted := new(counting)
-	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}}
+	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}, away: make(map[int]time.Time)}
 	lost := &member{index: 1, leases: make(map[int64]*lease)}
 	c.members = map[int]*member{0: {index: 0, leases: make(map[int64]*lease)}, 1: lost}
 	u := &update{folded: 1, missing: 1}

@@ -127,6 +127,7 @@ func (c *coordinator) join(m *member) {
 	c.members[m.index] = m
 	c.generation++
 	delete(c.silent, m.index)
+	delete(c.away, m.index)
 	c.Log.Info("worker joined", "worker", m.index, "pid", m.pid)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "joined"})
 	c.publish(spec.Running)
@@ -138,6 +139,9 @@ func (c *coordinator) leave(m *member, why error) error {
 		return nil
 	}
 	delete(c.members, m.index)
+	if !m.leaving {
+		c.away[m.index] = time.Now()
+	}
 	c.generation++
 	err := c.release(m, !m.leaving)
 	if err == nil && len(c.updates) > 0 {
