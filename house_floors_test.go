@@ -30,7 +30,7 @@ var floors = []struct {
 	{"machines behind SSH", []string{"providers/connect/ssh", "providers/connect/ssh/sshtest"}},
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"one machine", []string{"providers/metal/host"}},
-	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest"}},
+	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
