@@ -118,6 +118,10 @@ cross: ## Compile for linux and darwin, amd64 and arm64.
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build ./... || exit 1; \
 	done
 
+.PHONY: schemas
+schemas: ## Write the schemas of Kubernetes that stoke has in it (from the Go module proxy).
+	$(GO) run -C testdata/kubernetes ./schemas $(CURDIR)/providers/kube/schema/data v1.35.4 v1.36.3 v1.37.2
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin
