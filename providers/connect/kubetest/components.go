@@ -135,7 +135,7 @@ func (c *Cluster) serverArgs() []string {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.key", "--service-account-signing-key-file=sa.key",
 		"--service-cluster-ip-range=" + serviceRange, "--endpoint-reconciler-type=none", "--allow-privileged=true",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
-		"--audit-policy-file=audit.yaml", "--audit-log-path=audit.log", "--audit-log-mode=blocking",
+		"--audit-policy-file=audit.yaml", "--audit-log-path=audit.log", "--audit-log-mode=blocking", "--audit-log-maxsize=4000",
 	}
 }
 

@@ -87,6 +87,9 @@ func TestCrashIsNamed(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	var c *Cluster
 	t.Run("cluster", func(t *testing.T) { c = Start(t, Options{}) })
+	if c == nil {
+		t.Skip("no cluster was started")
+	}
 	for _, p := range c.processes() {
 		if p.running() || syscall.Kill(p.pid, 0) == nil {
 			t.Errorf("%s is still there", p.name)

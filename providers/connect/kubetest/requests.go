@@ -167,11 +167,18 @@ func (c *Cluster) readAudit(user string) ([]Asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	name, err := json.Marshal(user)
+	if err != nil {
+		return nil, err
+	}
 	var found []Asked
 	known := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasSuffix(line, "\n") {
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // it is being written
+		}
+		if user != "" && !bytes.Contains(line, name) {
+			continue
 		}
 		var event struct {
 			AuditID, RequestURI, Verb, UserAgent string
@@ -179,7 +186,7 @@ func (c *Cluster) readAudit(user string) ([]Asked, error) {
 			ResponseStatus                       struct{ Code int }
 			RequestReceivedTimestamp             time.Time
 		}
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
+		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
 		if user != "" && event.User.Username != user || known[event.AuditID] {
