@@ -58,11 +58,11 @@ func defines(crd *unstructured.Unstructured) (kinds []string) {
 // review refuses objects of kinds and in namespaces that neither the cluster
 // has nor the plan makes. A set of objects that is not known yet may make
 // anything.
-func (d *doubts) review(_ context.Context, planned []providers.PlannedInstance) ([]providers.Note, providers.Diagnostics) {
+func (d *doubts) review(_ context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, p := range planned {
-		if p.Planned.IsNull() || !p.Planned.Type().IsObjectType() || !p.Planned.Type().HasAttribute("objects") {
+	for _, p := range all.Planned {
+		if p.Source != Source || p.Planned.IsNull() || !p.Planned.Type().IsObjectType() || !p.Planned.Type().HasAttribute("objects") {
 			continue
 		}
 		if !p.Planned.GetAttr("objects").IsKnown() {
@@ -70,7 +70,7 @@ func (d *doubts) review(_ context.Context, planned []providers.PlannedInstance) 
 		}
 	}
 	var diags providers.Diagnostics
-	for _, p := range planned {
+	for _, p := range all.Planned {
 		of, ok := d.of[p.Address]
 		if !ok || p.Planned.IsNull() {
 			continue

@@ -110,7 +110,7 @@ func TestReview(t *testing.T) {
 		if tt.change != nil {
 			tt.change(s, f)
 		}
-		_, diags := s.review(ctx, tt.planned)
+		_, diags := s.review(ctx, providers.Review{Planned: tt.planned})
 		var got []string
 		for i, d := range diags {
 			if i < len(tt.want) {
