@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -95,6 +96,7 @@ func plain(err error) string {
 	var lookup *net.DNSError
 	var op *net.OpError
 	var path *os.PathError
+	var request *url.Error
 	switch {
 	case errors.As(err, &lookup):
 		return fmt.Sprintf("the name %s does not resolve", lookup.Name)
@@ -109,6 +111,8 @@ func plain(err error) string {
 		return op.Err.Error()
 	case errors.As(err, &path):
 		return fmt.Sprintf("%s: %s", path.Path, path.Err)
+	case errors.As(err, &request):
+		return request.Err.Error()
 	}
 	return err.Error()
 }

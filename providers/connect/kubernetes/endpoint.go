@@ -202,7 +202,7 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 		proxy = http.ProxyFromEnvironment
 	}
 	transport := &http.Transport{
-		Proxy: proxy, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: dialTime, IdleConnTimeout: 90 * time.Second,
+		Proxy: proxy, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: 2 * dialTime, IdleConnTimeout: 90 * time.Second,
 		MaxIdleConnsPerHost: 32, ForceAttemptHTTP2: true,
 		DialContext: dialer,
 	}
