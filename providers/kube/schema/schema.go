@@ -170,7 +170,7 @@ func (m *Minor) decode(name string) (*spec.Schema, error) {
 	}
 	raw, ok := m.raw[name]
 	if !ok {
-		return nil, fmt.Errorf("Kubernetes %s has no schema %s", m.Version, name)
+		return nil, fmt.Errorf("no schema %s in Kubernetes %s", name, m.Version)
 	}
 	s := &spec.Schema{}
 	if err := json.Unmarshal(raw, s); err != nil {

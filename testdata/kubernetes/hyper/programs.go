@@ -33,7 +33,7 @@ func admin()             { adm.HandleError(kubeadm.Run()) }
 func kubelet()           { os.Exit(cli.Run(node.NewKubeletCommand(context.Background()))) }
 
 func control() {
-	_ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // before the command exists, which logs already
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // before the command exists, which logs already
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		kubectl.CheckErr(err)
 	}
