@@ -160,7 +160,7 @@ func TestMistakesOfManifests(t *testing.T) {
 		"no namespace":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}", "Namespace is missing", "nowhere"},
 		"exists":          {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: theirs}", "Object exists already", "stoke import"},
 		"invalid":         {"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 99999}]}", "refuses the object", "99999"},
-		"twice":           {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "Object declared twice", "ConfigMap a"},
+		"twice":           {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}", "Object declared twice", "/a is there twice"},
 		"a stored secret": {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: b}", "Secret in a stored text", "kube_secret"},
 		"nothing":         {"# nothing", "No objects", ""},
 	} {

@@ -54,11 +54,15 @@ func (r *set) explain(k object.Key, err error) diag.Diagnostic {
 		return at("Quota of the namespace exceeded", "%s: %s.", k.Title(), message(err))
 	case apierrors.IsForbidden(err):
 		return at("Not allowed by the cluster", "%s: %s. Give the user of the connection the right to it.", k.Title(), message(err))
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), untyped.MatchString(message(err)):
 		return at("The API server refuses the object", "%s: %s.", k.Title(), message(err))
 	}
 	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
 }
+
+// untyped is how an API server refuses fields that the kind does not have, or
+// values of another type: as an internal error.
+var untyped = regexp.MustCompile(`failed to create (typed patch|manager for existing) object`)
 
 var webhook = regexp.MustCompile(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy`)
 

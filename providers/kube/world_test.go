@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -174,7 +175,9 @@ var operations int
 func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
 	w.t.Helper()
 	operations++
-	ctx := providers.WithCall(w.t.Context(), &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.kind + ".x"})
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
+	defer cancel()
+	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.kind + ".x"})
 	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
 	return thing{pl.kind, r.State, r.Private}, r
 }
