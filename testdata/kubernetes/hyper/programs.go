@@ -40,6 +40,8 @@ func control() {
 }
 
 func fakeNodes() {
+	// Every command has these flags, and Kubernetes' version is no flag like cobra's.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 	global := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	global.ParseErrorsAllowlist.UnknownFlags = true
 	global.Usage = func() {}
