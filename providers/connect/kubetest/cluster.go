@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type Cluster struct {
 	Client kubernetes.Interface
 
 	options   Options
+	nodes     atomic.Uint32 // added so far
 	binaries  string
 	dir       string
 	authority *authority

@@ -40,7 +40,7 @@ func (c *Cluster) prepare() error {
 			c.program("kube-controller-manager", c.controllerArgs()),
 			c.program("kube-scheduler", []string{"--kubeconfig=scheduler.kubeconfig", "--leader-elect=false", "--secure-port=0"}),
 			c.program("kwok", []string{
-				"--kubeconfig=admin.kubeconfig", "--config=stages.yaml", "--server-address=",
+				"--kubeconfig=admin.kubeconfig", "--config=stages.yaml", "--server-address=", "--cidr=10.65.0.1/16",
 				// It renews their leases, and the lifecycle controller sees that they live.
 				"--manage-nodes-with-label-selector=" + fakeNode, "--node-lease-duration-seconds=40",
 			}),

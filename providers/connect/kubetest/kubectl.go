@@ -2,6 +2,7 @@ package kubetest
 
 import (
 	"bytes"
+	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,9 @@ func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 func (c *Cluster) TryKubectl(t testing.TB, kubeconfig, stdin string, args ...string) (out string, err error) {
 	t.Helper()
 	var all bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), filepath.Join(c.binaries, "kubectl"), args...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // also where a test cleans up, and its context has ended
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(c.binaries, "kubectl"), args...)
 	home := t.TempDir()
 	cmd.Dir = home
 	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home)

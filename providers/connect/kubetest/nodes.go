@@ -63,7 +63,7 @@ func (c *Cluster) AddNodes(t testing.TB, nodes ...Node) {
 
 func (c *Cluster) addNodes(ctx context.Context, nodes []Node) error {
 	for _, n := range nodes {
-		wanted, err := n.object(c.Version)
+		wanted, err := n.object(c.Version, c.nodes.Add(1))
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,9 @@ func ready(n *core.Node) bool {
 	return false
 }
 
-func (n Node) object(version string) (*core.Node, error) {
+// object is the node as it is added, of a version and with an address of its
+// own, by its number.
+func (n Node) object(version string, number uint32) (*core.Node, error) {
 	allocatable := core.ResourceList{
 		core.ResourceCPU: resource.MustParse("8"), core.ResourceMemory: resource.MustParse("32Gi"), core.ResourcePods: resource.MustParse("110"),
 	}
@@ -121,6 +123,9 @@ func (n Node) object(version string) (*core.Node, error) {
 		Spec:       core.NodeSpec{Taints: n.Taints},
 		Status: core.NodeStatus{
 			Capacity: allocatable, Allocatable: allocatable,
+			Addresses: []core.NodeAddress{
+				{Type: core.NodeInternalIP, Address: fmt.Sprintf("10.64.%d.%d", number>>8&255, number&255)}, {Type: core.NodeHostName, Address: n.Name},
+			},
 			NodeInfo: core.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux", OSImage: "kubetest", KubeletVersion: version, ContainerRuntimeVersion: "containerd://2.2.0", KernelVersion: "6.1.0"},
 		},
 	}, nil

@@ -166,6 +166,12 @@ func (p *process) size() int64 {
 	return info.Size()
 }
 
+// harmless tells whether a line is for information: those of Kubernetes begin
+// with the severity, those of kwok are JSON.
+func harmless(line string) bool {
+	return strings.HasPrefix(line, "I") || strings.Contains(line, `"level":"INFO"`)
+}
+
 // said returns the last lines of what the program said after an offset in bytes;
 // of those that have a severity, all or only warnings and worse.
 func (p *process) said(offset int64, worse bool) []string {
@@ -183,7 +189,7 @@ func (p *process) said(offset int64, worse bool) []string {
 	for {
 		line, err := lines.ReadString('\n')
 		line = strings.TrimRight(line, "\n")
-		if line != "" && (!worse || !strings.HasPrefix(line, "I")) {
+		if line != "" && (!worse || !harmless(line)) {
 			last = append(last, filepath.Base(p.log)+": "+line)
 			last = last[max(0, len(last)-most):]
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gofrs/flock"
 )
 
 // Shared is one cluster for all tests of a package. It starts when the first test
@@ -18,6 +21,7 @@ type Shared struct {
 	asked   bool
 	ours    bool // Main runs
 	dir     string
+	lock    *flock.Flock
 	cluster *Cluster
 	err     error
 }
@@ -58,11 +62,38 @@ func (s *Shared) start() error {
 	if err != nil {
 		return err
 	}
-	if s.dir, err = os.MkdirTemp("", "kubetest"); err != nil {
+	if s.dir, s.lock, err = folder(os.TempDir()); err != nil {
 		return err
 	}
 	s.cluster, err = start(context.Background(), programs, s.dir, s.Options)
 	return err
+}
+
+// folder makes a folder, and removes those of processes that were killed: nobody
+// has their locks.
+func folder(parent string) (string, *flock.Flock, error) {
+	left, err := filepath.Glob(filepath.Join(parent, "kubetest-*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, dir := range left {
+		lock := flock.New(filepath.Join(dir, "lock"))
+		if free, err := lock.TryLock(); free && err == nil {
+			_ = os.RemoveAll(dir) // somebody else's cannot be, and is not ours to remove
+			_ = lock.Close()
+		}
+	}
+	// It has its name when its lock is taken.
+	dir, err := os.MkdirTemp(parent, ".kubetest-")
+	if err != nil {
+		return "", nil, err
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if _, err := lock.TryLock(); err != nil {
+		return "", nil, err
+	}
+	named := filepath.Join(parent, strings.TrimPrefix(filepath.Base(dir), "."))
+	return named, lock, os.Rename(dir, named)
 }
 
 func (s *Shared) end() {
@@ -73,6 +104,7 @@ func (s *Shared) end() {
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
+		_ = s.lock.Close()
 	}
 }
 

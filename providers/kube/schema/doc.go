@@ -1,7 +1,8 @@
 // Package schema knows the kinds of Kubernetes without asking a cluster: for
 // plans of objects whose cluster this very plan makes. It has the OpenAPI schemas
-// (version 3, without descriptions) of each minor that stoke supports, which are
-// those that an API server of that minor serves.
+// (version 3) of each minor that stoke supports, which are those that an API server
+// of that minor serves, without descriptions, and without the values that
+// strings may have.
 //
 // Its entry point is Library.Minor. What is asked for is read then: the schemas
 // of a minor are decompressed once, in some milliseconds, and each one is decoded when
