@@ -66,8 +66,9 @@ e2e-cut: build ## Run those that cut and kill at many moments, or count thousand
 
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).
-	@testdata/kubernetes/install > /dev/null
-	STOKE_KUBE=required $(GO) test -tags e2e -count=1 -p 2 -timeout 20m $(E2E_KUBE)
+	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m $(E2E_KUBE) && \
+	$(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke
 
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).

@@ -28,7 +28,7 @@ var floors = []struct {
 	{"the providers' interface", []string{"providers"}},
 	{"how experiments are launched", []string{"providers/train/launch"}},
 	{"machines behind SSH", []string{"providers/connect/ssh", "providers/connect/ssh/sshtest"}},
-	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
+	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest", "providers/reference"}},
 	{"one machine, and one cluster", []string{"providers/metal/host", "providers/connect/kubernetes"}},
 	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest"}},
 	{"objects as data", []string{"providers/kube/object"}},
