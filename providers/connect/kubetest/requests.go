@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,8 +21,8 @@ type Request struct {
 	// DELETE.
 	Verb string
 	// Resource has its group and subresource where it has them, such as "pods",
-	// "deployments.apps", or "deployments.apps/scale"; "" for discovery and all
-	// else that is no resource.
+	// "deployments.apps", or "deployments.apps/scale"; discovery and all else that is
+	// no resource has a path, such as "/apis", "/openapi/v3", or "/readyz".
 	Resource string
 	// DryRun tells whether nothing was to be changed.
 	DryRun bool
@@ -54,9 +55,9 @@ func (r Requests) Of(verb, resource string) int {
 }
 
 // Requests is what the API server has answered since it was started last, to
-// everybody, by its own apiserver_request_total. Watches count when they begin
-// to end. A request is counted some moments after its answer: where that matters, the
-// count is taken when it no longer changes.
+// everybody, by its own apiserver_request_total. Watches count when they end. A
+// request is counted some moments after its answer, so that the count is taken
+// when it no longer changes.
 func (c *Cluster) Requests(t testing.TB) Requests {
 	t.Helper()
 	var last Requests
@@ -81,8 +82,8 @@ var (
 	sampleLabel = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
 )
 
-// parseRequests reads the API server's metrics in Prometheus' text format. The
-// server counts what is asked for its metrics, too: that is left out.
+// parseRequests reads the API server's metrics in Prometheus' text format. They
+// do not count what asks for themselves.
 func parseRequests(text []byte) (Requests, error) {
 	found := Requests{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -100,17 +101,7 @@ func parseRequests(text []byte) (Requests, error) {
 		for _, label := range sampleLabel.FindAllStringSubmatch(sample[1], -1) {
 			labels[label[1]] = label[2]
 		}
-		resource := labels["resource"]
-		if group := labels["group"]; group != "" && resource != "" {
-			resource += "." + group
-		}
-		if part := labels["subresource"]; part != "" && resource != "" {
-			resource += "/" + part
-		}
-		if labels["subresource"] == "/metrics" {
-			continue
-		}
-		found[Request{Verb: labels["verb"], Resource: resource, DryRun: labels["dry_run"] != ""}] += int(count)
+		found[Request{Verb: labels["verb"], Resource: resourceOf(labels), DryRun: labels["dry_run"] != ""}] += int(count)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -119,6 +110,19 @@ func parseRequests(text []byte) (Requests, error) {
 		return nil, fmt.Errorf("metrics: no apiserver_request_total")
 	}
 	return found, nil
+}
+
+// resourceOf is a Request's Resource. The label of subresources has the path
+// where there is no resource.
+func resourceOf(labels map[string]string) string {
+	name, part := labels["resource"], strings.TrimPrefix(labels["subresource"], "/")
+	if name != "" && labels["group"] != "" {
+		name += "." + labels["group"]
+	}
+	if name != "" && part == "" {
+		return name
+	}
+	return name + "/" + part
 }
 
 // Asked is one request in the API server's audit log.
