@@ -84,6 +84,7 @@ func coordinate(ctx context.Context, r *role) error {
 		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
+	r.fit(1)
 	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err
@@ -167,6 +168,7 @@ func serve(ctx context.Context, r *role) error {
 		defer place.Close()
 	}
 	server := ps.New(r.index, r.known, place, applied, r.log)
+	server.Fit = r.fit
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	served := make(chan error, 1)
@@ -206,7 +208,7 @@ func work(ctx context.Context, r *role) error {
 	}
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
-		Servers: r.servers, Log: r.log, Patience: r.patience,
+		Servers: r.servers, Log: r.log, Patience: r.patience, Cores: r.cores, Fit: r.fit,
 	}
 	if r.accounts != "" {
 		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)

@@ -32,6 +32,12 @@ type Options struct {
 	Log         *slog.Logger
 	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
+	// Cores is how many of the machine's cores the run's workers share; 0 = all
+	// that this process may use. Fit hears how many of them this worker computes
+	// on, whenever that changes; nil = nobody.
+	Cores int
+	Fit   func(threads int)
+
 	// Patience is how long the worker looks for a coordinator before it ends;
 	// 0 = for ever.
 	Patience time.Duration
@@ -61,7 +67,10 @@ type worker struct {
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
 	w := &worker{Options: o, micro: o.Spec.MicroBatchSize()}
-	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
+	if w.Cores == 0 {
+		w.Cores = runtime.GOMAXPROCS(0)
+	}
+	if err := w.build(w.share(o.Spec.Worker.Replicas)); err != nil {
 		return Fail(ctx, o, err)
 	}
 	defer func() { w.replica.Close() }()
@@ -106,16 +115,18 @@ func (w *worker) build(threads int) error {
 		return fmt.Errorf("build replica: %w", err)
 	}
 	w.replica, w.threads = replica, threads
+	if w.Fit != nil {
+		w.Fit(threads)
+	}
 	return nil
 }
 
-// Threads is the number of threads that one of so many workers of the spec
-// uses.
-func Threads(s *spec.Spec, workers int) int {
-	if s.Worker.Threads > 0 {
-		return s.Worker.Threads
+// share is the number of threads that one of so many workers uses.
+func (w *worker) share(workers int) int {
+	if w.Spec.Worker.Threads > 0 {
+		return w.Spec.Worker.Threads
 	}
-	return max(1, runtime.GOMAXPROCS(0)/max(1, workers))
+	return max(1, w.Cores/max(1, workers))
 }
 
 // Fail tells the coordinator why a worker cannot work. The coordinator may
