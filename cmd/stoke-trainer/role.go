@@ -38,6 +38,7 @@ type role struct {
 	checkpoints         string
 	accounts            string
 	patience            time.Duration
+	leaseTimeout        time.Duration
 
 	folder run.Folder // of its own: state
 	spec   spec.Spec

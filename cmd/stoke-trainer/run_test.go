@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/cpu"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -29,6 +31,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
+		newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		main()
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "stoke-trainer-test-*")
 		if err != nil {

@@ -28,7 +28,14 @@ func address(t *testing.T) string {
 // byHand starts one role of a run without a supervisor.
 func byHand(t *testing.T, f run.Folder, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(trainer, append(args, "--spec", f.Spec(), "--token-file", f.Token())...)
+	return byHandOf(t, f, trainer, args...)
+}
+
+func byHandOf(t *testing.T, f run.Folder, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(program, append(args, "--spec", f.Spec(), "--token-file", f.Token())...)
+	cmd.Env = append(os.Environ(), asTrainer+"=1",
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true")
 	log, err := os.OpenFile(filepath.Join(f.Logs(), args[0]+"-by-hand.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
