@@ -30,6 +30,7 @@ type Manifest struct {
 	Model      *engine.Model      `json:"model"`
 	Vars       []engine.Var       `json:"vars"`
 	Recipe     engine.Recipe      `json:"recipe"`
+	Class      string             `json:"class,omitempty"` // of the machines that a deterministic run was computed on
 	Records    int64              `json:"records"`         // in the training set
 	Whole      int                `json:"whole,omitempty"` // epochs that are committed, before those in Ledger
 	Ledger     []spec.EpochLedger `json:"ledger"`

@@ -88,7 +88,7 @@ func (c *coordinator) manifest() checkpoint.Manifest {
 	return checkpoint.Manifest{
 		Step: c.version, Term: c.term, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
 		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
-		Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
+		Class: c.class, Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
 		Metrics: c.status.Load().Metrics, Evaluated: c.evaluated, Loss: spec.Number(c.loss), Saved: time.Now(),
 	}
 }
@@ -142,17 +142,29 @@ func (c *coordinator) beside(what string, do func(ctx context.Context) error) {
 	})
 }
 
-// maxFinals is how often the final model is tried to be saved.
-const maxFinals = 10
+// maxFinals is how often the final model is tried to be saved; finalPatience,
+// how long what cannot be written is tried again.
+const (
+	maxFinals     = 10
+	finalPatience = 15 * time.Second
+)
 
 // finalFailed decides what follows when the final model could not be saved: a
-// lost server costs the way from the newest checkpoint, a full disk the run's
-// rest until there is room.
+// lost server costs the way from the newest checkpoint, a full disk a few
+// seconds or, if there is no room by then, the run's rest until there is.
 func (c *coordinator) finalFailed(err error) error {
 	c.Log.Error("final model not saved", "error", err)
-	if c.finals++; errors.Is(err, errStorage) || c.finals >= maxFinals {
+	if c.finals++; c.finals == 1 {
+		c.finalFirst = time.Now()
+	}
+	pause := time.Duration(0)
+	if errors.Is(err, errStorage) {
+		pause = 500 * time.Millisecond << c.finals
+	}
+	if c.finals >= maxFinals || time.Since(c.finalFirst)+pause > min(finalPatience, c.PlacePatience) {
 		return stopped{spec.CauseDisk, fmt.Sprintf("the final model could not be saved: %v", err)}
 	}
-	c.final = false
+	c.note(spec.Event{Type: spec.EventCheckpoint, Message: err.Error()})
+	c.final, c.finalAfter, c.kept = false, time.Now().Add(pause), c.saved
 	return nil
 }

@@ -172,6 +172,24 @@ func TestFullDiskStopsTheRun(t *testing.T) {
 	}
 }
 
+// A disk that is full for a moment costs the final model a moment.
+func TestFinalModelIsTriedAgain(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	b.fill()
+	b.options.PlacePatience = time.Hour
+	go func() {
+		for !strings.Contains(b.logs.String(), "final model not saved") {
+			time.Sleep(time.Millisecond)
+		}
+		os.Remove(b.options.Folder.Checkpoints())
+		os.Mkdir(b.options.Folder.Checkpoints(), 0o700)
+	}()
+	if st := b.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Saved != st.Step {
+		t.Errorf("status %+v", st)
+	}
+	b.final()
+}
+
 // The ledger must be written; a server's own account of it is for tests.
 func TestLedgerMustBeWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})

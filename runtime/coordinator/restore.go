@@ -244,6 +244,7 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 	c.updates, c.evaluation = nil, nil
 	c.leases = make(map[int64]*lease)
 	c.final = false
+	c.class = m.Class
 	c.evaluated, c.loss = m.Evaluated, float64(m.Loss)
 	c.skipped, c.skips = m.Skipped, 0
 	c.metrics = make(map[string]float64)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -54,19 +55,20 @@ const (
 // worker is one worker's own state, kept from session to session.
 type worker struct {
 	Options
-	replica engine.Replica
-	threads int   // that the replica uses
-	sums    spans // of the lease that was computed
-	micro   int
-	term    atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
-	met     time.Time    // when the coordinator was last connected
+	instance string
+	replica  engine.Replica
+	threads  int   // that the replica uses
+	sums     spans // of the lease that was computed
+	micro    int
+	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
+	met      time.Time    // when the coordinator was last connected
 }
 
 // Run works until ctx is done, the replica cannot be built, or the worker is to
 // leave: the error is then a wire.Leave that says how its process ends. Lost
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize()}
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text()}
 	if w.Cores == 0 {
 		w.Cores = runtime.GOMAXPROCS(0)
 	}
@@ -100,6 +102,16 @@ func Run(ctx context.Context, o Options) error {
 		}
 		pause = min(2*pause, lastPause)
 	}
+}
+
+// hello is drawn anew by each process, but for what it is told of itself.
+func (w *worker) hello() wire.Hello {
+	h := w.Options.hello()
+	h.Instance, h.Threads = w.instance, w.threads
+	if e, ok := w.Engine.(engine.Classed); ok && w.Spec.Deterministic {
+		h.Class = e.Class()
+	}
+	return h
 }
 
 // build makes the replica, for so many threads.
