@@ -62,6 +62,7 @@ func byHandOf(t *testing.T, f run.Folder, program string, args ...string) *exec.
 func TestStaleCoordinatorComesBack(t *testing.T) {
 	for _, when := range []string{"while training", "after the end"} {
 		t.Run(when, func(t *testing.T) {
+			t.Parallel()
 			s := long()
 			s.Checkpoint.EverySteps = 10
 			f := run.Folder(filepath.Join(t.TempDir(), "run"))
@@ -135,6 +136,7 @@ func TestStaleCoordinatorComesBack(t *testing.T) {
 // TestNewestCheckpointIsDamagedWithKeepOne spoils the only checkpoint that is
 // kept: the run begins anew, and the ledger is of what is then trained.
 func TestNewestCheckpointIsDamagedWithKeepOne(t *testing.T) {
+	t.Parallel()
 	s := long()
 	s.Checkpoint.Keep = 1
 	manifests := func(r *trial) []string {
@@ -164,6 +166,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for _, kilobytes := range []int{400, 700, 1000, 1300, 1600} {
 		t.Run(fmt.Sprintf("%d kB", kilobytes), func(t *testing.T) {
+			t.Parallel()
 			s := long()
 			s.Checkpoint.EverySteps, s.Checkpoint.Keep = 40, 2
 			disk := filepath.Join(t.TempDir(), "disk")
