@@ -217,13 +217,20 @@ func (w *work) one(ctx context.Context, u *unstructured.Unstructured, k object.K
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.texts[k.String()] = text
-			w.done[k.String()] = applied{Declared: mark, Result: object.Hash(text)}
+			w.done[k.String()] = applied{Declared: mark, Result: object.Hash(text), UID: result.GetUID()}
 			return
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diags.Append(w.explain(k, err))
+}
+
+// before is what is known of the last time that an object was applied.
+func (w *work) before(k object.Key) applied {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.done[k.String()]
 }
 
 func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (*unstructured.Unstructured, error) {
@@ -233,7 +240,7 @@ func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.K
 	if err != nil {
 		return nil, err
 	}
-	if current != nil && !existed && current.GetLabels()[live.Mark] != w.id {
+	if current != nil && current.GetLabels()[live.Mark] != w.id && (!existed || !w.before(k).ours(current, w.id)) {
 		return nil, &existsError{k}
 	}
 	if current != nil {
@@ -285,7 +292,7 @@ func (w *work) remove(ctx context.Context, keys []object.Key) {
 		for _, k := range wave {
 			group.Go(func() error {
 				providers.CallFrom(ctx).Report(providers.Progress{Step: "delete " + k.Title(), Percent: -1})
-				if err := w.cluster.Delete(inner, k, ""); err != nil {
+				if err := w.drop(inner, k); err != nil {
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					w.diags.Append(w.explain(k, err))
@@ -309,6 +316,15 @@ func (w *work) remove(ctx context.Context, keys []object.Key) {
 	}
 }
 
+// drop deletes an object if it is the resource's.
+func (w *work) drop(ctx context.Context, k object.Key) error {
+	current, err := w.cluster.Get(ctx, k)
+	if err != nil || current == nil || !w.before(k).ours(current, w.id) {
+		return err
+	}
+	return w.cluster.Delete(ctx, k, current.GetUID())
+}
+
 // Delete removes all objects, and waits until they are gone.
 func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	prior, diags := r.kind.common(ctx, req.State)
@@ -328,7 +344,9 @@ func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *reso
 		resp.Diagnostics.AddAttributeError(clusterAt, summary, detail)
 		return
 	}
-	w := &work{set: r, cluster: cluster, plan: prior, id: prior.ID.ValueString(), texts: prior.texts(), done: map[string]applied{}}
+	was, diags := readApplied(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	w := &work{set: r, cluster: cluster, plan: prior, id: prior.ID.ValueString(), texts: prior.texts(), done: was}
 	var keys []object.Key
 	for _, name := range slices.Sorted(maps.Keys(w.texts)) {
 		k, err := object.ParseKey(name)

@@ -161,7 +161,13 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured) (strin
 		f.note(fmt.Sprintf("%s: spec.replicas is left to what scales it", k.Title()))
 	}
 	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
-	if conflicts := live.Conflicts(err); len(conflicts) > 0 && f.ours(k, conflicts) {
+	conflicts := live.Conflicts(err)
+	if len(conflicts) > 0 && !existed {
+		if there, err := f.cluster.Get(ctx, k); err == nil && there != nil && !f.mine(there) {
+			return "", &existsError{k}
+		}
+	}
+	if len(conflicts) > 0 && f.ours(k, conflicts) {
 		f.note(fmt.Sprintf("%s: %s", k.Title(), taken(conflicts)))
 		result, err = f.cluster.Apply(ctx, u, true, true)
 	}

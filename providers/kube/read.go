@@ -75,9 +75,9 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 	}
 	u, err := cluster.Marked(ctx, k)
 	if err == nil && u == nil {
-		u, err = cluster.Get(ctx, k) // without its mark it is still the one
+		u, err = cluster.Get(ctx, k) // somebody may have taken the mark away
 	}
-	if err != nil || u == nil || settling && u.GetLabels()[live.Mark] != id {
+	if err != nil || u == nil || !was.ours(u, id) || settling && u.GetLabels()[live.Mark] != id {
 		return "", err
 	}
 	want, err := object.FromText(before)
@@ -85,9 +85,6 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 		want = &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()},
 		}}
-	}
-	if object.IsSecret(u) && want.Object["data"] != nil {
-		want.Object["data"] = u.Object["data"] // whose names alone are in the text
 	}
 	text, err := r.text(want, u, id)
 	if err == nil && before != "" && object.Hash(text) == was.Result {

@@ -8,8 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
+	framework "github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
@@ -114,8 +115,16 @@ func (w wanted) mark(id string) {
 // when it was last applied, and of the text that came of it. While both are as
 // they were there is nothing to ask the cluster.
 type applied struct {
-	Declared string `json:"declared"`
-	Result   string `json:"result"`
+	Declared string    `json:"declared"`
+	Result   string    `json:"result"`
+	UID      types.UID `json:"uid"`
+}
+
+// ours reports that a live object is the resource's: by its mark, or without it
+// because it is the very object that was applied. Another one of the same name
+// is somebody else's. Of one that was imported, neither is known.
+func (a applied) ours(u *unstructured.Unstructured, id string) bool {
+	return id != "" && u.GetLabels()[live.Mark] == id || a.UID == "" || a.UID == u.GetUID()
 }
 
 // privates reads and writes private data.
@@ -155,15 +164,15 @@ func declared(u *unstructured.Unstructured, salt string) string {
 }
 
 // objectsValue is the attribute objects. A text "" is not known.
-func objectsValue(texts map[string]string) (types.Map, diag.Diagnostics) {
-	return types.MapValueFrom(context.Background(), types.StringType, textValues(texts))
+func objectsValue(texts map[string]string) (framework.Map, diag.Diagnostics) {
+	return framework.MapValueFrom(context.Background(), framework.StringType, textValues(texts))
 }
 
-func textValues(texts map[string]string) map[string]types.String {
-	out := make(map[string]types.String, len(texts))
+func textValues(texts map[string]string) map[string]framework.String {
+	out := make(map[string]framework.String, len(texts))
 	for k, v := range texts {
-		if out[k] = types.StringValue(v); v == "" {
-			out[k] = types.StringUnknown()
+		if out[k] = framework.StringValue(v); v == "" {
+			out[k] = framework.StringUnknown()
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/kubetest"
@@ -143,11 +144,15 @@ func (w *world) proposed(p providers.Provider, kind string, prior, config cty.Va
 
 func (w *world) plan(prior thing, config cty.Value) planned {
 	w.t.Helper()
+	return w.planIn(w.phase(), prior, config)
+}
+
+func (w *world) planIn(p providers.Provider, prior thing, config cty.Value) planned {
+	w.t.Helper()
 	kind := prior.kind
 	if kind == "" {
 		kind = "kube_manifest"
 	}
-	p := w.phase()
 	if prior.state == cty.NilVal {
 		prior.state = cty.NullVal(config.Type())
 	}
@@ -207,8 +212,13 @@ func (w *world) make(prior thing, config cty.Value) thing {
 // refresh reads an object as it is now.
 func (w *world) refresh(of thing) thing {
 	w.t.Helper()
+	return w.refreshIn(w.phase(), of)
+}
+
+func (w *world) refreshIn(p providers.Provider, of thing) thing {
+	w.t.Helper()
 	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.kind + ".x"})
-	r := w.phase().Read(ctx, providers.ReadRequest{Type: of.kind, State: of.state, Private: of.private})
+	r := p.Read(ctx, providers.ReadRequest{Type: of.kind, State: of.state, Private: of.private})
 	if r.Diagnostics.HasErrors() {
 		w.t.Fatalf("read: %v", r.Diagnostics)
 	}
@@ -259,4 +269,14 @@ func says(t *testing.T, diags providers.Diagnostics, summary, detail string) {
 	t.Errorf("no error %q with %q in %v", summary, detail, diags)
 }
 
-var _ context.Context
+// quotaCounts reports that the namespace's quotas are in force.
+func quotaCounts(w *world) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		list, err := w.cluster.Client.CoreV1().ResourceQuotas(w.ns).List(ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) == 0 {
+			return false, err
+		}
+		used := list.Items[0].Status.Used["count/configmaps"]
+		return used.Value() > 0, nil
+	}
+}
