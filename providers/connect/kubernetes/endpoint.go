@@ -205,11 +205,13 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 		Proxy: proxy, TLSClientConfig: tlsConfig, TLSHandshakeTimeout: 2 * dialTime, IdleConnTimeout: 90 * time.Second,
 		MaxIdleConnsPerHost: 32, ForceAttemptHTTP2: true,
 		DialContext: dialer,
+		// Pings find peers that vanished without closing: their connections
+		// would be used for a quarter of an hour.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
 	}
 	if e.config.Dial != nil {
 		transport.DialContext = e.config.Dial
 	}
-	pingIdle(transport)
 	through, err := wrapped(config, transport)
 	if err != nil {
 		return nil, nil, err

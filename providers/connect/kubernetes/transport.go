@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/http2"
 	"k8s.io/client-go/transport"
 )
 
@@ -19,14 +18,6 @@ const (
 )
 
 var dialer = (&net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}).DialContext
-
-// pingIdle finds peers that vanished without closing: their connections would
-// be used for a quarter of an hour.
-func pingIdle(t *http.Transport) {
-	if h2, err := http2.ConfigureTransports(t); err == nil { // it fails where it is configured already
-		h2.ReadIdleTimeout, h2.PingTimeout = 15*time.Second, 10*time.Second
-	}
-}
 
 // wrapped puts what logs in by tokens and passwords around the transport.
 func wrapped(config *transport.Config, base http.RoundTripper) (http.RoundTripper, error) {

@@ -24,7 +24,7 @@ func fieldsOf(u *unstructured.Unstructured) fields {
 			continue
 		}
 		var one fields
-		if json.Unmarshal(entry.FieldsV1.Raw, &one) == nil {
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &one) == nil {
 			all.merge(one)
 		}
 	}
@@ -186,7 +186,7 @@ func TakenBy(u *unstructured.Unstructured, subresource string, path ...string) s
 			continue
 		}
 		var f fields
-		if json.Unmarshal(entry.FieldsV1.Raw, &f) != nil {
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f) != nil {
 			continue
 		}
 		found := true
