@@ -52,6 +52,7 @@ func saw(s *seen, n int, f facts.Facts) {
 }
 
 func TestReview(t *testing.T) {
+	list := hosttest.NewChecks(t, "review")
 	ctx := context.Background()
 	firewall := func(n int, network string) providers.PlannedInstance {
 		return providers.PlannedInstance{Address: "metal_firewall.f", Type: "metal_firewall", Planned: cty.ObjectVal(map[string]cty.Value{
@@ -111,8 +112,10 @@ func TestReview(t *testing.T) {
 			tt.change(s, f)
 		}
 		_, diags := s.review(ctx, tt.planned)
+		list.Case("%s", tt.name)
 		var got []string
 		for i, d := range diags {
+			list.Say("%v %s: %s: %s", d.Severity, d.Address, d.Summary, d.Detail)
 			if i < len(tt.want) {
 				if summary, text, _ := strings.Cut(tt.want[i], ": "); d.Summary == summary && strings.Contains(d.Address+": "+d.Detail, text) {
 					got = append(got, tt.want[i])

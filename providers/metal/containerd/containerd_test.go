@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -161,6 +162,7 @@ func FuzzReadMirror(f *testing.F) {
 }
 
 func TestDiff(t *testing.T) {
+	list := hosttest.NewChecks(t, "containerd")
 	want := Spec{Config: true}
 	text, err := want.configFor("1.6.20")
 	if err != nil {
@@ -182,8 +184,25 @@ func TestDiff(t *testing.T) {
 		{"not installed", Facts{}, host.None, "containerd"},
 	} {
 		changes := Diff(want, c.have)
+		list.Case("%s", c.name)
+		list.Say("service: %s", c.have.Service())
+		list.Changes(changes)
 		if (len(changes) == 0) != (c.fact == "") || host.Greatest(changes) != c.d || len(changes) > 0 && !strings.Contains(changes[0].Fact, c.fact) {
 			t.Errorf("%s: %+v", c.name, changes)
 		}
+	}
+	all := Spec{Config: true, Sandbox: "registry.k8s.io/pause:3.10.1", Proxy: &Proxy{HTTP: "http://proxy:3128", No: ".svc"},
+		Mirrors: map[string]Mirror{"docker.io": {Endpoints: []Endpoint{{URL: "https://mirror.lan"}}}},
+		Images:  map[string]Image{"a/b:1": {Archive: strings.Repeat("ab", 32), Pin: true}, "a/c:1": {Archive: strings.Repeat("cd", 32)}}}
+	seen := with(func(f *Facts) {
+		f.Seen, f.Images = true, map[string]ImageFacts{"a/b:1": {Digest: "sha256:01", Archive: strings.Repeat("ef", 32)}, "a/c:1": {Digest: "sha256:02", Pinned: true}}
+	})
+	for _, c := range []struct {
+		name string
+		want Spec
+		have Facts
+	}{{"all, of a service that runs", all, seen}, {"all, of one that does not", all, with(func(f *Facts) { f.Active = false })}, {"images alone", Spec{Images: all.Images}, Facts{}}, {"version 2", all, with(func(f *Facts) { f.Version = "2.2.1" })}} {
+		list.Case("%s", c.name)
+		list.Changes(Diff(c.want, c.have))
 	}
 }
