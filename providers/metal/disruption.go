@@ -94,13 +94,16 @@ func (atLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, r
 
 // locked works on a machine while nobody else does: no other process, and no
 // other resource of this one. What is done goes through the machine and the
-// context that work gets, which end with the lock.
-func (s *settings) locked(ctx context.Context, m host.Machine, work func(context.Context, host.Machine) error) error {
+// context that work gets, which end with the lock unless it is unleased.
+func (s *settings) locked(ctx context.Context, m host.Machine, unleased bool, work func(context.Context, host.Machine) error) error {
 	lock, err := s.shared.locks.Lock(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
+	if unleased {
+		return work(ctx, m)
+	}
 	return work(lock.Context(), lock.Machine())
 }
 

@@ -9,14 +9,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
 // firewallResource is metal_firewall: who may connect to one machine.
-type firewallResource struct{ settings *settings }
+type firewallResource struct {
+	life[firewallModel, *firewallModel]
+}
 
 // firewallModel is metal_firewall's value.
 type firewallModel struct {
@@ -38,8 +39,6 @@ type firewallModel struct {
 	Backend    types.String `tfsdk:"backend"`
 	Lines      types.List   `tfsdk:"rules"`
 	Persistent types.Bool   `tfsdk:"persistent"`
-
-	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // firewallRuleModel is a block rule or node_port.
@@ -47,18 +46,6 @@ type firewallRuleModel struct {
 	Ports   types.Set    `tfsdk:"ports"`
 	From    types.Set    `tfsdk:"from"`
 	Comment types.String `tfsdk:"comment"`
-}
-
-func (r *firewallResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firewall"
-}
-
-func (r *firewallResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	configured(req, &r.settings)
-}
-
-func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = firewallSchema()
 }
 
 func firewallSchema() schema.Schema {

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -23,7 +22,9 @@ import (
 const gpuDriverRecord = "gpu-driver"
 
 // gpuDriverResource is metal_gpu_driver: the NVIDIA stack of one machine.
-type gpuDriverResource struct{ settings *settings }
+type gpuDriverResource struct {
+	life[gpuDriverModel, *gpuDriverModel]
+}
 
 // gpuDriverModel is metal_gpu_driver's value.
 type gpuDriverModel struct {
@@ -46,8 +47,6 @@ type gpuDriverModel struct {
 	Installed         types.String        `tfsdk:"installed"`
 	GPUs              types.List          `tfsdk:"gpus"`
 	disruptionModel
-
-	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // gpuRepositoryModel overrides where packages come from.
@@ -64,18 +63,6 @@ type gpuModel struct {
 	Name    types.String `tfsdk:"name"`
 	UUID    types.String `tfsdk:"uuid"`
 	Memory  types.Int64  `tfsdk:"memory_mib"`
-}
-
-func (r *gpuDriverResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_gpu_driver"
-}
-
-func (r *gpuDriverResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	configured(req, &r.settings)
-}
-
-func (r *gpuDriverResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = gpuDriverSchema()
 }
 
 func gpuDriverSchema() schema.Schema {

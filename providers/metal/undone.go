@@ -47,32 +47,3 @@ func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, 
 	}
 	return append(append(changes, containerd.Undoing(rec)...), system.Undoing(rec)...)
 }
-
-// ending tells whom destroying interrupts, for a plan to destroy. It refuses
-// nothing: the pods of today may be gone when its turn comes, and apply looks
-// again. Where the machine cannot be asked, Read has said so.
-func (r *hostResource) ending(ctx context.Context, state *hostModel, diags *diag.Diagnostics) {
-	way, known := state.way()
-	if !known || r.settings == nil {
-		return
-	}
-	m, err := r.settings.reach(way, nil)
-	if err != nil {
-		return
-	}
-	noteChanges(ctx, diags, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, state.ID.ValueString()), diags))
-}
-
-// ending is that of a driver.
-func (r *gpuDriverResource) ending(ctx context.Context, state *gpuDriverModel, diags *diag.Diagnostics) {
-	if r.settings == nil {
-		return
-	}
-	m, err := r.settings.machine(ctx, state.Host)
-	if err != nil || recordOf(ctx, m, gpuDriverRecord, state.ID.ValueString()) == nil {
-		return
-	}
-	if node, err := r.settings.shared.roll.Look(ctx, m); node != nil || err != nil {
-		noteChanges(ctx, diags, []host.Change{{Fact: "the driver goes", Disruption: host.Drains}})
-	}
-}
