@@ -31,6 +31,7 @@ var floors = []struct {
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
 	{"one machine", []string{"providers/metal/host"}},
 	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest"}},
+	{"what a machine is, and its packages", []string{"providers/metal/facts", "providers/metal/packages"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},

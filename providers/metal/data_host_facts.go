@@ -16,6 +16,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // hostFacts is metal_host_facts: what a machine is now.
@@ -97,7 +98,7 @@ func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	var f facts.Facts
 	m, err := d.settings.machine(ctx, argument)
 	if err == nil {
-		step(ctx, "looking at %s", way.Address)
+		host.Step(ctx, "looking at %s", way.Address)
 		f, err = d.settings.gather(ctx, m)
 	}
 	switch {

@@ -111,7 +111,7 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 	const limit = 20 * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer for %s", limit))
 	defer cancel()
-	step(ctx, "asking %s for its host key", address)
+	host.Step(ctx, "asking %s for its host key", address)
 	to := net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))
 	dial := func(ctx context.Context) (net.Conn, error) {
 		var dialer net.Dialer

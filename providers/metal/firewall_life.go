@@ -64,7 +64,7 @@ func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewa
 		}
 		return nil, errRefused
 	}
-	step(ctx, "looking at the firewall of %s", j.machine.Name())
+	host.Step(ctx, "looking at the firewall of %s", j.machine.Name())
 	have, err := firewall.Observe(ctx, j.machine, want)
 	if err == nil {
 		err = foreign(ctx, j.machine, m.ID.ValueString(), have.Exists())

@@ -158,7 +158,7 @@ func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Reco
 // reboot restarts the machine and waits for another boot.
 func reboot(m host.Machine) func(context.Context) error {
 	return func(ctx context.Context) error {
-		step(ctx, "rebooting %s", m.Name())
+		host.Step(ctx, "rebooting %s", m.Name())
 		_, err := host.Reboot(ctx, m, host.RebootLimits{})
 		return err
 	}
@@ -170,7 +170,7 @@ func (m *gpuDriverModel) restore(ctx context.Context, s *settings, on host.Machi
 		return []host.Change{{Fact: "driver", Disruption: host.Drains}}, nil
 	}
 	err = s.disrupt(ctx, on, changes, m.policy(), func(ctx context.Context) error {
-		step(ctx, "removing the driver")
+		host.Step(ctx, "removing the driver")
 		outcomes, err = nvidia.Restore(ctx, on, rec, func(ctx context.Context) ([]host.Outcome, error) {
 			return packages.Restore(ctx, on, rec)
 		})

@@ -163,7 +163,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	k := plan.kind()
 	m, way, err := l.machine(ctx, plan)
 	if err == nil {
-		step(ctx, "connecting to %s", way.Address)
+		host.Step(ctx, "connecting to %s", way.Address)
 		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
 			begun := false
 			j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
@@ -239,7 +239,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 	k := state.kind()
 	m, way, err := l.machine(ctx, state)
 	if err == nil {
-		step(ctx, "connecting to %s", way.Address)
+		host.Step(ctx, "connecting to %s", way.Address)
 		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
 			return l.undo(ctx, m, state, &resp.Diagnostics)
 		})

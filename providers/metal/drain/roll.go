@@ -145,7 +145,7 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		r.mu.Unlock()
 		if !told {
 			told = true
-			providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for other nodes of the cluster", Percent: -1})
+			host.Step(ctx, "waiting for other nodes of the cluster")
 		}
 		select {
 		case <-changed:

@@ -1,5 +1,17 @@
 package host
 
+import (
+	"context"
+	"fmt"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Step tells people what is being done.
+func Step(ctx context.Context, format string, args ...any) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
+}
+
 // Disruption is what a change interrupts on a machine, from nothing upwards.
 // The values are ordered: the disruption of several changes is the greatest.
 type Disruption uint8

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // Files that are this package's own.
@@ -23,17 +25,6 @@ const (
 // it is only asked where that is loaded. "$@" are the files to show.
 const look = `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 echo "format 1"
-( . /etc/os-release && printf 'os %s\t%s\t%s\n' "$ID" "$VERSION_ID" "$VERSION_CODENAME" )
-echo "arch $(dpkg --print-architecture)"
-echo "running $(uname -r)"
-echo "boot $(cat /proc/sys/kernel/random/boot_id)"
-for d in /sys/bus/pci/devices/*; do
-	[ -r "$d/vendor" ] || continue
-	read -r v < "$d/vendor"; [ "$v" = 0x10de ] || continue
-	read -r i < "$d/device"; read -r c < "$d/class"
-	r=-; [ -L "$d/driver" ] && r=$(basename "$(readlink "$d/driver")")
-	echo "pci ${d##*/} $v $i $c $r"
-done
 for k in $(ls -1 /lib/modules 2>/dev/null; ls -1 /boot 2>/dev/null | sed -n 's/^vmlinuz-//p'; uname -r); do echo "$k"; done |
 sort -u -V | tail -n 40 | while read -r k; do
 	b=n; [ -e "/boot/vmlinuz-$k" ] && b=y
@@ -41,14 +32,9 @@ sort -u -V | tail -n 40 | while read -r k; do
 	m=n; [ -d "/lib/modules/$k" ] && m=y
 	n=nvidia; v=$(modinfo -k "$k" -F version nvidia 2>/dev/null | head -n 1)
 	[ -n "$v" ] || { n=nvidia-current; v=$(modinfo -k "$k" -F version nvidia-current 2>/dev/null | head -n 1); }
-	l=; s=
-	[ -z "$v" ] || { l=$(modinfo -k "$k" -F license "$n" | head -n 1); s=$(modinfo -k "$k" -F signer "$n" | head -n 1); }
-	printf 'kernel %s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$k" $b $m $h "$v" "$l" "$s"
+	l=; [ -z "$v" ] || l=$(modinfo -k "$k" -F license "$n" | head -n 1)
+	printf 'kernel %s\t%s\t%s\t%s\t%s\t%s\n' "$k" $b $m $h "$v" "$l"
 done
-cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | sed -n 's/^GRUB_DEFAULT=/grubdefault /p' | tail -n 1
-[ ! -r /boot/grub/grubenv ] || sed -n 's/^\(saved_entry\|next_entry\)=/grub\1 /p' /boot/grub/grubenv
-[ ! -r /boot/grub/grub.cfg ] || sed -n 's/^[[:space:]]*linux\(efi\)\{0,1\}[[:space:]]\{1,\}[^[:space:]]*vmlinuz-\([^[:space:]]*\).*/grublinux \2/p' /boot/grub/grub.cfg | head -n 200
-for l in /vmlinuz /boot/vmlinuz; do [ ! -L "$l" ] || { echo "link $(basename "$(readlink "$l")")"; break; }; done
 [ ! -r /proc/driver/nvidia/version ] || { printf 'loaded '; head -n 1 /proc/driver/nvidia/version; }
 [ ! -r /sys/module/nvidia/version ] || echo "module $(cat /sys/module/nvidia/version)"
 for h in /sys/module/nvidia*/holders/*; do [ ! -e "$h" ] || echo "holder ${h##*/}"; done
@@ -73,8 +59,6 @@ for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-c
 for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival vgpu-host $f"; break; }; done
 for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival vgpu-guest $f"; break; }; done
 for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival tegra $f"; break; }; done
-e=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
-if [ -r $e ]; then echo "secureboot$(od -An -tu1 -j4 -N1 $e)"; elif [ -d /sys/firmware/efi ] && command -v mokutil >/dev/null; then mokutil --sb-state 2>/dev/null | sed -n 's/^SecureBoot enabled/secureboot 1/p'; fi
 for f in /var/lib/dkms/mok.pub /var/lib/shim-signed/mok/MOK.der; do
 	[ ! -r $f ] || ! command -v mokutil >/dev/null || mokutil --test-key $f 2>/dev/null | sed -n 's/.*already enrolled.*/mok enrolled/p'
 done
@@ -91,8 +75,6 @@ for f in /etc/cdi/nvidia.yaml /var/run/cdi/nvidia.yaml; do
 	[ ! -r $f ] || echo "cdi $f $(grep -oE 'libcuda\.so\.[0-9]+\.[0-9.]+' $f | head -n 1)"
 done
 [ ! -r /etc/containerd/config.toml ] || sed -n 's/^[[:space:]]*version[[:space:]]*=[[:space:]]*\([0-9]*\).*/ctdversion \1/p; s/.*\(\/etc\/containerd\/conf\.d\/\).*/ctdimports \1/p' /etc/containerd/config.toml | head -n 10
-! command -v dkms >/dev/null || dkms status 2>/dev/null | grep -i nvidia | head -n 40 | cut -c 1-300 | sed 's/^/dkms /'
-[ ! -e /run/reboot-required ] || { echo "rebootfor ."; [ ! -r /run/reboot-required.pkgs ] || sort -u /run/reboot-required.pkgs | head -n 20 | sed 's/^/rebootfor /'; }
 for i in /boot/initrd.img-*; do [ ! -e "$i" ] || [ ! "$1" -nt "$i" ] || echo "oldinitrd $i"; done
 [ ! -r /run/stoke-gpu-stopped ] || head -n 10 /run/stoke-gpu-stopped | sed 's/^/stopped /'
 for f in "$@"; do
@@ -100,9 +82,13 @@ for f in "$@"; do
 done
 echo end`
 
-// Observe looks at the machine, in two round trips: what there is, and what apt
-// could install of what want means here.
+// Observe looks at the machine: its facts, what there is of a driver, and what
+// apt could install of what want means here.
 func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
+	f, err := facts.Gather(ctx, m)
+	if err != nil {
+		return State{}, err
+	}
 	out, err := host.Script(ctx, m, look, NouveauFile, UpgradesFile, RuntimeFile)
 	if err != nil {
 		return State{}, fmt.Errorf("look at the GPU driver: %w", err)
@@ -111,20 +97,8 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("%s: look at the GPU driver: %w", m.Name(), err)
 	}
-	have.offers, err = offers(ctx, m, have.asks(want))
+	have.OS, have.Release, have.Codename, have.Arch = f.OS.ID, f.OS.Version, f.OS.Codename, f.Architecture
+	have.Kernel, have.Devices, have.NVSwitch, have.SecureBoot = f.Kernel, devices(f.GPUs), f.NVSwitch, f.Firmware.SecureBoot
+	have.offers, err = packages.Offers(ctx, m, have.asks(want))
 	return have, err
-}
-
-const policy = `export LC_ALL=C; exec apt-cache policy -- "$@"`
-
-// offers asks apt what it has of packages.
-func offers(ctx context.Context, m host.Machine, names []string) (map[string]offer, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	out, err := host.Script(ctx, m, policy, names...)
-	if err != nil {
-		return nil, fmt.Errorf("ask apt for versions: %w", err)
-	}
-	return parsePolicy(out), nil
 }

@@ -26,9 +26,10 @@ func parse(out []byte) (State, error) {
 	for _, line := range lines[1:] {
 		word, rest, _ := strings.Cut(line, " ")
 		if word == "end" {
-			return s, r.finish()
+			r.finish()
+			return s, nil
 		}
-		if err := r.line(word, rest); err != nil {
+		if err := r.driver(word, rest); err != nil {
 			return State{}, err
 		}
 	}
@@ -42,55 +43,12 @@ type reader struct {
 	unitOf map[string]string
 }
 
-func (r *reader) line(word, rest string) (err error) {
-	s := r.s
-	switch word {
-	case "os":
-		f, err := fields("os", rest, 3)
-		if err != nil {
-			return err
-		}
-		s.OS, s.Release, s.Codename = f[0], f[1], f[2]
-	case "arch":
-		s.Arch = rest
-	case "running":
-		s.Running = rest
-	case "boot":
-		s.BootID = rest
-	case "pci":
-		d, ok, err := parseDevice(rest)
-		if err != nil {
-			return err
-		}
-		if ok {
-			s.Devices = append(s.Devices, d)
-		}
-	case "kernel":
-		return r.kernel(rest)
-	case "grubdefault":
-		s.grubDefault = strings.Trim(rest, `"' `)
-	case "grubsaved_entry":
-		if s.grubDefault == "saved" && s.grubEntry == "" {
-			s.grubEntry = rest
-		}
-	case "grubnext_entry":
-		if rest != "" {
-			s.grubEntry = rest
-		}
-	case "grublinux":
-		s.grubKernels = append(s.grubKernels, rest)
-	case "link":
-		s.link = strings.TrimPrefix(rest, "vmlinuz-")
-	default:
-		return r.driver(word, rest)
-	}
-	return nil
-}
-
 // driver reads the lines about what is installed and loaded.
 func (r *reader) driver(word, rest string) (err error) {
 	s := r.s
 	switch word {
+	case "kernel":
+		return r.kernel(rest)
 	case "loaded":
 		s.LoadedOpen = strings.Contains(rest, "Open Kernel Module")
 		if v := versionIn(rest); s.Loaded == "" {
@@ -111,10 +69,6 @@ func (r *reader) driver(word, rest string) (err error) {
 		r.smi = append(r.smi, rest)
 	case "user":
 		return r.user(rest)
-	case "dkms":
-		s.DKMS = append(s.DKMS, rest)
-	case "secureboot":
-		s.SecureBoot = strings.TrimSpace(rest) == "1"
 	case "mok":
 		s.MOK = true
 	case "runfile":
@@ -126,8 +80,6 @@ func (r *reader) driver(word, rest string) (err error) {
 	case "rival":
 		kind, file, _ := strings.Cut(rest, " ")
 		s.Rivals = append(s.Rivals, Rival{kind, file})
-	case "rebootfor":
-		s.RebootFor = append(s.RebootFor, rest)
 	default:
 		return r.system(word, rest)
 	}
@@ -194,7 +146,7 @@ func (r *reader) system(word, rest string) error {
 }
 
 func (r *reader) kernel(rest string) error {
-	f, err := fields("kernel", rest, 7)
+	f, err := fields("kernel", rest, 6)
 	if err != nil {
 		return err
 	}
@@ -203,7 +155,7 @@ func (r *reader) kernel(rest string) error {
 	}
 	r.s.Kernels = append(r.s.Kernels, Kernel{
 		Release: f[0], Image: f[1] == "y", Modules: f[2] == "y", Headers: f[3] == "y",
-		Version: f[4], License: f[5], Signer: f[6],
+		Version: f[4], License: f[5],
 	})
 	return nil
 }
@@ -249,64 +201,11 @@ func (r *reader) endUnit() {
 	r.unitOf = nil
 }
 
-func (r *reader) finish() error {
+func (r *reader) finish() {
 	r.endUnit()
-	s := r.s
-	for what, v := range map[string]string{"operating system": s.OS, "architecture": s.Arch, "kernel": s.Running, "boot id": s.BootID} {
-		if v == "" {
-			return fmt.Errorf("its %s is missing", what)
-		}
-	}
-	s.Next, s.NextFrom = nextKernel(s)
 	if r.smirc != 0 || len(r.smi) > 0 {
-		s.GPUs, s.Smi = parseSmi(r.smi, r.smirc)
+		r.s.GPUs, r.s.Smi = parseSmi(r.smi, r.smirc)
 	}
-	return nil
-}
-
-// nextKernel finds the kernel that boots next: what GRUB is told to boot, then
-// what it lists first, then the link that Debian and Ubuntu keep.
-func nextKernel(s *State) (release, from string) {
-	choice, how := s.grubEntry, "the saved GRUB entry"
-	if choice == "" && s.grubDefault != "saved" {
-		choice, how = s.grubDefault, "GRUB_DEFAULT"
-	}
-	if k := chosen(choice, s.grubKernels, s.Kernels); k != "" {
-		return k, how
-	}
-	if len(s.grubKernels) > 0 {
-		return s.grubKernels[0], "the first GRUB entry"
-	}
-	if s.link != "" {
-		return s.link, "the link vmlinuz"
-	}
-	for i := len(s.Kernels) - 1; i >= 0; i-- { // sorted by version
-		if s.Kernels[i].Image {
-			return s.Kernels[i].Release, "the newest image in /boot"
-		}
-	}
-	return "", "" // boots from outside: a container or a network boot
-}
-
-// chosen is the kernel that a GRUB entry means: by number, such as "0" or
-// "1>2", or by a title that has the release in it.
-func chosen(entry string, grub []string, installed []Kernel) string {
-	if entry == "" || entry == "0" {
-		return ""
-	}
-	if sub, ok := strings.CutPrefix(entry, "1>"); ok {
-		// the advanced options list, for each kernel, itself and its recovery mode
-		if n, err := strconv.Atoi(sub); err == nil && n >= 0 && n+1 < len(grub) {
-			return grub[n+1]
-		}
-	}
-	best := ""
-	for _, k := range installed {
-		if len(k.Release) > len(best) && strings.Contains(entry, k.Release) {
-			best = k.Release
-		}
-	}
-	return best
 }
 
 // fields splits a line at its tabs into exactly n fields.

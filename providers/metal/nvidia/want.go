@@ -93,7 +93,7 @@ func (s Spec) dependencies(have State, w Wanted) []Package {
 		switch {
 		case wanted[name] || slices.Contains(w.Remove, name):
 		case installed == "" || upstream(version) != installed: // it has versions of its own
-		case s.satisfied(version), slices.ContainsFunc(have.offers[name].versions, s.satisfied):
+		case s.satisfied(version), slices.ContainsFunc(have.offers[name].Versions, s.satisfied):
 			all = append(all, Package{name, s.pattern()})
 		}
 	}
@@ -361,7 +361,7 @@ func (p Package) Held() bool { return driverPackage.MatchString(p.Name) }
 func (s State) Declared() Spec {
 	d := Spec{Modules: Open, Source: Distribution, FabricManager: Auto, Reboot: Never}
 	d.Branch, _, _ = strings.Cut(s.Installed(), ".")
-	if k := s.kernel(s.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {
+	if k := s.kernel(s.Kernel.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {
 		d.Modules = Proprietary
 	}
 	for name := range s.Packages {

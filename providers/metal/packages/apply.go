@@ -23,8 +23,7 @@ type apply struct {
 	now      func() time.Time
 }
 
-func (a *apply) step(s string) { a.call.Report(providers.Progress{Step: s, Percent: -1}) }
-func (a *apply) say(s string)  { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
+func (a *apply) say(s string) { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
 
 // RefusedError is why nothing was installed.
 type RefusedError struct{ Reasons []string }
@@ -176,7 +175,7 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 		if !impossible.Fix {
 			return &oldListsError{err}
 		}
-		a.step("mend what was installed without what it needs")
+		host.Step(ctx, "mend what was installed without what it needs")
 		if have, err = a.fix(ctx, have, err); err != nil {
 			return err
 		}
@@ -198,14 +197,14 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 	if err := remember(ctx, a.rec, have, a.want, names); err != nil {
 		return err
 	}
-	a.step(summary(actions))
+	host.Step(ctx, "%s", summary(actions))
 	return a.install(ctx, req.flags(), req.args...)
 }
 
 // judged simulates, refuses what nobody declared, and where there is a limit
 // downloads first and looks into the archives.
 func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
-	a.step("ask apt what it would do")
+	host.Step(ctx, "ask apt what it would do")
 	command := append([]string{"install"}, req.args...)
 	actions, err := simulate(ctx, a.m, a.want, command...)
 	if err != nil {
@@ -221,7 +220,7 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if a.want.Limit == nil || *a.want.Limit >= host.RestartsContainer {
 		return actions, nil
 	}
-	a.step("download " + count(actions))
+	host.Step(ctx, "%s", "download "+count(actions))
 	if err := a.install(ctx, append(req.flags(), "--download-only"), req.args...); err != nil {
 		return nil, err
 	}
@@ -351,7 +350,7 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	a.step("take back what is no longer declared")
+	host.Step(ctx, "take back what is no longer declared")
 	if len(args) > 0 {
 		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--auto-remove"}, args...)...)
 		if impossible := (*ImpossibleError)(nil); err != nil && !errors.As(err, &impossible) {

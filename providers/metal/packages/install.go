@@ -131,7 +131,7 @@ func (a *apply) repair(ctx context.Context, have State) (State, error) {
 	if len(have.Broken) == 0 && !have.Interrupted {
 		return have, nil
 	}
-	a.step("finish what dpkg was cut off in")
+	host.Step(ctx, "finish what dpkg was cut off in")
 	configure := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
 	have, err := Observe(ctx, a.m, a.want)
 	if err != nil || len(have.Broken) == 0 && !have.Interrupted {

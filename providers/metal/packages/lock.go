@@ -55,7 +55,7 @@ func (a *apply) wait(ctx context.Context) error {
 		if i == rounds-1 {
 			return &LockedError{Holder: st.Locks[0], Waited: a.want.patience()}
 		}
-		a.step("wait for " + st.Locks[0].String() + " to leave apt")
+		host.Step(ctx, "%s", "wait for "+st.Locks[0].String()+" to leave apt")
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func parseState(out []byte, names []string) (State, error) {
 	}
 	for _, name := range names {
 		p := st.Packages[name]
-		p.Candidate, p.Versions, p.Preferred = versions[name].candidate, versions[name].versions, versions[name].preferred
+		p.Candidate, p.Versions, p.Preferred = versions[name].Candidate, versions[name].Versions, versions[name].preferred
 		st.Packages[name] = p
 	}
 	return st, nil

@@ -45,7 +45,7 @@ func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, witho
 	}
 	out, err := host.Script(ctx, m, offeredScript, append([]string{strings.Join(names, " ")}, want.environment()...)...)
 	var open string
-	var versions map[string]available
+	var versions map[string]Offer
 	if err == nil {
 		open, versions, err = parseOffered(string(out))
 	}
@@ -56,7 +56,7 @@ func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, witho
 	var none []Unavailable
 	for _, name := range names {
 		p, now := have.Packages[name], versions[name]
-		p.Versions = union(now.versions, p.Versions)
+		p.Versions = union(now.Versions, p.Versions)
 		if v := newest(want.Packages[name].Version, p.Versions); v != "" {
 			f.Notes = append(f.Notes, "apt's lists on the machine are old, new ones have "+name+" "+v+": apply refreshes them and asks apt again")
 			continue
@@ -79,7 +79,7 @@ func (f *Forecast) doubt(without []Unavailable, why string) {
 
 // parseOffered reads what offeredScript prints; open is why some lists may be
 // missing.
-func parseOffered(out string) (open string, versions map[string]available, err error) {
+func parseOffered(out string) (open string, versions map[string]Offer, err error) {
 	var update, policy strings.Builder
 	status := ""
 	for line := range strings.Lines(out) {

@@ -134,7 +134,7 @@ func (a *apply) refresh(ctx context.Context) error {
 	if len(a.want.Repositories) == 0 {
 		return nil
 	}
-	a.step("refresh the lists of " + strings.Join(slices.Sorted(maps.Keys(a.want.Repositories)), ", "))
+	host.Step(ctx, "%s", "refresh the lists of "+strings.Join(slices.Sorted(maps.Keys(a.want.Repositories)), ", "))
 	files := []string{strconv.Itoa(len(a.want.Repositories))}
 	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
 		files = append(files, sourcesFile(name))
@@ -148,7 +148,7 @@ func (a *apply) refreshAll(ctx context.Context) error {
 	if err := a.rec.Remember(ctx, noteLists, true); err != nil {
 		return err
 	}
-	a.step("refresh all of apt's lists")
+	host.Step(ctx, "refresh all of apt's lists")
 	return a.lists(ctx, `"$@" 2>&1`, nil)
 }
 

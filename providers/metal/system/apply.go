@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -93,16 +92,14 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if _, err := release(ctx, m, rec, want); err != nil {
 		return err
 	}
-	call := providers.CallFrom(ctx)
-	step := func(name string) { call.Report(providers.Progress{Step: name, Percent: -1}) }
 	if len(want.Files) > 0 && len(diffFiles(want.Files, have.Files)) > 0 {
-		step("writing files")
+		host.Step(ctx, "writing files")
 	}
 	if err := applyFiles(ctx, m, rec, want.Files, have.Files); err != nil {
 		return err
 	}
 	if len(diffModules(want.Modules, have.Modules)) > 0 {
-		step("loading kernel modules")
+		host.Step(ctx, "loading kernel modules")
 	}
 	if err := applyModules(ctx, m, rec, want.Modules, have.Modules); err != nil {
 		return err
@@ -112,12 +109,12 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 		return err
 	}
 	if len(diffSysctl(want.Sysctl, sysctls)) > 0 {
-		step("setting sysctl values")
+		host.Step(ctx, "setting sysctl values")
 	}
 	if err := applySysctl(ctx, m, rec, want.Sysctl, sysctls); err != nil {
 		return err
 	}
-	return applyRest(ctx, m, rec, want, have, step)
+	return applyRest(ctx, m, rec, want, have)
 }
 
 // sysctlNow looks again where loading modules may have brought keys.
@@ -131,15 +128,15 @@ func sysctlNow(ctx context.Context, m host.Machine, want Spec, have Facts) (map[
 	return have.Sysctl, nil
 }
 
-func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts, step func(string)) error {
+func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
 	if want.Hostname != "" && len(diffName(want.Hostname, have.Name)) > 0 {
-		step("setting the host name")
+		host.Step(ctx, "setting the host name")
 		if err := applyName(ctx, m, rec, want.Hostname, have.Name); err != nil {
 			return err
 		}
 	}
 	if want.SwapOff && len(diffSwap(have.Swap)) > 0 {
-		step("switching swap off")
+		host.Step(ctx, "switching swap off")
 		if err := applySwap(ctx, m, rec, have.Swap); err != nil {
 			return err
 		}
@@ -153,7 +150,7 @@ func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec,
 		return nil
 	}
 	if len(diffTime(*want.Time, have.Time)) > 0 {
-		step("starting the time service")
+		host.Step(ctx, "starting the time service")
 	}
 	return applyTime(ctx, m, rec, *want.Time, have.Time)
 }
