@@ -62,10 +62,10 @@ func (a *answer) nics(addresses map[string][]string) []NIC {
 	return list
 }
 
-// addresses reads `ip -o addr show`, or procfs, by interface.
+// addresses reads `ip -o addr show` by interface.
 func (a *answer) addresses() map[string][]string {
 	if _, ok := a.sections["addresses"]; !ok {
-		return a.procAddresses()
+		a.odd("network", "there is no ip and no ss: install the package iproute2")
 	}
 	m := map[string][]string{}
 	for _, line := range a.sections["addresses"] {
@@ -94,12 +94,9 @@ func (a *answer) addresses() map[string][]string {
 	return m
 }
 
-// routes reads `ip -o route show table all`, or procfs.
+// routes reads `ip -o route show table all`.
 func (a *answer) routes() []Route {
 	list := []Route{}
-	if _, ok := a.sections["routes"]; !ok {
-		list = a.procRoutes()
-	}
 	for _, line := range a.sections["routes"] {
 		if r, ok := a.route(line); ok {
 			list = append(list, r)
@@ -166,12 +163,9 @@ func network(text string, six bool) (netip.Prefix, bool) {
 	return p.Masked(), err == nil
 }
 
-// listeners reads `ss -Hlntup`, or procfs, which names no process.
+// listeners reads `ss -Hlntup`.
 func (a *answer) listeners() []Listener {
 	list := []Listener{}
-	if _, ok := a.sections["sockets"]; !ok {
-		list = a.procListeners()
-	}
 	for _, line := range a.sections["sockets"] {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
