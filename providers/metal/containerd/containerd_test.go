@@ -106,6 +106,13 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// parse reads what look printed.
+func parse(out string, asked []string) (Facts, error) {
+	f, lines := reader(asked)
+	err := lines.Read([]byte(out))
+	return *f, err
+}
+
 // answer is what look prints.
 func answer(version, active, restart, config, images string) string {
 	b := base64.StdEncoding.EncodeToString

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
@@ -18,10 +19,10 @@ func TestChecks(t *testing.T) {
 	text := File{Content: []byte("new\n"), Digest: Digest("", []byte("new\n")), Mode: 0o644, Owner: "root", Group: "root"}
 	secret := File{Content: []byte("new\n"), Digest: Digest("s", []byte("new\n")), Salt: "s", Sensitive: true, Mode: 0o600, Owner: "ops", Group: "4711"}
 	old := FileFacts{Type: "regular file", Digest: Digest("", []byte("old\n")), Content: []byte("old\n"), Size: 4, Mode: 0o600, Owner: [2]string{"7", "lp"}, Group: [2]string{"9", "UNKNOWN"}}
-	time := func(units map[string]unitState, files map[string]string) Facts {
+	time := func(units map[string]host.Unit, files map[string]string) Facts {
 		return Facts{Time: &TimeFacts{services: units, files: files}}
 	}
-	keeps := map[string]unitState{"chrony.service": {"loaded", "active", "enabled"}}
+	keeps := map[string]host.Unit{"chrony.service": {Load: "loaded", Active: "active", File: "enabled"}}
 	for _, c := range []struct {
 		name string
 		want Spec
@@ -48,9 +49,9 @@ func TestChecks(t *testing.T) {
 		{"no time service", Spec{Time: &Time{}}, time(nil, nil)},
 		{"a time service", Spec{Time: &Time{}}, time(keeps, nil)},
 		{"another time service", Spec{Time: &Time{Service: "ntpsec"}}, time(keeps, nil)},
-		{"one that is stopped", Spec{Time: &Time{Service: "chrony"}}, time(map[string]unitState{"chrony.service": {"loaded", "inactive", "disabled"}}, nil)},
-		{"one that is not enabled", Spec{Time: &Time{Service: "chrony"}}, time(map[string]unitState{"chrony.service": {"loaded", "active", "disabled"}}, nil)},
-		{"one that is stopped and enabled", Spec{Time: &Time{Service: "chrony"}}, time(map[string]unitState{"chrony.service": {"loaded", "failed", "enabled"}}, nil)},
+		{"one that is stopped", Spec{Time: &Time{Service: "chrony"}}, time(map[string]host.Unit{"chrony.service": {Load: "loaded", Active: "inactive", File: "disabled"}}, nil)},
+		{"one that is not enabled", Spec{Time: &Time{Service: "chrony"}}, time(map[string]host.Unit{"chrony.service": {Load: "loaded", Active: "active", File: "disabled"}}, nil)},
+		{"one that is stopped and enabled", Spec{Time: &Time{Service: "chrony"}}, time(map[string]host.Unit{"chrony.service": {Load: "loaded", Active: "failed", File: "enabled"}}, nil)},
 		{"other servers", Spec{Time: &Time{Servers: []string{"a", "b"}}}, time(keeps, map[string]string{chronyFile: "server c iburst\n"})},
 		{"time zone", Spec{Timezone: "Etc/UTC"}, Facts{Timezone: "Europe/Berlin"}},
 		{"a time zone that there is not", Spec{Timezone: "Mars/Olympus"}, Facts{Timezone: "Etc/UTC", Unknown: map[string]bool{"time zone Mars/Olympus": true}}},

@@ -8,6 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// parse reads what look printed.
+func parse(out []byte) (Facts, error) {
+	p := newParser()
+	err := p.lines().Read(out)
+	p.settle()
+	return *p.f, err
+}
+
 // What a machine cannot do is told before anything is written there.
 func TestUnknownAndFixed(t *testing.T) {
 	digest := strings.Repeat("ab", 32)

@@ -23,7 +23,7 @@ const (
 
 // TimeFacts is what keeps the clock right.
 type TimeFacts struct {
-	services map[string]unitState
+	services map[string]host.Unit
 	files    map[string]string
 }
 
@@ -35,21 +35,9 @@ func timeUnits() []string {
 	return units
 }
 
-func (t *TimeFacts) read(kind, name, text string) error {
-	if kind == "timeservices" {
-		t.services = readUnits(text)
-		return nil
-	}
-	if t.files == nil {
-		t.files = map[string]string{}
-	}
-	t.files[name] = text
-	return nil
-}
+func (t *TimeFacts) unit(service string) host.Unit { return t.services[service+".service"] }
 
-func (t *TimeFacts) unit(service string) unitState { return t.services[service+".service"] }
-
-func (u unitState) keeps() bool { return u.active == "active" && u.file == "enabled" }
+func keeps(u host.Unit) bool { return u.Active == "active" && u.File == "enabled" }
 
 // Service is the service that is meant: the declared one, else one that runs,
 // else one that is installed; "" where there is none.
@@ -57,7 +45,7 @@ func (t *TimeFacts) Service(want Time) string {
 	if want.Service != "" {
 		return want.Service
 	}
-	for _, is := range []func(unitState) bool{unitState.keeps, func(u unitState) bool { return u.load == "loaded" }} {
+	for _, is := range []func(host.Unit) bool{keeps, func(u host.Unit) bool { return u.Load == "loaded" }} {
 		for _, s := range TimeServices {
 			if is(t.unit(s)) {
 				return s
@@ -105,14 +93,14 @@ func (t *TimeFacts) Shown(want Time) string {
 	switch {
 	case service == "":
 		return "none is installed"
-	case u.load != "loaded":
+	case u.Load != "loaded":
 		return service + " is not installed"
-	case u.active != "active" && u.file != "enabled":
-		return service + " is " + u.active + " and " + u.file
-	case u.active != "active":
-		return service + " is " + u.active
-	case u.file != "enabled":
-		return service + " is " + u.file
+	case u.Active != "active" && u.File != "enabled":
+		return service + " is " + u.Active + " and " + u.File
+	case u.Active != "active":
+		return service + " is " + u.Active
+	case u.File != "enabled":
+		return service + " is " + u.File
 	}
 	return service
 }
@@ -151,14 +139,14 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 	}
 	service := have.Service(want)
 	u := have.unit(service)
-	if service == "" || u.load != "loaded" {
+	if service == "" || u.Load != "loaded" {
 		name := service
 		if name == "" {
 			name = "chrony"
 		}
 		return fmt.Errorf("no time service: install one, such as packages = { %s = … }", name)
 	}
-	if err := rec.Remember(ctx, timeKey+service, timeWas{Enabled: u.file == "enabled", Active: u.active == "active"}); err != nil {
+	if err := rec.Remember(ctx, timeKey+service, timeWas{Enabled: u.File == "enabled", Active: u.Active == "active"}); err != nil {
 		return err
 	}
 	verb := "start"
