@@ -102,7 +102,6 @@ func (b *box) facts() string {
 func (b *box) look() string {
 	var s strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
-	p("format 1")
 	for _, k := range slices.Sorted(maps.Keys(b.kernels)) {
 		license := ""
 		if b.kernels[k] != "" {
@@ -202,7 +201,7 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 	args := cmd.Args[4:]
 	switch cmd.Args[2] {
 	case look:
-		a.Stdout = b.look()
+		a.Stdout = lined(b.look())
 	default:
 		if !strings.Contains(cmd.Args[2], "apt-cache policy") {
 			return b.services(cmd.Args[2], args)

@@ -1,6 +1,8 @@
 package nvidia
 
 import (
+	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,8 +11,7 @@ import (
 
 // hgx is what the observing script prints on a machine with two of an HGX
 // board's GPUs; nvidia-smi's and the kernel's lines are as the driver writes them.
-const hgx = `format 1
-kernel 6.8.0-51-generic	y	y	n	580.95.05	Dual MIT/GPL
+const hgx = `kernel 6.8.0-51-generic	y	y	n	580.95.05	Dual MIT/GPL
 kernel 6.8.0-52-generic	y	y	y		
 loaded NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (dvs-builder@U22-I3-B17-02-5)  Tue Sep 23 09:55:41 UTC 2025
 module 580.95.05
@@ -42,13 +43,42 @@ holder nvidia_uvm
 holder nvidia_fs
 drm 0
 rival operator /run/nvidia/driver/usr/bin/nvidia-smi
-nofile /etc/modprobe.d/blacklist-nouveau.conf
 file /etc/apt/apt.conf.d/52stoke-nvidia aGkK
 end
 `
 
+// lined makes a look of lines in which blanks stand between fields.
+func lined(text string) string {
+	var out, units strings.Builder
+	for line := range strings.Lines(text) {
+		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case word == "unit":
+			units.WriteString(rest + "\n")
+			continue
+		case word == "enabled":
+			name, file, _ := strings.Cut(rest, " ")
+			units.WriteString("\nId=" + name + "\nUnitFileState=" + file + "\n")
+			continue
+		case word == "end":
+			out.WriteString("units\t" + base64.StdEncoding.EncodeToString([]byte(units.String())) + "\nend\n")
+			continue
+		case slices.Contains([]string{"rival", "free", "cdi", "file"}, word):
+			rest = strings.Replace(rest, " ", "\t", 1)
+		}
+		out.WriteString(word + "\t" + rest + "\n")
+	}
+	return out.String()
+}
+
+func parse(out []byte) (State, error) {
+	r := newReader()
+	err := r.lines().Read(out)
+	return r.finish(), err
+}
+
 func TestParse(t *testing.T) {
-	got, err := parse([]byte(hgx))
+	got, err := parse([]byte(lined(hgx)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,18 +116,16 @@ func TestParse(t *testing.T) {
 
 func TestParseBad(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"empty":        {hgx, "", `begins with ""`},
-		"a banner":     {"format 1", "Welcome!", "Welcome!"},
-		"cut off":      {"\nend\n", "\n", "ends too early"},
+		"empty":        {hgx, "", "only a part"},
+		"cut off":      {"\nend\n", "\n", "only a part"},
 		"a version":    {"module 580.95.05", "module rm -rf", "no version of the driver"},
 		"kernel":       {"\t580.95.05\tDual", "\t$(id)\tDual", "no version of the driver"},
-		"user":         {"user 4711", "user x", "user of a GPU"},
-		"unit":         {"unit LoadState=loaded", "unit LoadState", "no property"},
+		"user":         {"user 4711", "user x", "invalid syntax"},
 		"file":         {"aGkK", "a?", "illegal base64"},
-		"unknown line": {"nofile", "nofyle", "not known"},
-		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", mostLines), "lines are more"},
+		"unknown line": {"drm 0", "drn 0", "none that was asked for"},
+		"too much":     {"hold libnvidia-compute-580-server", strings.Repeat("hold x\n", 100_001), "none that was asked for"},
 	} {
-		if _, err := parse([]byte(strings.Replace(hgx, c.old, c.new, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parse([]byte(lined(strings.Replace(hgx, c.old, c.new, 1)))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -124,8 +152,8 @@ func TestSmi(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(hgx))
-	f.Add([]byte("format 1\nend"))
+	f.Add([]byte(lined(hgx)))
+	f.Add([]byte("units\t\nend\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		s, err := parse(out)
 		if err != nil {
