@@ -128,7 +128,8 @@ func unreachable(address string, err error) (summary, detail string) {
 func lost(err error) bool {
 	var command *ssh.CommandError
 	var unfit *firewall.UnfitError
-	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit)
+	var answer *host.AnswerError
+	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit) && !errors.As(err, &answer)
 }
 
 // complain turns an error of work on a machine into a diagnostic.

@@ -42,10 +42,20 @@ func Look(ctx context.Context, m Machine, what, script string, lines Lines, args
 		return fmt.Errorf("look at %s: %w", what, err)
 	}
 	if err := lines.Read(out); err != nil {
-		return fmt.Errorf("look at %s of %s: %w", what, m.Name(), err)
+		return &AnswerError{Host: m.Name(), What: what, Err: err}
 	}
 	return nil
 }
+
+// AnswerError says that a machine answered, and what it said cannot be read.
+type AnswerError struct {
+	Host, What string
+	Err        error
+}
+
+func (e *AnswerError) Error() string { return fmt.Sprintf("look at %s of %s: %v", e.What, e.Host, e.Err) }
+
+func (e *AnswerError) Unwrap() error { return e.Err }
 
 // Read reads what a look printed.
 func (l Lines) Read(out []byte) error {

@@ -36,12 +36,12 @@ func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 	args := strings.Join(cmd.Args[4:], " ")
 	switch cmd.Args[2] {
 	case observeScript:
-		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state}, true
+		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state + "end\n"}, true
 	case waitScript:
 		if d.locked--; d.locked >= 0 {
-			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\n"}, true
+			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\nend\n"}, true
 		}
-		return hosttest.Answer{}, true
+		return hosttest.Answer{Stdout: "end\n"}, true
 	case fetchScript:
 		return hosttest.Answer{Stdout: d.key}, true
 	case refreshScript, `"$@" 2>&1`:
@@ -207,17 +207,17 @@ func TestForeseeWhatCannotBeHad(t *testing.T) {
 		offered                  string
 		missing, doubtful, notes string
 	}{
-		{"no such name", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1 http://deb.example.org/debian bookworm InRelease\nend\t0\n",
+		{"no such name", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1 http://deb.example.org/debian bookworm InRelease\nstatus\t0\nend\n",
 			"package jqq is in none of the repositories", "", ""},
-		{"no such version", Spec{Packages: map[string]Package{"jq": {Version: "1.8*"}}}, policy("1.7") + "end\t0\n",
+		{"no such version", Spec{Packages: map[string]Package{"jq": {Version: "1.8*"}}}, policy("1.7") + "status\t0\nend\n",
 			"no version of jq is 1.8*: there are 1.7, 1.6", "", ""},
-		{"a version that is newer than the lists", Spec{Packages: map[string]Package{"jq": {Version: "1.7"}}}, policy("1.7") + "end\t0\n",
+		{"a version that is newer than the lists", Spec{Packages: map[string]Package{"jq": {Version: "1.7"}}}, policy("1.7") + "status\t0\nend\n",
 			"", "", "new ones have jq 1.7"},
 		{"a repository to come", Spec{Repositories: lab, Packages: map[string]Package{"jqq": {}}}, "",
 			"", "does not have repository lab yet", ""},
-		{"a repository that does not work", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tE: Failed to fetch http://deb.example.org/InRelease  Could not resolve 'deb.example.org'\nend\t100\n",
+		{"a repository that does not work", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tE: Failed to fetch http://deb.example.org/InRelease  Could not resolve 'deb.example.org'\nstatus\t100\nend\n",
 			"", "the machine cannot resolve the name", ""},
-		{"lists that take too long", Spec{Packages: map[string]Package{"jqq": {}}}, "end\t124\n",
+		{"lists that take too long", Spec{Packages: map[string]Package{"jqq": {}}}, "status\t124\nend\n",
 			"", "ended with status 124", ""},
 		{"half an answer", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1\n", "", "only a part", ""},
 	} {

@@ -167,6 +167,14 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
+func parseState(out []byte, names []string) (State, error) {
+	r := &reader{names: names, st: State{Packages: map[string]Installed{}, Files: map[string]File{}}}
+	if err := r.lines().Read(out); err != nil {
+		return r.st, err
+	}
+	return r.st, r.finish()
+}
+
 // observe.txt was printed by observeScript in a Debian 12 on which badpost's
 // maintainer script had failed and somebody held dpkg's lock.
 func TestParseState(t *testing.T) {
