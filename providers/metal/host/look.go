@@ -53,7 +53,9 @@ type AnswerError struct {
 	Err        error
 }
 
-func (e *AnswerError) Error() string { return fmt.Sprintf("look at %s of %s: %v", e.What, e.Host, e.Err) }
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("look at %s of %s: %v", e.What, e.Host, e.Err)
+}
 
 func (e *AnswerError) Unwrap() error { return e.Err }
 
