@@ -29,7 +29,7 @@ const mostConfig = 1 << 20
 const mostJumps = 8
 
 func readConfigFile(name string) (*configFile, error) {
-	path, err := expandHome(name)
+	path, err := ExpandHome(name)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,8 @@ func readConfigFile(name string) (*configFile, error) {
 	return &configFile{name, file}, nil
 }
 
-func expandHome(name string) (string, error) {
+// ExpandHome makes ~/ the home folder.
+func ExpandHome(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, "~/")
 	if !ok {
 		return name, nil
@@ -174,7 +175,7 @@ func (c *configFile) keys(hop *ssh.Hop, original string) error {
 		if err != nil {
 			return err
 		}
-		if path, err := expandHome(name); err != nil {
+		if path, err := ExpandHome(name); err != nil {
 			return err
 		} else if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			hop.Credential.IdentityFiles = append(hop.Credential.IdentityFiles, name)
@@ -200,7 +201,7 @@ func (c *configFile) keys(hop *ssh.Hop, original string) error {
 		if err != nil {
 			return err
 		}
-		if socket, err = expandHome(name); err != nil {
+		if socket, err = ExpandHome(name); err != nil {
 			return err
 		}
 	}

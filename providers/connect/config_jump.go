@@ -95,7 +95,7 @@ func (c *configFile) knownKeys(original string, hop ssh.Hop) (keys, from string,
 		if err != nil {
 			return "", "", err
 		}
-		if file, err = expandHome(file); err != nil {
+		if file, err = ExpandHome(file); err != nil {
 			return "", "", err
 		}
 		if _, err := os.Stat(file); err == nil {

@@ -40,7 +40,7 @@ func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {
 		name := nameOf(t.Field(i))
-		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), describedFacts()[name])
+		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), t.Field(i).Tag.Get("is"))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -35,7 +36,11 @@ func (s *shared) countBy(file types.String) diag.Diagnostics {
 	if file.IsNull() || file.IsUnknown() {
 		return diags
 	}
-	switch err := s.roll.CountBy(expandHome(file.ValueString())); {
+	name, err := connect.ExpandHome(file.ValueString())
+	if err == nil {
+		err = s.roll.CountBy(name)
+	}
+	switch {
 	case errors.Is(err, fs.ErrNotExist): // the cluster may be still to come
 		diags.AddAttributeWarning(path.Root("cluster_kubeconfig"), "Nodes elsewhere are not counted", fmt.Sprintf("%s. As long as there is no such file, max_unavailable counts the machines of this configuration only.", err))
 	case err != nil:

@@ -87,9 +87,10 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 // foretell says what is wrong, what apply would do and whom it interrupts.
 func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
-	warn(diags, nvidia.Check(want, l.have, l.managed))
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
-		if !p.Warning {
+		if p.Warning {
+			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)
+		} else {
 			diags.AddAttributeError(path.Root("host"), p.Summary, m.Name()+": "+p.Detail)
 		}
 	}
@@ -120,13 +121,4 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, way co
 		note(ctx, diags, providers.NoteDisruption, []string{"reboot"}, "reboots the machine if the driver cannot be loaded otherwise")
 	}
 	return p
-}
-
-// warn reports what does not stand in the way.
-func warn(diags *diag.Diagnostics, problems []nvidia.Problem) {
-	for _, p := range problems {
-		if p.Warning {
-			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)
-		}
-	}
 }

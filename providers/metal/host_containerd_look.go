@@ -99,31 +99,21 @@ func observedState(have containerd.Facts) runtimeState {
 	return runtimeState{Version: text(have.Version), Service: text(have.Service()), Config: text(have.Config), Proxy: text(have.ProxyText())}
 }
 
-// observedMirrors are the declared mirrors as the machine has them.
+// observedMirrors are the declared mirrors that the machine has; one whose file
+// says something else is marked.
 func observedMirrors(declared map[string]mirrorModel, want containerd.Spec, have containerd.Facts) map[string]mirrorModel {
 	mirrors := map[string]mirrorModel{}
-	for registry, d := range declared {
-		m, ok, exists := have.Mirror(registry)
-		switch {
-		case !exists:
-		case ok && equalMirrors(m, want.Mirrors[registry], registry):
-			mirrors[registry] = d
+	for registry, m := range declared {
+		switch have.MirrorText(registry) {
+		case "":
+			continue
+		case want.Mirrors[registry].Text(registry):
 		default:
-			is := mirrorModel{Server: d.Server, CA: d.CA, SkipVerify: d.SkipVerify, OverridePath: d.OverridePath}
-			for _, e := range m.Endpoints {
-				is.Endpoints = append(is.Endpoints, types.StringValue(e.URL))
-			}
-			if slices.Equal(texts(is.Endpoints), texts(d.Endpoints)) { // then it is something else
-				is.Endpoints = append(is.Endpoints, types.StringValue("(changed by hand)"))
-			}
-			mirrors[registry] = is
+			m.Endpoints = append(slices.Clone(m.Endpoints), types.StringValue("(changed by hand)"))
 		}
+		mirrors[registry] = m
 	}
 	return mirrors
-}
-
-func equalMirrors(a, b containerd.Mirror, registry string) bool {
-	return a.Text(registry) == b.Text(registry)
 }
 
 func (s containerdSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {

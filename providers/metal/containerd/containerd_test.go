@@ -55,16 +55,6 @@ func TestConfig(t *testing.T) {
 func TestMirror(t *testing.T) {
 	m := Mirror{Endpoints: []Endpoint{{URL: "https://mirror.lan:5000", CA: "/etc/ssl/lan.pem"}, {URL: "http://10.0.0.1/v2/hub", SkipVerify: true, OverridePath: true}}}
 	golden(t, "hosts.toml", m.Text("docker.io"))
-	for registry, m := range map[string]Mirror{"docker.io": m, "registry.lan:5000": {Endpoints: m.Endpoints[:1]}, "_default": {Server: "https://all.lan", Endpoints: m.Endpoints}} {
-		text := m.Text(registry)
-		read, ok := readMirror(registry, text)
-		if !ok || read.Text(registry) != text {
-			t.Errorf("%s: read back %+v, %v", registry, read, ok)
-		}
-		if _, ok := readMirror(registry, text+"# by hand\n"); ok {
-			t.Errorf("%s: more than a mirror is read as one", registry)
-		}
-	}
 }
 
 func TestValidate(t *testing.T) {
@@ -155,15 +145,6 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out string) {
 		if have, err := parse(out, []string{ConfigFile, "images"}); err == nil {
 			Diff(want, have)
-		}
-	})
-}
-
-func FuzzReadMirror(f *testing.F) {
-	f.Add("server = \"x\"\n[host.\"y\"]\n  ca = \"z\"\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if m, ok := readMirror("docker.io", text); ok && m.Text("docker.io") != text {
-			t.Errorf("%q is read as %+v", text, m)
 		}
 	})
 }

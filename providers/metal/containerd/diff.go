@@ -44,13 +44,8 @@ func (s Spec) ProxyText() string { return s.files()[proxyFile] }
 // ProxyText is the drop-in that the machine has.
 func (f Facts) ProxyText() string { return f.Files[proxyFile] }
 
-// Mirror is what the machine has for a registry; ok is false where its file
-// says something that is no Mirror, and exists where there is a file.
-func (f Facts) Mirror(registry string) (m Mirror, ok, exists bool) {
-	text := f.Files[hostsFile(registry)]
-	m, ok = readMirror(registry, text)
-	return m, ok, text != ""
-}
+// MirrorText is the file that the machine has for a registry, "" for none.
+func (f Facts) MirrorText(registry string) string { return f.Files[hostsFile(registry)] }
 
 // Diff compares, fact by fact.
 func Diff(want Spec, have Facts) []host.Change {

@@ -1,63 +1,58 @@
 package facts
 
 // Facts are what a machine is. Sizes are bytes, lists are sorted unless said
-// otherwise, and what the machine does not tell is "", 0 or empty.
+// otherwise, and what the machine does not tell is "", 0 or empty. What a fact
+// is, its tag says to users, too.
 type Facts struct {
-	Hostname    string `json:"hostname" tfsdk:"hostname"`
-	MachineID   string `json:"machine_id" tfsdk:"machine_id"`     // /etc/machine-id
-	BootID      string `json:"boot_id" tfsdk:"boot_id"`           // another one after each boot
-	ProductUUID string `json:"product_uuid" tfsdk:"product_uuid"` // of the firmware; root alone can read it
+	Hostname    string `json:"hostname" tfsdk:"hostname" is:"Host name."`
+	MachineID   string `json:"machine_id" tfsdk:"machine_id" is:"/etc/machine-id."`
+	BootID      string `json:"boot_id" tfsdk:"boot_id" is:"Another one after each boot."`
+	ProductUUID string `json:"product_uuid" tfsdk:"product_uuid" is:"The firmware's UUID of the machine; root alone can read it."`
 
-	OS           OS     `json:"os" tfsdk:"os"`
-	Kernel       Kernel `json:"kernel" tfsdk:"kernel"`
-	Architecture string `json:"architecture" tfsdk:"architecture"` // as Debian and Go call it, such as amd64
-	Init         string `json:"init" tfsdk:"init"`                 // name of process 1, such as systemd
-	Systemd      int    `json:"systemd" tfsdk:"systemd"`           // version of systemd, 0 where it does not run
-	Sudo         Sudo   `json:"sudo" tfsdk:"sudo"`
+	OS           OS     `json:"os" tfsdk:"os" is:"Operating system: id, version, codename, name, and whether stoke works on it (supported)."`
+	Kernel       Kernel `json:"kernel" tfsdk:"kernel" is:"Kernel that runs, the one that boots next, how that was found (grub, link, newest, running), and those installed, oldest first."`
+	Architecture string `json:"architecture" tfsdk:"architecture" is:"As Debian calls it: amd64, arm64."`
+	Init         string `json:"init" tfsdk:"init" is:"Name of process 1."`
+	Systemd      int    `json:"systemd" tfsdk:"systemd" is:"Version of systemd; 0 where it does not run."`
+	Sudo         Sudo   `json:"sudo" tfsdk:"sudo" is:"Whether the user becomes root, and why not."`
 
-	CPUs     int    `json:"cpus" tfsdk:"cpus"` // that processes may use
-	CPUModel string `json:"cpu_model" tfsdk:"cpu_model"`
-	Memory   int64  `json:"memory" tfsdk:"memory"`
-	Swap     []Swap `json:"swap" tfsdk:"swap"` // in use
-	Vendor   string `json:"vendor" tfsdk:"vendor"`
-	Product  string `json:"product" tfsdk:"product"`
-	// Virtualization and Container are systemd's names such as kvm and
-	// systemd-nspawn; "none" where there is none.
-	Virtualization string   `json:"virtualization" tfsdk:"virtualization"`
-	Container      string   `json:"container" tfsdk:"container"`
-	Firmware       Firmware `json:"firmware" tfsdk:"firmware"`
+	CPUs           int      `json:"cpus" tfsdk:"cpus" is:"Processors that may be used."`
+	CPUModel       string   `json:"cpu_model" tfsdk:"cpu_model" is:"Processor's name."`
+	Memory         int64    `json:"memory" tfsdk:"memory" is:"Memory without what the kernel took at boot."`
+	Swap           []Swap   `json:"swap" tfsdk:"swap" is:"What is swapped to."`
+	Vendor         string   `json:"vendor" tfsdk:"vendor" is:"Who made the machine."`
+	Product        string   `json:"product" tfsdk:"product" is:"What the maker calls it."`
+	Virtualization string   `json:"virtualization" tfsdk:"virtualization" is:"systemd's name of the virtual machine, such as kvm; none where it is none."`
+	Container      string   `json:"container" tfsdk:"container" is:"systemd's name of the container; none where it is none."`
+	Firmware       Firmware `json:"firmware" tfsdk:"firmware" is:"Whether it boots by UEFI, whether Secure Boot is on, and the kernel's lockdown."`
 
-	Disks       []Disk       `json:"disks" tfsdk:"disks"`
-	Filesystems []Filesystem `json:"filesystems" tfsdk:"filesystems"`
-	Space       []Space      `json:"space" tfsdk:"space"` // where Kubernetes, containers and packages need it
+	Disks       []Disk       `json:"disks" tfsdk:"disks" is:"Block devices that are no partitions and no layers over others."`
+	Filesystems []Filesystem `json:"filesystems" tfsdk:"filesystems" is:"Local filesystems that are mounted, with what is free for users."`
+	Space       []Space      `json:"space" tfsdk:"space" is:"What is free where packages, containers and Kubernetes need it."`
 
-	CgroupVersion     int      `json:"cgroup_version" tfsdk:"cgroup_version"` // 1 also where both are mounted
-	CgroupControllers []string `json:"cgroup_controllers" tfsdk:"cgroup_controllers"`
+	CgroupVersion     int      `json:"cgroup_version" tfsdk:"cgroup_version" is:"2, or 1 also where both are mounted."`
+	CgroupControllers []string `json:"cgroup_controllers" tfsdk:"cgroup_controllers" is:"Controllers of version 2."`
 
-	NICs   []NIC   `json:"nics" tfsdk:"nics"`
-	Routes []Route `json:"routes" tfsdk:"routes"`
-	DNS    DNS     `json:"dns" tfsdk:"dns"`
-	// Proxy holds what is set for everybody: http_proxy and the like from
-	// /etc/environment and the login's environment, and apt's as "apt http".
-	// User names and passwords in them are left out.
-	Proxy     map[string]string `json:"proxy" tfsdk:"proxy"`
-	Listeners []Listener        `json:"listeners" tfsdk:"listeners"`
+	NICs      []NIC             `json:"nics" tfsdk:"nics" is:"Network interfaces without the loopback and those that container networks make. Speed is in Mbit/s."`
+	Routes    []Route           `json:"routes" tfsdk:"routes" is:"Routes of all tables without those that container networks make."`
+	DNS       DNS               `json:"dns" tfsdk:"dns" is:"Name servers, search domains, and the resolv.conf that holds for pods too."`
+	Proxy     map[string]string `json:"proxy" tfsdk:"proxy" is:"What is set for everybody (/etc/environment) and for apt, without user names and passwords."`
+	Listeners []Listener        `json:"listeners" tfsdk:"listeners" is:"Sockets that wait for others."`
 
-	GPUs         []GPU  `json:"gpus" tfsdk:"gpus"`
-	NVSwitch     bool   `json:"nvswitch" tfsdk:"nvswitch"`           // the GPUs hang on a switch, which needs the fabric manager
-	NVIDIADriver string `json:"nvidia_driver" tfsdk:"nvidia_driver"` // version of the loaded module
+	GPUs         []GPU  `json:"gpus" tfsdk:"gpus" is:"GPUs by NVIDIA, AMD and Intel: PCI address and ids, name, bound driver, and memory where the driver tells."`
+	NVSwitch     bool   `json:"nvswitch" tfsdk:"nvswitch" is:"Whether NVIDIA's GPUs hang on a switch, which needs the fabric manager."`
+	NVIDIADriver string `json:"nvidia_driver" tfsdk:"nvidia_driver" is:"Version of the loaded NVIDIA module."`
 
-	Clock Clock `json:"clock" tfsdk:"clock"`
+	Clock Clock `json:"clock" tfsdk:"clock" is:"Seconds that the clock is ahead of the one here (offset), how wrong that can be (resolution), whether it is synchronised and by what."`
 
-	Modules  []string           `json:"modules" tfsdk:"modules"`   // loaded
-	Features map[string]Feature `json:"features" tfsdk:"features"` // of the kernel, by the names in FeatureNames
+	Modules  []string           `json:"modules" tfsdk:"modules" is:"Loaded kernel modules."`
+	Features map[string]Feature `json:"features" tfsdk:"features" is:"What the running kernel can do: present, loadable, blocked or missing."`
 
-	Runtimes []Runtime `json:"runtimes" tfsdk:"runtimes"`
-	Node     Node      `json:"node" tfsdk:"node"`
-	Packages Packages  `json:"packages" tfsdk:"packages"`
+	Runtimes []Runtime `json:"runtimes" tfsdk:"runtimes" is:"Container runtimes that are installed."`
+	Node     Node      `json:"node" tfsdk:"node" is:"What of Kubernetes is there."`
+	Packages Packages  `json:"packages" tfsdk:"packages" is:"What changes packages: apt, needrestart, unattended upgrades; and whether a reboot is due."`
 
-	// Unread lists what the machine said that was not understood.
-	Unread []string `json:"unread" tfsdk:"unread"`
+	Unread []string `json:"unread" tfsdk:"unread" is:"What the machine said that was not understood."`
 }
 
 // OS is /etc/os-release.

@@ -114,9 +114,6 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 				return changed, err
 			}
 		}
-		if err := a.dropLists(ctx, sourcesFile(name), have, settings[sourcesFile(name)]); err != nil {
-			return changed, err
-		}
 		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
 			return changed, err
 		}
@@ -317,7 +314,7 @@ func (a *apply) undeclared(ctx context.Context) error {
 		if known {
 			continue
 		}
-		o, err := a.restoreFile(ctx, name)
+		o, err := a.rec.RestoreFile(ctx, name)
 		if err != nil {
 			return err
 		}

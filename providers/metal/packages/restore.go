@@ -48,7 +48,7 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 		}
 	}
 	for _, name := range a.ourFiles() {
-		o, err := a.restoreFile(ctx, name)
+		o, err := a.rec.RestoreFile(ctx, name)
 		if err != nil {
 			return outcomes, err
 		}
