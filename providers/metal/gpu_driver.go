@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -133,22 +134,7 @@ func (r *gpuDriverResource) ValidateConfig(ctx context.Context, req resource.Val
 	s := config.spec()
 	// What is one of a few words is left out here: its validators know them.
 	s.Modules, s.Source, s.FabricManager, s.Reboot = nvidia.Open, nvidia.NVIDIA, nvidia.Auto, nvidia.Never
-	part := func(of nvidia.Spec) error {
-		if of.Branch == "" {
-			of.Branch = "580"
-		}
-		of.Modules, of.Source, of.FabricManager, of.Reboot = s.Modules, s.Source, s.FabricManager, s.Reboot
-		return of.Validate()
+	for _, m := range s.Mistakes() {
+		resp.Diagnostics.AddAttributeError(path.Root(m.Argument), "Invalid driver", m.Text+".")
 	}
-	branch, version := part(nvidia.Spec{Branch: s.Branch}), error(nil)
-	if branch == nil {
-		version = part(nvidia.Spec{Branch: s.Branch, Version: s.Version})
-	}
-	addPartly(&resp.Diagnostics, "Invalid driver", s.Validate(),
-		partly{"branch", branch},
-		partly{"toolkit", part(nvidia.Spec{Toolkit: s.Toolkit})},
-		partly{"driver_repository", part(nvidia.Spec{DriverRepository: s.DriverRepository})},
-		partly{"toolkit_repository", part(nvidia.Spec{ToolkitRepository: s.ToolkitRepository})},
-		partly{"debian_repository", part(nvidia.Spec{DebianRepository: s.DebianRepository})},
-		partly{"version", version})
 }

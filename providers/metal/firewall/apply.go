@@ -3,8 +3,6 @@ package firewall
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -148,11 +146,4 @@ func (c change) input() []byte {
 		b.WriteString(l + "\n")
 	}
 	return b.Bytes()
-}
-
-// newToken names one attempt.
-func newToken() string {
-	var b [8]byte
-	rand.Read(b[:]) //nolint:errcheck // it never fails
-	return hex.EncodeToString(b[:])
 }

@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -75,7 +76,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 	}
 	window += time.Duration(len(c.ufw)) * time.Second // ufw takes its time for each rule
 	from := ownAddress(ctx, m)
-	token := newToken()
+	token := rand.Text() // names this attempt
 	host.Step(ctx, "loading firewall rules, to be rolled back unless they are confirmed")
 	deadline := time.Now().Add(window)
 	if err := load(ctx, m, token, window, c); err != nil {

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -320,3 +321,6 @@ func (b *box) reboot() {
 	}
 	delete(b.cdi, newCDIFile)
 }
+
+// first is the first of the words that says anything.
+func first(words ...string) string { return cmp.Or(words...) }

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -181,19 +182,10 @@ func (s Spec) fromDebian(have State) Wanted {
 
 // pattern is the version that packages of the driver must have.
 func (s Spec) pattern() string {
-	if v := first(s.Version, s.agreed); v != "" {
+	if v := cmp.Or(s.Version, s.agreed); v != "" {
 		return v + "-*"
 	}
 	return s.Branch + ".*"
-}
-
-func first(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 func (s Spec) driverSource(have State) Source {
