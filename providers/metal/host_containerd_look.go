@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -124,20 +123,20 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	if !ok {
 		return nil
 	}
-	changes := containerd.Diff(spec, have)
-	if p := want.prior; p != nil && (want.Containerd.IsNull() && !p.Containerd.IsNull() || spec.Proxy == nil && wasProxy(ctx, p)) {
-		changes = append(changes, host.Change{Fact: "containerd gets back what it had before", Path: []string{"containerd"}, Disruption: host.RestartsContainer})
-	}
-	return changes
+	return containerd.Diff(spec, have)
 }
 
-// wasProxy tells whether a proxy was set that is to go now.
-func wasProxy(ctx context.Context, prior *hostModel) bool {
-	var was runtimeState
-	if prior.State.IsNull() || prior.State.IsUnknown() || prior.State.As(ctx, &was, basetypes.ObjectAsOptions{}).HasError() {
-		return false
+func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	if want == nil {
+		return containerd.Undoing(rec, nil), nil
 	}
-	return !was.Proxy.IsNull()
+	var diags diag.Diagnostics
+	d, ok := want.containerdModel.read(ctx, &diags)
+	if !ok {
+		return nil, failed(diags)
+	}
+	spec := d.spec(s.settings)
+	return containerd.Undoing(rec, &spec), nil
 }
 
 func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {

@@ -72,6 +72,7 @@ func (m *hostModel) work(ctx context.Context, j job[hostModel]) (*hostModel, err
 		for _, s := range parts {
 			changes = append(changes, s.changes(ctx, j.machine, m, j.diags)...)
 		}
+		changes = append(changes, undone(ctx, j.settings, j.machine, rec, m, j.diags)...)
 		if j.diags.HasError() {
 			return nil, errRefused
 		}
@@ -105,5 +106,5 @@ func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, r
 }
 
 func (*hostModel) undoing(ctx context.Context, s *settings, on host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
-	return undone(ctx, s, on, rec, diags)
+	return undone(ctx, s, on, rec, nil, diags)
 }

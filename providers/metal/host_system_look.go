@@ -197,6 +197,22 @@ func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Reco
 	return system.Apply(ctx, m, rec, spec, have)
 }
 
+func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	if want == nil {
+		return system.Undoing(rec, nil), nil
+	}
+	var diags diag.Diagnostics
+	d, ok := want.systemModel.read(ctx, want.config, &diags)
+	if !ok {
+		return nil, failed(diags)
+	}
+	spec, err := d.spec()
+	if err != nil {
+		return nil, nil // as changes says
+	}
+	return system.Undoing(rec, &spec), nil
+}
+
 func (systemSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	return system.Restore(ctx, m, rec)
 }

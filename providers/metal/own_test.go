@@ -147,12 +147,12 @@ func TestUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, none := range []cty.Value{cty.NilVal, cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("other")})} {
-			if got := undone(t.Context(), s, m, replaced(in(none), m, hostRecord), new(diag.Diagnostics)); len(got) > 0 {
+			if got := undone(t.Context(), s, m, replaced(in(none), m, hostRecord), nil, new(diag.Diagnostics)); len(got) > 0 {
 				t.Errorf("%#v: %v", none, got)
 			}
 		}
 		var diags diag.Diagnostics
-		got, want := undone(t.Context(), s, m, replaced(in(id), m, hostRecord), &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
+		got, want := undone(t.Context(), s, m, replaced(in(id), m, hostRecord), nil, &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
 		if m != plain {
 			want = []host.Disruption{host.Drains}
 		}

@@ -55,6 +55,8 @@ type Change struct {
 	// Reloads says that it reloads systemd besides, as the scripts of packages
 	// do that restart a service.
 	Reloads bool
+	// Drains says that pods have to leave for it, where the machine is a node.
+	Drains bool
 }
 
 // Greatest is the disruption of all changes together.

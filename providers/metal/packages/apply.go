@@ -335,40 +335,21 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	var gone, args []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if w := all[name]; w.Declared && !a.declares(name) {
-			gone, w.Declared = append(gone, name), false
-			if all[name] = w; w.Version == "" {
-				args = append(args, name+"-")
-			}
-		}
-	}
-	if len(gone) == 0 {
-		return nil, nil
+	gone, err := undeclared(ctx, a.m, a.want, all)
+	if err != nil || len(gone) == 0 {
+		return nil, err
 	}
 	host.Step(ctx, "take back what is no longer declared")
-	if len(args) > 0 {
-		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--auto-remove"}, args...)...)
-		if impossible := (*ImpossibleError)(nil); err != nil && !errors.As(err, &impossible) {
-			return nil, err
-		}
-		for _, x := range actions {
-			if w, ours := all[x.Package]; ours && x.New == "" && w.Version == "" && !w.Asked {
-				gone = append(gone, x.Package)
-			}
-		}
+	for _, name := range gone {
+		w := all[name]
+		w.Declared = false
+		all[name] = w
 	}
 	outcomes, err := a.restorePackages(ctx, all, gone)
 	if err != nil {
 		return nil, err
 	}
 	return outcomes, a.rec.Set(ctx, noteWas, all)
-}
-
-func (a *apply) declares(name string) bool {
-	_, declared := a.want.Packages[name]
-	return declared || slices.Contains(a.want.Absent, name)
 }
 
 // verify looks once more.

@@ -313,3 +313,53 @@ func TestAbsentAlready(t *testing.T) {
 		t.Errorf("remembered %v, %v", all, err)
 	}
 }
+
+// TestUndoing: a package that is declared no more, and what came in for it, are
+// planned to go; on a node, pods leave before what runs them does.
+func TestUndoing(t *testing.T) {
+	list := hosttest.NewChecks(t, "packages-undoing")
+	d, rec := newDouble(t)
+	d.state = "pkg\tii \tok\tcontainerd.io\tamd64\t2.2.1-1\npkg\tii \tok\tjq\tamd64\t1.6\npkg\tii \tok\tlibjq1\tamd64\t1.6\npkg\tii \tok\tcurl\tamd64\t8.1\n"
+	d.simulate = map[string]string{"jq-": "Remv jq [1.6]\nRemv libjq1 [1.6]\n"}
+	all := map[string]was{
+		"containerd.io": {Now: "2.2.1-1", Asked: true, Declared: true},
+		"jq":            {Now: "1.6", Asked: true, Declared: true},
+		"libjq1":        {Now: "1.6"},
+		"curl":          {Version: "8.0", Now: "8.1", Asked: true, Declared: true},
+	}
+	if err := rec.Set(t.Context(), noteWas, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		want   []string
+		facts  []string
+		drains int
+	}{
+		{"all of them", []string{"containerd.io", "curl", "jq"}, nil, 0},
+		{"no jq", []string{"containerd.io", "curl"}, []string{"package jq is removed", "package libjq1 is removed"}, 0},
+		{"no curl", []string{"containerd.io", "jq"}, []string{"package curl becomes what it was before"}, 0},
+		{"no containerd", []string{"curl", "jq"}, []string{"package containerd.io is removed"}, 1},
+	} {
+		want := Spec{Owner: "host", Packages: map[string]Package{}}
+		for _, name := range c.want {
+			want.Packages[name] = Package{}
+		}
+		got, err := Undoing(t.Context(), d, rec, &want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var facts []string
+		drains := 0
+		for _, x := range got {
+			if facts = append(facts, x.Fact); x.Drains {
+				drains++
+			}
+		}
+		if diff := cmp.Diff(c.facts, facts); diff != "" || drains != c.drains {
+			t.Errorf("%s: %d, %s", c.name, drains, diff)
+		}
+		list.Case("%s", c.name)
+		list.Changes(got)
+	}
+}

@@ -185,12 +185,3 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	}
 	return []host.Outcome{outcome}, rec.Forget(ctx, swapKey)
 }
-
-// Undoing is what Restore interrupts: what a generator makes of /etc/fstab comes
-// only when systemd is reloaded.
-func Undoing(rec *host.Record) []host.Change {
-	if len(rec.Keys(swapKey)) == 0 {
-		return nil
-	}
-	return []host.Change{{Fact: "swap comes back", Disruption: host.ReloadsSystemd}}
-}
