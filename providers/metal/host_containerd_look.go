@@ -108,7 +108,15 @@ func observedMirrors(declared map[string]mirrorModel, want containerd.Spec, have
 			continue
 		case want.Mirrors[registry].Text(registry):
 		default:
-			m.Endpoints = append(slices.Clone(m.Endpoints), types.StringValue("(changed by hand)"))
+			declared := texts(m.Endpoints)
+			m.Endpoints = nil
+			is := have.Endpoints(registry)
+			if slices.Equal(is, declared) { // it is something else in there
+				is = append(is, "(changed by hand)")
+			}
+			for _, url := range is {
+				m.Endpoints = append(m.Endpoints, types.StringValue(url))
+			}
 		}
 		mirrors[registry] = m
 	}

@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -46,6 +47,17 @@ func (f Facts) ProxyText() string { return f.Files[proxyFile] }
 
 // MirrorText is the file that the machine has for a registry, "" for none.
 func (f Facts) MirrorText(registry string) string { return f.Files[hostsFile(registry)] }
+
+var endpoint = regexp.MustCompile(`(?m)^\s*\[host\.["'](.*)["']\]`)
+
+// Endpoints are those that the machine's file for a registry names, in its order.
+func (f Facts) Endpoints(registry string) []string {
+	var urls []string
+	for _, m := range endpoint.FindAllStringSubmatch(f.MirrorText(registry), -1) {
+		urls = append(urls, m[1])
+	}
+	return urls
+}
 
 // Diff compares, fact by fact.
 func Diff(want Spec, have Facts) []host.Change {

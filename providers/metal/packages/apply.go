@@ -51,6 +51,9 @@ func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 	if err := rec.RememberAll(ctx, map[string]any{noteOwner: want.Owner, noteOS: have.OS}); err != nil {
 		return err
 	}
+	if err := note(ctx, rec, have, want); err != nil {
+		return err
+	}
 	if err := a.wait(ctx); err != nil {
 		return err
 	}
@@ -113,6 +116,9 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 			if err := a.installKey(ctx, name); err != nil {
 				return changed, err
 			}
+		}
+		if err := a.dropLists(ctx, sourcesFile(name), have, settings[sourcesFile(name)]); err != nil {
+			return changed, err
 		}
 		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
 			return changed, err
@@ -314,7 +320,7 @@ func (a *apply) undeclared(ctx context.Context) error {
 		if known {
 			continue
 		}
-		o, err := a.rec.RestoreFile(ctx, name)
+		o, err := a.restoreFile(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -363,3 +363,36 @@ func TestUndoing(t *testing.T) {
 		list.Changes(got)
 	}
 }
+
+// TestNoted: a declared package that is there already is written down as it is.
+// Somebody removes it and apply installs another version: destroy keeps it.
+func TestNoted(t *testing.T) {
+	d, rec := newDouble(t)
+	const there = "pkg\tii \tok\tjq\tamd64\t1.6\n"
+	want := Spec{Owner: "host", Packages: map[string]Package{"jq": {}}}
+	d.state = there + jqState
+	if err := d.try(rec, want); err != nil || len(d.did) > 0 {
+		t.Fatal(err, d.did)
+	}
+	was1 := map[string]was{"jq": {Version: "1.6", Now: "1.6", Asked: true, Declared: true}}
+	all, err := recorded(rec)
+	if diff := cmp.Diff(was1, all); diff != "" || err != nil {
+		t.Errorf("the record: %v %s", err, diff)
+	}
+	d.state = jqState
+	d.simulate = map[string]string{"jq=1.6": "Inst jq (1.6 Debian:12/oldstable [amd64])\n"}
+	d.install = func([]string) hosttest.Answer {
+		d.state = there + jqState
+		return hosttest.Answer{}
+	}
+	if err := d.try(rec, want); err != nil || len(d.did) != 1 {
+		t.Fatal(err, d.did)
+	}
+	if all, err = recorded(rec); cmp.Diff(was1, all) != "" || err != nil {
+		t.Errorf("the record: %v %v", err, all)
+	}
+	outcomes, err := Restore(t.Context(), d, rec)
+	if err != nil || len(d.did) != 1 {
+		t.Errorf("%v %v: %v", err, d.did, outcomes)
+	}
+}

@@ -319,3 +319,18 @@ func FuzzParseSources(f *testing.F) {
 		}
 	})
 }
+
+// The names are those that apt 2.6 gave its lists.
+func TestListName(t *testing.T) {
+	for _, c := range []struct{ uri, suite, want string }{
+		{"file:/srv/repo", "/", "_srv_repo_"},
+		{"http://deb.example.org/debian", "bookworm", "deb.example.org_debian_dists_bookworm_"},
+		{"http://deb.example.org/debian/", "bookworm/updates", "deb.example.org_debian_dists_bookworm_updates_"},
+		{"https://pkgs.k8s.io/core:/stable:/v1.36/deb/", "/", "pkgs.k8s.io_core:_stable:_v1.36_deb_"},
+		{"http://10.0.0.1:8080/a_b~c", "./x/", "10.0.0.1:8080_a%5fb%7ec_x_"},
+	} {
+		if got := listName(c.uri, c.suite); got != c.want {
+			t.Errorf("listName(%q, %q) = %q, want %q", c.uri, c.suite, got, c.want)
+		}
+	}
+}

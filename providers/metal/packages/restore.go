@@ -48,7 +48,7 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 		}
 	}
 	for _, name := range a.ourFiles() {
-		o, err := a.rec.RestoreFile(ctx, name)
+		o, err := a.restoreFile(ctx, name)
 		if err != nil {
 			return outcomes, err
 		}
@@ -161,6 +161,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 		if w.Now != w.Version && (w.Now != "" || !w.Open) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
+	case p.There() && touched && w.Now == w.Version: // not stoke's doing
 	case p.There() && touched:
 		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
 	case !p.There() && w.Now != "" && !w.Open:

@@ -92,6 +92,9 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if _, err := release(ctx, m, rec, want); err != nil {
 		return err
 	}
+	if err := note(ctx, rec, want, have); err != nil {
+		return err
+	}
 	if len(want.Files) > 0 && len(diffFiles(want.Files, have.Files)) > 0 {
 		host.Step(ctx, "writing files")
 	}
@@ -142,7 +145,7 @@ func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec,
 		}
 	}
 	if want.Timezone != "" {
-		if err := applyTimezone(ctx, m, rec, want.Timezone, have.Timezone); err != nil {
+		if err := applyTimezone(ctx, m, want.Timezone, have.Timezone); err != nil {
 			return err
 		}
 	}

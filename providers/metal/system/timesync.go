@@ -146,9 +146,6 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 		}
 		return fmt.Errorf("no time service: install one, such as packages = { %s = … }", name)
 	}
-	if err := rec.Remember(ctx, timeKey+service, timeWas{Enabled: u.File == "enabled", Active: u.Active == "active"}); err != nil {
-		return err
-	}
 	verb := "start"
 	if len(want.Servers) > 0 {
 		name, text := serversFile(service, want.Servers)
@@ -174,10 +171,10 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 	return nil
 }
 
-// stopTime puts a service back: $2 whether it was enabled, $3 whether it ran.
+// stopTime puts a service back: $2 whether it was enabled, $3 whether it ran, $4 restart or start.
 const stopTime = `[ "$(systemctl show -p LoadState --value -- "$1")" = loaded ] || exit 0
 [ "$2" = true ] || systemctl disable --no-reload --quiet -- "$1"
-if [ "$3" = true ]; then systemctl try-restart -- "$1"; else systemctl stop -- "$1"; fi`
+if [ "$3" = true ]; then systemctl "$4" -- "$1"; else systemctl stop -- "$1"; fi`
 
 func restoreTime(ctx context.Context, m host.Machine, rec *host.Record, want *Time) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
@@ -193,12 +190,14 @@ func restoreTime(ctx context.Context, m host.Machine, rec *host.Record, want *Ti
 		if _, err := rec.Was(note, &was); err != nil {
 			return outcomes, err
 		}
+		verb := "start"
 		if name, _ := serversFile(service, nil); slices.Contains(rec.KeptFiles(), name) {
+			verb = "restart"
 			if _, err := rec.RestoreFile(ctx, name); err != nil {
 				return outcomes, err
 			}
 		}
-		if _, err := host.Script(ctx, m, stopTime, service, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active)); err != nil {
+		if _, err := host.Script(ctx, m, stopTime, service, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active), verb); err != nil {
 			return outcomes, fmt.Errorf("put %s back: %w", service, err)
 		}
 		outcomes = append(outcomes, host.Outcome{Fact: "time service " + service, Fate: host.Restored})

@@ -31,7 +31,11 @@ func Undoing(rec *host.Record, want *Spec) []host.Change {
 		return host.Change{Fact: "host name becomes what it was before"}
 	})
 	// What a generator makes of /etc/fstab comes only when systemd is reloaded.
-	each(swapKey, func(string) bool { return want.SwapOff }, func(string) host.Change {
+	each(swapKey, func(string) bool {
+		var was swapWas
+		_, err := rec.Was(swapKey, &was)
+		return want.SwapOff || err == nil && was.untouched()
+	}, func(string) host.Change {
 		return host.Change{Fact: "swap comes back", Disruption: host.ReloadsSystemd}
 	})
 	each(zoneKey, func(string) bool { return want.Timezone != "" }, func(string) host.Change {
