@@ -73,7 +73,7 @@ func disruptionAttributes() map[string]schema.Attribute {
 			Optional: true, Description: "Drain pods that have files of their own on the node (emptyDir), which are lost.",
 		},
 		"drain_unmanaged_pods": schema.BoolAttribute{
-			Optional: true, Description: "Drain pods that nobody makes anew elsewhere.",
+			Optional: true, Description: "Evict pods without a controller, too.",
 		},
 	}
 }
@@ -169,9 +169,9 @@ func harmless(changes []host.Change) bool {
 	return true
 }
 
-// foretell tells what carrying out changes interrupts, and refuses what the
+// reportPlan tells what carrying out changes interrupts, and refuses what the
 // policy does not allow.
-func (s *settings) foretell(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
+func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
 	if host.Greatest(changes) == host.None {
 		return
 	}

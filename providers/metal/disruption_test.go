@@ -90,7 +90,7 @@ func TestForetell(t *testing.T) {
 			ctx := providers.WithCall(t.Context(), &providers.Call{Note: func(n providers.Note) { notes = append(notes, n.Text) }})
 			var diags diag.Diagnostics
 			s := &settings{shared: newShared()}
-			s.foretell(ctx, &diags, test.machine, test.changes, test.policy)
+			s.reportPlan(ctx, &diags, test.machine, test.changes, test.policy)
 			for _, d := range diags {
 				said = append(said, d.Severity().String()[:1]+" "+d.Summary()+": "+d.Detail())
 			}

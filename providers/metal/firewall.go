@@ -78,7 +78,7 @@ func firewallSchema() schema.Schema {
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
 			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
 			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
-			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. The machine takes rules back that let stoke itself in no more."),
+			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
 			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
 			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it, ufw-ipv4 where that leaves IPv6 out."},

@@ -112,7 +112,7 @@ func firewallError(diags *diag.Diagnostics, err error) error {
 	var unfit *firewall.UnfitError
 	switch {
 	case errors.As(err, &unfit):
-		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+		addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 	case errors.As(err, &rolledBack):
 		diags.AddAttributeError(path.Root("ssh_from"), "Firewall rules were rolled back", rolledBack.Error())
 	default:

@@ -88,7 +88,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 		return nil
 	default:
-		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+		addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 		return nil
 	}
 	switch err := have.Usable(want); {
@@ -99,7 +99,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	if state.ID.IsNull() {
 		if err := foreign(ctx, m, plan.ID.ValueString(), have.Exists()); err != nil {
-			complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+			addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 		}
 	}
 	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), way, plan.ID, diags)

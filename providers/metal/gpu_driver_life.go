@@ -84,7 +84,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 		return nil, err
 	}
 	if err := refused(j.machine, nvidia.Check(m.spec(), l.have, l.managed)); err != nil { // before there is anything of ours
-		complain(j.diags, path.Root("host"), "Driver cannot be installed", err)
+		addError(j.diags, path.Root("host"), "Driver cannot be installed", err)
 		return nil, errRefused
 	}
 	rec, err := j.begin()
@@ -96,7 +96,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 	if unseen := is.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags); unseen != nil {
 		is.Installed, is.GPUs = types.StringValue(l.have.Installed()), types.ListNull(m.GPUs.ElementType(ctx))
 		if err == nil {
-			complain(j.diags, path.Empty(), "Driver cannot be examined", unseen)
+			addError(j.diags, path.Empty(), "Driver cannot be examined", unseen)
 		}
 	}
 	return &is, err

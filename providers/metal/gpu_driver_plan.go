@@ -70,7 +70,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	}
 	switch {
 	case err == nil:
-		return r.foretell(ctx, m, way, plan, l, diags)
+		return r.reportPlan(ctx, m, way, plan, l, diags)
 	case errors.Is(err, connect.ErrUnknown):
 	case lost(err) && !ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
@@ -79,13 +79,13 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("host"), summary, detail)
 	default:
-		complain(diags, path.Root("host"), "Machine cannot be examined", err)
+		addError(diags, path.Root("host"), "Machine cannot be examined", err)
 	}
 	return promise{}
 }
 
-// foretell says what is wrong, what apply would do and whom it interrupts.
-func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
+// reportPlan says what is wrong, what apply would do and whom it interrupts.
+func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
 		if p.Warning {
@@ -114,7 +114,7 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, way co
 	for _, text := range forecast.Notes {
 		note(ctx, diags, providers.NoteFact, []string{"host"}, text)
 	}
-	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	p := promising(changes)
 	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {
 		p.Most = host.Reboots

@@ -133,7 +133,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
 		another(plan.prior, f, way.Address, changes, diags)
 	}
-	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	return promising(changes)
 }
 

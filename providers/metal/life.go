@@ -169,7 +169,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 			j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
 				rec, err := own(ctx, m, k.record, id)
 				if err == nil {
-					err = inscribe(ctx, rec, k.schema(), planned.Raw)
+					err = saveDeclaredOnHost(ctx, rec, k.schema(), planned.Raw)
 				}
 				if err == nil {
 					begun = true
@@ -183,7 +183,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 				return err
 			}
 			if err != nil && !errors.Is(err, errRefused) {
-				complain(diags, path.Empty(), k.what+" is not finished", err)
+				addError(diags, path.Empty(), k.what+" is not finished", err)
 			}
 			diags.Append(store(ctx, state, stored)...)
 			return nil
@@ -191,7 +191,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	}
 	k.refuse(ctx, diags, k.at, way, err, k.what+" is not finished")
 	if k.noted {
-		diags.Append(declare(ctx, private, planned.Raw)...)
+		diags.Append(saveDeclaredInState(ctx, private, planned.Raw)...)
 	}
 }
 
@@ -219,14 +219,14 @@ func (k kind) refuse(ctx context.Context, diags *diag.Diagnostics, at path.Path,
 	switch {
 	case err == nil, errors.Is(err, errRefused):
 	case errors.As(err, &taken):
-		complain(diags, at, k.what+" is managed already", taken.by(ctx, way))
+		addError(diags, at, k.what+" is managed already", taken.by(ctx, way))
 	case errors.As(err, &locked):
-		complain(diags, at, "Somebody else changes the machine", err)
+		addError(diags, at, "Somebody else changes the machine", err)
 	case lost(err) || ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
-		complain(diags, at, summary, errors.New(detail))
+		addError(diags, at, summary, errors.New(detail))
 	default:
-		complain(diags, at, otherwise, err)
+		addError(diags, at, otherwise, err)
 	}
 }
 
@@ -267,12 +267,12 @@ func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *d
 		return nil
 	}
 	outcomes, err := state.restore(ctx, l.settings, m, rec)
-	tell(ctx, diags, outcomes)
+	reportOutcomes(ctx, diags, outcomes)
 	if err == nil {
 		err = rec.Delete(ctx)
 	}
 	if err != nil {
-		complain(diags, path.Empty(), k.what+" is not restored", err)
+		addError(diags, path.Empty(), k.what+" is not restored", err)
 	}
 	return nil
 }
@@ -288,7 +288,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	want := state
 	if k.noted && !settling {
 		var noted M
-		if ok, err := declared(ctx, req.Private, k.schema(), &noted); err != nil {
+		if ok, err := loadDeclaredFromState(ctx, req.Private, k.schema(), &noted); err != nil {
 			resp.Diagnostics.AddError("State of the "+strings.ToLower(k.what)+" is damaged", fmt.Sprintf("%s.", err))
 			return
 		} else if ok {
@@ -335,10 +335,10 @@ func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, r
 	}
 	if !call.Settling {
 		var was M
-		if raw, ok := recall(ctx, rec, k.schema(), &was); ok && P(&was).adopt(ctx, *state) {
+		if raw, ok := loadDeclaredFromHost(ctx, rec, k.schema(), &was); ok && P(&was).adopt(ctx, *state) {
 			*state, *want = was, was
 			if k.noted {
-				resp.Diagnostics.Append(declare(ctx, resp.Private, raw)...)
+				resp.Diagnostics.Append(saveDeclaredInState(ctx, resp.Private, raw)...)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func repositories(planned cty.Value, from sight) []string {
 }
 
 // unresolved says which repositories a machine cannot find. What else the plan
-// changes there may mend it, so it is a warning.
+// changes there may fix it, so it is a warning.
 func unresolved(reach facts.Reach, names []string) []facts.Problem {
 	only := facts.Reach{Names: map[string]facts.Answer{}}
 	for _, n := range names {

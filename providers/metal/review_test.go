@@ -195,7 +195,7 @@ func TestReachMany(t *testing.T) {
 }
 
 // TestRepositoryNames: names that a machine has to know by itself are asked
-// for there, and are no error: what the plan changes may mend it.
+// for there, and are no error: what the plan changes may fix it.
 func TestRepositoryNames(t *testing.T) {
 	uris := func(list ...string) cty.Value {
 		var values []cty.Value

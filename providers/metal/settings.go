@@ -101,7 +101,7 @@ func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.R
 	switch {
 	case errors.Is(err, connect.ErrUnknown):
 		return nil, err
-	case err != nil: // the provider block has no such credential, or no user: waiting mends nothing
+	case err != nil: // the provider block has no such credential, or no user: waiting fixes nothing
 		return nil, ssh.Permanent{Err: err}
 	}
 	return &host.Remote{Pool: s.pool, Target: target}, nil
@@ -132,8 +132,8 @@ func lost(err error) bool {
 	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit) && !errors.As(err, &answer)
 }
 
-// complain turns an error of work on a machine into a diagnostic.
-func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) {
+// addError turns an error of work on a machine into a diagnostic.
+func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, sentence(err))
 		return

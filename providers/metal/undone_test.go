@@ -39,7 +39,7 @@ func TestUndeclared(t *testing.T) {
 		declares := func(said string) *hostModel {
 			m := &hostModel{}
 			err := rec.Declare(t.Context(), json.RawMessage(said))
-			if _, ok := recall(t.Context(), rec, hostSchema(), m); err != nil || !ok {
+			if _, ok := loadDeclaredFromHost(t.Context(), rec, hostSchema(), m); err != nil || !ok {
 				t.Fatal(err, said)
 			}
 			return m

@@ -20,7 +20,7 @@ const (
 )
 
 // Diff says what differs between the declared driver and the machine, and what
-// mending it interrupts. Packages are compared by whoever installs them; here it
+// fixing it interrupts. Packages are compared by whoever installs them; here it
 // is what they amount to.
 func Diff(want Spec, have State) []host.Change {
 	d := differ{want: want, have: have}

@@ -259,7 +259,7 @@ func (d *driven) trouble() {
 	d.fails("Unknown Error")
 	d.want.Reboot = nvidia.IfNeeded
 	before := d.reboots
-	d.apply() // which a reboot mends
+	d.apply() // which a reboot fixes
 	if d.reboots != before+1 {
 		d.t.Errorf("%d reboots", d.reboots-before)
 	}

@@ -153,7 +153,7 @@ func (a *apply) packages(ctx context.Context, have State) (State, error) {
 	return have, nil
 }
 
-// oldListsError is one that newer lists may mend.
+// oldListsError is one that newer lists may fix.
 type oldListsError struct{ error }
 
 func (e *oldListsError) Unwrap() error { return e.error }
@@ -178,7 +178,7 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 		if !impossible.Fix {
 			return &oldListsError{err}
 		}
-		host.Step(ctx, "mend what was installed without what it needs")
+		host.Step(ctx, "fix what was installed without what it needs")
 		if have, err = a.fix(ctx, have, err); err != nil {
 			return err
 		}

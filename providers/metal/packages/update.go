@@ -60,7 +60,7 @@ var causes = []struct {
 	{regexp.MustCompile(`Could not connect|Connection refused|timed out|Unable to connect|Connection failed|Network is unreachable|No route`), "it cannot be reached from the machine: check the network, the firewall and apt's proxy"},
 	{regexp.MustCompile(`No space left|enough free space`), "the machine's disk is full"},
 	{regexp.MustCompile(`Conflicting values set for option Signed-By`), "one repository is declared twice with two keys: remove the other entry"},
-	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: mend it"},
+	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: fix it"},
 }
 
 var (

@@ -65,21 +65,21 @@ func Doubts(want Spec, have Facts) []error {
 	return doubts
 }
 
-// Strangers are what is declared by the names of users, groups and a time zone
+// UnknownNames are what is declared by the names of users, groups and a time zone
 // that the machine does not know. It is a problem unless packages that are
 // installed first bring them.
-func Strangers(want Spec, have Facts) []error {
+func UnknownNames(want Spec, have Facts) []error {
 	var all []error
 	if z := want.Timezone; have.Unknown["time zone "+z] {
-		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): mend the name, or have package tzdata installed", z))
+		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): fix the name, or have package tzdata installed", z))
 	}
 	for _, name := range keys(want.Files) {
 		f := want.Files[name]
 		if have.Unknown["user "+f.Owner] {
-			all = append(all, fmt.Errorf("file %s: there is no user %s on the machine, who is to own it: mend the name, or make the user first", name, f.Owner))
+			all = append(all, fmt.Errorf("file %s: there is no user %s on the machine, who is to own it: fix the name, or make the user first", name, f.Owner))
 		}
 		if have.Unknown["group "+f.Group] {
-			all = append(all, fmt.Errorf("file %s: there is no group %s on the machine, whose it is to be: mend the name, or make the group first", name, f.Group))
+			all = append(all, fmt.Errorf("file %s: there is no group %s on the machine, whose it is to be: fix the name, or make the group first", name, f.Group))
 		}
 	}
 	return all

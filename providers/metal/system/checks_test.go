@@ -73,7 +73,7 @@ func TestChecks(t *testing.T) {
 		for _, err := range Doubts(c.want, c.have) {
 			list.Say("doubt %v", err)
 		}
-		for _, err := range Strangers(c.want, c.have) {
+		for _, err := range UnknownNames(c.want, c.have) {
 			list.Say("unknown %v", err)
 		}
 		list.Changes(Diff(c.want, c.have))

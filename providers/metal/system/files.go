@@ -137,7 +137,7 @@ func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name strin
 	if have.Digest == want.Digest {
 		const script = `set -e; chown -- "$2" "$1"; chmod -- "$3" "$1"`
 		if _, err := host.Script(ctx, m, script, name, want.Owner+":"+want.Group, ModeText(want.Mode)); err != nil {
-			return fmt.Errorf("mend %s: %w", name, err)
+			return fmt.Errorf("fix %s: %w", name, err)
 		}
 		return nil
 	}
