@@ -178,7 +178,7 @@ func TestRollStops(t *testing.T) {
 func TestUnavailableAlready(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm func(c *draintest.Cluster, m *machine)
-		fix func(c *draintest.Cluster, m *machine)
+		fix  func(c *draintest.Cluster, m *machine)
 		want string
 	}{
 		"NotReady": {func(c *draintest.Cluster, _ *machine) { c.SetReady("n-1", false) }, func(c *draintest.Cluster, _ *machine) { c.SetReady("n-1", true) }, "n-1 is NotReady, and max_unavailable is 1"},
