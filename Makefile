@@ -10,10 +10,12 @@ GO    := go
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
 # The packages with suites under the build tag e2e: those take minutes, need a
-# machine for themselves, or both.
+# machine for themselves, or both. E2E_KUBE are those with tests on a control
+# plane, with or without the tag.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
 E2E_METAL = $(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL))
-E2E       = $(filter-out $(E2E_METAL),$(E2E_ALL))
+E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/)
+E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE),$(E2E_ALL))
 E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 
 # What takes bare metal to its limits, by the names of tests, and metal FLAGS,
@@ -61,6 +63,12 @@ e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made f
 .PHONY: e2e-cut
 e2e-cut: build ## Run those that cut and kill at many moments, or count thousands of connections.
 	@$(call metal,-run '$(CUT)')
+
+.PHONY: e2e-kube
+e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).
+	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m $(E2E_KUBE) && \
+	$(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke
 
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
@@ -110,6 +118,10 @@ cross: ## Compile for linux and darwin, amd64 and arm64.
 		echo "== $$platform"; \
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build ./... || exit 1; \
 	done
+
+.PHONY: schemas
+schemas: ## Write the schemas of Kubernetes that stoke has in it (from the Go module proxy).
+	$(GO) run -C testdata/kubernetes ./schemas $(CURDIR)/providers/kube/schema/data v1.35.4 v1.36.3 v1.37.2
 
 .PHONY: clean
 clean: ## Remove what was built.

@@ -15,6 +15,7 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
+	{"files that are whole or absent", []string{"runtime/durable"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine", "runtime/certificate"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
@@ -28,11 +29,12 @@ var floors = []struct {
 	{"the providers' interface", []string{"providers"}},
 	{"how experiments are launched", []string{"providers/train/launch"}},
 	{"machines behind SSH", []string{"providers/connect/ssh", "providers/connect/ssh/sshtest"}},
-	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest"}},
-	{"one machine", []string{"providers/metal/host"}},
-	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest"}},
+	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest", "providers/reference"}},
+	{"one machine, and one cluster", []string{"providers/metal/host", "providers/connect/kubernetes"}},
+	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest"}},
 	{"what a machine is, and its packages", []string{"providers/metal/facts", "providers/metal/packages"}},
-	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*"}},
+	{"objects as data", []string{"providers/kube/object"}},
+	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*", "providers/kube/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},

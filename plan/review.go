@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,27 +29,30 @@ func (p *planner) refuse(d *draft, proposed cty.Value) {
 	p.refused = append(p.refused, refusal{d, proposed})
 }
 
-// reviewed is what one provider is handed.
+// reviewed is what providers are handed.
 type reviewed struct {
 	planned []redact.Reviewed
 	about   map[string]*eval.Instance // by address
+	sources map[string]bool           // whose instances are among them, and who review
 }
 
-// review hands every provider all of its planned instances, and those that it
-// would not plan as they were proposed.
+// review hands every linked-in provider that has one of them all planned
+// instances of such providers, and those that were not planned as they were
+// proposed.
 func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
-	by := map[string]*reviewed{}
+	r := &reviewed{about: map[string]*eval.Instance{}, sources: map[string]bool{}}
 	add := func(c *Change, inst *eval.Instance) {
 		source, _, ok := eval.ParseProviderAddr(c.Provider)
-		if !ok || p.req.Catalogue[source].Review == nil {
+		entry, linked := p.req.Catalogue[source]
+		if !ok || !linked {
 			return
 		}
-		if by[source] == nil {
-			by[source] = &reviewed{about: map[string]*eval.Instance{}}
+		if entry.Review != nil {
+			r.sources[source] = true
 		}
-		r, name := by[source], c.Addr.String()
+		name := c.Addr.String()
 		r.planned = append(r.planned, redact.Reviewed{
-			PlannedInstance: providers.PlannedInstance{Address: name, Type: c.Addr.Type, Prior: c.Before, Planned: c.After},
+			PlannedInstance: providers.PlannedInstance{Address: name, Source: source, Type: c.Addr.Type, Prior: c.Before, Planned: c.After},
 			Schema:          c.Schema, Sensitive: slices.Concat(c.BeforeSensitive, c.AfterSensitive),
 		})
 		if inst != nil {
@@ -69,22 +73,17 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 			add(&Change{Addr: d.inst.Addr, Provider: d.owner.Addr, Schema: d.ty.Schema, Before: d.before, After: r.proposed, AfterSensitive: d.marked.Secret()}, d.inst)
 		}
 	}
-	var sources []string
-	for source := range by {
-		sources = append(sources, source)
-	}
-	slices.Sort(sources)
 	var diags hcl.Diagnostics
-	for _, source := range sources {
+	for _, source := range slices.Sorted(maps.Keys(r.sources)) {
 		var configured []*redact.Provider
 		for _, owner := range p.owners {
 			if owner.Source == source {
 				configured = append(configured, owner.Server)
 			}
 		}
-		notes, said := redact.Review(ctx, p.req.Catalogue[source], by[source].planned, configured)
+		notes, said := redact.Review(ctx, source, p.req.Catalogue[source], r.planned, configured)
 		result.Notes = append(result.Notes, notes...)
-		diags = append(diags, by[source].said(source, said)...)
+		diags = append(diags, r.said(source, said)...)
 	}
 	return diags
 }

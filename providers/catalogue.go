@@ -17,10 +17,10 @@ type Entry struct {
 	New func() (Provider, error)
 	// Version is what `stoke version` and the lock file show.
 	Version string
-	// Review, when not nil, sees all planned instances of the provider once,
-	// after planning, for checks that need the whole. It is asked even if the
-	// plan has errors, so that a user learns of everything at once.
-	Review func(ctx context.Context, planned []PlannedInstance) ([]Note, Diagnostics)
+	// Review, when not nil, sees all planned instances once, after planning, for
+	// checks that need the whole. It is asked where the provider has one of them,
+	// even if the plan has errors, so that a user learns of everything at once.
+	Review func(ctx context.Context, r Review) ([]Note, Diagnostics)
 	// Functions are what configurations call as provider::LOCAL_NAME::FUNCTION.
 	// They depend on nothing but their arguments, so that nobody has to be
 	// started or configured for them.
@@ -31,11 +31,22 @@ type Entry struct {
 	Limits Limits
 }
 
+// Review is what a provider reviews.
+type Review struct {
+	// Planned are the instances of all linked-in providers. What is sensitive in
+	// those of others is unknown.
+	Planned []PlannedInstance
+	// Configured are the provider's own values, as Entry.New made them, one for
+	// each configuration that was needed to plan.
+	Configured []Provider
+}
+
 // PlannedInstance is one instance as the plan leaves it. Planned is null when
 // it is destroyed; of one that the provider would not plan it is what was
 // proposed: what is computed may be null.
 type PlannedInstance struct {
 	Address string
+	Source  string // of its provider, as in the Catalogue
 	Type    string
 	Prior   cty.Value
 	Planned cty.Value

@@ -1,16 +1,43 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 	"github.com/stokehq/stoke/runtime/checkpoint"
 )
+
+// Who has no credentials is told so, where, and what to do.
+func TestBucketsWithoutCredentials(t *testing.T) {
+	for name, value := range map[string]string{
+		"HOME": t.TempDir(), "AWS_EC2_METADATA_DISABLED": "true", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+		"GOOGLE_APPLICATION_CREDENTIALS": "", "GCE_METADATA_HOST": "",
+	} {
+		t.Setenv(name, value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for address, want := range map[string]string{
+		"s3://models/runs/one?region=eu-west-1": "AWS_ACCESS_KEY_ID",
+		"gs://models/runs/one":                  "GOOGLE_APPLICATION_CREDENTIALS",
+	} {
+		place, err := checkpoint.Open(ctx, address)
+		if err == nil {
+			defer place.Close()
+			_, err = place.Names(ctx, "step-")
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), address) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
 
 // Checkpoints lie in a bucket as in a folder: here with servers that speak
 // Amazon's and Google's protocols and refuse what those refuse.

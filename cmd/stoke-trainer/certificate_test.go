@@ -15,6 +15,7 @@ import (
 // With a certificate, roles listen for the whole network, and what they say is
 // encrypted; without one they refuse to. Nobody joins who has only the token.
 func TestRolesWithACertificate(t *testing.T) {
+	t.Parallel()
 	s := small()
 	s.ParameterServer.Replicas = 2
 	c := newCell(t, s)

@@ -157,6 +157,7 @@ func started(t *testing.T, s spec.Spec) (c *cell, coordinator *solo, others []*s
 }
 
 func TestEndsOfAFinishedRun(t *testing.T) {
+	t.Parallel()
 	c, coordinator, others := started(t, small())
 	for _, p := range append(others, coordinator) {
 		p.ends(spec.EndFinished)
@@ -165,8 +166,8 @@ func TestEndsOfAFinishedRun(t *testing.T) {
 	if err := run.ReadJSON(filepath.Join(c.dir, "state", "status.json"), &s); err != nil || s.Phase != spec.Succeeded || s.Records != records(c.spec) {
 		t.Errorf("status %+v, %v", s, err)
 	}
-	if _, err := os.Stat(filepath.Join(c.dir, "elsewhere", "final")); err != nil {
-		t.Error(err)
+	if found := must(filepath.Glob(filepath.Join(c.dir, "elsewhere", spec.FinalPrefix+"-*", spec.ManifestFile))); len(found) != 1 {
+		t.Errorf("finished models %q", found)
 	}
 	checkSoloLedger(t, run.Folder(filepath.Join(c.dir, "state")), s)
 }
@@ -185,6 +186,7 @@ func checkSoloLedger(t *testing.T, f run.Folder, s spec.Status) {
 }
 
 func TestEndsOfAStoppedRun(t *testing.T) {
+	t.Parallel()
 	c, coordinator, others := started(t, long())
 	c.until("the run trains", func(s spec.Status) bool { return s.Step > 2 && s.Workers == 2 })
 	if err := c.client().Stop(context.Background()); err != nil {
@@ -197,6 +199,7 @@ func TestEndsOfAStoppedRun(t *testing.T) {
 
 // Who is asked to leave does not end the run, whichever role it is.
 func TestEndsOfWhoIsAskedToLeave(t *testing.T) {
+	t.Parallel()
 	c, coordinator, others := started(t, long())
 	c.until("two workers train", func(s spec.Status) bool { return s.Step > 2 && s.Workers == 2 })
 	others[2].signal(syscall.SIGTERM)
@@ -230,6 +233,7 @@ func TestEndsOfWhoIsAskedToLeave(t *testing.T) {
 
 // A worker that cannot work is given up, not the run.
 func TestEndsOfAWorkerThatIsGivenUp(t *testing.T) {
+	t.Parallel()
 	c, _, others := started(t, long())
 	c.until("two workers train", func(s spec.Status) bool { return s.Step > 2 && s.Workers == 2 })
 	others[3].signal(syscall.SIGKILL)
@@ -246,6 +250,7 @@ func TestEndsOfAWorkerThatIsGivenUp(t *testing.T) {
 }
 
 func TestEndsWithoutACoordinator(t *testing.T) {
+	t.Parallel()
 	s := small()
 	s.ParameterServer.Replicas = 1
 	c := newCell(t, s)
@@ -257,6 +262,7 @@ func TestEndsWithoutACoordinator(t *testing.T) {
 
 // A worker whose coordinator is lost keeps looking for it.
 func TestWorkerLooksForALostCoordinator(t *testing.T) {
+	t.Parallel()
 	c, coordinator, others := started(t, long())
 	c.until("the run trains", func(s spec.Status) bool { return s.Step > 2 })
 	coordinator.signal(syscall.SIGKILL)
@@ -272,6 +278,7 @@ func TestWorkerLooksForALostCoordinator(t *testing.T) {
 }
 
 func TestEndsOfWrongUsage(t *testing.T) {
+	t.Parallel()
 	c := newCell(t, small())
 	bad := filepath.Join(c.dir, "bad")
 	if err := os.WriteFile(bad, []byte("{"), 0o600); err != nil {
@@ -335,6 +342,7 @@ func TestDocumentationTellsTheEnds(t *testing.T) {
 
 // The supervisor records what its processes do, and keeps their outputs apart.
 func TestProcessesAreRecorded(t *testing.T) {
+	t.Parallel()
 	r, _ := disturbed(t, long(), atStep(t, 5), func(r *trial) bool { return kill(t, r.folder, "worker") })
 	restarted := func() (all []run.Role) {
 		all, err := r.folder.ReadRoles()

@@ -16,12 +16,15 @@ import (
 // engines names what this build can compute with on this machine.
 func engines() []string { return []string{spec.EngineCPU} }
 
+// newCPU makes the CPU engine; tests put one in its place that can be disturbed.
+var newCPU = cpu.New
+
 // engineOf gives the engine that the spec asks for; never another one.
 func engineOf(s *spec.Spec) (engine.Engine, error) {
 	if name := s.EngineName(); name != spec.EngineCPU {
 		return nil, fmt.Errorf("this stoke-trainer has no engine %q: use a build with GPU support, or set worker.gpus to 0", name)
 	}
-	return cpu.New(), nil
+	return newCPU(), nil
 }
 
 func enginesCommand() *cobra.Command {

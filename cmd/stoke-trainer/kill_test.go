@@ -138,6 +138,7 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 		}
 		role := tt.role
 		t.Run(fmt.Sprintf("%s of %d asynchronous=%v", role, tt.servers, tt.asynchronous), func(t *testing.T) {
+			t.Parallel()
 			s := long()
 			s.ParameterServer.Replicas = tt.servers
 			if s.Asynchronous = tt.asynchronous; s.Asynchronous {
@@ -177,6 +178,7 @@ func TestKilledRolesLoseNothing(t *testing.T) {
 
 // TestKilledWorkerCostsLittle measures; it only fails if training stops.
 func TestKilledWorkerCostsLittle(t *testing.T) {
+	t.Parallel()
 	s := long()
 	s.Worker.Replicas, s.Checkpoint.EverySteps = 2, 0
 	var before spec.Status
@@ -208,6 +210,7 @@ func TestKilledWorkerCostsLittle(t *testing.T) {
 }
 
 func TestScaleWhileTraining(t *testing.T) {
+	t.Parallel()
 	r, s := disturbed(t, long(), atStep(t, 1), func(r *trial) bool {
 		c, ctx := client(t, r.folder), context.Background()
 		final := func() bool { return status(t, r.folder).Phase.Final() }
@@ -239,6 +242,7 @@ func TestScaleWhileTraining(t *testing.T) {
 }
 
 func TestSupervisorKilledLeavesNoRole(t *testing.T) {
+	t.Parallel()
 	// The checkpoint of step 50 is written while training goes on: how far it has
 	// come by then nobody knows.
 	r, s := disturbed(t, long(), func(r *trial) bool { return len(saved(r)) > 0 }, killSupervisor)
@@ -261,6 +265,7 @@ func TestSupervisorKilledLeavesNoRole(t *testing.T) {
 }
 
 func TestPipeClosedBeforeGoStartsNothing(t *testing.T) {
+	t.Parallel()
 	r := launch(t, small())
 	if !r.self.Alive() {
 		t.Error("the supervisor that announced itself is not alive")
@@ -282,6 +287,7 @@ func TestPipeClosedBeforeGoStartsNothing(t *testing.T) {
 }
 
 func TestSecondSupervisorIsRefused(t *testing.T) {
+	t.Parallel()
 	r := launch(t, small())
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -307,6 +313,7 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 }
 
 func TestStopKeepsACheckpoint(t *testing.T) {
+	t.Parallel()
 	for name, stop := range map[string]func(*testing.T, *trial) error{
 		"signal":  func(_ *testing.T, r *trial) error { return r.cmd.Process.Signal(syscall.SIGTERM) },
 		"request": func(t *testing.T, r *trial) error { return client(t, r.folder).Stop(context.Background()) },
@@ -371,6 +378,7 @@ func (r *trial) refused(in *os.File) (string, bool) {
 // TestDamagedCheckpointIsPassedOver spoils the newest checkpoint of a lost run:
 // the run goes on from the one before.
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+	t.Parallel()
 	spoilers := map[string]func(path string) error{
 		"parameters": func(path string) error {
 			file, err := os.OpenFile(part(path), os.O_WRONLY, 0)
@@ -413,6 +421,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 
 // TestResumeWithMoreServers cuts the parameters anew.
 func TestResumeWithMoreServers(t *testing.T) {
+	t.Parallel()
 	r, s := disturbed(t, long(), atStep(t, 3), func(r *trial) bool {
 		err := client(t, r.folder).Stop(context.Background())
 		st := r.wait()

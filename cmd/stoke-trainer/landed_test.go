@@ -13,6 +13,7 @@ import (
 // TestRunOfTheFirstVersionGoesOn resumes a run that the first version of
 // stoke-trainer stopped at step 87 (testdata/landed, its data made anew).
 func TestRunOfTheFirstVersionGoesOn(t *testing.T) {
+	t.Parallel()
 	f := run.Folder(filepath.Join(t.TempDir(), "run"))
 	if err := os.CopyFS(string(f), os.DirFS(filepath.Join("testdata", "landed"))); err != nil {
 		t.Fatal(err)

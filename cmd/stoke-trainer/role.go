@@ -30,6 +30,7 @@ type role struct {
 	certificateFile     string
 	data, state         string
 	index, threads      int
+	cores               int // that it may use
 	supervised          bool
 	listen, listenAPI   string
 	coordinator         string
@@ -37,6 +38,7 @@ type role struct {
 	checkpoints         string
 	accounts            string
 	patience            time.Duration
+	leaseTimeout        time.Duration
 
 	folder run.Folder // of its own: state
 	spec   spec.Spec
@@ -107,6 +109,7 @@ func exitWithSupervisor() {
 
 func (r *role) open() error {
 	r.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	r.cores = runtime.GOMAXPROCS(0)
 	if err := r.readSpec(); err != nil {
 		return err
 	}
@@ -138,8 +141,18 @@ func (r *role) open() error {
 		return badUsage("--threads is %d: it must not be negative", r.threads)
 	case r.threads > 0:
 		runtime.GOMAXPROCS(r.threads)
+		r.cores = r.threads
 	}
 	return nil
+}
+
+// fit lets the process run on so many cores, where roles share the machine: on
+// more than its work fills, Go's scheduler keeps waking threads that find
+// nothing to do, and takes the cores from the other roles for that.
+func (r *role) fit(cores int) {
+	if cores = min(cores, r.cores); r.supervised && cores != runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(cores)
+	}
 }
 
 func (r *role) readSpec() error {

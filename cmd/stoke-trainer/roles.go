@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,6 +40,7 @@ func coordinatorCommand() *cobra.Command {
 			dataFlag(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` of its own, for ledger, metrics and status; it outlives the process")
 			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints: a folder, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; default: checkpoints in the folder of its own")
+			f.DurationVar(&r.leaseTimeout, "lease-timeout", time.Minute, "how long a worker may get nowhere with the records of a lease before others get them; twice as long with each time that they were too long for it")
 		}, coordinate)
 }
 
@@ -48,6 +50,9 @@ func coordinate(ctx context.Context, r *role) error {
 	}
 	if err := r.needServers(); err != nil {
 		return err
+	}
+	if r.leaseTimeout <= 0 {
+		return badUsage("--lease-timeout is %v: it must be above 0", r.leaseTimeout)
 	}
 	w, err := workload.Open(&r.spec)
 	if err != nil {
@@ -74,7 +79,7 @@ func coordinate(ctx context.Context, r *role) error {
 	defer place.Close()
 	o := coordinator.Options{
 		Spec: r.spec, Folder: r.folder, Checkpoints: place, Credentials: r.known, Workload: w,
-		Workers: workers, API: api, Servers: r.servers, Log: r.log,
+		Workers: workers, API: api, Servers: r.servers, Log: r.log, LeaseTimeout: r.leaseTimeout,
 	}
 	if r.supervised {
 		control := os.NewFile(controlPipe, "control")
@@ -84,6 +89,7 @@ func coordinate(ctx context.Context, r *role) error {
 		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
+	r.fit(1)
 	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err
@@ -167,6 +173,7 @@ func serve(ctx context.Context, r *role) error {
 		defer place.Close()
 	}
 	server := ps.New(r.index, r.known, place, applied, r.log)
+	server.Fit = r.fit
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	served := make(chan error, 1)
@@ -206,7 +213,7 @@ func work(ctx context.Context, r *role) error {
 	}
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
-		Servers: r.servers, Log: r.log, Patience: r.patience,
+		Servers: r.servers, Log: r.log, Patience: r.patience, Cores: r.cores, Fit: r.fit,
 	}
 	if r.accounts != "" {
 		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)

@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/engine/cpu"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -29,6 +33,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
+		newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		main()
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "stoke-trainer-test-*")
 		if err != nil {
@@ -53,6 +61,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		digits.Hash = manifest.Hash
+		// Runs wait more than they compute: more of them at a time than cores.
+		flag.Parse()
+		if f := flag.Lookup("test.parallel"); f.Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
+			f.Value.Set("6")
+		}
 		return m.Run()
 	}())
 }

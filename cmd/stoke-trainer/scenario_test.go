@@ -28,7 +28,14 @@ func address(t *testing.T) string {
 // byHand starts one role of a run without a supervisor.
 func byHand(t *testing.T, f run.Folder, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(trainer, append(args, "--spec", f.Spec(), "--token-file", f.Token())...)
+	return byHandOf(t, f, trainer, args...)
+}
+
+func byHandOf(t *testing.T, f run.Folder, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(program, append(args, "--spec", f.Spec(), "--token-file", f.Token())...)
+	cmd.Env = append(os.Environ(), asTrainer+"=1",
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true")
 	log, err := os.OpenFile(filepath.Join(f.Logs(), args[0]+"-by-hand.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +62,7 @@ func byHand(t *testing.T, f run.Folder, args ...string) *exec.Cmd {
 func TestStaleCoordinatorComesBack(t *testing.T) {
 	for _, when := range []string{"while training", "after the end"} {
 		t.Run(when, func(t *testing.T) {
+			t.Parallel()
 			s := long()
 			s.Checkpoint.EverySteps = 10
 			f := run.Folder(filepath.Join(t.TempDir(), "run"))
@@ -128,6 +136,7 @@ func TestStaleCoordinatorComesBack(t *testing.T) {
 // TestNewestCheckpointIsDamagedWithKeepOne spoils the only checkpoint that is
 // kept: the run begins anew, and the ledger is of what is then trained.
 func TestNewestCheckpointIsDamagedWithKeepOne(t *testing.T) {
+	t.Parallel()
 	s := long()
 	s.Checkpoint.Keep = 1
 	manifests := func(r *trial) []string {
@@ -157,6 +166,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for _, kilobytes := range []int{400, 700, 1000, 1300, 1600} {
 		t.Run(fmt.Sprintf("%d kB", kilobytes), func(t *testing.T) {
+			t.Parallel()
 			s := long()
 			s.Checkpoint.EverySteps, s.Checkpoint.Keep = 40, 2
 			disk := filepath.Join(t.TempDir(), "disk")

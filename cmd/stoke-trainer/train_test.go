@@ -92,6 +92,7 @@ func checkRecords(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 }
 
 func TestTrainToTheEnd(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(*spec.Spec){
 		"synchronous":  func(s *spec.Spec) {},
 		"two servers":  func(s *spec.Spec) { s.ParameterServer.Replicas = 2 },

@@ -17,6 +17,7 @@ import (
 
 // TestRunsThatCannotBegin end at once, and say why.
 func TestRunsThatCannotBegin(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		spoil func(*spec.Spec)
 		want  string
@@ -42,6 +43,7 @@ func TestRunsThatCannotBegin(t *testing.T) {
 // TestHungProcessIsReplaced stops a process without ending it: its connections
 // stay open, and it answers nothing.
 func TestHungProcessIsReplaced(t *testing.T) {
+	t.Parallel()
 	for _, role := range []string{"worker 0", "ps 1"} {
 		t.Run(role, func(t *testing.T) {
 			s := long()
@@ -65,7 +67,7 @@ func TestHungProcessIsReplaced(t *testing.T) {
 
 // TestProgramReplacedDuringARun puts another program at stoke-trainer's path,
 // as an upgrade does: roles that are started again are of the run's version.
-func TestProgramReplacedDuringARun(t *testing.T) {
+func TestProgramReplacedDuringARun(t *testing.T) { // alone: it changes trainer
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux keeps the file that a process runs")
 	}
@@ -100,6 +102,7 @@ func TestProgramReplacedDuringARun(t *testing.T) {
 }
 
 func TestSuperviseNeedsARun(t *testing.T) {
+	t.Parallel()
 	empty := t.TempDir()
 	bad := filepath.Join(t.TempDir(), "bad")
 	if err := os.MkdirAll(filepath.Join(bad, "logs"), 0o700); err != nil {

@@ -16,24 +16,38 @@ type Reviewed struct {
 	Sensitive []cty.Path
 }
 
-// Review has a provider review its planned instances. What it says lacks what
-// is sensitive in any of them, and in the configurations of the provider.
-func Review(ctx context.Context, entry providers.Entry, planned []Reviewed, configured []*Provider) ([]providers.Note, providers.Diagnostics) {
-	list, known := make([]providers.PlannedInstance, len(planned)), make(map[string]bool, len(planned))
+// at is where the instance is sensitive.
+func (r Reviewed) at(places Places) []cty.Path {
+	if r.Schema == nil {
+		return everywhere
+	}
+	return places.Of(r.Schema.Block, r.Sensitive)
+}
+
+// Review has the provider of a source review planned instances: what is
+// sensitive in those of other providers is withheld. What it says lacks what is
+// sensitive in any of them, and in its own configurations.
+func Review(ctx context.Context, source string, entry providers.Entry, planned []Reviewed, configured []*Provider) ([]providers.Note, providers.Diagnostics) {
+	list, known, places := make([]providers.PlannedInstance, len(planned)), make(map[string]bool, len(planned)), Places{}
 	for i, r := range planned {
 		list[i], known[r.Address] = r.PlannedInstance, true
+		if r.Source != source {
+			at := r.at(places)
+			list[i].Prior, list[i].Planned = withhold(r.Prior, at), withhold(r.Planned, at)
+		}
 	}
-	notes, diags := entry.Review(ctx, list)
+	own := make([]providers.Provider, len(configured))
+	for i, p := range configured {
+		own[i] = p.server
+	}
+	notes, diags := entry.Review(ctx, providers.Review{Planned: list, Configured: own})
 	if len(notes)+len(diags) == 0 {
 		return nil, nil
 	}
 	// What one of them says may be about all of the others.
-	c, places := &call{p: &Provider{}, secrets: &Secrets{}}, Places{}
+	c := &call{p: &Provider{}, secrets: &Secrets{}}
 	for _, r := range planned {
-		at := everywhere
-		if r.Schema != nil {
-			at = places.Of(r.Schema.Block, r.Sensitive)
-		}
+		at := r.at(places)
 		c.secrets.AddAt(r.Prior, at)
 		c.secrets.AddAt(r.Planned, at)
 	}
@@ -60,4 +74,24 @@ func Review(ctx context.Context, entry providers.Entry, planned []Reviewed, conf
 		out = append(out, c.note(n, address))
 	}
 	return out, cleaned
+}
+
+// withhold makes what lies at paths unknown. A path that leads nowhere in the
+// value withholds nothing.
+func withhold(v cty.Value, paths []cty.Path) cty.Value {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() || len(paths) == 0 {
+		return v
+	}
+	out, err := cty.Transform(v, func(at cty.Path, v cty.Value) (cty.Value, error) {
+		for _, p := range paths {
+			if at.Equals(p) {
+				return cty.UnknownVal(v.Type()), nil
+			}
+		}
+		return v, nil
+	})
+	if err != nil {
+		return cty.UnknownVal(v.Type())
+	}
+	return out
 }

@@ -230,9 +230,9 @@ func (p parrotServer) Close() error               { return nil }
 func (p *parrot) catalogue() providers.Catalogue {
 	return providers.Catalogue{"registry.terraform.io/stokehq/parrot": {
 		New: func() (providers.Provider, error) { return parrotServer{p}, nil },
-		Review: func(ctx context.Context, planned []providers.PlannedInstance) ([]providers.Note, providers.Diagnostics) {
+		Review: func(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 			heard := p.hear()
-			for _, one := range planned {
+			for _, one := range all.Planned {
 				heard.hear(one.Prior, one.Planned)
 			}
 			diags, words := p.say(ctx, "Review", heard), heard.words()

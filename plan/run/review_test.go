@@ -20,9 +20,9 @@ func TestReview(t *testing.T) {
 	catalogue := newShelf().catalogue()
 	entry := catalogue["registry.terraform.io/stokehq/shelf"]
 	var saw []string
-	entry.Review = func(_ context.Context, planned []providers.PlannedInstance) ([]providers.Note, providers.Diagnostics) {
+	entry.Review = func(_ context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 		var diags providers.Diagnostics
-		for _, p := range planned {
+		for _, p := range all.Planned {
 			what := "goes"
 			if !p.Planned.IsNull() {
 				what = p.Planned.GetAttr("name").AsString()
@@ -73,5 +73,64 @@ resource "shelf_thing" "forbidden" {
 	}, "\n")
 	if diff := cmp.Diff(want, text(diags)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestReviewSeesOthers: a provider sees the instances of other linked-in ones,
+// without what is sensitive in them, and its own configured values.
+func TestReviewSeesOthers(t *testing.T) {
+	catalogue := newShelf().catalogue()
+	const shelf, other = "registry.terraform.io/stokehq/shelf", "registry.terraform.io/stokehq/other"
+	entry := catalogue[shelf]
+	saw := map[string][]string{}
+	var own []int
+	look := func(source string) func(context.Context, providers.Review) ([]providers.Note, providers.Diagnostics) {
+		return func(_ context.Context, r providers.Review) ([]providers.Note, providers.Diagnostics) {
+			for _, p := range r.Planned {
+				secret := "withheld"
+				if v := p.Planned.GetAttr("secret"); v.IsKnown() {
+					secret = v.AsString()
+				}
+				saw[source] = append(saw[source], strings.TrimPrefix(p.Source, "registry.terraform.io/stokehq/")+" "+p.Address+" "+p.Planned.GetAttr("name").AsString()+" "+secret)
+			}
+			own = append(own, len(r.Configured))
+			return nil, nil
+		}
+	}
+	entry.Review = look("shelf")
+	catalogue[shelf] = entry
+	entry.Review = look("other")
+	catalogue[other] = entry
+	w := newWorld(t, catalogue)
+	w.must(w.config("main.tf", `
+terraform {
+  required_providers {
+    shelf = { source = "stokehq/shelf" }
+    other = { source = "stokehq/other" }
+  }
+}
+resource "shelf_thing" "a" {
+  name   = "a"
+  secret = "a-long-secret"
+}
+resource "shelf_thing" "b" {
+  provider = other
+  name     = "b"
+  secret   = "b-long-secret"
+}
+`))
+	_, diags := w.plan(plan.Normal)
+	if diags.HasErrors() {
+		t.Fatal(text(diags))
+	}
+	want := map[string][]string{
+		"shelf": {"shelf shelf_thing.a a a-long-secret", "other shelf_thing.b b withheld"},
+		"other": {"shelf shelf_thing.a a withheld", "other shelf_thing.b b b-long-secret"},
+	}
+	if diff := cmp.Diff(want, saw); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.Equal(own, []int{1, 1}) {
+		t.Errorf("configured values: %v", own)
 	}
 }

@@ -66,6 +66,14 @@ func connectionAttributes(k kind) map[string]schema.Attribute {
 			"credentials_file": k.text(false, "Path of a credentials file; the application default credentials when left out."),
 		}),
 		"ssh": k.object("Over SSH, on the control plane.", sshAttributes(k)),
+		"certificate": k.object("By a client certificate.", map[string]schema.Attribute{
+			"certificate_file": k.text(true, "Path of the certificate, in PEM."),
+			"key_file":         k.text(true, "Path of its private key, in PEM."),
+		}),
+		"token_file": k.object("By a bearer token in a file, which is read anew when it changes.", map[string]schema.Attribute{
+			"path": k.text(true, "Path of the file."),
+		}),
+		"in_cluster": k.object("The service account of the pod that this runs in: {}.", map[string]schema.Attribute{}),
 	})
 	credential.Required, credential.Optional = !k.computed, false
 	return map[string]schema.Attribute{

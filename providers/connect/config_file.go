@@ -51,7 +51,7 @@ func readConfigFile(name string) (*configFile, error) {
 	return &configFile{name, file}, nil
 }
 
-// ExpandHome makes ~/ the home folder.
+// ExpandHome puts the user's home directory in place of a leading "~/".
 func ExpandHome(name string) (string, error) {
 	rest, ok := strings.CutPrefix(name, "~/")
 	if !ok {

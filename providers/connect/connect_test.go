@@ -54,9 +54,12 @@ func samples(t *testing.T) map[string]Connection {
 	ca, key := authority(t), hostKey(t)
 	api := "https://10.0.0.1:6443"
 	return map[string]Connection{
-		"kubeconfig": {Credential: Credential{Kubeconfig: &Kubeconfig{Path: "~/.kube/config", Context: "lab"}}},
-		"exec":       {ID: "1", Endpoint: api, CA: ca, Credential: Credential{Exec: &Exec{Command: "aws", Args: []string{"eks", "get-token"}, APIVersion: "v1"}}},
-		"google":     {ID: "1", Endpoint: "https://34.1.2.3", CA: ca + ca, Credential: Credential{Google: &Google{}}},
+		"kubeconfig":  {Credential: Credential{Kubeconfig: &Kubeconfig{Path: "~/.kube/config", Context: "lab"}}},
+		"exec":        {ID: "1", Endpoint: api, CA: ca, Credential: Credential{Exec: &Exec{Command: "aws", Args: []string{"eks", "get-token"}, APIVersion: "v1"}}},
+		"certificate": {Endpoint: api, CA: ca, Credential: Credential{Certificate: &Certificate{CertificateFile: "c.pem", KeyFile: "k.pem"}}},
+		"token file":  {Endpoint: api, Credential: Credential{TokenFile: &TokenFile{Path: "token"}}},
+		"in cluster":  {Credential: Credential{InCluster: &InCluster{}}},
+		"google":      {ID: "1", Endpoint: "https://34.1.2.3", CA: ca + ca, Credential: Credential{Google: &Google{}}},
 		"ssh": {ID: "1", Endpoint: api, CA: ca, Credential: Credential{SSH: &SSH{
 			Hop:  Hop{Address: "fd00::1", Port: 2222, User: "ops", HostKey: key},
 			Hops: []Hop{{Address: "bastion.example.com", HostKey: key, Credential: "jump"}},

@@ -27,12 +27,15 @@ type Connection struct {
 	Credential Credential
 }
 
-// Credential is one of four ways to get a credential; the others are nil.
+// Credential is one of these ways to get a credential; the others are nil.
 type Credential struct {
-	Kubeconfig *Kubeconfig
-	Exec       *Exec
-	Google     *Google
-	SSH        *SSH
+	Kubeconfig  *Kubeconfig
+	Exec        *Exec
+	Google      *Google
+	SSH         *SSH
+	Certificate *Certificate
+	TokenFile   *TokenFile
+	InCluster   *InCluster
 }
 
 // Kubeconfig takes the credential from a file.
@@ -48,6 +51,18 @@ type Exec struct {
 	Args       []string
 	APIVersion string // "" for client.authentication.k8s.io/v1
 }
+
+// Certificate logs in by a client certificate.
+type Certificate struct {
+	CertificateFile string // PEM
+	KeyFile         string // PEM
+}
+
+// TokenFile logs in by a bearer token, which is read anew when it changes.
+type TokenFile struct{ Path string }
+
+// InCluster is the service account of the pod that stoke runs in.
+type InCluster struct{}
 
 // Google asks Google for a token.
 type Google struct {
@@ -78,10 +93,13 @@ var Type = cty.Object(map[string]cty.Type{
 	"endpoint": cty.String,
 	"ca":       cty.String,
 	"credential": cty.Object(map[string]cty.Type{
-		"kubeconfig": cty.Object(map[string]cty.Type{"path": cty.String, "context": cty.String}),
-		"exec":       cty.Object(map[string]cty.Type{"command": cty.String, "args": cty.List(cty.String), "api_version": cty.String}),
-		"google":     cty.Object(map[string]cty.Type{"credentials_file": cty.String}),
-		"ssh":        SSHType,
+		"kubeconfig":  cty.Object(map[string]cty.Type{"path": cty.String, "context": cty.String}),
+		"exec":        cty.Object(map[string]cty.Type{"command": cty.String, "args": cty.List(cty.String), "api_version": cty.String}),
+		"google":      cty.Object(map[string]cty.Type{"credentials_file": cty.String}),
+		"ssh":         SSHType,
+		"certificate": cty.Object(map[string]cty.Type{"certificate_file": cty.String, "key_file": cty.String}),
+		"token_file":  cty.Object(map[string]cty.Type{"path": cty.String}),
+		"in_cluster":  cty.EmptyObject,
 	}),
 })
 

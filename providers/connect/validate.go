@@ -40,9 +40,10 @@ func (c Connection) Validate(at path.Path) diag.Diagnostics {
 	credential := at.AtName("credential")
 	ways := c.Credential.ways()
 	if len(ways) != 1 {
-		detail := "Set exactly one of kubeconfig, exec, google and ssh; none is set."
+		const exactly = "Set exactly one of kubeconfig, exec, google, ssh, certificate, token_file and in_cluster"
+		detail := exactly + "; none is set."
 		if len(ways) > 1 {
-			detail = "Set exactly one of kubeconfig, exec, google and ssh, not " + strings.Join(ways, " and ") + "."
+			detail = exactly + ", not " + strings.Join(ways, " and ") + "."
 		}
 		diags.AddAttributeError(credential, "Not one way to a credential", detail)
 	}
@@ -53,6 +54,16 @@ func (c Connection) Validate(at path.Path) diag.Diagnostics {
 	}
 	if e := c.Credential.Exec; e != nil && e.Command == "" {
 		diags.AddAttributeError(credential.AtName("exec").AtName("command"), "Plugin command missing", "Give the program that hands out the credential.")
+	}
+	if k := c.Credential.Certificate; k != nil {
+		for name, file := range map[string]string{"certificate_file": k.CertificateFile, "key_file": k.KeyFile} {
+			if file == "" {
+				diags.AddAttributeError(credential.AtName("certificate").AtName(name), "File missing", "A client certificate is two files: certificate_file and key_file.")
+			}
+		}
+	}
+	if f := c.Credential.TokenFile; f != nil && f.Path == "" {
+		diags.AddAttributeError(credential.AtName("token_file").AtName("path"), "Token file missing", "Give the path of the file that holds the token.")
 	}
 	if s := c.Credential.SSH; s != nil {
 		diags.Append(s.Validate(credential.AtName("ssh"))...)
@@ -66,7 +77,8 @@ func (c Credential) ways() []string {
 	for _, way := range []struct {
 		name string
 		set  bool
-	}{{"kubeconfig", c.Kubeconfig != nil}, {"exec", c.Exec != nil}, {"google", c.Google != nil}, {"ssh", c.SSH != nil}} {
+	}{{"kubeconfig", c.Kubeconfig != nil}, {"exec", c.Exec != nil}, {"google", c.Google != nil}, {"ssh", c.SSH != nil},
+		{"certificate", c.Certificate != nil}, {"token_file", c.TokenFile != nil}, {"in_cluster", c.InCluster != nil}} {
 		if way.set {
 			set = append(set, way.name)
 		}
@@ -76,8 +88,8 @@ func (c Credential) ways() []string {
 
 func validateEndpoint(diags *diag.Diagnostics, at path.Path, c Connection) {
 	if c.Endpoint == "" {
-		if c.Credential.Kubeconfig == nil {
-			diags.AddAttributeError(at, "Endpoint missing", `Give the URL of the API server, such as "https://10.0.0.1:6443". Only a kubeconfig brings its own.`)
+		if c.Credential.Kubeconfig == nil && c.Credential.InCluster == nil {
+			diags.AddAttributeError(at, "Endpoint missing", `Give the URL of the API server, such as "https://10.0.0.1:6443". Only a kubeconfig and in_cluster bring their own.`)
 		}
 		return
 	}

@@ -9,11 +9,25 @@ type wire struct {
 }
 
 type wireCredential struct {
-	Kubeconfig *wireKubeconfig `tfsdk:"kubeconfig" cty:"kubeconfig"`
-	Exec       *wireExec       `tfsdk:"exec" cty:"exec"`
-	Google     *wireGoogle     `tfsdk:"google" cty:"google"`
-	SSH        *wireSSH        `tfsdk:"ssh" cty:"ssh"`
+	Kubeconfig  *wireKubeconfig  `tfsdk:"kubeconfig" cty:"kubeconfig"`
+	Exec        *wireExec        `tfsdk:"exec" cty:"exec"`
+	Google      *wireGoogle      `tfsdk:"google" cty:"google"`
+	SSH         *wireSSH         `tfsdk:"ssh" cty:"ssh"`
+	Certificate *wireCertificate `tfsdk:"certificate" cty:"certificate"`
+	TokenFile   *wireTokenFile   `tfsdk:"token_file" cty:"token_file"`
+	InCluster   *wireInCluster   `tfsdk:"in_cluster" cty:"in_cluster"`
 }
+
+type wireCertificate struct {
+	CertificateFile *string `tfsdk:"certificate_file" cty:"certificate_file"`
+	KeyFile         *string `tfsdk:"key_file" cty:"key_file"`
+}
+
+type wireTokenFile struct {
+	Path *string `tfsdk:"path" cty:"path"`
+}
+
+type wireInCluster struct{}
 
 type wireKubeconfig struct {
 	Path    *string `tfsdk:"path" cty:"path"`
@@ -96,6 +110,15 @@ func (w wire) connection() Connection {
 		ssh := s.ssh()
 		c.Credential.SSH = &ssh
 	}
+	if k := w.Credential.Certificate; k != nil {
+		c.Credential.Certificate = &Certificate{CertificateFile: text(k.CertificateFile), KeyFile: text(k.KeyFile)}
+	}
+	if f := w.Credential.TokenFile; f != nil {
+		c.Credential.TokenFile = &TokenFile{Path: text(f.Path)}
+	}
+	if w.Credential.InCluster != nil {
+		c.Credential.InCluster = &InCluster{}
+	}
 	return c
 }
 
@@ -113,6 +136,15 @@ func wireOf(c Connection) wire {
 	if s := c.Credential.SSH; s != nil {
 		ssh := wireOfSSH(*s)
 		w.Credential.SSH = &ssh
+	}
+	if k := c.Credential.Certificate; k != nil {
+		w.Credential.Certificate = &wireCertificate{CertificateFile: pointer(k.CertificateFile), KeyFile: pointer(k.KeyFile)}
+	}
+	if f := c.Credential.TokenFile; f != nil {
+		w.Credential.TokenFile = &wireTokenFile{Path: pointer(f.Path)}
+	}
+	if c.Credential.InCluster != nil {
+		w.Credential.InCluster = &wireInCluster{}
 	}
 	return w
 }

@@ -20,8 +20,9 @@ import (
 // clocks, MTUs, networks that overlap, and whether machines of one cluster reach
 // each other. What is not known of a machine (it was not looked at, or something
 // of it is unknown) is not judged.
-func (s *seen) review(ctx context.Context, planned []providers.PlannedInstance) ([]providers.Note, providers.Diagnostics) {
+func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	var r reviewed
+	planned := all.Planned
 	for _, p := range planned {
 		if p.Type == "metal_host" && !p.Planned.IsNull() {
 			r.host(s, p)

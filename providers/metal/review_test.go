@@ -111,7 +111,7 @@ func TestReview(t *testing.T) {
 		if tt.change != nil {
 			tt.change(s, f)
 		}
-		_, diags := s.review(ctx, tt.planned)
+		_, diags := s.review(ctx, providers.Review{Planned: tt.planned})
 		list.Case("%s", tt.name)
 		var got []string
 		for i, d := range diags {
@@ -185,7 +185,7 @@ func TestReachMany(t *testing.T) {
 		p.Prior = cty.NullVal(p.Planned.Type())
 		list = append(list, p)
 	}
-	_, diags := s.review(context.Background(), list)
+	_, diags := s.review(context.Background(), providers.Review{Planned: list})
 	if ran.Load() != n || most.Load() > mostAsked {
 		t.Errorf("%d asked, %d at a time", ran.Load(), most.Load())
 	}
@@ -228,7 +228,7 @@ func TestRepositoryNames(t *testing.T) {
 		}}
 		f[0].Proxy = tt.proxy
 		s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], m: m, noProxy: tt.noProxy})
-		_, diags := s.review(context.Background(), []providers.PlannedInstance{p})
+		_, diags := s.review(context.Background(), providers.Review{Planned: []providers.PlannedInstance{p}})
 		if len(diags) != tt.said || diags.HasErrors() {
 			t.Errorf("%s: %v", tt.name, diags)
 		}

@@ -35,7 +35,7 @@ func Open(ctx context.Context, address string) (*Place, error) {
 	u.Path = ""
 	b, err := blob.OpenBucket(ctx, u.String())
 	if err != nil {
-		return nil, fmt.Errorf("open the checkpoints' place %s: %w", address, err)
+		return nil, fmt.Errorf("open the checkpoints' place %s: %w", address, explained(err))
 	}
 	return inBucket(b, prefix, address), nil
 }
@@ -48,6 +48,32 @@ func inBucket(b *blob.Bucket, prefix, address string) *Place {
 	return &Place{storage: bucket{b}, address: address}
 }
 
+// What to do where a library found no credentials, by what it says then. Google's
+// goes on with a key that is none.
+var (
+	google = "there are no credentials for Google Cloud: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key, run gcloud auth application-default login, or give the machine a service account that may read and write the bucket"
+	amazon = "there are no credentials for Amazon S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set AWS_PROFILE, or give the machine a role that may read and write the bucket"
+	advice = map[string]string{
+		"could not find default credentials": google,
+		"private key should be a PEM":        google,
+		"get identity: get credentials":      amazon,
+	}
+)
+
+// explained puts before an error about credentials what to do about it: the
+// libraries tell of all the places in which they looked.
+func explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	for text, what := range advice {
+		if strings.Contains(err.Error(), text) {
+			return fmt.Errorf("%s (%w)", what, err)
+		}
+	}
+	return err
+}
+
 type bucket struct{ b *blob.Bucket }
 
 func (b bucket) put(ctx context.Context, key string) (object, error) {
@@ -55,7 +81,7 @@ func (b bucket) put(ctx context.Context, key string) (object, error) {
 	w, err := b.b.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream"})
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, explained(err)
 	}
 	return &upload{Writer: w, cancel: cancel}, nil
 }
@@ -74,7 +100,7 @@ func (u *upload) commit() error {
 	}
 	u.done = true
 	defer u.cancel()
-	return u.Writer.Close()
+	return explained(u.Writer.Close())
 }
 
 func (u *upload) abort() {
@@ -91,7 +117,7 @@ func (b bucket) open(ctx context.Context, key string) (io.ReadCloser, int64, err
 		return nil, 0, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, explained(err)
 	}
 	return r, r.Size(), nil
 }
@@ -104,7 +130,7 @@ func (b bucket) list(ctx context.Context, prefix string) (map[string]int64, erro
 			return found, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, explained(err)
 		}
 		found[o.Key] = o.Size
 	}
@@ -115,7 +141,7 @@ func (b bucket) remove(ctx context.Context, key string) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return nil
 	}
-	return err
+	return explained(err)
 }
 
 func (b bucket) close() error { return b.b.Close() }

@@ -301,13 +301,13 @@ func TestDamageIsSeen(t *testing.T) {
 			}
 		}},
 	} {
-		for _, file := range []string{manifestName, "server-1-term-1.f32"} {
+		for _, file := range []string{spec.ManifestFile, "server-1-term-1.f32"} {
 			dir := t.TempDir()
 			p := Folder(dir)
 			m := save(t, p, "step-7", 1, 300)
 			spoil.do(t, filepath.Join(dir, "step-7", file))
 			_, err := p.Manifest(t.Context(), "step-7")
-			if file != manifestName {
+			if file != spec.ManifestFile {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/durable"
 )
 
 // Folder is a place in the file system. What is written there survives a loss
@@ -18,65 +20,35 @@ type folder string
 
 func (f folder) path(key string) string { return filepath.Join(string(f), filepath.FromSlash(key)) }
 
-// scratch is how names begin that are not there yet.
-const scratch = ".new-"
+// scratch is how names begin that are not there yet: see durable.Create.
+const scratch = "."
 
 func (f folder) put(_ context.Context, key string) (object, error) {
 	path := f.path(key)
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(dir, scratch+"*")
+	file, err := durable.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	return &draft{File: file, path: path}, nil
+	return &draft{file, string(f)}, nil
 }
 
-// draft is a file that gets its name with commit.
+// draft is a file that gets its name with commit. Its folder may be new, too.
 type draft struct {
-	*os.File
-	path string
-	done bool
+	*durable.File
+	place string
 }
 
 func (d *draft) commit() error {
-	if d.done {
-		return errDone
-	}
-	err := d.Sync()
-	if cerr := d.File.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(d.Name(), d.path)
-	}
-	if err == nil {
-		d.done = true
-		dir := filepath.Dir(d.path)
-		err = errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
-	}
-	return err
-}
-
-func (d *draft) abort() {
-	if !d.done {
-		d.done = true
-		d.File.Close()
-		os.Remove(d.Name())
-	}
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
+	if err := d.Commit(); err != nil {
 		return err
 	}
-	defer dir.Close()
-	return dir.Sync()
+	return durable.SyncDir(d.place)
 }
+
+func (d *draft) abort() { d.Abort() }
 
 func (f folder) open(_ context.Context, key string) (io.ReadCloser, int64, error) {
 	file, err := os.Open(f.path(key))

@@ -30,6 +30,7 @@ type Manifest struct {
 	Model      *engine.Model      `json:"model"`
 	Vars       []engine.Var       `json:"vars"`
 	Recipe     engine.Recipe      `json:"recipe"`
+	Class      string             `json:"class,omitempty"` // of the machines that a deterministic run was computed on
 	Records    int64              `json:"records"`         // in the training set
 	Whole      int                `json:"whole,omitempty"` // epochs that are committed, before those in Ledger
 	Ledger     []spec.EpochLedger `json:"ledger"`
@@ -43,12 +44,8 @@ type Manifest struct {
 	Checksum   string             `json:"checksum"` // of this file with an empty checksum
 }
 
-// manifestName is the object with which a checkpoint exists; maxManifest bounds
-// what is read of it.
-const (
-	manifestName = "manifest.json"
-	maxManifest  = 16 << 20
-)
+// maxManifest bounds what is read of a manifest.
+const maxManifest = 16 << 20
 
 func (m Manifest) sum() (string, error) {
 	m.Checksum = ""
@@ -101,7 +98,7 @@ func (p *Place) Names(ctx context.Context, prefix string) ([]string, error) {
 	}
 	var complete []string
 	for key := range found {
-		if name, ok := strings.CutSuffix(key, "/"+manifestName); ok && valid(name) == nil {
+		if name, ok := strings.CutSuffix(key, "/"+spec.ManifestFile); ok && valid(name) == nil {
 			complete = append(complete, name)
 		}
 	}
@@ -114,7 +111,7 @@ func (p *Place) Names(ctx context.Context, prefix string) ([]string, error) {
 func (p *Place) Manifest(ctx context.Context, name string) (Manifest, error) {
 	m, err := p.manifest(ctx, name)
 	if err != nil {
-		err = fmt.Errorf("checkpoint %s: %s: %w", name, manifestName, err)
+		err = fmt.Errorf("checkpoint %s: %s: %w", name, spec.ManifestFile, err)
 	}
 	return m, err
 }
@@ -123,7 +120,7 @@ func (p *Place) manifest(ctx context.Context, name string) (Manifest, error) {
 	if err := valid(name); err != nil {
 		return Manifest{}, err
 	}
-	in, size, err := p.open(ctx, name+"/"+manifestName)
+	in, size, err := p.open(ctx, name+"/"+spec.ManifestFile)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -177,7 +174,7 @@ func (p *Place) finish(ctx context.Context, name string, m *Manifest) error {
 	if _, err := parse(text); err != nil { // before anybody depends on it
 		return err
 	}
-	out, err := p.put(ctx, name+"/"+manifestName)
+	out, err := p.put(ctx, name+"/"+spec.ManifestFile)
 	if err != nil {
 		return err
 	}
@@ -188,7 +185,7 @@ func (p *Place) finish(ctx context.Context, name string, m *Manifest) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
-	ours := map[string]bool{name + "/" + manifestName: true}
+	ours := map[string]bool{name + "/" + spec.ManifestFile: true}
 	for _, part := range m.Parts {
 		ours[name+"/"+part.Name] = true
 	}
@@ -200,7 +197,7 @@ func (p *Place) finish(ctx context.Context, name string, m *Manifest) error {
 func (p *Place) Remove(ctx context.Context, name string) error {
 	err := valid(name)
 	if err == nil {
-		err = p.remove(ctx, name+"/"+manifestName)
+		err = p.remove(ctx, name+"/"+spec.ManifestFile)
 	}
 	if err == nil {
 		err = p.removeAll(ctx, name+"/", func(string) bool { return true })
@@ -220,7 +217,7 @@ func (p *Place) Clean(ctx context.Context, prefix string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		name, part, _ := strings.Cut(key, "/")
-		_, complete := found[name+"/"+manifestName]
+		_, complete := found[name+"/"+spec.ManifestFile]
 		if strings.HasPrefix(name, scratch) || strings.HasPrefix(part, scratch) || strings.HasPrefix(name, prefix) && !complete {
 			if rerr := p.remove(ctx, key); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 				err = errors.Join(err, fmt.Errorf("remove what was left half written: %w", rerr))

@@ -38,9 +38,9 @@ func (c *coordinator) checkpoint(ctx context.Context, final bool) error {
 	}
 	c.kept, c.keptAt, c.saving, c.final = c.version, time.Now(), true, c.final || final
 	m := c.manifest()
-	name := stepName(m.Step, m.Term)
+	name := spec.StepName(m.Step, m.Term)
 	if final {
-		name = finalName
+		name = spec.FinalName(m.Term)
 	}
 	c.saves.Go(func() {
 		writing, cancel := context.WithTimeout(ctx, writeTime)
@@ -48,7 +48,7 @@ func (c *coordinator) checkpoint(ctx context.Context, final bool) error {
 		err := c.write(writing, name, &m)
 		if err != nil {
 			err = fmt.Errorf("write checkpoint: %w", err)
-			if !final { // else an earlier one may lie there, which is not ours
+			if !final { // else it may be there already, whatever failed behind that
 				if rerr := c.Checkpoints.Remove(writing, name); rerr != nil {
 					c.Log.Warn("cannot remove what was left half written", "error", rerr)
 				}
@@ -65,12 +65,6 @@ func (c *coordinator) write(ctx context.Context, name string, m *checkpoint.Mani
 	var err error
 	if m.Parts, err = c.strategy.write(ctx, m.Term, name); err != nil {
 		return err
-	}
-	// Only the final model can be there already: one that was not of the run's
-	// history.
-	old, err := c.Checkpoints.Manifest(ctx, name)
-	if err == nil && spec.TermOf(old.Term, old.Generation) > m.Term {
-		return superseded(m.Term, old.Term)
 	}
 	if err := c.terms.check(m.Term); err != nil {
 		return err
@@ -94,7 +88,7 @@ func (c *coordinator) manifest() checkpoint.Manifest {
 	return checkpoint.Manifest{
 		Step: c.version, Term: c.term, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
 		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
-		Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
+		Class: c.class, Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
 		Metrics: c.status.Load().Metrics, Evaluated: c.evaluated, Loss: spec.Number(c.loss), Saved: time.Now(),
 	}
 }
@@ -117,10 +111,12 @@ func (c *coordinator) checkpointed(w written) error {
 	case w.final:
 		// Whatever has become of the servers meanwhile: the run is done.
 		c.Log.Info("final model saved", "step", w.manifest.Step)
+		j, name := c.judge(), spec.FinalName(w.manifest.Term)
+		c.beside("remove earlier finished models", func(ctx context.Context) error { return j.removeFinals(ctx, name) })
 		return c.conclude(w.manifest)
 	case c.judge().void(w.manifest):
 		c.beside("remove a void checkpoint", func(ctx context.Context) error {
-			return c.Checkpoints.Remove(ctx, stepName(w.manifest.Step, w.manifest.Term))
+			return c.Checkpoints.Remove(ctx, spec.StepName(w.manifest.Step, w.manifest.Term))
 		})
 		return nil
 	}
@@ -146,17 +142,29 @@ func (c *coordinator) beside(what string, do func(ctx context.Context) error) {
 	})
 }
 
-// maxFinals is how often the final model is tried to be saved.
-const maxFinals = 10
+// maxFinals is how often the final model is tried to be saved; finalPatience,
+// how long what cannot be written is tried again.
+const (
+	maxFinals     = 10
+	finalPatience = 15 * time.Second
+)
 
 // finalFailed decides what follows when the final model could not be saved: a
-// lost server costs the way from the newest checkpoint, a full disk the run's
-// rest until there is room.
+// lost server costs the way from the newest checkpoint, a full disk a few
+// seconds or, if there is no room by then, the run's rest until there is.
 func (c *coordinator) finalFailed(err error) error {
 	c.Log.Error("final model not saved", "error", err)
-	if c.finals++; errors.Is(err, errStorage) || c.finals >= maxFinals {
+	if c.finals++; c.finals == 1 {
+		c.finalFirst = time.Now()
+	}
+	pause := time.Duration(0)
+	if errors.Is(err, errStorage) {
+		pause = 500 * time.Millisecond << c.finals
+	}
+	if c.finals >= maxFinals || time.Since(c.finalFirst)+pause > min(finalPatience, c.PlacePatience) {
 		return stopped{spec.CauseDisk, fmt.Sprintf("the final model could not be saved: %v", err)}
 	}
-	c.final = false
+	c.note(spec.Event{Type: spec.EventCheckpoint, Message: err.Error()})
+	c.final, c.finalAfter, c.kept = false, time.Now().Add(pause), c.saved
 	return nil
 }

@@ -90,27 +90,32 @@ type coordinator struct {
 	evaluation *evaluation
 	saving     bool // a checkpoint is being written
 
-	evaluated int64             // version of the newest evaluation, -1: none
-	saved     int64             // version of the newest checkpoint that is written, 0: none
-	kept      int64             // version that the newest checkpoint is of, written or not
-	keptAt    time.Time         // when that was kept, or training began
-	damaged   map[string]string // checkpoints that could not be restored, with their checksums
-	final     bool              // the finished model is being saved
-	finals    int               // times that this failed
-	unfit     map[int]int       // how often a worker said that it cannot work, by index
-	away      map[int]time.Time // when a worker's connection was lost that has not come back, by index
-	done      bool              // it is saved
-	metrics   map[string]float64
-	loss      float64
-	skipped   int64
-	skips     int // in a row
-	resumed   int
-	started   time.Time
-	began     time.Time     // of this coordinator
-	ranBefore time.Duration // by earlier ones
-	clock     clock
-	reason    error // why the run is to end before its end
-	message   string
+	evaluated  int64             // version of the newest evaluation, -1: none
+	saved      int64             // version of the newest checkpoint that is written, 0: none
+	kept       int64             // version that the newest checkpoint is of, written or not
+	keptAt     time.Time         // when that was kept, or training began
+	damaged    map[string]string // checkpoints that could not be restored, with their checksums
+	final      bool              // the finished model is being saved
+	finals     int               // times that this failed
+	finalFirst time.Time         // when that was first
+	finalAfter time.Time         // when it is tried again
+	unfit      map[int]int       // how often a worker said that it cannot work, by index
+	away       map[int]time.Time // when a worker's connection was lost that has not come back, by index
+	done       bool              // it is saved
+	class      string            // of the machines that a deterministic run is computed on; "": none yet
+	holders    map[int]string    // instance that joined last, by index
+	followed   map[string]bool   // instances whose place another one has taken
+	metrics    map[string]float64
+	loss       float64
+	skipped    int64
+	skips      int // in a row
+	resumed    int
+	started    time.Time
+	began      time.Time     // of this coordinator
+	ranBefore  time.Duration // by earlier ones
+	clock      clock
+	reason     error // why the run is to end before its end
+	message    string
 }
 
 // Run trains to the end and returns how that went; the error is for what kept
@@ -134,7 +139,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
 		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
-		unfit: make(map[int]int), away: make(map[int]time.Time), stopAsked: make(chan struct{}),
+		holders: make(map[int]string), followed: make(map[string]bool), unfit: make(map[int]int), away: make(map[int]time.Time), stopAsked: make(chan struct{}),
 	}
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -388,6 +393,8 @@ func (c *coordinator) boundary(ctx context.Context) (again, over bool, err error
 	case c.evaluated != c.version && (whole || due(c.Spec.Evaluation.EverySteps)):
 		c.beginEvaluation()
 		return true, false, nil
+	case whole && !c.final && time.Now().Before(c.finalAfter):
+		return false, false, nil
 	case whole && !c.final, c.kept != c.version && (ended || due(c.Spec.Checkpoint.EverySteps) || c.due()):
 		if c.saving {
 			return false, false, nil // one at a time

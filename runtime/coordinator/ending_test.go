@@ -137,6 +137,16 @@ func (b *bench) fill() {
 	}
 }
 
+// final is the folder of the finished model.
+func (b *bench) final() string {
+	b.t.Helper()
+	found, err := b.options.Folder.Finals()
+	if err != nil || len(found) != 1 {
+		b.t.Fatalf("finished models %q, %v", found, err)
+	}
+	return found[0]
+}
+
 // seen counts the run's events of a type.
 func (b *bench) seen(kind string) int {
 	data, _ := os.ReadFile(b.options.Folder.Metrics()) // not there yet: none
@@ -160,6 +170,24 @@ func TestFullDiskStopsTheRun(t *testing.T) {
 	if st := b.again().run(); st.Phase != spec.Succeeded || st.Records != 1800 {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// A disk that is full for a moment costs the final model a moment.
+func TestFinalModelIsTriedAgain(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	b.fill()
+	b.options.PlacePatience = time.Hour
+	go func() {
+		for !strings.Contains(b.logs.String(), "final model not saved") {
+			time.Sleep(time.Millisecond)
+		}
+		os.Remove(b.options.Folder.Checkpoints())
+		os.Mkdir(b.options.Folder.Checkpoints(), 0o700)
+	}()
+	if st := b.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Saved != st.Step {
+		t.Errorf("status %+v", st)
+	}
+	b.final()
 }
 
 // The ledger must be written; a server's own account of it is for tests.
@@ -220,7 +248,7 @@ func TestDamagedCheckpointsAreNotKept(t *testing.T) {
 	}
 	// Which one is the newest depends on how long writing took.
 	found := b.checkpoints()
-	if len(found) != 3 || found[0] != "final" || found[1] < "step-000000000010" || found[1] > "step-000000000031" || found[2] != "step-000000999999" {
+	if len(found) != 3 || !strings.HasPrefix(found[0], spec.FinalPrefix) || found[1] < "step-000000000010" || found[1] > "step-000000000031" || found[2] != "step-000000999999" {
 		t.Errorf("checkpoints %v", found)
 	}
 }
@@ -233,7 +261,7 @@ func TestCheckpointOfAnotherModelIsNotPassedOver(t *testing.T) {
 	if st := b.run(); st.Phase != spec.Succeeded {
 		t.Fatalf("status %+v", st)
 	}
-	if err := os.RemoveAll(b.options.Folder.Final()); err != nil {
+	if err := os.RemoveAll(b.final()); err != nil {
 		t.Fatal(err)
 	}
 	again := b.again()
@@ -298,7 +326,7 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 		term, step int64
 		void       bool
 	}{{1, 100, false}, {1, 101, true}, {1, 50, false}, {2, 150, false}, {2, 200, true}, {3, 500, false}} {
-		name := stepName(tt.step, tt.term)
+		name := spec.StepName(tt.step, tt.term)
 		part, err := c.Checkpoints.Save(t.Context(), name, "part", 0, [][]float32{{1}})
 		if err != nil {
 			t.Fatal(err)

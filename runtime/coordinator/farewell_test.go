@@ -1,9 +1,12 @@
 package coordinator
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -11,7 +14,12 @@ import (
 // guest is a worker that joins and does nothing by itself.
 func (b *bench) guest(index int) *wire.Conn {
 	b.t.Helper()
-	c, err := credentials.Dial(b.ctx, b.options.Workers.Addr().String(), wire.Hello{Role: "worker", Index: index})
+	return b.guestWith(wire.Hello{Role: "worker", Index: index})
+}
+
+func (b *bench) guestWith(hello wire.Hello) *wire.Conn {
+	b.t.Helper()
+	c, err := credentials.Dial(b.ctx, b.options.Workers.Addr().String(), hello)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -33,7 +41,7 @@ func (b *bench) until(what string, true func() bool) {
 }
 
 // dismissed receives until the guest is told to leave.
-func (b *bench) dismissed(c *wire.Conn) {
+func (b *bench) dismissed(c *wire.Conn) (how wire.Leave) {
 	b.t.Helper()
 	for {
 		m, err := c.Receive(time.Minute)
@@ -41,8 +49,107 @@ func (b *bench) dismissed(c *wire.Conn) {
 			b.t.Fatal(err)
 		}
 		if m.Type == wire.TypeLeave {
+			if err := m.Decode(&how); err != nil {
+				b.t.Fatal(err)
+			}
+			return how
+		}
+	}
+}
+
+// hears receives until the guest gets a lease.
+func (b *bench) hears(c *wire.Conn) {
+	b.t.Helper()
+	for {
+		m, err := c.Receive(time.Minute)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if m.Type == wire.TypeLease {
 			return
 		}
+	}
+}
+
+// Of two workers of one index, the one that came last stays: the other one is
+// told to leave, also when it comes back, and no longer takes its place. A
+// worker that lost its connection is the same one.
+func TestTwoWorkersOfOneIndex(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	stop, ended := b.beginUntilStopped()
+	as := func(instance string) *wire.Conn {
+		return b.guestWith(wire.Hello{Role: "worker", Index: 0, Instance: instance})
+	}
+	first := as("first")
+	b.hears(first)
+	again := as("first") // its connection was lost
+	b.hears(again)
+	for {
+		m, err := first.Receive(time.Minute)
+		if err != nil { // it was closed
+			break
+		}
+		if m.Type == wire.TypeLeave {
+			t.Fatal("a worker that came back was told to leave")
+		}
+	}
+	second := as("second")
+	b.hears(second)
+	for _, old := range []*wire.Conn{again, as("first"), as("first")} {
+		if how := b.dismissed(old); how.End != spec.EndAsked || !strings.Contains(how.Reason, "--index") {
+			t.Errorf("the older worker is told %+v", how)
+		}
+		old.Close()
+	}
+	b.until("one worker", func() bool { return strings.Count(b.logs.String(), "worker joined") == 3 })
+	stop()
+	if how := b.dismissed(second); how.End != spec.EndOtherwise {
+		t.Errorf("the newer worker is told %+v", how)
+	}
+	second.Close()
+	if st := <-ended; st.Phase != spec.Stopped {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// A deterministic run is computed on machines of one class, also after it was
+// started again.
+func TestMachinesOfAnotherClass(t *testing.T) {
+	s := pointsSpec()
+	s.Deterministic, s.Worker.Replicas = true, 2
+	b := newBench(t, s, linear{})
+	stop, ended := b.beginUntilStopped()
+	as := func(index int, class string) *wire.Conn {
+		return b.guestWith(wire.Hello{Role: "worker", Index: index, Class: class, Threads: 3})
+	}
+	ours := as(0, "amd64 v1 fma")
+	b.hears(ours)
+	other := as(1, "amd64 v1")
+	if how := b.dismissed(other); how.End != spec.EndGivenUp || !strings.Contains(how.Reason, `"amd64 v1 fma"`) || !strings.Contains(how.Reason, `"amd64 v1"`) {
+		t.Errorf("a machine of another class is told %+v", how)
+	}
+	other.Close()
+	alike := as(1, "amd64 v1 fma")
+	b.hears(alike)
+	stop()
+	for _, c := range []*wire.Conn{ours, alike} {
+		b.dismissed(c)
+		c.Close()
+	}
+	<-ended
+	noted := 0
+	for _, e := range b.lines() {
+		if strings.Contains(e.Message, "amd64 v1 fma, 3 threads") {
+			noted++
+		}
+	}
+	if noted != 2 {
+		t.Errorf("%d workers noted with their class", noted)
+	}
+	c := &coordinator{Options: b.options, metrics: map[string]float64{}}
+	c.adopt(checkpoint.Manifest{Step: 5, Class: "arm64"}, ledger.NewBook(600))
+	if c.otherClass(&member{hello: wire.Hello{Class: "amd64 v1"}}) == "" || c.otherClass(&member{hello: wire.Hello{Class: "arm64"}}) != "" {
+		t.Error("the class of a checkpoint does not count")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 type member struct {
 	index   int
 	pid     int
+	hello   wire.Hello
 	conn    *wire.Conn
 	leases  map[int64]*lease // owned by loop
 	leaving bool             // owned by loop
@@ -66,7 +67,7 @@ func (c *coordinator) post(ctx context.Context, e any) bool {
 
 // serveWorker reads from one worker until its connection ends.
 func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wire.Hello) {
-	m := &member{index: hello.Index, pid: hello.PID, conn: conn, leases: make(map[int64]*lease)}
+	m := &member{index: hello.Index, hello: hello, pid: hello.PID, conn: conn, leases: make(map[int64]*lease)}
 	m.heard.Store(time.Now().UnixNano())
 	known := false
 	for {
@@ -114,11 +115,36 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 }
 
 // join takes a worker in. One of the same index that is still known has been
-// replaced: its connection is dead or about to be.
+// replaced: its connection is dead or about to be, or it is another process.
+// That one is told to leave, and again should it come back, so that the two do
+// not replace each other for ever.
 func (c *coordinator) join(m *member) {
+	if h := m.hello; h.Instance != "" {
+		if c.followed[h.Instance] {
+			c.Log.Warn("two workers have one index; the older one is told to leave", "worker", m.index, "pid", m.pid)
+			c.dismiss(m, followed(m.index))
+			return
+		}
+		if last := c.holders[m.index]; last != "" && last != h.Instance {
+			c.followed[last] = true
+		}
+		c.holders[m.index] = h.Instance
+	}
 	if old := c.members[m.index]; old != nil {
 		c.release(old, true)
-		old.conn.Close()
+		if c.followed[old.hello.Instance] {
+			c.Log.Warn("two workers have one index; the older one is told to leave", "worker", m.index, "pid", old.pid)
+			c.dismiss(old, followed(m.index))
+			time.AfterFunc(farewellTime, func() { old.conn.Close() }) // should it not hang up
+		} else {
+			old.conn.Close()
+		}
+	}
+	if why := c.otherClass(m); why != "" {
+		delete(c.members, m.index)
+		c.Log.Error("worker is given up", "worker", m.index, "reason", why)
+		c.dismiss(m, wire.Leave{End: spec.EndGivenUp, Reason: why})
+		return
 	}
 	if m.index < 0 || m.index >= c.Spec.Worker.Replicas {
 		c.dismiss(m, fewer)
@@ -129,7 +155,11 @@ func (c *coordinator) join(m *member) {
 	delete(c.silent, m.index)
 	delete(c.away, m.index)
 	c.Log.Info("worker joined", "worker", m.index, "pid", m.pid)
-	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "joined"})
+	message := "joined"
+	if m.hello.Class != "" {
+		message = fmt.Sprintf("joined: %s, %d threads", m.hello.Class, m.hello.Threads)
+	}
+	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: message})
 	c.publish(spec.Running)
 }
 
@@ -153,6 +183,25 @@ func (c *coordinator) leave(m *member, why error) error {
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
 	c.publish(spec.Running)
 	return err
+}
+
+// followed dismisses a worker whose place another process has.
+func followed(index int) wire.Leave {
+	return wire.Leave{End: spec.EndAsked, Reason: fmt.Sprintf("another process has joined as worker %d since: give each worker an --index of its own", index)}
+}
+
+// otherClass says why a worker may not compute for a deterministic run: what
+// has been computed so far was computed by machines of another class. The first
+// worker of a run decides.
+func (c *coordinator) otherClass(m *member) string {
+	if !c.Spec.Deterministic || m.hello.Class == "" || m.hello.Class == c.class {
+		return ""
+	}
+	if c.class == "" || c.version == 0 && len(c.members) == 0 {
+		c.class = m.hello.Class
+		return ""
+	}
+	return fmt.Sprintf("the run is deterministic and has been computed on %q; this machine is %q, whose results differ in the last bits: run it on the former, or begin a new run without deterministic", c.class, m.hello.Class)
 }
 
 // fewer dismisses a worker that the run does not need.

@@ -21,11 +21,14 @@ func saved(t *testing.T) *bench {
 	b.options.Stop = stop
 	go func() {
 		defer close(gate)
-		for b.seen("checkpoint") < 1 {
+		for b.seen("update") < 6 {
 			select {
 			case gate <- struct{}{}:
 			case <-time.After(time.Millisecond):
 			}
+		}
+		for b.seen("checkpoint") < 1 { // however long it takes, the run has not ended
+			time.Sleep(time.Millisecond)
 		}
 		close(stop)
 	}()

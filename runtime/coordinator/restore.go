@@ -16,19 +16,25 @@ import (
 // finished looks for the final model of a run whose end nobody was told.
 func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok bool, err error) {
 	j := c.judge()
-	m, book, err := j.usable(ctx, finalName)
-	if err == nil {
-		ok, err = j.intact(ctx, finalName)
-	}
-	switch {
-	case passOver(err), errors.Is(err, errOtherModel):
-		return m, false, nil
-	case err != nil:
+	names, err := c.Checkpoints.Names(ctx, spec.FinalPrefix)
+	if err != nil {
 		return m, false, placeError{err}
-	case !ok:
-		return m, false, nil
 	}
-	return m, book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps), nil
+	for _, name := range slices.Backward(names) {
+		m, book, err := j.usable(ctx, name)
+		if err == nil {
+			ok, err = j.intact(ctx, name)
+		}
+		switch {
+		case passOver(err), errors.Is(err, errOtherModel):
+			continue
+		case err != nil:
+			return m, false, placeError{err}
+		case ok && (book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps)):
+			return m, true, nil
+		}
+	}
+	return m, false, nil
 }
 
 // concluded ends a run whose final model is there already.
@@ -134,7 +140,7 @@ func (c *coordinator) restore(ctx context.Context) error {
 }
 
 func (c *coordinator) restoreNewest(ctx context.Context) error {
-	names, err := c.Checkpoints.Names(ctx, stepPrefix)
+	names, err := c.Checkpoints.Names(ctx, spec.StepPrefix)
 	if err != nil {
 		return placeError{err}
 	}
@@ -223,8 +229,10 @@ func (c *coordinator) rewind(ctx context.Context, m checkpoint.Manifest, book *l
 	c.forecast()
 	c.publish(spec.Running)
 	if !c.saving { // what a killed process left half written
-		if err := c.Checkpoints.Clean(ctx, stepPrefix); err != nil {
-			c.Log.Warn("cannot remove what was left half written", "error", err)
+		for _, prefix := range []string{spec.StepPrefix, spec.FinalPrefix} {
+			if err := c.Checkpoints.Clean(ctx, prefix); err != nil {
+				c.Log.Warn("cannot remove what was left half written", "error", err)
+			}
 		}
 	}
 }
@@ -236,6 +244,7 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 	c.updates, c.evaluation = nil, nil
 	c.leases = make(map[int64]*lease)
 	c.final = false
+	c.class = m.Class
 	c.evaluated, c.loss = m.Evaluated, float64(m.Loss)
 	c.skipped, c.skips = m.Skipped, 0
 	c.metrics = make(map[string]float64)

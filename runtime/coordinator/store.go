@@ -15,20 +15,6 @@ import (
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
-// The names of checkpoints: finalName is the finished model's, all others begin
-// with stepPrefix.
-const (
-	finalName  = "final"
-	stepPrefix = "step-"
-)
-
-// stepName is the name of a checkpoint; names sort by age. The term is a part
-// of it, so that nobody who was superseded can write into the place of a later
-// one's. Those of earlier versions are named by their step alone.
-func stepName(step, term int64) string {
-	return fmt.Sprintf("%s%012d-term-%06d", stepPrefix, step, term)
-}
-
 // judge tells which checkpoints the run can go back to. It is a copy of what
 // that depends on, to be used beside loop: the place may answer slowly.
 type judge struct {
@@ -108,10 +94,21 @@ func (j *judge) intact(ctx context.Context, name string) (bool, error) {
 	return j.place.Complete(ctx, name, m)
 }
 
+// removeFinals removes finished models that were followed by another one.
+func (j *judge) removeFinals(ctx context.Context, but string) error {
+	found, err := j.place.Names(ctx, spec.FinalPrefix)
+	for _, name := range found {
+		if name < but { // names sort by age
+			err = errors.Join(err, j.place.Remove(ctx, name))
+		}
+	}
+	return err
+}
+
 // prune removes all but the newest checkpoints. Damaged ones do not count among
 // those to keep.
 func (j *judge) prune(ctx context.Context, keep int) error {
-	found, err := j.place.Names(ctx, stepPrefix)
+	found, err := j.place.Names(ctx, spec.StepPrefix)
 	if err != nil {
 		return err
 	}

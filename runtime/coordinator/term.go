@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/stokehq/stoke/runtime/durable"
 	"github.com/stokehq/stoke/runtime/run"
 )
 
@@ -36,7 +37,7 @@ func (t terms) claim(least int64) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("claim a term: %w", err)
 		}
-		if err := errors.Join(file.Sync(), file.Close(), run.SyncDir(string(t)), run.SyncDir(filepath.Dir(string(t)))); err != nil {
+		if err := errors.Join(file.Sync(), file.Close(), durable.SyncDir(string(t)), durable.SyncDir(filepath.Dir(string(t)))); err != nil {
 			return 0, fmt.Errorf("claim term %d: %w", term, err)
 		}
 		// Where there is a higher one by now, this one may have been taken
@@ -135,28 +136,28 @@ func (c *coordinator) begin() error {
 // the old or the new one. Nothing is replaced where check fails in the end:
 // writing may take long. The file is left open for reading and writing.
 func replace(path string, write func(*os.File) error, check func() error) (*os.File, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	draft, err := durable.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	err = write(file)
+	defer draft.Abort()
+	err = write(draft.File)
 	if err == nil {
-		err = file.Sync()
+		err = draft.Sync()
 	}
 	if err == nil {
 		err = check()
 	}
+	var file *os.File
 	if err == nil {
-		err = os.Rename(file.Name(), path)
+		file, err = os.OpenFile(draft.Name(), os.O_RDWR, 0) // the path may be another's next moment
 	}
-	if err != nil {
+	if err == nil {
+		err = draft.Commit()
+	}
+	if err != nil && file != nil {
 		file.Close()
-		os.Remove(file.Name())
-		return nil, err
+		file = nil
 	}
-	if err := run.SyncDir(filepath.Dir(path)); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
+	return file, err
 }

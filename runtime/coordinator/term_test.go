@@ -158,7 +158,7 @@ func TestNothingOfAnOldTermIsWritten(t *testing.T) {
 		}
 		next.note(spec.Event{Type: spec.EventRestore})
 	}
-	name := stepName(5, 1)
+	name := spec.StepName(5, 1)
 	c.strategy = slow{meanwhile: follow}
 	err = c.write(t.Context(), name, &checkpoint.Manifest{Term: 1, Step: 5})
 	if !errors.Is(err, errSuperseded) {
@@ -264,5 +264,35 @@ func TestWorkersObeyNoLowerTerm(t *testing.T) {
 	meet(8, wire.TypeLeave, wire.Leave{Term: 8})
 	if err := <-ended; !errors.As(err, new(wire.Leave)) {
 		t.Error(err)
+	}
+}
+
+// What a coordinator has begun to write of the finished model may arrive once
+// another one has written its own: each has a place of its own, and the newer
+// one counts. Those that were followed are removed.
+func TestFinishedModelsOfSeveralTerms(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	if st := b.run(); st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	ours := b.final()
+	m, err := b.options.Checkpoints.Manifest(t.Context(), filepath.Base(ours))
+	if err != nil || filepath.Base(ours) != spec.FinalName(m.Term) {
+		t.Fatalf("the finished model is %s, of term %d (%v)", ours, m.Term, err)
+	}
+	late := m
+	late.Term, late.Step = m.Term-1, m.Step+5
+	if err := b.options.Checkpoints.Finish(t.Context(), spec.FinalName(late.Term), &late); err != nil {
+		t.Fatal(err)
+	}
+	if st := b.again().run(); st.Phase != spec.Succeeded || st.Step != m.Step {
+		t.Errorf("status %+v, want step %d", st, m.Step)
+	}
+	j := (&coordinator{Options: b.options, journal: &journal{}}).judge()
+	if err := j.removeFinals(t.Context(), filepath.Base(ours)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.final(); got != ours {
+		t.Errorf("%s is left, want %s", got, ours)
 	}
 }

@@ -45,7 +45,7 @@ func halfAndHalf(t *testing.T, stream bool, servers int, between func(b *bench, 
 	if st := b.run(); st.Phase != spec.Stopped || st.Saved < 15 {
 		t.Fatalf("status %+v", st)
 	}
-	found, err := b.options.Checkpoints.Names(t.Context(), stepPrefix)
+	found, err := b.options.Checkpoints.Names(t.Context(), spec.StepPrefix)
 	if err != nil || len(found) < 2 {
 		t.Fatalf("checkpoints %q (%v)", found, err)
 	}
@@ -56,14 +56,15 @@ func halfAndHalf(t *testing.T, stream bool, servers int, between func(b *bench, 
 	if st.Phase != spec.Succeeded || st.Step != 36 || st.Records != 1800 {
 		t.Fatalf("status %+v", st)
 	}
-	m, err := b.options.Checkpoints.Manifest(t.Context(), finalName)
+	final := filepath.Base(b.final())
+	m, err := b.options.Checkpoints.Manifest(t.Context(), final)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range m.Parts {
 		hashes = append(hashes, part.SHA256)
 	}
-	if ok, err := b.options.Checkpoints.Complete(t.Context(), finalName, m); !ok || err != nil {
+	if ok, err := b.options.Checkpoints.Complete(t.Context(), final, m); !ok || err != nil {
 		t.Errorf("the finished model is not complete: %v", err)
 	}
 	return hashes, st

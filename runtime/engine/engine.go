@@ -10,6 +10,10 @@ type Engine interface {
 	Build(m *Model, o Options) (Replica, error)
 }
 
+// Classed is an Engine whose results may differ in the last bits between
+// machines. Machines of one class compute the same.
+type Classed interface{ Class() string }
+
 // Options fixes everything about a replica that may not change afterwards.
 type Options struct {
 	Device        int    // which of the GPUs that this process sees, from 0; the CPU engine ignores it

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -63,5 +64,23 @@ func TestWaitingEndsWithTheTerm(t *testing.T) {
 	}
 	if a := <-answer; a.Refused == "" || a.Term != 4 {
 		t.Errorf("answered with %+v", a)
+	}
+}
+
+// A server's work fills more cores the more is pushed for an update.
+func TestCoresFollowTheWork(t *testing.T) {
+	s := newServer(io.Discard)
+	var heard []int
+	s.Fit = func(cores int) { heard = append(heard, cores) }
+	n := perCore
+	a := restore(t, s, wire.Restore{Term: 1, To: n, Recipe: recipe, Vars: []engine.Var{{Name: "w", Len: n}}}, make([]float32, n))
+	if a != (wire.Answer{}) {
+		t.Fatalf("restore: %+v", a)
+	}
+	s.count(2)
+	s.count(1)
+	s.count(-3)
+	if want := []int{1, 3, 4, 1}; !slices.Equal(heard, want) {
+		t.Errorf("cores %v, want %v", heard, want)
 	}
 }

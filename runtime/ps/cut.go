@@ -78,6 +78,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.failed)
 	s.sum, s.snapshot, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
 	s.wake()
+	s.fit()
 	s.announce()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
 	s.note(spec.Event{Type: spec.EventRestore})

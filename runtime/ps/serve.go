@@ -60,6 +60,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 func (s *Server) count(n int) {
 	s.mu.Lock()
 	s.workers += n
+	s.fit()
 	s.mu.Unlock()
 }
 

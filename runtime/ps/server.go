@@ -56,6 +56,10 @@ type Server struct {
 	presence presence      // of a coordinator
 
 	frames atomic.Int64 // answers to pulls that were made
+
+	// Fit hears how many cores the server's work fills, whenever that may have
+	// changed; nil: nobody. It is to be set before Serve.
+	Fit func(cores int)
 }
 
 // point is a state of the server.

@@ -10,6 +10,18 @@ import (
 // is added up over pieces is the same on any number of cores.
 const piece = 1 << 15
 
+// perCore is for how many values, of all workers' pushes of an update together,
+// a core more is worth it: below that, waking its thread takes longer than the
+// work.
+const perCore = 1 << 20
+
+// fit tells how many cores the server's work fills. Called with mu held.
+func (s *Server) fit() {
+	if s.Fit != nil {
+		s.Fit(1 + len(s.values.v)*s.workers/perCore)
+	}
+}
+
 // spread does a vector's pieces [from, to), on all cores: while a server works,
 // those who compute wait for it.
 func spread(n int, do func(i, from, to int)) {

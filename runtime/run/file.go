@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
-	"github.com/google/renameio/v2"
+	"github.com/stokehq/stoke/runtime/durable"
 )
 
 // maxFile bounds the JSON files of a run: none is ever near it.
@@ -53,20 +52,7 @@ func WriteJSON(path string, v any) error {
 
 // WriteFile is WriteJSON for content of any kind. Mode 0600; synced, its name
 // too.
-func WriteFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600)); err != nil {
-		return err
-	}
-	return SyncDir(dir)
-}
+func WriteFile(path string, data []byte) error { return durable.Write(path, data) }
 
 // SyncDir makes the names in a folder durable.
-func SyncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
-}
+func SyncDir(path string) error { return durable.SyncDir(path) }

@@ -29,9 +29,6 @@ func (f Folder) Metrics() string     { return filepath.Join(string(f), "metrics.
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
 func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoints") }
 
-// Final is the folder of the finished model.
-func (f Folder) Final() string { return filepath.Join(f.Checkpoints(), "final") }
-
 // Log is the standard error of a role (coordinator, ps, worker, supervisor).
 func (f Folder) Log(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.log", role, index))

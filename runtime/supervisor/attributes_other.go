@@ -7,5 +7,8 @@ import "syscall"
 // attributes: here the end of the input pipe alone ends an orphan.
 func attributes() *syscall.SysProcAttr { return nil }
 
+// beginStarting: here nothing has to be prepared.
+func beginStarting() {}
+
 // self: here a role starts from what is at the path now.
 func self(path string) string { return path }

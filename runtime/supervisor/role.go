@@ -49,7 +49,8 @@ func newStarter() *starter {
 	s := &starter{requests: make(chan func())}
 	go func() { // until close
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		// Never unlocked: the thread ends with the goroutine, and its settings.
+		beginStarting()
 		for f := range s.requests {
 			f()
 		}

@@ -30,6 +30,14 @@ type Hello struct {
 	Role    string `json:"role"`  // of the one who dials
 	Index   int    `json:"index"` //
 	PID     int    `json:"pid"`
+	// Instance, of a worker, is drawn by each process: it tells a worker that
+	// comes back from another one of its index.
+	Instance string `json:"instance,omitempty"`
+	// Class, of a deterministic run's worker, is on what its results depend
+	// beside the specification, see engine.Classed; Threads is what it computes
+	// on.
+	Class   string `json:"class,omitempty"`
+	Threads int    `json:"threads,omitempty"`
 }
 
 // Refusal is the answer to a hello that is not accepted.

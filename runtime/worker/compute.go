@@ -146,7 +146,7 @@ func (s *session) resize(b *batch) error {
 		return nil
 	}
 	s.newest = b.ID
-	threads := Threads(&s.Spec, b.Workers)
+	threads := s.share(b.Workers)
 	if threads == s.threads {
 		return nil
 	}

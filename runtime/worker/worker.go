@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,12 @@ type Options struct {
 	Log         *slog.Logger
 	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
+	// Cores is how many of the machine's cores the run's workers share; 0 = all
+	// that this process may use. Fit hears how many of them this worker computes
+	// on, whenever that changes; nil = nobody.
+	Cores int
+	Fit   func(threads int)
+
 	// Patience is how long the worker looks for a coordinator before it ends;
 	// 0 = for ever.
 	Patience time.Duration
@@ -48,20 +55,24 @@ const (
 // worker is one worker's own state, kept from session to session.
 type worker struct {
 	Options
-	replica engine.Replica
-	threads int   // that the replica uses
-	sums    spans // of the lease that was computed
-	micro   int
-	term    atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
-	met     time.Time    // when the coordinator was last connected
+	instance string
+	replica  engine.Replica
+	threads  int   // that the replica uses
+	sums     spans // of the lease that was computed
+	micro    int
+	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
+	met      time.Time    // when the coordinator was last connected
 }
 
 // Run works until ctx is done, the replica cannot be built, or the worker is to
 // leave: the error is then a wire.Leave that says how its process ends. Lost
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize()}
-	if err := w.build(Threads(&o.Spec, o.Spec.Worker.Replicas)); err != nil {
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text()}
+	if w.Cores == 0 {
+		w.Cores = runtime.GOMAXPROCS(0)
+	}
+	if err := w.build(w.share(o.Spec.Worker.Replicas)); err != nil {
 		return Fail(ctx, o, err)
 	}
 	defer func() { w.replica.Close() }()
@@ -93,6 +104,16 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
+// hello is drawn anew by each process, but for what it is told of itself.
+func (w *worker) hello() wire.Hello {
+	h := w.Options.hello()
+	h.Instance, h.Threads = w.instance, w.threads
+	if e, ok := w.Engine.(engine.Classed); ok && w.Spec.Deterministic {
+		h.Class = e.Class()
+	}
+	return h
+}
+
 // build makes the replica, for so many threads.
 func (w *worker) build(threads int) error {
 	replica, err := w.Engine.Build(w.Workload.Model, engine.Options{
@@ -106,16 +127,18 @@ func (w *worker) build(threads int) error {
 		return fmt.Errorf("build replica: %w", err)
 	}
 	w.replica, w.threads = replica, threads
+	if w.Fit != nil {
+		w.Fit(threads)
+	}
 	return nil
 }
 
-// Threads is the number of threads that one of so many workers of the spec
-// uses.
-func Threads(s *spec.Spec, workers int) int {
-	if s.Worker.Threads > 0 {
-		return s.Worker.Threads
+// share is the number of threads that one of so many workers uses.
+func (w *worker) share(workers int) int {
+	if w.Spec.Worker.Threads > 0 {
+		return w.Spec.Worker.Threads
 	}
-	return max(1, runtime.GOMAXPROCS(0)/max(1, workers))
+	return max(1, w.Cores/max(1, workers))
 }
 
 // Fail tells the coordinator why a worker cannot work. The coordinator may

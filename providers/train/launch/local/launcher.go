@@ -8,8 +8,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers/train/launch"
@@ -146,48 +144,42 @@ func standing(f run.Folder) (launch.State, error) {
 }
 
 // newest is the step of the run's newest checkpoint, the finished model
-// included; -1 where there is none. The name of a checkpoint's folder begins
-// with its step; with its manifest it begins to exist.
+// included; -1 where there is none.
 func newest(f run.Folder) (step int64, err error) {
 	if step, err = finished(f); err != nil {
 		return -1, err
 	}
-	entries, err := os.ReadDir(f.Checkpoints())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	saved, err := f.Saved()
+	if err != nil {
 		return -1, err
 	}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), "step-")
-		digits, _, _ := strings.Cut(rest, "-")
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if !ok || err != nil {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join(f.Checkpoints(), e.Name(), manifestName)); err == nil {
-			step = max(step, n)
-		}
+	for _, n := range saved {
+		step = max(step, n)
 	}
 	return step, nil
 }
-
-// manifestName is the file with which a checkpoint exists.
-const manifestName = "manifest.json"
 
 // finished is the step of the finished model, -1 where there is none. It is
 // there without a final status where the supervisor died in between. A damaged
 // manifest is none: no coordinator takes it either.
 func finished(f run.Folder) (step int64, err error) {
-	var m struct {
-		Step *int64 `json:"step"`
-	}
-	err = run.ReadJSON(filepath.Join(f.Final(), manifestName), &m)
-	if unreadable := new(fs.PathError); errors.As(err, &unreadable) && !errors.Is(err, fs.ErrNotExist) {
+	finals, err := f.Finals()
+	if err != nil {
 		return -1, err
 	}
-	if err != nil || m.Step == nil || *m.Step < 0 {
-		return -1, nil
+	for _, final := range finals {
+		var m struct {
+			Step *int64 `json:"step"`
+		}
+		err = run.ReadJSON(filepath.Join(final, spec.ManifestFile), &m)
+		if unreadable := new(fs.PathError); errors.As(err, &unreadable) && !errors.Is(err, fs.ErrNotExist) {
+			return -1, err
+		}
+		if err == nil && m.Step != nil && *m.Step >= 0 {
+			return *m.Step, nil
+		}
 	}
-	return *m.Step, nil
+	return -1, nil
 }
 
 // roles tells of the processes; runs of the first version did not record them.

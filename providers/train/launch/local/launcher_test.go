@@ -51,7 +51,7 @@ func TestNewestCheckpoint(t *testing.T) {
 	l, id, f := over(t, spec.Stopped)
 	for name, want := range map[string]int64{
 		"": -1, ".new-1": -1, "final": -1, "step-x": -1,
-		"step-000000000087": 87, "step-000000000120-term-000003": 120,
+		"step-000000000087": 87, "step-000000000120-term-000003": 120, "final-term-000003": -1,
 	} {
 		if err := os.RemoveAll(f.Checkpoints()); err != nil {
 			t.Fatal(err)
@@ -69,18 +69,37 @@ func TestNewestCheckpoint(t *testing.T) {
 	}
 }
 
-// The finished model counts, at the step that its manifest names.
+// The finished model counts, at the step that its manifest names: of several,
+// the newest one that has a manifest which can be read.
 func TestFinishedModelIsACheckpoint(t *testing.T) {
+	for _, name := range []string{"final", spec.FinalName(7)} { // of all versions
+		t.Run(name, func(t *testing.T) { finishedModel(t, name) })
+	}
 	l, id, f := over(t, spec.Stopped)
+	for i, name := range []string{spec.FinalName(3), spec.FinalName(20), "final"} {
+		folder := filepath.Join(f.Checkpoints(), name)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		say(t, filepath.Join(folder, "manifest.json"), fmt.Sprintf(`{"step": %d}`, i))
+	}
+	if s, err := l.Status(t.Context(), id); err != nil || s.Saved != 1 {
+		t.Errorf("of three finished models: step %d, %v", s.Saved, err)
+	}
+}
+
+func finishedModel(t *testing.T, name string) {
+	l, id, f := over(t, spec.Stopped)
+	final := filepath.Join(f.Checkpoints(), name)
 	earlier := filepath.Join(f.Checkpoints(), "step-000000000087")
-	for _, folder := range []string{f.Final(), earlier} {
+	for _, folder := range []string{final, earlier} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	saved := func(manifest string, want int64) {
 		t.Helper()
-		if err := run.WriteFile(filepath.Join(f.Final(), "manifest.json"), []byte(manifest)); err != nil {
+		if err := run.WriteFile(filepath.Join(final, "manifest.json"), []byte(manifest)); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := l.Status(t.Context(), id); err != nil || s.Saved != want {

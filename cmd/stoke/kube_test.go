@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/providers/connect/kubetest"
+)
+
+const kubeConfiguration = `
+terraform {
+  required_providers {
+    kube = { source = "stokehq/kube" }
+  }
+}
+provider "kube" {
+  config_path = "KUBECONFIG"
+}
+variable "password" {
+  type      = string
+  sensitive = true
+}
+resource "kube_namespace" "lab" {
+  name = "lab"
+}
+resource "kube_secret" "login" {
+  name      = "login"
+  namespace = kube_namespace.lab.name
+  data      = { password = var.password }
+}
+resource "kube_manifest" "web" {
+  path      = "web.yaml"
+  namespace = kube_namespace.lab.name
+}
+`
+
+const kubeManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: "nginx:1"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: inner}
+stringData: {token: canary-of-the-manifest}
+`
+
+// TestKubernetes lives a configuration's life in a real cluster, by commands:
+// plan, apply, nothing to do, drift, repair, destroy.
+func TestKubernetes(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{Nodes: []kubetest.Node{kubetest.GPUNode("gpu-1", 8)}})
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
+	write("web.yaml", kubeManifest)
+	run := func(want int, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + dir}, args...)...)
+		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "HOME="+t.TempDir())
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
+		}
+		if strings.Contains(string(out), "canary") {
+			t.Errorf("stoke %v shows a secret:\n%s", args, out)
+		}
+		return string(out)
+	}
+	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "3 to add") || !strings.Contains(out, "apps/v1/Deployment/lab/web") {
+		t.Errorf("the plan does not tell what is made:\n%s", out)
+	}
+	run(0, "apply", "-auto-approve")
+	run(0, "plan", "-detailed-exitcode")
+	c.Kubectl(t, "", "-n", "lab", "scale", "deployment", "web", "--replicas=1")
+	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "replicas: 1") || !strings.Contains(out, "replicas: 2") {
+		t.Errorf("the plan does not tell the drift:\n%s", out)
+	}
+	run(0, "apply", "-auto-approve")
+	if got := c.Kubectl(t, "", "-n", "lab", "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"); got != "2" {
+		t.Errorf("%s replicas after the repair", got)
+	}
+	// Another cluster is refused before anything is read.
+	other := kubetest.Start(t, kubetest.Options{APIOnly: true})
+	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", other.Kubeconfig()))
+	if out := run(1, "plan"); !strings.Contains(out, "This is another cluster") {
+		t.Errorf("another cluster is read:\n%s", out)
+	}
+	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
+	run(0, "destroy", "-auto-approve")
+	if got := c.Kubectl(t, "", "get", "namespace", "lab", "--ignore-not-found", "-o", "name"); got != "" {
+		t.Errorf("destroy left %s", got)
+	}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Base(name) == "web.yaml" {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if strings.Contains(string(text), "canary") {
+			t.Errorf("%s has a secret", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,128 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/stokehq/stoke/providers/connect"
+)
+
+const (
+	// dialTime is how long the first answer may take, an exec plugin included.
+	dialTime = 9 * time.Second
+	// patience is for how long an API server that has answered is tried again.
+	patience = 2 * time.Minute
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Client talks to one cluster.
+type Client struct {
+	// ID is the UID of the namespace kube-system; "" where it may not be read.
+	ID string
+	// Endpoint is the API server's URL.
+	Endpoint string
+	// Name is what messages call the cluster: its context in the kubeconfig, or
+	// the endpoint.
+	Name string
+
+	Dynamic   dynamic.Interface
+	Discovery discovery.CachedDiscoveryInterface
+	// Mapper knows the kinds that the cluster had when it was asked; Reset makes
+	// it ask anew.
+	Mapper meta.ResettableRESTMapper
+
+	transport *http.Transport
+	config    *rest.Config
+	http      *http.Client
+}
+
+// OtherClusterError says that the connection leads to another cluster than it
+// says.
+type OtherClusterError struct{ Name, Want, Have string }
+
+func (e *OtherClusterError) Error() string {
+	return fmt.Sprintf("%s is the cluster %s, not %s", e.Name, e.Have, e.Want)
+}
+
+// errUnreadable says that the cluster cannot be told from others.
+var errUnreadable = errors.New("the namespace kube-system may not be read, by whose UID a cluster is told from others")
+
+// Dial connects, and checks that it is the cluster that c.ID names, where it
+// names one. It takes 10 s at most. waiting, where it is not nil, hears of each
+// request that is repeated because the API server did not answer.
+func Dial(ctx context.Context, c connect.Connection, waiting func(context.Context, error)) (*Client, error) {
+	e, err := resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	client, retry, err := e.client(waiting)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no answer within %v", dialTime))
+	defer cancel()
+	system, err := client.Dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		client.ID = string(system.GetUID())
+	case apierrors.IsForbidden(err):
+		if c.ID != "" {
+			client.Close()
+			return nil, fmt.Errorf("%s: %w: %w", client.Name, errUnreadable, err)
+		}
+	default:
+		client.Close()
+		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil && !apierrors.IsUnauthorized(err) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
+		return nil, &DialError{Name: client.Name, Endpoint: client.Endpoint, Err: err, credential: e.credential}
+	}
+	if c.ID != "" && client.ID != c.ID {
+		client.Close()
+		return nil, &OtherClusterError{Name: client.Name, Want: c.ID, Have: client.ID}
+	}
+	retry.patience.Store(int64(patience))
+	return client, nil
+}
+
+// client makes what talks to the endpoint; nothing is sent yet.
+func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retrying, error) {
+	transport, base, err := e.roundTripper()
+	if err != nil {
+		return nil, nil, err
+	}
+	retry := &retrying{next: base, waiting: waiting}
+	h := &http.Client{Transport: retry}
+	config := &rest.Config{
+		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
+		QPS: -1, // how much it takes at a time says the server: by 429 and Retry-After
+	}
+	c := &Client{Endpoint: e.config.Host, Name: e.name, transport: transport, config: config, http: h}
+	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, h); err != nil {
+		return nil, nil, fmt.Errorf("API server %s: %w", e.config.Host, err)
+	}
+	found, err := discovery.NewDiscoveryClientForConfigAndClient(config, h)
+	if err != nil {
+		return nil, nil, fmt.Errorf("API server %s: %w", e.config.Host, err)
+	}
+	c.Discovery = memory.NewMemCacheClient(found)
+	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(c.Discovery)
+	return c, retry, nil
+}
+
+// Close ends idle connections; the client must not be used any more.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }

@@ -1,0 +1,213 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	pluginTime  = 8 * time.Second // for a plugin to answer
+	mostCredent = 1 << 20         // bytes of its answer
+	mostSaid    = 400             // of what it writes on stderr, in messages
+	// Versions of the protocol, https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
+	execV1, execV1beta1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
+)
+
+// plugin runs a credential plugin and keeps what it hands out in memory until
+// that ends. client-go's own has no time limit.
+type plugin struct {
+	config *clientcmdapi.ExecConfig
+
+	mu      sync.Mutex
+	have    *handed
+	refused *handed // the API server did not take it
+}
+
+// handed is a credential from a plugin.
+type handed struct {
+	token  string
+	cert   *tls.Certificate
+	expiry time.Time // zero: it does not say
+}
+
+func newPlugin(c *clientcmdapi.ExecConfig) *plugin { return &plugin{config: c} }
+
+// get is a credential that is still good. It runs the plugin where there is
+// none.
+func (p *plugin) get(ctx context.Context) (*handed, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.have; h != nil && h != p.refused && (h.expiry.IsZero() || time.Until(h.expiry) > 10*time.Second) {
+		return h, nil
+	}
+	h, err := p.run(ctx)
+	if err != nil {
+		return nil, &NoCredentialError{"the credential plugin " + p.config.Command, err}
+	}
+	p.have = h
+	return h, nil
+}
+
+// refuse makes the next request ask the plugin again; false where this is a
+// credential that was asked for after a refusal.
+func (p *plugin) refuse(h *handed) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	again := p.refused == nil
+	p.refused = h
+	return again
+}
+
+// certificate is the TLS configuration's.
+func (p *plugin) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.have == nil || p.have.cert == nil {
+		return new(tls.Certificate), nil
+	}
+	return p.have.cert, nil
+}
+
+// answer is what a plugin prints.
+type answer struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Status     *struct {
+		ExpirationTimestamp   time.Time `json:"expirationTimestamp"`
+		Token                 string    `json:"token"`
+		ClientCertificateData string    `json:"clientCertificateData"`
+		ClientKeyData         string    `json:"clientKeyData"`
+	} `json:"status"`
+}
+
+func (p *plugin) run(ctx context.Context) (*handed, error) {
+	version := p.config.APIVersion
+	if version == "" {
+		version = execV1
+	}
+	if version != execV1 && version != execV1beta1 {
+		return nil, fmt.Errorf("it speaks %s; this reads %s and %s", version, execV1, execV1beta1)
+	}
+	if p.config.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
+		return nil, errors.New("it wants to ask at a terminal (interactiveMode: Always), which this gives to no plugin; log in with it first, or use another credential")
+	}
+	ctx, cancel := context.WithTimeout(ctx, pluginTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.config.Command, p.config.Args...)
+	cmd.WaitDelay = time.Second // for what it started and left behind
+	cmd.Env = append(os.Environ(), `KUBERNETES_EXEC_INFO={"apiVersion":"`+version+`","kind":"ExecCredential","spec":{"interactive":false}}`)
+	for _, v := range p.config.Env {
+		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+	}
+	var out, said limited
+	out.most, said.most = mostCredent, mostSaid
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("it did not answer within %v%s", pluginTime, said.note())
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		hint := p.config.InstallHint
+		if hint == "" {
+			hint = "install it, or give its path"
+		}
+		return nil, fmt.Errorf("there is no such program; %s", strings.TrimSpace(hint))
+	case err != nil:
+		return nil, fmt.Errorf("%w%s", err, said.note())
+	}
+	return read(out.Bytes(), version)
+}
+
+// read reads a plugin's answer. Its text is not shown: it may be a credential.
+func read(text []byte, version string) (*handed, error) {
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil || a.Kind != "ExecCredential" {
+		return nil, errors.New("what it printed is no ExecCredential in JSON")
+	}
+	if a.APIVersion != version {
+		return nil, fmt.Errorf("it answers in %q, and %s was asked for", a.APIVersion, version)
+	}
+	if a.Status == nil || a.Status.Token == "" && a.Status.ClientCertificateData == "" {
+		return nil, errors.New("its answer has neither a token nor a client certificate")
+	}
+	h := &handed{token: a.Status.Token, expiry: a.Status.ExpirationTimestamp}
+	if a.Status.ClientCertificateData != "" {
+		pair, err := tls.X509KeyPair([]byte(a.Status.ClientCertificateData), []byte(a.Status.ClientKeyData))
+		if err != nil {
+			return nil, errors.New("its client certificate and key do not belong together")
+		}
+		h.cert = &pair
+		if h.expiry.IsZero() && pair.Leaf != nil {
+			h.expiry = pair.Leaf.NotAfter
+		}
+	}
+	if !h.expiry.IsZero() && time.Now().After(h.expiry) {
+		return nil, fmt.Errorf("its credential ended at %s; log in again", h.expiry.UTC().Format(time.RFC3339))
+	}
+	return h, nil
+}
+
+// limited keeps the first bytes that are written to it.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := l.most - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// note is what a plugin said about its failure, for people.
+func (l *limited) note() string {
+	if text := strings.Join(strings.Fields(l.String()), " "); text != "" {
+		return "; it says: " + text
+	}
+	return ""
+}
+
+// pluginAuth logs in with what a plugin hands out, and asks it again once where
+// the API server does not take that.
+type pluginAuth struct {
+	next   http.RoundTripper
+	plugin *plugin
+	forget func() // ends connections that were made with another certificate
+}
+
+func (a *pluginAuth) RoundTrip(req *http.Request) (*http.Response, error) {
+	for {
+		h, err := a.plugin.get(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		sent := req.Clone(req.Context())
+		if h.token != "" {
+			sent.Header.Set("Authorization", "Bearer "+h.token)
+		}
+		resp, err := a.next.RoundTrip(sent)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || !a.plugin.refuse(h) || req.Body != nil && req.GetBody == nil {
+			return resp, err
+		}
+		resp.Body.Close()
+		a.forget()
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}

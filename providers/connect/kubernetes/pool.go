@@ -1,0 +1,72 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/stokehq/stoke/providers/connect"
+)
+
+// Pool dials each cluster once. The zero value is ready.
+type Pool struct {
+	// Waiting, when not nil, hears of requests that are repeated because an API
+	// server did not answer.
+	Waiting func(context.Context, error)
+
+	mu      sync.Mutex
+	clients map[string]*dialled
+}
+
+type dialled struct {
+	once   chan struct{} // holds a token while nobody dials
+	client *Client
+	err    error
+}
+
+// Get is the client of a connection. That it could not be had is remembered,
+// so that a thousand objects wait for an endpoint that is not there once.
+func (p *Pool) Get(ctx context.Context, c connect.Connection) (*Client, error) {
+	key, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if p.clients == nil {
+		p.clients = make(map[string]*dialled)
+	}
+	d := p.clients[string(key)]
+	if d == nil {
+		d = &dialled{once: make(chan struct{}, 1)}
+		d.once <- struct{}{}
+		p.clients[string(key)] = d
+	}
+	p.mu.Unlock()
+	select {
+	case <-d.once:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { d.once <- struct{}{} }()
+	if d.client == nil && d.err == nil {
+		d.client, d.err = Dial(ctx, c, p.Waiting)
+		if d.err != nil && ctx.Err() != nil {
+			err := d.err
+			d.err = nil // it is the caller who gave up
+			return nil, errors.Join(ctx.Err(), err)
+		}
+	}
+	return d.client, d.err
+}
+
+// Close ends all connections.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range p.clients {
+		if d.client != nil {
+			d.client.Close()
+		}
+	}
+}

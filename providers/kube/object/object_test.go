@@ -1,0 +1,203 @@
+package object
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestParse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want []string // keys
+		err  string
+	}{
+		"several":         {"# first\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: a}\n", []string{"v1/Namespace/a", "apps/v1/Deployment/a/b"}, ""},
+		"json":            {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, []string{"v1/ConfigMap/a"}, ""},
+		"list":            {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n", []string{"v1/ConfigMap/a", "v1/Secret/b"}, ""},
+		"windows":         {"apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a\r\n", []string{"v1/ConfigMap/a"}, ""},
+		"nothing":         {"# only this\n", nil, ""},
+		"bad line":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: b\n c: d\n", []string{"v1/ConfigMap/a"}, "document 2 (line 5): line 6"},
+		"twice the key":   {"apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n", nil, `key "kind" already set`},
+		"a text":          {"hello\n", nil, "it is no object"},
+		"no kind":         {"apiVersion: v1\nmetadata: {name: a}\n", nil, "it has no kind"},
+		"no name":         {"apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", nil, "has no metadata.name"},
+		"no metadata":     {"apiVersion: v1\nkind: ConfigMap\n", nil, "has no metadata"},
+		"generated name":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n", nil, "generateName"},
+		"name is number":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 5}\n", nil, "has to be a text"},
+		"label is number": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {on: yes}}\n", nil, "put it in quotes"},
+		"deep":            {strings.Repeat("[", 20000), nil, "document 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Parse([]byte(tt.text), "m.yaml")
+			var keys []string
+			for _, u := range objects {
+				keys = append(keys, KeyOf(u).String())
+			}
+			if diff := cmp.Diff(tt.want, keys); diff != "" && tt.err == "" {
+				t.Error(diff)
+			}
+			if tt.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: b}}]\n---\na: &a [*a]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		objects, err := Parse(text, "f")
+		if err != nil {
+			return
+		}
+		for _, u := range objects {
+			Clean(u)
+			if _, err := Text(u.Object, "s"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestKeys(t *testing.T) {
+	for _, text := range []string{"v1/Namespace/a", "v1/ConfigMap/n/a", "apps/v1/Deployment/n/a", "scheduling.k8s.io/v1/PriorityClass/a", "v1/Secret/v1/v1"} {
+		k, err := ParseKey(text)
+		if err != nil || k.String() != text {
+			t.Errorf("%s reads as %s, %v", text, k, err)
+		}
+	}
+	for _, text := range []string{"", "a", "v1/ConfigMap", "v1/ConfigMap/a/b/c", "apps/Deployment/a", "v1//a"} {
+		if k, err := ParseKey(text); err == nil {
+			t.Errorf("%q reads as %s", text, k)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	objects, err := Parse([]byte(`
+apiVersion: v1
+kind: Secret
+metadata: {name: a, uid: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}, labels: null}
+stringData: {b: hello}
+data: {a: aGk=}
+status: {x: 1}
+`), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Clean(objects[0])
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "annotations": map[string]any{}},
+		"data": map[string]any{"a": "aGk=", "b": "aGVsbG8="},
+	}
+	if diff := cmp.Diff(want, objects[0].Object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// live is an object with the fields that its managers own.
+func live(t *testing.T, content string, owned ...string) *unstructured.Unstructured {
+	t.Helper()
+	u := parsed(t, content)
+	var entries []any
+	for i, f := range owned {
+		entries = append(entries, map[string]any{"manager": string(rune('a' + i)), "operation": "Apply", "fieldsV1": decode(t, f)})
+	}
+	u.Object["metadata"].(map[string]any)["managedFields"] = entries
+	return u
+}
+
+func parsed(t *testing.T, content string) *unstructured.Unstructured {
+	t.Helper()
+	return &unstructured.Unstructured{Object: decode(t, content).(map[string]any)}
+}
+
+func decode(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(text, err)
+	}
+	return v
+}
+
+func TestProject(t *testing.T) {
+	const head = `{"apiVersion":"v1","kind":"X","metadata":{"name":"a"},"spec":`
+	for name, tt := range map[string]struct {
+		live, owned, others, want string
+		result                    string
+	}{
+		"what others set is left out": {`{"a":1,"b":2}`, `{"f:spec":{"f:a":{}}}`, `{"f:spec":{"f:b":{}}}`, `{"a":1}`, `{"a":1}`},
+		"what was changed shows":      {`{"a":5}`, `{}`, `{"f:spec":{"f:a":{}}}`, `{"a":1}`, `{"a":5}`},
+		"what was removed shows":      {`{"b":5}`, `{}`, `{"f:spec":{"f:b":{}}}`, `{"a":1}`, `{}`},
+		"items by their keys": {
+			`{"c":[{"name":"side","image":"s"},{"name":"web","image":"w","pull":"Always"}]}`,
+			`{"f:spec":{"f:c":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}}}`,
+			`{"f:spec":{"f:c":{"k:{\"name\":\"side\"}":{".":{},"f:name":{},"f:image":{}}}}}`,
+			`{"c":[{"name":"web","image":"v"}]}`, `{"c":[{"name":"web","image":"w"}]}`,
+		},
+		"a key that the server adds": {
+			`{"p":[{"port":80,"protocol":"UDP"},{"port":80,"protocol":"TCP","x":1}]}`,
+			`{"f:spec":{"f:p":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:port":{}},"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:port":{}}}}}`, `{}`,
+			`{"p":[{"port":80,"protocol":"TCP"},{"port":80,"protocol":"UDP"}]}`, `{"p":[{"port":80,"protocol":"TCP"},{"port":80,"protocol":"UDP"}]}`,
+		},
+		"a set":            {`{"s":["x","y","z"]}`, `{"f:spec":{"f:s":{"v:\"x\"":{}}}}`, `{"f:spec":{"f:s":{"v:\"y\"":{},"v:\"z\"":{}}}}`, `{"s":["x"]}`, `{"s":["x"]}`},
+		"a list as one":    {`{"s":["x","y"]}`, `{"f:spec":{"f:s":{}}}`, `{}`, `{"s":["x"]}`, `{"s":["x","y"]}`},
+		"a map as one":     {`{"s":{"x":"1","y":"2"}}`, `{"f:spec":{"f:s":{}}}`, `{}`, `{"s":{"x":"1"}}`, `{"s":{"x":"1","y":"2"}}`},
+		"an empty map":     {`{"s":{}}`, `{"f:spec":{"f:s":{}}}`, `{}`, `{"s":{}}`, `{"s":{}}`},
+		"filled by others": {`{"s":{"x":"1"}}`, `{}`, `{"f:spec":{"f:s":{"f:x":{}}}}`, `{"s":{}}`, `{"s":{}}`},
+		"another type":     {`{"s":"text"}`, `{"f:spec":{"f:s":{}}}`, `{}`, `{"s":{"x":1}}`, `{"s":"text"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Project(live(t, head+tt.live+"}", tt.owned, tt.others), parsed(t, head+tt.want+"}"))
+			if diff := cmp.Diff(decode(t, tt.result), got["spec"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTextHidesSecrets(t *testing.T) {
+	content := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"password": "Y2FuYXJ5"}}
+	one, err := Text(content, "salt")
+	if err != nil || strings.Contains(one, "Y2FuYXJ5") || !strings.Contains(one, "password: (sensitive)") {
+		t.Fatal(one, err)
+	}
+	same, _ := Text(content, "salt")
+	salted, _ := Text(content, "other")
+	content["data"].(map[string]any)["password"] = "b3RoZXI="
+	changed, _ := Text(content, "salt")
+	if one != same || one == salted || one == changed {
+		t.Error("versions cannot be told apart by their hashes")
+	}
+}
+
+func TestHas(t *testing.T) {
+	u := parsed(t, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"web","image":"x","ports":[{"containerPort":80,"protocol":"TCP"}]}]}}}}`)
+	for field, want := range map[string]bool{
+		".spec.replicas": true, ".spec.paused": false,
+		`.spec.template.spec.containers[name="web"].image`:                                       true,
+		`.spec.template.spec.containers[name="side"].image`:                                      false,
+		`.spec.template.spec.containers[name="web"].ports[containerPort=80,protocol="TCP"]`:      true,
+		`.spec.template.spec.containers[name="web"].ports[containerPort=81,protocol="TCP"].name`: false,
+	} {
+		if got := Has(u, field); got != want {
+			t.Errorf("%s: %v", field, got)
+		}
+	}
+}
+
+func TestWaves(t *testing.T) {
+	order := []string{"Namespace", "CustomResourceDefinition", "Role", "ConfigMap", "Deployment", "Ingress", "ValidatingWebhookConfiguration"}
+	for i := 1; i < len(order); i++ {
+		if Wave(order[i-1]) >= Wave(order[i]) {
+			t.Errorf("%s comes before %s", order[i], order[i-1])
+		}
+	}
+	if Wave("Anything") != Wave("Deployment") {
+		t.Error("an unknown kind is not made with the workloads")
+	}
+}

@@ -1,0 +1,101 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/zclconf/go-cty/cty"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/kube/live"
+	"github.com/stokehq/stoke/providers/kube/object"
+)
+
+// existsError says that an object is there which the resource did not make.
+type existsError struct{ key object.Key }
+
+func (e *existsError) Error() string { return e.key.Title() + " exists already" }
+
+// explain is what people read about an object that the API server refuses.
+func (r *set) explain(k object.Key, err error) diag.Diagnostic {
+	at := func(summary, format string, args ...any) diag.Diagnostic {
+		return diag.NewAttributeErrorDiagnostic(r.kind.at, summary, fmt.Sprintf(format, args...))
+	}
+	var exists *existsError
+	var still *live.StillThereError
+	conflicts := live.Conflicts(err)
+	switch {
+	case errors.As(err, &exists):
+		return at("Object exists already", "%s is in the cluster, and this resource did not make it. Take it over with `stoke import ADDRESS '%s'`, or give it another name.", k.Title(), k)
+	case len(conflicts) > 0:
+		var parts []string
+		for _, c := range conflicts {
+			parts = append(parts, fmt.Sprintf("%s is set by %s", c.Field, c.Manager))
+		}
+		return at("Fields belong to another manager", "%s: %s. Leave these fields out, or set force_conflicts = true to take them over.", k.Title(), strings.Join(parts, "; "))
+	case isNoKind(err):
+		return at("Unknown kind", "%s: %s. Install what brings it (its CRD) first.", k.Title(), err)
+	case live.MissingNamespace(err) != "":
+		return at("Namespace is missing", "%s: the cluster has no namespace %s. Declare it as a kube_namespace that this resource depends on.", k.Title(), live.MissingNamespace(err))
+	case errors.As(err, &still):
+		return at("Object does not go", "%s.", err)
+	case len(live.Immutable(err)) > 0:
+		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there.", k.Title(), strings.Join(live.Immutable(err), ", "))
+	case webhook.MatchString(message(err)):
+		return at("A webhook refuses the object", "%s: %s.", k.Title(), message(err))
+	case apierrors.IsForbidden(err) && strings.Contains(message(err), "exceeded quota"):
+		return at("Quota of the namespace exceeded", "%s: %s.", k.Title(), message(err))
+	case apierrors.IsForbidden(err):
+		return at("Not allowed by the cluster", "%s: %s. Give the user of the connection the right to it.", k.Title(), message(err))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), untyped.MatchString(message(err)):
+		return at("The API server refuses the object", "%s: %s.", k.Title(), message(err))
+	}
+	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
+}
+
+// untyped is how an API server refuses fields that the kind does not have, or
+// values of another type: as an internal error.
+var untyped = regexp.MustCompile(`failed to create (typed patch|manager for existing) object`)
+
+var webhook = regexp.MustCompile(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy`)
+
+// message is what an API server says, without the object's name before it.
+func message(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err.Error()
+	}
+	s := status.Status()
+	if s.Details != nil && len(s.Details.Causes) > 0 && apierrors.IsInvalid(err) {
+		var parts []string
+		for _, c := range s.Details.Causes {
+			parts = append(parts, fmt.Sprintf("%s: %s", c.Field, c.Message))
+		}
+		return strings.Join(parts, "; ")
+	}
+	return strings.TrimSuffix(s.Message, ".")
+}
+
+// sentence is an error as a sentence.
+func sentence(err error) string { return strings.TrimSuffix(message(err), ".") + "." }
+
+// note lets a remark ride beside the plan. An engine without a place for it
+// shows a warning.
+func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, text string) {
+	var to cty.Path
+	for _, step := range at.Steps() {
+		if name, ok := step.(path.PathStepAttributeName); ok {
+			to = to.GetAttr(string(name))
+		}
+	}
+	if !providers.CallFrom(ctx).AddNote(providers.Note{Path: to, Kind: providers.NoteChange, Text: text}) {
+		resp.Diagnostics.AddAttributeWarning(at, "What this change does", text+".")
+	}
+}

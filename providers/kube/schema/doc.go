@@ -1,0 +1,14 @@
+// Package schema knows the kinds of Kubernetes without asking a cluster: for
+// plans of objects whose cluster this very plan makes. It has the OpenAPI schemas
+// (version 3) of each minor that stoke supports, which are those that an API server
+// of that minor serves, without descriptions, and without the values that
+// strings may have.
+//
+// Its entry point is Library.Minor. What is asked for is read then: the schemas
+// of a minor are decompressed once, in some milliseconds, and each one is decoded when
+// it is first needed.
+//
+// It has no schemas of custom resources, and it checks nothing.
+//
+// `make schemas` writes the files in data.
+package schema

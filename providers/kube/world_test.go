@@ -1,0 +1,262 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/kubetest"
+)
+
+var shared = kubetest.Shared{Options: kubetest.Options{Nodes: []kubetest.Node{kubetest.GPUNode("gpu-1", 8)}}}
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// world drives the provider as the engine does: each phase has a provider of
+// its own.
+type world struct {
+	t       *testing.T
+	cluster *kubetest.Cluster
+	ns      string
+	entry   providers.Entry
+	config  string // path of the kubeconfig
+}
+
+// thing is an object of the provider, as a state has it.
+type thing struct {
+	kind    string
+	state   cty.Value
+	private []byte
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c := shared.Cluster(t)
+	return &world{t: t, cluster: c, ns: c.Namespace(t), entry: Entry("test"), config: c.Kubeconfig()}
+}
+
+// phase is a configured provider.
+func (w *world) phase() providers.Provider {
+	w.t.Helper()
+	p, err := w.entry.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { p.Close() })
+	schema, diags := p.Schema(w.t.Context())
+	if diags.HasErrors() {
+		w.t.Fatal(diags)
+	}
+	v := nulls(schema.Provider.ImpliedType())
+	v["config_path"] = cty.StringVal(w.config)
+	if diags := p.Configure(w.t.Context(), cty.ObjectVal(v)); diags.HasErrors() {
+		w.t.Fatal(diags)
+	}
+	return p
+}
+
+func nulls(ty cty.Type) map[string]cty.Value {
+	v := map[string]cty.Value{}
+	for name, t := range ty.AttributeTypes() {
+		v[name] = cty.NullVal(t)
+	}
+	return v
+}
+
+// conf is a configuration: attributes that are not given are null.
+func (w *world) conf(kind string, given map[string]cty.Value) cty.Value {
+	w.t.Helper()
+	schema, _ := w.phase().Schema(w.t.Context())
+	r := schema.Resources[kind]
+	if r == nil {
+		w.t.Fatalf("no %s", kind)
+	}
+	v := nulls(r.Block.ImpliedType())
+	for name, val := range given {
+		v[name] = val
+	}
+	return cty.ObjectVal(v)
+}
+
+// yaml is the configuration of a manifest; NS stands for the test's namespace.
+func (w *world) yaml(text string, more ...map[string]cty.Value) cty.Value {
+	given := map[string]cty.Value{"yaml": cty.StringVal(strings.ReplaceAll(text, "NS", w.ns)), "namespace": cty.StringVal(w.ns)}
+	for _, m := range more {
+		for name, v := range m {
+			given[name] = v
+		}
+	}
+	return w.conf("kube_manifest", given)
+}
+
+// planned is an answer to a plan, with what it was asked for.
+type planned struct {
+	providers.PlanResponse
+	kind   string
+	prior  thing
+	config cty.Value
+	notes  []string
+	review providers.Diagnostics
+}
+
+// noop reports that nothing is to be done.
+func (p planned) noop() bool {
+	return p.Planned.RawEquals(p.prior.state) && len(p.Replace) == 0
+}
+
+func (p planned) objects() map[string]string {
+	out := map[string]string{}
+	v := p.Planned.GetAttr("objects")
+	if !v.IsKnown() || v.IsNull() {
+		return nil
+	}
+	for k, o := range v.AsValueMap() {
+		if out[k] = "unknown"; o.IsKnown() {
+			out[k] = o.AsString()
+		}
+	}
+	return out
+}
+
+// proposed is what Terraform's core hands to a provider: the configuration,
+// with what is computed from the prior state, and without what is only written.
+func (w *world) proposed(p providers.Provider, kind string, prior, config cty.Value) cty.Value {
+	schema, _ := p.Schema(w.t.Context())
+	m := config.AsValueMap()
+	for name, a := range schema.Resources[kind].Block.Attributes {
+		switch {
+		case a.WriteOnly:
+			m[name] = cty.NullVal(a.Type)
+		case a.Computed && m[name].IsNull() && !prior.IsNull():
+			m[name] = prior.GetAttr(name)
+		}
+	}
+	return cty.ObjectVal(m)
+}
+
+func (w *world) plan(prior thing, config cty.Value) planned {
+	w.t.Helper()
+	kind := prior.kind
+	if kind == "" {
+		kind = "kube_manifest"
+	}
+	p := w.phase()
+	if prior.state == cty.NilVal {
+		prior.state = cty.NullVal(config.Type())
+	}
+	out := planned{kind: kind, prior: prior, config: config}
+	var mu sync.Mutex
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: kind + ".x", Note: func(n providers.Note) {
+		mu.Lock()
+		defer mu.Unlock()
+		out.notes = append(out.notes, n.Text)
+	}})
+	if diags := p.ValidateResource(ctx, kind, config); diags.HasErrors() {
+		out.Diagnostics = diags
+		return out
+	}
+	out.PlanResponse = p.Plan(ctx, providers.PlanRequest{Type: kind, Prior: prior.state, Proposed: w.proposed(p, kind, prior.state, config), Config: config, Private: prior.private})
+	if !out.Diagnostics.HasErrors() {
+		_, out.review = w.entry.Review(ctx, providers.Review{Planned: []providers.PlannedInstance{{Source: Source, Address: kind + ".x", Type: kind, Prior: prior.state, Planned: out.Planned}}})
+	}
+	return out
+}
+
+var operations int
+
+// apply carries a plan out in a phase of its own.
+func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
+	w.t.Helper()
+	operations++
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
+	defer cancel()
+	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.kind + ".x"})
+	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
+	return thing{pl.kind, r.State, r.Private}, r
+}
+
+// make plans and applies, and neither may fail.
+func (w *world) make(prior thing, config cty.Value) thing {
+	w.t.Helper()
+	pl := w.plan(prior, config)
+	if pl.Diagnostics.HasErrors() || pl.review.HasErrors() {
+		w.t.Fatalf("plan: %v %v", pl.Diagnostics, pl.review)
+	}
+	got, r := w.apply(pl)
+	if r.Diagnostics.HasErrors() {
+		w.t.Fatalf("apply: %v", r.Diagnostics)
+	}
+	if errs := pl.Planned.Type().TestConformance(got.state.Type()); errs != nil {
+		w.t.Fatal(errs)
+	}
+	for k, text := range pl.objects() {
+		if now := got.state.GetAttr("objects").AsValueMap()[k]; text != "unknown" && (now == cty.NilVal || now.AsString() != text) {
+			w.t.Errorf("%s is not as it was planned:\n%s\n%#v", k, text, now)
+		}
+	}
+	return got
+}
+
+// refresh reads an object as it is now.
+func (w *world) refresh(of thing) thing {
+	w.t.Helper()
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.kind + ".x"})
+	r := w.phase().Read(ctx, providers.ReadRequest{Type: of.kind, State: of.state, Private: of.private})
+	if r.Diagnostics.HasErrors() {
+		w.t.Fatalf("read: %v", r.Diagnostics)
+	}
+	return thing{of.kind, r.State, r.Private}
+}
+
+// empty checks that a plan after a refresh has nothing to do.
+func (w *world) empty(of thing, config cty.Value) thing {
+	w.t.Helper()
+	now := w.refresh(of)
+	if now.state.IsNull() {
+		w.t.Fatal("it is gone")
+	}
+	pl := w.plan(now, config)
+	if pl.Diagnostics.HasErrors() || !pl.noop() {
+		w.t.Errorf("a second plan is not empty: %v\nwas %#v\nis  %#v", pl.Diagnostics, now.state.GetAttr("objects"), pl.Planned.GetAttr("objects"))
+	}
+	return now
+}
+
+// destroy deletes an object.
+func (w *world) destroy(of thing) {
+	w.t.Helper()
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.kind + ".x"})
+	null := cty.NullVal(of.state.Type())
+	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: of.kind, Prior: of.state, Planned: null, Config: null, Private: of.private})
+	if r.Diagnostics.HasErrors() || !r.State.IsNull() {
+		w.t.Fatalf("destroy: %v", r.Diagnostics)
+	}
+}
+
+func (w *world) kubectl(args ...string) string {
+	w.t.Helper()
+	return strings.TrimSpace(w.cluster.Kubectl(w.t, "", append([]string{"-n", w.ns}, args...)...))
+}
+
+// says checks that an error is told, at an attribute, and what it says.
+func says(t *testing.T, diags providers.Diagnostics, summary, detail string) {
+	t.Helper()
+	for _, d := range diags {
+		if d.Severity == providers.Error && strings.Contains(d.Summary, summary) && strings.Contains(d.Detail, detail) {
+			if len(d.Path) == 0 {
+				t.Errorf("%q is told at no attribute", d.Summary)
+			}
+			return
+		}
+	}
+	t.Errorf("no error %q with %q in %v", summary, detail, diags)
+}
+
+var _ context.Context
