@@ -220,7 +220,7 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, err := range slices.Concat(system.Problems(system.Spec{Sysctl: want.Sysctl, Files: want.Files}, have), system.Doubts(want, have), system.Strangers(want, have)) {
+	for _, err := range slices.Concat(system.Problems(system.Spec{Sysctl: want.Sysctl, Files: want.Files}, have), system.Doubts(want, have), system.UnknownNames(want, have)) {
 		all = append(all, err.Error())
 	}
 	text := strings.Join(all, "\n")
