@@ -55,10 +55,10 @@ done
 for f in /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer; do
 	if [ -e "$f" ] && ! dpkg -S "$f" >/dev/null 2>&1; then echo "runfile$T$f"; fi
 done
-for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-ctr-ready; do [ ! -e $f ] || { echo "rival$Toperator$T$f"; break; }; done
-for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival$Tvgpu-host$T$f"; break; }; done
-for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival$Tvgpu-guest$T$f"; break; }; done
-for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival$Ttegra$T$f"; break; }; done
+for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-ctr-ready; do [ ! -e $f ] || { echo "rival${T}operator$T$f"; break; }; done
+for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival${T}vgpu-host$T$f"; break; }; done
+for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival${T}vgpu-guest$T$f"; break; }; done
+for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival${T}tegra$T$f"; break; }; done
 for f in /var/lib/dkms/mok.pub /var/lib/shim-signed/mok/MOK.der; do
 	[ ! -r $f ] || ! command -v mokutil >/dev/null || mokutil --test-key $f 2>/dev/null | sed -n 's/.*already enrolled.*/mok\tenrolled/p'
 done
