@@ -32,6 +32,7 @@ var floors = []struct {
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest", "providers/reference"}},
 	{"one machine, and one cluster", []string{"providers/metal/host", "providers/connect/kubernetes"}},
 	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest"}},
+	{"what a machine is, and its packages", []string{"providers/metal/facts", "providers/metal/packages"}},
 	{"objects as data", []string{"providers/kube/object"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/metal/*", "providers/kube/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -113,29 +111,18 @@ func (c *configFile) knownKeys(original string, hop ssh.Hop) (keys, from string,
 	return keys, from, err
 }
 
-// lookUp returns the keys that known_hosts files have of an address, one on
-// each line.
+// lookUp returns the keys that known_hosts files have of an address and that are
+// not revoked, one on each line.
 func lookUp(files []string, address string) (string, error) {
 	if len(files) == 0 {
 		return "", nil
 	}
-	check, err := knownhosts.New(files...)
-	if err != nil {
-		return "", fmt.Errorf("read known hosts: %w", err)
+	known, err := KnownKeys(files, address)
+	var lines []string
+	for _, k := range known {
+		if !k.Revoked {
+			lines = append(lines, k.String())
+		}
 	}
-	// The library only compares: a key that nobody has makes it name those it
-	// expected instead.
-	nobody, err := gossh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
-	if err != nil {
-		return "", err
-	}
-	var wrong *knownhosts.KeyError
-	if err := check(address, &net.TCPAddr{IP: net.IPv4zero}, nobody); !errors.As(err, &wrong) {
-		return "", err
-	}
-	lines := make([]string, len(wrong.Want))
-	for i, known := range wrong.Want {
-		lines[i] = strings.TrimSpace(string(gossh.MarshalAuthorizedKey(known.Key)))
-	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n"), err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // hostFacts is metal_host_facts: what a machine is now.
@@ -39,7 +40,7 @@ func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {
 		name := nameOf(t.Field(i))
-		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), describedFacts()[name])
+		resp.Schema.Attributes[name] = computed(typeOf(t.Field(i).Type), t.Field(i).Tag.Get("is"))
 	}
 }
 
@@ -97,7 +98,7 @@ func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	var f facts.Facts
 	m, err := d.settings.machine(ctx, argument)
 	if err == nil {
-		step(ctx, "looking at %s", way.Address)
+		host.Step(ctx, "looking at %s", way.Address)
 		f, err = d.settings.gather(ctx, m)
 	}
 	switch {

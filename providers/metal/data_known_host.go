@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +85,10 @@ func (d *knownHost) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	var found knownKey
 	var err error
 	if file := m.KnownHostsFile.ValueString(); !m.KnownHostsFile.IsNull() {
-		if found, err = fromKnownHosts(expandHome(file), address, port); err != nil {
+		if file, err = connect.ExpandHome(file); err == nil {
+			found, err = fromKnownHosts(file, address, port)
+		}
+		if err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("known_hosts_file"), "Host key is not in the file", err.Error()+".")
 			return
 		}
@@ -111,7 +112,7 @@ func (d *knownHost) ask(ctx context.Context, hops []knownHostHop, address string
 	const limit = 20 * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer for %s", limit))
 	defer cancel()
-	step(ctx, "asking %s for its host key", address)
+	host.Step(ctx, "asking %s for its host key", address)
 	to := net.JoinHostPort(strings.Trim(address, "[]"), strconv.Itoa(port))
 	dial := func(ctx context.Context) (net.Conn, error) {
 		var dialer net.Dialer
@@ -146,14 +147,4 @@ func (d *knownHost) through(given []knownHostHop, to connect.Hop) ([]connect.Hop
 		hops[i] = connect.Hop{Address: h.Address.ValueString(), Port: int(h.Port.ValueInt64()), User: h.User.ValueString(), HostKey: h.HostKey.ValueString(), Credential: h.Credential.ValueString()}
 	}
 	return hops, nil
-}
-
-// expandHome makes ~/ the home directory.
-func expandHome(file string) string {
-	if rest, ok := strings.CutPrefix(file, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
-	return file
 }

@@ -25,8 +25,8 @@ type privateSetter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// declare notes what is declared. It holds no more than the state would.
-func declare(ctx context.Context, p privateSetter, raw tftypes.Value) diag.Diagnostics {
+// saveDeclaredInState notes what is declared. It holds no more than the state would.
+func saveDeclaredInState(ctx context.Context, p privateSetter, raw tftypes.Value) diag.Diagnostics {
 	var diags diag.Diagnostics
 	v, err := tfprotov6.NewDynamicValue(raw.Type(), raw)
 	var b []byte
@@ -42,9 +42,9 @@ func declare(ctx context.Context, p privateSetter, raw tftypes.Value) diag.Diagn
 	return diags
 }
 
-// declared reads the note into a model; false when there is none, or one of
+// loadDeclaredFromState reads the note into a model; false when there is none, or one of
 // another version of the schema.
-func declared(ctx context.Context, p privateGetter, s schema.Schema, into any) (bool, error) {
+func loadDeclaredFromState(ctx context.Context, p privateGetter, s schema.Schema, into any) (bool, error) {
 	b, diags := p.GetKey(ctx, declaredKey)
 	if diags.HasError() || len(b) == 0 {
 		return false, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -35,7 +36,11 @@ func (s *shared) countBy(file types.String) diag.Diagnostics {
 	if file.IsNull() || file.IsUnknown() {
 		return diags
 	}
-	switch err := s.roll.CountBy(expandHome(file.ValueString())); {
+	name, err := connect.ExpandHome(file.ValueString())
+	if err == nil {
+		err = s.roll.CountBy(name)
+	}
+	switch {
 	case errors.Is(err, fs.ErrNotExist): // the cluster may be still to come
 		diags.AddAttributeWarning(path.Root("cluster_kubeconfig"), "Nodes elsewhere are not counted", fmt.Sprintf("%s. As long as there is no such file, max_unavailable counts the machines of this configuration only.", err))
 	case err != nil:
@@ -68,7 +73,7 @@ func disruptionAttributes() map[string]schema.Attribute {
 			Optional: true, Description: "Drain pods that have files of their own on the node (emptyDir), which are lost.",
 		},
 		"drain_unmanaged_pods": schema.BoolAttribute{
-			Optional: true, Description: "Drain pods that nobody makes anew elsewhere.",
+			Optional: true, Description: "Evict pods without a controller, too.",
 		},
 	}
 }
@@ -94,13 +99,16 @@ func (atLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, r
 
 // locked works on a machine while nobody else does: no other process, and no
 // other resource of this one. What is done goes through the machine and the
-// context that work gets, which end with the lock.
-func (s *settings) locked(ctx context.Context, m host.Machine, work func(context.Context, host.Machine) error) error {
+// context that work gets, which end with the lock unless it is unleased.
+func (s *settings) locked(ctx context.Context, m host.Machine, unleased bool, work func(context.Context, host.Machine) error) error {
 	lock, err := s.shared.locks.Lock(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock()
+	if unleased {
+		return work(ctx, m)
+	}
 	return work(lock.Context(), lock.Machine())
 }
 
@@ -161,9 +169,9 @@ func harmless(changes []host.Change) bool {
 	return true
 }
 
-// foretell tells what carrying out changes interrupts, and refuses what the
+// reportPlan tells what carrying out changes interrupts, and refuses what the
 // policy does not allow.
-func (s *settings) foretell(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
+func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
 	if host.Greatest(changes) == host.None {
 		return
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,6 +67,7 @@ func TestForetell(t *testing.T) {
 	c.AddNode("a")
 	c.AddPod("a", "ml/bert", draintest.GPUs(1))
 	c.AddNode("cp", func(n *core.Node) { n.Labels = map[string]string{"node-role.kubernetes.io/control-plane": ""} })
+	list := hosttest.NewChecks(t, "foretell")
 	tests := map[string]struct {
 		machine host.Machine
 		changes []host.Change
@@ -80,16 +83,19 @@ func TestForetell(t *testing.T) {
 		"not known":          {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, reboots(), drain.Policy{}, "kernel", "W What runs on the node is not known"},
 		"not known, no harm": {&nodeMachine{Machine: hosttest.Machine{Files: newNodeMachine(c, "a").Files, Answer: newNodeMachine(c, "a").Answer}, cut: true}, []host.Change{{Fact: "containerd", Disruption: host.RestartsContainer}}, drain.Policy{}, "containerd: restarts containerd", ""},
 	}
-	for name, test := range tests {
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			var notes, said []string
 			ctx := providers.WithCall(t.Context(), &providers.Call{Note: func(n providers.Note) { notes = append(notes, n.Text) }})
 			var diags diag.Diagnostics
 			s := &settings{shared: newShared()}
-			s.foretell(ctx, &diags, test.machine, test.changes, test.policy)
+			s.reportPlan(ctx, &diags, test.machine, test.changes, test.policy)
 			for _, d := range diags {
 				said = append(said, d.Severity().String()[:1]+" "+d.Summary()+": "+d.Detail())
 			}
+			list.Case("%s", name)
+			list.Say("%s\n%s", strings.Join(notes, "\n"), strings.ReplaceAll(strings.Join(said, "\n"), strings.TrimPrefix(c.URL, "https://"), "ADDRESS"))
 			if got := strings.Join(notes, "\n"); !strings.Contains(got, test.notes) || test.notes == "" && got != "" {
 				t.Errorf("notes %q, want %q", got, test.notes)
 			}

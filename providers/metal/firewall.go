@@ -9,14 +9,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
 // firewallResource is metal_firewall: who may connect to one machine.
-type firewallResource struct{ settings *settings }
+type firewallResource struct {
+	life[firewallModel, *firewallModel]
+}
 
 // firewallModel is metal_firewall's value.
 type firewallModel struct {
@@ -38,8 +39,6 @@ type firewallModel struct {
 	Backend    types.String `tfsdk:"backend"`
 	Lines      types.List   `tfsdk:"rules"`
 	Persistent types.Bool   `tfsdk:"persistent"`
-
-	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // firewallRuleModel is a block rule or node_port.
@@ -47,18 +46,6 @@ type firewallRuleModel struct {
 	Ports   types.Set    `tfsdk:"ports"`
 	From    types.Set    `tfsdk:"from"`
 	Comment types.String `tfsdk:"comment"`
-}
-
-func (r *firewallResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firewall"
-}
-
-func (r *firewallResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	configured(req, &r.settings)
-}
-
-func (r *firewallResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = firewallSchema()
 }
 
 func firewallSchema() schema.Schema {
@@ -91,7 +78,7 @@ func firewallSchema() schema.Schema {
 			"cni":            schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(firewall.CNIs())}, Description: "The network plugin, which needs ports between nodes: calico, cilium, flannel or none."},
 			"cni_ports":      texts(false, `What a network plugin needs between nodes beside, such as "6783/tcp".`),
 			"api_clients":    texts(false, "Who uses the API server on port 6443 beside nodes and pods."),
-			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. The machine takes rules back that let stoke itself in no more."),
+			"ssh_from":       texts(false, "Who may log in: addresses and ranges; everybody when left out. Rules that lock stoke out are rolled back."),
 			"ssh_port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server on the machine; the one that host has when left out."},
 			"confirm_within": schema.StringAttribute{Optional: true, Description: `How long the machine waits for new rules to be confirmed before it takes them back, such as "30s"; a minute when left out.`},
 			"backend":        schema.StringAttribute{Computed: true, Description: "What keeps the rules: nftables, or ufw where the machine uses it, ufw-ipv4 where that leaves IPv6 out."},

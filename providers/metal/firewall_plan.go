@@ -15,7 +15,6 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
-	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // mostCuts bounds how many notes a plan gets of each kind.
@@ -23,43 +22,40 @@ const mostCuts = 20
 
 // ModifyPlan computes the rules, and says whom they would cut.
 func (r *firewallResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var plan, state firewallModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
-	if resp.Diagnostics.HasError() {
+	plan, prior, ok := r.planned(ctx, req, resp)
+	if !ok {
 		return
 	}
 	want, known := plan.spec(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !req.State.Raw.IsNull() && otherMachine(ctx, state.Host, plan.Host) {
+	var state firewallModel // of this very machine
+	switch {
+	case prior == nil:
+	case otherMachine(ctx, prior.Host, plan.Host):
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
-		state = firewallModel{} // which says nothing of the other one
+	default:
+		state = *prior
 	}
 	plan.Backend, plan.Persistent = types.StringUnknown(), types.BoolValue(true)
 	plan.Lines = types.ListUnknown(types.StringType)
 	backend := state.Backend.ValueString() // Read has just looked
 	if known && backend != "" {
 		plan.setLines(ctx, firewall.Backend(backend), want.Lines(firewall.Backend(backend)), &resp.Diagnostics)
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 		if resp.Plan.Raw.Equal(req.State.Raw) {
 			return
 		}
 	}
 	var have *firewall.Have
 	if known {
-		have = r.examine(ctx, &plan, &state, want, &resp.Diagnostics)
+		have = r.examine(ctx, plan, &state, want, &resp.Diagnostics)
 	}
 	if have != nil {
 		plan.setLines(ctx, have.Backend, want.Lines(have.Backend), &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
 func (m *firewallModel) setLines(ctx context.Context, backend firewall.Backend, lines []string, diags *diag.Diagnostics) {
@@ -73,7 +69,7 @@ func (m *firewallModel) setLines(ctx context.Context, backend firewall.Backend, 
 
 // examine looks at the machine on behalf of a plan. nil is that it could not.
 func (r *firewallResource) examine(ctx context.Context, plan, state *firewallModel, want firewall.Spec, diags *diag.Diagnostics) *firewall.Have {
-	m, err := r.machine(ctx, plan.Host)
+	m, way, err := r.machine(ctx, plan)
 	if errors.Is(err, connect.ErrUnknown) {
 		return nil
 	}
@@ -85,15 +81,14 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	if err == nil {
 		seen, err = firewall.ReadConnections(ctx, m)
 	}
-	var unfit *firewall.UnfitError
 	switch {
 	case err == nil:
-	case lost(err) && !errors.As(err, &unfit):
-		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+	case lost(err):
+		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 		return nil
 	default:
-		complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+		addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 		return nil
 	}
 	switch err := have.Usable(want); {
@@ -104,10 +99,10 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	if state.ID.IsNull() {
 		if err := foreign(ctx, m, plan.ID.ValueString(), have.Exists()); err != nil {
-			complain(diags, path.Root("host"), "Firewall cannot be managed", err)
+			addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 		}
 	}
-	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
+	plan.ID = claim(ctx, m, firewallRecord, "Firewall is managed already", path.Root("host"), way, plan.ID, diags)
 	if replaced(ctx, m, firewallRecord) != nil {
 		note(ctx, diags, providers.NoteDisruption, []string{"rules"}, "the rules go before they are made anew: everything is open meanwhile")
 	}
@@ -157,22 +152,4 @@ func noteOthers(ctx context.Context, diags *diag.Diagnostics, have firewall.Have
 		note(ctx, diags, providers.NoteFact, []string{"rules"},
 			fmt.Sprintf("other tables filter what comes in, too (%s): what they drop stays dropped", strings.Join(others, "; ")))
 	}
-}
-
-// machine is where the firewall is. It is confirmed by new connections, so it is
-// the machine itself.
-func (r *firewallResource) machine(ctx context.Context, argument types.Object) (*host.Remote, error) {
-	if r.settings == nil {
-		return nil, connect.ErrUnknown
-	}
-	return r.settings.machine(ctx, argument)
-}
-
-func wayOf(ctx context.Context, argument types.Object) connect.SSH {
-	way, _, _ := connect.MachineFromObject(ctx, argument)
-	return way
-}
-
-func addressOf(ctx context.Context, argument types.Object) string {
-	return wayOf(ctx, argument).Address
 }

@@ -2,6 +2,8 @@ package metal
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 func setOf(texts ...string) types.Set {
@@ -72,7 +75,8 @@ func TestFirewallSpec(t *testing.T) {
 }
 
 func TestFirewallMistakes(t *testing.T) {
-	for name, test := range map[string]struct {
+	list := hosttest.NewChecks(t, "firewall-mistakes")
+	cases := map[string]struct {
 		change  func(m *firewallModel)
 		at      string
 		says    string
@@ -107,11 +111,17 @@ func TestFirewallMistakes(t *testing.T) {
 		}, "", "", true},
 		"an unknown machine": {func(m *firewallModel) { m.Host = types.ObjectUnknown(connect.MachineTypes()) }, "", "", true},
 		"unknown blocks":     {func(m *firewallModel) { m.Rules = types.ListUnknown(m.Rules.ElementType(context.Background())) }, "", "", true},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		test := cases[name]
 		m := firewallOf(t)
 		test.change(&m)
 		var diags diag.Diagnostics
 		_, known := m.spec(context.Background(), &diags)
+		list.Case("%s", name)
+		for _, d := range diags {
+			list.Say("%s: %s", d.Summary(), d.Detail())
+		}
 		if known || diags.HasError() == test.unknown {
 			t.Errorf("%s: known %v, %v", name, known, diags)
 			continue

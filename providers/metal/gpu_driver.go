@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -12,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -23,7 +23,9 @@ import (
 const gpuDriverRecord = "gpu-driver"
 
 // gpuDriverResource is metal_gpu_driver: the NVIDIA stack of one machine.
-type gpuDriverResource struct{ settings *settings }
+type gpuDriverResource struct {
+	life[gpuDriverModel, *gpuDriverModel]
+}
 
 // gpuDriverModel is metal_gpu_driver's value.
 type gpuDriverModel struct {
@@ -46,8 +48,6 @@ type gpuDriverModel struct {
 	Installed         types.String        `tfsdk:"installed"`
 	GPUs              types.List          `tfsdk:"gpus"`
 	disruptionModel
-
-	raw tftypes.Value // what is planned, where it is carried out
 }
 
 // gpuRepositoryModel overrides where packages come from.
@@ -64,18 +64,6 @@ type gpuModel struct {
 	Name    types.String `tfsdk:"name"`
 	UUID    types.String `tfsdk:"uuid"`
 	Memory  types.Int64  `tfsdk:"memory_mib"`
-}
-
-func (r *gpuDriverResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_gpu_driver"
-}
-
-func (r *gpuDriverResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	configured(req, &r.settings)
-}
-
-func (r *gpuDriverResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = gpuDriverSchema()
 }
 
 func gpuDriverSchema() schema.Schema {
@@ -146,22 +134,7 @@ func (r *gpuDriverResource) ValidateConfig(ctx context.Context, req resource.Val
 	s := config.spec()
 	// What is one of a few words is left out here: its validators know them.
 	s.Modules, s.Source, s.FabricManager, s.Reboot = nvidia.Open, nvidia.NVIDIA, nvidia.Auto, nvidia.Never
-	part := func(of nvidia.Spec) error {
-		if of.Branch == "" {
-			of.Branch = "580"
-		}
-		of.Modules, of.Source, of.FabricManager, of.Reboot = s.Modules, s.Source, s.FabricManager, s.Reboot
-		return of.Validate()
+	for _, m := range s.Mistakes() {
+		resp.Diagnostics.AddAttributeError(path.Root(m.Argument), "Invalid driver", m.Text+".")
 	}
-	branch, version := part(nvidia.Spec{Branch: s.Branch}), error(nil)
-	if branch == nil {
-		version = part(nvidia.Spec{Branch: s.Branch, Version: s.Version})
-	}
-	addPartly(&resp.Diagnostics, "Invalid driver", s.Validate(),
-		partly{"branch", branch},
-		partly{"toolkit", part(nvidia.Spec{Toolkit: s.Toolkit})},
-		partly{"driver_repository", part(nvidia.Spec{DriverRepository: s.DriverRepository})},
-		partly{"toolkit_repository", part(nvidia.Spec{ToolkitRepository: s.ToolkitRepository})},
-		partly{"debian_repository", part(nvidia.Spec{DebianRepository: s.DebianRepository})},
-		partly{"version", version})
 }

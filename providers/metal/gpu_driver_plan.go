@@ -21,21 +21,11 @@ import (
 // ModifyPlan looks at the machine: everything that stands in the way of the
 // driver, what apply would change, and whom that interrupts.
 func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		var state gpuDriverModel
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		r.ending(ctx, &state, &resp.Diagnostics)
+	plan, state, ok := r.planned(ctx, req, resp)
+	if !ok {
 		return
 	}
-	var plan, state gpuDriverModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if !req.State.Raw.IsNull() {
+	if state != nil {
 		if otherMachine(ctx, state.Host, plan.Host) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
 		}
@@ -46,8 +36,8 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
 	plan.Installed = types.StringUnknown()
 	plan.GPUs = types.ListUnknown(plan.GPUs.ElementType(ctx))
-	r.examine(ctx, &plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	r.examine(ctx, plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
 // otherMachine tells a machine that moved, which has the same key, from another
@@ -63,7 +53,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	if r.settings == nil || plan.Branch.IsUnknown() || plan.Version.IsUnknown() || plan.Toolkit.IsUnknown() {
 		return promise{}
 	}
-	m, err := r.settings.machine(ctx, plan.Host)
+	m, way, err := r.machine(ctx, plan)
 	var l driverLook
 	if err == nil {
 		want := plan.spec()
@@ -80,30 +70,31 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	}
 	switch {
 	case err == nil:
-		return r.foretell(ctx, m, plan, l, diags)
+		return r.reportPlan(ctx, m, way, plan, l, diags)
 	case errors.Is(err, connect.ErrUnknown):
 	case lost(err) && !ssh.IsPermanent(err):
-		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 	case ssh.IsPermanent(err):
-		summary, detail := unreachable(addressOf(ctx, plan.Host), err)
+		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("host"), summary, detail)
 	default:
-		complain(diags, path.Root("host"), "Machine cannot be examined", err)
+		addError(diags, path.Root("host"), "Machine cannot be examined", err)
 	}
 	return promise{}
 }
 
-// foretell says what is wrong, what apply would do and whom it interrupts.
-func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
+// reportPlan says what is wrong, what apply would do and whom it interrupts.
+func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
-	warn(diags, nvidia.Check(want, l.have, l.managed))
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
-		if !p.Warning {
+		if p.Warning {
+			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)
+		} else {
 			diags.AddAttributeError(path.Root("host"), p.Summary, m.Name()+": "+p.Detail)
 		}
 	}
-	plan.ID = claim(ctx, m, gpuDriverRecord, "Driver is managed already", path.Root("host"), wayOf(ctx, plan.Host), plan.ID, diags)
+	plan.ID = claim(ctx, m, gpuDriverRecord, "Driver is managed already", path.Root("host"), way, plan.ID, diags)
 	changes, forecast, err := l.foresee(ctx, m, want)
 	if replaced(ctx, m, gpuDriverRecord) != nil {
 		changes = append(changes, host.Change{Fact: "the driver goes before it is made anew", Disruption: host.Drains})
@@ -123,20 +114,11 @@ func (r *gpuDriverResource) foretell(ctx context.Context, m host.Machine, plan *
 	for _, text := range forecast.Notes {
 		note(ctx, diags, providers.NoteFact, []string{"host"}, text)
 	}
-	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	p := promising(changes)
 	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {
 		p.Most = host.Reboots
 		note(ctx, diags, providers.NoteDisruption, []string{"reboot"}, "reboots the machine if the driver cannot be loaded otherwise")
 	}
 	return p
-}
-
-// warn reports what does not stand in the way.
-func warn(diags *diag.Diagnostics, problems []nvidia.Problem) {
-	for _, p := range problems {
-		if p.Warning {
-			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)
-		}
-	}
 }

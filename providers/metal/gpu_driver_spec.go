@@ -2,7 +2,6 @@ package metal
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -108,9 +107,9 @@ func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, change
 // gpuModels are the GPUs on the bus, with what the driver says of them.
 func gpuModels(have nvidia.State) []gpuModel {
 	all := []gpuModel{}
-	for _, d := range have.Accelerators() {
+	for _, d := range have.Devices {
 		g := gpuModel{
-			Address: types.StringValue(d.Address), Device: types.StringValue(fmt.Sprintf("10de:%04x", d.ID)), Name: types.StringValue(d.Name()),
+			Address: types.StringValue(d.Address), Device: types.StringValue(d.GPU.ID), Name: types.StringValue(d.Name()),
 			UUID: types.StringValue(""), Memory: types.Int64Value(0),
 		}
 		for _, known := range have.GPUs {

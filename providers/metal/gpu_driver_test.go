@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 )
@@ -45,7 +46,7 @@ func TestDriverObserved(t *testing.T) {
 		Branch: types.StringValue("580"), Version: types.StringValue("580.126.20"), Modules: types.StringValue("open"),
 		Toolkit: types.StringValue("1.20.0"), Persistence: types.BoolValue(true),
 	}
-	have := nvidia.State{Packages: map[string]string{"libcuda1": "535.247.01-1"}, Devices: []nvidia.Device{{Address: "0000:01:00.0", ID: 0x2330, Class: 0x0302}}}
+	have := nvidia.State{Packages: map[string]string{"libcuda1": "535.247.01-1"}, Devices: []nvidia.Device{{GPU: facts.GPU{Address: "0000:01:00.0", ID: "10de:2330"}, ID: 0x2330}}}
 	diags := m.observed(context.Background(), have, []host.Change{
 		{Fact: "driver", Path: []string{"version"}, Have: "535.247.01"},
 		{Fact: "kernel modules", Path: []string{"modules"}, Have: "proprietary"},

@@ -15,13 +15,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers/connect"
 )
 
 // hostResource is metal_host: one machine and its operating system.
-type hostResource struct{ settings *settings }
+type hostResource struct{ life[hostModel, *hostModel] }
 
 // hostModel is metal_host's value. Each section has a part of its own.
 type hostModel struct {
@@ -47,9 +46,8 @@ type hostModel struct {
 	systemModel
 	containerdModel
 
-	prior  *hostModel    // what is stored, nil where the resource is new or it does not matter
-	raw    tftypes.Value // what is planned, where it is carried out
-	config *hostModel    // the configuration, where it is at hand: it alone has what is write-only
+	prior  *hostModel // what is stored, nil where the resource is new or it does not matter
+	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
 }
 
 // bastionModel is a machine on the way.
@@ -59,18 +57,6 @@ type bastionModel struct {
 	User       types.String `tfsdk:"user"`
 	Credential types.String `tfsdk:"credential"`
 	HostKey    types.String `tfsdk:"host_key"`
-}
-
-func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_host"
-}
-
-func (r *hostResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	configured(req, &r.settings)
-}
-
-func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = hostSchema()
 }
 
 func hostSchema() schema.Schema {

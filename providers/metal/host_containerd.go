@@ -182,7 +182,7 @@ func (containerdSection) validate(ctx context.Context, config *hostModel, diags 
 	spec := d.spec(nil)
 	for name := range config.Files.Elements() {
 		if spec.Owns(name) {
-			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is containerd's here",
+			diags.AddAttributeError(path.Root("files").AtMapKey(name), "File is managed by containerd",
 				fmt.Sprintf("%s follows from containerd, and cannot be declared as a file, too. What is missing there goes into a file of its own, such as %s/50-mine.toml.", name, containerd.DropIns))
 		}
 	}

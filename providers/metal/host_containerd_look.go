@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -99,31 +98,29 @@ func observedState(have containerd.Facts) runtimeState {
 	return runtimeState{Version: text(have.Version), Service: text(have.Service()), Config: text(have.Config), Proxy: text(have.ProxyText())}
 }
 
-// observedMirrors are the declared mirrors as the machine has them.
+// observedMirrors are the declared mirrors that the machine has; one whose file
+// says something else is marked.
 func observedMirrors(declared map[string]mirrorModel, want containerd.Spec, have containerd.Facts) map[string]mirrorModel {
 	mirrors := map[string]mirrorModel{}
-	for registry, d := range declared {
-		m, ok, exists := have.Mirror(registry)
-		switch {
-		case !exists:
-		case ok && equalMirrors(m, want.Mirrors[registry], registry):
-			mirrors[registry] = d
+	for registry, m := range declared {
+		switch have.MirrorText(registry) {
+		case "":
+			continue
+		case want.Mirrors[registry].Text(registry):
 		default:
-			is := mirrorModel{Server: d.Server, CA: d.CA, SkipVerify: d.SkipVerify, OverridePath: d.OverridePath}
-			for _, e := range m.Endpoints {
-				is.Endpoints = append(is.Endpoints, types.StringValue(e.URL))
+			declared := texts(m.Endpoints)
+			m.Endpoints = nil
+			is := have.Endpoints(registry)
+			if slices.Equal(is, declared) { // it is something else in there
+				is = append(is, "(changed by hand)")
 			}
-			if slices.Equal(texts(is.Endpoints), texts(d.Endpoints)) { // then it is something else
-				is.Endpoints = append(is.Endpoints, types.StringValue("(changed by hand)"))
+			for _, url := range is {
+				m.Endpoints = append(m.Endpoints, types.StringValue(url))
 			}
-			mirrors[registry] = is
 		}
+		mirrors[registry] = m
 	}
 	return mirrors
-}
-
-func equalMirrors(a, b containerd.Mirror, registry string) bool {
-	return a.Text(registry) == b.Text(registry)
 }
 
 func (s containerdSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
@@ -134,20 +131,20 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	if !ok {
 		return nil
 	}
-	changes := containerd.Diff(spec, have)
-	if p := want.prior; p != nil && (want.Containerd.IsNull() && !p.Containerd.IsNull() || spec.Proxy == nil && wasProxy(ctx, p)) {
-		changes = append(changes, host.Change{Fact: "containerd gets back what it had before", Path: []string{"containerd"}, Disruption: host.RestartsContainer})
-	}
-	return changes
+	return containerd.Diff(spec, have)
 }
 
-// wasProxy tells whether a proxy was set that is to go now.
-func wasProxy(ctx context.Context, prior *hostModel) bool {
-	var was runtimeState
-	if prior.State.IsNull() || prior.State.IsUnknown() || prior.State.As(ctx, &was, basetypes.ObjectAsOptions{}).HasError() {
-		return false
+func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	if want == nil {
+		return containerd.Undoing(rec, nil), nil
 	}
-	return !was.Proxy.IsNull()
+	var diags diag.Diagnostics
+	d, ok := want.containerdModel.read(ctx, &diags)
+	if !ok {
+		return nil, failed(diags)
+	}
+	spec := d.spec(s.settings)
+	return containerd.Undoing(rec, &spec), nil
 }
 
 func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {

@@ -21,7 +21,7 @@ func unchanged(t *testing.T, m *lab.Machine, before lab.Snapshot, except ...stri
 	}
 }
 
-// TestHostPackages: installed, held, drifted, mended and gone again.
+// TestHostPackages: installed, held, drifted, fixed and gone again.
 func TestHostPackages(t *testing.T) {
 	l := lab.New(t)
 	m := l.Machine("node-1", lab.NoMirror())

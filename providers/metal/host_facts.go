@@ -95,6 +95,10 @@ func without(ctx context.Context, v attr.Value, numbers ...string) attr.Value {
 	return v
 }
 
+func (factsSection) undoing(context.Context, host.Machine, *host.Record, *hostModel) ([]host.Change, error) {
+	return nil, nil
+}
+
 func (s factsSection) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {
 	if r, ok := m.(*host.Remote); ok {
 		return s.settings.gather(ctx, r)

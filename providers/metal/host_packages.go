@@ -288,6 +288,17 @@ func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Re
 	return packages.Apply(ctx, m, rec, spec, have)
 }
 
+func (s packagesSection) undoing(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	if want == nil {
+		return packages.Undoing(ctx, m, rec, nil)
+	}
+	_, _, spec, ok, err := s.all(ctx, m, want)
+	if err != nil || !ok {
+		return nil, nil // as changes says
+	}
+	return packages.Undoing(ctx, m, rec, &spec)
+}
+
 func (packagesSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	return packages.Restore(ctx, m, rec)
 }

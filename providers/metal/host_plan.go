@@ -22,17 +22,12 @@ import (
 // ModifyPlan makes the way to the machine known, and looks at the machine: what
 // apply would change there, what that interrupts, and what it must not do.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		var state hostModel
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		r.ending(ctx, &state, &resp.Diagnostics)
+	plan, prior, ok := r.planned(ctx, req, resp)
+	if !ok {
 		return
 	}
-	var plan, config hostModel
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	plan.config = &config
-	if resp.Diagnostics.HasError() {
+	plan.prior, plan.config = prior, new(hostModel)
+	if resp.Diagnostics.Append(req.Config.Get(ctx, plan.config)...); resp.Diagnostics.HasError() {
 		return
 	}
 	way, known := plan.way()
@@ -45,14 +40,10 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	plan.derive(ctx, way, &resp.Diagnostics)
 	plan.CordonedBy = types.StringNull()
-	if !req.State.Raw.IsNull() {
-		plan.prior = &hostModel{}
-		resp.Diagnostics.Append(req.State.Get(ctx, plan.prior)...)
-	}
 	for _, s := range sections(r.settings) {
-		s.plan(ctx, plan.prior, &plan, &resp.Diagnostics)
+		s.plan(ctx, prior, plan, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
 		return
 	}
@@ -61,9 +52,9 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	if !plan.Facts.IsUnknown() { // what changes may change them, too
 		plan.Facts = types.ObjectUnknown(factsTypes())
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	}
-	r.examine(ctx, way, &plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	r.examine(ctx, way, plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), plan.ID)...)
 }
 
@@ -137,11 +128,12 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
-	changes = append(changes, undone(ctx, r.settings, m, replaced(ctx, m, hostRecord), diags)...)
+	changes = append(changes, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, plan.ID.ValueString()), plan, diags)...)
+	changes = append(changes, undone(ctx, r.settings, m, replaced(ctx, m, hostRecord), nil, diags)...)
 	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
 		another(plan.prior, f, way.Address, changes, diags)
 	}
-	r.settings.foretell(ctx, diags, m, changes, plan.policy())
+	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	return promising(changes)
 }
 

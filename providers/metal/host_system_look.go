@@ -151,16 +151,16 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	addPartly(diags, "Settings cannot be made", errors.Join(system.Problems(spec, have)...),
 		partly{"sysctl", errors.Join(system.Problems(system.Spec{Sysctl: spec.Sysctl, Modules: spec.Modules}, have)...)},
 		partly{"files", errors.Join(system.Problems(system.Spec{Files: spec.Files}, have)...)})
-	want.strangers(diags, spec, have)
+	want.unknownNames(diags, spec, have)
 	for _, doubt := range system.Doubts(spec, have) {
 		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))
 	}
 	return system.Diff(spec, have)
 }
 
-// strangers says which users, groups and time zone the machine does not know.
+// unknownNames says which users, groups and time zone the machine does not know.
 // Packages come before files: while some are to come, they may bring them.
-func (m *hostModel) strangers(diags *diag.Diagnostics, spec system.Spec, have system.Facts) {
+func (m *hostModel) unknownNames(diags *diag.Diagnostics, spec system.Spec, have system.Facts) {
 	none := m.Packages.IsNull() && m.ContainerdPackage.IsNull() && m.CUDA.IsNull()
 	p := m.prior
 	same := p != nil && p.Packages.Equal(m.Packages) && p.ContainerdPackage.Equal(m.ContainerdPackage) && p.CUDA.Equal(m.CUDA)
@@ -168,13 +168,13 @@ func (m *hostModel) strangers(diags *diag.Diagnostics, spec system.Spec, have sy
 		argument string
 		of       system.Spec
 	}{{"timezone", system.Spec{Timezone: spec.Timezone}}, {"files", system.Spec{Files: spec.Files}}} {
-		err := errors.Join(system.Strangers(part.of, have)...)
+		err := errors.Join(system.UnknownNames(part.of, have)...)
 		switch {
 		case err == nil:
 		case none || same:
-			diags.AddAttributeError(path.Root(part.argument), "Machine does not know the name", list(err))
+			diags.AddAttributeError(path.Root(part.argument), "Unknown user, group or time zone", list(err))
 		default:
-			diags.AddAttributeWarning(path.Root(part.argument), "Machine does not know the name yet", list(err)+"\nUnless the packages that are installed first bring it, apply fails there.")
+			diags.AddAttributeWarning(path.Root(part.argument), "User, group or time zone is unknown yet", list(err)+"\nUnless the packages that are installed first bring it, apply fails there.")
 		}
 	}
 }
@@ -195,6 +195,22 @@ func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Reco
 		return errors.New("what is declared of the operating system is not known") // which no engine lets happen
 	}
 	return system.Apply(ctx, m, rec, spec, have)
+}
+
+func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	if want == nil {
+		return system.Undoing(rec, nil), nil
+	}
+	var diags diag.Diagnostics
+	d, ok := want.systemModel.read(ctx, want.config, &diags)
+	if !ok {
+		return nil, failed(diags)
+	}
+	spec, err := d.spec()
+	if err != nil {
+		return nil, nil // as changes says
+	}
+	return system.Undoing(rec, &spec), nil
 }
 
 func (systemSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {

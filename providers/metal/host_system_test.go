@@ -10,9 +10,9 @@ import (
 	"github.com/stokehq/stoke/providers/metal/system"
 )
 
-// TestStrangers: a user whom nothing is going to make is an error already while
+// TestUnknownNames: a user whom nothing is going to make is an error already while
 // planning; one whom a package may make is a warning.
-func TestStrangers(t *testing.T) {
+func TestUnknownNames(t *testing.T) {
 	declares := func(names ...string) *hostModel {
 		m := &hostModel{}
 		if names != nil {
@@ -37,12 +37,12 @@ func TestStrangers(t *testing.T) {
 		{"one more package", with(declares("jq", "prometheus"), declares("jq")), diag.SeverityWarning},
 	} {
 		var diags diag.Diagnostics
-		c.model.strangers(&diags, spec, system.Facts{Unknown: map[string]bool{"user prometheus": true}})
+		c.model.unknownNames(&diags, spec, system.Facts{Unknown: map[string]bool{"user prometheus": true}})
 		if len(diags) != 1 || diags[0].Severity() != c.want {
 			t.Errorf("%s: %v", c.name, diags)
 		}
 		diags = nil
-		if c.model.strangers(&diags, spec, system.Facts{}); len(diags) > 0 {
+		if c.model.unknownNames(&diags, spec, system.Facts{}); len(diags) > 0 {
 			t.Errorf("%s: %v", c.name, diags)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
+// imported is the id of what was taken over, until it is read or made ours.
+const imported = "imported"
+
 // importedWay reads "[USER@]ADDRESS[:PORT] KEY".
 func importedWay(id string) (connect.SSH, error) {
 	where, key, ok := strings.Cut(strings.TrimSpace(id), " ")

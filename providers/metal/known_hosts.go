@@ -1,17 +1,17 @@
 package metal
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // knownKey is a machine's host key and where it is from.
@@ -43,29 +43,21 @@ func rank(key ssh.PublicKey) int {
 	return -1
 }
 
-// fromKnownHosts looks a machine up in a file in OpenSSH's format, in which
-// names may be hashed, and [name]:port stands for a port that is not 22. An
-// authority's line is no machine's key, and a revoked key counts for nothing.
+// fromKnownHosts looks a machine up in a file in OpenSSH's format. An authority's
+// line is no machine's key, and a revoked key counts for nothing.
 func fromKnownHosts(file, address string, port int) (knownKey, error) {
-	check, err := knownhosts.New(file)
-	if err != nil {
-		return knownKey{}, fmt.Errorf("read known hosts: %w", err)
-	}
 	at := net.JoinHostPort(strings.ToLower(strings.Trim(address, "[]")), strconv.Itoa(port))
 	name := knownhosts.Normalize(at)
-	var known *knownhosts.KeyError
-	if err := check(at, nowhere{}, nobody{}); !errors.As(err, &known) {
-		return knownKey{}, fmt.Errorf("read known hosts: %s: %v", name, err)
+	keys, err := connect.KnownKeys([]string{file}, at)
+	if err != nil {
+		return knownKey{}, err
 	}
 	best, revoked, authorities := knownKey{}, 0, 0
-	for _, k := range known.Want {
-		var gone *knownhosts.RevokedError
-		switch authority, err := isAuthority(k.Filename, k.Line); {
-		case err != nil:
-			return knownKey{}, err
-		case authority:
+	for _, k := range keys {
+		switch {
+		case k.Authority:
 			authorities++
-		case errors.As(check(at, nowhere{}, k.Key), &gone):
+		case k.Revoked:
 			revoked++
 		case rank(k.Key) >= 0 && (best.key == nil || rank(k.Key) < rank(best.key)):
 			best = knownKey{k.Key, fmt.Sprintf("%s:%d", file, k.Line)}
@@ -81,36 +73,6 @@ func fromKnownHosts(file, address string, port int) (knownKey, error) {
 	}
 	return knownKey{}, fmt.Errorf("%s has no key of %s; look at the machine's own with: cat /etc/ssh/ssh_host_ed25519_key.pub", file, name)
 }
-
-// isAuthority tells whether a line is marked so, which package knownhosts does
-// not say.
-func isAuthority(file string, line int) (bool, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return false, fmt.Errorf("read known hosts: %w", err)
-	}
-	defer f.Close()
-	scanner := bufio.NewScanner(f)
-	for n := 1; scanner.Scan(); n++ {
-		if n == line {
-			return strings.HasPrefix(strings.TrimSpace(scanner.Text()), "@cert-authority"), nil
-		}
-	}
-	return false, fmt.Errorf("read known hosts: %s changed while it was read", file)
-}
-
-// nobody is a key that no line has.
-type nobody struct{}
-
-func (nobody) Type() string                        { return "nobody" }
-func (nobody) Marshal() []byte                     { return []byte("nobody") }
-func (nobody) Verify([]byte, *ssh.Signature) error { return errors.New("nobody signs nothing") }
-
-// nowhere is an address where there is none.
-type nowhere struct{}
-
-func (nowhere) Network() string { return "tcp" }
-func (nowhere) String() string  { return "192.0.2.0:0" }
 
 var errShown = errors.New("the key was shown")
 

@@ -2,6 +2,8 @@ package metal
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,11 +11,14 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // TestHostMistakes: what is wrong with a configuration is said of the argument
 // that is wrong, and all of it at once.
 func TestHostMistakes(t *testing.T) {
+	list := hosttest.NewChecks(t, "mistakes")
 	p, err := Entry("test").New()
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +57,15 @@ func TestHostMistakes(t *testing.T) {
 			[]string{"reboot: not one of", "toolkit: a version such as", "version: branch 580"}},
 		{"metal_gpu_driver", `host = { address = "x", ` + key + ` }, branch = "580.1", version = "580.1.2"`, []string{"branch: three digits"}},
 	} {
-		var got []string
+		var got, said []string
+		list.Case("%s: %s", tt.resource, tt.config)
 		at := schema.Resources[tt.resource].Block.ImpliedType()
 		for _, d := range p.ValidateResource(context.Background(), tt.resource, objectOf(t, at, tt.config)) {
 			got = append(got, argumentOf(d.Path)+": "+d.Detail)
+			said = append(said, fmt.Sprintf("%s: %s: %s", argumentOf(d.Path), d.Summary, d.Detail))
+		}
+		for _, text := range slices.Sorted(slices.Values(said)) {
+			list.Say("%s", text)
 		}
 		if len(got) != len(tt.want) {
 			t.Errorf("%s:\n%s", tt.config, strings.Join(got, "\n"))

@@ -38,15 +38,10 @@ func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Ch
 	}
 }
 
-// step tells people what is being done.
-func step(ctx context.Context, format string, args ...any) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
-}
-
-// tell reports what destroying did, fact by fact, in one line: of lines that come
+// reportOutcomes reports what destroying did, fact by fact, in one line: of lines that come
 // at the same time, only the last is shown. What stays and is somebody's to
 // decide about is a warning.
-func tell(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
+func reportOutcomes(ctx context.Context, diags *diag.Diagnostics, outcomes []host.Outcome) {
 	facts := map[host.Fate][]string{}
 	left := ""
 	for _, o := range outcomes {

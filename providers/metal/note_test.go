@@ -22,11 +22,11 @@ func TestTell(t *testing.T) {
 	}
 	const want = "restored: sysctl vm.swappiness; swap — removed: package curl, jq; file /etc/apt/preferences.d/stoke-host.pref — left: kernel module vxlan (it stays loaded)"
 	var diags diag.Diagnostics
-	if tell(ctx, &diags, outcomes); line != want || len(diags) > 0 {
+	if reportOutcomes(ctx, &diags, outcomes); line != want || len(diags) > 0 {
 		t.Errorf("it tells %q, want %q, and warns %v", line, want, diags)
 	}
 	outcomes = append(outcomes, host.Outcome{Fact: "/var/lib/containerd", Fate: host.Left, Why: "it is containerd's"})
-	tell(ctx, &diags, outcomes)
+	reportOutcomes(ctx, &diags, outcomes)
 	if len(diags) != 1 || !strings.HasSuffix(diags[0].Detail(), ":\n  - /var/lib/containerd: it is containerd's") || !strings.Contains(line, "left: /var/lib/containerd, ") {
 		t.Errorf("it tells %q and warns %v", line, diags)
 	}

@@ -88,7 +88,7 @@ func claim(ctx context.Context, m host.Machine, kind, summary string, at path.Pa
 		taken.take = "stoke state rm " + ssh.QuoteAll(call.Address) + " && " + taken.take // it has another one's object
 	}
 	if call.Address != "" && call.Address == rec.By() {
-		complain(diags, at, summary, taken)
+		addError(diags, at, summary, taken)
 	} else {
 		diags.AddAttributeWarning(at, summary, fmt.Sprintf("%s. A resource that has another name now is told by a moved block.", taken))
 	}

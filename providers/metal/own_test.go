@@ -69,6 +69,7 @@ func TestForeign(t *testing.T) {
 // TestClaim: a plan says what apply would say of a machine that somebody manages
 // already, and how to take it over.
 func TestClaim(t *testing.T) {
+	list := hosttest.NewChecks(t, "claim")
 	way := connect.SSH{Hop: connect.Hop{Address: "192.0.2.1", Port: 2222, User: "ops", HostKey: "ssh-ed25519 AAAA\n"}}
 	const command = `stoke import 'metal_host.n["a"]' 'ops@192.0.2.1:2222 ssh-ed25519 AAAA'`
 	for _, tt := range []struct {
@@ -113,6 +114,7 @@ func TestClaim(t *testing.T) {
 		got, said := claim(ctx, m, hostRecord, "Machine is managed already", path.Root("address"), way, id, &diags), ""
 		for _, d := range diags {
 			said += d.Severity().String() + ": " + d.Detail()
+			list.Say("%s: %s %s: %s", tt.name, d.Severity(), d.Summary(), d.Detail())
 		}
 		severity, text, _ := strings.Cut(tt.says, ": ")
 		if got.ValueString() != tt.want || !strings.HasPrefix(said, severity) || !strings.Contains(said, text) || tt.says == "" && said != "" {
@@ -145,12 +147,12 @@ func TestUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, none := range []cty.Value{cty.NilVal, cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("other")})} {
-			if got := undone(t.Context(), s, m, replaced(in(none), m, hostRecord), new(diag.Diagnostics)); len(got) > 0 {
+			if got := undone(t.Context(), s, m, replaced(in(none), m, hostRecord), nil, new(diag.Diagnostics)); len(got) > 0 {
 				t.Errorf("%#v: %v", none, got)
 			}
 		}
 		var diags diag.Diagnostics
-		got, want := undone(t.Context(), s, m, replaced(in(id), m, hostRecord), &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
+		got, want := undone(t.Context(), s, m, replaced(in(id), m, hostRecord), nil, &diags), []host.Disruption{host.RestartsContainer, host.ReloadsSystemd}
 		if m != plain {
 			want = []host.Disruption{host.Drains}
 		}
@@ -158,6 +160,7 @@ func TestUndone(t *testing.T) {
 		for _, c := range got {
 			is = append(is, c.Disruption)
 		}
+		hosttest.NewChecks(t, map[bool]string{true: "undone", false: "undone-node"}[m == plain]).Changes(got)
 		if !slices.Equal(is, want) || len(diags) > 0 {
 			t.Errorf("%v %v, want %v", got, diags, want)
 		}

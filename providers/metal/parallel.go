@@ -10,8 +10,9 @@ import (
 )
 
 // parallel lets no more operations through at a time than the provider block
-// says, so that no more machines are worked on. Who waits has nothing that
-// another one needs, and who is inside waits for nobody who waits here.
+// says, so that no more machines are worked on. A waiting operation
+// holds no lock, and one that is let through waits for none that waits here, so
+// that this cannot deadlock.
 type parallel struct {
 	tfprotov6.ProviderServer
 	provider *metalProvider

@@ -16,11 +16,11 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// inscribe keeps on the machine what is declared, so that whoever imports it
+// saveDeclaredOnHost keeps on the machine what is declared, so that whoever imports it
 // finds it: otherwise an import knows nothing but the machine, and the next plan
 // shows every argument as new. What follows from the arguments is left out, and
 // what files hold, which may be secret.
-func inscribe(ctx context.Context, rec *host.Record, s schema.Schema, raw tftypes.Value) error {
+func saveDeclaredOnHost(ctx context.Context, rec *host.Record, s schema.Schema, raw tftypes.Value) error {
 	all, _ := plain(raw).(map[string]any)
 	for name, a := range s.Attributes {
 		if a.IsComputed() && !a.IsOptional() {
@@ -77,9 +77,9 @@ func plain(v tftypes.Value) any {
 	return nil
 }
 
-// recall reads what the record says was declared into a model; ok is false where
+// loadDeclaredFromHost reads what the record says was declared into a model; ok is false where
 // it says nothing, or nothing that this schema understands.
-func recall(ctx context.Context, rec *host.Record, s schema.Schema, into any) (raw tftypes.Value, ok bool) {
+func loadDeclaredFromHost(ctx context.Context, rec *host.Record, s schema.Schema, into any) (raw tftypes.Value, ok bool) {
 	said := rec.Declared()
 	if len(said) == 0 {
 		return raw, false

@@ -45,7 +45,7 @@ func TestRecall(t *testing.T) {
 		"/open":   {Content: types.StringValue("s3cret"), Mode: types.StringValue("0600")},
 		"/hidden": {Sensitive: types.StringNull()},
 	})
-	if err := inscribe(ctx, rec, s, state.Raw); err != nil {
+	if err := saveDeclaredOnHost(ctx, rec, s, state.Raw); err != nil {
 		t.Fatal(err)
 	}
 	if rec, err = host.OpenRecord(ctx, m, hostRecord); err != nil {
@@ -64,11 +64,11 @@ func TestRecall(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	clear(m.Files)
-	if err := inscribe(ctx, rec, s, state.Raw); err != nil || len(m.Files) > 0 {
+	if err := saveDeclaredOnHost(ctx, rec, s, state.Raw); err != nil || len(m.Files) > 0 {
 		t.Errorf("the same is written again: %v, %v", err, m.Files)
 	}
 	var was hostModel
-	if _, ok := recall(ctx, rec, s, &was); !ok {
+	if _, ok := loadDeclaredFromHost(ctx, rec, s, &was); !ok {
 		t.Fatal("nothing is recalled")
 	}
 	was.recalled(hostModel{
@@ -87,14 +87,14 @@ func TestRecall(t *testing.T) {
 		if err := rec.Declare(ctx, json.RawMessage(odd)); err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := recall(ctx, rec, s, new(hostModel)); ok {
+		if _, ok := loadDeclaredFromHost(ctx, rec, s, new(hostModel)); ok {
 			t.Errorf("%s is taken for a declaration", odd)
 		}
 	}
 	if err := rec.Declare(ctx, json.RawMessage(`{"address":"a","of_tomorrow":[1]}`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := recall(ctx, rec, s, new(hostModel)); !ok {
+	if _, ok := loadDeclaredFromHost(ctx, rec, s, new(hostModel)); !ok {
 		t.Error("one argument more, and nothing is understood")
 	}
 }

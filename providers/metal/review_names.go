@@ -12,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // repositories are the names of the hosts that a planned machine fetches
@@ -46,7 +47,7 @@ func repositories(planned cty.Value, from sight) []string {
 }
 
 // unresolved says which repositories a machine cannot find. What else the plan
-// changes there may mend it, so it is a warning.
+// changes there may fix it, so it is a warning.
 func unresolved(reach facts.Reach, names []string) []facts.Problem {
 	only := facts.Reach{Names: map[string]facts.Answer{}}
 	for _, n := range names {
@@ -99,7 +100,7 @@ func (r *reviewed) proxied() {
 func (h plannedHost) notDirect(noProxy []string) []string {
 	var out []string
 	add := func(network, what string) {
-		if noProxy != nil && !excepted(noProxy, network) {
+		if noProxy != nil && !packages.Excepted(noProxy, network) {
 			out = append(out, network+", "+what)
 		}
 	}
@@ -111,22 +112,4 @@ func (h plannedHost) notDirect(noProxy []string) []string {
 		add(h.member.InCluster(), h.name)
 	}
 	return out
-}
-
-// excepted tells whether no_proxy covers a network, an address or a name.
-func excepted(noProxy []string, network string) bool {
-	want, err := netip.ParsePrefix(network)
-	if addr, bad := netip.ParseAddr(network); bad == nil {
-		want, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	return slices.ContainsFunc(noProxy, func(d string) bool {
-		p, bad := netip.ParsePrefix(d)
-		switch {
-		case d == "*" || d == network:
-			return true
-		case err != nil:
-			return strings.HasSuffix(network, "."+strings.TrimLeft(d, "*."))
-		}
-		return bad == nil && p.Bits() <= want.Bits() && p.Contains(want.Addr())
-	})
 }

@@ -52,6 +52,7 @@ func saw(s *seen, n int, f facts.Facts) {
 }
 
 func TestReview(t *testing.T) {
+	list := hosttest.NewChecks(t, "review")
 	ctx := context.Background()
 	firewall := func(n int, network string) providers.PlannedInstance {
 		return providers.PlannedInstance{Address: "metal_firewall.f", Type: "metal_firewall", Planned: cty.ObjectVal(map[string]cty.Value{
@@ -111,8 +112,10 @@ func TestReview(t *testing.T) {
 			tt.change(s, f)
 		}
 		_, diags := s.review(ctx, providers.Review{Planned: tt.planned})
+		list.Case("%s", tt.name)
 		var got []string
 		for i, d := range diags {
+			list.Say("%v %s: %s: %s", d.Severity, d.Address, d.Summary, d.Detail)
 			if i < len(tt.want) {
 				if summary, text, _ := strings.Cut(tt.want[i], ": "); d.Summary == summary && strings.Contains(d.Address+": "+d.Detail, text) {
 					got = append(got, tt.want[i])
@@ -192,7 +195,7 @@ func TestReachMany(t *testing.T) {
 }
 
 // TestRepositoryNames: names that a machine has to know by itself are asked
-// for there, and are no error: what the plan changes may mend it.
+// for there, and are no error: what the plan changes may fix it.
 func TestRepositoryNames(t *testing.T) {
 	uris := func(list ...string) cty.Value {
 		var values []cty.Value

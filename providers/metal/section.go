@@ -29,6 +29,9 @@ type section interface {
 	// apply makes the machine what want declares, and restores what the record
 	// knows of but want no longer declares.
 	apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error
+	// undoing is what apply takes back because the record knows of it and want
+	// does not declare it; where want is nil, what restore takes back.
+	undoing(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error)
 	// restore undoes everything that the record knows of.
 	restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error)
 }

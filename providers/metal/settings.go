@@ -8,11 +8,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/firewall"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
@@ -71,22 +71,25 @@ func (s *settings) close() {
 	}
 }
 
-// configured takes the settings that Configure left; none while validating.
-func configured(req resource.ConfigureRequest, to **settings) {
-	if s, ok := req.ProviderData.(*settings); ok {
-		*to = s
+// wayOf is the way that an argument is. While something of it is unknown, the
+// error is connect.ErrUnknown.
+func wayOf(ctx context.Context, argument types.Object) (connect.SSH, error) {
+	to, known, diags := connect.MachineFromObject(ctx, argument)
+	switch {
+	case diags.HasError():
+		return to, ssh.Permanent{Err: errors.New(diags[0].Detail())}
+	case !known:
+		return to, connect.ErrUnknown
 	}
+	return to, nil
 }
 
 // machine is the one that an argument leads to. While something of it, or of
 // the provider block, is unknown, the error is connect.ErrUnknown.
 func (s *settings) machine(ctx context.Context, argument types.Object) (*host.Remote, error) {
-	to, known, diags := connect.MachineFromObject(ctx, argument)
-	switch {
-	case diags.HasError():
-		return nil, ssh.Permanent{Err: errors.New(diags[0].Detail())}
-	case !known:
-		return nil, connect.ErrUnknown
+	to, err := wayOf(ctx, argument)
+	if err != nil {
+		return nil, err
 	}
 	return s.reach(to, nil)
 }
@@ -98,7 +101,7 @@ func (s *settings) reach(to connect.SSH, accept func(key string) error) (*host.R
 	switch {
 	case errors.Is(err, connect.ErrUnknown):
 		return nil, err
-	case err != nil: // the provider block has no such credential, or no user: waiting mends nothing
+	case err != nil: // the provider block has no such credential, or no user: waiting fixes nothing
 		return nil, ssh.Permanent{Err: err}
 	}
 	return &host.Remote{Pool: s.pool, Target: target}, nil
@@ -123,12 +126,14 @@ func unreachable(address string, err error) (summary, detail string) {
 
 // lost reports whether an error means that the machine could not be asked.
 func lost(err error) bool {
-	var failed *ssh.CommandError
-	return err != nil && !errors.As(err, &failed)
+	var command *ssh.CommandError
+	var unfit *firewall.UnfitError
+	var answer *host.AnswerError
+	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit) && !errors.As(err, &answer)
 }
 
-// complain turns an error of work on a machine into a diagnostic.
-func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) {
+// addError turns an error of work on a machine into a diagnostic.
+func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, sentence(err))
 		return
@@ -139,17 +144,3 @@ func complain(diags *diag.Diagnostics, at path.Path, summary string, err error) 
 // sentence is an error with one full stop at its end: what a machine said may
 // have brought one.
 func sentence(err error) string { return strings.TrimRight(err.Error(), ".") + "." }
-
-// cannotRestore says why destroying has not begun on a machine; a nil error says
-// nothing.
-func cannotRestore(diags *diag.Diagnostics, address string, err error) {
-	var locked *host.LockedError
-	switch {
-	case err == nil:
-	case errors.As(err, &locked):
-		complain(diags, path.Empty(), "Somebody else changes the machine", err)
-	default:
-		summary, detail := unreachable(address, err)
-		diags.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
-	}
-}

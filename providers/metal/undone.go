@@ -3,14 +3,12 @@ package metal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
-	"github.com/stokehq/stoke/providers/metal/packages"
-	"github.com/stokehq/stoke/providers/metal/system"
 )
 
 // replaced is the record of a kind that a replacement undoes before it makes the
@@ -32,47 +30,37 @@ func recordOf(ctx context.Context, m host.Machine, kind, id string) *host.Record
 	return rec
 }
 
-// undone is what undoing a record interrupts. On a node that is draining it,
-// whatever it is that goes.
-func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
+// undone is what is taken back because the record knows of it and want does not
+// declare it, and what that interrupts; where want is nil, all of it, for which
+// pods leave a node in any case.
+func undone(ctx context.Context, s *settings, m host.Machine, rec *host.Record, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	if rec == nil {
 		return nil
 	}
-	if node, err := s.shared.roll.Look(ctx, m); node != nil || err != nil {
+	if want == nil && maybeNode(ctx, s, m) {
 		return []host.Change{{Fact: "what stoke prepared the node with goes", Disruption: host.Drains}}
 	}
-	changes, err := packages.Undoing(ctx, m, rec)
-	if err != nil {
-		diags.AddWarning("What destroying interrupts is not known", fmt.Sprintf("%s.", err))
+	var changes []host.Change
+	for _, part := range slices.Backward(sections(s)) {
+		did, err := part.undoing(ctx, m, rec, want)
+		if err != nil {
+			diags.AddWarning("What is taken back is not known", fmt.Sprintf("%s.", err))
+		}
+		changes = append(changes, did...)
 	}
-	return append(append(changes, containerd.Undoing(rec)...), system.Undoing(rec)...)
+	drains := func(c host.Change) bool { return c.Drains }
+	if want != nil && slices.ContainsFunc(changes, drains) && maybeNode(ctx, s, m) {
+		for i := range changes {
+			if changes[i].Drains {
+				changes[i].Disruption = host.Drains
+			}
+		}
+	}
+	return changes
 }
 
-// ending tells whom destroying interrupts, for a plan to destroy. It refuses
-// nothing: the pods of today may be gone when its turn comes, and apply looks
-// again. Where the machine cannot be asked, Read has said so.
-func (r *hostResource) ending(ctx context.Context, state *hostModel, diags *diag.Diagnostics) {
-	way, known := state.way()
-	if !known || r.settings == nil {
-		return
-	}
-	m, err := r.settings.reach(way, nil)
-	if err != nil {
-		return
-	}
-	noteChanges(ctx, diags, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, state.ID.ValueString()), diags))
-}
-
-// ending is that of a driver.
-func (r *gpuDriverResource) ending(ctx context.Context, state *gpuDriverModel, diags *diag.Diagnostics) {
-	if r.settings == nil {
-		return
-	}
-	m, err := r.settings.machine(ctx, state.Host)
-	if err != nil || recordOf(ctx, m, gpuDriverRecord, state.ID.ValueString()) == nil {
-		return
-	}
-	if node, err := r.settings.shared.roll.Look(ctx, m); node != nil || err != nil {
-		noteChanges(ctx, diags, []host.Change{{Fact: "the driver goes", Disruption: host.Drains}})
-	}
+// maybeNode reports whether pods may run on a machine.
+func maybeNode(ctx context.Context, s *settings, m host.Machine) bool {
+	node, err := s.shared.roll.Look(ctx, m)
+	return node != nil || err != nil
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -93,10 +92,6 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	return applyImages(ctx, m, rec, want.Images, have.Images)
 }
 
-func step(ctx context.Context, format string, args ...any) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
-}
-
 func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want, have map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if have[name] == want[name] {
@@ -134,7 +129,7 @@ func applyConfig(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 	if err != nil || text == have.Config {
 		return err
 	}
-	step(ctx, "writing containerd's configuration")
+	host.Step(ctx, "writing containerd's configuration")
 	if err := rec.MakeFolder(ctx, part, DropIns); err != nil {
 		return err
 	}
@@ -167,7 +162,7 @@ func applyService(ctx context.Context, m host.Machine, rec *host.Record, want Sp
 	if reload || have.Stale {
 		how = "reload"
 	}
-	step(ctx, "%sing containerd", verb)
+	host.Step(ctx, "%sing containerd", verb)
 	if _, err := host.Script(ctx, m, restart, how, verb); err != nil {
 		return fmt.Errorf("%s containerd: %w", verb, err)
 	}

@@ -128,35 +128,6 @@ func (m Mirror) Text(registry string) string {
 	return b.String()
 }
 
-// readMirror reads what text writes, which is all that a plan needs to show of
-// a file that somebody changed; ok is false where there is more to it.
-func readMirror(registry, text string) (m Mirror, ok bool) {
-	var at *Endpoint
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		key, value, _ := strings.Cut(line, " = ")
-		switch {
-		case line == "" || line[0] == '#':
-		case strings.HasPrefix(line, "[host.") && strings.HasSuffix(line, "]"):
-			u, err := strconv.Unquote(line[len("[host.") : len(line)-1])
-			if err != nil {
-				return Mirror{}, false
-			}
-			m.Endpoints = append(m.Endpoints, Endpoint{URL: u})
-			at = &m.Endpoints[len(m.Endpoints)-1]
-		case at == nil && key == "server":
-			m.Server, _ = strconv.Unquote(value)
-		case at != nil && key == "ca":
-			at.CA, _ = strconv.Unquote(value)
-		case at != nil && key == "skip_verify":
-			at.SkipVerify = value == "true"
-		case at != nil && key == "override_path":
-			at.OverridePath = value == "true"
-		}
-	}
-	return m, m.Text(registry) == text
-}
-
 // text is the service's drop-in.
 func (p Proxy) text() string {
 	var b strings.Builder

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -54,16 +55,6 @@ func TestConfig(t *testing.T) {
 func TestMirror(t *testing.T) {
 	m := Mirror{Endpoints: []Endpoint{{URL: "https://mirror.lan:5000", CA: "/etc/ssl/lan.pem"}, {URL: "http://10.0.0.1/v2/hub", SkipVerify: true, OverridePath: true}}}
 	golden(t, "hosts.toml", m.Text("docker.io"))
-	for registry, m := range map[string]Mirror{"docker.io": m, "registry.lan:5000": {Endpoints: m.Endpoints[:1]}, "_default": {Server: "https://all.lan", Endpoints: m.Endpoints}} {
-		text := m.Text(registry)
-		read, ok := readMirror(registry, text)
-		if !ok || read.Text(registry) != text {
-			t.Errorf("%s: read back %+v, %v", registry, read, ok)
-		}
-		if _, ok := readMirror(registry, text+"# by hand\n"); ok {
-			t.Errorf("%s: more than a mirror is read as one", registry)
-		}
-	}
 }
 
 func TestValidate(t *testing.T) {
@@ -103,6 +94,13 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: the password is in %v", c.name, err)
 		}
 	}
+}
+
+// parse reads what look printed.
+func parse(out string, asked []string) (Facts, error) {
+	f, lines := reader(asked)
+	err := lines.Read([]byte(out))
+	return *f, err
 }
 
 // answer is what look prints.
@@ -151,16 +149,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func FuzzReadMirror(f *testing.F) {
-	f.Add("server = \"x\"\n[host.\"y\"]\n  ca = \"z\"\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		if m, ok := readMirror("docker.io", text); ok && m.Text("docker.io") != text {
-			t.Errorf("%q is read as %+v", text, m)
-		}
-	})
-}
-
 func TestDiff(t *testing.T) {
+	list := hosttest.NewChecks(t, "containerd")
 	want := Spec{Config: true}
 	text, err := want.configFor("1.6.20")
 	if err != nil {
@@ -182,8 +172,25 @@ func TestDiff(t *testing.T) {
 		{"not installed", Facts{}, host.None, "containerd"},
 	} {
 		changes := Diff(want, c.have)
+		list.Case("%s", c.name)
+		list.Say("service: %s", c.have.Service())
+		list.Changes(changes)
 		if (len(changes) == 0) != (c.fact == "") || host.Greatest(changes) != c.d || len(changes) > 0 && !strings.Contains(changes[0].Fact, c.fact) {
 			t.Errorf("%s: %+v", c.name, changes)
 		}
+	}
+	all := Spec{Config: true, Sandbox: "registry.k8s.io/pause:3.10.1", Proxy: &Proxy{HTTP: "http://proxy:3128", No: ".svc"},
+		Mirrors: map[string]Mirror{"docker.io": {Endpoints: []Endpoint{{URL: "https://mirror.lan"}}}},
+		Images:  map[string]Image{"a/b:1": {Archive: strings.Repeat("ab", 32), Pin: true}, "a/c:1": {Archive: strings.Repeat("cd", 32)}}}
+	seen := with(func(f *Facts) {
+		f.Seen, f.Images = true, map[string]ImageFacts{"a/b:1": {Digest: "sha256:01", Archive: strings.Repeat("ef", 32)}, "a/c:1": {Digest: "sha256:02", Pinned: true}}
+	})
+	for _, c := range []struct {
+		name string
+		want Spec
+		have Facts
+	}{{"all, of a service that runs", all, seen}, {"all, of one that does not", all, with(func(f *Facts) { f.Active = false })}, {"images alone", Spec{Images: all.Images}, Facts{}}, {"version 2", all, with(func(f *Facts) { f.Version = "2.2.1" })}} {
+		list.Case("%s", c.name)
+		list.Changes(Diff(c.want, c.have))
 	}
 }

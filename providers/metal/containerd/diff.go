@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -44,12 +45,18 @@ func (s Spec) ProxyText() string { return s.files()[proxyFile] }
 // ProxyText is the drop-in that the machine has.
 func (f Facts) ProxyText() string { return f.Files[proxyFile] }
 
-// Mirror is what the machine has for a registry; ok is false where its file
-// says something that is no Mirror, and exists where there is a file.
-func (f Facts) Mirror(registry string) (m Mirror, ok, exists bool) {
-	text := f.Files[hostsFile(registry)]
-	m, ok = readMirror(registry, text)
-	return m, ok, text != ""
+// MirrorText is the file that the machine has for a registry, "" for none.
+func (f Facts) MirrorText(registry string) string { return f.Files[hostsFile(registry)] }
+
+var endpoint = regexp.MustCompile(`(?m)^\s*\[host\.["'](.*)["']\]`)
+
+// Endpoints are those that the machine's file for a registry names, in its order.
+func (f Facts) Endpoints(registry string) []string {
+	var urls []string
+	for _, m := range endpoint.FindAllStringSubmatch(f.MirrorText(registry), -1) {
+		urls = append(urls, m[1])
+	}
+	return urls
 }
 
 // Diff compares, fact by fact.

@@ -131,7 +131,7 @@ func bring(ctx context.Context, m host.Machine, archive string, want map[string]
 		}
 	}
 	names := strings.Join(refs, ", ")
-	step(ctx, "importing %s", names)
+	host.Step(ctx, "importing %s", names)
 	cmd := host.Command{Args: []string{"sh", "-c", importArchive}, Open: image.open}
 	if _, err := m.Run(ctx, cmd); err != nil {
 		return fmt.Errorf("import %s: %w", names, err)

@@ -2,8 +2,6 @@ package containerd
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -93,77 +91,48 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
 	if len(want.Images) > 0 {
 		args = append(args, "images")
 	}
-	out, err := host.Script(ctx, m, look, args...)
-	if err != nil {
-		return Facts{}, fmt.Errorf("look at containerd: %w", err)
-	}
-	f, err := parse(string(out), args)
-	if err != nil {
-		return Facts{}, fmt.Errorf("look at containerd on %s: %w", m.Name(), err)
-	}
-	return f, nil
+	f, lines := reader(args)
+	err := host.Look(ctx, m, "containerd", look, lines, args...)
+	return *f, err
 }
 
 var versionLine = regexp.MustCompile(`^containerd \S+ v?([0-9]+\.[0-9]+[^\s~]*)`)
 
-// parse reads what look printed.
-func parse(out string, asked []string) (Facts, error) {
-	f := Facts{Files: map[string]string{}, Images: map[string]ImageFacts{}}
-	body, whole := strings.CutSuffix(out, "end\n")
-	if !whole {
-		return Facts{}, errors.New("only a part of the answer arrived")
-	}
-	answered := map[string]bool{}
-	for line := range strings.Lines(body) {
-		kind, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if !ok {
-			return Facts{}, fmt.Errorf("%.80q is no fact", line)
-		}
-		answered[kind] = true
-		switch kind {
-		case "version":
-			if m := versionLine.FindStringSubmatch(rest); m != nil {
+// reader reads what look prints.
+func reader(asked []string) (*Facts, host.Lines) {
+	f := &Facts{Files: map[string]string{}, Images: map[string]ImageFacts{}}
+	lines := host.Lines{
+		"version": host.Fields(1, func(l []string) error {
+			if m := versionLine.FindStringSubmatch(l[0]); m != nil {
 				f.Version = m[1]
-			} else if rest != "" {
-				return Facts{}, fmt.Errorf("containerd says that it is %.80q", rest)
+			} else if l[0] != "" {
+				return fmt.Errorf("containerd says that it is %.80q", l[0])
 			}
-		case "active":
-			f.Active = rest == "active"
-		case "enabled":
-			f.Enabled = rest == "enabled"
-		case "reload":
-			f.Stale = f.Stale || rest == "yes"
-		case "restart":
-			f.Stale = f.Stale || rest == "due"
-		case "file":
-			name, text, _ := strings.Cut(rest, "\t")
-			b, err := base64.StdEncoding.DecodeString(text)
-			if err != nil || !slices.Contains(asked, name) {
-				return Facts{}, fmt.Errorf("file %.80q was not asked for, or is not whole", name)
+			return nil
+		}).Once(),
+		"active":  host.Fields(1, host.Is(&f.Active, "active")).Once(),
+		"enabled": host.Fields(1, host.Is(&f.Enabled, "enabled")).Once(),
+		"reload":  host.Fields(1, host.Is(&f.Stale, "yes")).Once(),
+		"restart": host.Fields(1, host.Is(&f.Stale, "due")).Once(),
+		"file": host.Data(2, func(l []string) error {
+			if !slices.Contains(asked, l[0]) {
+				return fmt.Errorf("file %.80q was not asked for", l[0])
 			}
-			answered[name] = true
-			f.Files[name] = string(b)
-		case "images":
-			b, err := base64.StdEncoding.DecodeString(rest)
-			if err != nil {
-				return Facts{}, fmt.Errorf("images: %w", err)
+			if l[0] == ConfigFile {
+				f.Config = l[1]
+			} else {
+				f.Files[l[0]] = l[1]
 			}
-			f.Seen = len(b) > 0
-			if err := f.images(string(b)); err != nil {
-				return Facts{}, err
-			}
-		default:
-			return Facts{}, fmt.Errorf("%.80q is no fact", kind)
-		}
+			return nil
+		}),
 	}
-	for _, what := range append([]string{"version", "active", "enabled", "reload", "restart"}, asked...) {
-		if !answered[what] {
-			return Facts{}, fmt.Errorf("no answer about %s", what)
-		}
+	if slices.Contains(asked, "images") {
+		lines["images"] = host.Data(1, func(l []string) error {
+			f.Seen = l[0] != ""
+			return f.images(l[0])
+		}).Once()
 	}
-	f.Config = f.Files[ConfigFile]
-	delete(f.Files, ConfigFile)
-	return f, nil
+	return f, lines
 }
 
 // images reads what ctr images ls printed: REF TYPE DIGEST SIZE PLATFORMS

@@ -59,10 +59,7 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	images, err := restoreImages(ctx, m, rec, want.Images)
 	r.outcomes = images
 	failed := []error{err}
-	keep := want.files()
-	if want.Config {
-		keep[ConfigFile] = ""
-	}
+	keep := want.kept()
 	for _, note := range rec.Keys(fileKey) {
 		name := strings.TrimPrefix(note, fileKey)
 		if _, still := keep[name]; still {
@@ -90,10 +87,43 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 	return r, errors.Join(append(failed, err)...)
 }
 
-// Undoing is what Restore interrupts.
-func Undoing(rec *host.Record) []host.Change {
-	if len(rec.Keys(serviceKey)) == 0 {
-		return nil
+// Undoing is what Apply takes back because the record knows of it and want does
+// not declare it; nil is all of it, as Restore.
+func Undoing(rec *host.Record, want *Spec) []host.Change {
+	restarts, reloads := len(rec.Keys(serviceKey)) > 0, len(rec.Keys(fileKey)) > 0
+	var keep map[string]string
+	images := map[string]Image{}
+	if want != nil {
+		restarts, reloads, keep, images = false, false, want.kept(), want.Images
 	}
-	return []host.Change{{Fact: "containerd gets back what it had before", Disruption: host.RestartsContainer, Reloads: len(rec.Keys(fileKey)) > 0}}
+	var changes []host.Change
+	for _, note := range rec.Keys(fileKey) {
+		name := strings.TrimPrefix(note, fileKey)
+		_, still := keep[name]
+		switch {
+		case still:
+		case name != proxyFile && name != ConfigFile:
+			changes = append(changes, host.Change{Fact: "file " + name + " becomes what it was before"})
+		case want != nil:
+			restarts, reloads = true, true
+		}
+	}
+	for _, note := range rec.Keys(imageKey) {
+		if ref := strings.TrimPrefix(note, imageKey); images[ref].Archive == "" {
+			changes = append(changes, host.Change{Fact: "image " + ref + " becomes what it was before"})
+		}
+	}
+	if restarts {
+		changes = append(changes, host.Change{Fact: "containerd gets back what it had before", Disruption: host.RestartsContainer, Reloads: reloads})
+	}
+	return changes
+}
+
+// kept are the files that are stoke's while s is wanted.
+func (s Spec) kept() map[string]string {
+	keep := s.files()
+	if s.Config {
+		keep[ConfigFile] = ""
+	}
+	return keep
 }

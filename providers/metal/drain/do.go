@@ -73,7 +73,7 @@ func (r *Roll) Leave(ctx context.Context, node *Node, what string, p Policy, wor
 
 // keepAway cordons and drains. What it cannot finish it undoes.
 func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "draining " + n.Name, Percent: -1})
+	host.Step(ctx, "draining %s", n.Name)
 	if err := n.try(ctx, n.Busy()); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 
 // back waits until the node is ready and lets pods back.
 func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for node " + n.Name, Percent: -1})
+	host.Step(ctx, "waiting for node %s", n.Name)
 	boot := ""
 	if b, err := host.ReadBoot(ctx, m); err == nil {
 		boot = b.ID

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 var errStopped = errors.New("stopped")
@@ -121,7 +122,7 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 			if !passing(err) || time.Since(answered) > limits.Outage {
 				return err
 			}
-			providers.CallFrom(ctx).Report(providers.Progress{Percent: -1, Step: fmt.Sprintf("draining %s: the API server does not answer", n.Name)})
+			host.Step(ctx, "draining %s: the API server does not answer", n.Name)
 			if err := wait(ctx, pause); err != nil {
 				return fmt.Errorf("drain node %s: %w", n.Name, err)
 			}
@@ -146,7 +147,7 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 		if full != nil {
 			why = ": " + full.Error()
 		}
-		providers.CallFrom(ctx).Report(providers.Progress{Percent: -1, Step: fmt.Sprintf("draining %s: %s left (%s)%s", n.Name, count(len(left), "pod"), names(left), why)})
+		host.Step(ctx, "draining %s: %s left (%s)%s", n.Name, count(len(left), "pod"), names(left), why)
 		if time.Since(began) > limit {
 			if stuck := leaving(left); why == "" && len(stuck) > 0 {
 				why = fmt.Sprintf(": %s asked to end and did not; look at the finalizers and at what the kubelet says (kubectl describe pod)", names(stuck))

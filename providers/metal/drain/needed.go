@@ -21,7 +21,7 @@ type Policy struct {
 	// DeleteData evicts pods that have files of their own on the node's disk
 	// (emptyDir), which are lost.
 	DeleteData bool
-	// Unmanaged evicts pods that nobody makes anew.
+	// Unmanaged evicts pods without a controller.
 	Unmanaged bool
 	Limits    Limits
 }

@@ -203,15 +203,6 @@ func (n *Node) Busy() []Pod {
 	return busy
 }
 
-// Leftover is what a run that was cut off left to be undone: a node that it
-// cordoned. Do undoes it.
-func (n *Node) Leftover() []host.Change {
-	if n == nil || n.Mark == nil {
-		return nil
-	}
-	return []host.Change{{Fact: "node " + n.Name, Path: []string{"node"}, Have: "cordoned by " + n.Mark.String(), Want: "schedulable"}}
-}
-
 // names lists pods for a message.
 func names(pods []Pod) string {
 	const most = 3

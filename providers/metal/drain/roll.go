@@ -55,7 +55,7 @@ type StoppedError struct {
 }
 
 func (e *StoppedError) Error() string {
-	return fmt.Sprintf("node %s was not started: node %s did not come back; mend that one first, then apply again", e.Node, e.Other)
+	return fmt.Sprintf("node %s was not started: node %s did not come back; fix that one first, then apply again", e.Node, e.Other)
 }
 
 // UnavailableError says that too many nodes of the cluster are unavailable
@@ -67,7 +67,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("node %s was not started: %s, and max_unavailable is %d; mend that first, or raise it", e.Node, strings.Join(e.Others, ", "), e.Most)
+	return fmt.Sprintf("node %s was not started: %s, and max_unavailable is %d; fix that first, or raise it", e.Node, strings.Join(e.Others, ", "), e.Most)
 }
 
 // Look is Look, and counts the node among those of its cluster.
@@ -126,7 +126,7 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		r.mu.Lock()
 		c := r.cluster(n.Cluster)
 		switch stopped := c.stopped; {
-		case stopped != nil && stopped.Other != n.Name: // that one may be mended
+		case stopped != nil && stopped.Other != n.Name: // that one may be fixed
 			r.mu.Unlock()
 			return nil, &StoppedError{Node: n.Name, Other: stopped.Other, Err: stopped.Err}
 		// Control planes go one at a time: etcd needs most of them.
@@ -145,7 +145,7 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		r.mu.Unlock()
 		if !told {
 			told = true
-			providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for other nodes of the cluster", Percent: -1})
+			host.Step(ctx, "waiting for other nodes of the cluster")
 		}
 		select {
 		case <-changed:

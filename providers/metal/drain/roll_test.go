@@ -178,7 +178,7 @@ func TestRollStops(t *testing.T) {
 func TestUnavailableAlready(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm func(c *draintest.Cluster, m *machine)
-		mend func(c *draintest.Cluster, m *machine)
+		fix  func(c *draintest.Cluster, m *machine)
 		want string
 	}{
 		"NotReady": {func(c *draintest.Cluster, _ *machine) { c.SetReady("n-1", false) }, func(c *draintest.Cluster, _ *machine) { c.SetReady("n-1", true) }, "n-1 is NotReady, and max_unavailable is 1"},
@@ -221,7 +221,7 @@ func TestUnavailableAlready(t *testing.T) {
 				if err != nil || !worked {
 					t.Errorf("the unavailable one: %v", err)
 				}
-				test.mend(c, m1)
+				test.fix(c, m1)
 				if err := r.Do(t.Context(), m0, n0, change(host.Reboots), draining, nothing); err != nil {
 					t.Errorf("afterwards: %v", err)
 				}

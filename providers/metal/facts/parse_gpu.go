@@ -36,7 +36,7 @@ func (a *answer) gpus(f *Facts) {
 			continue
 		}
 		if strings.HasPrefix(class, "0680") { // a bridge of another kind, by NVIDIA: an NVSwitch up to the third generation
-			f.NVSwitch = f.NVSwitch || vendor == nvidia
+			f.NVSwitch = f.NVSwitch || vendor == nvidia && slices.Contains([]string{"1ac2", "1af1", "22a3"}, device) // not those of old chipsets
 			continue
 		}
 		g := GPU{Address: strings.ToLower(a.word("pci", row[0])), ID: vendor + ":" + device, Vendor: vendorOfGPUs(vendor), Driver: a.word("pci", row[4]), NUMA: -1}

@@ -62,10 +62,10 @@ func (a *answer) nics(addresses map[string][]string) []NIC {
 	return list
 }
 
-// addresses reads `ip -o addr show`, or procfs, by interface.
+// addresses reads `ip -o addr show` by interface.
 func (a *answer) addresses() map[string][]string {
 	if _, ok := a.sections["addresses"]; !ok {
-		return a.procAddresses()
+		a.odd("network", "there is no ip and no ss: install the package iproute2")
 	}
 	m := map[string][]string{}
 	for _, line := range a.sections["addresses"] {
@@ -94,12 +94,9 @@ func (a *answer) addresses() map[string][]string {
 	return m
 }
 
-// routes reads `ip -o route show table all`, or procfs.
+// routes reads `ip -o route show table all`.
 func (a *answer) routes() []Route {
 	list := []Route{}
-	if _, ok := a.sections["routes"]; !ok {
-		list = a.procRoutes()
-	}
 	for _, line := range a.sections["routes"] {
 		if r, ok := a.route(line); ok {
 			list = append(list, r)
@@ -166,12 +163,9 @@ func network(text string, six bool) (netip.Prefix, bool) {
 	return p.Masked(), err == nil
 }
 
-// listeners reads `ss -Hlntup`, or procfs, which names no process.
+// listeners reads `ss -Hlntup`.
 func (a *answer) listeners() []Listener {
 	list := []Listener{}
-	if _, ok := a.sections["sockets"]; !ok {
-		list = a.procListeners()
-	}
 	for _, line := range a.sections["sockets"] {
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
@@ -180,8 +174,9 @@ func (a *answer) listeners() []Listener {
 		l := Listener{}
 		ok := len(fields) >= 6 && (fields[0] == "tcp" || fields[0] == "udp")
 		if ok {
-			l.Protocol = fields[0]
-			l.Address, l.Port, ok = endpoint(fields[4])
+			var ip netip.Addr
+			ip, l.Port, ok = Endpoint(fields[4])
+			l.Protocol, l.Address = fields[0], ip.String()
 		}
 		if !ok {
 			a.odd("sockets", line)
@@ -200,23 +195,19 @@ func (a *answer) listeners() []Listener {
 	return slices.Compact(list)
 }
 
-// endpoint reads an address as ss shows it: 127.0.0.1%lo:53, [::1]:22, *:22.
-func endpoint(text string) (address string, port int, ok bool) {
+// Endpoint reads an address as ss shows it: 127.0.0.1%lo:53, [::1]:22, *:22.
+func Endpoint(text string) (address netip.Addr, port int, ok bool) {
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
-		return "", 0, false
+		return address, 0, false
 	}
 	port, err := strconv.Atoi(text[i+1:])
 	host, _, _ := strings.Cut(strings.Trim(text[:i], "[]"), "%")
-	host = strings.Trim(host, "[]")
-	if host == "*" {
+	if host = strings.Trim(host, "[]"); host == "*" {
 		host = "::"
 	}
-	ip, err2 := netip.ParseAddr(host)
-	if err != nil || err2 != nil || port < 0 || port > 65535 {
-		return "", 0, false
-	}
-	return ip.String(), port, true
+	address, err2 := netip.ParseAddr(host)
+	return address, port, err == nil && err2 == nil && port >= 0 && port <= 65535
 }
 
 // dns reads resolv.conf. Where it names nothing but systemd-resolved's stub, a

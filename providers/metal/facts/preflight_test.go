@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // sound is a machine that nothing is wrong with: the Ubuntu one, up to date,
@@ -47,7 +48,15 @@ func heads(list []Problem) []string {
 	return said
 }
 
+// say adds problems to the golden list.
+func say(list *hosttest.Checks, found []Problem) {
+	for i, head := range heads(found) {
+		list.Say("%s: %s", head, found[i].Detail)
+	}
+}
+
 func TestPreflight(t *testing.T) {
+	list := hosttest.NewChecks(t, "preflight")
 	for _, tt := range []struct {
 		name   string
 		change func(f *Facts, n *Needs)
@@ -115,6 +124,8 @@ func TestPreflight(t *testing.T) {
 		f, n := sound(t), wanted(ControlPlane)
 		tt.change(&f, &n)
 		got := Preflight(f, n)
+		list.Case("%s", tt.name)
+		say(list, got)
 		if diff := cmp.Diff(tt.want, heads(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s%+v", tt.name, diff, got)
 		}
@@ -127,6 +138,7 @@ func TestPreflight(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
+	list := hosttest.NewChecks(t, "space")
 	const gb = int64(gib)
 	all := func(mount string, size, free int64) []Space {
 		var list []Space
@@ -156,6 +168,8 @@ func TestSpace(t *testing.T) {
 		f.Space, f.Filesystems = tt.space, nil
 		n := wanted(tt.role)
 		n.Packages = true
+		list.Case("%s", tt.name)
+		say(list, Preflight(f, n))
 		if diff := cmp.Diff(tt.want, heads(Preflight(f, n))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

@@ -33,6 +33,7 @@ func TestReachable(t *testing.T) {
 		t.Error(diff)
 	}
 	problems := r.Problems(map[string]string{"10.0.0.3": "node-3"})
+	say(hosttest.NewChecks(t, "reach"), problems)
 	if diff := cmp.Diff([]string{"error : Full-size packets do not arrive", "warning : Packets must be smaller on the way", "warning : Peers do not answer", "error : Names are not known here", "error : Name servers do not answer"}, heads(problems)); diff != "" {
 		t.Error(diff)
 	}

@@ -114,11 +114,8 @@ done
 if has ip; then
   s addresses 262144; t ip -o addr show
   s routes 262144; { t ip -4 -o route show table all; t ip -6 -o route show table all; } | grep -vE '^(local|broadcast|multicast|anycast) '
-else
-  s fib_trie; cat /proc/net/fib_trie; s if_inet6; cat /proc/net/if_inet6; s proc_routes; cat /proc/net/route
 fi
-if has ss; then s sockets; t ss -Hlntup
-else s proc_sockets; for f in tcp tcp6 udp udp6; do sed "s/^/$f /" /proc/net/$f; done | grep -E '^(tcp6? +[0-9]+: [^ ]+ [^ ]+ 0A|udp6? +[0-9]+: [^ ]+ [^ ]+ 07)'; fi
+has ss && { s sockets; t ss -Hlntup; }
 s resolv; all /etc/resolv.conf
 s environment
 for n in http https ftp all no HTTP HTTPS FTP ALL NO; do

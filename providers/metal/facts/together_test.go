@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // rack is n sound machines that differ in what has to differ.
@@ -26,6 +28,7 @@ func rack(t *testing.T, n int) map[string]Member {
 }
 
 func TestTogether(t *testing.T) {
+	list := hosttest.NewChecks(t, "together")
 	const a, b, c = "metal_host.n[0]", "metal_host.n[1]", "metal_host.n[2]"
 	for _, tt := range []struct {
 		name   string
@@ -85,7 +88,9 @@ func TestTogether(t *testing.T) {
 		m := rack(t, 3)
 		tt.change(m)
 		got := []string{}
+		list.Case("%s", tt.name)
 		for _, p := range Together(m) {
+			say(list, []Problem{p.Problem})
 			got = append(got, heads([]Problem{p.Problem})[0]+": "+strings.Join(p.Hosts, " "))
 			if p.Detail == "" || strings.Contains(p.Detail, "%!") {
 				t.Errorf("%s: detail %q", tt.name, p.Detail)

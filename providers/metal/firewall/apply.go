@@ -3,15 +3,12 @@ package firewall
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -89,7 +86,7 @@ func (h Have) Exists() bool { return h.table || len(h.ufw) > 0 }
 
 // persist makes what is live come back after a reboot.
 func persist(ctx context.Context, m host.Machine, table Table, have Have) error {
-	report(ctx, "making the firewall rules permanent")
+	host.Step(ctx, "making the firewall rules permanent")
 	if have.unit != unit {
 		if err := m.Put(ctx, ssh.File{Path: unitFile, Content: []byte(unit), Mode: 0o644, Owner: "root:root", Root: true}); err != nil {
 			return fmt.Errorf("write %s: %w", unitFile, err)
@@ -108,10 +105,6 @@ func unpersist(ctx context.Context, m host.Machine) error {
 		return fmt.Errorf("remove the table that is not needed any more: %w", err)
 	}
 	return host.Remove(ctx, m, rulesFile)
-}
-
-func report(ctx context.Context, step string) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: step, Percent: -1})
 }
 
 // change is new rules: the whole table, and what is to do to ufw's rules.
@@ -153,11 +146,4 @@ func (c change) input() []byte {
 		b.WriteString(l + "\n")
 	}
 	return b.Bytes()
-}
-
-// newToken names one attempt.
-func newToken() string {
-	var b [8]byte
-	rand.Read(b[:]) //nolint:errcheck // it never fails
-	return hex.EncodeToString(b[:])
 }

@@ -207,7 +207,7 @@ func TestRestore(t *testing.T) {
 		if len(cmd.Args) > 2 && cmd.Args[2] == observeScript {
 			encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 			nothing := encode(`{"nftables": [{"metainfo": {}}]}`)
-			return hosttest.Answer{Stdout: "tables " + nothing + "\nend\n"}, true
+			return hosttest.Answer{Stdout: "tables\t" + nothing + "\nend\n"}, true
 		}
 		return answer(cmd)
 	}

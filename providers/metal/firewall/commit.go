@@ -2,9 +2,11 @@ package firewall
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,13 +76,13 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 	}
 	window += time.Duration(len(c.ufw)) * time.Second // ufw takes its time for each rule
 	from := ownAddress(ctx, m)
-	token := newToken()
-	report(ctx, "loading firewall rules, to be rolled back unless they are confirmed")
+	token := rand.Text() // names this attempt
+	host.Step(ctx, "loading firewall rules, to be rolled back unless they are confirmed")
 	deadline := time.Now().Add(window)
 	if err := load(ctx, m, token, window, c); err != nil {
 		return nil, nil, err
 	}
-	report(ctx, "connecting anew to confirm the firewall rules")
+	host.Step(ctx, "connecting anew to confirm the firewall rules")
 	confirming, cancel := context.WithDeadline(ctx, deadline.Add(-time.Second))
 	defer cancel()
 	fresh, done = redial.Fresh(time.Until(deadline) * 2 / 3)
@@ -88,7 +90,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 		return fresh, done, nil
 	}
 	done()
-	report(ctx, "rolling the firewall rules back")
+	host.Step(ctx, "rolling the firewall rules back")
 	confirmed, unseen := rollBack(ctx, m, token, deadline)
 	if confirmed {
 		return m, func() {}, nil
@@ -177,4 +179,27 @@ func ownAddress(ctx context.Context, m host.Machine) netip.AddrPort {
 		return netip.AddrPort{}
 	}
 	return netip.AddrPortFrom(a.Unmap().WithZone(""), uint16(port))
+}
+
+// difference is what of want is missing in have, and what have has beside it,
+// each in its order.
+func difference(want, have []string) (missing, extra []string) {
+	count := make(map[string]int, len(have))
+	for _, l := range have {
+		count[l]++
+	}
+	for _, l := range want {
+		if count[l]--; count[l] < 0 {
+			missing = append(missing, l)
+		}
+	}
+	// Of equal lines the first ones are those that were wanted.
+	for _, l := range slices.Backward(have) {
+		if count[l] > 0 {
+			count[l]--
+			extra = append(extra, l)
+		}
+	}
+	slices.Reverse(extra)
+	return missing, extra
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -189,22 +190,9 @@ func readTracked(fields []string) (Peer, error) {
 // readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53",
 // "[fe80::1]%eth0:546". The address of "*" is ::.
 func readEndpoint(s string) (netip.Addr, uint16, error) {
-	at := strings.LastIndexByte(s, ':')
-	if at < 0 {
-		return netip.Addr{}, 0, fmt.Errorf("%q has no port", s)
-	}
-	port, err := strconv.ParseUint(s[at+1:], 10, 16)
-	if err != nil {
-		return netip.Addr{}, 0, fmt.Errorf("%q has no port", s)
-	}
-	text, _, _ := strings.Cut(s[:at], "%")
-	text = strings.Trim(text, "[]")
-	if text == "*" {
-		return netip.IPv6Unspecified(), uint16(port), nil
-	}
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{}, 0, fmt.Errorf("%q is no address", text)
+	address, port, ok := facts.Endpoint(s)
+	if !ok {
+		return address, 0, fmt.Errorf("%q is no address with a port", s)
 	}
 	return address.Unmap(), uint16(port), nil
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // As Debian 12's and Ubuntu's iproute2 say it.
@@ -67,8 +69,10 @@ func TestCuts(t *testing.T) {
 	}
 	c.Own, c.OwnPort = netip.MustParseAddr("203.0.113.7"), 22
 	spec := Spec{Role: Worker, Nodes: addrs("10.0.0.10", "10.0.0.11"), SSH: ranges("203.0.113.7"), NodePorts: []Rule{{Ports: []Ports{{TCP, 30080, 30080}}}}}
+	list := hosttest.NewChecks(t, "firewall-cuts")
 	texts := func(cuts []Cut) (out []string) {
 		for _, c := range cuts {
+			list.Say("%s", c.Text)
 			out = append(out, c.Text)
 		}
 		return out
@@ -97,7 +101,7 @@ func TestCuts(t *testing.T) {
 	fewer := spec
 	fewer.SSH = ranges("192.0.2.0/24")
 	got := c.Cuts(fewer, &spec)
-	if len(got) != 1 || !got[0].Own {
+	if texts(got); len(got) != 1 || !got[0].Own {
 		t.Errorf("our own way: %v", got)
 	}
 }

@@ -268,7 +268,7 @@ func flushed(t *testing.T, m *lab.Machine, want firewall.Spec) {
 	mustApply(t, over(t, m), want)
 }
 
-// driftByHand does by hand what people do, and finds just that, and mends it.
+// driftByHand does by hand what people do, and finds just that, and fixes it.
 func driftByHand(t *testing.T, m *lab.Machine, want firewall.Spec) {
 	rules := func(have, want string) host.Change {
 		return host.Change{Fact: "firewall rule", Path: []string{"rules"}, Have: have, Want: want}

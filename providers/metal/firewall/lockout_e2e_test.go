@@ -58,7 +58,7 @@ func TestLockOut(t *testing.T) {
 }
 
 // A stoke that is killed right after loading rules that cut it off: nobody but
-// the machine itself can mend that.
+// the machine itself can fix that.
 func TestLockOutKilled(t *testing.T) {
 	m := lab.New(t).Machine("m")
 	good := firewall.Spec{Role: firewall.NoRole, SSH: []netip.Prefix{around(m)}, Confirm: 5 * time.Minute}

@@ -1,9 +1,7 @@
 package firewall
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,7 +90,7 @@ type Have struct {
 // that, ufw says that it is off.
 const observeScript = `export LC_ALL=C
 if [ -e /run/stoke-firewall/lock ]; then exec 9</run/stoke-firewall/lock; flock -s -w 60 9 || :; fi
-say() { printf '%s ' "$1"; base64 -w0; echo; }
+say() { printf '%s\t' "$1"; base64 -w0; echo; }
 file() { if [ -e "$2" ]; then say "$1" <"$2"; fi; }
 have() { command -v "$1" >/dev/null 2>&1; }
 file ufw.conf /etc/ufw/ufw.conf
@@ -129,11 +127,11 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Have, error) {
 
 // look is Observe that takes a machine as it is.
 func look(ctx context.Context, m host.Machine, want Spec) (Have, error) {
-	out, err := host.Script(ctx, m, observeScript)
-	if err != nil {
-		return Have{}, fmt.Errorf("look at the firewall: %w", err)
+	said := map[string][]byte{}
+	if err := host.Look(ctx, m, "the firewall", observeScript, sections(said)); err != nil {
+		return Have{}, err
 	}
-	have, err := readObserved(out, want)
+	have, err := readObserved(said, want)
 	if err != nil {
 		return Have{}, &UnfitError{Host: m.Name(), Err: err}
 	}
@@ -152,20 +150,12 @@ func (e *UnfitError) Error() string { return fmt.Sprintf("%s: %v", e.Host, e.Err
 func (e *UnfitError) Unwrap() error { return e.Err }
 
 // sections takes what observeScript says apart.
-func sections(out []byte) (map[string][]byte, error) {
-	said := map[string][]byte{}
-	for line := range bytes.Lines(out) {
-		name, content, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		b, err := base64.StdEncoding.DecodeString(content)
-		if err != nil || name == "" {
-			return nil, fmt.Errorf("the machine's account of its firewall cannot be read: line %q", shorten(string(line)))
-		}
-		said[name] = b
+func sections(said map[string][]byte) host.Lines {
+	lines := host.Lines{}
+	for _, name := range []string{"ufw.conf", "ufw.default", "user.rules", "user6.rules", "ufw.enabled", "ufw.status", "firewalld", "enabled", "active", "file", "unit", "pending", "tables", "legacy", "filters", "table"} {
+		lines[name] = host.Data(1, func(f []string) error { said[name] = []byte(f[0]); return nil })
 	}
-	if _, whole := said["end"]; !whole {
-		return nil, fmt.Errorf("the machine's account of its firewall broke off")
-	}
-	return said, nil
+	return lines
 }
 
 func shorten(s string) string {
@@ -175,11 +165,7 @@ func shorten(s string) string {
 	return s
 }
 
-func readObserved(out []byte, want Spec) (Have, error) {
-	said, err := sections(out)
-	if err != nil {
-		return Have{}, err
-	}
+func readObserved(said map[string][]byte, want Spec) (Have, error) {
 	word := func(name string) string { return strings.TrimSpace(string(said[name])) }
 	h := Have{
 		Backend: Nftables, file: string(said["file"]), unit: string(said["unit"]),

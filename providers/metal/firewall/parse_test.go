@@ -164,38 +164,46 @@ func FuzzReadUFWRule(f *testing.F) {
 	})
 }
 
+func readText(out []byte, want Spec) (Have, error) {
+	said := map[string][]byte{}
+	if err := sections(said).Read(out); err != nil {
+		return Have{}, err
+	}
+	return readObserved(said, want)
+}
+
 func TestSections(t *testing.T) {
 	encoded := func(lines ...string) []byte {
 		var out string
 		for i := 0; i < len(lines); i += 2 {
-			out += lines[i] + " " + base64.StdEncoding.EncodeToString([]byte(lines[i+1])) + "\n"
+			out += lines[i] + "\t" + base64.StdEncoding.EncodeToString([]byte(lines[i+1])) + "\n"
 		}
 		return []byte(out)
 	}
 	for _, state := range []string{"active\ndisabled\n", "inactive\nenabled\n"} {
-		if have, err := readObserved(append(encoded("firewalld", state), "end\n"...), Spec{}); err != nil || have.unfit == nil || !strings.Contains(have.unfit.Error(), "firewalld") {
+		if have, err := readText(append(encoded("firewalld", state), "end\n"...), Spec{}); err != nil || have.unfit == nil || !strings.Contains(have.unfit.Error(), "firewalld") {
 			t.Errorf("with firewalld %q: %v, %v", state, have.unfit, err)
 		}
 	}
 	empty := `{"nftables": [{"metainfo": {}}]}`
-	have, err := readObserved(append(encoded("tables", empty, "firewalld", "inactive\nmasked\n",
+	have, err := readText(append(encoded("tables", empty, "firewalld", "inactive\nmasked\n",
 		"legacy", "ip filter of iptables-legacy, chain INPUT\n", "filters", "ip filter, chain INPUT\ninet stoke, chain input\n"), "end\n"...), Spec{Role: NoRole})
 	if err != nil || have.Backend != Nftables || have.Persistent || len(have.Lines) > 0 || have.unfit != nil || !slices.Equal(have.Others, []string{"ip filter of iptables-legacy, chain INPUT", "ip filter, chain INPUT"}) {
 		t.Errorf("a machine without rules: %+v, %v", have, err)
 	}
-	for _, said := range []string{"", "tables\n", "end", "tables !\nend\n", string(encoded("tables", "x")) + "end\n", string(encoded(
+	for _, said := range []string{"", "tables\n", "end\n", "tables\t!\nend\n", string(encoded("tables", "x")) + "end\n", string(encoded(
 		"tables", `{"nftables": [{"metainfo": {}}, {"table": {"family": "inet", "name": "stoke"}}]}`)) + "end\n"} {
-		if have, err := readObserved([]byte(said), Spec{}); err == nil && said != "end" {
+		if have, err := readText([]byte(said), Spec{}); err == nil && said != "end\n" {
 			t.Errorf("%q is read: %+v", said, have)
 		}
 	}
 }
 
 func FuzzReadObserved(f *testing.F) {
-	f.Add([]byte("tables " + base64.StdEncoding.EncodeToString([]byte(`{"nftables": [{"metainfo": {}}]}`)) + "\nend\n"))
+	f.Add([]byte("tables\t" + base64.StdEncoding.EncodeToString([]byte(`{"nftables": [{"metainfo": {}}]}`)) + "\nend\n"))
 	f.Add([]byte("firewalld YWN0aXZlCg==\nend\n"))
 	f.Fuzz(func(_ *testing.T, out []byte) {
-		readObserved(out, Spec{Role: Worker}) //nolint:errcheck // it must not panic
+		readText(out, Spec{Role: Worker}) //nolint:errcheck // it must not panic
 	})
 }
 

@@ -28,7 +28,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		}
 		outcomes = append(outcomes, removed...)
 	}
-	report(ctx, "removing the firewall table")
+	host.Step(ctx, "removing the firewall table")
 	said, err := host.Script(ctx, m, removeScript)
 	if err != nil {
 		return outcomes, fmt.Errorf("remove the firewall table: %w", err)

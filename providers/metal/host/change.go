@@ -1,5 +1,17 @@
 package host
 
+import (
+	"context"
+	"fmt"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Step tells people what is being done.
+func Step(ctx context.Context, format string, args ...any) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
+}
+
 // Disruption is what a change interrupts on a machine, from nothing upwards.
 // The values are ordered: the disruption of several changes is the greatest.
 type Disruption uint8
@@ -43,6 +55,8 @@ type Change struct {
 	// Reloads says that it reloads systemd besides, as the scripts of packages
 	// do that restart a service.
 	Reloads bool
+	// Drains says that pods have to leave for it, where the machine is a node.
+	Drains bool
 }
 
 // Greatest is the disruption of all changes together.

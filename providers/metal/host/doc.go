@@ -3,10 +3,12 @@
 // changed it (Record), and what a change interrupts (Disruption).
 //
 // It knows nothing of what is managed. The packages beside it do, each with the
-// same four functions over its own Spec, which is plain data:
+// same functions over its own Spec, which is plain data, and over what it looks
+// at:
 //
-//	Observe(ctx, m, want) (have Spec, err error)   the machine as it is, restricted to what want declares
-//	Diff(want, have) []host.Change                 what differs, fact by fact, and what mending it interrupts
+//	Observe(ctx, m, want) (have Facts, err error)  the machine as it is, as far as want declares it
+//	Diff(want, have) []host.Change                 what differs, fact by fact, and what changing it interrupts
+//	Undoing(rec, want) []host.Change               what is recorded and no longer declared, and what taking it back interrupts
 //	Apply(ctx, m, rec, want, have) error           makes it so, remembering first what it replaces
 //	Restore(ctx, m, rec) ([]host.Outcome, error)   undoes it, fact by fact
 //

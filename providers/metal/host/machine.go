@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
@@ -39,12 +38,6 @@ type Command struct {
 func Run(ctx context.Context, m Machine, args ...string) ([]byte, error) {
 	out, err := m.Run(ctx, Command{Args: args})
 	return out.Stdout, err
-}
-
-// Text is Run without the white space around what was said.
-func Text(ctx context.Context, m Machine, args ...string) (string, error) {
-	out, err := Run(ctx, m, args...)
-	return strings.TrimSpace(string(out)), err
 }
 
 // Script runs a shell script that may be repeated. The script is a constant;

@@ -100,7 +100,7 @@ func Reboot(ctx context.Context, m Machine, limits RebootLimits) (Boot, error) {
 	if err != nil {
 		return Boot{}, fmt.Errorf("reboot: %w", err)
 	}
-	report(ctx, "rebooting")
+	Step(ctx, "rebooting")
 	lease := leaseFrom(ctx)
 	direct := m
 	if lease != nil {
@@ -146,7 +146,7 @@ func (w *rebooting) run(ctx context.Context) (Boot, error) {
 				return Boot{}, err
 			}
 		case !b.same(w.before):
-			report(ctx, "restarted after "+time.Since(began).Round(time.Second).String())
+			Step(ctx, "restarted after %s", time.Since(began).Round(time.Second))
 			return w.settle(ctx, b)
 		case time.Since(began) > w.limits.Up:
 			return b, fmt.Errorf("%s was told to, and still runs after %s; `systemctl list-jobs` there says what it waits for", w.machine.Name(), w.limits.Up)
@@ -212,7 +212,7 @@ func (w *rebooting) settle(ctx context.Context, b Boot) (Boot, error) {
 		case "running":
 			return b, nil
 		case "degraded":
-			report(ctx, "up, without "+strings.Join(b.Failed, ", "))
+			Step(ctx, "up, without %s", strings.Join(b.Failed, ", "))
 			return b, nil
 		}
 		if time.Since(began) > w.limits.Settle {
@@ -244,8 +244,4 @@ func (w *rebooting) wait(ctx context.Context) error {
 	case <-providers.CallFrom(ctx).Stopping:
 		return fmt.Errorf("stopped while %s restarts", w.machine.Name())
 	}
-}
-
-func report(ctx context.Context, step string) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: step, Percent: -1})
 }

@@ -57,7 +57,7 @@ func OpenRecord(ctx context.Context, m Machine, kind string) (*Record, error) {
 		return nil, ErrNoRecord
 	}
 	if err := json.Unmarshal(content, &r.data); err != nil {
-		return nil, fmt.Errorf("%s: %s is damaged (%w): mend it, or remove it to give up what it knows of the time before", m.Name(), r.file, err)
+		return nil, fmt.Errorf("%s: %s is damaged (%w): fix it, or remove it to give up what it knows of the time before", m.Name(), r.file, err)
 	}
 	if r.data.Version != recordVersion {
 		return nil, fmt.Errorf("%s: %s has version %d, this stoke knows %d: use a newer stoke", m.Name(), r.file, r.data.Version, recordVersion)

@@ -71,7 +71,7 @@ func TestUsers(t *testing.T) {
 		pool := &ssh.Pool{}
 		defer pool.Close()
 		remote := &host.Remote{Pool: pool, Target: target}
-		if who, err := host.Text(t.Context(), remote, "id", "-un"); who != "root" || err != nil {
+		if who, err := host.Run(t.Context(), remote, "id", "-un"); string(who) != "root\n" || err != nil {
 			t.Errorf("%s becomes %q: %v", user, who, err)
 		}
 		out, err := remote.Run(t.Context(), host.Command{Args: []string{"id", "-un"}, Unprivileged: true})

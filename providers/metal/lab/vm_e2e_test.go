@@ -15,7 +15,7 @@ func TestVirtual(t *testing.T) {
 	step := steps(t)
 	m := lab.New(t).VM("vm")
 	step("up")
-	if who, err := host.Text(t.Context(), m.Remote(), "id", "-un"); who != "root" || err != nil {
+	if who, err := host.Run(t.Context(), m.Remote(), "id", "-un"); string(who) != "root\n" || err != nil {
 		t.Errorf("ops becomes %q: %v", who, err)
 	}
 	if is := m.Exec("stat", "-fc", "%T", "/sys/fs/cgroup"); is != "cgroup2fs" {

@@ -3,12 +3,10 @@ package nvidia
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -48,9 +46,8 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 		{"ask the driver", a.verify},
 		{"give containers their GPUs", a.containers},
 		{"start the kubelet", a.resume},
-		{"write down where the driver came from", a.provenance},
 	} {
-		providers.CallFrom(ctx).Report(providers.Progress{Step: step.name, Percent: -1})
+		host.Step(ctx, "%s", step.name)
 		if err := step.do(ctx); err != nil {
 			a.resume(ctx) // as far as it goes; what is still stopped is a difference in the next plan
 			return a.have, fmt.Errorf("%s: %w", step.name, err)
@@ -100,12 +97,11 @@ func (a *applier) look(ctx context.Context) (err error) {
 
 // Keys in the record.
 const (
-	keyHeld       = "nvidia held"
-	keyPackages   = "nvidia packages"
-	keyUnit       = "nvidia unit "
-	keyFolders    = "nvidia folders"
-	keyInitramfs  = "nvidia initramfs is due"
-	keyProvenance = "nvidia provenance"
+	keyHeld      = "nvidia held"
+	keyPackages  = "nvidia packages"
+	keyUnit      = "nvidia unit "
+	keyFolders   = "nvidia folders"
+	keyInitramfs = "nvidia initramfs is due"
 )
 
 // restoredUnits are those that are as before when the driver is gone.
@@ -371,43 +367,4 @@ func (a *applier) hold(ctx context.Context) error {
 	}
 	a.have.Held = append(a.have.Held, free...)
 	return nil
-}
-
-// Provenance says where the driver of a machine came from.
-type Provenance struct {
-	By       string            `json:"by"`
-	Source   string            `json:"source"`
-	Version  string            `json:"version"`
-	Modules  string            `json:"modules"`
-	Toolkit  string            `json:"toolkit,omitempty"`
-	Packages map[string]string `json:"packages"`
-	From     []string          `json:"from,omitempty"` // URLs of repositories
-}
-
-// provenance notes what is there now, beside what was there before.
-func (a *applier) provenance(ctx context.Context) error {
-	w, err := a.want.Want(a.have)
-	if err != nil {
-		return err
-	}
-	p := Provenance{
-		By: a.rec.By(), Source: a.want.Source, Version: a.have.Installed(), Modules: a.want.Modules, Toolkit: a.want.Toolkit,
-		Packages: map[string]string{},
-	}
-	for _, name := range a.have.Driver() {
-		p.Packages[name] = a.have.Packages[name]
-	}
-	for _, s := range w.Sources {
-		p.From = append(p.From, s.URL)
-	}
-	var was Provenance
-	if known, err := a.rec.Was(keyProvenance, &was); err != nil || known && was.equal(p) {
-		return err
-	}
-	return a.rec.Set(ctx, keyProvenance, p)
-}
-
-func (p Provenance) equal(q Provenance) bool {
-	return p.By == q.By && p.Source == q.Source && p.Version == q.Version && p.Modules == q.Modules && p.Toolkit == q.Toolkit &&
-		maps.Equal(p.Packages, q.Packages) && slices.Equal(p.From, q.From)
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // Problem is something that stands in the way of the declared driver, found
@@ -81,7 +84,7 @@ func (c *checker) warn(summary, detail string, args ...any) {
 
 // gpus checks that there are GPUs and that the declared driver drives them.
 func (c *checker) gpus() {
-	gpus := c.have.Accelerators()
+	gpus := c.have.Devices
 	if len(gpus) == 0 {
 		if c.rival(rivalTegra) != "" {
 			return // others says so
@@ -121,11 +124,9 @@ func (c *checker) gpu(d Device) {
 	}
 }
 
-var supported = map[string][]string{"ubuntu": {"22.04", "24.04"}, "debian": {"12", "13"}}
-
 func (c *checker) system() {
 	s := c.have
-	if !slices.Contains(supported[s.OS], s.Release) {
+	if !slices.Contains(facts.Supported(), s.OS+" "+s.Release) {
 		c.problem("The operating system is not supported", "It is %s %s; Ubuntu 22.04 and 24.04, Debian 12 and 13 are.", s.OS, s.Release)
 	}
 	if s.Arch != "amd64" && s.Arch != "arm64" {
@@ -137,11 +138,11 @@ func (c *checker) system() {
 // kernels that run and boot.
 func (c *checker) kernels() {
 	s := c.have
-	if !s.kernel(s.Running).Modules {
-		c.problem("The running kernel's modules are gone", "There is no /lib/modules/%s, so that no module can be loaded into the running kernel. Reboot the machine into an installed kernel first.", s.Running)
+	if !s.kernel(s.Kernel.Running).Modules {
+		c.problem("The running kernel's modules are gone", "There is no /lib/modules/%s, so that no module can be loaded into the running kernel. Reboot the machine into an installed kernel first.", s.Kernel.Running)
 	}
-	if s.Next == "" {
-		c.warn("The next kernel is not known", "Neither GRUB's configuration nor /boot says which kernel boots next; only the running one, %s, is checked.", s.Running)
+	if s.Kernel.DecidedBy == "running" {
+		c.warn("The next kernel is not known", "Neither GRUB's configuration nor /boot says which kernel boots next; only the running one, %s, is checked.", s.Kernel.Running)
 	}
 	if len(s.offers) == 0 {
 		return
@@ -159,10 +160,10 @@ func (c *checker) kernels() {
 		} else if have.Headers {
 			continue
 		}
-		if s.offers[name].candidate == "" && s.Packages[name] == "" {
+		if s.offers[name].Candidate == "" && s.Packages[name] == "" {
 			role := "runs"
-			if k != s.Running {
-				role = "boots next (" + s.NextFrom + ")"
+			if k != s.Kernel.Running {
+				role = "boots next (" + map[string]string{"grub": "GRUB's configuration", "link": "the link vmlinuz", "newest": "the newest image in /boot"}[s.Kernel.DecidedBy] + ")"
 			}
 			c.problem("No "+what+" for a kernel", "Kernel %s, which %s, has no %s, and apt knows no package %s. %s If apt's lists are old, run apt-get update.", k, role, what, name, instead)
 		}
@@ -266,13 +267,13 @@ func (c *checker) available() {
 	}
 	var missing, other []string
 	for _, p := range w.Packages {
-		have := c.have.offers[p.Name].candidate
+		have := c.have.offers[p.Name].Candidate
 		switch {
 		case c.want.Source == NVIDIA || p.Version == "" && strings.HasPrefix(p.Name, "linux-"): // kernels looks at those
 		case strings.Contains(p.Name, "container"): // of the toolkit's repository
 		case have == "" && c.have.Packages[p.Name] == "":
 			missing = append(missing, p.Name)
-		case have != "" && p.Version != "" && !c.have.offers[p.Name].has(p.Version) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
+		case have != "" && p.Version != "" && !slices.ContainsFunc(all(c.have.offers[p.Name]), func(v string) bool { return packages.Matches(p.Version, v) }) && !c.want.satisfied(upstream(c.have.Packages[p.Name])):
 			other = append(other, p.Name+" "+have)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // Diff says what differs between the declared driver and the machine, and what
-// mending it interrupts. Packages are compared by whoever installs them; here it
+// fixing it interrupts. Packages are compared by whoever installs them; here it
 // is what they amount to.
 func Diff(want Spec, have State) []host.Change {
 	d := differ{want: want, have: have}
@@ -87,7 +87,7 @@ func (d *differ) driver() {
 	if !d.want.satisfied(installed) {
 		d.add("driver", []string{"version"}, installed, d.want.declared(), d.exchange())
 	}
-	if k := d.have.kernel(d.have.Running); d.have.Loaded != "" && d.have.LoadedOpen != (d.want.Modules == Open) {
+	if k := d.have.kernel(d.have.Kernel.Running); d.have.Loaded != "" && d.have.LoadedOpen != (d.want.Modules == Open) {
 		d.add("kernel modules", []string{"modules"}, flavour(d.have.LoadedOpen), d.want.Modules, d.exchange())
 	} else if d.have.Loaded == "" && k.Version != "" && (k.License != "NVIDIA") != (d.want.Modules == Open) {
 		d.add("kernel modules", []string{"modules"}, flavour(k.License != "NVIDIA"), d.want.Modules, d.exchange())
@@ -114,7 +114,7 @@ func (d *differ) kernels() {
 			continue
 		}
 		role := "runs"
-		if release == d.have.Next && release != d.have.Running {
+		if release == d.have.Kernel.Next && release != d.have.Kernel.Running {
 			role = "boots next"
 		}
 		d.add(fmt.Sprintf("module of kernel %s, which %s", release, role), nil, k.Version, want, host.None)
@@ -126,7 +126,7 @@ func (d *differ) answers() {
 	if d.have.Loaded == "" || !d.want.satisfied(d.have.Installed()) {
 		return // it cannot answer before it is loaded
 	}
-	n := len(d.have.Accelerators())
+	n := len(d.have.Devices)
 	switch {
 	case d.have.Smi != "":
 		d.add("nvidia-smi", nil, d.have.Smi, fmt.Sprintf("lists %d GPUs", n), d.exchange())

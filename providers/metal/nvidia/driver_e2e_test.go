@@ -259,7 +259,7 @@ func (d *driven) trouble() {
 	d.fails("Unknown Error")
 	d.want.Reboot = nvidia.IfNeeded
 	before := d.reboots
-	d.apply() // which a reboot mends
+	d.apply() // which a reboot fixes
 	if d.reboots != before+1 {
 		d.t.Errorf("%d reboots", d.reboots-before)
 	}
@@ -279,13 +279,13 @@ func (d *driven) kernel(l *lab.Lab, r *lab.Repository) {
 	d.differs("module of kernel 6.1.0-41-amd64, which boots next")
 	reboots := d.reboots
 	d.apply()
-	if d.reboots != reboots || d.state().Running != lab.DefaultKernel {
+	if d.reboots != reboots || d.state().Kernel.Running != lab.DefaultKernel {
 		d.t.Error("it rebooted for that")
 	}
 	d.reboot()
 	d.settled()
-	if s := d.state(); s.Running != "6.1.0-41-amd64" {
-		d.t.Errorf("kernel %s runs", s.Running)
+	if s := d.state(); s.Kernel.Running != "6.1.0-41-amd64" {
+		d.t.Errorf("kernel %s runs", s.Kernel.Running)
 	}
 }
 

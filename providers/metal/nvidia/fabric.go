@@ -1,6 +1,10 @@
 package nvidia
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
 
 // fabricPackages are the driver's own package and the fabric manager's.
 func (s Spec) fabricPackages() (driver, fabric string) {
@@ -33,13 +37,13 @@ func (s Spec) agree(have State) string {
 	}
 	driver, fabric := s.fabricPackages()
 	has := func(name, version string) bool {
-		return slices.ContainsFunc(have.offers[name].all(), func(v string) bool { return upstream(v) == version })
+		return slices.ContainsFunc(all(have.offers[name]), func(v string) bool { return upstream(v) == version })
 	}
 	if is := have.Installed(); s.satisfied(is) && has(fabric, is) {
 		return is
 	}
 	best := ""
-	for _, v := range have.offers[driver].all() {
+	for _, v := range all(have.offers[driver]) {
 		if v = upstream(v); s.satisfied(v) && versionForm.MatchString(v) && newer(v, best) && has(fabric, v) {
 			best = v
 		}
@@ -67,7 +71,10 @@ func (c *checker) fabricVersion() {
 		return
 	}
 	driver, fabric := c.want.fabricPackages()
-	if d, f := c.have.offers[driver].candidate, c.have.offers[fabric].candidate; d != "" && f != "" {
+	if d, f := c.have.offers[driver].Candidate, c.have.offers[fabric].Candidate; d != "" && f != "" {
 		c.problem("Driver and fabric manager do not match", "apt has %s %s and %s %s, and the fabric manager starts only beside a driver of exactly its version. Run apt-get update, wait until both are published, or declare a version that both have.", driver, d, fabric, f)
 	}
 }
+
+// all are the versions that apt could install.
+func all(o packages.Offer) []string { return append([]string{o.Candidate}, o.Versions...) }

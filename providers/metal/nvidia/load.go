@@ -34,8 +34,8 @@ func (a *applier) load(ctx context.Context) error {
 	if a.have.Loaded != "" && !a.exchanges() {
 		return nil
 	}
-	if k := a.have.kernel(a.have.Running); k.Version != a.have.Installed() {
-		return a.reboot(ctx, fmt.Errorf("the kernel that runs, %s, has no module of driver %s", a.have.Running, a.have.Installed()))
+	if k := a.have.kernel(a.have.Kernel.Running); k.Version != a.have.Installed() {
+		return a.reboot(ctx, fmt.Errorf("the kernel that runs, %s, has no module of driver %s", a.have.Kernel.Running, a.have.Installed()))
 	}
 	if a.have.Nouveau {
 		if _, err := host.Script(ctx, a.m, dropNouveau); err != nil {
@@ -158,7 +158,7 @@ func (a *applier) verify(ctx context.Context) error {
 }
 
 func (a *applier) notWorking() string {
-	s, n := a.have, len(a.have.Accelerators())
+	s, n := a.have, len(a.have.Devices)
 	switch {
 	case !a.want.satisfied(s.Installed()):
 		return fmt.Sprintf("driver %s is installed, not %s", orNone(s.Installed()), a.want.declared())
@@ -188,7 +188,7 @@ func missing(s State) string {
 		listed[g.Bus] = true
 	}
 	var names []string
-	for _, d := range s.Accelerators() {
+	for _, d := range s.Devices {
 		if !listed[d.Address] {
 			names = append(names, d.Name()+" at "+d.Address)
 		}

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -74,15 +75,34 @@ func debian(release string, pci ...string) *box {
 	return b
 }
 
+// facts is what package facts would hear.
+func (b *box) facts() string {
+	sections := map[string]string{
+		"hostname": "node", "os": fmt.Sprintf("ID=%s\n VERSION_ID=%s\n VERSION_CODENAME=%s", b.os, b.release, b.codename), "memory": "MemTotal: 1000 kB",
+		"machine": "uid=0\n arch=x86_64\n cpus=1\n kernel=" + b.running, "grub": "menuentry 'x' {\n linux /boot/vmlinuz-" + b.next + "\n }",
+	}
+	for i, d := range b.pci {
+		id, class, _ := strings.Cut(d, " ")
+		sections["pci"] += fmt.Sprintf("0000:%02x:00.0\t%s\t0x10de\t%s\t%s\t-1\t\n ", i+1, class, id, b.bound)
+		if d == b200 || d == b300 {
+			sections["nvswitch_management"] = "0000:a0:00.0"
+		}
+	}
+	if slices.Contains(b.extra, "secureboot 1") {
+		sections["machine"] += "\n secure_boot=6 0 0 0 1"
+	}
+	text := "#stoke-facts 1\n"
+	for _, name := range []string{"begin", "hostname", "os", "machine", "memory", "swaps", "disks", "filesystems", "space", "nics", "resolv", "environment", "apt", "kernels", "links",
+		"grub", "grubenv", "modules", "features", "pci", "pci_names", "nvidia_version", "nvidia_gpus", "nvidia_smi", "nvswitch_management", "units", "time", "processes", "packages", "runtimes", "end"} {
+		text += "#" + name + "\n " + sections[name] + "\n"
+	}
+	return text
+}
+
 // look is what the observing script would print.
 func (b *box) look() string {
 	var s strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
-	p("format 1\nos %s\t%s\t%s\narch amd64\nrunning %s\nboot %d", b.os, b.release, b.codename, b.running, b.reboots)
-	for i, d := range b.pci {
-		id, class, _ := strings.Cut(d, " ")
-		p("pci 0000:%02x:00.0 0x10de %s %s %s", i+1, id, class, first(b.bound, "-"))
-	}
 	for _, k := range slices.Sorted(maps.Keys(b.kernels)) {
 		license := ""
 		if b.kernels[k] != "" {
@@ -92,9 +112,8 @@ func (b *box) look() string {
 		if slices.Contains(b.headers, k) {
 			h = "y"
 		}
-		p("kernel %s\ty\ty\t%s\t%s\t%s\t", k, h, b.kernels[k], license)
+		p("kernel %s\ty\ty\t%s\t%s\t%s", k, h, b.kernels[k], license)
 	}
-	p("grublinux %s", b.next)
 	if b.loaded != "" {
 		p("loaded NVRM version: NVIDIA UNIX %sKernel Module for x86_64  %s  Release Build", map[bool]string{true: "Open ", false: ""}[b.loadedOpen], b.loaded)
 		p("module %s", b.loaded)
@@ -128,7 +147,9 @@ func (b *box) look() string {
 		p("stopped %s", u)
 	}
 	for _, l := range b.extra {
-		p("%s", l)
+		if l != "secureboot 1" {
+			p("%s", l)
+		}
 	}
 	for _, f := range []string{NouveauFile, UpgradesFile, RuntimeFile} {
 		if c, ok := b.Files[f]; ok {
@@ -169,14 +190,23 @@ func (b *box) table(p func(string, ...any)) {
 // answer does what the scripts do.
 func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 	var a hosttest.Answer
+	if slices.Equal(cmd.Args, []string{"sh", "-s"}) {
+		return hosttest.Answer{Stdout: b.facts()}, true
+	}
+	if cmd.Args[0] == "date" {
+		return a, false
+	}
 	if len(cmd.Args) < 3 || cmd.Args[0] != "sh" {
 		return a, cmd.Args[0] == "mkdir" || slices.Equal(cmd.Args, []string{"systemctl", "restart", containerd})
 	}
 	args := cmd.Args[4:]
 	switch cmd.Args[2] {
 	case look:
-		a.Stdout = b.look()
-	case policy:
+		a.Stdout = lined(b.look())
+	default:
+		if !strings.Contains(cmd.Args[2], "apt-cache policy") {
+			return b.services(cmd.Args[2], args)
+		}
 		for _, name := range args {
 			v := b.archive[name]
 			if v == "" {
@@ -184,7 +214,7 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 			}
 			a.Stdout += fmt.Sprintf("%s:\n  Installed: (none)\n  Candidate: %s\n  Version table:\n", name, v)
 			for _, other := range b.versions[name] {
-				a.Stdout += "     " + other + " 500\n"
+				a.Stdout += "     " + other + " 500\n        500 http://archive  Packages\n"
 			}
 		}
 	case hold:
@@ -205,8 +235,6 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 		return hosttest.Answer{Status: 1, Stderr: "modprobe: FATAL: Module nouveau is in use."}, true
 	case said:
 		a.Stdout = "kernel: NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0xffff:1290)\n"
-	default:
-		return b.services(cmd.Args[2], args)
 	}
 	return a, true
 }
@@ -293,3 +321,6 @@ func (b *box) reboot() {
 	}
 	delete(b.cdi, newCDIFile)
 }
+
+// first is the first of the words that says anything.
+func first(words ...string) string { return cmp.Or(words...) }

@@ -2,9 +2,10 @@ package nvidia
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // Files that are this package's own.
@@ -22,18 +23,8 @@ const (
 // is. Nothing in it changes the machine: nvidia-smi would load the module, so
 // it is only asked where that is loaded. "$@" are the files to show.
 const look = `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
-echo "format 1"
-( . /etc/os-release && printf 'os %s\t%s\t%s\n' "$ID" "$VERSION_ID" "$VERSION_CODENAME" )
-echo "arch $(dpkg --print-architecture)"
-echo "running $(uname -r)"
-echo "boot $(cat /proc/sys/kernel/random/boot_id)"
-for d in /sys/bus/pci/devices/*; do
-	[ -r "$d/vendor" ] || continue
-	read -r v < "$d/vendor"; [ "$v" = 0x10de ] || continue
-	read -r i < "$d/device"; read -r c < "$d/class"
-	r=-; [ -L "$d/driver" ] && r=$(basename "$(readlink "$d/driver")")
-	echo "pci ${d##*/} $v $i $c $r"
-done
+T=$(printf '\t')
+b64() { base64 -w0; }
 for k in $(ls -1 /lib/modules 2>/dev/null; ls -1 /boot 2>/dev/null | sed -n 's/^vmlinuz-//p'; uname -r); do echo "$k"; done |
 sort -u -V | tail -n 40 | while read -r k; do
 	b=n; [ -e "/boot/vmlinuz-$k" ] && b=y
@@ -41,90 +32,70 @@ sort -u -V | tail -n 40 | while read -r k; do
 	m=n; [ -d "/lib/modules/$k" ] && m=y
 	n=nvidia; v=$(modinfo -k "$k" -F version nvidia 2>/dev/null | head -n 1)
 	[ -n "$v" ] || { n=nvidia-current; v=$(modinfo -k "$k" -F version nvidia-current 2>/dev/null | head -n 1); }
-	l=; s=
-	[ -z "$v" ] || { l=$(modinfo -k "$k" -F license "$n" | head -n 1); s=$(modinfo -k "$k" -F signer "$n" | head -n 1); }
-	printf 'kernel %s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$k" $b $m $h "$v" "$l" "$s"
+	l=; [ -z "$v" ] || l=$(modinfo -k "$k" -F license "$n" | head -n 1)
+	printf 'kernel\t%s\t%s\t%s\t%s\t%s\t%s\n' "$k" $b $m $h "$v" "$l"
 done
-cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | sed -n 's/^GRUB_DEFAULT=/grubdefault /p' | tail -n 1
-[ ! -r /boot/grub/grubenv ] || sed -n 's/^\(saved_entry\|next_entry\)=/grub\1 /p' /boot/grub/grubenv
-[ ! -r /boot/grub/grub.cfg ] || sed -n 's/^[[:space:]]*linux\(efi\)\{0,1\}[[:space:]]\{1,\}[^[:space:]]*vmlinuz-\([^[:space:]]*\).*/grublinux \2/p' /boot/grub/grub.cfg | head -n 200
-for l in /vmlinuz /boot/vmlinuz; do [ ! -L "$l" ] || { echo "link $(basename "$(readlink "$l")")"; break; }; done
-[ ! -r /proc/driver/nvidia/version ] || { printf 'loaded '; head -n 1 /proc/driver/nvidia/version; }
-[ ! -r /sys/module/nvidia/version ] || echo "module $(cat /sys/module/nvidia/version)"
-for h in /sys/module/nvidia*/holders/*; do [ ! -e "$h" ] || echo "holder ${h##*/}"; done
-[ ! -r /sys/module/nvidia_drm/refcnt ] || echo "drm $(cat /sys/module/nvidia_drm/refcnt)"
-[ ! -d /sys/module/nouveau ] || echo "nouveau loaded $(cat /sys/module/nouveau/refcnt 2>/dev/null)"
-! grep -qsE '^[[:space:]]*blacklist[[:space:]]+nouveau' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf /run/modprobe.d/*.conf || echo "nouveau blacklisted"
+[ ! -r /proc/driver/nvidia/version ] || echo "loaded$T$(head -n 1 /proc/driver/nvidia/version)"
+[ ! -r /sys/module/nvidia/version ] || echo "module$T$(cat /sys/module/nvidia/version)"
+for h in /sys/module/nvidia*/holders/*; do [ ! -e "$h" ] || echo "holder$T${h##*/}"; done
+[ ! -r /sys/module/nvidia_drm/refcnt ] || echo "drm$T$(cat /sys/module/nvidia_drm/refcnt)"
+[ ! -d /sys/module/nouveau ] || echo "nouveau${T}loaded $(cat /sys/module/nouveau/refcnt 2>/dev/null)"
+! grep -qsE '^[[:space:]]*blacklist[[:space:]]+nouveau' /etc/modprobe.d/*.conf /lib/modprobe.d/*.conf /run/modprobe.d/*.conf || echo "nouveau${T}blacklisted"
 if [ -r /proc/driver/nvidia/version ] && command -v nvidia-smi >/dev/null; then
-	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version,mig.mode.current --format=csv,noheader,nounits 2>&1); echo "smirc $?"
-	printf '%s\n' "$o" | head -n 64 | cut -c 1-400 | sed 's/^/smi /'
+	o=$(timeout 120 nvidia-smi --query-gpu=index,pci.bus_id,name,uuid,memory.total,driver_version,mig.mode.current --format=csv,noheader,nounits 2>&1); echo "smirc$T$?"
+	printf '%s\n' "$o" | head -n 64 | cut -c 1-400 | tr '\t' ' ' | sed 's/^/smi\t/'
 fi
-dpkg-query -W -f 'pkg ${Package}\t${Version}\t${db:Status-Abbrev}\n' '*nvidia*' 'cuda-drivers*' 'libcuda1' 'nvlsm' 'linux-image-*' 'linux-headers-*' dkms 2>/dev/null
-apt-mark showhold 2>/dev/null | sed 's/^/hold /'
+dpkg-query -W -f 'pkg\t${Package}\t${Version}\t${db:Status-Abbrev}\n' '*nvidia*' 'cuda-drivers*' 'libcuda1' 'nvlsm' 'linux-image-*' 'linux-headers-*' dkms 2>/dev/null
+apt-mark showhold 2>/dev/null | sed 's/^/hold\t/'
 for f in /etc/apt/preferences /etc/apt/preferences.d/*; do
 	[ -f "$f" ] && ! grep -qs 'Written by stoke' "$f" || continue
 	o=$(dpkg -S "$f" 2>/dev/null | head -n 1 | cut -d : -f 1)
-	grep -iE '^Package:.*(nvidia|cuda)' "$f" | head -n 5 | cut -c 1-200 | while read -r l; do printf 'pin %s\t%s\t%s\n' "$f" "$o" "$l"; done
+	grep -iE '^Package:.*(nvidia|cuda)' "$f" | head -n 5 | cut -c 1-200 | while read -r l; do printf 'pin\t%s\t%s\t%s\n' "$f" "$o" "$l"; done
 done
 for f in /usr/bin/nvidia-uninstall /usr/bin/nvidia-installer; do
-	if [ -e "$f" ] && ! dpkg -S "$f" >/dev/null 2>&1; then echo "runfile $f"; fi
+	if [ -e "$f" ] && ! dpkg -S "$f" >/dev/null 2>&1; then echo "runfile$T$f"; fi
 done
-for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-ctr-ready; do [ ! -e $f ] || { echo "rival operator $f"; break; }; done
-for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival vgpu-host $f"; break; }; done
-for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival vgpu-guest $f"; break; }; done
-for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival tegra $f"; break; }; done
-e=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
-if [ -r $e ]; then echo "secureboot$(od -An -tu1 -j4 -N1 $e)"; elif [ -d /sys/firmware/efi ] && command -v mokutil >/dev/null; then mokutil --sb-state 2>/dev/null | sed -n 's/^SecureBoot enabled/secureboot 1/p'; fi
+for f in /run/nvidia/driver/usr/bin/nvidia-smi /run/nvidia/validations/.driver-ctr-ready; do [ ! -e $f ] || { echo "rival${T}operator$T$f"; break; }; done
+for f in /usr/bin/nvidia-vgpu-mgr /usr/bin/nvidia-vgpud; do [ ! -e $f ] || { echo "rival${T}vgpu-host$T$f"; break; }; done
+for f in /usr/bin/nvidia-gridd /etc/nvidia/gridd.conf; do [ ! -e $f ] || { echo "rival${T}vgpu-guest$T$f"; break; }; done
+for f in /etc/nv_tegra_release /sys/module/nvgpu; do [ ! -e $f ] || { echo "rival${T}tegra$T$f"; break; }; done
 for f in /var/lib/dkms/mok.pub /var/lib/shim-signed/mok/MOK.der; do
-	[ ! -r $f ] || ! command -v mokutil >/dev/null || mokutil --test-key $f 2>/dev/null | sed -n 's/.*already enrolled.*/mok enrolled/p'
+	[ ! -r $f ] || ! command -v mokutil >/dev/null || mokutil --test-key $f 2>/dev/null | sed -n 's/.*already enrolled.*/mok\tenrolled/p'
 done
-for d in /usr /boot /var; do echo "free $d $(df -Pk $d 2>/dev/null | awk 'NR==2{print $4}')"; done
+for d in /usr /boot /var; do echo "free$T$d$T$(df -Pk $d 2>/dev/null | awk 'NR==2{print $4}')"; done
 find /proc/[0-9]*/fd -maxdepth 1 -lname '/dev/nvidia*' -printf '%p %l\n' 2>/dev/null | sort -u -t / -k 3,3 | head -n 200 | while read -r p l; do
 	p=${p#/proc/}; p=${p%%/*}
-	printf 'user %s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*kubepods.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
+	printf 'user\t%s\t%s\t%s\t%s\n' "$p" "$(tr -d '\n\t' < /proc/"$p"/comm 2>/dev/null)" "$l" "$(sed -n 's/.*kubepods.*[-\/:]\([0-9a-f]\{64\}\)\(\.scope\)\{0,1\}$/\1/p' /proc/"$p"/cgroup 2>/dev/null | head -n 1)"
 done
-systemctl show -p Id,LoadState,ActiveState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null | sed 's/^/unit /'
-for u in nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path; do # what systemctl show says is from the last reload
-	echo "enabled $u $(systemctl is-enabled $u 2>/dev/null)"
-done
+echo "units$T$({ systemctl show -p Id,LoadState,ActiveState nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path nvidia-dcgm.service kubelet.service containerd.service 2>/dev/null
+	for u in nvidia-persistenced.service nvidia-fabricmanager.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path; do # what systemctl show says is from the last reload
+		printf '\nId=%s\nUnitFileState=%s\n' "$u" "$(systemctl is-enabled $u 2>/dev/null)"
+	done; } | b64)"
 for f in /etc/cdi/nvidia.yaml /var/run/cdi/nvidia.yaml; do
-	[ ! -r $f ] || echo "cdi $f $(grep -oE 'libcuda\.so\.[0-9]+\.[0-9.]+' $f | head -n 1)"
+	[ ! -r $f ] || echo "cdi$T$f$T$(grep -oE 'libcuda\.so\.[0-9]+\.[0-9.]+' $f | head -n 1)"
 done
-[ ! -r /etc/containerd/config.toml ] || sed -n 's/^[[:space:]]*version[[:space:]]*=[[:space:]]*\([0-9]*\).*/ctdversion \1/p; s/.*\(\/etc\/containerd\/conf\.d\/\).*/ctdimports \1/p' /etc/containerd/config.toml | head -n 10
-! command -v dkms >/dev/null || dkms status 2>/dev/null | grep -i nvidia | head -n 40 | cut -c 1-300 | sed 's/^/dkms /'
-[ ! -e /run/reboot-required ] || { echo "rebootfor ."; [ ! -r /run/reboot-required.pkgs ] || sort -u /run/reboot-required.pkgs | head -n 20 | sed 's/^/rebootfor /'; }
-for i in /boot/initrd.img-*; do [ ! -e "$i" ] || [ ! "$1" -nt "$i" ] || echo "oldinitrd $i"; done
-[ ! -r /run/stoke-gpu-stopped ] || head -n 10 /run/stoke-gpu-stopped | sed 's/^/stopped /'
+[ ! -r /etc/containerd/config.toml ] || sed -n 's/^[[:space:]]*version[[:space:]]*=[[:space:]]*\([0-9]*\).*/ctdversion\t\1/p; s/.*\(\/etc\/containerd\/conf\.d\/\).*/ctdimports\t\1/p' /etc/containerd/config.toml | head -n 10
+for i in /boot/initrd.img-*; do [ ! -e "$i" ] || [ ! "$1" -nt "$i" ] || echo "oldinitrd$T$i"; done
+[ ! -r /run/stoke-gpu-stopped ] || head -n 10 /run/stoke-gpu-stopped | sed 's/^/stopped\t/'
 for f in "$@"; do
-	if [ -f "$f" ]; then echo "file $f $(head -c 65536 -- "$f" | base64 -w 0)"; else echo "nofile $f"; fi
+	[ ! -f "$f" ] || echo "file$T$f$T$(head -c 65536 -- "$f" | b64)"
 done
 echo end`
 
-// Observe looks at the machine, in two round trips: what there is, and what apt
-// could install of what want means here.
+// Observe looks at the machine: its facts, what there is of a driver, and what
+// apt could install of what want means here.
 func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
-	out, err := host.Script(ctx, m, look, NouveauFile, UpgradesFile, RuntimeFile)
+	f, err := facts.Gather(ctx, m)
 	if err != nil {
-		return State{}, fmt.Errorf("look at the GPU driver: %w", err)
+		return State{}, err
 	}
-	have, err := parse(out)
-	if err != nil {
-		return State{}, fmt.Errorf("%s: look at the GPU driver: %w", m.Name(), err)
+	r := newReader()
+	if err := host.Look(ctx, m, "the GPU driver", look, r.lines(), NouveauFile, UpgradesFile, RuntimeFile); err != nil {
+		return State{}, err
 	}
-	have.offers, err = offers(ctx, m, have.asks(want))
+	have := r.finish()
+	have.OS, have.Release, have.Codename, have.Arch = f.OS.ID, f.OS.Version, f.OS.Codename, f.Architecture
+	have.Kernel, have.Devices, have.NVSwitch, have.SecureBoot = f.Kernel, devices(f.GPUs), f.NVSwitch, f.Firmware.SecureBoot
+	have.offers, err = packages.Offers(ctx, m, have.asks(want))
 	return have, err
-}
-
-const policy = `export LC_ALL=C; exec apt-cache policy -- "$@"`
-
-// offers asks apt what it has of packages.
-func offers(ctx context.Context, m host.Machine, names []string) (map[string]offer, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	out, err := host.Script(ctx, m, policy, names...)
-	if err != nil {
-		return nil, fmt.Errorf("ask apt for versions: %w", err)
-	}
-	return parsePolicy(out), nil
 }

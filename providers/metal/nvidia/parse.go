@@ -1,321 +1,109 @@
 package nvidia
 
 import (
-	"bytes"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// mostLines bounds what a machine may say.
-const mostLines = 20000
-
-// parse reads what the observing script printed.
-func parse(out []byte) (State, error) {
-	s := State{Packages: map[string]string{}, Free: map[string]int64{}, Units: map[string]Unit{}, CDI: map[string]string{}, Files: map[string]string{}}
-	lines := strings.Split(string(bytes.ToValidUTF8(out, []byte("?"))), "\n")
-	if len(lines) > mostLines {
-		return State{}, fmt.Errorf("%d lines are more than a machine should say", len(lines))
-	}
-	if lines[0] != "format 1" {
-		return State{}, fmt.Errorf("it begins with %.40q", lines[0])
-	}
-	r := reader{s: &s}
-	for _, line := range lines[1:] {
-		word, rest, _ := strings.Cut(line, " ")
-		if word == "end" {
-			return s, r.finish()
-		}
-		if err := r.line(word, rest); err != nil {
-			return State{}, err
-		}
-	}
-	return State{}, errors.New("it ends too early")
-}
-
+// reader reads what look prints.
 type reader struct {
-	s      *State
-	smi    []string
-	smirc  int
-	unitOf map[string]string
+	s       State
+	version string // of the module in the kernel
+	smi     []string
+	smirc   int
 }
 
-func (r *reader) line(word, rest string) (err error) {
-	s := r.s
-	switch word {
-	case "os":
-		f, err := fields("os", rest, 3)
-		if err != nil {
-			return err
-		}
-		s.OS, s.Release, s.Codename = f[0], f[1], f[2]
-	case "arch":
-		s.Arch = rest
-	case "running":
-		s.Running = rest
-	case "boot":
-		s.BootID = rest
-	case "pci":
-		d, ok, err := parseDevice(rest)
-		if err != nil {
-			return err
-		}
-		if ok {
-			s.Devices = append(s.Devices, d)
-		}
-	case "kernel":
-		return r.kernel(rest)
-	case "grubdefault":
-		s.grubDefault = strings.Trim(rest, `"' `)
-	case "grubsaved_entry":
-		if s.grubDefault == "saved" && s.grubEntry == "" {
-			s.grubEntry = rest
-		}
-	case "grubnext_entry":
-		if rest != "" {
-			s.grubEntry = rest
-		}
-	case "grublinux":
-		s.grubKernels = append(s.grubKernels, rest)
-	case "link":
-		s.link = strings.TrimPrefix(rest, "vmlinuz-")
-	default:
-		return r.driver(word, rest)
-	}
-	return nil
+func newReader() *reader {
+	return &reader{s: State{Packages: map[string]string{}, Free: map[string]int64{}, Units: map[string]Unit{}, CDI: map[string]string{}, Files: map[string]string{}}}
 }
 
-// driver reads the lines about what is installed and loaded.
-func (r *reader) driver(word, rest string) (err error) {
-	s := r.s
-	switch word {
-	case "loaded":
-		s.LoadedOpen = strings.Contains(rest, "Open Kernel Module")
-		if v := versionIn(rest); s.Loaded == "" {
-			s.Loaded = v
-		}
-	case "module":
-		if s.Loaded = rest; !versionForm.MatchString(rest) {
-			return fmt.Errorf("/sys/module/nvidia/version: %q is no version of the driver", rest)
-		}
-	case "nouveau":
-		refs, loaded := strings.CutPrefix(rest, "loaded")
-		s.Nouveau = s.Nouveau || loaded
-		s.NouveauBusy = s.NouveauBusy || loaded && strings.TrimSpace(refs) != "0" // a console uses it, most likely
-		s.NouveauOff = s.NouveauOff || rest == "blacklisted"
-	case "smirc":
-		r.smirc, err = strconv.Atoi(rest)
-	case "smi":
-		r.smi = append(r.smi, rest)
-	case "user":
-		return r.user(rest)
-	case "dkms":
-		s.DKMS = append(s.DKMS, rest)
-	case "secureboot":
-		s.SecureBoot = strings.TrimSpace(rest) == "1"
-	case "mok":
-		s.MOK = true
-	case "runfile":
-		s.RunFile = rest
-	case "holder":
-		s.Holders = append(s.Holders, rest)
-	case "drm":
-		s.Displays = rest != "0"
-	case "rival":
-		kind, file, _ := strings.Cut(rest, " ")
-		s.Rivals = append(s.Rivals, Rival{kind, file})
-	case "rebootfor":
-		s.RebootFor = append(s.RebootFor, rest)
-	default:
-		return r.system(word, rest)
+func (r *reader) lines() host.Lines {
+	s := &r.s
+	return host.Lines{
+		"kernel": host.Fields(6, r.kernel),
+		"loaded": host.Fields(0, func(f []string) error {
+			s.LoadedOpen, s.Loaded = strings.Contains(f[0], "Open Kernel Module"), versionIn(f[0])
+			return nil
+		}),
+		"module": host.Fields(1, func(f []string) error {
+			if r.version = f[0]; !versionForm.MatchString(f[0]) {
+				return fmt.Errorf("%q is no version of the driver", f[0])
+			}
+			return nil
+		}),
+		"nouveau": host.Fields(1, func(f []string) error {
+			refs, loaded := strings.CutPrefix(f[0], "loaded")
+			s.Nouveau = s.Nouveau || loaded
+			s.NouveauBusy = s.NouveauBusy || loaded && strings.TrimSpace(refs) != "0" // a console uses it, most likely
+			s.NouveauOff = s.NouveauOff || f[0] == "blacklisted"
+			return nil
+		}),
+		"smirc":   host.Fields(1, func(f []string) (err error) { r.smirc, err = strconv.Atoi(f[0]); return err }),
+		"smi":     host.Fields(1, host.Append(&r.smi)),
+		"user":    host.Fields(4, r.user),
+		"mok":     host.Fields(1, host.Is(&s.MOK)),
+		"runfile": host.Fields(1, host.Text(&s.RunFile)),
+		"holder":  host.Fields(1, host.Append(&s.Holders)),
+		"drm":     host.Fields(1, func(f []string) error { s.Displays = f[0] != "0"; return nil }),
+		"rival":   host.Fields(2, func(f []string) error { s.Rivals = append(s.Rivals, Rival{f[0], f[1]}); return nil }),
+		"pkg": host.Fields(3, func(f []string) error {
+			if len(f[2]) >= 2 && f[2][1] == 'i' { // installed, whether wanted, held or half gone
+				s.Packages[f[0]] = f[1]
+			}
+			return nil
+		}),
+		"hold": host.Fields(1, host.Append(&s.Held)),
+		"pin":  host.Fields(3, func(f []string) error { s.Pins = append(s.Pins, Pin{f[0], f[1], f[2]}); return nil }),
+		"free": host.Fields(2, func(f []string) error {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil { // where there is no such directory there is no number
+				s.Free[f[0]] = n
+			}
+			return nil
+		}),
+		"units": host.Data(1, func(f []string) error {
+			for name, u := range host.ReadUnits(f[0]) {
+				s.Units[name] = Unit{Exists: u.Load == "loaded", Active: u.Active == "active" || u.Active == "activating", Enabled: strings.HasPrefix(u.File, "enabled"), File: u.File}
+			}
+			return nil
+		}).Once(),
+		"cdi": host.Fields(2, func(f []string) error { s.CDI[f[0]] = strings.TrimPrefix(f[1], "libcuda.so."); return nil }),
+		"ctdversion": host.Fields(1, func(f []string) error {
+			s.Containerd.Configured = true
+			s.Containerd.Version, _ = strconv.Atoi(f[0])
+			return nil
+		}),
+		"ctdimports": host.Fields(1, func([]string) error { s.Containerd.Configured, s.Containerd.Imports = true, true; return nil }),
+		"oldinitrd":  host.Fields(1, host.Append(&s.OldInitrd)),
+		"stopped":    host.Fields(1, host.Append(&s.Stopped)),
+		"file":       host.Data(2, func(f []string) error { s.Files[f[0]] = f[1]; return nil }),
 	}
-	return err
 }
 
-// system reads the lines about packages, units and files.
-func (r *reader) system(word, rest string) error {
-	s := r.s
-	switch word {
-	case "pkg":
-		f, err := fields("package", rest, 3)
-		if err != nil {
-			return err
-		}
-		if len(f[2]) >= 2 && f[2][1] == 'i' { // installed, whether wanted, held or half gone
-			s.Packages[f[0]] = f[1]
-		}
-	case "hold":
-		s.Held = append(s.Held, rest)
-	case "pin":
-		f, err := fields("apt preference", rest, 3)
-		if err != nil {
-			return err
-		}
-		s.Pins = append(s.Pins, Pin{f[0], f[1], f[2]})
-	case "free":
-		dir, kib, _ := strings.Cut(rest, " ")
-		if n, err := strconv.ParseInt(kib, 10, 64); err == nil { // where there is no such directory there is no number
-			s.Free[dir] = n
-		}
-	case "unit":
-		return r.unitLine(rest)
-	case "enabled":
-		r.endUnit()
-		name, is, _ := strings.Cut(rest, " ")
-		u := s.Units[name]
-		u.Enabled, u.File = strings.HasPrefix(is, "enabled"), is
-		s.Units[name] = u
-	case "cdi":
-		file, lib, _ := strings.Cut(rest, " ")
-		s.CDI[file] = strings.TrimPrefix(lib, "libcuda.so.")
-	case "ctdversion":
-		s.Containerd.Configured = true
-		s.Containerd.Version, _ = strconv.Atoi(rest)
-	case "ctdimports":
-		s.Containerd.Configured, s.Containerd.Imports = true, true
-	case "file":
-		name, content, _ := strings.Cut(rest, " ")
-		b, err := base64.StdEncoding.DecodeString(content)
-		if err != nil {
-			return fmt.Errorf("file %s: %w", name, err)
-		}
-		s.Files[name] = string(b)
-	case "oldinitrd":
-		s.OldInitrd = append(s.OldInitrd, rest)
-	case "stopped":
-		s.Stopped = append(s.Stopped, rest)
-	case "nofile", "":
-	default:
-		return fmt.Errorf("line %.60q is not known", word+" "+rest)
+func (r *reader) finish() State {
+	if r.version != "" {
+		r.s.Loaded = r.version
 	}
-	return nil
-}
-
-func (r *reader) kernel(rest string) error {
-	f, err := fields("kernel", rest, 7)
-	if err != nil {
-		return err
-	}
-	if f[4] != "" && !versionForm.MatchString(f[4]) {
-		return fmt.Errorf("kernel %s: %q is no version of the driver", f[0], f[4])
-	}
-	r.s.Kernels = append(r.s.Kernels, Kernel{
-		Release: f[0], Image: f[1] == "y", Modules: f[2] == "y", Headers: f[3] == "y",
-		Version: f[4], License: f[5], Signer: f[6],
-	})
-	return nil
-}
-
-func (r *reader) user(rest string) error {
-	f, err := fields("user of a GPU", rest, 4)
-	if err != nil {
-		return err
-	}
-	pid, err := strconv.Atoi(f[0])
-	if err != nil {
-		return fmt.Errorf("user of a GPU %q: %w", rest, err)
-	}
-	r.s.Users = append(r.s.Users, User{PID: pid, Name: f[1], Device: f[2], Container: f[3]})
-	return nil
-}
-
-// unitLine reads a property; systemctl show separates units by empty lines, in
-// an order of properties that is its own.
-func (r *reader) unitLine(rest string) error {
-	if rest == "" {
-		r.endUnit()
-		return nil
-	}
-	key, value, ok := strings.Cut(rest, "=")
-	if !ok {
-		return fmt.Errorf("unit: %.60q is no property", rest)
-	}
-	if r.unitOf == nil {
-		r.unitOf = map[string]string{}
-	}
-	r.unitOf[key] = value
-	return nil
-}
-
-func (r *reader) endUnit() {
-	if u := r.unitOf; u["Id"] != "" {
-		r.s.Units[u["Id"]] = Unit{
-			Exists: u["LoadState"] == "loaded",
-			Active: u["ActiveState"] == "active" || u["ActiveState"] == "activating",
-		}
-	}
-	r.unitOf = nil
-}
-
-func (r *reader) finish() error {
-	r.endUnit()
-	s := r.s
-	for what, v := range map[string]string{"operating system": s.OS, "architecture": s.Arch, "kernel": s.Running, "boot id": s.BootID} {
-		if v == "" {
-			return fmt.Errorf("its %s is missing", what)
-		}
-	}
-	s.Next, s.NextFrom = nextKernel(s)
 	if r.smirc != 0 || len(r.smi) > 0 {
-		s.GPUs, s.Smi = parseSmi(r.smi, r.smirc)
+		r.s.GPUs, r.s.Smi = parseSmi(r.smi, r.smirc)
 	}
+	return r.s
+}
+
+func (r *reader) kernel(f []string) error {
+	if f[4] != "" && !versionForm.MatchString(f[4]) {
+		return fmt.Errorf("%s: %q is no version of the driver", f[0], f[4])
+	}
+	r.s.Kernels = append(r.s.Kernels, Kernel{Release: f[0], Image: f[1] == "y", Modules: f[2] == "y", Headers: f[3] == "y", Version: f[4], License: f[5]})
 	return nil
 }
 
-// nextKernel finds the kernel that boots next: what GRUB is told to boot, then
-// what it lists first, then the link that Debian and Ubuntu keep.
-func nextKernel(s *State) (release, from string) {
-	choice, how := s.grubEntry, "the saved GRUB entry"
-	if choice == "" && s.grubDefault != "saved" {
-		choice, how = s.grubDefault, "GRUB_DEFAULT"
-	}
-	if k := chosen(choice, s.grubKernels, s.Kernels); k != "" {
-		return k, how
-	}
-	if len(s.grubKernels) > 0 {
-		return s.grubKernels[0], "the first GRUB entry"
-	}
-	if s.link != "" {
-		return s.link, "the link vmlinuz"
-	}
-	for i := len(s.Kernels) - 1; i >= 0; i-- { // sorted by version
-		if s.Kernels[i].Image {
-			return s.Kernels[i].Release, "the newest image in /boot"
-		}
-	}
-	return "", "" // boots from outside: a container or a network boot
-}
-
-// chosen is the kernel that a GRUB entry means: by number, such as "0" or
-// "1>2", or by a title that has the release in it.
-func chosen(entry string, grub []string, installed []Kernel) string {
-	if entry == "" || entry == "0" {
-		return ""
-	}
-	if sub, ok := strings.CutPrefix(entry, "1>"); ok {
-		// the advanced options list, for each kernel, itself and its recovery mode
-		if n, err := strconv.Atoi(sub); err == nil && n >= 0 && n+1 < len(grub) {
-			return grub[n+1]
-		}
-	}
-	best := ""
-	for _, k := range installed {
-		if len(k.Release) > len(best) && strings.Contains(entry, k.Release) {
-			best = k.Release
-		}
-	}
-	return best
-}
-
-// fields splits a line at its tabs into exactly n fields.
-func fields(what, line string, n int) ([]string, error) {
-	f := strings.Split(line, "\t")
-	if len(f) != n {
-		return nil, fmt.Errorf("%s: %.80q has %d fields, want %d", what, line, len(f), n)
-	}
-	return f, nil
+func (r *reader) user(f []string) error {
+	pid, err := strconv.Atoi(f[0])
+	r.s.Users = append(r.s.Users, User{PID: pid, Name: f[1], Device: f[2], Container: f[3]})
+	return err
 }
 
 // versionIn finds the driver's version in the first line of

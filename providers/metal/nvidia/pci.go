@@ -1,8 +1,11 @@
 package nvidia
 
 import (
-	"fmt"
+	"cmp"
+	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/facts"
 )
 
 // Architecture is a generation of NVIDIA's GPUs. They are ordered by age.
@@ -29,41 +32,27 @@ func (a Architecture) String() string {
 	return "unknown"
 }
 
-// PCI vendors and classes, as sysfs shows them.
-const (
-	vendorNVIDIA = 0x10de
-	classVGA     = 0x0300
-	class3D      = 0x0302
-	classBridge  = 0x0680
-)
-
-// Device is one device of NVIDIA's on the PCI bus.
+// Device is a GPU of NVIDIA's on the PCI bus.
 type Device struct {
-	Address string // as sysfs has it: domain:bus:device.function, in lower case
-	ID      uint16 // PCI device id
-	Class   uint16 // base class and subclass
-	Driver  string // the kernel driver that is bound to it; "" for none
+	facts.GPU
+	ID uint16 // PCI device id
 }
 
-// GPU reports whether the device computes: NVIDIA's GPUs are VGA or 3D
-// controllers; their sound and USB functions are not.
-func (d Device) GPU() bool { return d.Class == classVGA || d.Class == class3D }
-
-// NVSwitch reports whether the device is one of the bridges that join the GPUs
-// of an HGX or DGX board, which a fabric manager has to set up. Bridges of
-// NVIDIA's old chipsets have the same class: it goes by ids.
-func (d Device) NVSwitch() bool {
-	return d.Class == classBridge && (d.ID == 0x1ac2 || d.ID == 0x1af1 || d.ID == 0x22a3)
+// devices are NVIDIA's of a machine's GPUs.
+func devices(gpus []facts.GPU) []Device {
+	var all []Device
+	for _, g := range gpus {
+		if id, ok := strings.CutPrefix(g.ID, "10de:"); ok {
+			n, _ := strconv.ParseUint(id, 16, 16) // as package facts has checked
+			all = append(all, Device{g, uint16(n)})
+		}
+	}
+	return all
 }
 
 // Name is what the device is called, such as "H100 SXM5 80GB"; "10de:xxxx" for
-// one that the table does not know.
-func (d Device) Name() string {
-	if name, ok := deviceNames[d.ID]; ok {
-		return name
-	}
-	return fmt.Sprintf("10de:%04x", d.ID)
-}
+// one that nobody knows.
+func (d Device) Name() string { return cmp.Or(d.GPU.Name, d.GPU.ID) }
 
 // Architecture is the GPU's generation, by the range that its id is in.
 func (d Device) Architecture() Architecture {
@@ -127,9 +116,8 @@ func (d Device) oldest() int {
 	return d.Architecture().Oldest()
 }
 
-// fabric reports whether the GPU sits on a board whose NVSwitches do not show
-// as bridges of NVIDIA's: those of HGX B200 and B300 are reached through a
-// ConnectX device, and need the subnet manager nvlsm besides
+// fabric reports whether NVSwitches beside the GPU are reached through a ConnectX
+// device: those of HGX B200 and B300, which need the subnet manager nvlsm besides
 // (Fabric Manager User Guide, "HGX B200 and later").
 func (d Device) fabric() bool { return d.ID == 0x2901 || d.ID == 0x3182 }
 
@@ -158,28 +146,4 @@ var ranges = []struct {
 	{0x2900, 0x29ff, Blackwell},
 	{0x2b80, 0x2fff, Blackwell},
 	{0x3180, 0x31ff, Blackwell},
-}
-
-// parseDevice reads a line of the observing script: address, vendor, device and
-// class as sysfs has them, and the driver or "-". ok is false for other
-// people's devices.
-func parseDevice(line string) (d Device, ok bool, err error) {
-	f := strings.Fields(line)
-	if len(f) != 5 {
-		return d, false, fmt.Errorf("PCI device %q: want 5 fields", line)
-	}
-	var vendor, id, class uint32
-	for i, into := range []*uint32{&vendor, &id, &class} {
-		if n, err := fmt.Sscanf(f[i+1], "0x%x", into); err != nil || n != 1 {
-			return d, false, fmt.Errorf("PCI device %q: %q is no hexadecimal number", line, f[i+1])
-		}
-	}
-	if vendor > 0xffff || id > 0xffff || class > 0xffffff || len(f[0]) > 32 {
-		return d, false, fmt.Errorf("PCI device %q: out of range", line)
-	}
-	d = Device{Address: strings.ToLower(f[0]), ID: uint16(id), Class: uint16(class >> 8)}
-	if f[4] != "-" {
-		d.Driver = f[4]
-	}
-	return d, vendor == vendorNVIDIA && (d.GPU() || d.NVSwitch()), nil
 }

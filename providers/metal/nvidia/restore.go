@@ -157,7 +157,7 @@ func (r *restorer) files(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, key := range []string{keyHeld, keyPackages, keyProvenance, keyInitramfs, keyFolders} {
+	for _, key := range []string{keyHeld, keyPackages, keyInitramfs, keyFolders} {
 		if err := r.rec.Forget(ctx, key); err != nil {
 			return err
 		}

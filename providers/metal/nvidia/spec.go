@@ -1,8 +1,10 @@
 package nvidia
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,13 +58,19 @@ var (
 	printForm   = regexp.MustCompile(`^[0-9A-F]{40}$`)
 )
 
-// Validate checks what can be checked without a machine.
-func (s Spec) Validate() error {
-	if !branchForm.MatchString(s.Branch) {
-		return fmt.Errorf("branch %q: want three digits, such as 580", s.Branch)
+// Mistake is one that can be seen without a machine.
+type Mistake struct{ Argument, Text string }
+
+// Mistakes are all of them.
+func (s Spec) Mistakes() (all []Mistake) {
+	check := func(argument string, right bool, format string, args ...any) {
+		if !right {
+			all = append(all, Mistake{argument, fmt.Sprintf(format, args...)})
+		}
 	}
-	if s.Version != "" && (!versionForm.MatchString(s.Version) || !strings.HasPrefix(s.Version, s.Branch+".")) {
-		return fmt.Errorf("version %q: want one of branch %s in full, such as %s.126.20", s.Version, s.Branch, s.Branch)
+	check("branch", branchForm.MatchString(s.Branch), "branch %q: want three digits, such as 580", s.Branch)
+	if len(all) == 0 {
+		check("version", s.Version == "" || versionForm.MatchString(s.Version) && strings.HasPrefix(s.Version, s.Branch+"."), "version %q: want one of branch %s in full, such as %[2]s.126.20", s.Version, s.Branch)
 	}
 	for _, f := range []struct {
 		name, have string
@@ -73,28 +81,21 @@ func (s Spec) Validate() error {
 		{"fabric_manager", s.FabricManager, []string{Auto, Always, Never}},
 		{"reboot", s.Reboot, []string{Never, IfNeeded}},
 	} {
-		if !oneOf(f.have, f.want) {
-			return fmt.Errorf("%s %q: want %s", f.name, f.have, strings.Join(f.want, " or "))
-		}
+		check(f.name, slices.Contains(f.want, f.have), "%s %q: want %s", f.name, f.have, strings.Join(f.want, " or "))
 	}
-	if s.Toolkit != "" && !toolkitForm.MatchString(s.Toolkit) {
-		return fmt.Errorf("toolkit %q: want a version such as 1.20.0", s.Toolkit)
+	check("toolkit", s.Toolkit == "" || toolkitForm.MatchString(s.Toolkit), "toolkit %q: want a version such as 1.20.0", s.Toolkit)
+	for name, r := range map[string]Repository{"driver_repository": s.DriverRepository, "toolkit_repository": s.ToolkitRepository, "debian_repository": s.DebianRepository} {
+		check(name, r.Fingerprint == "" || printForm.MatchString(r.Fingerprint), "fingerprint %q: want 40 hexadecimal digits in upper case", r.Fingerprint)
 	}
-	for _, r := range []Repository{s.DriverRepository, s.ToolkitRepository, s.DebianRepository} {
-		if r.Fingerprint != "" && !printForm.MatchString(r.Fingerprint) {
-			return fmt.Errorf("fingerprint %q: want 40 hexadecimal digits in upper case", r.Fingerprint)
-		}
-	}
-	return nil
+	return all
 }
 
-func oneOf(s string, list []string) bool {
-	for _, l := range list {
-		if s == l {
-			return true
-		}
+// Validate is the first mistake.
+func (s Spec) Validate() error {
+	if all := s.Mistakes(); len(all) > 0 {
+		return errors.New(all[0].Text)
 	}
-	return false
+	return nil
 }
 
 // branch is the branch as a number.

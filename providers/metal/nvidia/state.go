@@ -6,17 +6,19 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // State is a machine as it is, as far as its GPUs and their driver go.
 type State struct {
-	OS, Release, Codename string // as in os-release: ubuntu, 24.04, noble
-	Arch                  string // as dpkg calls it
-	Devices               []Device
-	Running, Next         string // kernels: the one that runs and the one that boots next
-	NextFrom              string // how Next is known, for messages
+	OS, Release, Codename string       // as in os-release: ubuntu, 24.04, noble
+	Arch                  string       // as dpkg calls it
+	Devices               []Device     // NVIDIA's GPUs
+	NVSwitch              bool         // they hang on a switch
+	Kernel                facts.Kernel // which runs and which boots next
 	Kernels               []Kernel
-	BootID                string
 
 	Loaded      string // version of the module in the kernel; "" for none
 	LoadedOpen  bool
@@ -26,14 +28,12 @@ type State struct {
 	GPUs        []GPU
 	Smi         string // why nvidia-smi failed; "" when it did not, or was not asked
 	Users       []User
-	DKMS        []string // dkms status, the lines about nvidia
 	SecureBoot  bool
 	MOK         bool     // dkms' signing key is enrolled
 	RunFile     string   // what NVIDIA's .run installer left; "" for nothing
 	Rivals      []Rival  // drivers that are somebody else's business
 	Holders     []string // modules that use the driver's
 	Displays    bool     // something has nvidia_drm open
-	RebootFor   []string // packages that want a reboot; "." for an unnamed one
 	Packages    map[string]string
 	Held        []string
 	Pins        []Pin
@@ -41,14 +41,10 @@ type State struct {
 	Units       map[string]Unit
 	CDI         map[string]string // CDI specifications: file to the driver's version in it
 	Containerd  Containerd
-	Files       map[string]string // this package's files; those that there are not are absent
-	OldInitrd   []string          // initramfs files older than the blacklist
-	Stopped     []string          // units that a change has stopped and not started again
-	offers      map[string]offer  // what apt has of the packages that want is about
-	grubDefault string
-	grubEntry   string
-	grubKernels []string
-	link        string
+	Files       map[string]string         // this package's files; those that there are not are absent
+	OldInitrd   []string                  // initramfs files older than the blacklist
+	Stopped     []string                  // units that a change has stopped and not started again
+	offers      map[string]packages.Offer // what apt has of the packages that want is about
 }
 
 // Kernel is an installed kernel.
@@ -59,7 +55,6 @@ type Kernel struct {
 	Headers bool   // there are headers to build modules with
 	Version string // of its nvidia module; "" for none
 	License string // NVIDIA for the proprietary module
-	Signer  string // "" for an unsigned module
 }
 
 // GPU is one that the driver itself lists.
@@ -109,30 +104,14 @@ type Containerd struct {
 	Imports    bool // it imports conf.d
 }
 
-// Accelerators are the devices that compute.
-func (s State) Accelerators() []Device {
-	var gpus []Device
-	for _, d := range s.Devices {
-		if d.GPU() {
-			gpus = append(gpus, d)
-		}
-	}
-	return gpus
-}
-
-// Fabric reports whether GPUs are joined by NVSwitches.
-func (s State) Fabric() bool {
-	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.NVSwitch() || d.GPU() && d.fabric() })
-}
-
 // subnetManager reports whether the fabric needs nvlsm, too.
 func (s State) subnetManager() bool {
-	return slices.ContainsFunc(s.Devices, func(d Device) bool { return d.GPU() && d.fabric() })
+	return s.NVSwitch && slices.ContainsFunc(s.Devices, Device.fabric)
 }
 
 // fabricManager reports whether want means a fabric manager here.
 func (s State) fabricManager(want Spec) bool {
-	return want.FabricManager == Always || want.FabricManager == Auto && s.Fabric()
+	return want.FabricManager == Always || want.FabricManager == Auto && s.NVSwitch
 }
 
 // kernel finds an installed kernel.
@@ -148,10 +127,10 @@ func (s State) kernel(release string) Kernel {
 // needed are the kernels that must have the module: the one that runs, and the
 // one that boots next.
 func (s State) needed() []string {
-	if s.Next == "" || s.Next == s.Running {
-		return []string{s.Running}
+	if s.Kernel.Next == s.Kernel.Running {
+		return []string{s.Kernel.Running}
 	}
-	return []string{s.Running, s.Next}
+	return []string{s.Kernel.Running, s.Kernel.Next}
 }
 
 // driverPackage matches the packages of driver, toolkit and fabric.

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -93,7 +94,7 @@ func (s Spec) dependencies(have State, w Wanted) []Package {
 		switch {
 		case wanted[name] || slices.Contains(w.Remove, name):
 		case installed == "" || upstream(version) != installed: // it has versions of its own
-		case s.satisfied(version), slices.ContainsFunc(have.offers[name].versions, s.satisfied):
+		case s.satisfied(version), slices.ContainsFunc(have.offers[name].Versions, s.satisfied):
 			all = append(all, Package{name, s.pattern()})
 		}
 	}
@@ -181,19 +182,10 @@ func (s Spec) fromDebian(have State) Wanted {
 
 // pattern is the version that packages of the driver must have.
 func (s Spec) pattern() string {
-	if v := first(s.Version, s.agreed); v != "" {
+	if v := cmp.Or(s.Version, s.agreed); v != "" {
 		return v + "-*"
 	}
 	return s.Branch + ".*"
-}
-
-func first(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 func (s Spec) driverSource(have State) Source {
@@ -361,7 +353,7 @@ func (p Package) Held() bool { return driverPackage.MatchString(p.Name) }
 func (s State) Declared() Spec {
 	d := Spec{Modules: Open, Source: Distribution, FabricManager: Auto, Reboot: Never}
 	d.Branch, _, _ = strings.Cut(s.Installed(), ".")
-	if k := s.kernel(s.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {
+	if k := s.kernel(s.Kernel.Running); s.Loaded != "" && !s.LoadedOpen || s.Loaded == "" && k.License == "NVIDIA" {
 		d.Modules = Proprietary
 	}
 	for name := range s.Packages {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -177,15 +179,18 @@ func machineCases() []machineCase {
 // change.
 func TestWant(t *testing.T) {
 	var b strings.Builder
+	list := hosttest.NewChecks(t, "driver")
 	for _, c := range machineCases() {
 		have := c.box.state(t, c.want)
 		fmt.Fprintf(&b, "## %s\n", c.name)
+		list.Case("%s", c.name)
 		for _, p := range Check(c.want, have, c.managed) {
 			kind := "problem"
 			if p.Warning {
 				kind = "warning"
 			}
 			fmt.Fprintf(&b, "%s: %s: %s\n", kind, p.Summary, p.Detail)
+			list.Say("%s: %s: %s", kind, p.Summary, p.Detail)
 			if n := len(strings.Fields(p.Summary)); n > 8 {
 				t.Errorf("%q has %d words", p.Summary, n)
 			}
@@ -206,6 +211,8 @@ func TestWant(t *testing.T) {
 		for _, r := range w.Remove {
 			fmt.Fprintf(&b, "remove %s\n", r)
 		}
+		list.Changes(Diff(c.want, have))
+		list.Say("may reboot: %v", MayReboot(c.want, have))
 		for _, ch := range Diff(c.want, have) {
 			fmt.Fprintf(&b, "change %s: %q -> %q (%s)\n", ch.Fact, ch.Have, ch.Want, ch.Disruption)
 		}

@@ -23,8 +23,7 @@ type apply struct {
 	now      func() time.Time
 }
 
-func (a *apply) step(s string) { a.call.Report(providers.Progress{Step: s, Percent: -1}) }
-func (a *apply) say(s string)  { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
+func (a *apply) say(s string) { a.call.Report(providers.Progress{Line: s, Percent: -1}) }
 
 // RefusedError is why nothing was installed.
 type RefusedError struct{ Reasons []string }
@@ -50,6 +49,9 @@ func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 		return &RefusedError{Reasons: reasons}
 	}
 	if err := rec.RememberAll(ctx, map[string]any{noteOwner: want.Owner, noteOS: have.OS}); err != nil {
+		return err
+	}
+	if err := note(ctx, rec, have, want); err != nil {
 		return err
 	}
 	if err := a.wait(ctx); err != nil {
@@ -151,7 +153,7 @@ func (a *apply) packages(ctx context.Context, have State) (State, error) {
 	return have, nil
 }
 
-// oldListsError is one that newer lists may mend.
+// oldListsError is one that newer lists may fix.
 type oldListsError struct{ error }
 
 func (e *oldListsError) Unwrap() error { return e.error }
@@ -176,7 +178,7 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 		if !impossible.Fix {
 			return &oldListsError{err}
 		}
-		a.step("mend what was installed without what it needs")
+		host.Step(ctx, "fix what was installed without what it needs")
 		if have, err = a.fix(ctx, have, err); err != nil {
 			return err
 		}
@@ -198,14 +200,14 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 	if err := remember(ctx, a.rec, have, a.want, names); err != nil {
 		return err
 	}
-	a.step(summary(actions))
+	host.Step(ctx, "%s", summary(actions))
 	return a.install(ctx, req.flags(), req.args...)
 }
 
 // judged simulates, refuses what nobody declared, and where there is a limit
 // downloads first and looks into the archives.
 func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
-	a.step("ask apt what it would do")
+	host.Step(ctx, "ask apt what it would do")
 	command := append([]string{"install"}, req.args...)
 	actions, err := simulate(ctx, a.m, a.want, command...)
 	if err != nil {
@@ -221,7 +223,7 @@ func (a *apply) judged(ctx context.Context, req request) ([]Action, error) {
 	if a.want.Limit == nil || *a.want.Limit >= host.RestartsContainer {
 		return actions, nil
 	}
-	a.step("download " + count(actions))
+	host.Step(ctx, "%s", "download "+count(actions))
 	if err := a.install(ctx, append(req.flags(), "--download-only"), req.args...); err != nil {
 		return nil, err
 	}
@@ -339,40 +341,21 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	var gone, args []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if w := all[name]; w.Declared && !a.declares(name) {
-			gone, w.Declared = append(gone, name), false
-			if all[name] = w; w.Version == "" {
-				args = append(args, name+"-")
-			}
-		}
+	gone, err := undeclared(ctx, a.m, a.want, all)
+	if err != nil || len(gone) == 0 {
+		return nil, err
 	}
-	if len(gone) == 0 {
-		return nil, nil
-	}
-	a.step("take back what is no longer declared")
-	if len(args) > 0 {
-		actions, err := simulate(ctx, a.m, a.want, append([]string{"install", "--auto-remove"}, args...)...)
-		if impossible := (*ImpossibleError)(nil); err != nil && !errors.As(err, &impossible) {
-			return nil, err
-		}
-		for _, x := range actions {
-			if w, ours := all[x.Package]; ours && x.New == "" && w.Version == "" && !w.Asked {
-				gone = append(gone, x.Package)
-			}
-		}
+	host.Step(ctx, "take back what is no longer declared")
+	for _, name := range gone {
+		w := all[name]
+		w.Declared = false
+		all[name] = w
 	}
 	outcomes, err := a.restorePackages(ctx, all, gone)
 	if err != nil {
 		return nil, err
 	}
 	return outcomes, a.rec.Set(ctx, noteWas, all)
-}
-
-func (a *apply) declares(name string) bool {
-	_, declared := a.want.Packages[name]
-	return declared || slices.Contains(a.want.Absent, name)
 }
 
 // verify looks once more.

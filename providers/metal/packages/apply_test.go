@@ -36,12 +36,12 @@ func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 	args := strings.Join(cmd.Args[4:], " ")
 	switch cmd.Args[2] {
 	case observeScript:
-		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state}, true
+		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state + "end\n"}, true
 	case waitScript:
 		if d.locked--; d.locked >= 0 {
-			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\n"}, true
+			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\nend\n"}, true
 		}
-		return hosttest.Answer{}, true
+		return hosttest.Answer{Stdout: "end\n"}, true
 	case fetchScript:
 		return hosttest.Answer{Stdout: d.key}, true
 	case refreshScript, `"$@" 2>&1`:
@@ -207,17 +207,17 @@ func TestForeseeWhatCannotBeHad(t *testing.T) {
 		offered                  string
 		missing, doubtful, notes string
 	}{
-		{"no such name", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1 http://deb.example.org/debian bookworm InRelease\nend\t0\n",
+		{"no such name", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1 http://deb.example.org/debian bookworm InRelease\nstatus\t0\nend\n",
 			"package jqq is in none of the repositories", "", ""},
-		{"no such version", Spec{Packages: map[string]Package{"jq": {Version: "1.8*"}}}, policy("1.7") + "end\t0\n",
+		{"no such version", Spec{Packages: map[string]Package{"jq": {Version: "1.8*"}}}, policy("1.7") + "status\t0\nend\n",
 			"no version of jq is 1.8*: there are 1.7, 1.6", "", ""},
-		{"a version that is newer than the lists", Spec{Packages: map[string]Package{"jq": {Version: "1.7"}}}, policy("1.7") + "end\t0\n",
+		{"a version that is newer than the lists", Spec{Packages: map[string]Package{"jq": {Version: "1.7"}}}, policy("1.7") + "status\t0\nend\n",
 			"", "", "new ones have jq 1.7"},
 		{"a repository to come", Spec{Repositories: lab, Packages: map[string]Package{"jqq": {}}}, "",
 			"", "does not have repository lab yet", ""},
-		{"a repository that does not work", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tE: Failed to fetch http://deb.example.org/InRelease  Could not resolve 'deb.example.org'\nend\t100\n",
+		{"a repository that does not work", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tE: Failed to fetch http://deb.example.org/InRelease  Could not resolve 'deb.example.org'\nstatus\t100\nend\n",
 			"", "the machine cannot resolve the name", ""},
-		{"lists that take too long", Spec{Packages: map[string]Package{"jqq": {}}}, "end\t124\n",
+		{"lists that take too long", Spec{Packages: map[string]Package{"jqq": {}}}, "status\t124\nend\n",
 			"", "ended with status 124", ""},
 		{"half an answer", Spec{Packages: map[string]Package{"jqq": {}}}, "update\tHit:1\n", "", "only a part", ""},
 	} {
@@ -311,5 +311,88 @@ func TestAbsentAlready(t *testing.T) {
 	all, err := recorded(rec)
 	if _, of := all["never"]; err != nil || of || all["gone"].Version != "1" {
 		t.Errorf("remembered %v, %v", all, err)
+	}
+}
+
+// TestUndoing: a package that is declared no more, and what came in for it, are
+// planned to go; on a node, pods leave before what runs them does.
+func TestUndoing(t *testing.T) {
+	list := hosttest.NewChecks(t, "packages-undoing")
+	d, rec := newDouble(t)
+	d.state = "pkg\tii \tok\tcontainerd.io\tamd64\t2.2.1-1\npkg\tii \tok\tjq\tamd64\t1.6\npkg\tii \tok\tlibjq1\tamd64\t1.6\npkg\tii \tok\tcurl\tamd64\t8.1\n"
+	d.simulate = map[string]string{"jq-": "Remv jq [1.6]\nRemv libjq1 [1.6]\n"}
+	all := map[string]was{
+		"containerd.io": {Now: "2.2.1-1", Asked: true, Declared: true},
+		"jq":            {Now: "1.6", Asked: true, Declared: true},
+		"libjq1":        {Now: "1.6"},
+		"curl":          {Version: "8.0", Now: "8.1", Asked: true, Declared: true},
+	}
+	if err := rec.Set(t.Context(), noteWas, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		want   []string
+		facts  []string
+		drains int
+	}{
+		{"all of them", []string{"containerd.io", "curl", "jq"}, nil, 0},
+		{"no jq", []string{"containerd.io", "curl"}, []string{"package jq is removed", "package libjq1 is removed"}, 0},
+		{"no curl", []string{"containerd.io", "jq"}, []string{"package curl becomes what it was before"}, 0},
+		{"no containerd", []string{"curl", "jq"}, []string{"package containerd.io is removed"}, 1},
+	} {
+		want := Spec{Owner: "host", Packages: map[string]Package{}}
+		for _, name := range c.want {
+			want.Packages[name] = Package{}
+		}
+		got, err := Undoing(t.Context(), d, rec, &want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var facts []string
+		drains := 0
+		for _, x := range got {
+			if facts = append(facts, x.Fact); x.Drains {
+				drains++
+			}
+		}
+		if diff := cmp.Diff(c.facts, facts); diff != "" || drains != c.drains {
+			t.Errorf("%s: %d, %s", c.name, drains, diff)
+		}
+		list.Case("%s", c.name)
+		list.Changes(got)
+	}
+}
+
+// TestNoted: a declared package that is there already is written down as it is.
+// Somebody removes it and apply installs another version: destroy keeps it.
+func TestNoted(t *testing.T) {
+	d, rec := newDouble(t)
+	const there = "pkg\tii \tok\tjq\tamd64\t1.6\n"
+	want := Spec{Owner: "host", Packages: map[string]Package{"jq": {}}}
+	d.state = there + jqState
+	if err := d.try(rec, want); err != nil || len(d.did) > 0 {
+		t.Fatal(err, d.did)
+	}
+	was1 := map[string]was{"jq": {Version: "1.6", Now: "1.6", Asked: true, Declared: true}}
+	all, err := recorded(rec)
+	if diff := cmp.Diff(was1, all); diff != "" || err != nil {
+		t.Errorf("the record: %v %s", err, diff)
+	}
+	d.state = jqState
+	d.simulate = map[string]string{"jq=1.6": "Inst jq (1.6 Debian:12/oldstable [amd64])\n"}
+	d.install = func([]string) hosttest.Answer {
+		d.state = there + jqState
+		return hosttest.Answer{}
+	}
+	if err := d.try(rec, want); err != nil || len(d.did) != 1 {
+		t.Fatal(err, d.did)
+	}
+	if all, err = recorded(rec); cmp.Diff(was1, all) != "" || err != nil {
+		t.Errorf("the record: %v %v", err, all)
+	}
+	outcomes, err := Restore(t.Context(), d, rec)
+	if err != nil || len(d.did) != 1 {
+		t.Errorf("%v %v: %v", err, d.did, outcomes)
 	}
 }

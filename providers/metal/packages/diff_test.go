@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
 // asWanted is a machine on which nothing differs from wanted().
@@ -29,6 +30,7 @@ func asWanted(t *testing.T) (Spec, State) {
 }
 
 func TestDiff(t *testing.T) {
+	list := hosttest.NewChecks(t, "packages")
 	change := func(name string, f func(*Installed)) func(*State) {
 		return func(st *State) {
 			p := st.Packages[name]
@@ -71,6 +73,8 @@ func TestDiff(t *testing.T) {
 	} {
 		want, st := asWanted(t)
 		c.drift(&st)
+		list.Case("%s", c.name)
+		list.Changes(Diff(want, st))
 		var got []string
 		for _, x := range Diff(want, st) {
 			got = append(got, x.Fact+": "+x.Have+" → "+x.Want+" ("+x.Disruption.String()+")")

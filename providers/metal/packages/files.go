@@ -113,7 +113,7 @@ func (p Proxy) directHosts(s Spec) []string {
 	}
 	for _, r := range s.Repositories {
 		for _, u := range append(slices.Clone(r.URIs), r.Key.URL) {
-			if v, err := url.Parse(u); err == nil && v.Hostname() != "" && !strings.Contains(v.Hostname(), ":") && p.isDirect(v.Hostname()) {
+			if v, err := url.Parse(u); err == nil && v.Hostname() != "" && !strings.Contains(v.Hostname(), ":") && Excepted(p.Direct, v.Hostname()) {
 				hosts = append(hosts, v.Hostname())
 			}
 		}
@@ -122,23 +122,22 @@ func (p Proxy) directHosts(s Spec) []string {
 	return slices.Compact(hosts)
 }
 
-func (p Proxy) isDirect(host string) bool {
-	addr, addrErr := netip.ParseAddr(host)
-	for _, d := range p.Direct {
-		if d == "*" || d == host {
-			return true
-		}
-		if prefix, err := netip.ParsePrefix(d); err == nil {
-			if addrErr == nil && prefix.Contains(addr) {
-				return true
-			}
-			continue
-		}
-		if addrErr != nil && strings.HasSuffix(host, "."+strings.TrimLeft(d, "*.")) {
-			return true
-		}
+// Excepted tells whether no_proxy covers a network, an address or a name.
+func Excepted(noProxy []string, network string) bool {
+	want, err := netip.ParsePrefix(network)
+	if addr, bad := netip.ParseAddr(network); bad == nil {
+		want, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	return false
+	return slices.ContainsFunc(noProxy, func(d string) bool {
+		p, bad := netip.ParsePrefix(d)
+		switch {
+		case d == "*" || d == network:
+			return true
+		case err != nil:
+			return strings.HasSuffix(network, "."+strings.TrimLeft(d, "*."))
+		}
+		return bad == nil && p.Bits() <= want.Bits() && p.Contains(want.Addr())
+	})
 }
 
 // environment is what apt is run with: nobody asks questions, no locale changes

@@ -95,7 +95,7 @@ func (a *apply) transaction(ctx context.Context, command ...string) error {
 		}
 	}
 	if names := failedScripts(out); len(names) > 0 {
-		return fmt.Errorf("the maintainer scripts of %s fail, which is not for apt to mend: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
+		return fmt.Errorf("the maintainer scripts of %s fail, which apt cannot fix: see why (systemctl status, journalctl -xe), then apply again, which goes on from there: %w", strings.Join(names, ", "), failed)
 	}
 	return fmt.Errorf("install packages: %w", failed)
 }
@@ -131,7 +131,7 @@ func (a *apply) repair(ctx context.Context, have State) (State, error) {
 	if len(have.Broken) == 0 && !have.Interrupted {
 		return have, nil
 	}
-	a.step("finish what dpkg was cut off in")
+	host.Step(ctx, "finish what dpkg was cut off in")
 	configure := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
 	have, err := Observe(ctx, a.m, a.want)
 	if err != nil || len(have.Broken) == 0 && !have.Interrupted {
@@ -143,7 +143,7 @@ func (a *apply) repair(ctx context.Context, have State) (State, error) {
 	return a.fix(ctx, have, configure)
 }
 
-// fix lets apt mend what dpkg alone cannot: packages that have to be unpacked
+// fix lets apt fix what dpkg alone cannot: packages that have to be unpacked
 // again, and dependencies that somebody removed by force. why is what dpkg said.
 func (a *apply) fix(ctx context.Context, have State, why error) (State, error) {
 	again, broken := have.again()
@@ -167,7 +167,7 @@ func (a *apply) fix(ctx context.Context, have State, why error) (State, error) {
 }
 
 // replaces reports whether every package that dpkg could not finish is about to
-// be replaced by another version, or removed: the transaction mends it then.
+// be replaced by another version, or removed: the transaction fixes it then.
 func (a *apply) replaces(have State) bool {
 	for _, b := range have.Broken {
 		name, _, _ := strings.Cut(b, " ")

@@ -105,7 +105,7 @@ func (a *apply) installKey(ctx context.Context, name string) error {
 	r := a.want.Repositories[name]
 	content := []byte(r.Key.Inline)
 	if r.Key.URL != "" {
-		a.step("fetch the key of repository " + name)
+		host.Step(ctx, "%s", "fetch the key of repository "+name)
 		out, err := host.Script(ctx, a.m, fetchScript, append([]string{r.Key.URL}, a.want.environment()...)...)
 		if err != nil {
 			return fmt.Errorf("fetch the key of repository %s: %w", name, err)

@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -21,7 +20,7 @@ while :; do
   if [ -z "$l" ] || [ "$n" -ge "$1" ]; then break; fi
   sleep 1; n=$((n + 1))
 done
-printf '%s\n' "$l"`
+printf '%s\n' "$l"; echo end`
 
 // LockedError says who keeps apt from working.
 type LockedError struct {
@@ -37,17 +36,10 @@ func (e *LockedError) Error() string {
 func (a *apply) wait(ctx context.Context) error {
 	rounds := max(1, int(a.want.patience()/lockRound))
 	for i := range rounds {
-		out, err := host.Script(ctx, a.m, waitScript, fmt.Sprint(int(lockRound/time.Second)))
-		if err != nil {
-			return fmt.Errorf("look for apt's lock: %w", err)
-		}
 		var st State
-		for line := range strings.Lines(string(out)) {
-			if rest, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "lock\t"); ok {
-				if err := st.addLock(strings.Split(rest, "\t")); err != nil {
-					return err
-				}
-			}
+		lines := host.Lines{"lock": host.Fields(3, st.addLock)}
+		if err := host.Look(ctx, a.m, "apt's lock", waitScript, lines, fmt.Sprint(int(lockRound/time.Second))); err != nil {
+			return err
 		}
 		if len(st.Locks) == 0 {
 			return nil
@@ -55,7 +47,7 @@ func (a *apply) wait(ctx context.Context) error {
 		if i == rounds-1 {
 			return &LockedError{Holder: st.Locks[0], Waited: a.want.patience()}
 		}
-		a.step("wait for " + st.Locks[0].String() + " to leave apt")
+		host.Step(ctx, "%s", "wait for "+st.Locks[0].String()+" to leave apt")
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package packages
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,7 +79,7 @@ locks() {
 const observeScript = locksScript + `
 export LC_ALL=C
 printf 'os\t%s\n' "$(. /etc/os-release 2>/dev/null; printf %s "$ID")"
-command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || exit 0
+command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || { echo end; exit 0; }
 printf 'apt\t%s\n' "$(dpkg --print-architecture)"
 names=$1; shift
 pick='BEGIN { n = split(names, a, " "); for (i = 1; i <= n; i++) { split(a[i], b, ":"); want[b[1]] = 1 } }'
@@ -111,7 +109,7 @@ for f; do
   [ -f "$f" ] && printf 'file\t%s\t%s\t%s\n' "$f" "$(stat -Lc '%a %U:%G' -- "$f")" "$(head -c 1048577 -- "$f" | base64 -w0)"
 done
 locks
-exit 0`
+echo end`
 
 // Observe looks at what the Spec speaks of, in one round trip.
 func Observe(ctx context.Context, m host.Machine, want Spec) (State, error) {
@@ -128,75 +126,64 @@ func observe(ctx context.Context, m host.Machine, want Spec, more []string) (Sta
 	}
 	slices.Sort(files)
 	names := union(want.names(), more)
-	out, err := host.Script(ctx, m, observeScript, append([]string{strings.Join(names, " ")}, files...)...)
-	if err != nil {
-		return State{}, fmt.Errorf("look at the packages: %w", err)
+	r := &reader{names: names, st: State{Packages: map[string]Installed{}, Files: map[string]File{}}}
+	if err := host.Look(ctx, m, "the packages", observeScript, r.lines(), append([]string{strings.Join(names, " ")}, files...)...); err != nil {
+		return r.st, err
 	}
-	st, err := parseState(out, names)
-	if err != nil {
-		return st, fmt.Errorf("look at the packages: %w", err)
+	if err := r.finish(); err != nil {
+		return r.st, fmt.Errorf("look at the packages: %w", err)
 	}
-	return st, nil
+	return r.st, nil
 }
 
-// parseState reads what observeScript prints.
-func parseState(out []byte, names []string) (State, error) {
-	st := State{Packages: map[string]Installed{}, Files: map[string]File{}}
-	var policy bytes.Buffer
-	for line := range bytes.Lines(out) {
-		kind, rest, _ := strings.Cut(strings.TrimRight(string(line), "\n"), "\t")
-		f := strings.Split(rest, "\t")
-		var err error
-		switch kind {
-		case "os":
-			st.OS = rest
-		case "apt":
-			st.Architecture = rest
-		case "pkg":
-			err = st.addPackage(f, names)
-		case "auto":
-			if len(f) == 2 && slices.Contains(names, st.key(f[0], f[1])) {
-				p := st.Packages[st.key(f[0], f[1])]
-				p.Auto = true
-				st.Packages[st.key(f[0], f[1])] = p
-			}
-		case "scripts":
-			p := st.Packages[rest]
-			p.Scripts = true
-			st.Packages[rest] = p
-		case "interrupted":
-			st.Interrupted = true
-		case "policy":
-			policy.WriteString(rest + "\n")
-		case "source":
-			err = st.addSource(f)
-		case "file":
-			err = st.addFile(f)
-		case "lock":
-			err = st.addLock(f)
-		default:
-			err = fmt.Errorf("line %.80q is none that was asked for", line)
-		}
-		if err != nil {
-			return st, err
+// reader reads what observeScript prints.
+type reader struct {
+	st     State
+	names  []string
+	policy strings.Builder
+}
+
+func (r *reader) lines() host.Lines {
+	st := &r.st
+	set := func(key string, change func(*Installed)) {
+		if slices.Contains(r.names, key) {
+			p := st.Packages[key]
+			change(&p)
+			st.Packages[key] = p
 		}
 	}
-	if _, err := toolOf(st.OS); err != nil {
-		return st, err
+	return host.Lines{
+		"os":          host.Fields(1, host.Text(&st.OS)),
+		"apt":         host.Fields(1, host.Text(&st.Architecture)),
+		"pkg":         host.Fields(5, func(f []string) error { return st.addPackage(f, set) }),
+		"auto":        host.Fields(2, func(f []string) error { set(st.key(f[0], f[1]), func(p *Installed) { p.Auto = true }); return nil }),
+		"scripts":     host.Fields(1, func(f []string) error { set(f[0], func(p *Installed) { p.Scripts = true }); return nil }),
+		"interrupted": host.Fields(0, func([]string) error { st.Interrupted = true; return nil }),
+		"policy":      host.Fields(0, func(f []string) error { r.policy.WriteString(f[0] + "\n"); return nil }),
+		"source":      host.Data(2, func(f []string) error { st.Sources = append(st.Sources, parseSources(f[0], f[1])...); return nil }),
+		"file": host.Data(3, func(f []string) error {
+			mode, owner, _ := strings.Cut(f[1], " ")
+			st.Files[f[0]] = File{Mode: mode, Owner: owner, Content: []byte(f[2])}
+			return nil
+		}),
+		"lock": host.Fields(3, st.addLock),
 	}
-	if st.Architecture == "" {
-		return st, fmt.Errorf("apt-get or dpkg-query is missing, or does not say the machine's architecture")
+}
+
+func (r *reader) finish() error {
+	if _, err := toolOf(r.st.OS); err != nil {
+		return err
 	}
-	versions, err := parsePolicy(policy.String())
-	if err != nil {
-		return st, err
+	if r.st.Architecture == "" {
+		return fmt.Errorf("apt-get or dpkg-query is missing, or does not say the machine's architecture")
 	}
-	for _, name := range names {
-		p := st.Packages[name]
-		p.Candidate, p.Versions, p.Preferred = versions[name].candidate, versions[name].versions, versions[name].preferred
-		st.Packages[name] = p
+	versions, err := parsePolicy(r.policy.String())
+	for _, name := range r.names {
+		p := r.st.Packages[name]
+		p.Candidate, p.Versions, p.Preferred = versions[name].Candidate, versions[name].Versions, versions[name].preferred
+		r.st.Packages[name] = p
 	}
-	return st, nil
+	return err
 }
 
 // key is what a package is called here.
@@ -208,56 +195,24 @@ func (st State) key(name, arch string) string {
 }
 
 // addPackage reads status, error flag, name, architecture and version.
-func (st *State) addPackage(f, names []string) error {
-	if len(f) != 5 || len(f[0]) < 2 || f[2] == "" {
-		return fmt.Errorf("dpkg-query's line %.80q cannot be read", strings.Join(f, "\t"))
+func (st *State) addPackage(f []string, set func(string, func(*Installed))) error {
+	if len(f[0]) < 2 || f[2] == "" {
+		return fmt.Errorf("%.80q cannot be read", f)
 	}
 	key, status := st.key(f[2], f[3]), f[0][1]
-	p := st.Packages[key]
-	p.Status, p.Version, p.Held = status, f[4], f[0][0] == 'h'
 	if words := map[byte]string{'H': "half-installed", 'U': "unpacked", 'F': "half-configured", 'W': "awaits triggers", 't': "has triggers pending"}; words[status] != "" {
 		st.Broken = append(st.Broken, key+" ("+words[status]+")")
 	} else if f[1] != "ok" {
 		st.Broken = append(st.Broken, key+" (has to be installed again)")
 	}
-	if slices.Contains(names, key) {
-		st.Packages[key] = p
-	}
-	return nil
-}
-
-func (st *State) addSource(f []string) error {
-	if len(f) != 2 {
-		return fmt.Errorf("a sources file cannot be read")
-	}
-	content, err := base64.StdEncoding.DecodeString(f[1])
-	if err != nil {
-		return fmt.Errorf("%s: %w", f[0], err)
-	}
-	st.Sources = append(st.Sources, parseSources(f[0], string(content))...)
-	return nil
-}
-
-func (st *State) addFile(f []string) error {
-	if len(f) != 3 {
-		return fmt.Errorf("one of our files cannot be read")
-	}
-	content, err := base64.StdEncoding.DecodeString(f[2])
-	if err != nil {
-		return fmt.Errorf("%s: %w", f[0], err)
-	}
-	mode, owner, _ := strings.Cut(f[1], " ")
-	st.Files[f[0]] = File{Mode: mode, Owner: owner, Content: content}
+	set(key, func(p *Installed) { p.Status, p.Version, p.Held = status, f[4], f[0][0] == 'h' })
 	return nil
 }
 
 func (st *State) addLock(f []string) error {
-	if len(f) != 3 {
-		return fmt.Errorf("a lock cannot be read")
-	}
 	pid, err := strconv.Atoi(f[1])
 	if err != nil {
-		return fmt.Errorf("lock %s is held by %q", f[0], f[1])
+		return fmt.Errorf("%s is held by %q", f[0], f[1])
 	}
 	st.Locks = append(st.Locks, Lock{File: f[0], PID: pid, Command: strings.TrimSpace(f[2])})
 	return nil

@@ -3,7 +3,6 @@ package packages
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -28,9 +27,9 @@ names=$1; shift
     'Dir::Cache::pkgcache "";' 'Dir::Cache::srcpkgcache "";' 'APT::Update::Error-Mode "any";' 'Acquire::Retries "1";'
 } >"$d/conf"
 out=$(timeout 100 "$@" APT_CONFIG="$d/conf" apt-get update -q 2>&1); status=$?
-printf '%s\n' "$out" | awk '{ print "update\t" $0 }'
+printf '%s\n' "$out" | awk '{ gsub("\t", " "); print "update\t" $0 }'
 "$@" APT_CONFIG="$d/conf" apt-cache policy $names 2>/dev/null | awk '{ print "policy\t" $0 }'
-echo "end	$status"`
+printf 'status\t%s\nend\n' "$status"`
 
 // missing says of what apt has no version for what becomes of it: whether a
 // repository is still to come that may have it, or new lists would.
@@ -43,20 +42,17 @@ func (f *Forecast) missing(ctx context.Context, m host.Machine, want Spec, witho
 	for _, u := range without {
 		names = append(names, u.Package)
 	}
-	out, err := host.Script(ctx, m, offeredScript, append([]string{strings.Join(names, " ")}, want.environment()...)...)
-	var open string
-	var versions map[string]available
-	if err == nil {
-		open, versions, err = parseOffered(string(out))
-	}
-	if err != nil {
+	var o offered
+	err := host.Look(ctx, m, "apt's lists", offeredScript, o.lines(), append([]string{strings.Join(names, " ")}, want.environment()...)...)
+	open, versions, bad := o.finish()
+	if err = errors.Join(err, bad); err != nil {
 		f.doubt(without, "apt's lists on the machine may be old, and new ones cannot be had ("+firstLine(err)+"): apply asks apt again")
 		return
 	}
 	var none []Unavailable
 	for _, name := range names {
 		p, now := have.Packages[name], versions[name]
-		p.Versions = union(now.versions, p.Versions)
+		p.Versions = union(now.Versions, p.Versions)
 		if v := newest(want.Packages[name].Version, p.Versions); v != "" {
 			f.Notes = append(f.Notes, "apt's lists on the machine are old, new ones have "+name+" "+v+": apply refreshes them and asks apt again")
 			continue
@@ -77,31 +73,23 @@ func (f *Forecast) doubt(without []Unavailable, why string) {
 	}
 }
 
-// parseOffered reads what offeredScript prints; open is why some lists may be
-// missing.
-func parseOffered(out string) (open string, versions map[string]available, err error) {
-	var update, policy strings.Builder
-	status := ""
-	for line := range strings.Lines(out) {
-		switch kind, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t"); kind {
-		case "update":
-			update.WriteString(rest + "\n")
-		case "policy":
-			policy.WriteString(rest + "\n")
-		case "end":
-			status = rest
-		default:
-			return "", nil, fmt.Errorf("line %.80q is none that was asked for", line)
-		}
+// offered reads what offeredScript prints.
+type offered struct{ update, policy, status string }
+
+func (o *offered) lines() host.Lines {
+	add := func(to *string) func([]string) error {
+		return func(f []string) error { *to += f[0] + "\n"; return nil }
 	}
-	if status == "" {
-		return "", nil, errors.New("only a part of the answer arrived")
-	}
-	if problems := parseUpdate(update.String()); len(problems) > 0 {
+	return host.Lines{"update": host.Fields(1, add(&o.update)), "policy": host.Fields(0, add(&o.policy)), "status": host.Fields(1, host.Text(&o.status)).Once()}
+}
+
+// finish says why some lists may be missing, and what there is.
+func (o *offered) finish() (open string, versions map[string]Offer, err error) {
+	if problems := parseUpdate(o.update); len(problems) > 0 {
 		open = (&UpdateError{Problems: problems}).Error()
-	} else if status != "0" {
-		open = "apt-get update ended with status " + status
+	} else if o.status != "0" {
+		open = "apt-get update ended with status " + o.status
 	}
-	versions, err = parsePolicy(policy.String())
+	versions, err = parsePolicy(o.policy)
 	return open, versions, err
 }

@@ -1,15 +1,15 @@
 package packages
 
 import (
+	"bufio"
 	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
 	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 // publicKey is a primary key in a keyring.
@@ -18,6 +18,8 @@ type publicKey struct {
 	Created     time.Time
 	Expires     time.Time // zero: never
 	Revoked     bool
+
+	raw []byte // the fingerprint
 }
 
 // mostKeyring is how large a file with keys may be, in bytes.
@@ -38,208 +40,77 @@ func readKeyring(content []byte) (binary []byte, keys []publicKey, err error) {
 			return nil, nil, err
 		}
 	}
-	err = eachPacket(binary, func(tag byte, body []byte) error {
-		switch tag {
-		case 6:
-			k, err := readKey(body)
-			if err != nil {
-				return err
-			}
-			keys = append(keys, k)
-			return nil
-		case 2:
-			if len(keys) == 0 {
-				return errors.New("it begins with a signature: this is no key")
-			}
-			readSelfSignature(body, &keys[len(keys)-1])
-			return nil
-		case 13, 14, 17, 12, 21: // user id, subkey, attribute, trust, padding
-			if len(keys) == 0 {
-				return errors.New("it does not begin with a key")
-			}
-			return nil
-		case 5, 7:
-			return errors.New("it holds a secret key: export the public one")
+	packets := packet.NewOpaqueReader(bytes.NewReader(binary))
+	for {
+		p, err := packets.Next()
+		switch {
+		case err == io.EOF && len(keys) > 0:
+			return binary, keys, nil
+		case err == io.EOF:
+			return nil, nil, errors.New("there is no OpenPGP key in it")
+		case err != nil:
+			return nil, nil, fmt.Errorf("it is cut off, or no OpenPGP key: %w", err)
+		case p.Tag == 5 || p.Tag == 7:
+			return nil, nil, errors.New("it holds a secret key: export the public one")
+		case p.Tag != 6 && len(keys) == 0:
+			return nil, nil, errors.New("it does not begin with a key")
 		}
-		return fmt.Errorf("it holds an OpenPGP packet of type %d, which has no place beside public keys", tag)
-	})
-	if err == nil && len(keys) == 0 {
-		err = errors.New("there is no OpenPGP key in it")
+		switch p.Tag {
+		case 6: // a primary key
+			parsed, err := p.Parse()
+			k, is := parsed.(*packet.PublicKey)
+			if err != nil || !is {
+				return nil, nil, fmt.Errorf("it holds a key that cannot be read: %w", err)
+			}
+			keys = append(keys, publicKey{Fingerprint: fmt.Sprintf("%X", k.Fingerprint), Created: k.CreationTime.UTC(), raw: k.Fingerprint})
+		case 2:
+			if parsed, err := p.Parse(); err == nil { // one of an old kind says nothing
+				keys[len(keys)-1].signed(parsed)
+			}
+		case 12, 13, 14, 17, 21: // trust, user id, subkey, attribute, padding
+		default:
+			return nil, nil, fmt.Errorf("it holds an OpenPGP packet of type %d, which has no place beside public keys", p.Tag)
+		}
 	}
-	return binary, keys, err
 }
 
 // dearmor decodes all armored blocks one after the other. What stands between
 // them is a comment.
 func dearmor(content []byte) ([]byte, error) {
-	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	var all []byte
-	var block *strings.Builder
-	header := false
-	for line := range strings.Lines(string(content)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "-----BEGIN"):
-			if line != begin || block != nil {
-				return nil, fmt.Errorf("%q where a public key block was expected", line)
-			}
-			block, header = &strings.Builder{}, true
-		case block == nil:
-		case line == end:
-			b, err := base64.StdEncoding.DecodeString(block.String())
-			if err != nil {
-				return nil, fmt.Errorf("its armor is damaged: %w", err)
-			}
-			all, block = append(all, b...), nil
-		case header && (line == "" || strings.Contains(line, ": ")):
-			header = line != ""
-		case strings.HasPrefix(line, "=") && len(line) == 5: // checksum, which RFC 9580 no longer asks for
-		default:
-			header = false
-			block.WriteString(line)
-		}
-	}
-	if block != nil {
-		return nil, errors.New("its armor is cut off: the last line is missing")
-	}
-	return all, nil
-}
-
-var errCutOff = errors.New("it is cut off, or no OpenPGP key")
-
-// eachPacket walks the packets. Lengths of unknown size (partial, or up to the
-// end) do not occur in keys and are refused.
-func eachPacket(b []byte, do func(tag byte, body []byte) error) error {
-	for len(b) > 0 {
-		h := b[0]
-		if h&0x80 == 0 {
-			return errors.New("it is no OpenPGP key")
-		}
-		tag, n, size := h&0x3f, 0, 0
-		var err error
-		if h&0x40 != 0 {
-			n, size, err = newLength(b[1:])
-		} else {
-			tag = h >> 2 & 0xf
-			n, size, err = oldLength(h&3, b[1:])
+	for rest := bufio.NewReader(bytes.NewReader(content)); ; {
+		block, err := armor.Decode(rest)
+		if err == io.EOF {
+			return all, nil
 		}
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("its armor is damaged: %w", err)
 		}
-		b = b[1+size:]
-		if n > len(b) {
-			return errCutOff
+		if block.Type != "PGP PUBLIC KEY BLOCK" {
+			return nil, fmt.Errorf("%q where a public key block was expected", block.Type)
 		}
-		if err := do(tag, b[:n]); err != nil {
-			return err
+		b, err := io.ReadAll(block.Body)
+		if err != nil {
+			return nil, fmt.Errorf("its armor is damaged or cut off: %w", err)
 		}
-		b = b[n:]
+		all = append(all, b...)
 	}
-	return nil
 }
 
-func newLength(b []byte) (n, size int, err error) {
+// signed takes from a signature what it says of the key: that it expires, or is
+// revoked. The last one counts, as gpg exports them in order. Someone else's says
+// nothing of the key's end.
+func (k *publicKey) signed(p packet.Packet) {
+	s, is := p.(*packet.Signature)
 	switch {
-	case len(b) >= 1 && b[0] < 192:
-		return int(b[0]), 1, nil
-	case len(b) >= 2 && b[0] < 224:
-		return int(b[0]-192)<<8 + int(b[1]) + 192, 2, nil
-	case len(b) >= 5 && b[0] == 255:
-		return bounded(binary.BigEndian.Uint32(b[1:])), 5, nil
-	}
-	return 0, 0, errCutOff
-}
-
-func oldLength(kind byte, b []byte) (n, size int, err error) {
-	switch {
-	case kind == 0 && len(b) >= 1:
-		return int(b[0]), 1, nil
-	case kind == 1 && len(b) >= 2:
-		return int(binary.BigEndian.Uint16(b)), 2, nil
-	case kind == 2 && len(b) >= 4:
-		return bounded(binary.BigEndian.Uint32(b)), 4, nil
-	}
-	return 0, 0, errCutOff
-}
-
-func bounded(n uint32) int { return int(min(n, mostKeyring+1)) }
-
-// readKey reads a public key packet (§5.5.2) for its fingerprint (§5.5.4).
-func readKey(body []byte) (publicKey, error) {
-	if len(body) < 6 {
-		return publicKey{}, errCutOff
-	}
-	k := publicKey{Created: time.Unix(int64(binary.BigEndian.Uint32(body[1:])), 0).UTC()}
-	switch body[0] {
-	case 4:
-		h := sha1.New()
-		h.Write([]byte{0x99, byte(len(body) >> 8), byte(len(body))})
-		h.Write(body)
-		k.Fingerprint = fmt.Sprintf("%X", h.Sum(nil))
-	case 5, 6:
-		h := sha256.New()
-		h.Write([]byte{0x95 + body[0]}) // 0x9A for version 5, 0x9B for 6
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body))))
-		h.Write(body)
-		k.Fingerprint = fmt.Sprintf("%X", h.Sum(nil))
-	default:
-		return k, fmt.Errorf("it holds a key of version %d, which nobody should use", body[0])
-	}
-	return k, nil
-}
-
-// readSelfSignature takes from a signature what it says of the key: that it
-// expires, or is revoked. The last one counts, as gpg exports them in order.
-func readSelfSignature(body []byte, k *publicKey) {
-	if len(body) < 6 || body[0] < 4 || body[0] > 6 {
-		return
-	}
-	kind, rest := body[1], body[4:]
-	n, rest, ok := area(body[0], rest)
-	if !ok {
-		return
-	}
-	hashed := rest[:n]
-	switch {
-	case kind == 0x20:
+	case !is:
+	case s.SigType == packet.SigTypeKeyRevocation:
 		k.Revoked = true
-	case kind >= 0x10 && kind <= 0x13 || kind == 0x1f:
-		own, expires := true, time.Duration(0)
-		for len(hashed) > 0 {
-			n, size, err := newLength(hashed)
-			if err != nil || n == 0 || size+n > len(hashed) {
-				return
-			}
-			sub := hashed[size : size+n]
-			switch sub[0] & 0x7f {
-			case 9:
-				if len(sub) == 5 {
-					expires = time.Duration(binary.BigEndian.Uint32(sub[1:])) * time.Second
-				}
-			case 33: // the issuer: someone else's signature says nothing of this key's end
-				own = len(sub) > 2 && fmt.Sprintf("%X", sub[2:]) == k.Fingerprint
-			}
-			hashed = hashed[size+n:]
-		}
-		if !own {
-			return
-		}
+	case (s.SigType < packet.SigTypeGenericCert || s.SigType > packet.SigTypePositiveCert) && s.SigType != packet.SigTypeDirectSignature:
+	case len(s.IssuerFingerprint) == 0 || bytes.Equal(s.IssuerFingerprint, k.raw):
 		k.Expires = time.Time{}
-		if expires > 0 {
-			k.Expires = k.Created.Add(expires)
+		if t := s.KeyLifetimeSecs; t != nil && *t > 0 {
+			k.Expires = k.Created.Add(time.Duration(*t) * time.Second)
 		}
 	}
-}
-
-// area reads the length of the hashed subpackets.
-func area(version byte, b []byte) (n int, rest []byte, ok bool) {
-	if version == 6 {
-		if len(b) < 4 {
-			return 0, nil, false
-		}
-		n, b = bounded(binary.BigEndian.Uint32(b)), b[4:]
-	} else {
-		n, b = int(binary.BigEndian.Uint16(b)), b[2:]
-	}
-	return n, b, n <= len(b)
 }

@@ -225,7 +225,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// drift makes every kind of fact differ by hand, and mends it.
+// drift makes every kind of fact differ by hand, and fixes it.
 func drift(t *testing.T, m *machine, r *lab.Repository, want packages.Spec) {
 	other := r.Fingerprint
 	for _, c := range []struct{ name, script, want string }{

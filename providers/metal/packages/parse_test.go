@@ -145,12 +145,12 @@ mail-transport-agent:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]available{
-		"kubelet": {candidate: "1.36.3-1.1", versions: []string{"1.36.4-1.1", "1.36.3-1.1"}},
-		"openssl": {candidate: "3.0.13-0ubuntu3.6", versions: []string{"3.0.13-0ubuntu3.6"}}, "mail-transport-agent": {},
-		"docker.io": {candidate: "20.10.24", versions: []string{"27.5.1", "20.10.24"}, preferred: "20.10.24"},
+	want := map[string]Offer{
+		"kubelet": {Candidate: "1.36.3-1.1", Versions: []string{"1.36.4-1.1", "1.36.3-1.1"}},
+		"openssl": {Candidate: "3.0.13-0ubuntu3.6", Versions: []string{"3.0.13-0ubuntu3.6"}}, "mail-transport-agent": {},
+		"docker.io": {Candidate: "20.10.24", Versions: []string{"27.5.1", "20.10.24"}, preferred: "20.10.24"},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(available{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Offer{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -160,11 +160,19 @@ func FuzzParsePolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := parsePolicy(text)
 		for name, a := range all {
-			if err == nil && strings.Contains(name, "\n") || len(a.versions) > strings.Count(text, "\n")+1 {
+			if err == nil && strings.Contains(name, "\n") || len(a.Versions) > strings.Count(text, "\n")+1 {
 				t.Errorf("%q: %v", name, a)
 			}
 		}
 	})
+}
+
+func parseState(out []byte, names []string) (State, error) {
+	r := &reader{names: names, st: State{Packages: map[string]Installed{}, Files: map[string]File{}}}
+	if err := r.lines().Read(out); err != nil {
+		return r.st, err
+	}
+	return r.st, r.finish()
 }
 
 // observe.txt was printed by observeScript in a Debian 12 on which badpost's

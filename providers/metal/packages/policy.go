@@ -1,16 +1,19 @@
 package packages
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// available is what apt knows of a package's versions.
-type available struct {
-	candidate string
-	versions  []string // that can be downloaded, newest first
+// Offer is what apt has of a package.
+type Offer struct {
+	Candidate string   // what it would install; "" for nothing
+	Versions  []string // that can be downloaded, newest first
 	preferred string   // that somebody's preferences put above ours
 }
 
@@ -28,8 +31,8 @@ type available struct {
 //	        100 /var/lib/dpkg/status
 //
 // A version that only dpkg knows cannot be installed again.
-func parsePolicy(text string) (map[string]available, error) {
-	all := map[string]available{}
+func parsePolicy(text string) (map[string]Offer, error) {
+	all := map[string]Offer{}
 	name, version := "", ""
 	begin := func(words []string) {
 		version = words[0]
@@ -51,13 +54,13 @@ func parsePolicy(text string) (map[string]available, error) {
 				return nil, fmt.Errorf("apt-cache policy: line %.80q cannot be read", line)
 			}
 			name, version = n, ""
-			all[name] = available{}
+			all[name] = Offer{}
 		case name == "":
 			return nil, fmt.Errorf("apt-cache policy: line %.80q belongs to no package", line)
 		case words[0] == "Candidate:" && len(words) == 2:
 			if words[1] != "(none)" {
 				a := all[name]
-				a.candidate = words[1]
+				a.Candidate = words[1]
 				all[name] = a
 			}
 		case words[0] == "***" && len(words) >= 3:
@@ -66,15 +69,29 @@ func parsePolicy(text string) (map[string]available, error) {
 			begin(words)
 		case indent >= 8 && len(words) >= 2 && version != "" && words[1] != "/var/lib/dpkg/status":
 			a := all[name]
-			if !slices.Contains(a.versions, version) {
-				a.versions = append(a.versions, version)
+			if !slices.Contains(a.Versions, version) {
+				a.Versions = append(a.Versions, version)
 			}
 			all[name] = a
 		}
 	}
 	for n, a := range all {
-		a.versions = sortVersions(a.versions)
+		a.Versions = sortVersions(a.Versions)
 		all[n] = a
 	}
 	return all, nil
+}
+
+const policyScript = `export LC_ALL=C; exec apt-cache policy -- "$@"`
+
+// Offers asks apt what it has of packages.
+func Offers(ctx context.Context, m host.Machine, names []string) (map[string]Offer, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	out, err := host.Script(ctx, m, policyScript, names...)
+	if err != nil {
+		return nil, fmt.Errorf("ask apt for versions: %w", err)
+	}
+	return parsePolicy(string(out))
 }

@@ -65,6 +65,23 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	return rec.Set(ctx, noteWas, all)
 }
 
+// note writes down the declared packages that are there when they are declared
+// for the first time, whether they are to change or not: what somebody does to
+// them later is no state of before.
+func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
+	all, err := recorded(rec)
+	if err != nil {
+		return err
+	}
+	var first []string
+	for name := range want.Packages {
+		if _, known := all[name]; !known && have.Packages[name].There() {
+			first = append(first, name)
+		}
+	}
+	return remember(ctx, rec, have, want, first)
+}
+
 // brought are the packages that came in because others needed them: what becomes
 // of them is for stoke's packages to say.
 func brought(rec *host.Record) ([]string, error) {

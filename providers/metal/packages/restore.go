@@ -38,7 +38,7 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 			w.Declared = false
 			all[name] = w
 		}
-		a.step("take back packages")
+		host.Step(ctx, "take back packages")
 		if outcomes, err = a.restorePackages(ctx, all, slices.Sorted(maps.Keys(all))); err != nil {
 			return outcomes, err
 		}
@@ -68,7 +68,7 @@ func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error
 	if len(st.Broken) == 0 && !st.Interrupted {
 		return nil
 	}
-	a.step("finish what dpkg was cut off in")
+	host.Step(ctx, "finish what dpkg was cut off in")
 	if err := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
 		a.say(firstLine(err))
 	}
@@ -161,6 +161,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 		if w.Now != w.Version && (w.Now != "" || !w.Open) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
+	case p.There() && touched && w.Now == w.Version: // not stoke's doing
 	case p.There() && touched:
 		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
 	case !p.There() && w.Now != "" && !w.Open:

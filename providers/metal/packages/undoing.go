@@ -2,25 +2,34 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Undoing is what Restore interrupts, as far as packages do by their names and by
-// the scripts that are there. What is not known any more interrupts nothing here.
-func Undoing(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Change, error) {
+// Undoing is what Apply interrupts by taking packages back that the record knows
+// of and want does not declare, as far as they do by their names and by the
+// scripts that are there; nil is all of them, as Restore. What is not known any
+// more interrupts nothing here.
+func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) ([]host.Change, error) {
 	all, err := recorded(rec)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	var want Spec
-	if _, err := rec.Was(noteOwner, &want.Owner); err != nil {
+	var on Spec
+	names := slices.Sorted(maps.Keys(all))
+	if want != nil {
+		on = *want
+		names, err = undeclared(ctx, m, on, all)
+	} else {
+		_, err = rec.Was(noteOwner, &on.Owner)
+	}
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(all))
-	have, err := observe(ctx, m, want, names)
+	have, err := observe(ctx, m, on, names)
 	if err != nil {
 		return nil, err
 	}
@@ -30,11 +39,43 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Chan
 		if p.Version == w.Version && p.There() || !p.There() && w.Version == "" {
 			continue
 		}
-		if d := disruption(name, p.There(), p.Scripts); d > host.None {
-			changes = append(changes, host.Change{
-				Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd,
-			})
+		d := disruption(name, p.There(), p.Scripts)
+		c := host.Change{Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd}
+		if w.Version == "" { // what runs containers goes
+			c.Fact, c.Drains = "package "+name+" is removed", d >= host.RestartsKubelet
 		}
+		changes = append(changes, c)
 	}
 	return changes, nil
+}
+
+// undeclared are the packages that want no longer declares, and what came in for
+// them alone, which is for apt to say.
+func undeclared(ctx context.Context, m host.Machine, want Spec, all map[string]was) ([]string, error) {
+	var gone, args []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if w := all[name]; w.Declared && !want.declares(name) {
+			if gone = append(gone, name); w.Version == "" {
+				args = append(args, name+"-")
+			}
+		}
+	}
+	if len(args) == 0 {
+		return gone, nil
+	}
+	actions, err := simulate(ctx, m, want, append([]string{"install", "--auto-remove"}, args...)...)
+	if impossible := (*ImpossibleError)(nil); err != nil && !errors.As(err, &impossible) {
+		return nil, err
+	}
+	for _, x := range actions {
+		if w, ours := all[x.Package]; ours && x.New == "" && w.Version == "" && !w.Asked {
+			gone = append(gone, x.Package)
+		}
+	}
+	return gone, nil
+}
+
+func (s Spec) declares(name string) bool {
+	_, declared := s.Packages[name]
+	return declared || slices.Contains(s.Absent, name)
 }

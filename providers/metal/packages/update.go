@@ -60,7 +60,7 @@ var causes = []struct {
 	{regexp.MustCompile(`Could not connect|Connection refused|timed out|Unable to connect|Connection failed|Network is unreachable|No route`), "it cannot be reached from the machine: check the network, the firewall and apt's proxy"},
 	{regexp.MustCompile(`No space left|enough free space`), "the machine's disk is full"},
 	{regexp.MustCompile(`Conflicting values set for option Signed-By`), "one repository is declared twice with two keys: remove the other entry"},
-	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: mend it"},
+	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: fix it"},
 }
 
 var (
@@ -134,7 +134,7 @@ func (a *apply) refresh(ctx context.Context) error {
 	if len(a.want.Repositories) == 0 {
 		return nil
 	}
-	a.step("refresh the lists of " + strings.Join(slices.Sorted(maps.Keys(a.want.Repositories)), ", "))
+	host.Step(ctx, "%s", "refresh the lists of "+strings.Join(slices.Sorted(maps.Keys(a.want.Repositories)), ", "))
 	files := []string{strconv.Itoa(len(a.want.Repositories))}
 	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
 		files = append(files, sourcesFile(name))
@@ -148,7 +148,7 @@ func (a *apply) refreshAll(ctx context.Context) error {
 	if err := a.rec.Remember(ctx, noteLists, true); err != nil {
 		return err
 	}
-	a.step("refresh all of apt's lists")
+	host.Step(ctx, "refresh all of apt's lists")
 	return a.lists(ctx, `"$@" 2>&1`, nil)
 }
 

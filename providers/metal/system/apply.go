@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -66,21 +65,21 @@ func Doubts(want Spec, have Facts) []error {
 	return doubts
 }
 
-// Strangers are what is declared by the names of users, groups and a time zone
+// UnknownNames are what is declared by the names of users, groups and a time zone
 // that the machine does not know. It is a problem unless packages that are
 // installed first bring them.
-func Strangers(want Spec, have Facts) []error {
+func UnknownNames(want Spec, have Facts) []error {
 	var all []error
 	if z := want.Timezone; have.Unknown["time zone "+z] {
-		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): mend the name, or have package tzdata installed", z))
+		all = append(all, fmt.Errorf("there is no time zone %s on the machine (/usr/share/zoneinfo): fix the name, or have package tzdata installed", z))
 	}
 	for _, name := range keys(want.Files) {
 		f := want.Files[name]
 		if have.Unknown["user "+f.Owner] {
-			all = append(all, fmt.Errorf("file %s: there is no user %s on the machine, who is to own it: mend the name, or make the user first", name, f.Owner))
+			all = append(all, fmt.Errorf("file %s: there is no user %s on the machine, who is to own it: fix the name, or make the user first", name, f.Owner))
 		}
 		if have.Unknown["group "+f.Group] {
-			all = append(all, fmt.Errorf("file %s: there is no group %s on the machine, whose it is to be: mend the name, or make the group first", name, f.Group))
+			all = append(all, fmt.Errorf("file %s: there is no group %s on the machine, whose it is to be: fix the name, or make the group first", name, f.Group))
 		}
 	}
 	return all
@@ -93,16 +92,17 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if _, err := release(ctx, m, rec, want); err != nil {
 		return err
 	}
-	call := providers.CallFrom(ctx)
-	step := func(name string) { call.Report(providers.Progress{Step: name, Percent: -1}) }
+	if err := note(ctx, rec, want, have); err != nil {
+		return err
+	}
 	if len(want.Files) > 0 && len(diffFiles(want.Files, have.Files)) > 0 {
-		step("writing files")
+		host.Step(ctx, "writing files")
 	}
 	if err := applyFiles(ctx, m, rec, want.Files, have.Files); err != nil {
 		return err
 	}
 	if len(diffModules(want.Modules, have.Modules)) > 0 {
-		step("loading kernel modules")
+		host.Step(ctx, "loading kernel modules")
 	}
 	if err := applyModules(ctx, m, rec, want.Modules, have.Modules); err != nil {
 		return err
@@ -112,12 +112,12 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 		return err
 	}
 	if len(diffSysctl(want.Sysctl, sysctls)) > 0 {
-		step("setting sysctl values")
+		host.Step(ctx, "setting sysctl values")
 	}
 	if err := applySysctl(ctx, m, rec, want.Sysctl, sysctls); err != nil {
 		return err
 	}
-	return applyRest(ctx, m, rec, want, have, step)
+	return applyRest(ctx, m, rec, want, have)
 }
 
 // sysctlNow looks again where loading modules may have brought keys.
@@ -131,21 +131,21 @@ func sysctlNow(ctx context.Context, m host.Machine, want Spec, have Facts) (map[
 	return have.Sysctl, nil
 }
 
-func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts, step func(string)) error {
+func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
 	if want.Hostname != "" && len(diffName(want.Hostname, have.Name)) > 0 {
-		step("setting the host name")
+		host.Step(ctx, "setting the host name")
 		if err := applyName(ctx, m, rec, want.Hostname, have.Name); err != nil {
 			return err
 		}
 	}
 	if want.SwapOff && len(diffSwap(have.Swap)) > 0 {
-		step("switching swap off")
+		host.Step(ctx, "switching swap off")
 		if err := applySwap(ctx, m, rec, have.Swap); err != nil {
 			return err
 		}
 	}
 	if want.Timezone != "" {
-		if err := applyTimezone(ctx, m, rec, want.Timezone, have.Timezone); err != nil {
+		if err := applyTimezone(ctx, m, want.Timezone, have.Timezone); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec,
 		return nil
 	}
 	if len(diffTime(*want.Time, have.Time)) > 0 {
-		step("starting the time service")
+		host.Step(ctx, "starting the time service")
 	}
 	return applyTime(ctx, m, rec, *want.Time, have.Time)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // Facts are what a machine showed.
@@ -37,98 +39,72 @@ type FileFacts struct {
 	Fixed        string // what nobody can change there (chattr +i): the file, or its folder
 }
 
-const mostLines = 100_000
-
-// parse reads what look printed.
-func parse(out []byte) (Facts, error) {
-	f := Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Files: map[string]FileFacts{}, Unknown: map[string]bool{}}
-	lines := strings.Split(string(out), "\n")
-	if len(lines) < 2 || lines[len(lines)-1] != "" || lines[len(lines)-2] != "end" {
-		return Facts{}, fmt.Errorf("only a part of the answer arrived")
-	}
-	if len(lines) > mostLines {
-		return Facts{}, fmt.Errorf("it answered %d lines", len(lines))
-	}
-	p := parser{f: &f}
-	for i, line := range lines[:len(lines)-2] {
-		if err := p.line(strings.Split(line, "\t")); err != nil {
-			return Facts{}, fmt.Errorf("line %d of the answer: %w", i+1, err)
-		}
-	}
-	p.settle()
-	return f, nil
-}
-
-// parser gathers what belongs to several facts.
+// parser reads what look prints, and gathers what belongs to several facts.
 type parser struct {
 	f                *Facts
 	modules, sysctls []confFile
 }
 
-// shapes is how many fields each kind of line has.
-var shapes = map[string]int{
-	"hostname": 5, "swaps": 2, "fstab": 2, "swapunits": 2, "swapservices": 2, "module": 3, "modules-load.d": 2,
-	"sysctl": 4, "sysctl.d": 2, "timeservices": 2, "timefile": 3, "timezone": 2, "unknown": 3, "fixed": 3,
+func newParser() *parser {
+	return &parser{f: &Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Files: map[string]FileFacts{}, Unknown: map[string]bool{}}}
 }
 
-func (p *parser) line(fields []string) error {
-	kind := fields[0]
-	if kind == "file" {
-		return p.file(fields)
-	}
-	if n, ok := shapes[kind]; !ok || len(fields) != n {
-		return fmt.Errorf("%.80q with %d fields is no fact", kind, len(fields))
-	}
-	var data []byte // the last field, where it is encoded
-	if !slices.Contains([]string{"module", "timezone", "unknown", "fixed"}, kind) {
-		b, err := base64.StdEncoding.DecodeString(fields[len(fields)-1])
-		if err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
-		}
-		data = b
-	}
+func (p *parser) lines() host.Lines {
 	f := p.f
-	switch kind {
-	case "hostname":
-		f.Name = &NameFacts{Live: fields[1], Static: strings.TrimSpace(fields[2]), Cloud: fields[3], Hosts: string(data)}
-	case "swaps", "fstab", "swapunits", "swapservices":
-		if f.Swap == nil {
-			f.Swap = &SwapFacts{}
-		}
-		return f.Swap.read(kind, string(data))
-	case "module":
-		return p.module(fields[1], fields[2])
-	case "modules-load.d":
-		p.modules = readConf(data)
-	case "sysctl":
-		state := SysctlState(fields[2])
-		if !slices.Contains([]SysctlState{SysctlValue, SysctlMissing, SysctlUnreadable, SysctlReadOnly}, state) {
-			return fmt.Errorf("sysctl %s is %q", fields[1], fields[2])
-		}
-		f.Sysctl[fields[1]] = SysctlFacts{State: state, Live: normalise(string(data))}
-	case "sysctl.d":
-		p.sysctls = readConf(data)
-	case "timeservices", "timefile":
-		if f.Time == nil {
-			f.Time = &TimeFacts{}
-		}
-		return f.Time.read(kind, fields[1], string(data))
-	case "unknown":
-		f.Unknown[fields[1]+" "+fields[2]] = true
-	case "fixed":
-		file, ok := f.Files[fields[1]]
-		if !ok {
-			return fmt.Errorf("file %q was not asked for", fields[1])
-		}
-		file.Fixed = fields[2]
-		f.Files[fields[1]] = file
-	case "timezone":
-		f.zoneSeen = true
-		if _, name, ok := strings.Cut(fields[1], "zoneinfo/"); ok {
-			f.Timezone = name
-		}
+	lines := host.Lines{
+		"hostname": host.Data(4, func(l []string) error {
+			f.Name = &NameFacts{Live: l[0], Static: strings.TrimSpace(l[1]), Cloud: l[2], Hosts: l[3]}
+			return nil
+		}),
+		"module":         host.Fields(2, func(l []string) error { return p.module(l[0], l[1]) }),
+		"modules-load.d": host.Data(1, func(l []string) error { p.modules = readConf(l[0]); return nil }),
+		"sysctl": host.Data(3, func(l []string) error {
+			state := SysctlState(l[1])
+			if !slices.Contains([]SysctlState{SysctlValue, SysctlMissing, SysctlUnreadable, SysctlReadOnly}, state) {
+				return fmt.Errorf("%s is %q", l[0], state)
+			}
+			f.Sysctl[l[0]] = SysctlFacts{State: state, Live: normalise(l[2])}
+			return nil
+		}),
+		"sysctl.d": host.Data(1, func(l []string) error { p.sysctls = readConf(l[0]); return nil }),
+		"unknown":  host.Fields(2, func(l []string) error { f.Unknown[l[0]+" "+l[1]] = true; return nil }),
+		"file":     host.Fields(0, p.file),
+		"fixed": host.Fields(2, func(l []string) error {
+			file, ok := f.Files[l[0]]
+			if !ok {
+				return fmt.Errorf("file %q was not asked for", l[0])
+			}
+			file.Fixed = l[1]
+			f.Files[l[0]] = file
+			return nil
+		}),
+		"timezone": host.Fields(1, func(l []string) error {
+			f.zoneSeen = true
+			if _, name, ok := strings.Cut(l[0], "zoneinfo/"); ok {
+				f.Timezone = name
+			}
+			return nil
+		}),
+		"timeservices": host.Data(1, func(l []string) error { f.time().services = host.ReadUnits(l[0]); return nil }),
+		"timefile":     host.Data(2, func(l []string) error { f.time().files[l[0]] = l[1]; return nil }),
 	}
-	return nil
+	for _, kind := range []string{"swaps", "fstab", "swapunits", "swapservices"} {
+		lines[kind] = host.Data(1, func(l []string) error {
+			if f.Swap == nil {
+				f.Swap = &SwapFacts{}
+			}
+			f.Swap.read(kind, l[0])
+			return nil
+		})
+	}
+	return lines
+}
+
+func (f *Facts) time() *TimeFacts {
+	if f.Time == nil {
+		f.Time = &TimeFacts{files: map[string]string{}}
+	}
+	return f.Time
 }
 
 // settle says of each value what the configuration files will make of it.
@@ -146,31 +122,28 @@ func (p *parser) settle() {
 	}
 }
 
-func (p *parser) file(fields []string) error {
-	if len(fields) != 6 && len(fields) != 12 {
-		return fmt.Errorf("a file with %d fields", len(fields))
+func (p *parser) file(l []string) error {
+	if len(l) != 5 && len(l) != 11 {
+		return fmt.Errorf("it has %d fields", len(l))
 	}
-	content, err := base64.StdEncoding.DecodeString(fields[4])
+	content, err := base64.StdEncoding.DecodeString(l[3])
 	if err != nil {
-		return fmt.Errorf("%s: %w", fields[1], err)
+		return fmt.Errorf("%s: %w", l[0], err)
 	}
-	f := FileFacts{Type: fields[5], Missing: fields[2], Digest: fields[3], Content: content}
-	if len(fields) == 12 {
-		mode, err := strconv.ParseUint(fields[6], 8, 16)
-		if err != nil {
-			return fmt.Errorf("%s: mode %q", fields[1], fields[6])
-		}
-		size, err := strconv.ParseInt(fields[11], 10, 64)
-		if err != nil {
-			return fmt.Errorf("%s: size %q", fields[1], fields[11])
+	f := FileFacts{Type: l[4], Missing: l[1], Digest: l[2], Content: content}
+	if len(l) == 11 {
+		mode, err := strconv.ParseUint(l[5], 8, 16)
+		size, err2 := strconv.ParseInt(l[10], 10, 64)
+		if err != nil || err2 != nil {
+			return fmt.Errorf("%s: mode %q, size %q", l[0], l[5], l[10])
 		}
 		f.Mode, f.Size = fs.FileMode(mode), size
-		f.Owner, f.Group = [2]string{fields[7], fields[8]}, [2]string{fields[9], fields[10]}
+		f.Owner, f.Group = [2]string{l[6], l[7]}, [2]string{l[8], l[9]}
 	}
-	if strings.HasPrefix(f.Type, "regular") && !hexSHA.MatchString(f.Digest) {
-		return fmt.Errorf("%s has no digest", fields[1])
+	if f.Regular() && !hexSHA.MatchString(f.Digest) {
+		return fmt.Errorf("%s has no digest", l[0])
 	}
-	p.f.Files[fields[1]] = f
+	p.f.Files[l[0]] = f
 	return nil
 }
 
@@ -214,8 +187,8 @@ type confFile struct {
 
 // readConf splits what look's conf printed and puts it into the order in which
 // it is read. A file outside of the folders, without the ending, comes last.
-func readConf(data []byte) []confFile {
-	parts := strings.Split(string(data), "\x00")
+func readConf(data string) []confFile {
+	parts := strings.Split(data, "\x00")
 	var files, beside []confFile
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(parts); i += 2 {
@@ -232,32 +205,6 @@ func readConf(data []byte) []confFile {
 	}
 	slices.SortStableFunc(files, func(a, b confFile) int { return strings.Compare(path.Base(a.path), path.Base(b.path)) })
 	return append(files, beside...)
-}
-
-// unitState is a unit as systemctl show tells of it.
-type unitState struct{ load, active, file string }
-
-// readUnits reads blocks of properties as systemctl show prints them. Several
-// may be about one unit.
-func readUnits(text string) map[string]unitState {
-	units := map[string]unitState{}
-	for block := range strings.SplitSeq(text, "\n\n") {
-		is := map[string]string{}
-		for line := range strings.SplitSeq(block, "\n") {
-			if k, v, ok := strings.Cut(line, "="); ok {
-				is[k] = v
-			}
-		}
-		u := units[is["Id"]]
-		for k, to := range map[string]*string{"LoadState": &u.load, "ActiveState": &u.active, "UnitFileState": &u.file} {
-			if v, ok := is[k]; ok {
-				*to = v
-			}
-		}
-		units[is["Id"]] = u
-	}
-	delete(units, "")
-	return units
 }
 
 // boots tells whether a unit file in this state is started at boot.

@@ -8,6 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// parse reads what look printed.
+func parse(out []byte) (Facts, error) {
+	p := newParser()
+	err := p.lines().Read(out)
+	p.settle()
+	return *p.f, err
+}
+
 // What a machine cannot do is told before anything is written there.
 func TestUnknownAndFixed(t *testing.T) {
 	digest := strings.Repeat("ab", 32)
@@ -30,7 +38,7 @@ func TestUnknownAndFixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, err := range append(Problems(want, f), Strangers(want, f)...) {
+	for _, err := range append(Problems(want, f), UnknownNames(want, f)...) {
 		all = append(all, err.Error())
 	}
 	wants := []string{"/etc/a is immutable", "/srv/x/c: nothing can be written into /srv, which is immutable", "no time zone Mars/Olympus", "/etc/a: there is no user prometheus", "/etc/b: there is no group prometheus"}

@@ -134,16 +134,10 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[
 }
 
 func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name string, want File, have FileFacts) error {
-	if err := rec.Remember(ctx, fileKey+name, true); err != nil {
-		return err
-	}
-	if err := rec.KeepFile(ctx, name); err != nil {
-		return err
-	}
 	if have.Digest == want.Digest {
 		const script = `set -e; chown -- "$2" "$1"; chmod -- "$3" "$1"`
 		if _, err := host.Script(ctx, m, script, name, want.Owner+":"+want.Group, ModeText(want.Mode)); err != nil {
-			return fmt.Errorf("mend %s: %w", name, err)
+			return fmt.Errorf("fix %s: %w", name, err)
 		}
 		return nil
 	}

@@ -78,9 +78,6 @@ func writeName(ctx context.Context, m host.Machine, static, live string, hosts [
 }
 
 func applyName(ctx context.Context, m host.Machine, rec *host.Record, want string, have *NameFacts) error {
-	if err := rec.Remember(ctx, nameKey, nameWas{Live: have.Live, Static: have.Static, Own: ownLines(have.Hosts)}); err != nil {
-		return err
-	}
 	if have.Cloud == "sets" {
 		if err := rec.KeepFile(ctx, cloudFile); err != nil {
 			return err

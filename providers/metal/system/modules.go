@@ -99,10 +99,10 @@ exit $rc`
 // of all declared modules that are modules here.
 func applyModules(ctx context.Context, m host.Machine, rec *host.Record, want []string, have map[string]ModuleFacts) error {
 	var load, boot []string
-	mend := false
+	fix := false
 	for _, name := range sorted(want) {
 		facts := have[name]
-		mend = mend || !facts.Holds()
+		fix = fix || !facts.Holds()
 		switch facts.State {
 		case ModuleUnknown:
 			return moduleUnknown(name)
@@ -113,7 +113,7 @@ func applyModules(ctx context.Context, m host.Machine, rec *host.Record, want []
 			boot = append(boot, name)
 		}
 	}
-	if mend {
+	if fix {
 		for _, name := range load {
 			if err := rec.Remember(ctx, moduleKey+name, false); err != nil {
 				return err
@@ -125,7 +125,7 @@ func applyModules(ctx context.Context, m host.Machine, rec *host.Record, want []
 			}
 		}
 	}
-	return writeList(ctx, m, rec, modulesFile, "kernel modules", boot, mend)
+	return writeList(ctx, m, rec, modulesFile, "kernel modules", boot, fix)
 }
 
 func moduleUnknown(name string) error {
@@ -133,9 +133,9 @@ func moduleUnknown(name string) error {
 }
 
 // writeList writes a configuration file that is stoke's alone where it has to:
-// to mend something, or because somebody wrote another one. An empty list is
+// to fix something, or because somebody wrote another one. An empty list is
 // no file.
-func writeList(ctx context.Context, m host.Machine, rec *host.Record, name, what string, lines []string, mend bool) error {
+func writeList(ctx context.Context, m host.Machine, rec *host.Record, name, what string, lines []string, fix bool) error {
 	known := slices.Contains(rec.KeptFiles(), name)
 	if len(lines) == 0 {
 		if !known {
@@ -145,7 +145,7 @@ func writeList(ctx context.Context, m host.Machine, rec *host.Record, name, what
 		return err
 	}
 	text := "# Written by stoke: the " + what + " that it manages on this machine.\n" + strings.Join(lines, "\n") + "\n"
-	if !known && !mend {
+	if !known && !fix {
 		return nil // all of it holds without us
 	}
 	now, exists, err := host.ReadFile(ctx, m, name)

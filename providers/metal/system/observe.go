@@ -116,18 +116,15 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
 	if len(args) == 0 {
 		return Facts{}, nil
 	}
-	out, err := host.Script(ctx, m, look, args...)
-	if err != nil {
-		return Facts{}, fmt.Errorf("look at the operating system: %w", err)
+	p := newParser()
+	if err := host.Look(ctx, m, "the operating system", look, p.lines(), args...); err != nil {
+		return Facts{}, err
 	}
-	f, err := parse(out)
-	if err != nil {
+	p.settle()
+	if err := p.f.answers(want); err != nil {
 		return Facts{}, fmt.Errorf("look at the operating system of %s: %w", m.Name(), err)
 	}
-	if err := f.answers(want); err != nil {
-		return Facts{}, fmt.Errorf("look at the operating system of %s: %w", m.Name(), err)
-	}
-	return f, nil
+	return *p.f, nil
 }
 
 // questions are the arguments of look.

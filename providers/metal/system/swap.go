@@ -23,7 +23,7 @@ var swapServices = []string{"zramswap.service", "zram-config.service", "dphys-sw
 // swapMark begins a line of /etc/fstab that stoke took out.
 const swapMark = "#stoke-swap# "
 
-func (s *SwapFacts) read(kind, text string) error {
+func (s *SwapFacts) read(kind, text string) {
 	switch kind {
 	case "swaps":
 		for i, line := range strings.Split(text, "\n") {
@@ -42,14 +42,13 @@ func (s *SwapFacts) read(kind, text string) error {
 		}
 		slices.Sort(s.Units)
 	case "swapservices":
-		units := readUnits(text)
+		units := host.ReadUnits(text)
 		for _, name := range swapServices {
-			if u := units[name]; u.load == "loaded" && (boots(u.file) || u.active == "active") {
+			if u := units[name]; u.Load == "loaded" && (boots(u.File) || u.Active == "active") {
 				s.Services = append(s.Services, name)
 			}
 		}
 	}
-	return nil
 }
 
 // swapLine tells whether a line of fstab is swap.

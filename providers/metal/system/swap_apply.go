@@ -25,7 +25,11 @@ type swapWas struct {
 	Active []string
 	Fstab  bool
 	Units  []swapUnit
+	Off    bool `json:",omitempty"` // there was none
 }
+
+// untouched tells that there was no swap, and has been none since.
+func (w swapWas) untouched() bool { return w.Off && !w.Fstab && len(w.Units) == 0 }
 
 // stopSwap takes swap out of fstab, which comes on standard input where $1 is
 // its length, then masks what else makes swap, and switches off what is on. It
@@ -109,6 +113,7 @@ func rememberSwap(ctx context.Context, rec *host.Record, now swapWas) error {
 	was.Fstab = was.Fstab || now.Fstab
 	for _, u := range now.Units {
 		if !slices.ContainsFunc(was.Units, func(o swapUnit) bool { return o.Name == u.Name }) {
+			u.Active = u.Active && !was.Off
 			was.Units = append(was.Units, u)
 		}
 	}
@@ -144,6 +149,9 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	var was swapWas
 	if known, err := rec.Was(swapKey, &was); !known || err != nil {
 		return nil, err
+	}
+	if was.untouched() {
+		return nil, rec.Forget(ctx, swapKey)
 	}
 	now, exists, err := host.ReadFile(ctx, m, "/etc/fstab")
 	if err != nil {
@@ -184,13 +192,4 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 		outcome = host.Outcome{Fact: "swap", Fate: host.Left, Why: strings.Join(off, ", ") + " cannot be switched on any more"}
 	}
 	return []host.Outcome{outcome}, rec.Forget(ctx, swapKey)
-}
-
-// Undoing is what Restore interrupts: what a generator makes of /etc/fstab comes
-// only when systemd is reloaded.
-func Undoing(rec *host.Record) []host.Change {
-	if len(rec.Keys(swapKey)) == 0 {
-		return nil
-	}
-	return []host.Change{{Fact: "swap comes back", Disruption: host.ReloadsSystemd}}
 }

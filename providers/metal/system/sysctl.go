@@ -156,14 +156,14 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 	var set, lines []string
 	var wrong []error
 	was := map[string]any{}
-	mend := false
+	fix := false
 	for _, k := range keys(want) {
 		s := have[k]
 		lines = append(lines, k+" = "+normalise(want[k]))
 		if s.Shown(want[k]) == want[k] {
 			continue
 		}
-		mend = true
+		fix = true
 		if err := s.problem(k, want[k]); err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -188,7 +188,7 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 			return fmt.Errorf("set sysctl values: %w", err)
 		}
 	}
-	return writeList(ctx, m, rec, sysctlFile, "sysctl values", lines, mend)
+	return writeList(ctx, m, rec, sysctlFile, "sysctl values", lines, fix)
 }
 
 // restoreSysctl puts back the values of keys that are not wanted any more.

@@ -23,7 +23,7 @@ const (
 
 // TimeFacts is what keeps the clock right.
 type TimeFacts struct {
-	services map[string]unitState
+	services map[string]host.Unit
 	files    map[string]string
 }
 
@@ -35,21 +35,9 @@ func timeUnits() []string {
 	return units
 }
 
-func (t *TimeFacts) read(kind, name, text string) error {
-	if kind == "timeservices" {
-		t.services = readUnits(text)
-		return nil
-	}
-	if t.files == nil {
-		t.files = map[string]string{}
-	}
-	t.files[name] = text
-	return nil
-}
+func (t *TimeFacts) unit(service string) host.Unit { return t.services[service+".service"] }
 
-func (t *TimeFacts) unit(service string) unitState { return t.services[service+".service"] }
-
-func (u unitState) keeps() bool { return u.active == "active" && u.file == "enabled" }
+func keeps(u host.Unit) bool { return u.Active == "active" && u.File == "enabled" }
 
 // Service is the service that is meant: the declared one, else one that runs,
 // else one that is installed; "" where there is none.
@@ -57,7 +45,7 @@ func (t *TimeFacts) Service(want Time) string {
 	if want.Service != "" {
 		return want.Service
 	}
-	for _, is := range []func(unitState) bool{unitState.keeps, func(u unitState) bool { return u.load == "loaded" }} {
+	for _, is := range []func(host.Unit) bool{keeps, func(u host.Unit) bool { return u.Load == "loaded" }} {
 		for _, s := range TimeServices {
 			if is(t.unit(s)) {
 				return s
@@ -105,14 +93,14 @@ func (t *TimeFacts) Shown(want Time) string {
 	switch {
 	case service == "":
 		return "none is installed"
-	case u.load != "loaded":
+	case u.Load != "loaded":
 		return service + " is not installed"
-	case u.active != "active" && u.file != "enabled":
-		return service + " is " + u.active + " and " + u.file
-	case u.active != "active":
-		return service + " is " + u.active
-	case u.file != "enabled":
-		return service + " is " + u.file
+	case u.Active != "active" && u.File != "enabled":
+		return service + " is " + u.Active + " and " + u.File
+	case u.Active != "active":
+		return service + " is " + u.Active
+	case u.File != "enabled":
+		return service + " is " + u.File
 	}
 	return service
 }
@@ -151,15 +139,12 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 	}
 	service := have.Service(want)
 	u := have.unit(service)
-	if service == "" || u.load != "loaded" {
+	if service == "" || u.Load != "loaded" {
 		name := service
 		if name == "" {
 			name = "chrony"
 		}
 		return fmt.Errorf("no time service: install one, such as packages = { %s = … }", name)
-	}
-	if err := rec.Remember(ctx, timeKey+service, timeWas{Enabled: u.file == "enabled", Active: u.active == "active"}); err != nil {
-		return err
 	}
 	verb := "start"
 	if len(want.Servers) > 0 {
@@ -186,10 +171,10 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 	return nil
 }
 
-// stopTime puts a service back: $2 whether it was enabled, $3 whether it ran.
+// stopTime puts a service back: $2 whether it was enabled, $3 whether it ran, $4 restart or start.
 const stopTime = `[ "$(systemctl show -p LoadState --value -- "$1")" = loaded ] || exit 0
 [ "$2" = true ] || systemctl disable --no-reload --quiet -- "$1"
-if [ "$3" = true ]; then systemctl try-restart -- "$1"; else systemctl stop -- "$1"; fi`
+if [ "$3" = true ]; then systemctl "$4" -- "$1"; else systemctl stop -- "$1"; fi`
 
 func restoreTime(ctx context.Context, m host.Machine, rec *host.Record, want *Time) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
@@ -205,12 +190,14 @@ func restoreTime(ctx context.Context, m host.Machine, rec *host.Record, want *Ti
 		if _, err := rec.Was(note, &was); err != nil {
 			return outcomes, err
 		}
+		verb := "start"
 		if name, _ := serversFile(service, nil); slices.Contains(rec.KeptFiles(), name) {
+			verb = "restart"
 			if _, err := rec.RestoreFile(ctx, name); err != nil {
 				return outcomes, err
 			}
 		}
-		if _, err := host.Script(ctx, m, stopTime, service, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active)); err != nil {
+		if _, err := host.Script(ctx, m, stopTime, service, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active), verb); err != nil {
 			return outcomes, fmt.Errorf("put %s back: %w", service, err)
 		}
 		outcomes = append(outcomes, host.Outcome{Fact: "time service " + service, Fate: host.Restored})

@@ -9,6 +9,9 @@ import (
 
 const zoneKey = "system timezone"
 
+// zoneFiles say which zone it is.
+var zoneFiles = []string{"/etc/localtime", "/etc/timezone"}
+
 func diffTimezone(want, have string) []host.Change {
 	if want == have {
 		return nil
@@ -19,7 +22,7 @@ func diffTimezone(want, have string) []host.Change {
 // setTimezone makes /etc/localtime point at zone $1, and /etc/timezone say so
 // where there is one, as Debian has it.
 const setTimezone = `set -e
-[ -f "/usr/share/zoneinfo/$1" ] || { echo "there is no /usr/share/zoneinfo/$1: install tzdata, or mend the name" >&2; exit 1; }
+[ -f "/usr/share/zoneinfo/$1" ] || { echo "there is no /usr/share/zoneinfo/$1: install tzdata, or fix the name" >&2; exit 1; }
 ln -sfn "/usr/share/zoneinfo/$1" /etc/localtime.stoke-new
 mv -fT /etc/localtime.stoke-new /etc/localtime
 if [ -f /etc/timezone ]; then
@@ -27,17 +30,9 @@ if [ -f /etc/timezone ]; then
 	mv -f /etc/timezone.stoke-new /etc/timezone
 fi`
 
-func applyTimezone(ctx context.Context, m host.Machine, rec *host.Record, want, have string) error {
+func applyTimezone(ctx context.Context, m host.Machine, want, have string) error {
 	if want == have {
 		return nil
-	}
-	if err := rec.Remember(ctx, zoneKey, have); err != nil {
-		return err
-	}
-	for _, name := range []string{"/etc/localtime", "/etc/timezone"} {
-		if err := rec.KeepFile(ctx, name); err != nil {
-			return err
-		}
 	}
 	if _, err := host.Script(ctx, m, setTimezone, want); err != nil {
 		return fmt.Errorf("set the time zone: %w", err)
@@ -50,7 +45,7 @@ func restoreTimezone(ctx context.Context, rec *host.Record) ([]host.Outcome, err
 	if known, err := rec.Was(zoneKey, &was); !known || err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"/etc/localtime", "/etc/timezone"} {
+	for _, name := range zoneFiles {
 		if _, err := rec.RestoreFile(ctx, name); err != nil {
 			return nil, err
 		}

@@ -28,26 +28,3 @@ func Diff(want Spec, have Have) []host.Change {
 	}
 	return changes
 }
-
-// difference is what of want is missing in have, and what have has beside it,
-// each in its order.
-func difference(want, have []string) (missing, extra []string) {
-	count := make(map[string]int, len(have))
-	for _, l := range have {
-		count[l]++
-	}
-	for _, l := range want {
-		if count[l]--; count[l] < 0 {
-			missing = append(missing, l)
-		}
-	}
-	// Of equal lines the first ones are those that were wanted.
-	for _, l := range slices.Backward(have) {
-		if count[l] > 0 {
-			count[l]--
-			extra = append(extra, l)
-		}
-	}
-	slices.Reverse(extra)
-	return missing, extra
-}

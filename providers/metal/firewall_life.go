@@ -1,0 +1,130 @@
+package metal
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/firewall"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// firewallRecord is the kind of metal_firewall's record on the machine.
+const firewallRecord = "firewall"
+
+// While rules are tried that cut us off, nobody can renew the lock, and the
+// machine takes them back by itself.
+func (*firewallModel) kind() kind {
+	return kind{name: "firewall", record: firewallRecord, what: "Firewall", at: path.Root("host"), schema: firewallSchema, unleased: true}
+}
+
+func (m *firewallModel) id() *types.String { return &m.ID }
+
+func (m *firewallModel) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
+
+func (*firewallModel) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+	o, diags := way.Object(ctx)
+	return map[string]any{"host": o}, diags
+}
+
+func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {
+	m.Host = recalledHost(ctx, m.Host, by.Host)
+	return true
+}
+
+// observe reads what the machine has. Arguments that are not valid, as those of
+// an import are, are no reason not to look.
+func (m *firewallModel) observe(ctx context.Context, _ *settings, on host.Machine, _ firewallModel, diags *diag.Diagnostics) error {
+	var quiet diag.Diagnostics
+	want, _ := m.spec(ctx, &quiet)
+	have, err := firewall.Observe(ctx, on, want)
+	if err == nil {
+		m.has(ctx, have, diags)
+	}
+	return err
+}
+
+func (m *firewallModel) has(ctx context.Context, have firewall.Have, diags *diag.Diagnostics) {
+	m.setLines(ctx, have.Backend, have.Lines, diags)
+	m.Persistent = types.BoolValue(have.Persistent)
+}
+
+// work makes the firewall what is planned. Where that failed, what is stored is
+// what was, with the rules as they are then: a change that was rolled back has
+// not happened.
+func (m *firewallModel) work(ctx context.Context, j job[firewallModel]) (*firewallModel, error) {
+	want, known := m.spec(ctx, j.diags)
+	if !known {
+		if !j.diags.HasError() {
+			j.diags.AddError("Firewall is not known", "Something that its rules depend on is still unknown.")
+		}
+		return nil, errRefused
+	}
+	host.Step(ctx, "looking at the firewall of %s", j.machine.Name())
+	have, err := firewall.Observe(ctx, j.machine, want)
+	if err == nil {
+		err = foreign(ctx, j.machine, m.ID.ValueString(), have.Exists())
+	}
+	if err != nil {
+		return nil, firewallError(j.diags, err)
+	}
+	rec, err := j.begin()
+	if err != nil {
+		return nil, err
+	}
+	stored := m
+	if err = firewall.Apply(ctx, j.machine, rec, want, have); err != nil {
+		err = firewallError(j.diags, err)
+		if j.prior != nil {
+			stored = j.prior
+		}
+	}
+	unseen := stored.observe(context.WithoutCancel(ctx), j.settings, j.machine, *stored, j.diags)
+	if unseen != nil { // what it is now is not known, so that the next plan looks
+		stored.has(ctx, firewall.Have{}, j.diags)
+	}
+	if err == nil && unseen != nil {
+		err = firewallError(j.diags, unseen)
+	}
+	return stored, err
+}
+
+// foreign says that a table is there without a record: it is somebody else's,
+// whatever its name is, unless it was imported.
+func foreign(ctx context.Context, m host.Machine, id string, exists bool) error {
+	if !exists || id == imported {
+		return nil
+	}
+	if _, err := host.OpenRecord(ctx, m, firewallRecord); !errors.Is(err, host.ErrNoRecord) {
+		return nil
+	}
+	return &firewall.UnfitError{Host: m.Name(), Err: errors.New("there is a table inet stoke, or rules of ufw marked as stoke's, " +
+		"that no record knows of. Remove them (nft delete table inet stoke), or import the firewall")}
+}
+
+// firewallError says what only firewalls have, and leaves the rest.
+func firewallError(diags *diag.Diagnostics, err error) error {
+	var rolledBack *firewall.RolledBackError
+	var unfit *firewall.UnfitError
+	switch {
+	case errors.As(err, &unfit):
+		addError(diags, path.Root("host"), "Firewall cannot be managed", err)
+	case errors.As(err, &rolledBack):
+		diags.AddAttributeError(path.Root("ssh_from"), "Firewall rules were rolled back", rolledBack.Error())
+	default:
+		return err
+	}
+	return errRefused
+}
+
+func (*firewallModel) restore(ctx context.Context, _ *settings, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	return firewall.Restore(ctx, m, rec)
+}
+
+func (*firewallModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
+	return nil
+}

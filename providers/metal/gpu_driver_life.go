@@ -1,0 +1,187 @@
+package metal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+func (*gpuDriverModel) kind() kind {
+	return kind{name: "gpu_driver", record: gpuDriverRecord, what: "Driver", at: path.Root("host"), schema: gpuDriverSchema, noted: true}
+}
+
+func (m *gpuDriverModel) id() *types.String { return &m.ID }
+
+func (m *gpuDriverModel) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
+
+func (*gpuDriverModel) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+	o, diags := way.Object(ctx)
+	return map[string]any{"host": o}, diags
+}
+
+func (m *gpuDriverModel) adopt(ctx context.Context, by gpuDriverModel) bool {
+	m.Host = recalledHost(ctx, m.Host, by.Host)
+	return !m.Source.IsNull()
+}
+
+// observe sets the model to what the machine has of what is declared.
+func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machine, declared gpuDriverModel, diags *diag.Diagnostics) error {
+	declared.ID, declared.Host = m.ID, m.Host
+	if declared.Source.IsUnknown() {
+		declared.Source = m.Source
+	}
+	*m = declared
+	if m.Branch.IsNull() { // imported: whatever is there is what is declared
+		have, err := nvidia.Observe(ctx, on, nvidia.Spec{})
+		if err != nil {
+			return err
+		}
+		if have.Installed() == "" {
+			diags.AddError("There is no driver to import", fmt.Sprintf("%s has no NVIDIA driver that its packages know of. Remove the import: apply installs one.", on.Name()))
+			return errRefused
+		}
+		m.take(have)
+	}
+	want := m.spec()
+	l, err := s.look(ctx, on, want)
+	if err != nil {
+		return err
+	}
+	changes := l.changes(want)
+	if by := s.cordonedBy(ctx, on); !by.IsNull() {
+		changes = append(changes, host.Change{Fact: "node", Have: "cordoned by " + by.ValueString()})
+	}
+	return failed(m.observed(ctx, l.have, changes))
+}
+
+// take declares what is there, and leaves the rest at its defaults.
+func (m *gpuDriverModel) take(have nvidia.State) {
+	is := have.Declared()
+	m.Branch, m.Modules, m.Source = types.StringValue(is.Branch), types.StringValue(is.Modules), types.StringValue(is.Source)
+	m.Server, m.FabricManager = types.BoolValue(is.Server), types.StringValue(is.FabricManager)
+	m.Toolkit, m.Persistence, m.NoNouveau = types.StringValue(is.Toolkit), types.BoolValue(is.Persistence), types.BoolValue(is.NoNouveau)
+	m.Reboot = types.StringValue(is.Reboot)
+}
+
+func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuDriverModel, error) {
+	have, err := nvidia.Observe(ctx, j.machine, nvidia.Spec{})
+	if err != nil {
+		return nil, err
+	}
+	m.resolve(have)
+	l, err := j.settings.look(ctx, j.machine, m.spec())
+	if err != nil {
+		return nil, err
+	}
+	if err := refused(j.machine, nvidia.Check(m.spec(), l.have, l.managed)); err != nil { // before there is anything of ours
+		addError(j.diags, path.Root("host"), "Driver cannot be installed", err)
+		return nil, errRefused
+	}
+	rec, err := j.begin()
+	if err != nil {
+		return nil, err
+	}
+	err = j.settings.bring(ctx, j.machine, rec, m.spec(), m.policy(), l)
+	is := *m // what is there is what is stored, as far as it can be seen
+	if unseen := is.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags); unseen != nil {
+		is.Installed, is.GPUs = types.StringValue(l.have.Installed()), types.ListNull(m.GPUs.ElementType(ctx))
+		if err == nil {
+			addError(j.diags, path.Empty(), "Driver cannot be examined", unseen)
+		}
+	}
+	return &is, err
+}
+
+// refused joins all problems that stand in the way.
+func refused(m host.Machine, problems []nvidia.Problem) error {
+	var all []string
+	for _, p := range problems {
+		if !p.Warning {
+			all = append(all, fmt.Sprintf("%s: %s", p.Summary, strings.TrimSuffix(p.Detail, ".")))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", m.Name(), strings.Join(all, "\n"))
+}
+
+// bring changes the machine, with pods out of the way where that is needed.
+func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, policy drain.Policy, l driverLook) error {
+	install := func(ctx context.Context, w nvidia.Wanted) error { return s.installed(ctx, m, rec, want, w) }
+	changes := func(ctx context.Context) ([]host.Change, error) {
+		all, _, err := l.foresee(ctx, m, want)
+		return all, err
+	}
+	// What Apply finds out on its way: the driver does not go without one.
+	drains := func(ctx context.Context) error {
+		return drain.Escalate(ctx, []host.Change{{Fact: "driver in the kernel", Disruption: host.Drains}})
+	}
+	return s.disrupt(ctx, m, changes, policy, func(ctx context.Context) error {
+		if len(nvidia.Diff(want, l.have)) > 0 {
+			_, err := nvidia.Apply(ctx, m, rec, want, l.have, nvidia.Hooks{Install: install, Drain: drains, Reboot: reboot(m)})
+			return err
+		}
+		w, err := want.Want(l.have)
+		if err != nil {
+			return err
+		}
+		return install(ctx, w)
+	})
+}
+
+// installed brings packages about that differ.
+func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, w nvidia.Wanted) error {
+	have, err := nvidia.Observe(ctx, m, want)
+	if err != nil {
+		return err
+	}
+	spec := s.install(w, have)
+	spec.Limit = bound(ctx)
+	is, err := packages.Observe(ctx, m, spec)
+	if err != nil || len(packages.Diff(spec, is)) == 0 {
+		return err
+	}
+	return packages.Apply(ctx, m, rec, spec, is)
+}
+
+// reboot restarts the machine and waits for another boot.
+func reboot(m host.Machine) func(context.Context) error {
+	return func(ctx context.Context) error {
+		host.Step(ctx, "rebooting %s", m.Name())
+		_, err := host.Reboot(ctx, m, host.RebootLimits{})
+		return err
+	}
+}
+
+// restore takes the driver away, with pods out of the way.
+func (m *gpuDriverModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {
+	changes := func(context.Context) ([]host.Change, error) {
+		return []host.Change{{Fact: "driver", Disruption: host.Drains}}, nil
+	}
+	err = s.disrupt(ctx, on, changes, m.policy(), func(ctx context.Context) error {
+		host.Step(ctx, "removing the driver")
+		outcomes, err = nvidia.Restore(ctx, on, rec, func(ctx context.Context) ([]host.Outcome, error) {
+			return packages.Restore(ctx, on, rec)
+		})
+		return err
+	})
+	return outcomes, err
+}
+
+func (*gpuDriverModel) undoing(ctx context.Context, s *settings, on host.Machine, _ *host.Record, _ *diag.Diagnostics) []host.Change {
+	if node, err := s.shared.roll.Look(ctx, on); node == nil && err == nil {
+		return nil
+	}
+	return []host.Change{{Fact: "the driver goes", Disruption: host.Drains}}
+}

@@ -1,0 +1,110 @@
+package metal
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// hostRecord is the kind of metal_host's record on the machine.
+const hostRecord = "host"
+
+func (*hostModel) kind() kind {
+	return kind{name: "host", record: hostRecord, what: "Machine", at: path.Root("address"), schema: hostSchema, noted: true}
+}
+
+func (m *hostModel) id() *types.String { return &m.ID }
+
+func (m *hostModel) leads(context.Context) (connect.SSH, error) {
+	way, known := m.way()
+	if !known {
+		return way, connect.ErrUnknown
+	}
+	return way, nil
+}
+
+func (*hostModel) named(_ context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+	named := map[string]any{"address": way.Address, "host_key": way.HostKey}
+	if way.Port != 0 {
+		named["port"] = int64(way.Port)
+	}
+	if way.User != "" {
+		named["user"] = way.User
+	}
+	return named, nil
+}
+
+func (m *hostModel) adopt(_ context.Context, by hostModel) bool {
+	m.recalled(by)
+	_, known := m.way()
+	return known
+}
+
+func (m *hostModel) observe(ctx context.Context, s *settings, on host.Machine, declared hostModel, diags *diag.Diagnostics) error {
+	if err := observeAll(ctx, s, on, &declared, m); err != nil {
+		return err
+	}
+	m.CordonedBy = s.cordonedBy(ctx, on)
+	way, _ := m.way()
+	m.derive(ctx, way, diags)
+	return nil
+}
+
+func (m *hostModel) work(ctx context.Context, j job[hostModel]) (*hostModel, error) {
+	rec, err := j.begin()
+	if err != nil {
+		return nil, err
+	}
+	m.prior, m.config = j.prior, j.config
+	way, _ := m.way()
+	m.derive(ctx, way, j.diags)
+	m.CordonedBy = types.StringNull()
+	have := *m
+	parts := sections(j.settings)
+	err = j.settings.disrupt(ctx, j.machine, func(ctx context.Context) ([]host.Change, error) {
+		var changes []host.Change
+		for _, s := range parts {
+			changes = append(changes, s.changes(ctx, j.machine, m, j.diags)...)
+		}
+		changes = append(changes, undone(ctx, j.settings, j.machine, rec, m, j.diags)...)
+		if j.diags.HasError() {
+			return nil, errRefused
+		}
+		return changes, nil
+	}, m.policy(), func(ctx context.Context) error {
+		for _, s := range parts {
+			if err := s.apply(ctx, j.machine, rec, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	// What is there is what is stored, as far as it can be seen.
+	if err != nil && have.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags) == nil {
+		return &have, err
+	}
+	return m, err
+}
+
+func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {
+	err = s.leave(ctx, on, m.policy(), func(ctx context.Context) error {
+		for _, part := range slices.Backward(sections(s)) {
+			did, err := part.restore(ctx, on, rec)
+			if outcomes = append(outcomes, did...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return outcomes, err
+}
+
+func (*hostModel) undoing(ctx context.Context, s *settings, on host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
+	return undone(ctx, s, on, rec, nil, diags)
+}

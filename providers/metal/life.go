@@ -1,0 +1,363 @@
+package metal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+)
+
+// kind is what tells one kind of resource from another.
+type kind struct {
+	name   string    // behind metal_
+	record string    // the kind of its record on the machine
+	what   string    // in messages: Machine, Firewall, Driver
+	at     path.Path // the argument that leads to the machine
+	schema func() schema.Schema
+	// noted says that the state holds what the machine has, so that what was
+	// declared has to be noted beside it.
+	noted bool
+	// unleased says that work goes on where the lock cannot be renewed.
+	unleased bool
+}
+
+// model is the value of a resource on a machine.
+type model[M any] interface {
+	*M
+	kind() kind
+	id() *types.String
+	// leads is the way to the machine, connect.ErrUnknown while it is unknown.
+	leads(ctx context.Context) (connect.SSH, error)
+	// named are the attributes that say which machine is imported.
+	named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics)
+	// adopt makes the model, which is what the machine's record declares, what is
+	// imported by another one; false where it is no use.
+	adopt(ctx context.Context, by M) bool
+	// observe sets the model to what the machine has of what is declared.
+	observe(ctx context.Context, s *settings, m host.Machine, declared M, diags *diag.Diagnostics) error
+	// work makes the machine what the model says and returns what is stored. It
+	// calls begin before it changes anything.
+	work(ctx context.Context, j job[M]) (*M, error)
+	// restore undoes all that the record knows of.
+	restore(ctx context.Context, s *settings, m host.Machine, rec *host.Record) ([]host.Outcome, error)
+	// undoing is what restore interrupts.
+	undoing(ctx context.Context, s *settings, m host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change
+}
+
+// job is what work gets.
+type job[M any] struct {
+	settings *settings
+	machine  host.Machine // locked
+	prior    *M           // what is stored; nil where the resource is new
+	config   *M           // it alone has what is write-only
+	begin    func() (*host.Record, error)
+	diags    *diag.Diagnostics
+}
+
+// errRefused stands for diagnostics that say why.
+var errRefused = errors.New("refused")
+
+// life is what resources on machines have in common, from the schema to the end:
+// lock, own, work, store; read, settle, import, destroy. P is a pointer to M.
+type life[M any, P model[M]] struct{ settings *settings }
+
+func (l *life[M, P]) kind() kind { return P(new(M)).kind() }
+
+// Metadata names the type.
+func (l *life[M, P]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + l.kind().name
+}
+
+// Configure takes the settings; there are none while validating.
+func (l *life[M, P]) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	if s, ok := req.ProviderData.(*settings); ok {
+		l.settings = s
+	}
+}
+
+// Schema is the kind's.
+func (l *life[M, P]) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = l.kind().schema()
+}
+
+// machine is where the resource is.
+func (l *life[M, P]) machine(ctx context.Context, of P) (*host.Remote, connect.SSH, error) {
+	if l.settings == nil {
+		return nil, connect.SSH{}, connect.ErrUnknown
+	}
+	way, err := of.leads(ctx)
+	if err != nil {
+		return nil, way, err
+	}
+	m, err := l.settings.reach(way, nil)
+	return m, way, err
+}
+
+// planned begins a plan: what is planned and what is stored, nil where there is
+// nothing. ok is false for a plan to destroy, of which it tells whom that
+// interrupts. It refuses nothing: the pods of today may be gone when its turn
+// comes, and apply looks again. Where the machine cannot be asked, Read has said
+// so.
+func (l *life[M, P]) planned(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (plan P, prior *M, ok bool) {
+	if !req.State.Raw.IsNull() {
+		prior = new(M)
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if !req.Plan.Raw.IsNull() {
+		plan = new(M)
+		resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+		return plan, prior, !resp.Diagnostics.HasError()
+	}
+	if m, _, err := l.machine(ctx, P(prior)); err == nil {
+		if rec := recordOf(ctx, m, l.kind().record, P(prior).id().ValueString()); rec != nil {
+			noteChanges(ctx, &resp.Diagnostics, P(prior).undoing(ctx, l.settings, m, rec, &resp.Diagnostics))
+		}
+	}
+	return nil, nil, false
+}
+
+// Create makes the machine what is planned. It is known there by the operation.
+func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	id := providers.CallFrom(ctx).Operation
+	if id == "" {
+		id = rand.Text()
+	}
+	l.apply(ctx, id, nil, req.Plan, req.Config, &resp.State, resp.Private, &resp.Diagnostics)
+}
+
+// Update makes the machine what is planned.
+func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	prior := new(M)
+	if resp.Diagnostics.Append(req.State.Get(ctx, prior)...); !resp.Diagnostics.HasError() {
+		l.apply(ctx, "", prior, req.Plan, req.Config, &resp.State, resp.Private, &resp.Diagnostics)
+	}
+}
+
+// apply makes the machine what is planned. A step that fails does not taint:
+// what is done is done, and the next apply goes on from what it finds. id is
+// that of a resource that is new.
+func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfsdk.Plan, configured tfsdk.Config, state *tfsdk.State, private privateSetter, diags *diag.Diagnostics) {
+	plan, config := P(new(M)), new(M)
+	diags.Append(planned.Get(ctx, plan)...)
+	diags.Append(configured.Get(ctx, config)...)
+	if diags.HasError() {
+		return
+	}
+	if id == "" {
+		id = plan.id().ValueString()
+	}
+	k := plan.kind()
+	m, way, err := l.machine(ctx, plan)
+	if err == nil {
+		host.Step(ctx, "connecting to %s", way.Address)
+		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
+			begun := false
+			j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
+				rec, err := own(ctx, m, k.record, id)
+				if err == nil {
+					err = saveDeclaredOnHost(ctx, rec, k.schema(), planned.Raw)
+				}
+				if err == nil {
+					begun = true
+					providers.CallFrom(ctx).KeepOnError()
+					*plan.id() = types.StringValue(id)
+				}
+				return rec, err
+			}}
+			stored, err := plan.work(ctx, j)
+			if !begun {
+				return err
+			}
+			if err != nil && !errors.Is(err, errRefused) {
+				addError(diags, path.Empty(), k.what+" is not finished", err)
+			}
+			diags.Append(store(ctx, state, stored)...)
+			return nil
+		})
+	}
+	k.refuse(ctx, diags, k.at, way, err, k.what+" is not finished")
+	if k.noted {
+		diags.Append(saveDeclaredInState(ctx, private, planned.Raw)...)
+	}
+}
+
+// store stores a model. What nobody came to know is null.
+func store(ctx context.Context, state *tfsdk.State, stored any) diag.Diagnostics {
+	diags := state.Set(ctx, stored)
+	raw, err := tftypes.Transform(state.Raw, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if !v.IsKnown() {
+			return tftypes.NewValue(v.Type(), nil), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		diags.AddError("State cannot be stored", err.Error())
+		return diags
+	}
+	state.Raw = raw
+	return diags
+}
+
+// refuse says why work on a machine has not begun; a nil error says nothing.
+func (k kind) refuse(ctx context.Context, diags *diag.Diagnostics, at path.Path, way connect.SSH, err error, otherwise string) {
+	var taken *takenError
+	var locked *host.LockedError
+	switch {
+	case err == nil, errors.Is(err, errRefused):
+	case errors.As(err, &taken):
+		addError(diags, at, k.what+" is managed already", taken.by(ctx, way))
+	case errors.As(err, &locked):
+		addError(diags, at, "Somebody else changes the machine", err)
+	case lost(err) || ssh.IsPermanent(err):
+		summary, detail := unreachable(way.Address, err)
+		addError(diags, at, summary, errors.New(detail))
+	default:
+		addError(diags, at, otherwise, err)
+	}
+}
+
+// Delete restores the machine.
+func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	state := P(new(M))
+	if resp.Diagnostics.Append(req.State.Get(ctx, state)...); resp.Diagnostics.HasError() {
+		return
+	}
+	k := state.kind()
+	m, way, err := l.machine(ctx, state)
+	if err == nil {
+		host.Step(ctx, "connecting to %s", way.Address)
+		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
+			return l.undo(ctx, m, state, &resp.Diagnostics)
+		})
+	}
+	if err != nil && (lost(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) {
+		summary, detail := unreachable(way.Address, err)
+		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")
+		return
+	}
+	k.refuse(ctx, &resp.Diagnostics, path.Empty(), way, err, k.what+" is not restored")
+}
+
+// undo restores a machine that is locked. An error says that nothing was begun;
+// what goes wrong later is in diags.
+func (l *life[M, P]) undo(ctx context.Context, m host.Machine, state P, diags *diag.Diagnostics) error {
+	k := state.kind()
+	rec, err := host.OpenRecord(ctx, m, k.record)
+	switch {
+	case errors.Is(err, host.ErrNoRecord):
+		return nil // nothing was ever changed, or all is restored
+	case err != nil:
+		return err
+	case rec.ID() != state.id().ValueString():
+		diags.AddWarning(k.what+" is managed by another", fmt.Sprintf("That of %s belongs to %s by now; nothing was changed there.", m.Name(), rec.By()))
+		return nil
+	}
+	outcomes, err := state.restore(ctx, l.settings, m, rec)
+	reportOutcomes(ctx, diags, outcomes)
+	if err == nil {
+		err = rec.Delete(ctx)
+	}
+	if err != nil {
+		addError(diags, path.Empty(), k.what+" is not restored", err)
+	}
+	return nil
+}
+
+// Read puts what the machine has into what is declared. A machine that cannot be
+// asked is as the state says, with a warning.
+func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state M
+	if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); resp.Diagnostics.HasError() {
+		return
+	}
+	k, settling := l.kind(), providers.CallFrom(ctx).Settling
+	want := state
+	if k.noted && !settling {
+		var noted M
+		if ok, err := loadDeclaredFromState(ctx, req.Private, k.schema(), &noted); err != nil {
+			resp.Diagnostics.AddError("State of the "+strings.ToLower(k.what)+" is damaged", fmt.Sprintf("%s.", err))
+			return
+		} else if ok {
+			want = noted
+		}
+	}
+	m, way, err := l.machine(ctx, P(&state))
+	if errors.Is(err, connect.ErrUnknown) {
+		return // of the provider block; apply knows
+	}
+	if err == nil && (settling || P(&state).id().ValueString() == imported) {
+		var there bool
+		if there, err = l.find(ctx, m, &state, &want, resp); settling && !there && err == nil {
+			resp.State.RemoveResource(ctx) // it was never begun
+			return
+		}
+	}
+	if err == nil {
+		err = P(&state).observe(ctx, l.settings, m, want, &resp.Diagnostics)
+	}
+	switch {
+	case err == nil:
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	case errors.Is(err, errRefused):
+	case settling:
+		resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", way.Address, err))
+	case lost(err) || ssh.IsPermanent(err):
+		resp.Diagnostics.AddWarning(unreachable(way.Address, err))
+	default:
+		resp.Diagnostics.AddWarning(k.what+" cannot be examined", fmt.Sprintf("%s. What the state says is taken for what it has.", err))
+	}
+}
+
+// find looks for the record of a create that was interrupted, which has the
+// operation's mark, or of what is imported, which is declared as the record says.
+func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, resp *resource.ReadResponse) (bool, error) {
+	k, call := l.kind(), providers.CallFrom(ctx)
+	rec, err := host.OpenRecord(ctx, m, k.record)
+	switch {
+	case errors.Is(err, host.ErrNoRecord) || err == nil && call.Settling && (call.Operation == "" || rec.ID() != call.Operation):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	if !call.Settling {
+		var was M
+		if raw, ok := loadDeclaredFromHost(ctx, rec, k.schema(), &was); ok && P(&was).adopt(ctx, *state) {
+			*state, *want = was, was
+			if k.noted {
+				resp.Diagnostics.Append(saveDeclaredInState(ctx, resp.Private, raw)...)
+			}
+		}
+	}
+	*P(state).id() = types.StringValue(rec.ID())
+	return true, nil
+}
+
+// ImportState takes over what is there by "ADDRESS KEY", such as "10.0.0.1
+// ssh-ed25519 AAAA…"; user and port as in USER@ADDRESS:PORT.
+func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	way, err := importedWay(req.ID)
+	if err != nil {
+		resp.Diagnostics.AddError("Invalid import identifier", fmt.Sprintf("%s. Give the address and the host key, such as \"ops@10.0.0.1:22 ssh-ed25519 AAAA…\".", err))
+		return
+	}
+	named, diags := P(new(M)).named(ctx, way)
+	resp.Diagnostics.Append(diags...)
+	named["id"] = imported
+	for name, v := range named {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
+	}
+}
