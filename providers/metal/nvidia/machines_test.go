@@ -203,20 +203,6 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 	switch cmd.Args[2] {
 	case look:
 		a.Stdout = lined(b.look())
-	default:
-		if !strings.Contains(cmd.Args[2], "apt-cache policy") {
-			return b.services(cmd.Args[2], args)
-		}
-		for _, name := range args {
-			v := b.archive[name]
-			if v == "" {
-				v = "(none)"
-			}
-			a.Stdout += fmt.Sprintf("%s:\n  Installed: (none)\n  Candidate: %s\n  Version table:\n", name, v)
-			for _, other := range b.versions[name] {
-				a.Stdout += "     " + other + " 500\n        500 http://archive  Packages\n"
-			}
-		}
 	case hold:
 		b.held = append(b.held, args...)
 	case unhold:
@@ -235,6 +221,20 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 		return hosttest.Answer{Status: 1, Stderr: "modprobe: FATAL: Module nouveau is in use."}, true
 	case said:
 		a.Stdout = "kernel: NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0xffff:1290)\n"
+	default:
+		if !strings.Contains(cmd.Args[2], "apt-cache policy") {
+			return b.services(cmd.Args[2], args)
+		}
+		for _, name := range args {
+			v := b.archive[name]
+			if v == "" {
+				v = "(none)"
+			}
+			a.Stdout += fmt.Sprintf("%s:\n  Installed: (none)\n  Candidate: %s\n  Version table:\n", name, v)
+			for _, other := range b.versions[name] {
+				a.Stdout += "     " + other + " 500\n        500 http://archive  Packages\n"
+			}
+		}
 	}
 	return a, true
 }
