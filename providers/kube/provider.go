@@ -91,7 +91,13 @@ func (p *kubeProvider) Resources(context.Context) []func() resource.Resource {
 	return all
 }
 
-func (p *kubeProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *kubeProvider) DataSources(context.Context) []func() datasource.DataSource {
+	var all []func() datasource.DataSource
+	for _, s := range sources {
+		all = append(all, func() datasource.DataSource { return &dataSource{source: s} })
+	}
+	return all
+}
 
 // errors of connection, for callers that treat them differently.
 var clusterAt = path.Root("cluster")

@@ -35,7 +35,7 @@ func (d *hostFacts) Configure(_ context.Context, req datasource.ConfigureRequest
 func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "What a machine is: operating system, hardware, network, clock, and what runs there. It changes nothing. Sizes are bytes; what the machine does not tell is \"\", 0 or empty.",
-		Attributes:  map[string]schema.Attribute{"host": machineArgument("The machine: the ssh of a metal_host, or an object with address, host_key and whatever else it takes to get there.")},
+		Attributes:  map[string]schema.Attribute{"host": connect.ForDataSource(connect.MachineArgument("The machine: the ssh of a metal_host, or an object with address, host_key and whatever else it takes to get there."))},
 	}
 	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {
@@ -63,23 +63,6 @@ func computed(t attr.Type, description string) schema.Attribute {
 		return schema.Float64Attribute{Computed: true, Description: description}
 	}
 	return schema.StringAttribute{Computed: true, Description: description}
-}
-
-// machineArgument is what leads to a machine, as an argument of data sources:
-// connect.MachineArgument is one of resources.
-func machineArgument(description string) schema.SingleNestedAttribute {
-	hop := func() map[string]schema.Attribute {
-		return map[string]schema.Attribute{
-			"address":    schema.StringAttribute{Required: true, Description: "Host name or IP address."},
-			"port":       schema.Int64Attribute{Optional: true, Description: "Port of the SSH server; 22 when left out."},
-			"user":       schema.StringAttribute{Optional: true, Description: "User to log in as; the credential's when left out."},
-			"host_key":   schema.StringAttribute{Required: true, Description: "Public host key, such as \"ssh-ed25519 AAAA…\"."},
-			"credential": schema.StringAttribute{Optional: true, Description: "Name of one of the provider's ssh.credentials; the block itself when left out."},
-		}
-	}
-	attributes := hop()
-	attributes["hops"] = schema.ListNestedAttribute{Optional: true, Description: "The machines on the way, nearest first.", NestedObject: schema.NestedAttributeObject{Attributes: hop()}}
-	return schema.SingleNestedAttribute{Required: true, Description: description, Attributes: attributes}
 }
 
 func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {

@@ -61,7 +61,7 @@ func (d *knownHost) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 			"known_hosts_file": schema.StringAttribute{
 				Optional: true, Description: "File in OpenSSH's format, such as ~/.ssh/known_hosts; hashed names are found, revoked keys and authorities are not taken. The machine is not asked then.",
 			},
-			"hops":        machineArgument("").Attributes["hops"],
+			"hops":        connect.ForDataSource(connect.MachineArgument("")).Attributes["hops"],
 			"host_key":    schema.StringAttribute{Computed: true, Description: "Public host key, such as \"ssh-ed25519 AAAA…\": Ed25519 before ECDSA before RSA where there are several."},
 			"fingerprint": schema.StringAttribute{Computed: true, Description: "The key's SHA-256 fingerprint, as ssh-keygen -lf shows it."},
 			"source":      schema.StringAttribute{Computed: true, Description: "FILE:LINE, or \"connection\" for a key that the machine showed and nobody has compared."},
