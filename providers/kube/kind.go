@@ -33,7 +33,7 @@ type kind struct {
 }
 
 // kinds are all of them.
-var kinds = []kind{manifest, namespace, configMap, secret, priorityClass}
+var kinds = []kind{manifest, namespace, configMap, secret, priorityClass, rbac}
 
 const (
 	defaultTimeout = 10 * time.Minute
