@@ -56,6 +56,25 @@ metadata: {name: inner}
 stringData: {token: canary-of-the-manifest}
 `
 
+// clusterRun calls stoke in a folder, with a secret in a variable that nothing
+// may show. want is the exit code.
+func clusterRun(t *testing.T, dir string) func(want int, args ...string) string {
+	home := t.TempDir()
+	return func(want int, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + dir}, args...)...)
+		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "HOME="+home)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
+		}
+		if strings.Contains(string(out), "canary") {
+			t.Errorf("stoke %v shows a secret:\n%s", args, out)
+		}
+		return string(out)
+	}
+}
+
 // TestKubernetes lives a configuration's life in a real cluster, by commands:
 // plan, apply, nothing to do, drift, repair, destroy.
 func TestKubernetes(t *testing.T) {
@@ -68,19 +87,7 @@ func TestKubernetes(t *testing.T) {
 	}
 	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
 	write("web.yaml", kubeManifest)
-	run := func(want int, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + dir}, args...)...)
-		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "HOME="+t.TempDir())
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
-		}
-		if strings.Contains(string(out), "canary") {
-			t.Errorf("stoke %v shows a secret:\n%s", args, out)
-		}
-		return string(out)
-	}
+	run := clusterRun(t, dir)
 	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "3 to add") || !strings.Contains(out, "apps/v1/Deployment/lab/web") {
 		t.Errorf("the plan does not tell what is made:\n%s", out)
 	}

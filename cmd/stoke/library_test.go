@@ -33,7 +33,8 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 `,
 }
 
-// TestLibrary makes and removes what each module of the library describes.
+// TestLibrary makes and removes what each module of the library describes, but
+// for those that need a cluster.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	if underRace {
@@ -46,6 +47,9 @@ func TestLibrary(t *testing.T) {
 		}
 	}
 	for _, name := range library.Names() {
+		if clusterCalls[name] != "" {
+			continue // TestKubernetesLibrary has it
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}

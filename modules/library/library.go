@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed local-training
+//go:embed headlamp local-path local-training metrics-server nfs nvidia-device-plugin
 var modules embed.FS
 
 // Names lists the modules, in lexical order.
