@@ -304,3 +304,14 @@ func quotaCounts(w *world) func(context.Context) (bool, error) {
 		return used.Value() > 0, nil
 	}
 }
+
+// leaving reports that an object is being deleted.
+func (w *world) leaving(object string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) { return w.field(object, ".metadata.deletionTimestamp") != "", nil }
+}
+
+// field is one field of an object, by kubectl's path.
+func (w *world) field(object, path string) string {
+	w.t.Helper()
+	return w.kubectl("get", object, "-o", "jsonpath={"+path+"}", "--ignore-not-found")
+}
