@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -29,13 +28,15 @@ type work struct {
 	*set
 	cluster *live.Cluster
 	plan    common
+	promise *promise
 	planned map[string]string
 	prior   map[string]string
 	id      string
+	address string
 
 	mu    sync.Mutex
 	texts map[string]string // as they are by now
-	done  map[string]applied
+	done  memory
 	diags diag.Diagnostics
 }
 
@@ -46,14 +47,16 @@ func (r *set) Create(ctx context.Context, req resource.CreateRequest, resp *reso
 	resp.Diagnostics.Append(diags...)
 	limit, diags := plan.Timeouts.Create(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
-	id := providers.CallFrom(ctx).Operation
+	call := providers.CallFrom(ctx)
+	id := call.Operation
 	if id == "" {
 		id = rand.Text() // under an engine without operations
 	}
 	resp.State.Raw = req.Plan.Raw.Copy()
-	r.apply(ctx, req.Config, &work{plan: plan, id: id, done: map[string]applied{}}, limit, &resp.State, resp.Private, &resp.Diagnostics)
+	w := &work{plan: plan, id: id, done: memory{objects: map[string]applied{}}, promise: plannedOf(call.Planned)}
+	r.apply(ctx, req.Config, w, limit, &resp.State, resp.Private, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
-		providers.CallFrom(ctx).KeepOnError()
+		call.KeepOnError()
 	}
 }
 
@@ -65,10 +68,12 @@ func (r *set) Update(ctx context.Context, req resource.UpdateRequest, resp *reso
 	resp.Diagnostics.Append(diags...)
 	limit, diags := plan.Timeouts.Update(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
-	was, diags := readApplied(ctx, req.Private)
+	was, diags := readMemory(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	text, diags := req.Private.GetKey(ctx, keepPlanned)
 	resp.Diagnostics.Append(diags...)
 	resp.State.Raw = req.Plan.Raw.Copy()
-	w := &work{plan: plan, prior: prior.texts(), id: prior.ID.ValueString(), done: was}
+	w := &work{plan: plan, prior: prior.texts(), id: prior.ID.ValueString(), done: was, promise: readPromise(text)}
 	if w.id == "" {
 		w.id = rand.Text() // imported
 	}
@@ -79,7 +84,8 @@ func (r *set) apply(ctx context.Context, config tfsdk.Config, w *work, limit tim
 	if to.HasError() {
 		return
 	}
-	w.set, w.planned, w.texts = r, w.plan.texts(), maps.Clone(w.prior)
+	w.set, w.planned, w.texts = r.showing(ctx, config), w.plan.texts(), maps.Clone(w.prior)
+	w.address = providers.CallFrom(ctx).Address
 	if w.texts == nil {
 		w.texts = map[string]string{}
 	}
@@ -87,24 +93,36 @@ func (r *set) apply(ctx context.Context, config tfsdk.Config, w *work, limit tim
 	defer cancel()
 	w.run(ctx, config)
 	to.Append(w.diags...)
-	texts := w.texts
-	if !w.diags.HasError() { // the plan's promise
-		for k, text := range w.planned {
-			if _, ok := texts[k]; ok && text != "" {
-				texts[k] = text
-			}
-		}
+	if !w.diags.HasError() {
+		to.Append(w.keepPromise()...)
 	}
-	value, diags := objectsValue(texts)
+	value, diags := objectsValue(w.texts)
 	to.Append(diags...)
 	to.Append(state.SetAttribute(ctx, objectsAt, value)...)
 	to.Append(state.SetAttribute(ctx, path.Root("id"), w.id)...)
-	clusterID := ""
+	clusterID := w.plan.ClusterID.ValueString()
 	if w.cluster != nil {
 		clusterID = w.cluster.ID
 	}
 	to.Append(state.SetAttribute(ctx, path.Root("cluster_id"), clusterID)...)
-	to.Append(writeApplied(ctx, private, w.done)...)
+	to.Append(w.done.write(ctx, private)...)
+}
+
+// keepPromise gives each object the text that was planned, as Terraform asks,
+// and says where the cluster made something else of it: the next refresh tells
+// what.
+func (w *work) keepPromise() (diags diag.Diagnostics) {
+	for _, name := range slices.Sorted(maps.Keys(w.planned)) {
+		text, now := w.planned[name], w.texts[name]
+		if text == "" || now == "" || now == text {
+			continue
+		}
+		w.texts[name] = text
+		if a := w.done.objects[name]; a.Result == object.Hash(now) {
+			diags.AddAttributeWarning(objectsAt.AtMapKey(name), "Object is not as it was planned", name+" came out of the apply as another one than out of its dry run. The next plan shows the difference.")
+		}
+	}
+	return diags
 }
 
 // stoppable ends with the limit, and when the user asks to stop.
@@ -125,6 +143,27 @@ func stoppable(ctx context.Context, limit time.Duration) (context.Context, conte
 	return ctx, func() { close(over); stop(nil); end() }
 }
 
+// declared renders what is to be applied, which has to be what was planned.
+func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, ok bool) {
+	objects, known, diags := w.rendered(ctx, config)
+	if w.diags.Append(diags...); diags.HasError() {
+		return want, false
+	}
+	if !known {
+		w.diags.AddAttributeError(w.kind.at, "Objects are not known", "What they depend on is not known even now.")
+		return want, false
+	}
+	if broken := w.promise.broken(objects); broken != "" {
+		w.diags.AddAttributeError(w.kind.at, "Objects changed since the plan", fmt.Sprintf("What is declared is not what was planned: %s. Nothing was applied. Make a new plan.", broken))
+		return want, false
+	}
+	rendered := rendering(objects, w.id)
+	want, diags = w.want(objects, w.cluster)
+	w.diags.Append(diags...)
+	w.done.rendered = rendered
+	return want, !diags.HasError()
+}
+
 func (w *work) run(ctx context.Context, config tfsdk.Config) {
 	connection, known, diags := w.settings.connection(ctx, w.plan.Cluster)
 	if w.diags.Append(diags...); diags.HasError() {
@@ -140,8 +179,8 @@ func (w *work) run(ctx context.Context, config tfsdk.Config) {
 		w.diags.AddAttributeError(clusterAt, summary, detail)
 		return
 	}
-	want, _, diags := w.want(ctx, config, w.cluster)
-	if w.diags.Append(diags...); diags.HasError() {
+	want, ok := w.declared(ctx, config)
+	if !ok {
 		return
 	}
 	marks := make(map[string]string, len(want.objects))
@@ -149,220 +188,181 @@ func (w *work) run(ctx context.Context, config tfsdk.Config) {
 		marks[want.keys[i]] = declared(u, w.id)
 	}
 	want.mark(w.id)
-	var changed []object.Key
 	for _, wave := range object.Waves(want.objects) {
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(atOnce)
-		var kinds []object.Key
-		for _, u := range wave {
-			k := w.placed(u)
-			if w.same(k, marks[k.String()]) {
-				continue
-			}
-			changed = append(changed, k)
-			if k.Kind == "CustomResourceDefinition" {
-				kinds = append(kinds, k)
-			}
-			group.Go(func() error { w.one(inner, u, k, marks[k.String()]); return nil })
-		}
-		group.Wait()
-		if w.diags.HasError() {
+		if !w.wave(ctx, wave, marks) {
 			return
-		}
-		if len(kinds) > 0 {
-			if err := w.cluster.WaitReady(ctx, w.id, kinds, false, nil); err != nil {
-				w.diags.Append(w.waiting(err))
-				return
-			}
-			w.cluster.Rediscover()
 		}
 	}
 	if w.prune(ctx, want); w.diags.HasError() || !w.plan.Wait {
 		return
 	}
-	report := func(k object.Key, reason string) {
-		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + reason, Percent: -1})
-	}
-	if err := w.cluster.WaitReady(ctx, w.id, changed, w.plan.Jobs, report); err != nil {
-		w.diags.Append(w.waiting(err))
-	}
+	w.ready(ctx, want.objects)
 }
 
-// placed gives an object of a kind that has come meanwhile its namespace.
-func (w *work) placed(u *unstructured.Unstructured) object.Key {
-	if _, namespaced, err := w.cluster.Mapping(u.GroupVersionKind()); err == nil {
-		switch {
-		case !namespaced:
-			u.SetNamespace("")
-		case u.GetNamespace() == "":
-			u.SetNamespace("default")
+// wave applies objects that may be made at the same time, and reports whether
+// the next ones may follow.
+func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, marks map[string]string) bool {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var kinds []*unstructured.Unstructured
+	for _, u := range wave {
+		k := object.KeyOf(u)
+		if w.same(k, marks[k.String()]) {
+			continue
+		}
+		if k.Kind == "CustomResourceDefinition" {
+			kinds = append(kinds, u)
+		}
+		group.Go(func() error { w.one(inner, u, k, marks[k.String()]); return nil })
+	}
+	group.Wait()
+	if w.diags.HasError() {
+		return false
+	}
+	if len(kinds) > 0 {
+		w.ready(ctx, kinds)
+		w.cluster.Rediscover()
+	}
+	return !w.diags.HasError()
+}
+
+// ready waits for those objects that were not ready when they were applied. What
+// has become ready is remembered, and the rest as well.
+func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) {
+	var keys []object.Key
+	for _, u := range objects {
+		if k := object.KeyOf(u); w.before(k).Waiting {
+			keys = append(keys, k)
 		}
 	}
-	return object.KeyOf(u)
+	err := w.cluster.WaitReady(ctx, w.id, keys, w.plan.Jobs, func(k object.Key, reason string) {
+		if reason == "" {
+			w.remember(k, func(a *applied) { a.Waiting = false })
+			return
+		}
+		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + reason, Percent: -1})
+	})
+	if err != nil {
+		w.diags.Append(w.waiting(err))
+	}
 }
 
 // same reports an object that is as planned and was applied as it is declared.
 func (w *work) same(k object.Key, mark string) bool {
 	name := k.String()
-	now, ok := w.prior[name]
-	return ok && now == w.planned[name] && w.done[name].Declared == mark && w.done[name].Result == object.Hash(now)
+	now := w.prior[name]
+	return now != "" && now == w.planned[name] && w.done.objects[name].holds(now, mark, w.plan.Wait)
 }
 
 // one applies an object, or makes it anew where it cannot be changed.
 func (w *work) one(ctx context.Context, u *unstructured.Unstructured, k object.Key, mark string) {
-	result, err := w.put(ctx, u, k)
+	result, left, err := w.put(ctx, u, k)
 	if err == nil {
 		var text string
+		var ready bool
 		if text, err = w.text(u, result, w.id); err == nil {
+			ready, _, _, err = w.cluster.Stands(ctx, result, w.plan.Jobs)
+		}
+		if err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.texts[k.String()] = text
-			w.done[k.String()] = applied{Declared: mark, Result: object.Hash(text), UID: result.GetUID()}
+			w.done.objects[k.String()] = applied{Declared: mark, Result: object.Hash(text), UID: result.GetUID(), Waiting: !ready, Left: left}
 			return
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.diags.Append(w.explain(k, err))
+	w.diags.Append(w.explain(u, err))
 }
 
 // before is what is known of the last time that an object was applied.
 func (w *work) before(k object.Key) applied {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.done[k.String()]
+	return w.done.objects[k.String()]
 }
 
-func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (*unstructured.Unstructured, error) {
+func (w *work) remember(k object.Key, change func(*applied)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.done.objects[k.String()]
+	change(&a)
+	w.done.objects[k.String()] = a
+}
+
+// forget drops an object that is gone, or another resource's.
+func (w *work) forget(k object.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.texts, k.String())
+	delete(w.done.objects, k.String())
+}
+
+// may reports that a live object is the resource's to change: its own, or one
+// that comes from another resource by this plan.
+func (w *work) may(k object.Key, current *unstructured.Unstructured) bool {
+	if w.before(k).ours(current, w.id) {
+		return true
+	}
+	mark := current.GetLabels()[live.Mark]
+	return mark != "" && w.promise != nil && w.promise.Takes[k.String()] == mark
+}
+
+func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (result *unstructured.Unstructured, left bool, err error) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
-	prior, existed := w.prior[k.String()]
 	current, err := w.cluster.Get(ctx, k)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if current != nil && current.GetLabels()[live.Mark] != w.id && (!existed || !w.before(k).ours(current, w.id)) {
-		return nil, &existsError{k}
+	if current != nil && !w.may(k, current) {
+		return nil, false, &existsError{k}
 	}
+	free := false
 	if current != nil {
-		leaveToScaler(u, current)
+		if current.GetDeletionTimestamp() != nil {
+			if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+				return nil, false, err
+			}
+			current = nil
+		} else if left, free, err = leaveToScaler(ctx, w.cluster, u, current); err != nil {
+			return nil, false, err
+		}
 	}
 	force := w.plan.Force.ValueBool()
-	result, err := w.cluster.Apply(ctx, u, false, force)
-	if conflicts := live.Conflicts(err); existed && len(conflicts) > 0 && w.plan.owned(k, conflicts, prior) {
-		result, err = w.cluster.Apply(ctx, u, false, true)
-	}
-	if existed && current != nil && len(live.Immutable(err)) > 0 {
-		if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
-			return nil, err
+	result, err = w.cluster.Apply(ctx, u, false, force)
+	if conflicts := live.Conflicts(err); len(conflicts) > 0 {
+		if free {
+			conflicts = except(conflicts, replicasField)
 		}
-		if err := w.cluster.WaitGone(ctx, current.GetLabels()[live.Mark], []object.Key{k}); err != nil {
-			return nil, err
+		if w.own(w.prior[k.String()], conflicts) {
+			result, err = w.cluster.Apply(ctx, u, false, true)
 		}
-		return w.cluster.Apply(ctx, u, false, force)
 	}
-	return result, err
+	if current != nil && len(live.Immutable(err)) > 0 {
+		return w.anew(ctx, u, k, current)
+	}
+	return result, left, err
 }
 
-// prune deletes what is no longer declared.
-func (w *work) prune(ctx context.Context, want wanted) {
-	var gone []object.Key
-	for _, name := range slices.Sorted(maps.Keys(w.prior)) {
-		if !slices.Contains(want.keys, name) {
-			if k, err := object.ParseKey(name); err == nil {
-				gone = append(gone, k)
-			}
-		}
+// anew deletes an object that cannot be changed, and makes it again.
+func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
+	if w.keeps(w.plan, k) {
+		return nil, false, &dataError{k, "would be deleted to be made anew"}
 	}
-	w.remove(ctx, gone)
+	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
+		return nil, false, err
+	}
+	if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+		return nil, false, err
+	}
+	w.forget(k)
+	result, err := w.cluster.Apply(ctx, u, false, w.plan.Force.ValueBool())
+	return result, false, err
 }
 
-// remove deletes objects that carry the resource's mark, the last ones made
-// first.
-func (w *work) remove(ctx context.Context, keys []object.Key) {
-	slices.SortStableFunc(keys, func(a, b object.Key) int { return object.Wave(b.Kind) - object.Wave(a.Kind) })
-	for len(keys) > 0 {
-		n := 1
-		for n < len(keys) && object.Wave(keys[n].Kind) == object.Wave(keys[0].Kind) {
-			n++
-		}
-		wave := keys[:n]
-		keys = keys[n:]
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(atOnce)
-		for _, k := range wave {
-			group.Go(func() error {
-				providers.CallFrom(ctx).Report(providers.Progress{Step: "delete " + k.Title(), Percent: -1})
-				if err := w.drop(inner, k); err != nil {
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					w.diags.Append(w.explain(k, err))
-				}
-				return nil
-			})
-		}
-		group.Wait()
-		if !w.diags.HasError() {
-			if err := w.cluster.WaitGone(ctx, w.id, wave); err != nil {
-				w.diags.Append(w.waiting(err))
-			}
-		}
-		if w.diags.HasError() {
-			return
-		}
-		for _, k := range wave {
-			delete(w.texts, k.String())
-			delete(w.done, k.String())
-		}
-	}
-}
-
-// drop deletes an object if it is the resource's.
-func (w *work) drop(ctx context.Context, k object.Key) error {
-	current, err := w.cluster.Get(ctx, k)
-	if err != nil || current == nil || !w.before(k).ours(current, w.id) {
-		return err
-	}
-	return w.cluster.Delete(ctx, k, current.GetUID())
-}
-
-// Delete removes all objects, and waits until they are gone.
-func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	prior, diags := r.kind.common(ctx, req.State)
-	resp.Diagnostics.Append(diags...)
-	limit, diags := prior.Timeouts.Delete(ctx, defaultTimeout)
-	resp.Diagnostics.Append(diags...)
-	connection, _, diags := r.settings.connection(ctx, prior.Cluster)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := stoppable(ctx, limit)
-	defer cancel()
-	cluster, err := r.settings.cluster(ctx, connection, prior.ClusterID.ValueString())
-	if err != nil {
-		summary, detail := kubernetes.Describe(err)
-		resp.Diagnostics.AddAttributeError(clusterAt, summary, detail)
-		return
-	}
-	was, diags := readApplied(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	w := &work{set: r, cluster: cluster, plan: prior, id: prior.ID.ValueString(), texts: prior.texts(), done: was}
-	var keys []object.Key
-	for _, name := range slices.Sorted(maps.Keys(w.texts)) {
-		k, err := object.ParseKey(name)
-		if err != nil {
-			resp.Diagnostics.AddAttributeError(objectsAt.AtMapKey(name), "Unknown object in the state", sentence(err))
-			continue
-		}
-		keys = append(keys, k)
-	}
-	w.remove(ctx, keys)
-	resp.Diagnostics.Append(w.diags...)
-	if resp.Diagnostics.HasError() { // what is left is what the next destroy looks after
-		value, diags := objectsValue(w.texts)
-		resp.Diagnostics.Append(diags...)
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, objectsAt, value)...)
-	}
+func goes(k object.Key, u *unstructured.Unstructured) live.Going {
+	return live.Going{Key: k, UID: u.GetUID(), Mark: u.GetLabels()[live.Mark]}
 }
 
 // waiting is what people read when objects do not become ready, or do not go.
@@ -376,10 +376,17 @@ func (w *work) waiting(err error) diag.Diagnostic {
 		return diag.NewAttributeErrorDiagnostic(w.kind.at, "Object is not ready",
 			fmt.Sprintf("%s; %s. It stays as it is, and the next apply waits for it again.", err, orStopped(ready.Err)))
 	case errors.As(err, &still):
-		return diag.NewAttributeErrorDiagnostic(w.kind.at, "Object does not go",
-			fmt.Sprintf("%s; %s. Who set a finalizer has to take it away: look whether that controller still runs.", err, orStopped(still.Err)))
+		return diag.NewAttributeErrorDiagnostic(w.kind.at, "Object does not go", stillDetail(still))
 	}
 	return diag.NewAttributeErrorDiagnostic(w.kind.at, "Objects cannot be watched", sentence(err))
+}
+
+func stillDetail(still *live.StillThereError) string {
+	advice := "Who set a finalizer has to take it away: look whether that controller still runs."
+	if still.Key.Kind == "Namespace" {
+		advice = "What remains in it has to go first: who set a finalizer has to take it away, so look whether that controller still runs. The next destroy waits again."
+	}
+	return fmt.Sprintf("%s; %s. %s", still, orStopped(still.Err), advice)
 }
 
 func orStopped(err error) string {
@@ -388,6 +395,3 @@ func orStopped(err error) string {
 	}
 	return err.Error()
 }
-
-// ensure the value type is what the schema says.
-var _ = types.MapType{ElemType: types.StringType}

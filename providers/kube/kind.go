@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stokehq/stoke/providers/connect"
 )
@@ -26,19 +27,24 @@ type kind struct {
 	// render makes the objects of a configuration. known is false while it
 	// depends on something that is not known yet.
 	render func(ctx context.Context, config tfsdk.Config) (objects []*unstructured.Unstructured, known bool, diags diag.Diagnostics)
-	// at is the attribute that diagnostics about objects are shown at.
-	at path.Path
-	// waits says that the resource has the arguments wait and wait_for_jobs.
+	// at is the attribute that diagnostics about objects are shown at; or is one
+	// that may be given in its place.
+	at, or path.Path
+	// waits says that the resource has the arguments wait, wait_for_jobs and
+	// prune_data.
 	waits bool
+	// of is the kind of the one object that the resource has; empty for a set of
+	// any kinds.
+	of gvk.GroupVersionKind
+	// adopt, when not nil, tells the attributes of an imported object that are
+	// replaced and not changed, by name. name and namespace need no telling.
+	adopt func(u *unstructured.Unstructured) map[string]any
 }
 
 // kinds are all of them.
 var kinds = []kind{manifest, namespace, configMap, secret, priorityClass, rbac}
 
-const (
-	defaultTimeout = 10 * time.Minute
-	keep           = "applied" // key of private data: see applied
-)
+const defaultTimeout = 10 * time.Minute
 
 // common is what every resource of the provider has.
 type common struct {
@@ -67,7 +73,7 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 		},
 		"objects": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			Description: `The objects by name, such as "apps/v1/Deployment/default/web": what is declared of each, as the cluster has it, in YAML. What a Secret holds is a hash.`,
+			Description: `The objects by name, such as "apps/Deployment/default/web": what is declared of each, as the cluster has it, in YAML. What a Secret holds is a hash.`,
 		},
 		"force_conflicts": schema.BoolAttribute{
 			Optional: true, Description: "Whether fields are taken from other field managers that set them. Default: false; the plan names them.",
@@ -84,6 +90,7 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 		}
 	}
 	return schema.Schema{
+		Version:     1,
 		Description: k.description,
 		Attributes:  attributes,
 		Blocks: map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{

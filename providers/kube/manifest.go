@@ -26,6 +26,7 @@ var manifest = kind{
 	name:        "manifest",
 	description: "Objects of any kind, from YAML: applied on the server's side, waited for, and pruned when they leave the YAML.",
 	at:          path.Root("yaml"),
+	or:          path.Root("path"),
 	waits:       true,
 	attributes: func() map[string]schema.Attribute {
 		return map[string]schema.Attribute{

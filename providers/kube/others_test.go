@@ -23,7 +23,7 @@ func TestObjectsOfOthers(t *testing.T) {
 	if now := w.refresh(it); !now.state.IsNull() {
 		t.Errorf("a refresh takes another's object over: %#v", now.state)
 	}
-	says(t, w.plan(thing{}, config).Diagnostics, "Object exists already", "stoke import")
+	says(t, w.plan(thing{}, config).said(), "Object exists already", "stoke import")
 	if _, r := w.apply(w.plan(it, w.yaml("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}"))); r.Diagnostics.HasErrors() {
 		t.Error(r.Diagnostics)
 	}
@@ -62,6 +62,7 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 	w := newWorld(t)
 	config := w.yaml(strings.Split(web, "---")[0])
 	it := w.make(thing{}, config)
+	w.kubectl("autoscale", "deployment", "web", "--min=5", "--max=7", "--cpu=80%")
 	deployments := w.cluster.Client.AppsV1().Deployments(w.ns)
 	_, err := deployments.UpdateScale(t.Context(), "web", &autoscaling.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.ns}, Spec: autoscaling.ScaleSpec{Replicas: 5},
@@ -81,8 +82,16 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 	other := w.yaml(strings.Replace(strings.Split(web, "---")[0], "nginx:1", "nginx:2", 1))
 	it = w.make(it, other)
 	w.empty(it, other)
-	if got := w.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"); got != "5" {
+	replicas := func() string { return w.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") }
+	if got := replicas(); got != "5" {
 		t.Errorf("%s replicas", got)
+	}
+	// Once it is gone, they are what is declared again.
+	w.kubectl("delete", "horizontalpodautoscaler", "web")
+	it = w.make(w.refresh(it), other)
+	w.empty(it, other)
+	if got := replicas(); got != "2" {
+		t.Errorf("%s replicas without an autoscaler", got)
 	}
 }
 
@@ -94,7 +103,7 @@ func TestPruningData(t *testing.T) {
 	no := map[string]cty.Value{"wait": cty.False}
 	it := w.make(thing{}, w.yaml(claim+rest, no))
 	it = w.empty(it, w.yaml(claim+rest, no))
-	says(t, w.plan(it, w.yaml(rest, no)).Diagnostics, "Data would be deleted", "prune_data = true")
+	says(t, w.plan(it, w.yaml(rest, no)).said(), "Data would be deleted", "prune_data = true")
 	config := w.yaml(rest, map[string]cty.Value{"wait": cty.False, "prune_data": cty.True})
 	it = w.make(it, config)
 	w.empty(it, config)

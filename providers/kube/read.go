@@ -3,12 +3,9 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stokehq/stoke/providers"
@@ -41,18 +38,26 @@ func (r *set) Read(ctx context.Context, req resource.ReadRequest, resp *resource
 		resp.Diagnostics.AddAttributeWarning(clusterAt, summary, detail+" The objects are taken to be as the state has them.")
 		return
 	}
-	was, diags := readApplied(ctx, req.Private)
+	was, diags := readMemory(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
-	texts := map[string]string{}
+	texts, strayed := map[string]string{}, false
 	for name, before := range state.texts() {
-		text, err := r.look(ctx, cluster, name, before, id, was[name], call.Settling)
+		u, text, err := r.look(ctx, cluster, name, before, id, was.objects[name])
 		if err != nil {
 			resp.Diagnostics.AddAttributeError(objectsAt.AtMapKey(name), "Object cannot be read", sentence(err))
 			return
 		}
-		if text != "" {
-			texts[name] = text
+		if u == nil {
+			continue
 		}
+		texts[name] = text
+		if a := was.objects[name]; a.Declared != "" && (u.GetLabels()[live.Mark] != id || u.GetDeletionTimestamp() != nil) {
+			a.Declared, strayed = "", true // the text does not tell, and the next apply has to see to it
+			was.objects[name] = a
+		}
+	}
+	if strayed {
+		resp.Diagnostics.Append(was.write(ctx, resp.Private)...)
 	}
 	if len(texts) == 0 {
 		resp.State.RemoveResource(ctx)
@@ -67,69 +72,36 @@ func (r *set) Read(ctx context.Context, req resource.ReadRequest, resp *resource
 	}
 }
 
-// look is the text of an object as it is; "" where there is none that is ours.
-func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id string, was applied, settling bool) (string, error) {
+// look reads an object and its text; nil where there is none that is ours.
+func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id string, was applied) (*unstructured.Unstructured, string, error) {
 	k, err := object.ParseKey(name)
 	if err != nil {
-		return "", err
-	}
-	u, err := cluster.Marked(ctx, k)
-	if err == nil && u == nil {
-		u, err = cluster.Get(ctx, k) // somebody may have taken the mark away
-	}
-	if err != nil || u == nil || !was.ours(u, id) || settling && u.GetLabels()[live.Mark] != id {
-		return "", err
+		return nil, "", err
 	}
 	want, err := object.FromText(before)
+	if err == nil && before != "" {
+		k.Version = want.GroupVersionKind().Version
+	}
+	u, lookErr := cluster.Marked(ctx, k)
+	if lookErr == nil && u == nil {
+		u, lookErr = cluster.Get(ctx, k) // somebody may have taken the mark away
+	}
+	if u != nil && id == "" && was.UID == "" {
+		was.UID = u.GetUID() // imported by a version that kept no record
+	}
+	if lookErr != nil || u == nil || !was.ours(u, id) {
+		return nil, "", lookErr
+	}
 	if err != nil || before == "" {
-		want = &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()},
-		}}
+		want = headOf(u)
 	}
 	text, err := r.text(want, u, id)
-	if err == nil && before != "" && object.Hash(text) == was.Result {
-		return before, nil // as it was applied: the text may be another one, of what was planned
-	}
-	return text, err
+	return u, text, err
 }
 
-func (r *set) importState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	connection, known, diags := r.settings.connection(ctx, types.ObjectNull(nil))
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() || !known {
-		return
-	}
-	cluster, err := r.settings.cluster(ctx, connection, "")
-	if err != nil {
-		summary, detail := kubernetes.Describe(err)
-		resp.Diagnostics.AddError(summary, detail)
-		return
-	}
-	texts := map[string]string{}
-	for _, name := range strings.Split(req.ID, ",") {
-		k, err := object.ParseKey(strings.TrimSpace(name))
-		if err != nil {
-			resp.Diagnostics.AddError("Invalid import id", sentence(err))
-			return
-		}
-		u, err := cluster.Get(ctx, k)
-		if err != nil {
-			resp.Diagnostics.AddError("Object cannot be read", sentence(err))
-			return
-		}
-		if u == nil {
-			resp.Diagnostics.AddError("No such object", fmt.Sprintf("There is no %s in the cluster %s.", k.Title(), cluster.Name))
-			return
-		}
-		text, err := object.Text(map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()}}, "")
-		if err != nil {
-			resp.Diagnostics.AddError("Object cannot be written", sentence(err))
-			return
-		}
-		texts[object.KeyOf(u).String()] = text
-	}
-	value, diags := objectsValue(texts)
-	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, objectsAt, value)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("cluster_id"), cluster.ID)...)
+// headOf is of an object what every manifest of it says.
+func headOf(u *unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()},
+	}}
 }

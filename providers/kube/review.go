@@ -15,81 +15,231 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// doubts gathers what the cluster did not know while resources were planned,
-// and what the plan makes, so that the review can tell one from the other.
+// doubts gathers what only the whole plan can answer: what the cluster did not
+// know while resources were planned, and what of it the plan makes; what leaves
+// one resource, and whether another takes it over.
 type doubts struct {
-	mu   sync.Mutex
-	of   map[string]doubt // by the resource's address
-	made map[string]bool  // kinds and namespaces that planned resources make
+	mu     sync.Mutex
+	of     map[string]doubt  // by the resource's address
+	made   map[string]bool   // namespaces that planned resources make
+	scopes map[string]bool   // kinds that planned resources make, and whether they have namespaces
+	claims map[string]string // addresses by cluster and object, since the last review
 }
 
-func (d *doubts) add(address string, of doubt, w wanted) {
+// doubt is what was not known of one resource.
+type doubt struct {
+	kinds      map[string][]string // objects of kinds that the cluster lacks, by "Kind of group/version"
+	namespaces map[string][]string // objects by namespace that it lacks
+	gone       []going             // objects that are no longer declared
+	takes      map[string]string   // marks of others, by the objects that carry them
+}
+
+// going is an object that leaves a resource; keep forbids to delete it.
+type going struct {
+	object.Key
+	keep bool
+}
+
+func newDoubt() doubt {
+	return doubt{kinds: map[string][]string{}, namespaces: map[string][]string{}, takes: map[string]string{}}
+}
+
+// forget makes way for another plan of a resource.
+func (d *doubts) forget(address string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.of, address)
+}
+
+func (d *doubts) add(address string, of doubt, objects []*unstructured.Unstructured) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of == nil {
-		d.of, d.made = map[string]doubt{}, map[string]bool{}
+		d.of, d.made, d.scopes = map[string]doubt{}, map[string]bool{}, map[string]bool{}
 	}
 	d.of[address] = of
-	for _, u := range w.objects {
-		switch u.GetKind() {
-		case "Namespace":
-			d.made["namespace "+u.GetName()] = true
-		case "CustomResourceDefinition":
-			for _, name := range defines(u) {
-				d.made["kind "+name] = true
-			}
+	for _, u := range objects {
+		if u.GetKind() == "Namespace" {
+			d.made[u.GetName()] = true
 		}
+		define(u, d.scopes)
 	}
 }
 
-// defines lists the kinds that a CRD brings, as "Kind of group/version".
-func defines(crd *unstructured.Unstructured) (kinds []string) {
+// scope tells whether a kind that a planned resource makes has namespaces.
+func (d *doubts) scope(kind string) (namespaced, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	namespaced, known = d.scopes[kind]
+	return namespaced, known
+}
+
+// moved reports that another resource than the one at an address declares an
+// object.
+func (d *doubts) moved(cluster, name, address string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	by := d.claims[cluster+" "+name]
+	return by != "" && by != address
+}
+
+// kindName is how a kind is called in doubts.
+func kindName(u *unstructured.Unstructured) string { return u.GetKind() + " of " + u.GetAPIVersion() }
+
+// define adds the kinds that a CRD brings, and whether they have namespaces.
+// Other objects bring none.
+func define(crd *unstructured.Unstructured, scopes map[string]bool) {
+	if crd.GetKind() != "CustomResourceDefinition" {
+		return
+	}
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
 		if m, ok := v.(map[string]any); ok && m["served"] == true {
-			kinds = append(kinds, fmt.Sprintf("%s of %s/%v", kind, group, m["name"]))
+			scopes[fmt.Sprintf("%s of %s/%v", kind, group, m["name"])] = scope != "Cluster"
 		}
 	}
-	return kinds
+}
+
+// reviewing is one look at a whole plan.
+type reviewing struct {
+	*doubts
+	all   providers.Review
+	notes []providers.Note
+	diags providers.Diagnostics
 }
 
 // review refuses objects of kinds and in namespaces that neither the cluster
-// has nor the plan makes. A set of objects that is not known yet may make
-// anything.
+// has nor the plan makes, objects that two resources declare, and objects of
+// other resources that these do not give up.
 func (d *doubts) review(_ context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	r := &reviewing{doubts: d, all: all}
+	r.claim()
+	unsure := false
 	for _, p := range all.Planned {
-		if p.Source != Source || p.Planned.IsNull() || !p.Planned.Type().IsObjectType() || !p.Planned.Type().HasAttribute("objects") {
-			continue
-		}
-		if !p.Planned.GetAttr("objects").IsKnown() {
-			return nil, nil
+		if _, looked := d.of[p.Address]; p.Source == Source && !looked && declares(p.Planned) && !p.Planned.GetAttr("objects").IsKnown() {
+			unsure = true // a set of objects that is not known yet may make anything
 		}
 	}
-	var diags providers.Diagnostics
 	for _, p := range all.Planned {
 		of, ok := d.of[p.Address]
-		if !ok || p.Planned.IsNull() {
+		if !ok || !declares(p.Planned) {
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(of.kinds)) {
-			if !d.made["kind "+name] {
-				diags = append(diags, refusal(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.", name, titles(of.kinds[name]))))
-			}
+		if !unsure {
+			r.missing(p, of)
 		}
-		for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
-			if !d.made["namespace "+name] {
-				diags = append(diags, refusal(p, "Namespace is missing", fmt.Sprintf("Neither the cluster nor this plan has the namespace %s, which %s lies in. Declare it as a kube_namespace that this resource depends on.", name, titles(of.namespaces[name]))))
-			}
-		}
+		r.taken(p, of)
+		r.left(p, of)
 	}
-	return nil, diags
+	return r.notes, r.diags
 }
 
-func refusal(p providers.PlannedInstance, summary, detail string) providers.Diagnostic {
+// declares reports an object of this provider that is a set of objects.
+func declares(v cty.Value) bool {
+	return v != cty.NilVal && !v.IsNull() && v.IsKnown() && v.Type().IsObjectType() && v.Type().HasAttribute("objects") && v.Type().HasAttribute("cluster_id")
+}
+
+// objectsOf names the objects of a resource and their cluster; known is false
+// where these are not known.
+func objectsOf(v cty.Value) (cluster string, names []string, known bool) {
+	if !declares(v) {
+		return "", nil, true
+	}
+	id, objects := v.GetAttr("cluster_id"), v.GetAttr("objects")
+	if !objects.IsKnown() || !id.IsKnown() {
+		return "", nil, false
+	}
+	if !id.IsNull() {
+		cluster = id.AsString()
+	}
+	if !objects.IsNull() {
+		for name := range objects.AsValueMap() {
+			names = append(names, name)
+		}
+	}
+	return cluster, sorted(names), true
+}
+
+// claim finds who declares each object.
+func (r *reviewing) claim() {
+	r.claims = map[string]string{}
+	for _, p := range r.all.Planned {
+		if p.Source != Source {
+			continue
+		}
+		cluster, names, _ := objectsOf(p.Planned)
+		for _, name := range names {
+			of := cluster + " " + name
+			if by := r.claims[of]; by != "" && by != p.Address {
+				r.refuse(p, "Object declared twice", fmt.Sprintf("%s is declared by %s and by %s. Leave it out of one of them.", titles([]string{name}), by, p.Address))
+				continue
+			}
+			r.claims[of] = p.Address
+		}
+	}
+}
+
+// missing refuses what neither the cluster has nor the plan makes.
+func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
+	for _, name := range slices.Sorted(maps.Keys(of.kinds)) {
+		if _, made := r.scopes[name]; !made {
+			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.", name, titles(of.kinds[name])))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
+		if !r.made[name] {
+			r.refuse(p, "Namespace is missing", fmt.Sprintf("Neither the cluster nor this plan has the namespace %s, which %s lies in, or it is being deleted. Declare it as a kube_namespace that this resource depends on.", name, titles(of.namespaces[name])))
+		}
+	}
+}
+
+// taken looks whether the resources whose objects a plan takes over give them
+// up.
+func (r *reviewing) taken(p providers.PlannedInstance, of doubt) {
+	for _, name := range slices.Sorted(maps.Keys(of.takes)) {
+		k, err := object.ParseKey(name)
+		if err != nil {
+			continue
+		}
+		from := ""
+		for _, other := range r.all.Planned {
+			if other.Source != Source || other.Address == p.Address || !declares(other.Prior) {
+				continue
+			}
+			id := other.Prior.GetAttr("id")
+			if _, names, known := objectsOf(other.Planned); id.IsKnown() && !id.IsNull() && id.AsString() == of.takes[name] && known && !slices.Contains(names, name) {
+				from = other.Address
+			}
+		}
+		if from == "" {
+			r.refuse(p, "Object exists already", existsDetail(k))
+			continue
+		}
+		r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf("%s comes from %s as it is", k.Title(), from)})
+	}
+}
+
+// left tells what becomes of objects that a resource no longer declares.
+func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
+	cluster, _, _ := objectsOf(p.Planned)
+	for _, g := range of.gone {
+		switch by := r.claims[cluster+" "+g.String()]; {
+		case by != "":
+			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: fmt.Sprintf("%s goes to %s as it is", g.Title(), by)})
+		case g.keep:
+			r.refuse(p, "Data would be deleted", dataDetail(&dataError{g.Key, "is no longer declared and would be deleted"}))
+		default:
+			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: g.Title() + " is deleted: it is no longer declared"})
+		}
+	}
+}
+
+func (r *reviewing) refuse(p providers.PlannedInstance, summary, detail string) {
 	d := providers.Diagnostic{Address: p.Address, Severity: providers.Error, Summary: summary, Detail: detail}
 	for _, name := range []string{"yaml", "path", "namespace", "name"} {
 		if p.Planned.Type().HasAttribute(name) && !p.Planned.GetAttr(name).IsNull() {
@@ -97,7 +247,7 @@ func refusal(p providers.PlannedInstance, summary, detail string) providers.Diag
 			break
 		}
 	}
-	return d
+	r.diags = append(r.diags, d)
 }
 
 func titles(names []string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/zclconf/go-cty/cty"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/kube/live"
@@ -23,17 +24,47 @@ type existsError struct{ key object.Key }
 
 func (e *existsError) Error() string { return e.key.Title() + " exists already" }
 
-// explain is what people read about an object that the API server refuses.
-func (r *set) explain(k object.Key, err error) diag.Diagnostic {
+// dataError says that data would go which nobody asked to delete.
+type dataError struct {
+	key object.Key
+	why string
+}
+
+func (e *dataError) Error() string { return e.key.Title() + " " + e.why }
+
+func (r *set) explainData(e *dataError) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(r.kind.at, "Data would be deleted", dataDetail(e))
+}
+
+func dataDetail(e *dataError) string {
+	return fmt.Sprintf("%s, and what it holds would go with it. Set prune_data = true to allow that, or declare it as it was.", e)
+}
+
+// explain is what people read about an object that the API server refuses: of a
+// Secret without what it holds.
+func (r *set) explain(u *unstructured.Unstructured, err error) diag.Diagnostic {
+	d := r.explainKey(object.KeyOf(u), err)
+	if !object.IsSecret(u) {
+		return d
+	}
+	return diag.NewAttributeErrorDiagnostic(r.kind.at, d.Summary(), object.Veil(u, d.Detail()))
+}
+
+func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	at := func(summary, format string, args ...any) diag.Diagnostic {
 		return diag.NewAttributeErrorDiagnostic(r.kind.at, summary, fmt.Sprintf(format, args...))
 	}
 	var exists *existsError
 	var still *live.StillThereError
+	var data *dataError
 	conflicts := live.Conflicts(err)
 	switch {
+	case errors.As(err, &data):
+		return r.explainData(data)
+	case live.Terminating(err, k) != "":
+		return at("Namespace is being deleted", "%s: the namespace %s is going, and nothing can be made in it until it has gone. `kubectl get namespace %[2]s -o yaml` says in its status what holds it.", k.Title(), live.Terminating(err, k))
 	case errors.As(err, &exists):
-		return at("Object exists already", "%s is in the cluster, and this resource did not make it. Take it over with `stoke import ADDRESS '%s'`, or give it another name.", k.Title(), k)
+		return at("Object exists already", "%s", existsDetail(k))
 	case len(conflicts) > 0:
 		var parts []string
 		for _, c := range conflicts {
@@ -58,6 +89,10 @@ func (r *set) explain(k object.Key, err error) diag.Diagnostic {
 		return at("The API server refuses the object", "%s: %s.", k.Title(), message(err))
 	}
 	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
+}
+
+func existsDetail(k object.Key) string {
+	return fmt.Sprintf("%s is in the cluster, and this resource did not make it. Take it over with `stoke import ADDRESS '%s'`, or give it another name.", k.Title(), k)
 }
 
 // untyped is how an API server refuses fields that the kind does not have, or

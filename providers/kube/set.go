@@ -3,14 +3,15 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	framework "github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
@@ -27,6 +28,7 @@ var (
 	_ resource.ResourceWithModifyPlan     = &set{}
 	_ resource.ResourceWithImportState    = &set{}
 	_ resource.ResourceWithValidateConfig = &set{}
+	_ resource.ResourceWithUpgradeState   = &set{}
 )
 
 func (r *set) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -43,50 +45,107 @@ func (r *set) Configure(_ context.Context, req resource.ConfigureRequest, _ *res
 	}
 }
 
+// UpgradeState reads states whose keys of objects had the version in them.
+func (r *set) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
+	return map[int64]resource.StateUpgrader{0: {StateUpgrader: func(_ context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+		var state map[string]any
+		err := json.Unmarshal(req.RawState.JSON, &state)
+		if objects, ok := state["objects"].(map[string]any); ok {
+			now := make(map[string]any, len(objects))
+			for name, text := range objects {
+				now[current(name)] = text
+			}
+			state["objects"] = now
+		}
+		var text []byte
+		if err == nil {
+			text, err = json.Marshal(state)
+		}
+		if err != nil {
+			resp.Diagnostics.AddError("State cannot be read", sentence(err))
+			return
+		}
+		resp.DynamicValue = &tfprotov6.DynamicValue{JSON: text}
+	}}}
+}
+
+// showing is the resource as diagnostics about one of its configurations are
+// shown: at the attribute that the objects come from.
+func (r *set) showing(ctx context.Context, config tfsdk.Config) *set {
+	out := *r
+	var v framework.String
+	if len(r.kind.or.Steps()) > 0 && !config.GetAttribute(ctx, r.kind.or, &v).HasError() && !v.IsNull() {
+		out.kind.at = r.kind.or
+	}
+	return &out
+}
+
 // ValidateConfig checks what needs no cluster.
 func (r *set) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	objects, known, diags := r.kind.render(ctx, req.Config)
 	resp.Diagnostics.Append(diags...)
 	if known && !diags.HasError() {
-		resp.Diagnostics.Append(r.twice(objects)...)
+		resp.Diagnostics.Append(r.showing(ctx, req.Config).twice(objects)...)
 	}
 }
 
 // twice looks for objects that are declared twice.
 func (r *set) twice(objects []*unstructured.Unstructured) (diags diag.Diagnostics) {
-	seen := make(map[object.Key]bool, len(objects))
+	seen := make(map[string]bool, len(objects))
 	for _, u := range objects {
 		k := object.KeyOf(u)
-		if seen[k] {
+		if seen[k.String()] {
 			diags.AddAttributeError(r.kind.at, "Object declared twice", k.Title()+" is there twice.")
 		}
-		seen[k] = true
+		seen[k.String()] = true
 	}
 	return diags
+}
+
+// rendered are the objects of a configuration without what only an API server
+// writes. known is false while they depend on something that is not known yet.
+func (r *set) rendered(ctx context.Context, config tfsdk.Config) (objects []*unstructured.Unstructured, known bool, diags diag.Diagnostics) {
+	objects, known, diags = r.kind.render(ctx, config)
+	if !known || diags.HasError() {
+		return nil, known, diags
+	}
+	for _, u := range objects {
+		object.Clean(u)
+	}
+	return objects, true, diags
 }
 
 // wanted are the objects of a configuration, by the text of their keys.
 type wanted struct {
 	objects []*unstructured.Unstructured
 	keys    []string // in the same order
+	unsure  bool     // whether some kind has namespaces is not known yet, and so what some keys are
 }
 
-// want renders the objects for a cluster: kinds without namespaces lose theirs,
-// the others get one. unknown are kinds that the cluster does not know: the
-// namespace of these is as it is declared.
-func (r *set) want(ctx context.Context, config tfsdk.Config, c *live.Cluster) (w wanted, known bool, diags diag.Diagnostics) {
-	objects, known, diags := r.kind.render(ctx, config)
-	if !known || diags.HasError() {
-		return w, known, diags
+// want puts rendered objects, which it changes, where they belong in a cluster:
+// kinds without namespaces lose theirs, the others get one. What the cluster
+// does not know yet, CRDs in the same configuration say.
+func (r *set) want(objects []*unstructured.Unstructured, c *live.Cluster) (w wanted, diags diag.Diagnostics) {
+	scopes := map[string]bool{}
+	for _, u := range objects {
+		define(u, scopes)
 	}
 	for _, u := range objects {
-		object.Clean(u)
 		_, namespaced, err := c.Mapping(u.GroupVersionKind())
+		known := err == nil
+		if isNoKind(err) {
+			namespaced, known = scopes[kindName(u)]
+			if !known {
+				namespaced, known = r.settings.doubts.scope(kindName(u))
+			}
+			err = nil
+		}
 		switch {
-		case err != nil && !isNoKind(err):
+		case err != nil:
 			diags.AddAttributeError(clusterAt, "Kinds of the cluster cannot be read", sentence(err))
-			return w, true, diags
-		case err != nil: // a kind that is still to come
+			return w, diags
+		case !known:
+			w.unsure = true
 		case !namespaced:
 			u.SetNamespace("")
 		case u.GetNamespace() == "":
@@ -96,7 +155,7 @@ func (r *set) want(ctx context.Context, config tfsdk.Config, c *live.Cluster) (w
 		w.keys = append(w.keys, object.KeyOf(u).String())
 	}
 	diags.Append(r.twice(objects)...)
-	return w, true, diags
+	return w, diags
 }
 
 // mark labels the objects as the resource's.
@@ -111,56 +170,29 @@ func (w wanted) mark(id string) {
 	}
 }
 
-// applied is what private data say of an object: the hash of what was declared
-// when it was last applied, and of the text that came of it. While both are as
-// they were there is nothing to ask the cluster.
-type applied struct {
-	Declared string    `json:"declared"`
-	Result   string    `json:"result"`
-	UID      types.UID `json:"uid"`
+// text is the part of a live object that is declared.
+func (r *set) text(want, result *unstructured.Unstructured, id string) (string, error) {
+	return object.Text(withoutMark(object.Project(result, want)), id)
 }
 
-// ours reports that a live object is the resource's: by its mark, or without it
-// because it is the very object that was applied. Another one of the same name
-// is somebody else's. Of one that was imported, neither is known.
-func (a applied) ours(u *unstructured.Unstructured, id string) bool {
-	return id != "" && u.GetLabels()[live.Mark] == id || a.UID == "" || a.UID == u.GetUID()
-}
-
-// privates reads and writes private data.
-type privates interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
-func readApplied(ctx context.Context, from privates) (map[string]applied, diag.Diagnostics) {
-	all := map[string]applied{}
-	text, diags := from.GetKey(ctx, keep)
-	if len(text) > 0 && json.Unmarshal(text, &all) != nil {
-		all = map[string]applied{} // the objects are asked about, then
+// withoutMark leaves stoke's label out, which says nothing new.
+func withoutMark(content map[string]any) map[string]any {
+	meta, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return content
 	}
-	return all, diags
-}
-
-type keyed interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-func writeApplied(ctx context.Context, to keyed, all map[string]applied) diag.Diagnostics {
-	text, err := json.Marshal(all)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Private data cannot be written", sentence(err))}
+	labels, ok := meta["labels"].(map[string]any)
+	if !ok || labels[live.Mark] == nil {
+		return content
 	}
-	return to.SetKey(ctx, keep, text)
-}
-
-// declared is the hash of what is declared of an object. The mark is not a part
-// of it.
-func declared(u *unstructured.Unstructured, salt string) string {
-	text, err := object.Text(u.Object, salt)
-	if err != nil {
-		return ""
+	content, meta, labels = maps.Clone(content), maps.Clone(meta), maps.Clone(labels)
+	if delete(labels, live.Mark); len(labels) == 0 {
+		delete(meta, "labels")
+	} else {
+		meta["labels"] = labels
 	}
-	return object.Hash(text)
+	content["metadata"] = meta
+	return content
 }
 
 // objectsValue is the attribute objects. A text "" is not known.
@@ -176,11 +208,6 @@ func textValues(texts map[string]string) map[string]framework.String {
 		}
 	}
 	return out
-}
-
-// ImportState takes objects over by their names, parted by commas.
-func (r *set) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	r.importState(ctx, req, resp)
 }
 
 var objectsAt = path.Root("objects")

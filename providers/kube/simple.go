@@ -15,13 +15,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // namespace, configMap, secret and priorityClass are single objects whose
 // fields are attributes.
 var (
 	namespace = kind{
-		name: "namespace", description: "A namespace. Destroying it deletes everything in it.", at: path.Root("name"),
+		name: "namespace", of: gvk.GroupVersionKind{Version: "v1", Kind: "Namespace"}, description: "A namespace. Destroying it deletes everything in it.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute { return metadata(false) },
 		render: func(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstructured, bool, diag.Diagnostics) {
 			u, known, diags := head(ctx, config, "v1", "Namespace", false)
@@ -29,7 +30,7 @@ var (
 		},
 	}
 	configMap = kind{
-		name: "config_map", description: "A ConfigMap.", at: path.Root("name"),
+		name: "config_map", of: gvk.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, description: "A ConfigMap.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(true)
 			a["data"] = schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Texts by key."}
@@ -40,27 +41,33 @@ var (
 		render: renderConfigMap,
 	}
 	secret = kind{
-		name: "secret", description: "A Secret. What it holds is written only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
+		name: "secret", of: gvk.GroupVersionKind{Version: "v1", Kind: "Secret"}, description: "A Secret. What it holds is written only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(true)
-			a["type"] = schema.StringAttribute{Optional: true, Description: "Its type. Default: Opaque.", PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}}
+			a["type"] = schema.StringAttribute{Optional: true, Description: "Its type. Default: Opaque.", PlanModifiers: replacedFrom("Opaque")}
 			a["data"] = schema.MapAttribute{Optional: true, WriteOnly: true, ElementType: types.StringType, Description: "Values by key, as they are. Never stored."}
 			a["immutable"] = immutable()
 			return a
 		},
 		render: renderSecret,
+		adopt: func(u *unstructured.Unstructured) map[string]any {
+			return map[string]any{"type": u.Object["type"], "immutable": u.Object["immutable"]}
+		},
 	}
 	priorityClass = kind{
-		name: "priority_class", description: "A priority of pods.", at: path.Root("name"),
+		name: "priority_class", of: gvk.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, description: "A priority of pods.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(false)
 			a["value"] = schema.Int64Attribute{Required: true, Description: "The priority: pods of a higher one come first. At most 1000000000.", PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()}}
-			a["preemption_policy"] = schema.StringAttribute{Optional: true, Description: "Never, or PreemptLowerPriority, which is the default.", PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}}
+			a["preemption_policy"] = schema.StringAttribute{Optional: true, Description: "Never, or PreemptLowerPriority, which is the default.", PlanModifiers: replacedFrom("PreemptLowerPriority")}
 			a["global_default"] = schema.BoolAttribute{Optional: true, Description: "Whether pods that name no class have it. Default: false."}
 			a["description"] = schema.StringAttribute{Optional: true, Description: "What it is for."}
 			return a
 		},
 		render: renderPriorityClass,
+		adopt: func(u *unstructured.Unstructured) map[string]any {
+			return map[string]any{"value": u.Object["value"], "preemption_policy": u.Object["preemptionPolicy"]}
+		},
 	}
 )
 
@@ -79,9 +86,23 @@ func metadata(namespaced bool) map[string]schema.Attribute {
 		"annotations": schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Annotations. Others' are left alone."},
 	}
 	if namespaced {
-		a["namespace"] = schema.StringAttribute{Optional: true, Description: "Its namespace. Default: default.", PlanModifiers: replace}
+		a["namespace"] = schema.StringAttribute{Optional: true, Description: "Its namespace. Default: default.", PlanModifiers: replacedFrom("default")}
 	}
 	return a
+}
+
+// replacedFrom makes a change of an attribute, whose default is left to the API
+// server, a replacement.
+func replacedFrom(standard string) []planmodifier.String {
+	text := func(v types.String) string {
+		if v.IsNull() {
+			return standard
+		}
+		return v.ValueString()
+	}
+	return []planmodifier.String{stringplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+		resp.RequiresReplace = req.PlanValue.IsUnknown() || text(req.PlanValue) != text(req.StateValue)
+	}, "Another value makes another object.", "Another value makes another object.")}
 }
 
 func one(u *unstructured.Unstructured) []*unstructured.Unstructured {

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +37,12 @@ type thing struct {
 	kind    string
 	state   cty.Value
 	private []byte
+	name    string // in its address
+
+	replaces cty.Value // what it is made in place of
 }
+
+func (it thing) address() string { return it.kind + "." + cmp.Or(it.name, "x") }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -149,16 +156,14 @@ func (w *world) plan(prior thing, config cty.Value) planned {
 
 func (w *world) planIn(p providers.Provider, prior thing, config cty.Value) planned {
 	w.t.Helper()
+	prior.kind = cmp.Or(prior.kind, "kube_manifest")
 	kind := prior.kind
-	if kind == "" {
-		kind = "kube_manifest"
-	}
 	if prior.state == cty.NilVal {
 		prior.state = cty.NullVal(config.Type())
 	}
 	out := planned{kind: kind, prior: prior, config: config}
 	var mu sync.Mutex
-	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: kind + ".x", Note: func(n providers.Note) {
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: prior.address(), Replaces: prior.replaces, Note: func(n providers.Note) {
 		mu.Lock()
 		defer mu.Unlock()
 		out.notes = append(out.notes, n.Text)
@@ -169,10 +174,29 @@ func (w *world) planIn(p providers.Provider, prior thing, config cty.Value) plan
 	}
 	out.PlanResponse = p.Plan(ctx, providers.PlanRequest{Type: kind, Prior: prior.state, Proposed: w.proposed(p, kind, prior.state, config), Config: config, Private: prior.private})
 	if !out.Diagnostics.HasErrors() {
-		_, out.review = w.entry.Review(ctx, providers.Review{Planned: []providers.PlannedInstance{{Source: Source, Address: kind + ".x", Type: kind, Prior: prior.state, Planned: out.Planned}}})
+		var notes []string
+		out.review, notes = w.review(out)
+		out.notes = append(out.notes, notes...)
 	}
 	return out
 }
+
+// review looks at several plans as one.
+func (w *world) review(plans ...planned) (providers.Diagnostics, []string) {
+	var all []providers.PlannedInstance
+	for _, p := range plans {
+		all = append(all, providers.PlannedInstance{Source: Source, Address: p.prior.address(), Type: p.kind, Prior: p.prior.state, Planned: p.Planned})
+	}
+	notes, diags := w.entry.Review(w.t.Context(), providers.Review{Planned: all})
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return diags, texts
+}
+
+// said is all that is told about a plan.
+func (p planned) said() providers.Diagnostics { return slices.Concat(p.Diagnostics, p.review) }
 
 var operations int
 
@@ -182,9 +206,9 @@ func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
 	operations++
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
-	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.kind + ".x"})
+	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.prior.address()})
 	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
-	return thing{pl.kind, r.State, r.Private}, r
+	return thing{kind: pl.kind, state: r.State, private: r.Private, name: pl.prior.name}, r
 }
 
 // make plans and applies, and neither may fail.
@@ -217,12 +241,12 @@ func (w *world) refresh(of thing) thing {
 
 func (w *world) refreshIn(p providers.Provider, of thing) thing {
 	w.t.Helper()
-	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.kind + ".x"})
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.address()})
 	r := p.Read(ctx, providers.ReadRequest{Type: of.kind, State: of.state, Private: of.private})
 	if r.Diagnostics.HasErrors() {
 		w.t.Fatalf("read: %v", r.Diagnostics)
 	}
-	return thing{of.kind, r.State, r.Private}
+	return thing{kind: of.kind, state: r.State, private: r.Private, name: of.name}
 }
 
 // empty checks that a plan after a refresh has nothing to do.
@@ -242,7 +266,7 @@ func (w *world) empty(of thing, config cty.Value) thing {
 // destroy deletes an object.
 func (w *world) destroy(of thing) {
 	w.t.Helper()
-	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.kind + ".x"})
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.address()})
 	null := cty.NullVal(of.state.Type())
 	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: of.kind, Prior: of.state, Planned: null, Config: null, Private: of.private})
 	if r.Diagnostics.HasErrors() || !r.State.IsNull() {
@@ -279,4 +303,15 @@ func quotaCounts(w *world) func(context.Context) (bool, error) {
 		used := list.Items[0].Status.Used["count/configmaps"]
 		return used.Value() > 0, nil
 	}
+}
+
+// leaving reports that an object is being deleted.
+func (w *world) leaving(object string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) { return w.field(object, ".metadata.deletionTimestamp") != "", nil }
+}
+
+// field is one field of an object, by kubectl's path.
+func (w *world) field(object, path string) string {
+	w.t.Helper()
+	return w.kubectl("get", object, "-o", "jsonpath={"+path+"}", "--ignore-not-found")
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +22,7 @@ import (
 // The result is the whole object.
 func (c *Cluster) Apply(ctx context.Context, u *unstructured.Unstructured, dry, force bool) (*unstructured.Unstructured, error) {
 	k := object.KeyOf(u)
-	r, err := c.resource(k)
+	r, err := c.resource(k, c.Mapping)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (c *Cluster) Apply(ctx context.Context, u *unstructured.Unstructured, dry, 
 // Delete removes an object, if it is still the one with the UID; "" is any.
 // That there is none is no error. What it owns goes in the background.
 func (c *Cluster) Delete(ctx context.Context, k object.Key, uid types.UID) error {
-	r, err := c.resource(k)
+	r, err := c.resource(k, c.served)
 	if errors.As(err, new(*NoKindError)) {
 		return nil
 	}
@@ -81,17 +82,18 @@ func Conflicts(err error) []Conflict {
 	return all
 }
 
-// Immutable reports that an apply was refused because a field cannot be changed
-// once it is there, and which ones those are.
+// Immutable reports that an apply was refused because fields cannot be changed
+// once they are there, and for nothing else, and which ones those are.
 func Immutable(err error) (fields []string) {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
 	for _, cause := range status.Status().Details.Causes {
-		if unchangeable.MatchString(cause.Message) {
-			fields = append(fields, cause.Field)
+		if !unchangeable.MatchString(cause.Message) {
+			return nil
 		}
+		fields = append(fields, cause.Field)
 	}
 	return fields
 }
@@ -109,6 +111,15 @@ func MissingNamespace(err error) string {
 		return ""
 	}
 	return status.Status().Details.Name
+}
+
+// Terminating is the namespace that an apply was refused for, because it is
+// being deleted; "" where it was not for that.
+func Terminating(err error, k object.Key) string {
+	if apierrors.HasStatusCause(err, core.NamespaceTerminatingCause) {
+		return k.Namespace
+	}
+	return ""
 }
 
 // NoDryRun reports that a webhook has effects which forbid a dry run.

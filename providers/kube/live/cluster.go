@@ -3,8 +3,12 @@ package live
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/agext/levenshtein"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,10 +62,14 @@ func (e *NoKindError) Error() string {
 	return "the cluster knows no " + e.Kind + " of " + e.GroupVersion().String()
 }
 
-// Mapping finds the resource of a kind. ns tells whether its objects lie in
-// namespaces.
+// Mapping finds the resource of a kind; without a version that of the one which
+// the cluster prefers. ns tells whether its objects lie in namespaces.
 func (c *Cluster) Mapping(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ns bool, err error) {
-	m, err := c.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	var versions []string
+	if gvk.Version != "" {
+		versions = []string{gvk.Version}
+	}
+	m, err := c.Mapper.RESTMapping(gvk.GroupKind(), versions...)
 	if meta.IsNoMatchError(err) {
 		return gvr, false, &NoKindError{gvk}
 	}
@@ -71,8 +79,20 @@ func (c *Cluster) Mapping(gvk schema.GroupVersionKind) (gvr schema.GroupVersionR
 	return m.Resource, m.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-func (c *Cluster) resource(k object.Key) (dynamic.ResourceInterface, error) {
-	gvr, ns, err := c.Mapping(k.GroupVersionKind)
+// served is Mapping for a kind that is already there: where the cluster serves
+// the version no longer, its objects live on in another one.
+func (c *Cluster) served(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ns bool, err error) {
+	gvr, ns, err = c.Mapping(gvk)
+	if errors.As(err, new(*NoKindError)) && gvk.Version != "" {
+		return c.Mapping(gvk.GroupKind().WithVersion(""))
+	}
+	return gvr, ns, err
+}
+
+type mapping func(schema.GroupVersionKind) (schema.GroupVersionResource, bool, error)
+
+func (c *Cluster) resource(k object.Key, by mapping) (dynamic.ResourceInterface, error) {
+	gvr, ns, err := by(k.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +104,7 @@ func (c *Cluster) resource(k object.Key) (dynamic.ResourceInterface, error) {
 
 // Get reads an object; nil where there is none, or no such kind.
 func (c *Cluster) Get(ctx context.Context, k object.Key) (*unstructured.Unstructured, error) {
-	r, err := c.resource(k)
+	r, err := c.resource(k, c.served)
 	if errors.As(err, new(*NoKindError)) {
 		return nil, nil
 	}
@@ -137,7 +157,7 @@ func (c *Cluster) list(ctx context.Context, of listOf) (map[types.NamespacedName
 }
 
 func (c *Cluster) read(ctx context.Context, of listOf) (map[types.NamespacedName]*unstructured.Unstructured, error) {
-	gvr, ns, err := c.Mapping(of.GroupVersionKind)
+	gvr, ns, err := c.served(of.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -168,3 +188,60 @@ func (c *Cluster) read(ctx context.Context, of listOf) (map[types.NamespacedName
 
 // Rediscover makes the cluster be asked anew for its kinds.
 func (c *Cluster) Rediscover() { c.Mapper.Reset() }
+
+// ControllerManager is the field manager by which horizontal pod autoscalers set
+// replicas.
+const ControllerManager = "kube-controller-manager"
+
+var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+
+// Autoscaled reports whether a HorizontalPodAutoscaler scales an object. Where
+// that cannot be read, one is taken to.
+func (c *Cluster) Autoscaled(ctx context.Context, k object.Key) (bool, error) {
+	all, err := c.Dynamic.Resource(autoscalers).Namespace(k.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, a := range all.Items {
+		kind, _, _ := unstructured.NestedString(a.Object, "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(a.Object, "spec", "scaleTargetRef", "name")
+		if kind == k.Kind && name == k.Name && a.GetDeletionTimestamp() == nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Near is a sentence about kinds of the cluster whose names are like a mistyped
+// one; "" where there are none.
+func (c *Cluster) Near(kind string) string {
+	_, lists, err := c.Discovery.ServerGroupsAndResources()
+	if err != nil && len(lists) == 0 {
+		return ""
+	}
+	found := map[string]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") && (near(kind, r.Kind) || near(kind, r.Name)) {
+				found[strings.TrimPrefix(gv.Group+"/"+r.Kind, "/")] = true
+			}
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return " Did you mean " + strings.Join(slices.Sorted(maps.Keys(found)), " or ") + "?"
+}
+
+// near reports names that differ in case alone, or by little.
+func near(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a == b || len(a) > 3 && levenshtein.Distance(a, b, nil) <= 2
+}

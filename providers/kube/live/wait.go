@@ -2,29 +2,18 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/stokehq/stoke/providers/kube/object"
 )
-
-// together is how many kinds and namespaces are watched at the same time, one
-// request each.
-const together = 32
 
 // NotReadyError says what an object was last waiting for.
 type NotReadyError struct {
@@ -92,9 +81,14 @@ func finished(u *unstructured.Unstructured) (ready, failed bool, reason string) 
 
 // WaitReady watches objects until each is ready, one has failed, or ctx is
 // done. All carry the mark of the resource id. report, when not nil, hears what
-// each waits for, whenever that changes.
+// each waits for, whenever that changes, and "" when it is ready.
 func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, complete bool, report func(object.Key, string)) error {
-	return c.watchAll(ctx, id, keys, func(ctx context.Context, keys []object.Key) (look, func() error) {
+	watches := map[watched][]object.Key{}
+	for _, k := range keys {
+		of := watched{listOf: listOf{k.GroupVersionKind, k.Namespace}, label: Mark + "=" + id}
+		watches[of] = append(watches[of], k)
+	}
+	return c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
 		waits := map[object.Key]string{}
 		for _, k := range keys {
 			waits[k] = "it is not there"
@@ -106,15 +100,19 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 					}
 					return false, &NotReadyError{Key: k, Reason: "it was deleted", Failed: true}
 				}
-				unbound, err := c.unbound(ctx, u)
+				ready, failed, reason, err := c.Stands(ctx, u, complete)
 				if err != nil {
 					return false, err
 				}
-				ready, failed, reason := Ready(u, Rules{Complete: complete, Unbound: unbound})
 				if failed {
 					return false, &NotReadyError{Key: k, Reason: reason, Failed: true}
 				}
-				if !ready && reason != waits[k] && report != nil {
+				if ready {
+					reason = ""
+				} else if reason == "" {
+					reason = "its status does not say so yet"
+				}
+				if reason != waits[k] && report != nil {
 					report(k, reason)
 				}
 				if waits[k] = reason; ready {
@@ -130,6 +128,17 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 				return context.Cause(ctx)
 			}
 	})
+}
+
+// Stands says how an object stands: Ready by the rules that hold for it.
+// complete asks for Jobs that have ended well.
+func (c *Cluster) Stands(ctx context.Context, u *unstructured.Unstructured, complete bool) (ready, failed bool, reason string, err error) {
+	unbound, err := c.unbound(ctx, u)
+	if err != nil {
+		return false, false, "", err
+	}
+	ready, failed, reason = Ready(u, Rules{Complete: complete, Unbound: unbound})
+	return ready, failed, reason, nil
 }
 
 // unbound reports a claim that only a pod can bind.
@@ -169,20 +178,32 @@ func (e *StillThereError) Error() string {
 
 func (e *StillThereError) Unwrap() error { return e.Err }
 
-// WaitGone watches objects, which carry the mark of the resource id, until none
-// of them is there.
-func (c *Cluster) WaitGone(ctx context.Context, id string, keys []object.Key) error {
-	return c.watchAll(ctx, id, keys, func(ctx context.Context, keys []object.Key) (look, func() error) {
+// Going is an object that is being deleted.
+type Going struct {
+	object.Key
+	UID  types.UID
+	Mark string // what its label says; "" where it has none
+}
+
+// WaitGone watches objects until none of them is there: another one of the same
+// name is not waited for.
+func (c *Cluster) WaitGone(ctx context.Context, going []Going) error {
+	watches, uids := map[watched][]object.Key{}, map[object.Key]types.UID{}
+	for _, g := range going {
+		of := watched{listOf: listOf{g.GroupVersionKind, g.Namespace}, label: Mark + "=" + g.Mark}
+		if g.Mark == "" {
+			of.label, of.name = "", g.Name
+		}
+		watches[of], uids[g.Key] = append(watches[of], g.Key), g.UID
+	}
+	return c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
 		there := map[object.Key]*StillThereError{}
 		return func(k object.Key, u *unstructured.Unstructured) (bool, error) {
-				if u == nil || u.GetDeletionTimestamp() == nil {
+				if u == nil || u.GetUID() != uids[k] {
 					delete(there, k)
-					return true, nil // gone, or made anew by somebody
+					return true, nil
 				}
-				there[k] = &StillThereError{Key: k, Finalizers: u.GetFinalizers()}
-				if k.Kind == "Namespace" {
-					there[k].Finalizers, there[k].Reason = remaining(u)
-				}
+				there[k] = StillThere(k, u)
 				return false, nil
 			}, func() error {
 				for _, k := range keys {
@@ -194,6 +215,15 @@ func (c *Cluster) WaitGone(ctx context.Context, id string, keys []object.Key) er
 				return context.Cause(ctx)
 			}
 	})
+}
+
+// StillThere says what keeps an object that is being deleted.
+func StillThere(k object.Key, u *unstructured.Unstructured) *StillThereError {
+	still := &StillThereError{Key: k, Finalizers: u.GetFinalizers()}
+	if k.Kind == "Namespace" {
+		still.Finalizers, still.Reason = remaining(u)
+	}
+	return still
 }
 
 // remaining is what a namespace in deletion waits for, as its conditions say.
@@ -208,102 +238,4 @@ func remaining(ns *unstructured.Unstructured) (finalizers []string, reason strin
 		}
 	}
 	return finalizers, strings.Join(said, " ")
-}
-
-// look is told of an object as it is and whenever it changes, nil when it is
-// not there, until it is done with it.
-type look func(k object.Key, u *unstructured.Unstructured) (done bool, err error)
-
-// watchAll watches objects by one request for each kind and namespace. each
-// makes what looks at those of one; its second result says what ended the
-// wait where ctx did.
-func (c *Cluster) watchAll(ctx context.Context, id string, keys []object.Key, each func(context.Context, []object.Key) (look, func() error)) error {
-	by := map[listOf][]object.Key{}
-	for _, k := range keys {
-		of := listOf{k.GroupVersionKind, k.Namespace}
-		by[of] = append(by[of], k)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(together)
-	for of, keys := range by {
-		group.Go(func() error {
-			see, ended := each(ctx, keys)
-			err := c.watch(ctx, of, id, keys, see)
-			if err != nil && ctx.Err() != nil {
-				return ended()
-			}
-			return err
-		})
-	}
-	return group.Wait()
-}
-
-func (c *Cluster) watch(ctx context.Context, of listOf, id string, keys []object.Key, see look) error {
-	pending := make(map[string]object.Key, len(keys))
-	for _, k := range keys {
-		pending[k.Name] = k
-	}
-	update := func(name string, u *unstructured.Unstructured) (bool, error) {
-		if k, ok := pending[name]; ok {
-			done, err := see(k, u)
-			if err != nil {
-				return false, err
-			}
-			if done {
-				delete(pending, name)
-			}
-		}
-		return len(pending) == 0, nil
-	}
-	gvr, _, err := c.Mapping(of.GroupVersionKind)
-	if errors.As(err, new(*NoKindError)) { // with its kind, every object has gone
-		for name := range pending {
-			if _, err := update(name, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var r dynamic.ResourceInterface = c.Dynamic.Resource(gvr)
-	if of.namespace != "" {
-		r = c.Dynamic.Resource(gvr).Namespace(of.namespace)
-	}
-	mine := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = Mark + "=" + id
-		return o
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, mine(o)) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return r.Watch(ctx, mine(o))
-		},
-	}
-	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, func(store cache.Store) (bool, error) {
-		there := map[string]*unstructured.Unstructured{}
-		for _, o := range store.List() {
-			if u, ok := o.(*unstructured.Unstructured); ok {
-				there[u.GetName()] = u
-			}
-		}
-		over := len(pending) == 0
-		for name := range pending {
-			if over, err = update(name, there[name]); err != nil {
-				return false, err
-			}
-		}
-		return over, nil
-	}, func(e watch.Event) (bool, error) {
-		u, ok := e.Object.(*unstructured.Unstructured)
-		switch {
-		case !ok:
-			return len(pending) == 0, nil
-		case e.Type == watch.Deleted:
-			return update(u.GetName(), nil)
-		}
-		return update(u.GetName(), u)
-	})
-	return err
 }

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Key names an object of one cluster. Its text is
-// "apps/v1/Deployment/default/web", without the namespace where there is none.
+// Key names an object of one cluster: group, kind, namespace and name are its
+// identity, which String tells. The version is only how to ask for it, and may
+// be empty, which is the cluster's preferred one.
 type Key struct {
 	schema.GroupVersionKind
 	Namespace, Name string
@@ -21,10 +22,14 @@ func KeyOf(u *unstructured.Unstructured) Key {
 	return Key{u.GroupVersionKind(), u.GetNamespace(), u.GetName()}
 }
 
+// String is the identity as text, such as "apps/Deployment/default/web" or
+// "ConfigMap/default/web", without the namespace where there is none.
 func (k Key) String() string {
-	parts := []string{k.GroupVersion().String(), k.Kind}
-	if k.Namespace != "" {
-		parts = append(parts, k.Namespace)
+	var parts []string
+	for _, part := range []string{k.Group, k.Kind, k.Namespace} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
 	return strings.Join(append(parts, k.Name), "/")
 }
@@ -37,30 +42,30 @@ func (k Key) Title() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
-// ParseKey reads the text of a key. Which of the two a name is that follows the
-// kind can only be told with the version before it: groups have a dot or are
-// one of the old ones, versions begin with a v and a digit.
+// ParseKey reads the text of a key, with the version or without it. Kinds begin
+// with a capital or have a group with a dot; versions begin with a v and a
+// digit.
 func ParseKey(text string) (Key, error) {
 	parts := strings.Split(text, "/")
 	var k Key
-	switch {
-	case len(parts) >= 3 && isVersion(parts[0]):
+	if first := parts[0]; !isVersion(first) && (strings.Contains(first, ".") || first != "" && first[0] >= 'a' && first[0] <= 'z') {
+		k.Group, parts = first, parts[1:]
+	}
+	if len(parts) > 2 && isVersion(parts[0]) {
 		k.Version, parts = parts[0], parts[1:]
-	case len(parts) >= 4 && isVersion(parts[1]):
-		k.Group, k.Version, parts = parts[0], parts[1], parts[2:]
-	default:
-		return Key{}, fmt.Errorf("%q is no object: want VERSION/KIND/NAME or GROUP/VERSION/KIND/NAMESPACE/NAME, such as apps/v1/Deployment/default/web", text)
 	}
-	k.Kind, parts = parts[0], parts[1:]
 	switch len(parts) {
-	case 1:
-		k.Name = parts[0]
 	case 2:
-		k.Namespace, k.Name = parts[0], parts[1]
+		k.Kind, k.Name = parts[0], parts[1]
+	case 3:
+		k.Kind, k.Namespace, k.Name = parts[0], parts[1], parts[2]
+		if k.Namespace == "" {
+			return Key{}, fmt.Errorf("%q has an empty namespace: leave it out where the kind has none", text)
+		}
 	default:
-		return Key{}, fmt.Errorf("%q names more than a namespace and a name", text)
+		return Key{}, fmt.Errorf("%q is no object: want KIND/NAME or GROUP/KIND/NAMESPACE/NAME, such as apps/Deployment/default/web", text)
 	}
-	if k.Kind == "" || k.Name == "" {
+	if k.Kind == "" || k.Name == "" || k.Group == "" && isVersion(k.Kind) {
 		return Key{}, fmt.Errorf("%q lacks a kind or a name", text)
 	}
 	return k, nil
@@ -72,7 +77,7 @@ func isVersion(s string) bool {
 
 // Compare orders keys by their parts.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Version, other.Version), cmp.Compare(k.Kind, other.Kind),
+	return cmp.Or(cmp.Compare(k.Group, other.Group), cmp.Compare(k.Kind, other.Kind),
 		cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
 }
 

@@ -15,12 +15,12 @@ func TestParse(t *testing.T) {
 		want []string // keys
 		err  string
 	}{
-		"several":         {"# first\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: a}\n", []string{"v1/Namespace/a", "apps/v1/Deployment/a/b"}, ""},
-		"json":            {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, []string{"v1/ConfigMap/a"}, ""},
-		"list":            {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n", []string{"v1/ConfigMap/a", "v1/Secret/b"}, ""},
-		"windows":         {"apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a\r\n", []string{"v1/ConfigMap/a"}, ""},
+		"several":         {"# first\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: a}\n", []string{"Namespace/a", "apps/Deployment/a/b"}, ""},
+		"json":            {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, []string{"ConfigMap/a"}, ""},
+		"list":            {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n", []string{"ConfigMap/a", "Secret/b"}, ""},
+		"windows":         {"apiVersion: v1\r\nkind: ConfigMap\r\nmetadata:\r\n  name: a\r\n", []string{"ConfigMap/a"}, ""},
 		"nothing":         {"# only this\n", nil, ""},
-		"bad line":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: b\n c: d\n", []string{"v1/ConfigMap/a"}, "document 2 (line 5): line 6"},
+		"bad line":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: b\n c: d\n", []string{"ConfigMap/a"}, "document 2 (line 5): line 6"},
 		"twice the key":   {"apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n", nil, `key "kind" already set`},
 		"a text":          {"hello\n", nil, "it is no object"},
 		"no kind":         {"apiVersion: v1\nmetadata: {name: a}\n", nil, "it has no kind"},
@@ -29,6 +29,10 @@ func TestParse(t *testing.T) {
 		"generated name":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n", nil, "generateName"},
 		"name is number":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 5}\n", nil, "has to be a text"},
 		"label is number": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {on: yes}}\n", nil, "put it in quotes"},
+		"secret number":   {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {port: 5432}\n", nil, `stringData["port"] of the Secret is no text`},
+		"secret data":     {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {port: [1]}\n", nil, `data["port"] of the Secret is no text`},
+		"secret base64":   {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {port: canary!}\n", nil, `data["port"] of the Secret is not base64`},
+		"secret no map":   {"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: hello\n", nil, "stringData of the Secret is no map"},
 		"deep":            {strings.Repeat("[", 20000), nil, "document 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,6 +43,9 @@ func TestParse(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, keys); diff != "" && tt.err == "" {
 				t.Error(diff)
+			}
+			if err != nil && strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error shows a value: %v", err)
 			}
 			if tt.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)
@@ -64,13 +71,21 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestKeys(t *testing.T) {
-	for _, text := range []string{"v1/Namespace/a", "v1/ConfigMap/n/a", "apps/v1/Deployment/n/a", "scheduling.k8s.io/v1/PriorityClass/a", "v1/Secret/v1/v1"} {
+	for text, want := range map[string]string{
+		"Namespace/a": "", "ConfigMap/n/a": "", "apps/Deployment/n/a": "", "scheduling.k8s.io/PriorityClass/a": "", "Secret/v1/v1": "", "x.io/thing/v1/a": "",
+		// as states had them once
+		"v1/Namespace/a": "Namespace/a", "v1/ConfigMap/n/a": "ConfigMap/n/a", "apps/v1/Deployment/n/a": "apps/Deployment/n/a", "v1/Secret/v1/v1": "Secret/v1/v1",
+		"scheduling.k8s.io/v1/PriorityClass/a": "scheduling.k8s.io/PriorityClass/a", "policy/v1beta1/PodDisruptionBudget/n/a": "policy/PodDisruptionBudget/n/a",
+	} {
+		if want == "" {
+			want = text
+		}
 		k, err := ParseKey(text)
-		if err != nil || k.String() != text {
+		if err != nil || k.String() != want {
 			t.Errorf("%s reads as %s, %v", text, k, err)
 		}
 	}
-	for _, text := range []string{"", "a", "v1/ConfigMap", "v1/ConfigMap/a/b/c", "apps/Deployment/a", "v1//a"} {
+	for _, text := range []string{"", "a", "ConfigMap", "v1/ConfigMap", "v1/ConfigMap/a/b/c", "apps/Deployment", "v1//a", "ConfigMap//a"} {
 		if k, err := ParseKey(text); err == nil {
 			t.Errorf("%q reads as %s", text, k)
 		}
@@ -96,6 +111,17 @@ status: {x: 1}
 	}
 	if diff := cmp.Diff(want, objects[0].Object); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestCleanLeavesAggregatedRules(t *testing.T) {
+	u := parsed(t, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a"},"aggregationRule":{"clusterRoleSelectors":[]},"rules":[]}`)
+	if Clean(u); u.Object["rules"] != nil {
+		t.Error("rules that a controller gathers are kept")
+	}
+	u = parsed(t, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"a"},"rules":[]}`)
+	if Clean(u); u.Object["rules"] == nil {
+		t.Error("rules are lost")
 	}
 }
 
@@ -176,8 +202,11 @@ func TestTextHidesSecrets(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	u := parsed(t, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"web","image":"x","ports":[{"containerPort":80,"protocol":"TCP"}]}]}}}}`)
+	u := parsed(t, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"web","image":"x","ports":[{"containerPort":80,"protocol":"TCP"}]}]}}},
+		"metadata":{"annotations":{"a.b/c":"1","a.b":"2"},"finalizers":["x","y]z"]},"data":{"nginx.conf":"x","nginx":"y"},"limits":{"nvidia.com/gpu":1}}`)
 	for field, want := range map[string]bool{
+		".data.nginx.conf": true, ".data.nginx": true, ".data.nginx.co": false, ".data.conf": false, ".limits.nvidia.com/gpu": true,
+		".metadata.annotations.a.b/c": true, ".metadata.annotations.a.b": true, `.metadata.finalizers[="x"]`: true, `.metadata.finalizers[="y]z"]`: true, `.metadata.finalizers[="z"]`: false,
 		".spec.replicas": true, ".spec.paused": false,
 		`.spec.template.spec.containers[name="web"].image`:                                       true,
 		`.spec.template.spec.containers[name="side"].image`:                                      false,

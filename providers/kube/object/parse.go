@@ -143,6 +143,11 @@ func check(u *unstructured.Unstructured) error {
 			}
 		}
 	}
+	if IsSecret(u) {
+		if err := checkSecret(u.Object); err != nil {
+			return err
+		}
+	}
 	switch {
 	case u.GetName() == "" && u.GetGenerateName() != "":
 		return fmt.Errorf("the %s has generateName, whose name would be another one each time: give it a name", u.GetKind())
@@ -159,8 +164,8 @@ var servers = []string{"creationTimestamp", "deletionTimestamp", "deletionGraceP
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Clean takes out of an object what only the API server writes, what is null
-// (which says nothing to an apply), and turns a Secret's stringData into data.
-// It changes u.
+// (which says nothing to an apply), and the rules of a ClusterRole that gathers
+// them from others, and turns a Secret's stringData into data. It changes u.
 func Clean(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
 	withoutNulls(u.Object)
@@ -172,8 +177,11 @@ func Clean(u *unstructured.Unstructured) {
 			delete(notes, lastApplied)
 		}
 	}
-	if IsSecret(u) {
+	switch {
+	case IsSecret(u):
 		encode(u.Object)
+	case u.GetKind() == "ClusterRole" && u.Object["aggregationRule"] != nil:
+		delete(u.Object, "rules") // a controller's, which gathers them
 	}
 }
 

@@ -4,6 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"golang.org/x/crypto/scrypt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +16,32 @@ import (
 // IsSecret reports a Secret of the core group.
 func IsSecret(u *unstructured.Unstructured) bool {
 	return u.GetAPIVersion() == "v1" && u.GetKind() == "Secret"
+}
+
+// checkSecret says what is wrong with what a Secret holds, as the API server
+// would, without the values.
+func checkSecret(secret map[string]any) error {
+	for _, field := range []string{"data", "stringData"} {
+		values, ok := secret[field].(map[string]any)
+		if !ok && secret[field] != nil {
+			return fmt.Errorf("%s of the Secret is no map", field)
+		}
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			s, ok := values[k].(string)
+			if values[k] == nil {
+				continue
+			}
+			if !ok {
+				return fmt.Errorf("%s[%q] of the Secret is no text: put it in quotes", field, k)
+			}
+			if field == "data" {
+				if _, err := base64.StdEncoding.DecodeString(s); err != nil {
+					return fmt.Errorf("data[%q] of the Secret is not base64: give the text itself in stringData", k)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // encode moves stringData to data, as the API server does.
@@ -63,4 +93,31 @@ func hide(secret map[string]any, salt string) map[string]any {
 		out["dataHash"] = err.Error()
 	}
 	return out
+}
+
+// Veil takes what a Secret holds out of a text, such as a refusal by the API
+// server.
+func Veil(secret *unstructured.Unstructured, text string) string {
+	data, ok := secret.Object["data"].(map[string]any)
+	if !ok {
+		return text
+	}
+	var values []string
+	for _, v := range data {
+		s, ok := v.(string)
+		if !ok || s == "" {
+			continue
+		}
+		values = append(values, s)
+		if plain, err := base64.StdEncoding.DecodeString(s); err == nil {
+			values = append(values, string(plain), strings.TrimSpace(string(plain)))
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
+	for _, v := range values {
+		if v != "" {
+			text = strings.ReplaceAll(text, v, hidden)
+		}
+	}
+	return text
 }
