@@ -23,6 +23,10 @@ variable "password" {
   type      = string
   sensitive = true
 }
+variable "told" {
+  type      = string
+  sensitive = true
+}
 resource "kube_namespace" "lab" {
   name = "lab"
 }
@@ -30,6 +34,12 @@ resource "kube_secret" "login" {
   name      = "login"
   namespace = kube_namespace.lab.name
   data      = { password = var.password }
+}
+resource "kube_manifest" "told" {
+  yaml = yamlencode({
+    apiVersion = "v1", kind = "ConfigMap", data = { password = var.told }
+    metadata   = { name = "told", namespace = kube_namespace.lab.name }
+  })
 }
 resource "kube_manifest" "web" {
   path      = "web.yaml"
@@ -71,17 +81,17 @@ func TestKubernetes(t *testing.T) {
 	run := func(want int, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + dir}, args...)...)
-		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "HOME="+t.TempDir())
+		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "TF_VAR_told=sesame", "HOME="+t.TempDir())
 		out, _ := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
 		}
-		if strings.Contains(string(out), "canary") {
+		if strings.Contains(string(out), "canary") || strings.Contains(string(out), "sesame") {
 			t.Errorf("stoke %v shows a secret:\n%s", args, out)
 		}
 		return string(out)
 	}
-	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "3 to add") || !strings.Contains(out, "apps/v1/Deployment/lab/web") {
+	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "4 to add") || !strings.Contains(out, "apps/Deployment/lab/web") {
 		t.Errorf("the plan does not tell what is made:\n%s", out)
 	}
 	run(0, "apply", "-auto-approve")
@@ -94,6 +104,19 @@ func TestKubernetes(t *testing.T) {
 	if got := c.Kubectl(t, "", "-n", "lab", "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"); got != "2" {
 		t.Errorf("%s replicas after the repair", got)
 	}
+	// What is made in place of another resource, by order or because it is tainted.
+	uid := func() string {
+		return c.Kubectl(t, "", "-n", "lab", "get", "deployment", "web", "-o", "jsonpath={.metadata.uid}")
+	}
+	first := uid()
+	run(0, "apply", "-auto-approve", "-replace=kube_manifest.web")
+	second := uid()
+	run(0, "taint", "kube_manifest.web")
+	run(0, "apply", "-auto-approve")
+	if third := uid(); first == second || second == third {
+		t.Errorf("the deployment was %s, %s, %s", first, second, third)
+	}
+	run(0, "plan", "-detailed-exitcode")
 	// Another cluster is refused before anything is read.
 	other := kubetest.Start(t, kubetest.Options{APIOnly: true})
 	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", other.Kubeconfig()))
