@@ -117,13 +117,40 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the deployment was %s, %s, %s", first, second, third)
 	}
 	run(0, "plan", "-detailed-exitcode")
+	// An object moves to a resource that is applied later, by a plan in a file, and
+	// to another address, as it is.
+	moved := func() string {
+		return c.Kubectl(t, "", "-n", "lab", "get", "configmap", "moving", "-o", "jsonpath={.metadata.uid}")
+	}
+	whole := strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig())
+	manifest := func(name, more string, objects ...string) string {
+		text := "resource \"kube_manifest\" \"" + name + "\" {\n" + more + "\nyaml = <<-EOT\n"
+		for _, o := range objects {
+			text += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + o + ", namespace: lab}\n"
+		}
+		return text + "EOT\n}\n"
+	}
+	write("main.tf", whole+manifest("a", "", "moving", "one")+manifest("b", "", "two"))
+	run(0, "apply", "-auto-approve")
+	was := moved()
+	write("main.tf", whole+manifest("a", "", "one")+manifest("b", "depends_on = [kube_manifest.a]", "moving", "two"))
+	if out := run(0, "plan", "-out="+filepath.Join(dir, "p")); !strings.Contains(out, "ConfigMap lab/moving goes to kube_manifest.b as it is") {
+		t.Errorf("the plan does not tell the move:\n%s", out)
+	}
+	run(0, "apply", filepath.Join(dir, "p"))
+	write("main.tf", whole+manifest("a", "", "one")+manifest("c", "depends_on = [kube_manifest.a]", "moving", "two"))
+	run(0, "apply", "-auto-approve")
+	if now := moved(); now != was {
+		t.Errorf("what moves was %s and is %s", was, now)
+	}
+	run(0, "plan", "-detailed-exitcode")
 	// Another cluster is refused before anything is read.
 	other := kubetest.Start(t, kubetest.Options{APIOnly: true})
 	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", other.Kubeconfig()))
 	if out := run(1, "plan"); !strings.Contains(out, "This is another cluster") {
 		t.Errorf("another cluster is read:\n%s", out)
 	}
-	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
+	write("main.tf", whole)
 	run(0, "destroy", "-auto-approve")
 	if got := c.Kubectl(t, "", "get", "namespace", "lab", "--ignore-not-found", "-o", "name"); got != "" {
 		t.Errorf("destroy left %s", got)

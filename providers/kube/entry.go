@@ -17,7 +17,7 @@ func Entry(version string) providers.Entry {
 		p := &kubeProvider{version: version, doubts: left}
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/kube", Marks: true, Echoes: echoes()})
-	e.Review = left.review
+	e.Review, e.Begin = left.review, left.begin
 	return e
 }
 
