@@ -21,6 +21,10 @@ type Entry struct {
 	// checks that need the whole. It is asked where the provider has one of them,
 	// even if the plan has errors, so that a user learns of everything at once.
 	Review func(ctx context.Context, r Review) ([]Note, Diagnostics)
+	// Begin, when not nil, sees the planned instances of the provider alone, before
+	// any of them is applied: by then another process may have planned and reviewed
+	// them.
+	Begin func(ctx context.Context, planned []PlannedInstance)
 	// Functions are what configurations call as provider::LOCAL_NAME::FUNCTION.
 	// They depend on nothing but their arguments, so that nobody has to be
 	// started or configured for them.

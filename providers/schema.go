@@ -23,6 +23,9 @@ type ResourceSchema struct {
 	// NoEffect says that objects exist in state alone: nothing outside has to
 	// be found again after a crash.
 	NoEffect bool
+	// Echoes are computed attributes that repeat what arguments say, by name with
+	// the names of these: such an attribute is sensitive where one of them is.
+	Echoes map[string][]string
 }
 
 // Block is a set of attributes and nested blocks.

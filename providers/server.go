@@ -25,6 +25,8 @@ type ServerOptions struct {
 	Marks bool
 	// NoEffect names the resources whose objects exist in state alone.
 	NoEffect []string
+	// Echoes are ResourceSchema.Echoes, by the resource's name.
+	Echoes map[string]map[string][]string
 }
 
 // FromServer adapts a provider that speaks Terraform's protocol, linked in or

@@ -33,16 +33,16 @@ func schemaFromProtocol(resp *tfprotov6.GetProviderSchemaResponse, o ServerOptio
 		}
 		schema.Meta = block
 	}
-	if err := resourcesFromProtocol(schema.Resources, resp.ResourceSchemas, o.NoEffect); err != nil {
+	if err := resourcesFromProtocol(schema.Resources, resp.ResourceSchemas, o); err != nil {
 		return nil, fmt.Errorf("resource %w", err)
 	}
-	if err := resourcesFromProtocol(schema.Data, resp.DataSourceSchemas, nil); err != nil {
+	if err := resourcesFromProtocol(schema.Data, resp.DataSourceSchemas, ServerOptions{}); err != nil {
 		return nil, fmt.Errorf("data source %w", err)
 	}
 	return schema, nil
 }
 
-func resourcesFromProtocol(out map[string]*ResourceSchema, in map[string]*tfprotov6.Schema, noEffect []string) error {
+func resourcesFromProtocol(out map[string]*ResourceSchema, in map[string]*tfprotov6.Schema, o ServerOptions) error {
 	for name, s := range in {
 		if s == nil {
 			return fmt.Errorf("%s: no schema", name)
@@ -51,7 +51,7 @@ func resourcesFromProtocol(out map[string]*ResourceSchema, in map[string]*tfprot
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		out[name] = &ResourceSchema{Version: s.Version, Block: block, NoEffect: slices.Contains(noEffect, name)}
+		out[name] = &ResourceSchema{Version: s.Version, Block: block, NoEffect: slices.Contains(o.NoEffect, name), Echoes: o.Echoes[name]}
 	}
 	return nil
 }

@@ -23,6 +23,10 @@ variable "password" {
   type      = string
   sensitive = true
 }
+variable "told" {
+  type      = string
+  sensitive = true
+}
 resource "kube_namespace" "lab" {
   name = "lab"
 }
@@ -30,6 +34,12 @@ resource "kube_secret" "login" {
   name      = "login"
   namespace = kube_namespace.lab.name
   data      = { password = var.password }
+}
+resource "kube_manifest" "told" {
+  yaml = yamlencode({
+    apiVersion = "v1", kind = "ConfigMap", data = { password = var.told }
+    metadata   = { name = "told", namespace = kube_namespace.lab.name }
+  })
 }
 resource "kube_manifest" "web" {
   path      = "web.yaml"
@@ -56,19 +66,19 @@ metadata: {name: inner}
 stringData: {token: canary-of-the-manifest}
 `
 
-// clusterRun calls stoke in a folder, with a secret in a variable that nothing
+// clusterRun calls stoke in a folder, with secrets in variables that nothing
 // may show. want is the exit code.
 func clusterRun(t *testing.T, dir string) func(want int, args ...string) string {
 	home := t.TempDir()
 	return func(want int, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + dir}, args...)...)
-		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "HOME="+home)
+		cmd.Env = append(os.Environ(), "TF_VAR_password=canary-of-the-variable", "TF_VAR_told=sesame", "HOME="+home)
 		out, _ := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != want {
 			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
 		}
-		if strings.Contains(string(out), "canary") {
+		if strings.Contains(string(out), "canary") || strings.Contains(string(out), "sesame") {
 			t.Errorf("stoke %v shows a secret:\n%s", args, out)
 		}
 		return string(out)
@@ -88,7 +98,7 @@ func TestKubernetes(t *testing.T) {
 	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
 	write("web.yaml", kubeManifest)
 	run := clusterRun(t, dir)
-	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "3 to add") || !strings.Contains(out, "apps/v1/Deployment/lab/web") {
+	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "4 to add") || !strings.Contains(out, "apps/Deployment/lab/web") {
 		t.Errorf("the plan does not tell what is made:\n%s", out)
 	}
 	run(0, "apply", "-auto-approve")
@@ -101,13 +111,53 @@ func TestKubernetes(t *testing.T) {
 	if got := c.Kubectl(t, "", "-n", "lab", "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"); got != "2" {
 		t.Errorf("%s replicas after the repair", got)
 	}
+	// What is made in place of another resource, by order or because it is tainted.
+	uid := func() string {
+		return c.Kubectl(t, "", "-n", "lab", "get", "deployment", "web", "-o", "jsonpath={.metadata.uid}")
+	}
+	first := uid()
+	run(0, "apply", "-auto-approve", "-replace=kube_manifest.web")
+	second := uid()
+	run(0, "taint", "kube_manifest.web")
+	run(0, "apply", "-auto-approve")
+	if third := uid(); first == second || second == third {
+		t.Errorf("the deployment was %s, %s, %s", first, second, third)
+	}
+	run(0, "plan", "-detailed-exitcode")
+	// An object moves to a resource that is applied later, by a plan in a file, and
+	// to another address, as it is.
+	moved := func() string {
+		return c.Kubectl(t, "", "-n", "lab", "get", "configmap", "moving", "-o", "jsonpath={.metadata.uid}")
+	}
+	whole := strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig())
+	manifest := func(name, more string, objects ...string) string {
+		text := "resource \"kube_manifest\" \"" + name + "\" {\n" + more + "\nyaml = <<-EOT\n"
+		for _, o := range objects {
+			text += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + o + ", namespace: lab}\n"
+		}
+		return text + "EOT\n}\n"
+	}
+	write("main.tf", whole+manifest("a", "", "moving", "one")+manifest("b", "", "two"))
+	run(0, "apply", "-auto-approve")
+	was := moved()
+	write("main.tf", whole+manifest("a", "", "one")+manifest("b", "depends_on = [kube_manifest.a]", "moving", "two"))
+	if out := run(0, "plan", "-out="+filepath.Join(dir, "p")); !strings.Contains(out, "ConfigMap lab/moving goes to kube_manifest.b as it is") {
+		t.Errorf("the plan does not tell the move:\n%s", out)
+	}
+	run(0, "apply", filepath.Join(dir, "p"))
+	write("main.tf", whole+manifest("a", "", "one")+manifest("c", "depends_on = [kube_manifest.a]", "moving", "two"))
+	run(0, "apply", "-auto-approve")
+	if now := moved(); now != was {
+		t.Errorf("what moves was %s and is %s", was, now)
+	}
+	run(0, "plan", "-detailed-exitcode")
 	// Another cluster is refused before anything is read.
 	other := kubetest.Start(t, kubetest.Options{APIOnly: true})
 	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", other.Kubeconfig()))
 	if out := run(1, "plan"); !strings.Contains(out, "This is another cluster") {
 		t.Errorf("another cluster is read:\n%s", out)
 	}
-	write("main.tf", strings.ReplaceAll(kubeConfiguration, "KUBECONFIG", c.Kubeconfig()))
+	write("main.tf", whole)
 	run(0, "destroy", "-auto-approve")
 	if got := c.Kubectl(t, "", "get", "namespace", "lab", "--ignore-not-found", "-o", "name"); got != "" {
 		t.Errorf("destroy left %s", got)

@@ -3,6 +3,9 @@ package main
 import (
 	"os"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/stokehq/stoke/plan/view"
 )
 
@@ -14,6 +17,7 @@ const terraformVersion = view.TerraformVersion
 
 func main() {
 	collectLate()
+	klog.SetLogger(logr.Discard()) // client-go logs there what it returns as an error as well
 	environ := os.Environ()
 	_ = os.Unsetenv(planKeyVariable) // processes that providers start must not inherit it
 	os.Exit(execute(os.Args[1:], stage{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: environ}))

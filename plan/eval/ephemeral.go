@@ -2,6 +2,8 @@ package eval
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -42,7 +44,26 @@ func (i *Instance) Persistable(t *Task, ty *Type, marked *lang.Marked) bool {
 		}})...)
 	}
 	marked.Ephemeral = nil
+	marked.Sensitive = append(marked.Sensitive, ty.echoes(marked.Sensitive)...)
 	return ok
+}
+
+// echoes are the computed attributes that repeat what lies at sensitive paths
+// of the configuration.
+func (ty *Type) echoes(sensitive []cty.Path) (paths []cty.Path) {
+	for _, name := range slices.Sorted(maps.Keys(ty.Schema.Echoes)) {
+		said := func(path cty.Path) bool {
+			if len(path) == 0 {
+				return true
+			}
+			step, ok := path[0].(cty.GetAttrStep)
+			return ok && slices.Contains(ty.Schema.Echoes[name], step.Name)
+		}
+		if slices.ContainsFunc(sensitive, said) {
+			paths = append(paths, cty.GetAttrPath(name))
+		}
+	}
+	return paths
 }
 
 // ephemeralOutput says what is wrong with an output and an ephemeral value;

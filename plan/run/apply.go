@@ -14,6 +14,7 @@ import (
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/providers"
 )
 
 // Apply carries the plan out. What was done is in the journal whatever
@@ -39,12 +40,28 @@ func Apply(ctx context.Context, r Request) (*Report, hcl.Diagnostics) {
 	defer stop()
 
 	x.start()
+	x.begin()
 	newPool(x, r.Plan.Ops).run(r.Parallelism)
 	x.outputs()
 	x.checks()
 	diags := eval.SortDiagnostics(x.ev.Diagnostics())
 	x.report.Errors = diags.HasErrors()
 	return x.report, diags
+}
+
+// begin tells the linked-in providers that want to know what is planned of
+// theirs.
+func (x *runner) begin() {
+	planned := map[string][]providers.PlannedInstance{}
+	for _, c := range x.plan.Changes {
+		source, _, ok := eval.ParseProviderAddr(c.Provider)
+		if ok && c.Deposed == "" && x.req.Catalogue[source].Begin != nil {
+			planned[source] = append(planned[source], providers.PlannedInstance{Address: c.Addr.String(), Source: source, Type: c.Addr.Type, Prior: c.Before, Planned: c.After})
+		}
+	}
+	for source, instances := range planned {
+		x.req.Catalogue[source].Begin(x.ctx, instances)
+	}
 }
 
 // runner is the resolver of the apply phase: instances have the values that

@@ -16,9 +16,25 @@ func Entry(version string) providers.Entry {
 	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		p := &kubeProvider{version: version, doubts: left}
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
-	}, version, providers.ServerOptions{Name: "stokehq/kube", Marks: true})
-	e.Review = left.review
+	}, version, providers.ServerOptions{Name: "stokehq/kube", Marks: true, Echoes: echoes()})
+	e.Review, e.Begin = left.review, left.begin
 	return e
+}
+
+// echoes says that objects repeat the arguments of each resource, but for those
+// that are only written: of these they have a hash.
+func echoes() map[string]map[string][]string {
+	all := make(map[string]map[string][]string, len(kinds))
+	for _, k := range kinds {
+		var names []string
+		for name, a := range k.attributes() {
+			if !a.IsWriteOnly() {
+				names = append(names, name)
+			}
+		}
+		all["kube_"+k.name] = map[string][]string{"objects": sorted(names)}
+	}
+	return all
 }
 
 // closing ends the provider's connections with it.

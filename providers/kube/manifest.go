@@ -106,6 +106,9 @@ func readPath(from string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	info, err := os.Stat(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file or folder %s: a path is taken from where stoke runs; ${path.module}/… is one beside the configuration", root)
+	}
 	if err != nil {
 		return nil, err
 	}

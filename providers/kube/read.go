@@ -95,6 +95,9 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 	if err != nil || before == "" {
 		want = headOf(u)
 	}
+	if _, _, err := leaveToScaler(ctx, cluster, want, u); err != nil {
+		return nil, "", err
+	}
 	text, err := r.text(want, u, id)
 	return u, text, err
 }

@@ -139,6 +139,14 @@ func (d *doubts) review(_ context.Context, all providers.Review) ([]providers.No
 	return r.notes, r.diags
 }
 
+// begin remembers who declares each object, for an apply of what another process
+// planned.
+func (d *doubts) begin(_ context.Context, planned []providers.PlannedInstance) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	(&reviewing{doubts: d, all: providers.Review{Planned: planned}}).claim()
+}
+
 // declares reports an object of this provider that is a set of objects.
 func declares(v cty.Value) bool {
 	return v != cty.NilVal && !v.IsNull() && v.IsKnown() && v.Type().IsObjectType() && v.Type().HasAttribute("objects") && v.Type().HasAttribute("cluster_id")

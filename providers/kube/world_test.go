@@ -258,7 +258,14 @@ func (w *world) empty(of thing, config cty.Value) thing {
 	}
 	pl := w.plan(now, config)
 	if pl.Diagnostics.HasErrors() || !pl.noop() {
-		w.t.Errorf("a second plan is not empty: %v\nwas %#v\nis  %#v", pl.Diagnostics, now.state.GetAttr("objects"), pl.Planned.GetAttr("objects"))
+		w.t.Errorf("a second plan is not empty: %v", pl.Diagnostics)
+		if was := now.state.GetAttr("objects").AsValueMap(); pl.Planned.IsWhollyKnown() {
+			for name, v := range pl.Planned.GetAttr("objects").AsValueMap() {
+				if !v.RawEquals(was[name]) {
+					w.t.Errorf("%s was %#v\nis %#v", name, was[name], v)
+				}
+			}
+		}
 	}
 	return now
 }

@@ -41,6 +41,8 @@ func Describe(err error) (summary, detail string) {
 			"Nothing was read or changed. Give the connection to the right cluster.", other.Name, other.Have, other.Want)
 	case errors.As(err, &credential):
 		return "No credential for the cluster", fmt.Sprintf("%s: %s.", credential.From, plain(credential.Err))
+	case errors.Is(err, errAuthority):
+		return "Certificate authority cannot be read", fmt.Sprintf("%s. In a kubeconfig that is base64 of a PEM file, which begins with LS0tLS1CRUdJTi.", err)
 	case errors.Is(err, errUnreadable):
 		return "Cluster cannot be told from others", fmt.Sprintf("%s. Allow its user to get the namespace kube-system.", err)
 	case errors.As(err, &dial):
@@ -69,6 +71,8 @@ func (e *DialError) describe() (summary, detail string) {
 			at, stamp(invalid.Cert.NotBefore), stamp(invalid.Cert.NotAfter), stamp(time.Now()))
 	case errors.As(e.Err, &host):
 		return "Certificate for another name", fmt.Sprintf("The certificate of %s is for %s.", at, strings.Join(append(host.Certificate.DNSNames, addresses(host.Certificate.IPAddresses)...), ", "))
+	case apierrors.IsBadRequest(e.Err) && strings.HasPrefix(e.Endpoint, "http://"):
+		return "The API server speaks TLS", fmt.Sprintf("%s refuses plain HTTP. Give its endpoint as https://%s.", at, strings.TrimPrefix(e.Endpoint, "http://"))
 	case isCertificate(e.Err):
 		return "Certificate of the API server not valid", fmt.Sprintf("%s: %s.", at, plain(e.Err))
 	}

@@ -61,6 +61,9 @@ func (e *OtherClusterError) Error() string {
 // errUnreadable says that the cluster cannot be told from others.
 var errUnreadable = errors.New("the namespace kube-system may not be read, by whose UID a cluster is told from others")
 
+// errAuthority says that what is given as the CA is none.
+var errAuthority = errors.New("its certificate authority (certificate-authority-data of a kubeconfig, or ca) has no certificate in PEM")
+
 // Dial connects, and checks that it is the cluster that c.ID names, where it
 // names one. It takes 10 s at most. waiting, where it is not nil, hears of each
 // request that is repeated because the API server did not answer.

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -186,6 +187,9 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 	config, err := e.config.TransportConfig()
 	if err != nil {
 		return nil, nil, err
+	}
+	if ca := e.config.CAData; len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
+		return nil, nil, fmt.Errorf("%s: %w", e.name, errAuthority)
 	}
 	tlsConfig, err := rest.TLSConfigFor(e.config)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
-	"k8s.io/klog/v2"
 
 	"github.com/stokehq/stoke/providers/kube/object"
 )
@@ -44,8 +42,7 @@ type look func(k object.Key, u *unstructured.Unstructured) (done bool, err error
 // looks at those of one; its second result says what ended the wait where ctx
 // did.
 func (c *Cluster) watchAll(ctx context.Context, watches map[watched][]object.Key, each func(context.Context, []object.Key) (look, func() error)) error {
-	// The informers of client-go log what they try again.
-	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
 	for of, keys := range watches {
 		group.Go(func() error {

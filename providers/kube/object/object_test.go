@@ -201,6 +201,14 @@ func TestTextHidesSecrets(t *testing.T) {
 	}
 }
 
+func TestVeil(t *testing.T) {
+	secret := parsed(t, `{"apiVersion":"v1","kind":"Secret","data":{"a":"Y2FuYXJ5Cg==","b":"","c":"Y2FuYXJ5LWxvbmc="}}`)
+	got := Veil(secret, `refused: "canary-long", "Y2FuYXJ5Cg==" and canary`)
+	if want := `refused: "(sensitive)", "(sensitive)" and (sensitive)`; got != want {
+		t.Error(got)
+	}
+}
+
 func TestHas(t *testing.T) {
 	u := parsed(t, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"web","image":"x","ports":[{"containerPort":80,"protocol":"TCP"}]}]}}},
 		"metadata":{"annotations":{"a.b/c":"1","a.b":"2"},"finalizers":["x","y]z"]},"data":{"nginx.conf":"x","nginx":"y"},"limits":{"nvidia.com/gpu":1}}`)
