@@ -48,13 +48,21 @@ resource "kube_manifest" "claim" {
     spec: {accessModes: [ReadWriteMany], storageClassName: ${module.shared.class}, resources: {requests: {storage: 1Gi}}}
   EOT
 }`,
+	"nfs-share": `
+module "data" {
+  source    = "library//nfs-share"
+  name      = "shared-data"
+  namespace = "default"
+  size      = "20Gi"
+  gce_disk  = "projects/lab/zones/europe-west4-a/disks/data"
+}`,
 }
 
 // TestKubernetesLibrary makes and removes what the library's modules for
 // clusters describe, in a real cluster: what each pod is made of is accepted,
 // under the Pod Security level that it claims too.
 func TestKubernetesLibrary(t *testing.T) {
-	c := kubetest.Start(t, kubetest.Options{Nodes: []kubetest.Node{kubetest.GPUNode("gpu-1", 8)}})
+	c := kubetest.Start(t, kubetest.Options{Nodes: []kubetest.Node{gpuNodeInZone()}})
 	var text strings.Builder
 	text.WriteString("provider \"kube\" {\n  config_path = \"" + c.Kubeconfig() + "\"\n}\n")
 	for _, name := range library.Names() {
@@ -81,6 +89,9 @@ func TestKubernetesLibrary(t *testing.T) {
 			t.Errorf("%s has %q ready pods", object, got)
 		}
 	}
+	if got := c.Kubectl(t, "", "get", "pvc", "shared-data", "-o", "jsonpath={.status.phase} {.spec.accessModes[0]}"); got != "Bound ReadWriteMany" {
+		t.Errorf("the shared claim is %q", got)
+	}
 	// The API service of metrics-server does not answer here, so that discovery
 	// is never complete: nothing else may suffer from that.
 	run(0, "plan", "-detailed-exitcode")
@@ -92,4 +103,11 @@ func TestKubernetesLibrary(t *testing.T) {
 			t.Errorf("destroy left %s", name)
 		}
 	}
+}
+
+// gpuNodeInZone is a node where a disk of that zone can be attached.
+func gpuNodeInZone() kubetest.Node {
+	n := kubetest.GPUNode("gpu-1", 8)
+	n.Labels["topology.gke.io/zone"] = "europe-west4-a"
+	return n
 }

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed headlamp local-path local-training metrics-server nfs nvidia-device-plugin
+//go:embed headlamp local-path local-training metrics-server nfs nfs-share nvidia-device-plugin
 var modules embed.FS
 
 // Names lists the modules, in lexical order.

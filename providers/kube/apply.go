@@ -318,6 +318,11 @@ func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.K
 	if current != nil && !w.may(k, current) {
 		return nil, false, &existsError{k}
 	}
+	if volume, _, _ := unstructured.NestedString(u.Object, "spec", "volumeName"); w.kind.retains && current == nil && volume != "" && w.planned["PersistentVolume/"+volume] == "" {
+		if err := w.cluster.Reserve(ctx, volume, k); err != nil {
+			return nil, false, err
+		}
+	}
 	free := false
 	if current != nil {
 		if current.GetDeletionTimestamp() != nil {

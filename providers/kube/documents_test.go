@@ -51,7 +51,9 @@ func (w *world) sidecars() {
 	client := w.cluster.Webhook(w.t, func(asked *admission.AdmissionRequest) *admission.AdmissionResponse {
 		var o struct {
 			Spec struct {
-				Template struct{ Spec struct{ Containers []struct{ Name string } } }
+				Template struct {
+					Spec struct{ Containers []struct{ Name string } }
+				}
 			}
 		}
 		answer := &admission.AdmissionResponse{Allowed: true}

@@ -33,6 +33,9 @@ type kind struct {
 	// waits says that the resource has the arguments wait, wait_for_jobs and
 	// prune_data.
 	waits bool
+	// retains says that the resource has the argument delete_data: without it the
+	// volumes of its claims outlive them.
+	retains bool
 	// of is the kind of the one object that the resource has; empty for a set of
 	// any kinds.
 	of gvk.GroupVersionKind
@@ -42,7 +45,7 @@ type kind struct {
 }
 
 // kinds are all of them.
-var kinds = []kind{manifest, namespace, configMap, secret, priorityClass, rbac}
+var kinds = []kind{manifest, namespace, configMap, secret, priorityClass, rbac, volumeClaim}
 
 const defaultTimeout = 10 * time.Minute
 
@@ -57,6 +60,7 @@ type common struct {
 	Wait      bool
 	Jobs      bool
 	Prune     bool
+	Lose      bool // volumes go with their claims
 }
 
 func (k kind) schema(ctx context.Context) schema.Schema {
@@ -120,6 +124,11 @@ func (k kind) common(ctx context.Context, from getter) (c common, diags diag.Dia
 		diags.Append(from.GetAttribute(ctx, path.Root("prune_data"), &prune)...)
 		c.Wait = wait.IsNull() || wait.ValueBool()
 		c.Jobs, c.Prune = jobs.ValueBool(), prune.ValueBool()
+	}
+	if c.Lose = true; k.retains {
+		var lose types.Bool
+		diags.Append(from.GetAttribute(ctx, path.Root("delete_data"), &lose)...)
+		c.Lose = lose.ValueBool()
 	}
 	return c, diags
 }

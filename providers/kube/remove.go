@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
@@ -72,18 +73,16 @@ func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going)
 			providers.CallFrom(ctx).Report(providers.Progress{Step: "delete " + k.Title(), Percent: -1})
 			current, err := w.cluster.Get(ctx, k)
 			if err == nil && current != nil && w.before(k).ours(current, w.id) {
+				if err = w.retain(ctx, k, current); err != nil {
+					return w.failed(k, err)
+				}
 				if err = w.cluster.Delete(ctx, k, current.GetUID()); err == nil {
 					mu.Lock()
 					defer mu.Unlock()
 					going = append(going, goes(k, current))
 				}
 			}
-			if err != nil {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.diags.Append(w.explainKey(k, err))
-			}
-			return nil
+			return w.failed(k, err)
 		})
 	}
 	group.Wait()
@@ -132,4 +131,30 @@ func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *reso
 		resp.Diagnostics.Append(diags...)
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, objectsAt, value)...)
 	}
+}
+
+// failed tells of an object that could not be deleted; err may be nil.
+func (w *work) failed(k object.Key, err error) error {
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.diags.Append(w.explainKey(k, err))
+	}
+	return nil
+}
+
+// retain lets the volume of a claim that is deleted outlive it, unless its data
+// are to go.
+func (w *work) retain(ctx context.Context, k object.Key, claim *unstructured.Unstructured) error {
+	if w.plan.Lose || k.Kind != "PersistentVolumeClaim" {
+		return nil
+	}
+	volume, err := w.cluster.Retain(ctx, claim)
+	if err != nil || volume == "" || w.prior["PersistentVolume/"+volume] != "" || w.texts["PersistentVolume/"+volume] != "" {
+		return err // none, or one of the resource's own, which goes without its data
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.diags.AddAttributeWarning(w.kind.at, "Volume is kept", fmt.Sprintf("The claim %s/%s is gone, its volume %s stays with all data. A kube_volume_claim with volume_name = %q takes it over; kubectl delete persistentvolume forgets it.", k.Namespace, k.Name, volume, volume))
+	return nil
 }

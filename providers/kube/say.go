@@ -55,6 +55,7 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return diag.NewAttributeErrorDiagnostic(r.kind.at, summary, fmt.Sprintf(format, args...))
 	}
 	var exists *existsError
+	var volume *live.VolumeError
 	var still *live.StillThereError
 	var data *dataError
 	conflicts := live.Conflicts(err)
@@ -63,6 +64,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return r.explainData(data)
 	case live.Terminating(err, k) != "":
 		return at("Namespace is being deleted", "%s: the namespace %s is going, and nothing can be made in it until it has gone. `kubectl get namespace %[2]s -o yaml` says in its status what holds it.", k.Title(), live.Terminating(err, k))
+	case errors.As(err, &volume):
+		return at("Volume cannot be had", "%s. Name one that no claim has, or destroy that claim first.", upper(volume.Error()))
 	case errors.As(err, &exists):
 		return at("Object exists already", "%s", existsDetail(k))
 	case len(conflicts) > 0:

@@ -143,12 +143,7 @@ type reader struct {
 	diags  diag.Diagnostics
 }
 
-func (r *reader) text(name string) string {
-	var v types.String
-	r.diags.Append(r.config.GetAttribute(r.ctx, path.Root(name), &v)...)
-	r.known = r.known && !v.IsUnknown()
-	return v.ValueString()
-}
+func (r *reader) text(name string) string { return r.textAt(path.Root(name)) }
 
 func (r *reader) flag(name string) bool {
 	var v types.Bool
