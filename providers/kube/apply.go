@@ -251,7 +251,7 @@ func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) 
 func (w *work) same(k object.Key, mark string) bool {
 	name := k.String()
 	now := w.prior[name]
-	return now != "" && now == w.planned[name] && w.done.objects[name].holds(now, mark, w.plan.Wait)
+	return now != "" && now == w.planned[name] && w.before(k).holds(now, mark, w.plan.Wait)
 }
 
 // one applies an object, or makes it anew where it cannot be changed.

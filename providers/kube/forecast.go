@@ -155,15 +155,18 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 // take checks that a live object may be applied: it is the resource's, or
 // another resource's that gives it up, which the review knows.
 func (f *forecast) take(k object.Key, name string, current *unstructured.Unstructured) error {
+	mark := current.GetLabels()[live.Mark]
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.was.objects[name].ours(current, f.owner) {
+		if f.replacing && mark != "" { // which may be made before the other is destroyed
+			f.promise.Takes[name] = mark
+		}
 		return nil
 	}
-	mark := current.GetLabels()[live.Mark]
 	if mark == "" || !f.reviewed {
 		return &existsError{k}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.doubt.takes[name], f.promise.Takes[name] = mark, mark
 	return nil
 }

@@ -125,10 +125,12 @@ func TestReplacementOfAResource(t *testing.T) {
 		first, second cty.Value
 		get, path     string
 		want          string
+		createFirst   bool
 	}{
-		{"kube_manifest", w.yaml(job), w.yaml(strings.Replace(job, "x:1", "x:2", 1)), "job/j", ".spec.template.spec.containers[0].image", "x:2"},
-		{"kube_priority_class", class(5), class(6), "priorityclass/" + w.ns + "-p", ".value", "6"},
-		{"kube_manifest", w.yaml(configMap1("tainted", "1")), w.yaml(configMap1("tainted", "1")), "configmap/tainted", ".data.a", "1"},
+		{"kube_manifest", w.yaml(job), w.yaml(strings.Replace(job, "x:1", "x:2", 1)), "job/j", ".spec.template.spec.containers[0].image", "x:2", false},
+		{"kube_manifest", w.yaml(strings.Replace(job, "name: j", "name: k", 1)), w.yaml(strings.NewReplacer("name: j", "name: k", "x:1", "x:2").Replace(job)), "job/k", ".spec.template.spec.containers[0].image", "x:2", true},
+		{"kube_priority_class", class(5), class(6), "priorityclass/" + w.ns + "-p", ".value", "6", false},
+		{"kube_manifest", w.yaml(configMap1("tainted", "1")), w.yaml(configMap1("tainted", "1")), "configmap/tainted", ".data.a", "1", false},
 	} {
 		t.Run(tt.get, func(t *testing.T) {
 			it := w.make(thing{kind: tt.kind}, tt.first)
@@ -142,10 +144,15 @@ func TestReplacementOfAResource(t *testing.T) {
 			if pl.said().HasErrors() {
 				t.Fatal(pl.said())
 			}
-			w.destroy(it)
+			if !tt.createFirst {
+				w.destroy(it)
+			}
 			now, r := w.apply(pl)
 			if r.Diagnostics.HasErrors() {
 				t.Fatal(r.Diagnostics)
+			}
+			if tt.createFirst {
+				w.destroy(it)
 			}
 			if got := w.field(tt.get, tt.path); got != tt.want || w.field(tt.get, ".metadata.uid") == uid {
 				t.Errorf("it is %q, and made anew %v", got, w.field(tt.get, ".metadata.uid") != uid)
