@@ -71,7 +71,7 @@ func (w world) observe(want system.Spec) []host.Change {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return system.Diff(want, have)
+	return system.Table.Diff(want, have)
 }
 
 func (w world) apply(want system.Spec) {
