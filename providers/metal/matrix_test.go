@@ -108,7 +108,7 @@ func matrixOf(owner, archive string) map[string]sampled {
 					echo "docker.io/library/a:1 x $1 1 KiB linux/amd64 $l" >/run/images`,
 				right: "sha256:cd", before: "-", drift: "-", double: true},
 		}},
-		"metal.packagesSection": {}, // real packages need a real apt: TestMatrixLab
+		"metal.packagesSection": {}, // packages need a real apt: TestMatrixLab
 		"metal.factsSection":    {}, // it looks, and changes nothing
 	}
 }
@@ -174,8 +174,10 @@ func (x *matrix) ahead(want *hostModel) []host.Change {
 		}
 	}
 	changes = append(changes, undone(x.Context(), x.s, x.m, x.rec, want, &diags)...)
-	if len(diags) > 0 {
-		x.Fatal(diags)
+	for _, d := range diags {
+		if d.Summary() != "What this change does" { // a note, where no engine takes it
+			x.Fatal(diags)
+		}
 	}
 	return changes
 }

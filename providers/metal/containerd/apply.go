@@ -105,13 +105,13 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want, hav
 		if have[name] == want[name] {
 			continue
 		}
-		if err := write(ctx, m, rec, name, name, want[name]); err != nil {
-			return err
-		}
-		if name == proxyFile {
+		if name == proxyFile { // before it is there: it takes a restart
 			if _, err := host.Run(ctx, m, "touch", restartMark); err != nil {
 				return err
 			}
+		}
+		if err := write(ctx, m, rec, name, name, want[name]); err != nil {
+			return err
 		}
 	}
 	return nil
