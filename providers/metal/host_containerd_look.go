@@ -131,12 +131,12 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	if !ok {
 		return nil
 	}
-	return containerd.Diff(spec, have)
+	return containerd.Table.Diff(spec, have)
 }
 
 func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
 	if want == nil {
-		return containerd.Undoing(rec, nil), nil
+		return containerd.Table.Undoing(rec, containerd.Spec{}), nil
 	}
 	var diags diag.Diagnostics
 	d, ok := want.containerdModel.read(ctx, &diags)
@@ -144,7 +144,7 @@ func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *hos
 		return nil, failed(diags)
 	}
 	spec := d.spec(s.settings)
-	return containerd.Undoing(rec, &spec), nil
+	return containerd.Table.Undoing(rec, spec), nil
 }
 
 func (s containerdSection) apply(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) error {

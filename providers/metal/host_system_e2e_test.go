@@ -99,7 +99,7 @@ echo other >/etc/app/token; chmod 0644 /etc/app/token; chgrp root /etc/app/token
 	p.apply()
 	p.retaken("metal_host.node", m)
 	p.ok("destroy", "-auto-approve")
-	m.Script("sed -i /127.0.0.2/d /etc/hosts; sed -i /^.swap2/d /etc/fstab; systemctl daemon-reload")
+	m.Script("sed -i /127.0.0.2/d /etc/hosts; sed -i /swap2/d /etc/fstab; systemctl daemon-reload")
 	unchanged(t, m, before)
 }
 

@@ -155,7 +155,7 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	for _, doubt := range system.Doubts(spec, have) {
 		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))
 	}
-	return system.Diff(spec, have)
+	return system.Table.Diff(spec, have)
 }
 
 // unknownNames says which users, groups and time zone the machine does not know.
@@ -199,7 +199,7 @@ func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Reco
 
 func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
 	if want == nil {
-		return system.Undoing(rec, nil), nil
+		return system.Table.Undoing(rec, system.Spec{}), nil
 	}
 	var diags diag.Diagnostics
 	d, ok := want.systemModel.read(ctx, want.config, &diags)
@@ -210,7 +210,7 @@ func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Reco
 	if err != nil {
 		return nil, nil // as changes says
 	}
-	return system.Undoing(rec, &spec), nil
+	return system.Table.Undoing(rec, spec), nil
 }
 
 func (systemSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {

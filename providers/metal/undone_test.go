@@ -30,7 +30,6 @@ func TestUndeclared(t *testing.T) {
 			err = rec.RememberAll(t.Context(), map[string]any{
 				"system hostname": map[string]any{}, "system swap": map[string]any{}, "system timezone": "Europe/Berlin", "system module overlay": false,
 				"system sysctl net.ipv4.ip_forward": "0",
-				"containerd service":                map[string]any{},
 			})
 		}
 		if err != nil {
@@ -67,6 +66,9 @@ func TestUndeclared(t *testing.T) {
 			list.Changes(got)
 		}
 		// containerd's configuration and proxy are files; the service stays as it is.
+		if err := rec.Remember(t.Context(), "containerd service", map[string]bool{"Enabled": true, "Active": true}); err != nil {
+			t.Fatal(err)
+		}
 		for _, name := range []string{"/etc/containerd/config.toml", "/etc/containerd/certs.d/docker.io/hosts.toml"} {
 			if err := rec.Remember(t.Context(), "containerd file "+name, true); err != nil {
 				t.Fatal(err)

@@ -63,8 +63,16 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if err != nil {
 		return err
 	}
-	changes := Diff(want, have)
-	if len(changes) == 0 && !released.reload {
+	if released.service && !want.empty() { // images are asked of what runs now
+		if have, err = Observe(ctx, m, want); err != nil {
+			return err
+		}
+	}
+	if err := Table.Note(ctx, rec, want, have); err != nil {
+		return err
+	}
+	changes, reload := Table.Diff(want, have), released.reload && !released.service
+	if len(changes) == 0 && !reload {
 		return nil
 	}
 	if have.Version == "" && !want.empty() {
@@ -78,7 +86,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 			return err
 		}
 	}
-	if err := applyService(ctx, m, rec, want, have, changes, released.reload); err != nil {
+	if err := applyService(ctx, m, rec, want, have, changes, reload); err != nil {
 		return err
 	}
 	if len(want.Images) > 0 && !have.Seen {
@@ -97,13 +105,13 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want, hav
 		if have[name] == want[name] {
 			continue
 		}
-		if err := write(ctx, m, rec, name, name, want[name]); err != nil {
-			return err
-		}
-		if name == proxyFile {
+		if name == proxyFile { // before it is there: it takes a restart
 			if _, err := host.Run(ctx, m, "touch", restartMark); err != nil {
 				return err
 			}
+		}
+		if err := write(ctx, m, rec, name, name, want[name]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -112,8 +120,10 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want, hav
 // write keeps a file and writes another in its stead, or beside it where at is
 // another place.
 func write(ctx context.Context, m host.Machine, rec *host.Record, name, at, text string) error {
-	if err := rec.Remember(ctx, fileKey+name, true); err != nil {
-		return err
+	if !replaced(rec, name) {
+		if err := rec.Set(ctx, fileKey+name, true); err != nil {
+			return err
+		}
 	}
 	if err := rec.KeepFile(ctx, name); err != nil {
 		return err
@@ -151,9 +161,6 @@ func applyService(ctx context.Context, m host.Machine, rec *host.Record, want Sp
 	}
 	if !want.Config && !touched || !touched && have.Active && have.Enabled {
 		return nil
-	}
-	if err := rec.Remember(ctx, serviceKey, serviceWas{Enabled: have.Enabled, Active: have.Active}); err != nil {
-		return err
 	}
 	verb, how := "start", ""
 	if touched {

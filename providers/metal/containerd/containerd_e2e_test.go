@@ -42,7 +42,7 @@ func (w world) look(want containerd.Spec) (containerd.Facts, []host.Change) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return have, containerd.Diff(want, have)
+	return have, containerd.Table.Diff(want, have)
 }
 
 func (w world) apply(want containerd.Spec) {

@@ -144,7 +144,7 @@ func FuzzParse(f *testing.F) {
 	want := Spec{Config: true, Proxy: &Proxy{}, Mirrors: map[string]Mirror{"a": {}}, Images: map[string]Image{"a/b:1": {}}}
 	f.Fuzz(func(t *testing.T, out string) {
 		if have, err := parse(out, []string{ConfigFile, "images"}); err == nil {
-			Diff(want, have)
+			Table.Diff(want, have)
 		}
 	})
 }
@@ -171,7 +171,7 @@ func TestDiff(t *testing.T) {
 		{"not enabled", with(func(f *Facts) { f.Enabled = false }), host.None, "containerd"},
 		{"not installed", Facts{}, host.None, "containerd"},
 	} {
-		changes := Diff(want, c.have)
+		changes := Table.Diff(want, c.have)
 		list.Case("%s", c.name)
 		list.Say("service: %s", c.have.Service())
 		list.Changes(changes)
@@ -191,6 +191,6 @@ func TestDiff(t *testing.T) {
 		have Facts
 	}{{"all, of a service that runs", all, seen}, {"all, of one that does not", all, with(func(f *Facts) { f.Active = false })}, {"images alone", Spec{Images: all.Images}, Facts{}}, {"version 2", all, with(func(f *Facts) { f.Version = "2.2.1" })}} {
 		list.Case("%s", c.name)
-		list.Changes(Diff(c.want, c.have))
+		list.Changes(Table.Diff(c.want, c.have))
 	}
 }

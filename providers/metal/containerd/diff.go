@@ -59,17 +59,21 @@ func (f Facts) Endpoints(registry string) []string {
 	return urls
 }
 
-// Diff compares, fact by fact.
-func Diff(want Spec, have Facts) []host.Change {
+func diffService(want Spec, have Facts) []host.Change {
+	if is := have.Service(); want.Config && is != Running && is != Stale {
+		return []host.Change{{Fact: "containerd", Path: []string{"containerd_state", "service"}, Have: is, Want: Running}}
+	}
+	return nil
+}
+
+// diffFiles compares the configuration, the registries' files, which are read at
+// every pull, and the proxy.
+func diffFiles(want Spec, have Facts) []host.Change {
 	var changes []host.Change
 	add := func(fact, at, is, wants string, d host.Disruption) {
 		changes = append(changes, host.Change{Fact: fact, Path: []string{"containerd_state", at}, Have: is, Want: wants, Disruption: d})
 	}
-	if want.Config {
-		if is := have.Service(); is != Running && is != Stale {
-			add("containerd", "service", is, Running, host.None)
-		}
-		text, known := Rendered(want, have)
+	if text, known := Rendered(want, have); want.Config {
 		switch {
 		case have.Version == "":
 			add("containerd's configuration", "config", "", "a file for the version that gets installed", host.None) // nothing runs in it yet
@@ -80,19 +84,15 @@ func Diff(want Spec, have Facts) []host.Change {
 		}
 	}
 	files := want.files()
-	for _, registry := range slices.Sorted(maps.Keys(want.Mirrors)) {
-		name := hostsFile(registry) // which is read at every pull
-		if have.Files[name] != files[name] {
+	for _, registry := range keys(want.Mirrors) {
+		if name := hostsFile(registry); have.Files[name] != files[name] {
 			changes = append(changes, host.Change{Fact: "mirror of " + registry, Path: []string{"containerd", "registry_mirrors", registry}, Have: have.Files[name], Want: files[name]})
 		}
 	}
 	if want.Proxy != nil && have.Files[proxyFile] != files[proxyFile] {
 		add("containerd's proxy", "proxy", have.Files[proxyFile], files[proxyFile], max(host.ReloadsSystemd, restarts(have)))
 	}
-	if !have.Seen && have.Version != "" && want.Config {
-		return changes // the service comes first, then it can be asked what it has
-	}
-	return append(changes, diffImages(want.Images, have.Images)...)
+	return changes
 }
 
 // restarts is what a change of the configuration costs.
@@ -103,12 +103,14 @@ func restarts(have Facts) host.Disruption {
 	return host.None
 }
 
-func diffImages(want map[string]Image, have map[string]ImageFacts) []host.Change {
+func diffImages(want map[string]Image, have map[string]ImageFacts, unseen bool) []host.Change {
 	var changes []host.Change
-	for _, ref := range slices.Sorted(maps.Keys(want)) {
+	for _, ref := range keys(want) {
 		w, h := want[ref], have[ref]
 		at := []string{"images", ref}
 		switch {
+		case unseen:
+			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Have: "not known while containerd does not run", Want: "archive sha256:" + w.Archive})
 		case h.Digest == "":
 			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Want: "archive sha256:" + w.Archive})
 		case h.Archive != w.Archive:
@@ -131,3 +133,5 @@ func pin(p bool) string {
 	}
 	return "not pinned"
 }
+
+func keys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

@@ -90,9 +90,7 @@ func applyImages(ctx context.Context, m host.Machine, rec *host.Record, want map
 	missing := map[string]bool{} // archives
 	for ref, w := range want {
 		h := have[ref]
-		if h.Archive != w.Archive || h.Pinned != w.Pin {
-			was[imageKey+ref] = h
-		}
+		was[imageKey+ref] = h
 		if h.Archive != w.Archive {
 			missing[w.Archive] = true
 		}

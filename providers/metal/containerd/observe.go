@@ -48,10 +48,21 @@ const pinLabel = "io.cri-containerd.pinned"
 // files, then, if any image is declared, the word images.
 const look = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
 b64() { head -c 1048576 | base64 -w0; }
+show() { systemctl show "$@" --value containerd.service 2>/dev/null; }
+reload() { # systemd 257 says it of every unit once one was enabled without a reload: what counts are this one's files
+	[ "$(show -p NeedDaemonReload)" = yes ] || return 0
+	t=$(show --timestamp=unix -p ActiveEnterTimestamp); t=${t#@}
+	for f in $(show -p FragmentPath -p DropInPaths); do
+		[ -e "$f" ] || { echo yes; return; }
+	done
+	for f in $(show -p FragmentPath -p DropInPaths) /etc/systemd/system/containerd.service /etc/systemd/system/containerd.service.d/*.conf /run/systemd/system/containerd.service.d/*.conf; do
+		[ ! -e "$f" ] || [ "$(stat -c %Z -- "$f")" -le "${t:-0}" ] || { echo yes; return; }
+	done
+}
 printf 'version\t%s\n' "$(containerd --version 2>/dev/null | head -n 1)"
 printf 'active\t%s\n' "$(systemctl is-active containerd.service 2>/dev/null)"
 printf 'enabled\t%s\n' "$(systemctl is-enabled containerd.service 2>/dev/null)"
-printf 'reload\t%s\n' "$(systemctl show -p NeedDaemonReload --value containerd.service 2>/dev/null)"
+printf 'reload\t%s\n' "$(reload)"
 s=; [ -e /run/stoke-containerd-restart ] && s=due
 printf 'restart\t%s\n' "$s"
 while [ $# -gt 0 ]; do

@@ -7,10 +7,11 @@
 // at:
 //
 //	Observe(ctx, m, want) (have Facts, err error)  the machine as it is, as far as want declares it
-//	Diff(want, have) []host.Change                 what differs, fact by fact, and what changing it interrupts
-//	Undoing(rec, want) []host.Change               what is recorded and no longer declared, and what taking it back interrupts
 //	Apply(ctx, m, rec, want, have) error           makes it so, remembering first what it replaces
 //	Restore(ctx, m, rec) ([]host.Outcome, error)   undoes it, fact by fact
+//
+// What differs, what is noted of the time before, and what is given back once it
+// is not declared any more follow from a Table of the facts that it looks after.
 //
 // Each is safe to repeat: a step that was cut off is found by looking, never by
 // remembering that it had begun.

@@ -49,6 +49,9 @@
 // ops with the private key l.Key. m.AdminTarget is the user admin, who logs in
 // with lab.AdminPassword and gives it to sudo, too.
 //
+// lab.Of(t, lab.Trixie) is a lab of Debian 13, which starts on control groups of
+// version 2 that have no controllers: no kubelet there.
+//
 // lab.NoMirror makes apt several times as quick, for what comes from such
 // repositories alone; lab.Disk("300M") is for full disks, lab.Private() for a
 // second network.

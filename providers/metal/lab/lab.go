@@ -26,6 +26,7 @@ type Lab struct {
 
 	t          testing.TB
 	slot       slot
+	codename   string
 	root       string // the file system that machines start from
 	recipe     string // testdata/machines
 	authorized string // Key's public half as an authorized_keys line
@@ -42,16 +43,27 @@ type Lab struct {
 // with STOKE_E2E_REQUIRE=1 in the environment it fails instead.
 func New(t testing.TB) *Lab {
 	t.Helper()
+	return Of(t, Bookworm)
+}
+
+// Of is New with machines of another release of Debian.
+func Of(t testing.TB, codename string) *Lab {
+	t.Helper()
 	if p, ok := t.(interface{ Parallel() }); ok {
 		p.Parallel()
 	}
-	return Alone(t)
+	return begin(t, codename)
 }
 
 // Alone is New for a test that has the machine that it runs on for itself.
 func Alone(t testing.TB) *Lab {
 	t.Helper()
-	l := &Lab{t: t}
+	return begin(t, Bookworm)
+}
+
+func begin(t testing.TB, codename string) *Lab {
+	t.Helper()
+	l := &Lab{t: t, codename: codename}
 	if why := missing(); why != "" {
 		l.refuse(why)
 	}
@@ -60,7 +72,7 @@ func Alone(t testing.TB) *Lab {
 		t.Fatal(err)
 	}
 	l.recipe = recipe
-	if l.root, err = rootfs(t.Logf, recipe); err != nil {
+	if l.root, err = rootfs(t.Logf, recipe, codename); err != nil {
 		t.Fatalf("build the machines' root file system: %v", err)
 	}
 	if l.Key, l.authorized, err = newKey(); err != nil {
@@ -129,7 +141,7 @@ func missing() string {
 		}
 		_ = os.Remove(g) // another lab may have been quicker
 	}
-	if _, err := sources(); err != nil {
+	if _, err := sources(Bookworm); err != nil {
 		return err.Error()
 	}
 	filesystems, err := os.ReadFile("/proc/filesystems")

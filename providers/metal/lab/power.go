@@ -202,12 +202,16 @@ func (m *Machine) command() ([]string, error) {
 }
 
 func (m *Machine) nspawn() []string {
-	args := []string{
-		"systemd-nspawn", "--quiet", "--directory=" + m.root(), "--machine=" + m.lab.slot.machine(m.Name), "--hostname=" + m.Name,
-		"--register=no", "--keep-unit", "--kill-signal=SIGRTMIN+4", "--network-namespace-path=/run/netns/" + m.lab.slot.machine(m.Name),
+	var args []string
+	if m.lab.codename != Bookworm { // its systemd knows no other
+		args = []string{"env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1"}
+	}
+	args = append(args,
+		"systemd-nspawn", "--quiet", "--directory="+m.root(), "--machine="+m.lab.slot.machine(m.Name), "--hostname="+m.Name,
+		"--register=no", "--keep-unit", "--kill-signal=SIGRTMIN+4", "--network-namespace-path=/run/netns/"+m.lab.slot.machine(m.Name),
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--capability=all", "--system-call-filter=@keyring bpf", "--console=pipe",
 		"--drop-capability=CAP_SYS_TIME", // the clock is not theirs
-	}
+	)
 	if exists("/dev/kmsg") {
 		args = append(args, "--bind-ro=/dev/kmsg")
 	}

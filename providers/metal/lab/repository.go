@@ -124,9 +124,9 @@ func (r *Repository) sign() error {
 		served["pool/"+name] = deb
 	}
 	binary := "/binary-" + runtime.GOARCH + "/Packages"
-	for dir, packages := range map[string][]string{"": {"Packages"}, "dists/" + codename + "/": {"main" + binary, "stable" + binary}} {
+	for dir, packages := range map[string][]string{"": {"Packages"}, "dists/" + r.lab.codename + "/": {"main" + binary, "stable" + binary}} {
 		release := fmt.Sprintf("Origin: stoke lab\nLabel: stoke lab\nSuite: %s\nCodename: %[1]s\nArchitectures: %s\nComponents: main stable\nDate: %s\nSHA256:\n",
-			codename, runtime.GOARCH, time.Now().UTC().Format(time.RFC1123))
+			r.lab.codename, runtime.GOARCH, time.Now().UTC().Format(time.RFC1123))
 		for _, name := range packages {
 			release += fmt.Sprintf(" %x %d %s\n", sha256.Sum256(index.Bytes()), index.Len(), name)
 			served[dir+name] = index.Bytes()

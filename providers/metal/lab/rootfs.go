@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// codename is the release of Debian that machines run.
-const codename = "bookworm"
+// Releases of Debian that machines run, by their codenames.
+const (
+	Bookworm = "bookworm" // 12, which machines run unless a lab says otherwise
+	Trixie   = "trixie"   // 13, on control groups of version 2 without controllers: no kubelet
+)
 
 // findRecipe finds testdata/machines from the folder of the package under test.
 func findRecipe() (string, error) {
@@ -51,16 +54,16 @@ func cache() (string, error) {
 
 // rootfs returns the file system that machines start from. It is built when
 // there is none yet of this recipe.
-func rootfs(logf func(string, ...any), recipe string) (string, error) {
+func rootfs(logf func(string, ...any), recipe, codename string) (string, error) {
 	dir, err := cache()
 	if err != nil {
 		return "", err
 	}
-	sources, err := sources()
+	sources, err := sources(codename)
 	if err != nil {
 		return "", err
 	}
-	key, err := recipeKey(recipe, sources)
+	key, err := recipeKey(recipe, codename, sources)
 	if err != nil {
 		return "", err
 	}
@@ -97,7 +100,7 @@ func rootfs(logf func(string, ...any), recipe string) (string, error) {
 }
 
 // recipeKey names a root file system by all that it is made from.
-func recipeKey(recipe, sources string) (string, error) {
+func recipeKey(recipe, codename, sources string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.GOARCH, codename, sources)
 	content, err := os.ReadFile(filepath.Join(recipe, "build-rootfs"))
@@ -109,9 +112,9 @@ func recipeKey(recipe, sources string) (string, error) {
 }
 
 // sources says where machines have their packages from, as lines of apt's
-// sources.list: where this machine has its own from, if that is Debian too, or
-// STOKE_LAB_MIRROR.
-func sources() (string, error) {
+// sources.list: where this machine has its own from, if that is Debian too,
+// whatever its release, or STOKE_LAB_MIRROR.
+func sources(codename string) (string, error) {
 	if mirror := os.Getenv("STOKE_LAB_MIRROR"); mirror != "" {
 		return "deb " + mirror + " " + codename + " main\n", nil
 	}
@@ -124,19 +127,25 @@ func sources() (string, error) {
 		}
 		switch filepath.Ext(name) {
 		case ".list":
-			lines = append(lines, oneLine(string(content))...)
+			lines = append(lines, oneLine(string(content), codename)...)
 		case ".sources":
-			lines = append(lines, stanzas(string(content))...)
+			lines = append(lines, stanzas(string(content), codename)...)
 		}
 	}
 	if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasSuffix(l, " "+codename+" main") }) {
 		return "", fmt.Errorf("apt on this machine has no source for Debian %s: say where there is one in STOKE_LAB_MIRROR", codename)
 	}
-	return strings.Join(lines, "\n") + "\n", nil
+	var once []string // this machine may have several releases
+	for _, l := range lines {
+		if !slices.Contains(once, l) {
+			once = append(once, l)
+		}
+	}
+	return strings.Join(once, "\n") + "\n", nil
 }
 
 // oneLine takes what is ours from a sources.list.
-func oneLine(content string) []string {
+func oneLine(content, codename string) []string {
 	var lines []string
 	for line := range strings.Lines(content) {
 		line, _, _ = strings.Cut(line, "#")
@@ -146,14 +155,14 @@ func oneLine(content string) []string {
 			}
 		}
 		if f := strings.Fields(line); len(f) > 3 && f[0] == "deb" {
-			lines = append(lines, debianLines(f[1:2], f[2:3], f[3:])...)
+			lines = append(lines, debianLines(codename, f[1:2], f[2:3], f[3:])...)
 		}
 	}
 	return lines
 }
 
 // stanzas takes what is ours from a file in the deb822 format.
-func stanzas(content string) []string {
+func stanzas(content, codename string) []string {
 	var lines []string
 	for stanza := range strings.SplitSeq(content, "\n\n") {
 		field := map[string][]string{}
@@ -163,17 +172,19 @@ func stanzas(content string) []string {
 			}
 		}
 		if slices.Contains(field["types"], "deb") && !slices.Contains(field["enabled"], "no") {
-			lines = append(lines, debianLines(field["uris"], field["suites"], field["components"])...)
+			lines = append(lines, debianLines(codename, field["uris"], field["suites"], field["components"])...)
 		}
 	}
 	return lines
 }
 
-func debianLines(uris, suites, components []string) []string {
+func debianLines(codename string, uris, suites, components []string) []string {
 	var lines []string
 	for _, uri := range uris {
 		for _, suite := range suites {
-			ours := suite == codename || suite == codename+"-updates" || suite == codename+"-security"
+			release, part, _ := strings.Cut(suite, "-")
+			ours := (release == Bookworm || release == Trixie) && (part == "" || part == "updates" || part == "security")
+			suite = strings.Replace(suite, release, codename, 1)
 			if ours && slices.Contains(components, "main") && strings.HasPrefix(uri, "http") {
 				lines = append(lines, "deb "+uri+" "+suite+" main")
 			}

@@ -3,6 +3,7 @@ package nvidia
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,15 +28,17 @@ type Hooks struct {
 // returns the state that it leaves. Whatever had been done before is found by
 // looking. It ends with the driver itself: that nvidia-smi lists every GPU.
 func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State, hooks Hooks) (State, error) {
+	a := &applier{m: m, rec: rec, want: want, have: have, hooks: hooks}
+	if err := a.remember(ctx); err != nil { // what is right by now may be changed by hand later
+		return have, err
+	}
 	if len(Diff(want, have)) == 0 {
 		return have, nil
 	}
-	a := &applier{m: m, rec: rec, want: want, have: have, hooks: hooks}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
-		{"remember what is there", a.remember},
 		{"blacklist nouveau", a.blacklist},
 		{"make way for the driver", a.makeWay},
 		{"install the driver", a.install},
@@ -124,6 +127,13 @@ func (a *applier) remember(ctx context.Context) error {
 	for _, u := range restoredUnits {
 		if err := a.rec.Remember(ctx, keyUnit+u, a.have.Units[u]); err != nil {
 			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.want.files(a.have))) {
+		if _, there := a.have.Files[name]; there {
+			if err := a.rec.KeepFile(ctx, name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -300,7 +300,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// What is declared absent and is not there stays as it is: nothing is restored.
+// What is declared absent and is not there is noted: nothing is to be restored.
 func TestAbsentAlready(t *testing.T) {
 	d, rec := newDouble(t)
 	d.state = "pkg\tii \tok\tgone\tamd64\t1\n"
@@ -309,7 +309,7 @@ func TestAbsentAlready(t *testing.T) {
 		t.Fatal(err) // the double removes nothing
 	}
 	all, err := recorded(rec)
-	if _, of := all["never"]; err != nil || of || all["gone"].Version != "1" {
+	if err != nil || all["never"] != (was{Asked: true, Declared: true, Open: all["never"].Open}) || all["gone"].Version != "1" {
 		t.Errorf("remembered %v, %v", all, err)
 	}
 }
@@ -390,6 +390,38 @@ func TestNoted(t *testing.T) {
 	}
 	if all, err = recorded(rec); cmp.Diff(was1, all) != "" || err != nil {
 		t.Errorf("the record: %v %v", err, all)
+	}
+	outcomes, err := Restore(t.Context(), d, rec)
+	if err != nil || len(d.did) != 1 {
+		t.Errorf("%v %v: %v", err, d.did, outcomes)
+	}
+}
+
+// TestAbsentNoted: a package that is not there, as declared, comes by hand. Apply
+// removes it, and destroy does not bring it back; nor does it take away one that
+// came since.
+func TestAbsentNoted(t *testing.T) {
+	d, rec := newDouble(t)
+	const there = "pkg\tii \tok\tjq\tamd64\t1.6\n"
+	want := Spec{Owner: "host", Absent: []string{"jq"}}
+	d.state = jqState
+	if err := d.try(rec, want); err != nil || len(d.did) > 0 {
+		t.Fatal(err, d.did)
+	}
+	d.state = there + jqState
+	d.simulate = map[string]string{"jq-": "Remv jq [1.6]\n", "jq=1.6": "Inst jq (1.6 Debian:12/oldstable [amd64])\n"}
+	d.install = func([]string) hosttest.Answer {
+		d.state = jqState
+		return hosttest.Answer{}
+	}
+	if err := d.try(rec, want); err != nil || len(d.did) != 1 {
+		t.Fatal(err, d.did)
+	}
+	for _, state := range []string{jqState, there + jqState} {
+		d.state = state
+		if changes, err := Undoing(t.Context(), d, rec, nil); err != nil || len(changes) > 0 {
+			t.Errorf("destroy is planned to change %v, %v", changes, err)
+		}
 	}
 	outcomes, err := Restore(t.Context(), d, rec)
 	if err != nil || len(d.did) != 1 {

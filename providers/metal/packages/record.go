@@ -29,6 +29,12 @@ type was struct {
 	Declared bool   `json:"declared,omitempty"` // it is declared
 }
 
+// untouched tells that a package is there as somebody else left it: stoke found
+// it as it was before.
+func (w was) untouched(p Installed) bool {
+	return p.There() && !w.Open && w.Now == w.Version && w.Now != p.Version
+}
+
 func recorded(rec *host.Record) (map[string]was, error) {
 	all := map[string]was{}
 	_, err := rec.Was(noteWas, &all)
@@ -46,9 +52,6 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	for _, name := range names {
 		w, known := all[name]
 		if p := have.Packages[name]; !known {
-			if !p.There() && slices.Contains(want.Absent, name) {
-				continue // it stays as it is
-			}
 			w = was{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
 			if p.There() {
 				w.Version = p.Version
@@ -65,20 +68,16 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	return rec.Set(ctx, noteWas, all)
 }
 
-// note writes down the declared packages that are there when they are declared
-// for the first time, whether they are to change or not: what somebody does to
-// them later is no state of before.
+// note writes down the declared packages as they are when they are declared for
+// the first time, whether they are to change or not: what somebody does to them
+// later is no state of before.
 func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
 	all, err := recorded(rec)
 	if err != nil {
 		return err
 	}
-	var first []string
-	for name := range want.Packages {
-		if _, known := all[name]; !known && have.Packages[name].There() {
-			first = append(first, name)
-		}
-	}
+	first := slices.DeleteFunc(slices.Collect(maps.Keys(want.Packages)), func(name string) bool { return !have.Packages[name].There() })
+	first = slices.DeleteFunc(append(first, want.Absent...), func(name string) bool { _, known := all[name]; return known })
 	return remember(ctx, rec, have, want, first)
 }
 

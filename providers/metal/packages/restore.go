@@ -151,6 +151,7 @@ func (u *undo) plan(name string, w was, p Installed) {
 		if w.Now != "" || w.Open {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
 		}
+	case w.untouched(p): // not stoke's doing
 	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
 		u.left(name, "it came as a dependency, and somebody has asked for it since (apt-mark showmanual)")
 	case w.Version == "" && w.Config:
@@ -161,7 +162,6 @@ func (u *undo) plan(name string, w was, p Installed) {
 		if w.Now != w.Version && (w.Now != "" || !w.Open) {
 			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
 		}
-	case p.There() && touched && w.Now == w.Version: // not stoke's doing
 	case p.There() && touched:
 		u.left(name, "it was %s, stoke made it %s, and somebody has made it %s since", w.Version, w.Now, p.Version)
 	case !p.There() && w.Now != "" && !w.Open:

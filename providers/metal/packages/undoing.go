@@ -36,7 +36,7 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 	var changes []host.Change
 	for _, name := range names {
 		w, p := all[name], have.Packages[name]
-		if p.Version == w.Version && p.There() || !p.There() && w.Version == "" {
+		if p.Version == w.Version && p.There() || !p.There() && w.Version == "" || w.untouched(p) {
 			continue
 		}
 		d := disruption(name, p.There(), p.Scripts)

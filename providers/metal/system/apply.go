@@ -10,26 +10,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Diff compares, fact by fact. What is not declared is not compared.
-func Diff(want Spec, have Facts) []host.Change {
-	var changes []host.Change
-	if want.Hostname != "" && have.Name != nil {
-		changes = append(changes, diffName(want.Hostname, have.Name)...)
-	}
-	if want.SwapOff && have.Swap != nil {
-		changes = append(changes, diffSwap(have.Swap)...)
-	}
-	changes = append(changes, diffModules(want.Modules, have.Modules)...)
-	changes = append(changes, diffSysctl(want.Sysctl, have.Sysctl)...)
-	if want.Time != nil && have.Time != nil {
-		changes = append(changes, diffTime(*want.Time, have.Time)...)
-	}
-	if want.Timezone != "" {
-		changes = append(changes, diffTimezone(want.Timezone, have.Timezone)...)
-	}
-	return append(changes, diffFiles(want.Files, have.Files)...)
-}
-
 // Problems is all that applying could not do anything about, as a plan can tell
 // it: a file with something else in its place, a sysctl that somebody else's
 // file sets after ours or that this kernel has not. What a declared module may
@@ -92,7 +72,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if _, err := release(ctx, m, rec, want); err != nil {
 		return err
 	}
-	if err := note(ctx, rec, want, have); err != nil {
+	if err := Table.Note(ctx, rec, want, have); err != nil {
 		return err
 	}
 	if len(want.Files) > 0 && len(diffFiles(want.Files, have.Files)) > 0 {
@@ -109,6 +89,10 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}
 	sysctls, err := sysctlNow(ctx, m, want, have)
 	if err != nil {
+		return err
+	}
+	have.Sysctl = sysctls // modules bring keys, which are noted now
+	if err := Table.Note(ctx, rec, want, have); err != nil {
 		return err
 	}
 	if len(diffSysctl(want.Sysctl, sysctls)) > 0 {

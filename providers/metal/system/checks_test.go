@@ -76,7 +76,7 @@ func TestChecks(t *testing.T) {
 		for _, err := range UnknownNames(c.want, c.have) {
 			list.Say("unknown %v", err)
 		}
-		list.Changes(Diff(c.want, c.have))
+		list.Changes(Table.Diff(c.want, c.have))
 	}
 	list.Case("mistakes")
 	for _, s := range []Spec{

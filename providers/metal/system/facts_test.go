@@ -136,7 +136,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || facts.answers(want) != nil {
 			return
 		}
-		Diff(want, facts)
+		Table.Diff(want, facts)
 		Problems(want, facts)
 	})
 }

@@ -89,6 +89,13 @@ func diffModules(want []string, have map[string]ModuleFacts) []host.Change {
 
 const moduleKey = "system module "
 
+// heldBefore reports whether a module was loaded, now and at boot, without stoke.
+func heldBefore(rec *host.Record, name string) bool {
+	held := false
+	_, err := rec.Was(moduleKey+name, &held)
+	return held && err == nil
+}
+
 // loadModules loads modules and says why it could not.
 const loadModules = `export PATH="$PATH:/usr/sbin:/sbin"
 rc=0
@@ -114,11 +121,6 @@ func applyModules(ctx context.Context, m host.Machine, rec *host.Record, want []
 		}
 	}
 	if fix {
-		for _, name := range load {
-			if err := rec.Remember(ctx, moduleKey+name, false); err != nil {
-				return err
-			}
-		}
 		if len(load) > 0 {
 			if _, err := host.Script(ctx, m, loadModules, load...); err != nil {
 				return fmt.Errorf("load kernel modules: %w", err)
@@ -167,7 +169,9 @@ func restoreModules(ctx context.Context, rec *host.Record, want []string) ([]hos
 		if slices.Contains(want, name) {
 			continue
 		}
-		outcomes = append(outcomes, host.Outcome{Fact: "kernel module " + name, Fate: host.Left, Why: "it stays loaded until the next boot: others may have come to need it", Expected: true})
+		if !heldBefore(rec, name) {
+			outcomes = append(outcomes, host.Outcome{Fact: "kernel module " + name, Fate: host.Left, Why: "it stays loaded until the next boot: others may have come to need it", Expected: true})
+		}
 		if err := rec.Forget(ctx, k); err != nil {
 			return outcomes, err
 		}

@@ -66,10 +66,10 @@ func TestNoted(t *testing.T) {
 	if again := strings.Join(kept, " "); again != first+" "+sysctlFile || first != "/etc/localtime /etc/timezone /etc/x" {
 		t.Errorf("kept were %s, then %s", first, again)
 	}
-	if changes := Undoing(rec, &want); len(changes) > 0 {
+	if changes := Table.Undoing(rec, want); len(changes) > 0 {
 		t.Errorf("what is declared is undone: %v", changes)
 	}
-	for _, c := range Undoing(rec, nil) {
+	for _, c := range Table.Undoing(rec, Spec{}) {
 		if c.Disruption > host.None {
 			t.Errorf("swap was off, and nothing is interrupted: %v", c)
 		}

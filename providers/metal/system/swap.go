@@ -68,13 +68,26 @@ func withoutSwap(fstab string) string {
 	return strings.Join(lines, "")
 }
 
-// withSwap takes the marks away again.
-func withSwap(fstab string) string {
+// withSwap takes the marks away again from the lines that were there before.
+func withSwap(fstab string, before func(line string) bool) string {
 	lines := strings.SplitAfter(fstab, "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(line, swapMark)
+		if l, marked := strings.CutPrefix(line, swapMark); marked && before(strings.TrimSpace(l)) {
+			lines[i] = l
+		}
 	}
 	return strings.Join(lines, "")
+}
+
+// swapLines are the lines of fstab that are swap.
+func swapLines(fstab string) []string {
+	lines := []string{}
+	for line := range strings.SplitSeq(fstab, "\n") {
+		if swapLine(line) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
 }
 
 func (s *SwapFacts) inFstab() bool { return withoutSwap(s.Fstab) != s.Fstab }

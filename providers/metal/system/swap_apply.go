@@ -23,13 +23,20 @@ type swapUnit struct {
 
 type swapWas struct {
 	Active []string
-	Fstab  bool
+	Fstab  bool     // a line of fstab was commented out
+	Lines  []string // of fstab that were swap; null in records of earlier versions
 	Units  []swapUnit
 	Off    bool `json:",omitempty"` // there was none
 }
 
-// untouched tells that there was no swap, and has been none since.
-func (w swapWas) untouched() bool { return w.Off && !w.Fstab && len(w.Units) == 0 }
+// untouched tells that there was no swap, and that nothing has to be undone to
+// have none. Lines of fstab that somebody added since stay commented out.
+func (w swapWas) untouched() bool { return w.Off && len(w.Units) == 0 }
+
+// before reports whether a line of fstab was there before us.
+func (w swapWas) before(line string) bool {
+	return !w.Off && (w.Lines == nil || slices.Contains(w.Lines, line))
+}
 
 // stopSwap takes swap out of fstab, which comes on standard input where $1 is
 // its length, then masks what else makes swap, and switches off what is on. It
@@ -54,7 +61,7 @@ for u in "$@"; do
 done`
 
 func applySwap(ctx context.Context, m host.Machine, rec *host.Record, have *SwapFacts) error {
-	was := swapWas{Active: have.Active, Fstab: have.inFstab()}
+	was := swapWas{Active: have.Active, Fstab: have.inFstab(), Lines: swapLines(have.Fstab)}
 	var mask []string
 	if units := append(slices.Clone(have.Units), have.Services...); len(units) > 0 {
 		out, err := host.Script(ctx, m, fstabUnits, units...)
@@ -150,15 +157,24 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	if known, err := rec.Was(swapKey, &was); !known || err != nil {
 		return nil, err
 	}
-	if was.untouched() {
+	if was.untouched() && !was.Fstab {
 		return nil, rec.Forget(ctx, swapKey)
 	}
 	now, exists, err := host.ReadFile(ctx, m, "/etc/fstab")
 	if err != nil {
 		return nil, err
 	}
+	var outcomes []host.Outcome
+	for line := range strings.SplitSeq(string(now), "\n") {
+		if l, marked := strings.CutPrefix(line, swapMark); marked && !was.before(strings.TrimSpace(l)) {
+			outcomes = append(outcomes, host.Outcome{Fact: "swap in /etc/fstab", Fate: host.Left, Why: fmt.Sprintf("%q was added by somebody since, and stays commented out", l)})
+		}
+	}
+	if was.untouched() {
+		return outcomes, rec.Forget(ctx, swapKey)
+	}
 	size, fstab := "", []byte(nil)
-	if back := withSwap(string(now)); exists && back != string(now) {
+	if back := withSwap(string(now), was.before); exists && back != string(now) {
 		fstab = []byte(back)
 		size = strconv.Itoa(len(fstab))
 	}
@@ -191,5 +207,5 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	if off := strings.Fields(string(out.Stdout)); len(off) > 0 {
 		outcome = host.Outcome{Fact: "swap", Fate: host.Left, Why: strings.Join(off, ", ") + " cannot be switched on any more"}
 	}
-	return []host.Outcome{outcome}, rec.Forget(ctx, swapKey)
+	return append(outcomes, outcome), rec.Forget(ctx, swapKey)
 }

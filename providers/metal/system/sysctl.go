@@ -155,7 +155,6 @@ const sysctlKey = "system sysctl "
 func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map[string]string, have map[string]SysctlFacts) error {
 	var set, lines []string
 	var wrong []error
-	was := map[string]any{}
 	fix := false
 	for _, k := range keys(want) {
 		s := have[k]
@@ -174,14 +173,10 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 				return err
 			}
 			set = append(set, k, p, normalise(want[k]))
-			was[sysctlKey+k] = s.Live
 		}
 	}
 	if len(wrong) > 0 {
 		return errors.Join(wrong...)
-	}
-	if err := rec.RememberAll(ctx, was); err != nil {
-		return err
 	}
 	if len(set) > 0 { // before they are written down: a value that the kernel refuses must not wait for the next boot
 		if _, err := host.Script(ctx, m, writeSysctl, set...); err != nil {

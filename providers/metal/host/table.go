@@ -1,0 +1,123 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Table is what a section looks after, kind by kind. W is what is declared, H
+// what a machine has.
+type Table[W, H any] []Kind[W, H]
+
+// Kind is a row of a section's table: facts that are noted, compared and given
+// back in one way, such as sysctl keys.
+type Kind[W, H any] struct {
+	// Key is the key of the record's note. Where a machine has several facts of
+	// the kind it ends in a blank, and the name of one follows.
+	Key string
+	// Names are those of the facts that are declared; "" is the one of a kind
+	// that has one.
+	Names func(want W, have H) []string
+	// Wanted reports whether a fact that is noted is declared; where it is nil,
+	// one that Names has.
+	Wanted func(rec *Record, want W, name string) bool
+	// Was is what the record is to note of a fact, nil where that cannot be told.
+	Was func(want W, have H, name string) any
+	// Files are kept with the note; nil is none.
+	Files func(name string) []string
+	// Diff is what differs of what is declared.
+	Diff func(want W, have H) []Change
+	// Back is what giving a fact back changes.
+	Back func(rec *Record, name string) Change
+}
+
+// One is Names of a kind of which a machine has one fact.
+func One[W, H any](declared func(W) bool) func(W, H) []string {
+	return func(want W, _ H) []string {
+		if declared(want) {
+			return []string{""}
+		}
+		return nil
+	}
+}
+
+// Diff compares what is declared with what there is.
+func (t Table[W, H]) Diff(want W, have H) []Change {
+	var changes []Change
+	for _, k := range t {
+		changes = append(changes, k.Diff(want, have)...)
+	}
+	return changes
+}
+
+// Note writes down what there is of all that is declared for the first time,
+// whether it is to change or not, and never again: what somebody changes by hand
+// later is not what was there before.
+func (t Table[W, H]) Note(ctx context.Context, rec *Record, want W, have H) error {
+	was := map[string]any{}
+	for _, k := range t {
+		noted := rec.Keys(k.Key)
+		for _, name := range k.Names(want, have) {
+			if slices.Contains(noted, k.Key+name) {
+				continue
+			}
+			is := k.Was(want, have, name)
+			if is == nil {
+				continue
+			}
+			was[k.Key+name] = is
+			if k.Files == nil {
+				continue
+			}
+			for _, file := range k.Files(name) {
+				if err := rec.KeepFile(ctx, file); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return rec.RememberAll(ctx, was)
+}
+
+// Undeclared are the keys of what is noted and not declared, in the table's order.
+func (t Table[W, H]) Undeclared(rec *Record, want W) []string {
+	var keys []string
+	t.undeclared(rec, want, func(k Kind[W, H], name string) { keys = append(keys, k.Key+name) })
+	return keys
+}
+
+// Undoing is what giving back changes that is noted and not declared. What is the
+// same for several is said once.
+func (t Table[W, H]) Undoing(rec *Record, want W) []Change {
+	var changes []Change
+	t.undeclared(rec, want, func(k Kind[W, H], name string) {
+		c := k.Back(rec, name)
+		if !slices.ContainsFunc(changes, func(x Change) bool { return x.Fact == c.Fact }) {
+			changes = append(changes, c)
+		}
+	})
+	return changes
+}
+
+func (t Table[W, H]) undeclared(rec *Record, want W, each func(k Kind[W, H], name string)) {
+	var nothing H
+	for _, k := range t {
+		for _, key := range rec.Keys(k.Key) {
+			name := strings.TrimPrefix(key, k.Key)
+			wanted := k.Wanted != nil && k.Wanted(rec, want, name) || k.Wanted == nil && slices.Contains(k.Names(want, nothing), name)
+			if !wanted {
+				each(k, name)
+			}
+		}
+	}
+}
+
+// Keys are those of the table's kinds.
+func (t Table[W, H]) Keys() []string {
+	var keys []string
+	for _, k := range t {
+		keys = append(keys, k.Key)
+	}
+	return keys
+}
