@@ -70,6 +70,11 @@ e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is buil
 	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m $(E2E_KUBE) && \
 	$(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke
 
+.PHONY: bench-kube
+bench-kube: ## Measure whole commands on a real control plane, which is built first.
+	@place=$$(testdata/kubernetes/install) && STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" \
+	$(GO) test -run '^$$' -bench '^BenchmarkKubernetes$$' -benchtime 1x -timeout 30m ./cmd/stoke
+
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
 	@testdata/machines/install vm

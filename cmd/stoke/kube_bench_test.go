@@ -75,7 +75,7 @@ resource "kube_manifest" "many" {
 				b.ReportMetric(float64(asked.Of("LIST", "configmaps")), "lists")
 			})
 		}
-		timed("plan", "-detailed-exitcode=false")
+		timed("plan")
 		timed("apply", "-auto-approve")
 		timed("plan", "-detailed-exitcode")
 		timed("destroy", "-auto-approve")
