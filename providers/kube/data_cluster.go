@@ -19,6 +19,7 @@ import (
 	k8s "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stokehq/stoke/providers/kube/live"
+	"github.com/stokehq/stoke/providers/kube/object"
 )
 
 // server is what kube_server finds.
@@ -117,15 +118,15 @@ func nodeOf(u map[string]any) node {
 		Runtime: text(u, "status", "nodeInfo", "containerRuntimeVersion"),
 	}
 	n.Unschedulable, _, _ = unstructured.NestedBool(u, "spec", "unschedulable")
-	for _, t := range parts(u, "spec", "taints") {
+	for _, t := range object.Parts(u, "spec", "taints") {
 		n.Taints = append(n.Taints, taint{text(t, "key"), text(t, "value"), text(t, "effect")})
 	}
-	for _, condition := range parts(u, "status", "conditions") {
+	for _, condition := range object.Parts(u, "status", "conditions") {
 		if text(condition, "type") == "Ready" {
 			n.Ready = text(condition, "status") == "True"
 		}
 	}
-	for _, a := range parts(u, "status", "addresses") {
+	for _, a := range object.Parts(u, "status", "addresses") {
 		switch {
 		case text(a, "type") == "InternalIP" && n.Address == "":
 			n.Address = text(a, "address")
@@ -140,17 +141,6 @@ func nodeOf(u map[string]any) node {
 	}
 	n.GPUModel = cmp.Or(n.Labels["nvidia.com/gpu.product"], n.Labels["cloud.google.com/gke-accelerator"])
 	return n
-}
-
-// parts are the objects of a list.
-func parts(u map[string]any, at ...string) (all []map[string]any) {
-	list, _, _ := unstructured.NestedSlice(u, at...)
-	for _, v := range list {
-		if m, ok := v.(map[string]any); ok {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // foundClasses are what kube_storage_classes finds.

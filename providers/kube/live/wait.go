@@ -61,10 +61,8 @@ var (
 )
 
 func finished(u *unstructured.Unstructured) (ready, failed bool, reason string) {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		m, ok := c.(map[string]any)
-		if !ok || m["status"] != "True" {
+	for _, m := range object.Parts(u.Object, "status", "conditions") {
+		if m["status"] != "True" {
 			continue
 		}
 		switch m["type"] {
@@ -88,7 +86,11 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 		of := watched{listOf: listOf{k.GroupVersionKind, k.Namespace}, label: Mark + "=" + id}
 		watches[of] = append(watches[of], k)
 	}
-	return c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
+	a := &asking{Cluster: c, report: report, waits: map[object.Key]string{}}
+	asked, stop := context.WithCancel(ctx)
+	defer stop()
+	go a.ask(asked)
+	return a.explained(ctx, c.watchAll(ctx, watches, func(ctx context.Context, keys []object.Key) (look, func() error) {
 		waits := map[object.Key]string{}
 		for _, k := range keys {
 			waits[k] = "it is not there"
@@ -112,8 +114,8 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 				} else if reason == "" {
 					reason = "its status does not say so yet"
 				}
-				if reason != waits[k] && report != nil {
-					report(k, reason)
+				if reason != waits[k] {
+					a.tell(k, reason)
 				}
 				if waits[k] = reason; ready {
 					delete(waits, k)
@@ -127,7 +129,7 @@ func (c *Cluster) WaitReady(ctx context.Context, id string, keys []object.Key, c
 				}
 				return context.Cause(ctx)
 			}
-	})
+	}))
 }
 
 // Stands says how an object stands: Ready by the rules that hold for it.

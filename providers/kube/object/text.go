@@ -38,3 +38,14 @@ func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
+
+// Parts are the objects of a list within an object.
+func Parts(content map[string]any, at ...string) (all []map[string]any) {
+	values, _, _ := unstructured.NestedSlice(content, at...)
+	for _, v := range values {
+		if m, ok := v.(map[string]any); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
