@@ -95,6 +95,18 @@ func TestKubernetesLibrary(t *testing.T) {
 	// The API service of metrics-server does not answer here, so that discovery
 	// is never complete: nothing else may suffer from that.
 	run(0, "plan", "-detailed-exitcode")
+	// A change of the NFS server is none of the claim that pods use.
+	changed := strings.Replace(text.String(), "size      = \"20Gi\"", "size      = \"20Gi\"\n  image     = \"example.com/nfs:2\"", 1)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Kubectl(t, "", "set", "image", "deployment/shared-data-nfs", "*=drifted")
+	c.Kubectl(t, "", "label", "service", "shared-data-nfs", "stoke.dev/managed-")
+	if out := run(2, "plan", "-detailed-exitcode"); !strings.Contains(out, "0 to destroy") {
+		t.Errorf("more than the server changes:\n%s", out)
+	}
+	run(0, "apply", "-auto-approve")
+	run(0, "plan", "-detailed-exitcode")
 	run(0, "destroy", "-auto-approve")
 	c.Kubectl(t, "", "wait", "--for=delete", "namespace/headlamp", "--timeout=120s")
 	after := c.Kubectl(t, "", "get", "all,storageclasses,csidrivers,runtimeclasses,apiservices,namespaces,clusterroles,clusterrolebindings", "-A", "-o", "name")

@@ -55,7 +55,10 @@ func (r *set) Create(ctx context.Context, req resource.CreateRequest, resp *reso
 	resp.State.Raw = req.Plan.Raw.Copy()
 	w := &work{plan: plan, id: id, done: memory{objects: map[string]applied{}}, promise: plannedOf(call.Planned)}
 	r.apply(ctx, req.Config, w, limit, &resp.State, resp.Private, &resp.Diagnostics)
-	if resp.Diagnostics.HasError() {
+	switch {
+	case resp.Diagnostics.HasError() && len(w.texts) == 0: // nothing was made
+		resp.State.RemoveResource(ctx)
+	case resp.Diagnostics.HasError():
 		call.KeepOnError()
 	}
 }
@@ -318,7 +321,7 @@ func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.K
 	if current != nil && !w.may(k, current) {
 		return nil, false, &existsError{k}
 	}
-	if volume, _, _ := unstructured.NestedString(u.Object, "spec", "volumeName"); w.kind.retains && current == nil && volume != "" && w.planned["PersistentVolume/"+volume] == "" {
+	if volume := w.wantsVolume(u, func(own string) bool { _, ok := w.planned[own]; return ok }); volume != "" && current == nil {
 		if err := w.cluster.Reserve(ctx, volume, k); err != nil {
 			return nil, false, err
 		}
@@ -355,6 +358,9 @@ func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.
 	if w.keeps(w.plan, k) {
 		return nil, false, &dataError{k, "would be deleted to be made anew"}
 	}
+	if w.kind.retains && k.Kind == live.Volume.Kind && current.GetDeletionTimestamp() == nil {
+		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there: leave create_before_destroy out"}
+	}
 	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
 		return nil, false, err
 	}
@@ -388,7 +394,12 @@ func (w *work) waiting(err error) diag.Diagnostic {
 
 func stillDetail(still *live.StillThereError) string {
 	advice := "Who set a finalizer has to take it away: look whether that controller still runs."
-	if still.Key.Kind == "Namespace" {
+	switch {
+	case slices.Contains(still.Finalizers, "kubernetes.io/pvc-protection"):
+		advice = "A pod still uses the claim: it goes when that pod has gone."
+	case slices.Contains(still.Finalizers, "kubernetes.io/pv-protection"):
+		advice = "A claim still has the volume: it goes when that claim has gone."
+	case still.Key.Kind == "Namespace":
 		advice = "What remains in it has to go first: who set a finalizer has to take it away, so look whether that controller still runs. The next destroy waits again."
 	}
 	return fmt.Sprintf("%s; %s. %s", still, orStopped(still.Err), advice)

@@ -32,6 +32,7 @@ type forecast struct {
 	replacing bool   // prior is another resource's, which this one is made in place of
 	reviewed  bool   // a review of the whole plan follows
 	address   string
+	keys      []string // of what is declared
 
 	mu       sync.Mutex
 	texts    map[string]string // as they will be; "" is not known
@@ -43,6 +44,7 @@ type forecast struct {
 }
 
 func (f *forecast) run(ctx context.Context, w wanted) {
+	f.keys = w.keys
 	hashes := make([]string, len(w.objects))
 	var ask []int
 	for i, u := range w.objects {
@@ -119,6 +121,14 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 		}
 		if left {
 			f.note(k.Title() + ": spec.replicas is left to what scales it")
+		}
+	}
+	if volume := f.wantsVolume(u, func(own string) bool { return slices.Contains(f.keys, own) }); volume != "" && current == nil && !f.replacing {
+		var not *live.VolumeError
+		if _, err := f.cluster.Available(ctx, volume, k); errors.As(err, &not) { // another part of the plan may change that
+			f.note(fmt.Sprintf("%s: as things are, %s", k.Title(), not))
+		} else if err != nil {
+			return "", err
 		}
 	}
 	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())

@@ -39,6 +39,9 @@ type kind struct {
 	// of is the kind of the one object that the resource has; empty for a set of
 	// any kinds.
 	of gvk.GroupVersionKind
+	// fields are the attributes that fields of the objects come from, by what the
+	// fields' paths begin with; the longest counts.
+	fields map[string]string
 	// adopt, when not nil, tells the attributes of an imported object that are
 	// replaced and not changed, by name. name and namespace need no telling.
 	adopt func(u *unstructured.Unstructured) map[string]any

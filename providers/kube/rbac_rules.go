@@ -58,6 +58,7 @@ func taskRules(task string, clusterObjects bool) (inNamespaces, inCluster []rbac
 		}
 		return inNamespaces, []rbacv1.PolicyRule{
 			rule(manages, "", "namespaces", "persistentvolumes"),
+			rule([]string{"list"}, "", "persistentvolumeclaims"), // those whose volumes outlive their namespace
 			rule(sees, "", "nodes"),
 			rule(manages, "storage.k8s.io", "storageclasses"),
 			rule(manages, "scheduling.k8s.io", "priorityclasses"),

@@ -143,18 +143,29 @@ func (w *work) failed(k object.Key, err error) error {
 	return nil
 }
 
-// retain lets the volume of a claim that is deleted outlive it, unless its data
-// are to go.
-func (w *work) retain(ctx context.Context, k object.Key, claim *unstructured.Unstructured) error {
-	if w.plan.Lose || k.Kind != "PersistentVolumeClaim" {
-		return nil
+// retain lets the volumes of claims that go outlive them, unless their data are
+// to go: of a claim that is deleted, and of those that go with their namespace.
+func (w *work) retain(ctx context.Context, k object.Key, u *unstructured.Unstructured) error {
+	switch {
+	case k.Kind == "Namespace" && k.Group == "":
+		kept, err := w.cluster.RetainIn(ctx, k.Name)
+		for _, claim := range slices.Sorted(maps.Keys(kept)) {
+			w.kept(k.Name+"/"+claim, kept[claim])
+		}
+		return err
+	case k.Kind == "PersistentVolumeClaim" && !w.plan.Lose:
+		volume, err := w.cluster.Retain(ctx, u)
+		own := object.Key{GroupVersionKind: live.Volume, Name: volume}.String() // it goes without its data
+		if err == nil && volume != "" && w.prior[own] == "" && w.texts[own] == "" {
+			w.kept(k.Namespace+"/"+k.Name, volume)
+		}
+		return err
 	}
-	volume, err := w.cluster.Retain(ctx, claim)
-	if err != nil || volume == "" || w.prior["PersistentVolume/"+volume] != "" || w.texts["PersistentVolume/"+volume] != "" {
-		return err // none, or one of the resource's own, which goes without its data
-	}
+	return nil
+}
+
+func (w *work) kept(claim, volume string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.diags.AddAttributeWarning(w.kind.at, "Volume is kept", fmt.Sprintf("The claim %s/%s is gone, its volume %s stays with all data. A kube_volume_claim with volume_name = %q takes it over; kubectl delete persistentvolume forgets it.", k.Namespace, k.Name, volume, volume))
-	return nil
+	w.diags.AddAttributeWarning(w.kind.at, "Volume is kept", fmt.Sprintf("The claim %s is deleted, its volume %s stays with all data. A kube_volume_claim with volume_name = %q takes it over; kubectl delete persistentvolume forgets it.", claim, volume, volume))
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -52,7 +54,7 @@ func (r *set) explain(u *unstructured.Unstructured, err error) diag.Diagnostic {
 
 func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	at := func(summary, format string, args ...any) diag.Diagnostic {
-		return diag.NewAttributeErrorDiagnostic(r.kind.at, summary, fmt.Sprintf(format, args...))
+		return diag.NewAttributeErrorDiagnostic(r.kind.attribute(err), summary, fmt.Sprintf(format, args...))
 	}
 	var exists *existsError
 	var volume *live.VolumeError
@@ -65,9 +67,11 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case live.Terminating(err, k) != "":
 		return at("Namespace is being deleted", "%s: the namespace %s is going, and nothing can be made in it until it has gone. `kubectl get namespace %[2]s -o yaml` says in its status what holds it.", k.Title(), live.Terminating(err, k))
 	case errors.As(err, &volume):
-		return at("Volume cannot be had", "%s. Name one that no claim has, or destroy that claim first.", upper(volume.Error()))
+		return diag.NewAttributeErrorDiagnostic(path.Root("volume_name"), "Volume cannot be had", upper(volume.Error())+". Name one that is there and that no other claim has.")
 	case errors.As(err, &exists):
 		return at("Object exists already", "%s", existsDetail(k))
+	case slices.ContainsFunc(conflicts, func(c live.Conflict) bool { return strings.Contains(c.Field, live.Mark) }):
+		return at("Object carries another mark", "%s: somebody has set its label %s, by which stoke knows whose an object is, to that of another resource. Remove the label (`kubectl label … %[2]s-`), and it is set again.", k.Title(), live.Mark)
 	case len(conflicts) > 0:
 		var parts []string
 		for _, c := range conflicts {
@@ -86,9 +90,9 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return at("A webhook refuses the object", "%s: %s.", k.Title(), message(err))
 	case apierrors.IsForbidden(err) && strings.Contains(message(err), "exceeded quota"):
 		return at("Quota of the namespace exceeded", "%s: %s.", k.Title(), message(err))
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && rights.MatchString(message(err)):
 		return at("Not allowed by the cluster", "%s: %s. Give the user of the connection the right to it.", k.Title(), message(err))
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), untyped.MatchString(message(err)):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), untyped.MatchString(message(err)):
 		return at("The API server refuses the object", "%s: %s.", k.Title(), message(err))
 	}
 	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
@@ -96,6 +100,35 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 
 func existsDetail(k object.Key) string {
 	return fmt.Sprintf("%s is in the cluster, and this resource did not make it. Take it over with `stoke import ADDRESS '%s'`, or give it another name.", k.Title(), k)
+}
+
+// rights is how an API server says that a user lacks them; an admission plugin
+// that forbids something for other reasons does not.
+var rights = regexp.MustCompile(`cannot [a-z]+ (resource|path)|RBAC|attempting to grant`)
+
+// attribute is where an error about fields of an object is shown.
+func (k kind) attribute(err error) path.Path {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return k.at
+	}
+	fields := map[string]string{"metadata.labels": "labels", "metadata.annotations": "annotations", "metadata.namespace": "namespace"}
+	if k.of.Empty() {
+		return k.at
+	}
+	maps.Copy(fields, k.fields)
+	for _, cause := range status.Status().Details.Causes {
+		best := ""
+		for begin := range fields {
+			if strings.HasPrefix(cause.Field, begin) && len(begin) > len(best) {
+				best = begin
+			}
+		}
+		if best != "" {
+			return path.Root(fields[best])
+		}
+	}
+	return k.at
 }
 
 // untyped is how an API server refuses fields that the kind does not have, or

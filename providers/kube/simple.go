@@ -30,7 +30,7 @@ var (
 		},
 	}
 	configMap = kind{
-		name: "config_map", of: gvk.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, description: "A ConfigMap.", at: path.Root("name"),
+		name: "config_map", fields: map[string]string{"data": "data", "binaryData": "binary_data"}, of: gvk.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, description: "A ConfigMap.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(true)
 			a["data"] = schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "Texts by key."}
@@ -41,7 +41,7 @@ var (
 		render: renderConfigMap,
 	}
 	secret = kind{
-		name: "secret", of: gvk.GroupVersionKind{Version: "v1", Kind: "Secret"}, description: "A Secret. What it holds is written only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
+		name: "secret", fields: map[string]string{"data": "data", "type": "type"}, of: gvk.GroupVersionKind{Version: "v1", Kind: "Secret"}, description: "A Secret. What it holds is written only: it is neither in the plan nor in the state, which have a hash of it.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(true)
 			a["type"] = schema.StringAttribute{Optional: true, Description: "Its type. Default: Opaque.", PlanModifiers: replacedFrom("Opaque")}
@@ -55,7 +55,7 @@ var (
 		},
 	}
 	priorityClass = kind{
-		name: "priority_class", of: gvk.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, description: "A priority of pods.", at: path.Root("name"),
+		name: "priority_class", fields: map[string]string{"value": "value", "preemptionPolicy": "preemption_policy"}, of: gvk.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, description: "A priority of pods.", at: path.Root("name"),
 		attributes: func() map[string]schema.Attribute {
 			a := metadata(false)
 			a["value"] = schema.Int64Attribute{Required: true, Description: "The priority: pods of a higher one come first. At most 1000000000.", PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()}}

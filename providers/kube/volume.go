@@ -16,22 +16,34 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/stokehq/stoke/providers/kube/live"
+	"github.com/stokehq/stoke/providers/kube/object"
 )
 
 // volumeClaim is a claim of a volume: of a storage class, of a volume that is
 // there, or of one that is made for it from a disk, a share or a folder.
 var volumeClaim = kind{
-	name: "volume_claim", at: path.Root("name"), retains: true,
+	name: "volume_claim", at: path.Root("name"), retains: true, of: gvk.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
+	fields:      map[string]string{"spec.resources": "size", "spec.capacity": "size", "spec.accessModes": "access_modes", "spec.storageClassName": "storage_class", "spec.volumeName": "volume_name", "spec.": "volume"},
 	description: "A claim of a volume, and the volume where it is a given disk, share or folder. Destroying it leaves the data, unless delete_data says otherwise.",
 	attributes: func() map[string]schema.Attribute {
-		replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+		// What an import does not know, and the first plan after it adds, replaces
+		// nothing.
+		const why = "Another one replaces the claim."
+		replace := []planmodifier.String{stringplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+			resp.RequiresReplace = !req.StateValue.IsNull()
+		}, why, why)}
 		text := func(description string) schema.StringAttribute {
 			return schema.StringAttribute{Required: true, Description: description}
 		}
 		a := metadata(true)
 		a["size"] = schema.StringAttribute{Required: true, Description: `How much it holds, such as "100Gi". It can grow where the class allows that.`}
 		a["access_modes"] = schema.ListAttribute{
-			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplace()},
+			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ListRequest, resp *listplanmodifier.RequiresReplaceIfFuncResponse) {
+				resp.RequiresReplace = !req.StateValue.IsNull()
+			}, why, why)},
 			Description: "Who may use it at a time: ReadWriteOnce (the pods of one node), ReadWriteOncePod, ReadWriteMany, ReadOnlyMany. Default: ReadWriteOnce, of NFS ReadWriteMany.",
 		}
 		a["storage_class"] = schema.StringAttribute{Optional: true, Description: "Class that makes the volume. Default: the cluster's.", PlanModifiers: replace}
@@ -41,7 +53,9 @@ var volumeClaim = kind{
 		}
 		a["delete_data"] = schema.BoolAttribute{Optional: true, Description: "Whether destroying the claim lets its class delete the volume with all data. Default: false: the volume is set to Retain first."}
 		a["volume"] = schema.SingleNestedAttribute{
-			Optional: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplace()},
+			Optional: true, PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse) {
+				resp.RequiresReplace = !req.StateValue.IsNull()
+			}, why, why)},
 			Description: "What the volume is, where no class makes it: exactly one of these. A PersistentVolume is made for it, called NAMESPACE-NAME; its data are never deleted.",
 			Attributes: map[string]schema.Attribute{
 				"nfs": schema.SingleNestedAttribute{Optional: true, Description: "A share of an NFS server, such as Filestore.", Attributes: map[string]schema.Attribute{
@@ -85,6 +99,14 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 	}
 	if diags.HasError() {
 		return nil, true, diags
+	}
+	if lose := r.flag("delete_data"); !lose {
+		annotations := claim.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[live.Keep] = "true"
+		claim.SetAnnotations(annotations)
 	}
 	all := one(claim)
 	spec := map[string]any{
@@ -197,4 +219,14 @@ func anyList(all []string) []any {
 		out[i] = s
 	}
 	return out
+}
+
+// wantsVolume is the volume that a claim names which the resource does not make
+// itself; "" where there is none.
+func (r *set) wantsVolume(claim *unstructured.Unstructured, makes func(name string) bool) string {
+	name, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
+	if own := (object.Key{GroupVersionKind: live.Volume, Name: name}).String(); !r.kind.retains || claim.GetKind() != "PersistentVolumeClaim" || makes(own) {
+		return ""
+	}
+	return name
 }

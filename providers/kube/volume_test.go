@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers"
 )
 
 func (w *world) claim(name string, more map[string]cty.Value) cty.Value {
@@ -129,5 +131,81 @@ func TestMistakesOfClaims(t *testing.T) {
 		{map[string]cty.Value{"volume": cty.ObjectVal(nulls(nfs["volume"].Type()))}, "Not one source of the volume", "exactly one"},
 	} {
 		says(t, w.plan(thing{kind: "kube_volume_claim"}, w.claim("x", c.more)).Diagnostics, c.summary, c.detail)
+	}
+}
+
+// fast makes a volume as a storage class of its own would make it.
+func (w *world) fast(name string) map[string]cty.Value {
+	w.t.Helper()
+	w.cluster.Kubectl(w.t, strings.ReplaceAll(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: NAME}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, storageClassName: fast-NAME, hostPath: {path: /tmp}}}`, "NAME", name), "apply", "-f", "-")
+	w.t.Cleanup(func() { w.kubectl("delete", "pv", name, "--ignore-not-found", "--wait=false") })
+	return map[string]cty.Value{"storage_class": cty.StringVal("fast-" + name)}
+}
+
+// A namespace that is deleted takes its claims along, and not the volumes of
+// those that keep theirs.
+func TestVolumeOutlivesNamespace(t *testing.T) {
+	w := newWorld(t)
+	ns := w.ns + "-going"
+	home := w.make(thing{kind: "kube_namespace"}, w.conf("kube_namespace", map[string]cty.Value{"name": cty.StringVal(ns)}))
+	keeps, loses := w.fast("keeps-"+w.ns), w.fast("loses-"+w.ns)
+	keeps["namespace"], loses["namespace"] = cty.StringVal(ns), cty.StringVal(ns)
+	loses["delete_data"] = cty.True
+	w.make(thing{kind: "kube_volume_claim"}, w.claim("keeps", keeps))
+	w.make(thing{kind: "kube_volume_claim"}, w.claim("loses", loses))
+	w.destroy(home)
+	if got := w.get("pv/keeps-"+w.ns, "{.spec.persistentVolumeReclaimPolicy}"); got != "Retain" {
+		t.Errorf("the volume that is to be kept: %q", got)
+	}
+	if got := w.get("pv/loses-"+w.ns, "{.spec.persistentVolumeReclaimPolicy}"); got != "Delete" && got != "" {
+		t.Errorf("the volume that is not: %q", got)
+	}
+}
+
+// An imported claim is taken over as it is, whatever is declared of it.
+func TestImportOfAClaim(t *testing.T) {
+	w := newWorld(t)
+	class := w.fast("had-" + w.ns)
+	w.cluster.Kubectl(t, strings.ReplaceAll(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: had}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast-had-NS, resources: {requests: {storage: 10Gi}}}}`, "NS", w.ns), "-n", w.ns, "apply", "-f", "-")
+	uid := w.get("pvc/had", "{.metadata.uid}")
+	for _, more := range []map[string]cty.Value{class, {"storage_class": class["storage_class"], "access_modes": texted("ReadWriteOnce")}} {
+		it := w.imported("kube_volume_claim", w.ns+"/had")
+		config := w.claim("had", more)
+		pl := w.plan(it, config)
+		if pl.Diagnostics.HasErrors() || len(pl.Replace) > 0 {
+			t.Fatalf("%v, replaced for %v", pl.Diagnostics, pl.Replace)
+		}
+		w.empty(w.make(it, config), config)
+	}
+	if now := w.get("pvc/had", "{.metadata.uid}"); now != uid {
+		t.Error("it was made anew")
+	}
+}
+
+// What the API server says about a field is shown at its attribute, and what
+// forbids something for other reasons than rights is not called a lack of them.
+func TestClaimsThatAreRefused(t *testing.T) {
+	w := newWorld(t)
+	kind := thing{kind: "kube_volume_claim"}
+	at := func(name string, diags providers.Diagnostics) {
+		t.Helper()
+		if len(diags) != 1 || len(diags[0].Path) != 1 || diags[0].Path[0] != (cty.GetAttrStep{Name: name}) {
+			t.Errorf("not told at %s: %#v", name, diags)
+		}
+	}
+	at("access_modes", w.plan(kind, w.claim("x", map[string]cty.Value{"access_modes": texted("Sometimes")})).Diagnostics)
+	at("labels", w.plan(kind, w.claim("x", map[string]cty.Value{"labels": cty.MapVal(map[string]cty.Value{"a b": cty.StringVal("c")})})).Diagnostics)
+	it := w.make(kind, w.claim("fast", w.fast("fixed-"+w.ns)))
+	larger := map[string]cty.Value{"storage_class": cty.StringVal("fast-fixed-" + w.ns), "size": cty.StringVal("20Gi")}
+	says(t, w.plan(it, w.claim("fast", larger)).Diagnostics, "The API server refuses the object", "only dynamically provisioned pvc can be resized")
+
+	missing := w.plan(kind, w.claim("x", map[string]cty.Value{"volume_name": cty.StringVal("none-" + w.ns)}))
+	if missing.Diagnostics.HasErrors() || len(missing.notes) != 1 || !strings.Contains(missing.notes[0], "is not there") {
+		t.Errorf("%v %v", missing.Diagnostics, missing.notes)
+	}
+	_, r := w.apply(missing)
+	says(t, r.Diagnostics, "Volume cannot be had", "is not there")
+	if !r.State.IsNull() {
+		t.Errorf("a create that made nothing leaves %#v", r.State)
 	}
 }

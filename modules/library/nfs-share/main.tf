@@ -29,11 +29,17 @@ resource "kube_volume_claim" "disk" {
   volume        = var.gce_disk == null ? null : { gce_disk = { disk = var.gce_disk } }
 }
 
+resource "kube_manifest" "service" {
+  cluster   = var.cluster
+  namespace = var.namespace
+  yaml      = templatefile("${path.module}/service.yaml", { name = "${var.name}-nfs" })
+}
+
 resource "kube_manifest" "server" {
   cluster   = var.cluster
   namespace = var.namespace
 
-  yaml = templatefile("${path.module}/manifest.yaml", {
+  yaml = templatefile("${path.module}/server.yaml", {
     claim = kube_volume_claim.disk.name
     image = var.image
     name  = "${var.name}-nfs"
@@ -48,7 +54,7 @@ data "kube_object" "service" {
   kind        = "Service"
   name        = "${var.name}-nfs"
   namespace   = var.namespace
-  depends_on  = [kube_manifest.server]
+  depends_on  = [kube_manifest.service]
 }
 
 resource "kube_volume_claim" "share" {
@@ -63,4 +69,12 @@ resource "kube_volume_claim" "share" {
       path   = "/"
     }
   }
+
+  # The address stays for as long as the service does; while that is repaired it
+  # is not known, and that is no reason to make the claim anew.
+  lifecycle {
+    ignore_changes = [volume]
+  }
+
+  depends_on = [kube_manifest.server]
 }

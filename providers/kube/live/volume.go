@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,9 +14,40 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-var volume = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
+// Volume is the kind of volumes.
+var Volume = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
 
 const retain = "Retain"
+
+// Keep is the annotation of claims whose volumes are to outlive them, however
+// they go.
+const Keep = "stoke.dev/keep-volume"
+
+var claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+
+// RetainIn lets the volumes in a namespace outlive it whose claims say so, and
+// names them by their claims.
+func (c *Cluster) RetainIn(ctx context.Context, namespace string) (kept map[string]string, err error) {
+	found, err := c.Dynamic.Resource(claims).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: Mark})
+	if err != nil {
+		return nil, fmt.Errorf("look for volumes that are to be kept: %w", err)
+	}
+	kept = map[string]string{}
+	for i := range found.Items {
+		claim := &found.Items[i]
+		if claim.GetAnnotations()[Keep] == "" {
+			continue
+		}
+		name, err := c.Retain(ctx, claim)
+		if err != nil {
+			return kept, err
+		}
+		if name != "" {
+			kept[claim.GetName()] = name
+		}
+	}
+	return kept, nil
+}
 
 // VolumeError says why a volume cannot be a claim's.
 type VolumeError struct{ Name, Reason string }
@@ -29,7 +61,7 @@ func (c *Cluster) Retain(ctx context.Context, claim *unstructured.Unstructured) 
 	if name == "" {
 		return "", nil
 	}
-	v, err := c.Get(ctx, object.Key{GroupVersionKind: volume, Name: name})
+	v, err := c.Get(ctx, object.Key{GroupVersionKind: Volume, Name: name})
 	if err != nil || v == nil {
 		return "", err
 	}
@@ -41,22 +73,37 @@ func (c *Cluster) Retain(ctx context.Context, claim *unstructured.Unstructured) 
 
 // Reserve gives a volume whose claim is gone to another claim. Its data stay.
 func (c *Cluster) Reserve(ctx context.Context, name string, claim object.Key) error {
-	v, err := c.Get(ctx, object.Key{GroupVersionKind: volume, Name: name})
+	v, err := c.Available(ctx, name, claim)
 	if err != nil {
 		return err
 	}
+	if phase, _, _ := unstructured.NestedString(v.Object, "status", "phase"); !released(phase) {
+		return nil
+	}
+	err = c.change(ctx, v, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name, "uid": nil, "resourceVersion": nil}})
+	if apierrors.IsConflict(err) {
+		return &VolumeError{name, "was changed by somebody else in this moment, perhaps another claim"}
+	}
+	return err
+}
+
+func released(phase string) bool { return phase == "Released" || phase == "Failed" }
+
+// Available reads a volume that a claim can have.
+func (c *Cluster) Available(ctx context.Context, name string, claim object.Key) (*unstructured.Unstructured, error) {
+	v, err := c.Get(ctx, object.Key{GroupVersionKind: Volume, Name: name})
+	if err != nil {
+		return nil, err
+	}
 	if v == nil {
-		return &VolumeError{name, "is not there"}
+		return nil, &VolumeError{name, "is not there"}
 	}
 	ns, _, _ := unstructured.NestedString(v.Object, "spec", "claimRef", "namespace")
 	of, _, _ := unstructured.NestedString(v.Object, "spec", "claimRef", "name")
-	switch phase, _, _ := unstructured.NestedString(v.Object, "status", "phase"); {
-	case phase == "Released" || phase == "Failed":
-		return c.change(ctx, v, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name, "uid": nil, "resourceVersion": nil}})
-	case of != "" && (ns != claim.Namespace || of != claim.Name):
-		return &VolumeError{name, fmt.Sprintf("belongs to the claim %s/%s", ns, of)}
+	if phase, _, _ := unstructured.NestedString(v.Object, "status", "phase"); !released(phase) && of != "" && (ns != claim.Namespace || of != claim.Name) {
+		return nil, &VolumeError{name, fmt.Sprintf("belongs to the claim %s/%s", ns, of)}
 	}
-	return nil
+	return v, nil
 }
 
 // change patches the specification of an object that is still as it was read.
