@@ -176,3 +176,44 @@ func TestKubernetes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKubernetesCreateFirst: what cannot be made beside the old one fails before
+// anything is touched, and the old one stays in the state.
+func TestKubernetesCreateFirst(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{})
+	dir := t.TempDir()
+	write := func(path string) {
+		text := `
+provider "kube" {
+  config_path = "` + c.Kubeconfig() + `"
+}
+resource "kube_volume_claim" "data" {
+  name   = "data"
+  size   = "1Gi"
+  volume = { nfs = { server = "10.0.0.5", path = "` + path + `" } }
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+`
+		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := clusterRun(t, dir)
+	write("/a")
+	run(0, "apply", "-auto-approve")
+	write("/b")
+	if out := run(1, "apply", "-auto-approve"); !strings.Contains(out, "create_before_destroy out") {
+		t.Errorf("the error says not what to do:\n%s", out)
+	}
+	if got := c.Kubectl(t, "", "get", "pv", "default-data", "-o", "jsonpath={.metadata.deletionTimestamp}{.status.phase}"); got != "Bound" {
+		t.Errorf("the volume is %q", got)
+	}
+	write("/a")
+	run(0, "plan", "-detailed-exitcode")
+	run(0, "destroy", "-auto-approve")
+	if got := c.Kubectl(t, "", "get", "pv,pvc", "-o", "name"); strings.TrimSpace(got) != "" {
+		t.Errorf("destroy left %s", got)
+	}
+}

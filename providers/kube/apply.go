@@ -359,7 +359,7 @@ func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.
 		return nil, false, &dataError{k, "would be deleted to be made anew"}
 	}
 	if w.kind.retains && k.Kind == live.Volume.Kind && current.GetDeletionTimestamp() == nil {
-		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there: leave create_before_destroy out"}
+		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there", Advice: "Leave create_before_destroy out, so that both go first."}
 	}
 	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
 		return nil, false, err

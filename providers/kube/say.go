@@ -67,7 +67,7 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case live.Terminating(err, k) != "":
 		return at("Namespace is being deleted", "%s: the namespace %s is going, and nothing can be made in it until it has gone. `kubectl get namespace %[2]s -o yaml` says in its status what holds it.", k.Title(), live.Terminating(err, k))
 	case errors.As(err, &volume):
-		return diag.NewAttributeErrorDiagnostic(path.Root("volume_name"), "Volume cannot be had", upper(volume.Error())+". Name one that is there and that no other claim has.")
+		return diag.NewAttributeErrorDiagnostic(path.Root("volume_name"), "Volume cannot be had", upper(volume.Error())+". "+volume.Advice)
 	case errors.As(err, &exists):
 		return at("Object exists already", "%s", existsDetail(k))
 	case slices.ContainsFunc(conflicts, func(c live.Conflict) bool { return strings.Contains(c.Field, live.Mark) }):

@@ -19,6 +19,8 @@ var Volume = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
 
 const retain = "Retain"
 
+const otherVolume = "Name one that is there and that no other claim has."
+
 // Keep is the annotation of claims whose volumes are to outlive them, however
 // they go.
 const Keep = "stoke.dev/keep-volume"
@@ -49,8 +51,8 @@ func (c *Cluster) RetainIn(ctx context.Context, namespace string) (kept map[stri
 	return kept, nil
 }
 
-// VolumeError says why a volume cannot be a claim's.
-type VolumeError struct{ Name, Reason string }
+// VolumeError says why a volume cannot be a claim's, and what to do.
+type VolumeError struct{ Name, Reason, Advice string }
 
 func (e *VolumeError) Error() string { return "the volume " + e.Name + " " + e.Reason }
 
@@ -82,7 +84,7 @@ func (c *Cluster) Reserve(ctx context.Context, name string, claim object.Key) er
 	}
 	err = c.change(ctx, v, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name, "uid": nil, "resourceVersion": nil}})
 	if apierrors.IsConflict(err) {
-		return &VolumeError{name, "was changed by somebody else in this moment, perhaps another claim"}
+		return &VolumeError{name, "was changed by somebody else in this moment, perhaps another claim", "Apply again, or name another volume."}
 	}
 	return err
 }
@@ -96,12 +98,12 @@ func (c *Cluster) Available(ctx context.Context, name string, claim object.Key) 
 		return nil, err
 	}
 	if v == nil {
-		return nil, &VolumeError{name, "is not there"}
+		return nil, &VolumeError{name, "is not there", otherVolume}
 	}
 	ns, _, _ := unstructured.NestedString(v.Object, "spec", "claimRef", "namespace")
 	of, _, _ := unstructured.NestedString(v.Object, "spec", "claimRef", "name")
 	if phase, _, _ := unstructured.NestedString(v.Object, "status", "phase"); !released(phase) && of != "" && (ns != claim.Namespace || of != claim.Name) {
-		return nil, &VolumeError{name, fmt.Sprintf("belongs to the claim %s/%s", ns, of)}
+		return nil, &VolumeError{name, fmt.Sprintf("belongs to the claim %s/%s", ns, of), otherVolume}
 	}
 	return v, nil
 }
