@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -80,7 +81,7 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 	claim, known, diags := head(ctx, config, "v1", "PersistentVolumeClaim", true)
 	r := &reader{ctx: ctx, config: config, known: known}
 	size, class, name := r.text("size"), r.text("storage_class"), r.text("volume_name")
-	modes := r.list("access_modes")
+	modes, lose := r.list("access_modes"), r.flag("delete_data")
 	var noClass types.String
 	r.diags.Append(config.GetAttribute(ctx, path.Root("storage_class"), &noClass)...)
 	source, ofClass, affinity, defaultMode := volumeSource(r)
@@ -100,7 +101,7 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 	if diags.HasError() {
 		return nil, true, diags
 	}
-	if lose := r.flag("delete_data"); !lose {
+	if !lose {
 		annotations := claim.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -116,7 +117,7 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 	claim.Object["spec"] = spec
 	switch {
 	case source != nil:
-		v := staticVolume(claim, source, ofClass, affinity)
+		v := staticVolume(claim, size, modes, map[string]any{ofClass: source}, affinity)
 		spec["volumeName"], spec["storageClassName"] = v.GetName(), ""
 		all = append(one(v), claim)
 	case name != "":
@@ -131,18 +132,18 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 }
 
 // staticVolume is the volume of a claim that no class makes.
-func staticVolume(claim *unstructured.Unstructured, source map[string]any, of string, affinity map[string]any) *unstructured.Unstructured {
+func staticVolume(claim *unstructured.Unstructured, size string, modes []string, source, affinity map[string]any) *unstructured.Unstructured {
 	ns := claim.GetNamespace()
 	if ns == "" {
 		ns = "default"
 	}
 	spec := map[string]any{
-		"capacity":                      map[string]any{"storage": claim.Object["spec"].(map[string]any)["resources"].(map[string]any)["requests"].(map[string]any)["storage"]},
-		"accessModes":                   claim.Object["spec"].(map[string]any)["accessModes"],
+		"capacity":                      map[string]any{"storage": size},
+		"accessModes":                   anyList(modes),
 		"persistentVolumeReclaimPolicy": "Retain",
 		"claimRef":                      map[string]any{"namespace": ns, "name": claim.GetName()},
-		of:                              source,
 	}
+	maps.Copy(spec, source)
 	if affinity != nil {
 		spec["nodeAffinity"] = affinity
 	}
