@@ -11,11 +11,13 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 
 # The packages with suites under the build tag e2e: those take minutes, need a
 # machine for themselves, or both. E2E_KUBE are those with tests on a control
-# plane, with or without the tag.
+# plane, with or without the tag; E2E_PODS those with tests that run pods, which
+# are told apart by their names.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
-E2E_METAL = $(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL))
-E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/)
-E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE),$(E2E_ALL))
+E2E_METAL = $(filter-out ./providers/metal/drain/,$(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL)))
+E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/ ./providers/metal/drain/)
+E2E_PODS  = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^func Test[A-Za-z]*RealPods' .)))
+E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE) ./providers/connect/podtest/,$(E2E_ALL))
 E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 
 # What takes bare metal to its limits, by the names of tests, and metal FLAGS,
@@ -50,7 +52,7 @@ test: ## Run every test that needs nothing but Go.
 
 .PHONY: e2e
 e2e: build ## Run the slow suites (build tag e2e): processes killed at random moments.
-	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m $(E2E)
+	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m -skip RealPods $(E2E)
 
 .PHONY: e2e-order
 e2e-order: ## Change and destroy 500 random graphs of 200 objects, where e2e takes 100.
@@ -67,8 +69,14 @@ e2e-cut: build ## Run those that cut and kill at many moments, or count thousand
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).
 	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
-	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m $(E2E_KUBE) && \
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -skip RealPods $(E2E_KUBE) && \
 	$(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke
+
+.PHONY: e2e-pods
+e2e-pods: ## Run those with real pods: containerd and the kubelet, built like the above (Linux, root).
+	@place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
+	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -run RealPods $(E2E_PODS)
 
 .PHONY: bench-kube
 bench-kube: ## Measure whole commands on a real control plane, which is built first.

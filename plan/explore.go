@@ -94,6 +94,18 @@ func (e *Explorer) Shown(expr hcl.Expression, v cty.Value) cty.Value {
 	return redact.HideEchoes(v)
 }
 
+// Provider is the provider of an address that the state names, configured as its
+// block says, until the explorer is closed; about is the object that needs it. nil:
+// it cannot be configured.
+func (e *Explorer) Provider(addr, about string) (p *redact.Provider, diags hcl.Diagnostics) {
+	e.p.ev.Do(func(t *eval.Task) {
+		if found, ok := e.p.ev.ProviderAt(t, addr, about); ok {
+			p = found.Server
+		}
+	})
+	return p, eval.SortDiagnostics(e.p.ev.Diagnostics())
+}
+
 // Close ends the providers that were asked.
 func (e *Explorer) Close() {
 	e.stop()

@@ -32,6 +32,7 @@ func (p *planner) refuse(d *draft, proposed cty.Value) {
 // reviewed is what providers are handed.
 type reviewed struct {
 	planned []redact.Reviewed
+	others  []string                  // addresses of what other providers make or change
 	about   map[string]*eval.Instance // by address
 	sources map[string]bool           // whose instances are among them, and who review
 }
@@ -45,6 +46,9 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 		source, _, ok := eval.ParseProviderAddr(c.Provider)
 		entry, linked := p.req.Catalogue[source]
 		if !ok || !linked {
+			if c.Addr.Mode == address.Managed && c.Action != NoOp && c.Action != Delete && c.Action != Forget {
+				r.others = append(r.others, c.Addr.String())
+			}
 			return
 		}
 		if entry.Review != nil {
@@ -81,7 +85,7 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 				configured = append(configured, owner.Server)
 			}
 		}
-		notes, said := redact.Review(ctx, source, p.req.Catalogue[source], r.planned, configured)
+		notes, said := redact.Review(ctx, source, p.req.Catalogue[source], r.planned, r.others, configured)
 		result.Notes = append(result.Notes, notes...)
 		diags = append(diags, r.said(source, said)...)
 	}

@@ -40,6 +40,9 @@ type Review struct {
 	// Planned are the instances of all linked-in providers. What is sensitive in
 	// those of others is unknown.
 	Planned []PlannedInstance
+	// Others are addresses of managed instances of all other providers that are to
+	// be made or changed: what comes of them is known to nobody here.
+	Others []string
 	// Configured are the provider's own values, as Entry.New made them, one for
 	// each configuration that was needed to plan.
 	Configured []Provider

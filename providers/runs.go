@@ -17,8 +17,11 @@ var ErrNoRun = errors.New("there is nothing left of the run")
 type Runs interface {
 	// Types lists the resource types whose objects are runs.
 	Types() []string
+	// Is tells, without asking anybody, whether something goes on behind an object
+	// of one of these types. Not every set of a cluster's objects has pods.
+	Is(o RunObject) bool
 	// Run finds the run of an object: ErrNoRun where there is none. It changes
-	// nothing, and needs no configuration of the provider.
+	// nothing.
 	Run(ctx context.Context, o RunObject) (Run, error)
 }
 
@@ -29,7 +32,21 @@ type RunObject struct {
 	Value cty.Value
 	// Operation is that of a create without a result yet; "" = there is a result.
 	Operation string
+	// Configured is the provider as the configuration has it, for runs that lie
+	// where only its block leads; the configuration is read when this is called.
+	// nil: there is none. Whoever made the RunObject closes it.
+	Configured func(ctx context.Context) (Provider, error)
 }
+
+// RunError is an error for people: what was tried and does not work in at most
+// eight words, and what to do about it in sentences.
+type RunError struct {
+	Summary, Detail string
+	Err             error // nil: there is none below
+}
+
+func (e *RunError) Error() string { return e.Summary + ": " + e.Detail }
+func (e *RunError) Unwrap() error { return e.Err }
 
 // Run is one run. ctx bounds every call; following ends without an error when
 // the run does, or when ctx is done. An error of the callback ends a call.
@@ -42,6 +59,9 @@ type Run interface {
 
 // RunStatus is how a run stands.
 type RunStatus struct {
+	// Trains says that steps, epochs, workers, the checkpoint and metrics mean
+	// something.
+	Trains     bool               `json:"-"`
 	Run        string             `json:"run"`
 	Phase      string             `json:"phase"`
 	Message    string             `json:"message,omitempty"` // what it waits for, why it failed
@@ -65,6 +85,7 @@ type RunStatus struct {
 type RunRole struct {
 	Name     string    `json:"name"` // worker-1
 	Phase    string    `json:"phase"`
+	Ready    string    `json:"ready,omitempty"` // containers that are, of how many: "1/2"; "" where that means nothing
 	Restarts int       `json:"restarts"`
 	Since    time.Time `json:"since,omitzero"`
 	Node     string    `json:"node,omitempty"`
@@ -76,12 +97,19 @@ type RunLogs struct {
 	Role   string
 	Stream string // stdout or stderr
 	Follow bool
+	// Previous is for what was said before the last restart, in place of what was
+	// said since. It means nothing to runs that keep all in one log.
+	Previous bool
+	// Waiting, when not nil, hears why a role has no log yet, and again when the
+	// reason is another one. It is called from one goroutine at a time, never
+	// together with the callback for lines.
+	Waiting func(role, reason string)
 }
 
 // RunLine is one line of a log.
 type RunLine struct {
 	Role   string    `json:"role"`
-	Stream string    `json:"stream"`
+	Stream string    `json:"stream,omitempty"` // "" where they are not told apart
 	Time   time.Time `json:"time,omitzero"`
 	Text   string    `json:"text"`
 }

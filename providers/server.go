@@ -56,6 +56,22 @@ func Linked(newServer func() (tfprotov6.ProviderServer, error), version string, 
 	}
 }
 
+// ServerOf is the server behind a provider that FromServer or an entry of Linked
+// made, nil for any other: it may offer more than the protocol has.
+func ServerOf(p Provider) tfprotov6.ProviderServer {
+	if s, ok := p.(*server); ok {
+		return s.rpc
+	}
+	return nil
+}
+
+// Served is ServerOf as the type that the package has which made it: what it was
+// configured with is there. It is false for any other provider.
+func Served[T tfprotov6.ProviderServer](p Provider) (T, bool) {
+	served, ok := ServerOf(p).(T)
+	return served, ok
+}
+
 // sharedSchema is asked for once, by the first that needs it.
 type sharedSchema struct {
 	mu     sync.Mutex

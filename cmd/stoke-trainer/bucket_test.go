@@ -105,6 +105,14 @@ func TestCheckpointsInABucket(t *testing.T) {
 			if ok, err := place.Complete(ctx, "step-2", m); !ok || err != nil {
 				t.Errorf("not complete (%v)", err)
 			}
+			for i, want := range []bool{true, false} {
+				if ok, err := place.Claim(ctx, "sha256:0123456789abcdef", 7); ok != want || err != nil {
+					t.Errorf("claim %d of a term: %v, %v", i+1, ok, err)
+				}
+			}
+			if highest, err := place.Claimed(ctx, "sha256:0123456789abcdef"); highest != 7 || err != nil {
+				t.Errorf("the highest claimed term is %d (%v)", highest, err)
+			}
 			back := [][]float32{make([]float32, 500), make([]float32, 500)}
 			if err := place.Load(ctx, "step-2", m.Parts, 70_000, 70_500, back); err != nil {
 				t.Fatal(err)

@@ -40,7 +40,8 @@ type cell struct {
 type solo struct {
 	t    *testing.T
 	cmd  *exec.Cmd
-	log  string
+	log  string // its standard error
+	out  string // its standard output
 	done chan struct{}
 }
 
@@ -65,7 +66,13 @@ func (c *cell) start(args ...string) *solo {
 	p.cmd = exec.Command(trainer, args...)
 	p.cmd.Dir = c.dir
 	p.cmd.Env = []string{"STOKE_SPEC=" + c.text, "STOKE_TOKEN=" + testToken}
-	p.cmd.Stdout, p.cmd.Stderr = file, file
+	p.out = p.log + ".out"
+	out, err := os.Create(p.out)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer out.Close()
+	p.cmd.Stdout, p.cmd.Stderr = out, file
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -121,12 +128,12 @@ func (c *cell) server(index string) *solo {
 	return p
 }
 
-func (c *cell) coordinate() *solo {
+func (c *cell) coordinate(more ...string) *solo {
 	args := []string{"coordinator", "--state", filepath.Join(c.dir, "state"), "--checkpoints", filepath.Join(c.dir, "elsewhere"), "--servers", strings.Join(c.servers, ",")}
 	if c.workers != "" {
 		args = append(args, "--listen", c.workers, "--listen-api", c.api)
 	}
-	p := c.start(args...)
+	p := c.start(append(args, more...)...)
 	c.workers, c.api = p.listening("workers"), p.listening("api")
 	return p
 }
@@ -147,12 +154,12 @@ func (c *cell) until(what string, true func(spec.Status) bool) {
 	eventually(c.t, what, func() bool { s, err := client.Status(context.Background()); return err == nil && true(s) })
 }
 
-// cells starts a run of two servers and two workers.
-func started(t *testing.T, s spec.Spec) (c *cell, coordinator *solo, others []*solo) {
+// started starts a run of two servers and two workers.
+func started(t *testing.T, s spec.Spec, more ...string) (c *cell, coordinator *solo, others []*solo) {
 	s.ParameterServer.Replicas = 2
 	c = newCell(t, s)
 	others = []*solo{c.server("0"), c.server("1")}
-	coordinator = c.coordinate()
+	coordinator = c.coordinate(more...)
 	return c, coordinator, append(others, c.worker("0"), c.worker("1"))
 }
 
@@ -295,6 +302,10 @@ func TestEndsOfWrongUsage(t *testing.T) {
 		"no servers":          {[]string{"worker", "--coordinator", "127.0.0.1:1"}, "--servers names 0 servers: the run has 1"},
 		"no such server":      {[]string{"ps", "--index", "7"}, "counted from 0"},
 		"no folder":           {[]string{"coordinator", "--servers", "127.0.0.1:1"}, "--state"},
+		"no such output":      {[]string{"coordinator", "--state", c.dir, "--servers", "127.0.0.1:1", "--metrics", "here"}, "--metrics"},
+		"nowhere to tell":     {[]string{"coordinator", "--state", c.dir, "--servers", "127.0.0.1:1", "--outcome", bad + "/der"}, "--outcome"},
+		"lingers backwards":   {[]string{"coordinator", "--state", c.dir, "--servers", "127.0.0.1:1", "--linger", "-1s"}, "--linger"},
+		"negative number":     {[]string{"worker", "--coordinator", "127.0.0.1:1", "--servers", "127.0.0.1:1", "--first-index", "-1"}, "--first-index"},
 		"spec is no JSON":     {[]string{"ps", "--spec", bad}, "bad"},
 		"spec is missing":     {[]string{"ps", "--spec", bad + "der"}, "badder"},
 		"token is too short":  {[]string{"ps", "--token-file", bad}, "shorter than 32"},

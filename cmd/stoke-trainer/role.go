@@ -29,13 +29,18 @@ type role struct {
 	specFile, tokenFile string
 	certificateFile     string
 	data, state         string
-	index, threads      int
+	index, firstIndex   int
+	threads             int
 	cores               int // that it may use
 	supervised          bool
 	listen, listenAPI   string
 	coordinator         string
 	servers             []string
 	checkpoints         string
+	name, outcome       string
+	declared            bool   // in the file outcome
+	metrics             string // "-": standard output
+	linger              time.Duration
 	accounts            string
 	patience            time.Duration
 	leaseTimeout        time.Duration

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/ps"
-	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/worker"
@@ -30,78 +28,6 @@ const (
 	apiPort     = 4
 	controlPipe = 5
 )
-
-func coordinatorCommand() *cobra.Command {
-	return roleCommand("coordinator --spec FILE --state FOLDER --servers ADDRESSES", "Hand out records, commit updates, keep the ledger",
-		func(r *role, f *pflag.FlagSet) {
-			listenFlag(r, f)
-			f.StringVar(&r.listenAPI, "listen-api", "127.0.0.1:0", "`ADDRESS` for the HTTP API, host:port")
-			serversFlag(r, f)
-			dataFlag(r, f)
-			f.StringVar(&r.state, "state", "", "`FOLDER` of its own, for ledger, metrics and status; it outlives the process")
-			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints: a folder, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; default: checkpoints in the folder of its own")
-			f.DurationVar(&r.leaseTimeout, "lease-timeout", time.Minute, "how long a worker may get nowhere with the records of a lease before others get them; twice as long with each time that they were too long for it")
-		}, coordinate)
-}
-
-func coordinate(ctx context.Context, r *role) error {
-	if r.state == "" {
-		return badUsage("no folder of its own: give --state FOLDER")
-	}
-	if err := r.needServers(); err != nil {
-		return err
-	}
-	if r.leaseTimeout <= 0 {
-		return badUsage("--lease-timeout is %v: it must be above 0", r.leaseTimeout)
-	}
-	w, err := workload.Open(&r.spec)
-	if err != nil {
-		return r.hopeless(err)
-	}
-	defer w.Close()
-	workers, err := r.listener(firstPort, r.listen, "workers")
-	if err != nil {
-		return err
-	}
-	defer workers.Close()
-	api, err := r.listener(apiPort, r.listenAPI, "api")
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	if r.checkpoints == "" {
-		r.checkpoints = r.folder.Checkpoints()
-	}
-	place, err := r.place(context.WithoutCancel(ctx), r.checkpoints)
-	if err != nil {
-		return err
-	}
-	defer place.Close()
-	o := coordinator.Options{
-		Spec: r.spec, Folder: r.folder, Checkpoints: place, Credentials: r.known, Workload: w,
-		Workers: workers, API: api, Servers: r.servers, Log: r.log, LeaseTimeout: r.leaseTimeout,
-	}
-	if r.supervised {
-		control := os.NewFile(controlPipe, "control")
-		defer control.Close()
-		o.Control, o.Stop = control, ctx.Done()
-	} else {
-		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
-	}
-	// A signal stops the run in good order; only its own end ends the loop.
-	r.fit(1)
-	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
-	if err != nil {
-		return err
-	}
-	if !r.supervised && outcome.Cause != spec.CauseSuperseded {
-		if err := run.WriteJSON(r.folder.StatusFile(), outcome); err != nil {
-			return err
-		}
-	}
-	// One that another coordinator has followed does not speak for the run.
-	return ended(outcome.Phase, outcome.Message, ctx.Err() != nil || outcome.Cause == spec.CauseSuperseded)
-}
 
 // place opens where checkpoints lie.
 func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, error) {
@@ -123,18 +49,6 @@ func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, er
 		return nil, usageError{err}
 	}
 	return place, nil
-}
-
-// hopeless reports an error that starting again cannot mend.
-func (r *role) hopeless(err error) error {
-	if r.supervised {
-		control := os.NewFile(controlPipe, "control")
-		defer control.Close()
-		if tellErr := coordinator.Hopeless(control, r.folder, err); tellErr != nil {
-			r.log.Error("cannot reach the supervisor", "error", tellErr)
-		}
-	}
-	return usageError{err}
 }
 
 func serverCommand() *cobra.Command {
@@ -191,6 +105,7 @@ func workerCommand() *cobra.Command {
 	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients",
 		func(r *role, f *pflag.FlagSet) {
 			indexFlag(r, f)
+			f.IntVar(&r.firstIndex, "first-index", 0, "what is added to --index, where these workers' numbers go on behind others'")
 			f.StringVar(&r.coordinator, "coordinator", "", "`ADDRESS` of the coordinator, host:port")
 			serversFlag(r, f)
 			dataFlag(r, f)
@@ -206,14 +121,20 @@ func work(ctx context.Context, r *role) error {
 	if err := r.needServers(); err != nil {
 		return err
 	}
+	if r.firstIndex < 0 {
+		return badUsage("--first-index is %d: it must not be negative", r.firstIndex)
+	}
+	r.index += r.firstIndex
 	if !r.supervised && r.spec.Worker.Threads == 0 { // nobody shares what it may use
 		r.spec.Worker.Threads = runtime.GOMAXPROCS(0)
 	} else if r.threads > 0 {
 		r.spec.Worker.Threads = r.threads
 	}
+	tail := new(worker.Tail)
+	r.log = slog.New(slog.NewTextHandler(io.MultiWriter(tail, os.Stderr), nil))
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
-		Servers: r.servers, Log: r.log, Patience: r.patience, Cores: r.cores, Fit: r.fit,
+		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.fit,
 	}
 	if r.accounts != "" {
 		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)

@@ -107,6 +107,8 @@ func (c completer) add(root *cobra.Command) {
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
 		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses,
+		"kubeconfig": c.clusterAddresses, "proxy": c.clusterAddresses,
+		"exec": c.runAddresses, "port-forward": c.runAddresses,
 		"workspace select": c.workspaces, "workspace delete": c.workspaces,
 	}
 	options := map[string]completion{
@@ -170,6 +172,10 @@ func (c completer) addresses(cmd *cobra.Command, given []string, typed string) (
 
 func (c completer) runAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return offer(func(*cobra.Command) []string { return c.runs(given) })(cmd, given, typed)
+}
+
+func (c completer) clusterAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return offer(func(*cobra.Command) []string { return c.clusters(given) })(cmd, given, typed)
 }
 
 func (c completer) outputs(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func logsCommand(s *session) *cobra.Command {
-	var path string
+	var look lookFlags
 	var o providers.RunLogs
 	var asJSON, f bool
 	cmd := &cobra.Command{
@@ -20,25 +21,32 @@ func logsCommand(s *session) *cobra.Command {
 		Long: `Shows the logs of the run behind an object of the state: all of its processes'
 in the order of time, each line behind the name of its role, or those of one
 role. With -f it goes on with what comes, until the run ends; Ctrl-C leaves the
-run going.`,
+run going.
+Of Kubernetes objects it shows what all containers of their pods say. A role is
+a pod, one container of it ("web-0/main"), or an object with its pods ("web").
+What a pod waits for that has not begun is told on the standard error.`,
 		Args: atMost(1, "; the logs of one run are shown at a time"),
 	}
 	cmd.Flags().BoolVar(&f, "f", false, "Follow: go on with what comes, until the run ends.")
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "The same as -f.")
 	cmd.Flags().StringVar(&o.Role, "role", "", "Show the lines of one `ROLE`, such as worker-1, ps-0 or coordinator.")
 	cmd.Flags().StringVar(&o.Stream, "stream", "", "Show the lines of one `STREAM`: stdout or stderr.")
+	cmd.Flags().BoolVar(&o.Previous, "previous", false, "Show what containers said before they were last started again. Experiments on this machine have that in their logs anyway.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line.")
-	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
-	s.addNoColor(cmd.Flags())
+	look.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Follow = o.Follow || f
 		if o.Stream != "" && o.Stream != "stdout" && o.Stream != "stderr" {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-stream is stdout or stderr")}
 		}
-		return s.look(cmd.Context(), path, args, cmd.CommandPath(), func(ctx context.Context, r *runs, run providers.Run) error {
+		if o.Follow && o.Previous {
+			return &usageError{path: cmd.CommandPath(), err: errors.New("-follow and -previous exclude each other: what has ended says nothing more")}
+		}
+		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			if err := s.known(ctx, r, run, o.Role); err != nil {
 				return err
 			}
+			o.Waiting = r.notBegun
 			return run.Logs(ctx, o, func(line providers.RunLine) error {
 				line.Text = r.clean(line.Text)
 				switch {
@@ -63,17 +71,22 @@ func (s *session) known(ctx context.Context, r *runs, run providers.Run, role st
 	if role == "" || role == "supervisor" {
 		return nil
 	}
-	is, err := run.Status(ctx)
-	if err != nil || len(is.Roles) == 0 { // it is not recorded which it has
+	names, err := rolesOf(ctx, run)
+	if err != nil || len(names) == 0 || slices.Contains(names, role) { // none: it is not recorded which it has
 		return nil
-	}
-	var names []string
-	for _, one := range is.Roles {
-		if one.Name == role {
-			return nil
-		}
-		names = append(names, one.Name)
 	}
 	s.complain(problem("No such role", "The run has no %q%s \"stoke status\" lists its roles.", role, sentence(suggest("", role, names))))
 	return failed
+}
+
+// rolesOf are the names of a run's roles.
+func rolesOf(ctx context.Context, run providers.Run) (names []string, err error) {
+	if named, ok := run.(providers.RunNames); ok {
+		return named.Names(ctx)
+	}
+	is, err := run.Status(ctx)
+	for _, one := range is.Roles {
+		names = append(names, one.Name)
+	}
+	return names, err
 }

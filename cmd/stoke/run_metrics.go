@@ -17,7 +17,7 @@ import (
 )
 
 func metricsCommand(s *session) *cobra.Command {
-	var path string
+	var look lookFlags
 	var asJSON, asCSV, f, follow bool
 	cmd := &cobra.Command{
 		Use:   "metrics [options] ADDRESS",
@@ -33,13 +33,12 @@ With -f it goes on with what comes, until the run ends.`,
 	cmd.Flags().BoolVar(&follow, "follow", false, "The same as -f.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line.")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "Print comma-separated values.")
-	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
-	s.addNoColor(cmd.Flags())
+	look.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON && asCSV {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-json and -csv exclude each other")}
 		}
-		return s.look(cmd.Context(), path, args, cmd.CommandPath(), func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			if asCSV {
 				if err := s.said("%s", csvLine("number", "time", "type", "epoch", "step", "name", "value")); err != nil {
 					return err

@@ -17,22 +17,21 @@ import (
 )
 
 func statusCommand(s *session) *cobra.Command {
-	var path string
+	var f lookFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [options] ADDRESS",
 		Short: "Show how a run stands",
 		Long: `Shows how the run behind an object of the state stands: an experiment's phase,
-progress, newest checkpoint and metrics, and the processes that it consists of.
-It only looks: while an apply waits for the run, and after the run has ended,
+progress, newest checkpoint and metrics, and the processes that it consists of;
+how the pods of Kubernetes objects are, and what they wait for. It only looks: while an apply waits for the run, and after the run has ended,
 it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
-	cmd.Flags().StringVar(&path, "state", "", "Read `FILE` in place of terraform.tfstate.")
-	s.addNoColor(cmd.Flags())
+	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return s.look(cmd.Context(), path, args, cmd.CommandPath(), func(ctx context.Context, r *runs, run providers.Run) error {
+		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &f}, args, func(ctx context.Context, r *runs, run providers.Run) error {
 			is, err := run.Status(ctx)
 			if err != nil {
 				return err
@@ -42,10 +41,7 @@ it works as well.`,
 				is.Roles[i].Reason = r.clean(is.Roles[i].Reason)
 			}
 			if asJSON {
-				text, err := json.MarshalIndent(struct {
-					Address string `json:"address"`
-					providers.RunStatus
-				}{args[0], is}, "", "  ")
+				text, err := json.MarshalIndent(statusJSON(args[0], is), "", "  ")
 				if err != nil {
 					return err
 				}
@@ -55,6 +51,32 @@ it works as well.`,
 		})
 	}
 	return cmd
+}
+
+// statusJSON is a run's status for programs; of one that trains nothing it has
+// the fields that mean something.
+func statusJSON(address string, is providers.RunStatus) any {
+	type head struct {
+		Address string `json:"address"`
+	}
+	if is.Trains {
+		return struct {
+			head
+			providers.RunStatus
+		}{head{address}, is}
+	}
+	return struct {
+		head
+		Run      string              `json:"run"`
+		Phase    string              `json:"phase"`
+		Message  string              `json:"message,omitempty"`
+		Progress string              `json:"progress"`
+		Ready    int                 `json:"ready"`
+		Wanted   int                 `json:"wanted"`
+		Started  time.Time           `json:"started_at,omitzero"`
+		Ended    time.Time           `json:"finished_at,omitzero"`
+		Roles    []providers.RunRole `json:"roles"`
+	}{head{address}, is.Run, is.Phase, is.Message, is.Progress, is.Workers, is.Wanted, is.Started, is.Ended, is.Roles}
 }
 
 // statusText is a run's status for people.
@@ -76,9 +98,10 @@ func statusText(address string, is providers.RunStatus, now time.Time) string {
 	if !is.Ended.IsZero() {
 		row("ended", "%s", moment(is.Ended, now))
 	}
-	if is.Checkpoint >= 0 {
+	switch {
+	case is.Checkpoint >= 0:
 		row("checkpoint", "step %d", is.Checkpoint)
-	} else {
+	case is.Trains:
 		row("checkpoint", "none")
 	}
 	if is.Version != "" {
@@ -92,21 +115,32 @@ func statusText(address string, is providers.RunStatus, now time.Time) string {
 		return b.String()
 	}
 	b.WriteString("\n")
-	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "  ROLE\tSTATE\tRESTARTS\tSINCE\tNODE\tREASON\n")
-	for _, role := range is.Roles {
-		since := "-"
-		if !role.Since.IsZero() {
-			since = age(now.Sub(role.Since))
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%s\t%s\n", role.Name, role.Phase, role.Restarts, since, role.Node, role.Reason)
-	}
-	_ = w.Flush()
+	writeRoles(&b, is.Roles, now)
 	lines := strings.Split(b.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// writeRoles writes a table of roles. Whether they are ready is in it where that
+// means something.
+func writeRoles(b *strings.Builder, roles []providers.RunRole, now time.Time) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	ready := func(text string) string { return "" }
+	if slices.ContainsFunc(roles, func(r providers.RunRole) bool { return r.Ready != "" }) {
+		ready = func(text string) string { return text + "\t" }
+	}
+	fmt.Fprintf(w, "  ROLE\tSTATE\t%sRESTARTS\tSINCE\tNODE\tREASON\n", ready("READY"))
+	for _, role := range roles {
+		since := "-"
+		if !role.Since.IsZero() {
+			since = age(now.Sub(role.Since))
+		}
+		reason := strings.Join(strings.Fields(role.Reason), " ") // one row
+		fmt.Fprintf(w, "  %s\t%s\t%s%d\t%s\t%s\t%s\n", role.Name, role.Phase, ready(role.Ready), role.Restarts, since, role.Node, reason)
+	}
+	_ = w.Flush() // a strings.Builder does not fail
 }
 
 func moment(t, now time.Time) string {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spf13/pflag"
+
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/state"
@@ -21,15 +23,31 @@ type runs struct {
 	file    *stateFile
 	find    view.Schemas
 	secrets *redact.Secrets
+	flags   *lookFlags
+	asked   *redact.Provider // the provider that was configured, nil for none
+	ends    []func()         // what is to be done once nobody looks any more
+}
+
+// lookFlags are the options of commands that look at runs.
+type lookFlags struct {
+	path string
+	plan planFlags // the variables alone
+}
+
+func (f *lookFlags) add(s *session, flags *pflag.FlagSet) {
+	flags.StringVar(&f.path, "state", "", "Read `FILE` in place of terraform.tfstate.")
+	f.plan.addVariables(flags)
+	s.addNoColor(flags)
 }
 
 // openRuns reads the state without locking it: an apply may be at work on it.
-func (s *session) openRuns(ctx context.Context, path string) (*runs, error) {
-	file, err := s.currentState(ctx, path)
+func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
+	file, err := s.currentState(ctx, f.path)
 	if err != nil {
 		return nil, err
 	}
-	r := &runs{s: s, file: file, find: schemas(ctx, catalogue()), secrets: new(redact.Secrets)}
+	r := &runs{s: s, file: file, find: schemas(ctx, catalogue()), secrets: new(redact.Secrets), flags: f}
+	r.ends = append(r.ends, file.close)
 	known := redact.Places{}
 	st := file.Shown()
 	for _, a := range st.Instances() {
@@ -52,18 +70,42 @@ func (s *session) openRuns(ctx context.Context, path string) (*runs, error) {
 
 // clean is a text of a run without secrets and without what moves a cursor.
 func (r *runs) clean(text string) string {
+	text = r.secrets.Redact(text)
+	if r.asked != nil {
+		text = r.asked.Clean(text)
+	}
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
 			return c
 		}
 		return -1
-	}, r.secrets.Redact(text))
+	}, text)
 }
 
-// offers gives the provider's part that knows runs of this type; nil is none.
-func offers(provider, typeName string) providers.Runs {
+// close ends what was needed to look.
+func (r *runs) close() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
+}
+
+// configured is the provider of an object as the configuration has it.
+func (r *runs) configured(provider string, a address.Instance) func(context.Context) (providers.Provider, error) {
+	return func(ctx context.Context) (providers.Provider, error) {
+		p, end, err := r.s.configuredProvider(ctx, r.file, provider, a.String(), &r.flags.plan)
+		if err != nil {
+			return nil, err
+		}
+		r.asked, r.ends = p, append(r.ends, end)
+		return p.Linked(), nil
+	}
+}
+
+// offers gives the provider's part that knows what goes on behind an object; nil
+// is nothing.
+func offers(provider string, o providers.RunObject) providers.Runs {
 	known := catalogue()[view.ProviderSource(provider)].Runs
-	if known == nil || !slices.Contains(known.Types(), typeName) {
+	if known == nil || !slices.Contains(known.Types(), o.Type) || !known.Is(o) {
 		return nil
 	}
 	return known
@@ -80,9 +122,13 @@ type behind struct {
 func (r *runs) objects(a address.Instance) (found []behind, there bool) {
 	add := func(o *state.Object, operation string) {
 		there = true
-		if known := offers(o.Provider, a.Type); known != nil && a.Mode == address.Managed {
-			v, _ := view.ObjectValue(a, o, r.find)
-			found = append(found, behind{known, providers.RunObject{Type: a.Type, Value: v, Operation: operation}})
+		if a.Mode != address.Managed {
+			return
+		}
+		v, _ := view.ObjectValue(a, o, r.find)
+		object := providers.RunObject{Type: a.Type, Value: v, Operation: operation, Configured: r.configured(o.Provider, a)}
+		if known := offers(o.Provider, object); known != nil {
+			found = append(found, behind{known, object})
 		}
 	}
 	open := r.file.Open()
@@ -134,7 +180,7 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	case !there:
 		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
 	case len(found) == 0:
-		r.s.complain(problem("Not a run", "Nothing goes on behind objects of type %s: they have no status, logs or metrics of their own.%s", a.Type, r.others()))
+		r.s.complain(problem("Not a run", "Nothing goes on behind %s: it has no status and no logs of its own.%s", a, r.others()))
 	default:
 		r.s.complain(problem("Nothing is left of the run", "The state has %s, but its run is not there any more, or not yet. \"stoke state show '%s'\" shows what was recorded of it.", a, a))
 	}
@@ -145,7 +191,7 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 func (r *runs) others() string {
 	all := r.addresses()
 	if len(all) == 0 {
-		return " It has no runs: declare a train_experiment and run \"stoke apply\"."
+		return " It has no runs: declare a train_experiment, or a kube_manifest with pods, and run \"stoke apply\"."
 	}
 	names := make([]string, 0, 5)
 	for _, a := range all[:min(5, len(all))] {
@@ -158,38 +204,60 @@ func (r *runs) others() string {
 	return " There are runs at " + strings.Join(names, ", ") + more + "."
 }
 
+// looked is a command that looks at one run.
+type looked struct {
+	cmd   string // its path
+	what  string // summary of an error: what does not work
+	flags *lookFlags
+}
+
 // look runs do with the run at an address; the first interrupt ends what
 // follows, and that is no error.
-func (s *session) look(ctx context.Context, path string, args []string, cmd string, do func(context.Context, *runs, providers.Run) error) error {
+func (s *session) look(ctx context.Context, l looked, args []string, do func(context.Context, *runs, providers.Run) error) error {
 	if len(args) == 0 {
-		return &usageError{path: cmd, err: errors.New("the address of a run is needed")}
+		return &usageError{path: l.cmd, err: errors.New("the address of a run is needed")}
 	}
 	s.looking.Store(true)
-	r, err := s.openRuns(ctx, path)
+	r, err := s.openRuns(ctx, l.flags)
 	if err != nil {
 		return err
 	}
-	defer r.file.close()
-	run, err := r.run(ctx, args[0])
-	if err != nil {
-		return r.failed(err)
-	}
+	defer r.close()
 	following, done := s.signals.untilStopped(ctx)
 	defer done()
-	return r.failed(do(following, r, run))
+	run, err := r.run(following, args[0])
+	if err != nil {
+		return r.failed(l.what, err)
+	}
+	return r.failed(l.what, do(following, r, run))
 }
 
 // failed puts an error of a run in words.
-func (r *runs) failed(err error) error {
+func (r *runs) failed(what string, err error) error {
 	code := exitCode(0)
+	var told *providers.RunError
 	switch {
 	case err == nil, errors.As(err, &code):
 		return err
 	case errors.Is(err, r.s.results.lost()) && r.s.results.lost() != nil:
 		return err
+	case errors.As(err, &told):
+		r.s.complain(problem(told.Summary, "%s", r.clean(told.Detail)))
+		return failed
+	case errors.Is(err, providers.ErrNoRun):
+		r.s.complain(problem("Nothing is left of the run", "It is not there any more."))
+		return failed
 	}
-	r.s.complain(problem("The run cannot be looked at", "%s", r.clean(asSentence(err.Error()))))
+	r.s.complain(problem(what, "%s", r.clean(asSentence(err.Error()))))
 	return failed
+}
+
+// notBegun tells on the standard error why a role says nothing yet.
+func (r *runs) notBegun(role, reason string) {
+	if role != "" {
+		reason = role + ": " + reason
+	}
+	fmt.Fprintln(r.s.stage.err, r.clean(reason))
 }
 
 // said is an error once nobody reads on: whoever follows stops then.
@@ -203,11 +271,11 @@ func (c completer) runs(given []string) []string {
 	if len(given) > 0 {
 		return nil
 	}
-	r, err := c.s.openRuns(context.Background(), "")
+	r, err := c.s.openRuns(context.Background(), new(lookFlags))
 	if err != nil {
 		return nil
 	}
-	defer r.file.close()
+	defer r.close()
 	var names []string
 	for _, a := range r.addresses() {
 		names = append(names, a.String())

@@ -3,11 +3,16 @@ package main
 import (
 	"flag"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stokehq/stoke/plan/state/store/storetest"
@@ -23,7 +28,21 @@ func TestMain(m *testing.M) {
 // use it: the files, what is typed, and what comes out.
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", UpdateScripts: *rewrite, Setup: remoteStates,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"trainer": buildTrainer}})
+}
+
+// buildTrainer is the scripts' command "trainer FILE": it builds stoke-trainer as
+// it is released.
+func buildTrainer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: trainer FILE")
+	}
+	build := exec.Command("go", "build", "-o", ts.MkAbs(args[0]), "../stoke-trainer")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		ts.Fatalf("build: %v\n%s", err, out)
+	}
 }
 
 // answering is a server that has one answer to everything.
@@ -31,8 +50,8 @@ func answering(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
-// remoteStates gives each script a home of its own, and starts servers for states,
-// whose addresses are in the environment.
+// remoteStates gives each script a home of its own, and starts servers for states
+// and a registry of images, whose addresses are in the environment.
 func remoteStates(env *testscript.Env) error {
 	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // not there until something writes to it
 	for name, h := range map[string]http.Handler{
@@ -46,5 +65,8 @@ func remoteStates(env *testscript.Env) error {
 		env.Defer(srv.Close)
 		env.Setenv(name, srv.URL)
 	}
+	images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	env.Defer(images.Close)
+	env.Setenv("REGISTRY", strings.TrimPrefix(images.URL, "http://"))
 	return nil
 }

@@ -8,6 +8,7 @@ provider "metal" {
   ssh {
     user             = "ops"
     private_key_file = var.private_key_file
+    credentials      = { admin = { user = "admin", password = var.admin_password, sudo_password = var.admin_password } }
   }
 }
 
@@ -16,6 +17,7 @@ resource "metal_host" "node" {
   for_each           = var.machines
   address            = each.value.address
   host_key           = each.value.host_key
+  credential         = each.value.credential # of the provider block; ops where there is none
   cluster            = "lab"
   role               = each.key == "head" ? "control-plane" : "worker"
   hostname           = each.key
@@ -24,6 +26,14 @@ resource "metal_host" "node" {
   sysctl             = { "net.ipv4.ip_forward" = "1", "net.bridge.bridge-nf-call-iptables" = "1" }
   containerd_package = { version = var.containerd, source = var.containerd_source }
   containerd         = {}
+
+  dynamic "bastion" { # on the way to the machine, where it has one
+    for_each = each.value.bastion[*]
+    content {
+      address  = bastion.value.address
+      host_key = bastion.value.host_key
+    }
+  }
 }
 
 # Open to each other as far as their roles need it, and to SSH.

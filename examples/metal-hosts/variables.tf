@@ -1,6 +1,18 @@
 variable "machines" {
-  description = "Machines by host name: where SSH goes, and the public host key that it must show."
-  type        = map(object({ address = string, host_key = string }))
+  description = "Machines by host name: where SSH goes, the public host key that it must show, who logs in and by which bastion."
+  type = map(object({
+    address    = string
+    host_key   = string
+    credential = optional(string)
+    bastion    = optional(object({ address = string, host_key = string }))
+  }))
+}
+
+variable "admin_password" {
+  description = "The password of the user admin, for login and sudo."
+  type        = string
+  default     = null
+  sensitive   = true
 }
 
 variable "private_key_file" {

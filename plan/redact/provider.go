@@ -56,6 +56,13 @@ func (p *Provider) Configure(ctx context.Context, config cty.Value, sensitive []
 	return c.answered(p.server.Configure(c.context(ctx), config), nil)
 }
 
+// Linked is the provider itself, for what it offers beside its calls. What it
+// says then goes through Clean.
+func (p *Provider) Linked() providers.Provider { return p.server }
+
+// Clean is a text without what is sensitive in the provider's configuration.
+func (p *Provider) Clean(text string) string { return p.call(nil, nil).text(text) }
+
 // configured remembers the configuration, the last one that was given.
 func (p *Provider) configured(config cty.Value, sensitive []cty.Path) {
 	p.mu.Lock()

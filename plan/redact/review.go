@@ -26,8 +26,9 @@ func (r Reviewed) at(places Places) []cty.Path {
 
 // Review has the provider of a source review planned instances: what is
 // sensitive in those of other providers is withheld. What it says lacks what is
-// sensitive in any of them, and in its own configurations.
-func Review(ctx context.Context, source string, entry providers.Entry, planned []Reviewed, configured []*Provider) ([]providers.Note, providers.Diagnostics) {
+// sensitive in any of them, and in its own configurations. others are what
+// providers make that are not linked in.
+func Review(ctx context.Context, source string, entry providers.Entry, planned []Reviewed, others []string, configured []*Provider) ([]providers.Note, providers.Diagnostics) {
 	list, known, places := make([]providers.PlannedInstance, len(planned)), make(map[string]bool, len(planned)), Places{}
 	for i, r := range planned {
 		list[i], known[r.Address] = r.PlannedInstance, true
@@ -40,7 +41,7 @@ func Review(ctx context.Context, source string, entry providers.Entry, planned [
 	for i, p := range configured {
 		own[i] = p.server
 	}
-	notes, diags := entry.Review(ctx, providers.Review{Planned: list, Configured: own})
+	notes, diags := entry.Review(ctx, providers.Review{Planned: list, Others: others, Configured: own})
 	if len(notes)+len(diags) == 0 {
 		return nil, nil
 	}

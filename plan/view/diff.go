@@ -14,6 +14,8 @@ type differ struct {
 	color bool
 	// margin puts the symbols in the first column, as diffs have them.
 	margin bool
+	// inJSON says that what is written is JSON in a string, where null is a value.
+	inJSON bool
 }
 
 // symbol says what happens to the thing on a line.

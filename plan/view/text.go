@@ -122,6 +122,9 @@ func (d *differ) changeJSON(c int, p pair, before, after string) bool {
 	if !okOld || !okCur {
 		return false
 	}
+	was := d.inJSON
+	d.inJSON = true
+	defer func() { d.inJSON = was }()
 	d.open("jsonencode(", p)
 	inner := pair{before: old, after: cur}
 	if inner.equal() {

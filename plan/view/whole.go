@@ -44,7 +44,10 @@ func (d *differ) wholeString(c int, s symbol, text string) {
 	if v, ok := jsonIn(text); ok {
 		d.WriteString("jsonencode(\n")
 		d.begin(c+4, same)
+		was := d.inJSON
+		d.inJSON = true
 		d.whole(c+4, s, v, secret{})
+		d.inJSON = was
 		d.WriteByte('\n')
 		d.close(c, ")")
 		return
@@ -56,7 +59,11 @@ func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 	names, values := elements(v)
 	// What the schema hides is no news where there is nothing: the secret that a
 	// file does not have, say, or what is write-only.
-	names = slices.DeleteFunc(names, func(n string) bool { return hide.declared.name(n).is() && absent(values[n]) })
+	// Nor is an attribute that an object which comes does not have.
+	without := s == add && v.Type().IsObjectType() && !d.inJSON
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return absent(values[n]) && (hide.declared.name(n).is() || without && !hide.name(n).is())
+	})
 	if len(names) == 0 {
 		d.WriteString("{}")
 		return

@@ -14,4 +14,8 @@
 // plane. So it can lie in a state, and one value serves plan, apply and destroy.
 //
 // Connection is the object in Go. This package does not dial anything.
+//
+// Beside it is what a plan compares before there is anything to ask: Capacity, which
+// clusters and pools of nodes compute as their attribute "capacity", and Demand, what
+// pods ask for. Demand.On says whether some node could take such a pod.
 package connect

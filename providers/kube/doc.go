@@ -9,4 +9,8 @@
 // longer declared. What a state keeps of an object is the text of the fields
 // that are declared, as the server has them (object.Project): a Secret's values
 // are a hash.
+//
+// A review of the whole plan (review.go) looks at what a dry run cannot tell: what
+// moves between resources, objects that no server could be asked about (unseen.go,
+// by package schema), and pods that no node could ever take (fit.go, demand.go).
 package kube

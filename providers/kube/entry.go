@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // Source is the provider's address in full.
@@ -17,7 +18,7 @@ func Entry(version string) providers.Entry {
 		p := &kubeProvider{version: version, doubts: left}
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/kube", Marks: true, Echoes: echoes()})
-	e.Review, e.Begin = left.review, left.begin
+	e.Review, e.Begin, e.Runs = left.review, left.begin, runs{}
 	return e
 }
 
@@ -37,10 +38,22 @@ func echoes() map[string]map[string][]string {
 	return all
 }
 
-// closing ends the provider's connections with it.
+// closing ends the provider's connections with it, and tells what they are.
 type closing struct {
 	tfprotov6.ProviderServer
 	provider *kubeProvider
+}
+
+// SSH is that of connect.Configured.
+func (c closing) SSH() connect.SSHSettings { return c.provider.settings.pool.SSH }
+
+// Cluster is that of connect.Configured.
+func (c closing) Cluster() *connect.Connection {
+	s := &c.provider.settings
+	if s.config.IsNull() || s.config.IsUnknown() || s.context.IsUnknown() {
+		return nil
+	}
+	return s.byDefault()
 }
 
 func (c closing) Close() error {

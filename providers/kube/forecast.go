@@ -40,6 +40,7 @@ type forecast struct {
 	notes    []string
 	replaced []string // keys of objects that are made anew
 	doubt    doubt
+	sight    sight
 	promise  *promise
 }
 
@@ -78,6 +79,11 @@ func (f *forecast) run(ctx context.Context, w wanted) {
 		})
 	}
 	group.Wait()
+	for _, i := range ask {
+		if k := w.keys[i]; f.replacing || f.prior[k] == "" || f.was.objects[k].Declared != hashes[i] {
+			f.sight.changes(w.objects[i])
+		}
+	}
 	f.prune(w)
 }
 
@@ -147,9 +153,11 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 	switch {
 	case isNoKind(err):
 		f.doubtful(f.doubt.kinds, kindName(u), k)
+		f.unseen(u)
 		return f.unchecked(k, "the cluster does not know its kind yet")
 	case missing != "":
 		f.doubtful(f.doubt.namespaces, missing, k)
+		f.unseen(u)
 		return f.unchecked(k, "its namespace "+missing+" is not there yet")
 	case live.NoDryRun(err):
 		return f.unchecked(k, "a webhook of the cluster allows no dry run")
@@ -185,6 +193,13 @@ func (f *forecast) doubtful(of map[string][]string, name string, k object.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	of[name] = append(of[name], k.String())
+}
+
+// unseen remembers an object that no dry run could be made of.
+func (f *forecast) unseen(u *unstructured.Unstructured) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sight.unseen = append(f.sight.unseen, u.DeepCopy())
 }
 
 // textOf is what the state will say of an object.

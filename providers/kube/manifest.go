@@ -101,6 +101,35 @@ func addParse(diags *diag.Diagnostics, at path.Path, err error) {
 // readPath reads a file, or the manifests of a folder in the order of their
 // names.
 func readPath(from string) ([]*unstructured.Unstructured, error) {
+	files, err := manifests(from)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	var problems []error
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() || info.Size() > object.MostBytes {
+			return nil, fmt.Errorf("%s is no regular file, or has more than %d bytes", name, object.MostBytes)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		found, err := object.Parse(text, name)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		all = append(all, found...)
+	}
+	return all, errors.Join(problems...)
+}
+
+// manifests are the files that a path stands for.
+func manifests(from string) ([]string, error) {
 	root, err := connect.ExpandHome(from)
 	if err != nil {
 		return nil, err
@@ -125,25 +154,5 @@ func readPath(from string) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 	}
-	var all []*unstructured.Unstructured
-	var problems []error
-	for _, name := range files {
-		info, err := os.Stat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() || info.Size() > object.MostBytes {
-			return nil, fmt.Errorf("%s is no regular file, or has more than %d bytes", name, object.MostBytes)
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		found, err := object.Parse(text, name)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		all = append(all, found...)
-	}
-	return all, errors.Join(problems...)
+	return files, nil
 }

@@ -39,14 +39,14 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !known {
-		later()
-		return
-	}
+	clusterKnown := known
 	objects, known, diags := r.rendered(ctx, req.Config)
 	resp.Diagnostics.Append(diags...)
-	if !known || diags.HasError() {
+	if !clusterKnown || !known || diags.HasError() {
 		later()
+		if known && !diags.HasError() {
+			r.blind(ctx, req, resp, objects)
+		}
 		return
 	}
 	was, diags := readMemory(ctx, req.Private)
@@ -59,8 +59,11 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 		set: r, plan: plan, prior: prior.texts(), was: was, id: prior.ID.ValueString(), owner: prior.ID.ValueString(),
 		texts: map[string]string{}, reviewed: call.Note != nil, address: call.Address, doubt: newDoubt(), promise: newPromise(objects, salt),
 	}
+	f.sight.from = r.kind.readSource(ctx, req.Config)
+	f.sight.declares(objects)
 	if !req.State.Raw.IsNull() && plan.Cluster.Equal(prior.Cluster) && f.asBefore(objects) {
 		r.settings.doubts.add(call.Address, f.doubt, objects)
+		r.settings.doubts.see(call.Address, f.sight)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, objectsAt, prior.Objects)...)
 		return // nobody is asked
 	}
@@ -70,7 +73,7 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 		resp.Diagnostics.AddAttributeError(clusterAt, summary, detail)
 		return
 	}
-	f.cluster = cluster
+	f.cluster, f.sight.cluster = cluster, cluster
 	f.replaces(call.Replaces, cluster)
 	w, diags := r.want(objects, cluster)
 	resp.Diagnostics.Append(diags...)
@@ -83,6 +86,7 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 		return
 	}
 	r.settings.doubts.add(call.Address, f.doubt, objects)
+	r.handOver(ctx, resp, f.sight)
 	f.tell(ctx, w, resp)
 	if w.unsure {
 		later()

@@ -59,6 +59,7 @@ func (p *kubeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp 
 				Description: "Context within that file. Default: its current one.",
 			},
 		},
+		Blocks: map[string]schema.Block{"ssh": connect.SSHBlock()},
 	}
 }
 
@@ -66,9 +67,15 @@ func (p *kubeProvider) Configure(ctx context.Context, req provider.ConfigureRequ
 	var config struct {
 		Path    types.String `tfsdk:"config_path"`
 		Context types.String `tfsdk:"config_context"`
+		SSH     types.Object `tfsdk:"ssh"`
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	ssh, diags := connect.ReadSSH(ctx, config.SSH)
+	resp.Diagnostics.Append(diags...)
+	if diags.HasError() {
 		return
 	}
 	if config.Path.IsNull() && !config.Context.IsNull() {
@@ -76,6 +83,7 @@ func (p *kubeProvider) Configure(ctx context.Context, req provider.ConfigureRequ
 	}
 	s := &p.settings
 	s.config, s.context, s.doubts = config.Path, config.Context, p.doubts
+	s.pool.SSH = ssh
 	s.clusters = make(map[*kubernetes.Client]*live.Cluster)
 	s.pool.Waiting = func(ctx context.Context, err error) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})
@@ -117,7 +125,12 @@ func (s *settings) connection(ctx context.Context, argument types.Object) (c con
 		diags.AddAttributeError(clusterAt, "No cluster", `Give cluster = …, such as the access of a cluster in this configuration, or config_path in the block provider "kube".`)
 		return c, false, diags
 	}
-	return connect.Connection{Credential: connect.Credential{Kubeconfig: &connect.Kubeconfig{Path: s.config.ValueString(), Context: s.context.ValueString()}}}, true, diags
+	return *s.byDefault(), true, diags
+}
+
+// byDefault is the connection of resources that name none.
+func (s *settings) byDefault() *connect.Connection {
+	return &connect.Connection{Credential: connect.Credential{Kubeconfig: &connect.Kubeconfig{Path: s.config.ValueString(), Context: s.context.ValueString()}}}
 }
 
 // cluster dials. id is the cluster that the state's objects are in, "" for any.

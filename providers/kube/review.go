@@ -13,6 +13,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/providers/kube/schema"
 )
 
 // doubts gathers what only the whole plan can answer: what the cluster did not
@@ -21,9 +22,12 @@ import (
 type doubts struct {
 	mu     sync.Mutex
 	of     map[string]doubt  // by the resource's address
+	sights map[string]sight  // by the resource's address
 	made   map[string]bool   // namespaces that planned resources make
 	scopes map[string]bool   // kinds that planned resources make, and whether they have namespaces
 	claims map[string]string // addresses by cluster and object, since the last review
+
+	library schema.Library
 }
 
 // doubt is what was not known of one resource.
@@ -49,6 +53,7 @@ func (d *doubts) forget(address string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.of, address)
+	delete(d.sights, address)
 }
 
 func (d *doubts) add(address string, of doubt, objects []*unstructured.Unstructured) {
@@ -112,9 +117,10 @@ type reviewing struct {
 }
 
 // review refuses objects of kinds and in namespaces that neither the cluster
-// has nor the plan makes, objects that two resources declare, and objects of
-// other resources that these do not give up.
-func (d *doubts) review(_ context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
+// has nor the plan makes, objects that two resources declare, objects of
+// other resources that these do not give up, objects that do not fit their
+// schemas where no server could be asked, and pods that no node could take.
+func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := &reviewing{doubts: d, all: all}
@@ -136,6 +142,8 @@ func (d *doubts) review(_ context.Context, all providers.Review) ([]providers.No
 		r.taken(p, of)
 		r.left(p, of)
 	}
+	r.unseen()
+	r.fit(ctx)
 	return r.notes, r.diags
 }
 

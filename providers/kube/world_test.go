@@ -25,6 +25,7 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // world drives the provider as the engine does: each phase has a provider of
 // its own.
 type world struct {
+	others  []string // what providers make that stoke does not have in it
 	t       *testing.T
 	cluster *kubetest.Cluster
 	ns      string
@@ -187,7 +188,7 @@ func (w *world) review(plans ...planned) (providers.Diagnostics, []string) {
 	for _, p := range plans {
 		all = append(all, providers.PlannedInstance{Source: Source, Address: p.prior.address(), Type: p.kind, Prior: p.prior.state, Planned: p.Planned})
 	}
-	notes, diags := w.entry.Review(w.t.Context(), providers.Review{Planned: all})
+	notes, diags := w.entry.Review(w.t.Context(), providers.Review{Planned: all, Others: w.others})
 	var texts []string
 	for _, n := range notes {
 		texts = append(texts, n.Text)

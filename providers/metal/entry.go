@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // Source is the provider's address in full.
@@ -31,6 +32,17 @@ type closing struct {
 	tfprotov6.ProviderServer
 	provider *metalProvider
 }
+
+// SSH is that of connect.Configured.
+func (c closing) SSH() connect.SSHSettings {
+	if c.provider.settings == nil { // it is not configured
+		return connect.SSHSettings{}
+	}
+	return c.provider.settings.ssh
+}
+
+// Cluster is that of connect.Configured.
+func (c closing) Cluster() *connect.Connection { return nil }
 
 func (c closing) Close() error {
 	c.provider.settings.close()

@@ -17,6 +17,8 @@ type driverProject struct {
 	t *testing.T
 	m *lab.Machine
 	r *lab.Repository
+	// software is what metal_host declares beside.
+	software string
 }
 
 // declares writes the configuration, with more arguments for the driver.
@@ -25,16 +27,17 @@ func (d *driverProject) declares(format string, args ...any) {
 	d.write(`resource "metal_host" "gpu" {
   address  = %q
   host_key = %q
+  %[7]s
 }
 resource "metal_gpu_driver" "gpu" {
   host   = metal_host.gpu.ssh
   branch = "580"
-  %s
+  %[3]s
   driver_repository  = { url = %[4]q, key_url = %[5]q, key_fingerprint = %[6]q }
   toolkit_repository = { url = %[4]q, key_url = %[5]q, key_fingerprint = %[6]q }
 }
 output "gpus" { value = metal_gpu_driver.gpu.gpus[*].name }`,
-		d.m.Address, d.m.HostKey, fmt.Sprintf(format, args...), d.r.URL, d.r.KeyURL, d.r.Fingerprint)
+		d.m.Address, d.m.HostKey, fmt.Sprintf(format, args...), d.r.URL, d.r.KeyURL, d.r.Fingerprint, d.software)
 }
 
 // refuses plans, which must fail and say why.
@@ -57,7 +60,7 @@ func TestGPUDriver(t *testing.T) {
 	l := lab.New(t)
 	m := l.Machine("gpu", lab.PCI(lab.H100, lab.H100, lab.NVSwitch), lab.NoMirror())
 	r := l.Repository(append(l.DriverPackages("580.126.20"), l.ToolkitPackages("1.20.0")...)...)
-	d := &driverProject{newProject(t, l), t, m, r}
+	d := &driverProject{project: newProject(t, l), t: t, m: m, r: r}
 	before := m.Snapshot()
 
 	// checked before anything is changed
@@ -81,6 +84,8 @@ func TestGPUDriver(t *testing.T) {
 	d.upgrades(l)
 	d.updates(l)
 	d.imports()
+	d.shares()
+	d.leavesOut()
 
 	d.ok("destroy", "-auto-approve")
 	unchanged(t, m, before, "list *", "package linux-*", "folder /var/lib/dkms", "content /boot/*", "file /boot/*", "file /usr/src/linux-*", "folder /usr/src/linux-*", "file /vmlinuz", "sysctl kernel.osrelease", "file /lib/modules/*", "folder /lib/modules/*")
@@ -152,6 +157,37 @@ func (d *driverProject) upgrades(l *lab.Lab) {
 	}
 	d.m.Script("rm /run/machine/gpu-failure")
 	d.apply()
+	d.settled()
+}
+
+// shares has metal_host declare NVIDIA's repository as well: whoever leaves it, the
+// other one keeps it.
+func (d *driverProject) shares() {
+	d.t.Helper()
+	const is = "version = \"580.150.10\""
+	d.r.Publish(lab.Package{Name: "cuda-toolkit-13-0", Version: "13.0.1-1", All: true, Files: map[string]string{"/usr/share/cuda": "13.0\n"}})
+	d.software = fmt.Sprintf("cuda_toolkit = {\n version = \"13.0\"\n repository = { url = %q, key_url = %q, key_fingerprint = %q }\n}", d.r.URL, d.r.KeyURL, d.r.Fingerprint)
+	d.declares(is)
+	d.apply()
+	d.settled()
+	d.m.Exec("dpkg", "-s", "cuda-toolkit-13-0")
+	d.software = ""
+	d.declares(is)
+	d.apply()
+	d.m.Exec("ls", "/etc/apt/sources.list.d/stoke-nvidia-driver.sources", "/etc/apt/keyrings/stoke-nvidia-driver.gpg")
+	d.settled()
+}
+
+// leavesOut declares neither a toolkit nor the blacklist any more.
+func (d *driverProject) leavesOut() {
+	d.t.Helper()
+	d.m.Exec("ls", "/etc/containerd/conf.d/99-nvidia.toml", "/etc/modprobe.d/blacklist-nouveau.conf")
+	d.declares("version = \"580.150.10\"\n  toolkit = \"\"\n  blacklist_nouveau = false")
+	d.apply()
+	left := d.m.Exec("sh", "-c", "ls /etc/containerd/conf.d/99-nvidia.toml /etc/modprobe.d/blacklist-nouveau.conf 2>/dev/null; dpkg-query -W -f '${Package} ${Status}\n' '*nvidia-container*' | grep -v not-installed; :")
+	if strings.TrimSpace(left) != "" {
+		d.t.Errorf("declared no more, and still there: %s", left)
+	}
 	d.settled()
 }
 

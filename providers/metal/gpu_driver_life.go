@@ -128,11 +128,11 @@ func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, 
 		return drain.Escalate(ctx, []host.Change{{Fact: "driver in the kernel", Disruption: host.Drains}})
 	}
 	return s.disrupt(ctx, m, changes, policy, func(ctx context.Context) error {
-		if len(nvidia.Diff(want, l.have)) > 0 {
-			_, err := nvidia.Apply(ctx, m, rec, want, l.have, nvidia.Hooks{Install: install, Drain: drains, Reboot: reboot(m)})
+		have, err := nvidia.Apply(ctx, m, rec, want, l.have, nvidia.Hooks{Install: install, Drain: drains, Reboot: reboot(m)})
+		if err != nil {
 			return err
 		}
-		w, err := want.Want(l.have)
+		w, err := want.Want(have)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,11 @@ func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Reco
 	spec := s.install(w, have)
 	spec.Limit = bound(ctx)
 	is, err := packages.Observe(ctx, m, spec)
-	if err != nil || len(packages.Diff(spec, is)) == 0 {
+	if err != nil {
+		return err
+	}
+	gone, err := packages.Undoing(ctx, m, rec, &spec)
+	if err != nil || len(packages.Diff(spec, is)) == 0 && len(gone) == 0 && len(rec.Keys(packages.Noted)) > 0 {
 		return err
 	}
 	return packages.Apply(ctx, m, rec, spec, is)

@@ -16,6 +16,7 @@ type driverLook struct {
 	want     packages.Spec  // what the driver means in packages
 	packages packages.State // as they are
 	managed  bool           // stoke has installed it
+	rec      *host.Record   // what it noted then
 }
 
 // look observes the driver and its packages.
@@ -25,9 +26,9 @@ func (s *settings) look(ctx context.Context, m host.Machine, want nvidia.Spec) (
 	if l.have, err = nvidia.Observe(ctx, m, want); err != nil {
 		return l, err
 	}
-	switch _, err := host.OpenRecord(ctx, m, gpuDriverRecord); {
+	switch rec, err := host.OpenRecord(ctx, m, gpuDriverRecord); {
 	case err == nil:
-		l.managed = true
+		l.managed, l.rec = true, rec
 	case !errors.Is(err, host.ErrNoRecord):
 		return l, err
 	}
@@ -58,7 +59,8 @@ func (l driverLook) changes(want nvidia.Spec) []host.Change {
 	return all
 }
 
-// foresee is changes, with what apt would do besides. What it cannot say is in
+// foresee is changes, with what apt would do besides, and what is taken back
+// because it is not declared any more. What it cannot say is in
 // the error; the changes are there all the same.
 func (l driverLook) foresee(ctx context.Context, m host.Machine, want nvidia.Spec) ([]host.Change, packages.Forecast, error) {
 	changes := l.changes(want)
@@ -66,5 +68,10 @@ func (l driverLook) foresee(ctx context.Context, m host.Machine, want nvidia.Spe
 		return changes, packages.Forecast{}, nil
 	}
 	forecast, err := packages.Foresee(ctx, m, l.want, l.packages)
+	if l.rec != nil {
+		changes = append(changes, nvidia.Undoing(l.rec, want, l.have)...)
+		gone, failed := packages.Undoing(ctx, m, l.rec, &l.want)
+		changes, err = append(changes, gone...), errors.Join(err, failed)
+	}
 	return forecastChanges(changes, forecast, nil), forecast, err
 }

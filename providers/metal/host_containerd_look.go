@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -131,7 +132,25 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	if !ok {
 		return nil
 	}
+	noteLost(ctx, diags, containerd.Lost(spec, have))
 	return containerd.Table.Diff(spec, have)
+}
+
+// mostLost is how many lines of somebody else's configuration a plan shows.
+const mostLost = 8
+
+// noteLost shows what somebody wrote into a configuration that is replaced.
+func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
+	for i, line := range lines {
+		if i == mostLost {
+			line = fmt.Sprintf("and %d lines more", len(lines)-i)
+		} else if i > mostLost {
+			return
+		} else if r := []rune(line); len(r) > 60 {
+			line = string(r[:60]) + "…"
+		}
+		note(ctx, diags, providers.NoteFact, []string{"containerd"}, "replaces what somebody else wrote: - "+line)
+	}
 }
 
 func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {

@@ -134,6 +134,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		another(plan.prior, f, way.Address, changes, diags)
 	}
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
+	r.settings.noteSlowSudo(m, diags)
 	return promising(changes)
 }
 

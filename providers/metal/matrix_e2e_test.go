@@ -4,6 +4,7 @@ package metal
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -11,18 +12,17 @@ import (
 )
 
 // TestMatrixLab is TestMatrix on machines with a real apt, as far as they have
-// facts of their own: the samples that are not for the double, and a package.
+// facts of their own: the samples that are not for the double alone.
 func TestMatrixLab(t *testing.T) {
 	l := lab.New(t)
-	r := l.Repository(lab.DemoPackage("1.0"))
+	plain := func(name string) lab.Package {
+		return lab.Package{Name: name, Version: "1.0", All: true, Files: map[string]string{"/usr/share/" + name: name}}
+	}
+	r, declared := l.Repository(lab.DemoPackage("1.0"), plain("stoke-held"), plain("stoke-absent")), l.Repository()
 	s := &settings{shared: newShared()}
-	samples := []sample{{
-		key: "packages was", path: []string{"packages", "stoke-demo"}, value: map[string]any{}, names: []string{"package stoke-demo"},
-		read:  `dpkg-query -W -f '${db:Status-Abbrev}' stoke-demo 2>/dev/null; :`,
-		write: `case $1 in there) v=install ;; *) v=purge ;; esac; DEBIAN_FRONTEND=noninteractive apt-get -qq -y $v stoke-demo >&2`,
-		right: "there", before: "-", drift: "-",
-	}}
-	for _, sample := range matrixOf("root", "")["metal.systemSection"].samples {
+	of := matrixOf("root", "", archive{declared.URL, declared.Key, declared.Fingerprint})
+	var samples []sample
+	for _, sample := range slices.Concat(of["metal.packagesSection"].samples, of["metal.systemSection"].samples) {
 		if !sample.double {
 			samples = append(samples, sample)
 		}
@@ -45,7 +45,9 @@ func TestMatrixLab(t *testing.T) {
 			if fmt.Sprintf("%T %T", parts[0], parts[1]) != "metal.packagesSection metal.systemSection" {
 				t.Fatal("sections are in another order")
 			}
-			(&matrix{T: t, s: s, m: on, rec: rec, parts: parts, samples: samples, sh: sh}).live(i * 2)
+			for n := range 2 { // one after the other: four machines are enough for eight cases
+				(&matrix{T: t, s: s, m: on, rec: rec, parts: parts, samples: samples, sh: sh}).live(i*2 + n)
+			}
 		})
 	}
 }

@@ -31,6 +31,8 @@ type sample struct {
 	right   string   // for write: as declared
 	before  string   // something else, that was there before us
 	drift   string   // and what somebody makes of it later
+	with    bool     // it comes and goes with the one before
+	apt     bool     // it needs a real apt, so that the double has none of it
 	double  bool     // the machines of the lab share it with others, or lack the program
 	prepare string   // for the double
 }
@@ -46,13 +48,13 @@ const unitWrite = `case $1 in "active enabled") systemctl enable -- %[1]s; syste
 
 // matrixOf are the samples of all sections, by their types. A new section has to
 // be here.
-func matrixOf(owner, archive string) map[string]sampled {
+func matrixOf(owner, image string, a archive) map[string]sampled {
 	const mirror = "/etc/containerd/certs.d/docker.io/hosts.toml"
 	const fileWrite = `mkdir -p "$(dirname %[1]s)"; if [ "$1" = - ]; then rm -f %[1]s; else printf '%%s' "$1" >%[1]s; fi`
 	const sysctlWrite = `echo "$1" >/proc/sys/net/ipv4/%[1]s; [ "$1" != %[2]s ] || echo "net.ipv4.%[1]s = %[2]s" >/etc/sysctl.d/50-%[1]s.conf`
 	mirrors := containerd.Mirror{Endpoints: []containerd.Endpoint{{URL: "https://mirror.lan"}}}
 	config, _ := containerd.Rendered(containerd.Spec{Config: true}, containerd.Facts{Version: "1.7.28"})
-	sum, _ := containerd.ArchiveDigest(open(archive))
+	sum, _ := containerd.ArchiveDigest(open(image))
 	return map[string]sampled{
 		"metal.systemSection": {system.Table.Keys(), []sample{
 			{key: "system hostname", path: []string{"hostname"}, value: "declared", names: []string{"host name"},
@@ -95,20 +97,20 @@ func matrixOf(owner, archive string) map[string]sampled {
 				names: []string{"containerd"}, prepare: `mkdir -p /etc/containerd/certs.d/docker.io`,
 				read: fmt.Sprintf(unitRead, "containerd.service"), write: fmt.Sprintf(unitWrite, "containerd.service"),
 				right: "active enabled", before: "inactive disabled", drift: "inactive disabled", double: true},
-			{key: "containerd file " + containerd.ConfigFile, names: []string{"containerd's configuration", "containerd gets back what it had before"},
+			{key: "containerd file " + containerd.ConfigFile, with: true, names: []string{"containerd's configuration", "containerd gets back what it had before"},
 				read: `cat /etc/containerd/config.toml`, write: fmt.Sprintf(fileWrite, "/etc/containerd/config.toml"),
 				right: config, before: "version = 2", drift: "version = 3", double: true},
-			{key: "containerd file " + mirror, names: []string{"mirror of docker.io", "file " + mirror},
+			{key: "containerd file " + mirror, with: true, names: []string{"mirror of docker.io", "file " + mirror},
 				read: "cat " + mirror, write: fmt.Sprintf(fileWrite, mirror),
 				right: mirrors.Text("docker.io"), before: "x = 1", drift: "x = 2", double: true},
-			{key: "containerd image docker.io/library/a:1", path: []string{"images", "docker.io/library/a:1"}, value: map[string]any{"archive": archive},
+			{key: "containerd image docker.io/library/a:1", with: true, path: []string{"images", "docker.io/library/a:1"}, value: map[string]any{"archive": image},
 				names: []string{"image docker.io/library/a:1"},
 				read:  `awk '{ print $1, $3 }' /run/images`,
 				write: `l=dev.stoke.archive=` + sum + `@$1; [ "$1" != - ] || { : >/run/images; exit; }
 					echo "docker.io/library/a:1 x $1 1 KiB linux/amd64 $l" >/run/images`,
 				right: "sha256:cd", before: "-", drift: "-", double: true},
 		}},
-		"metal.packagesSection": {}, // packages need a real apt: TestMatrixLab
+		"metal.packagesSection": packagesSamples(a),
 		"metal.factsSection":    {}, // it looks, and changes nothing
 	}
 }
@@ -142,10 +144,10 @@ func declaring(t *testing.T, rec *host.Record, samples []sample, wanted func(gro
 	return m
 }
 
-// together is which samples come and go together: those of a section whose first
-// has the argument of the others.
+// together is which samples come and go together: those whose first has the
+// argument of the others.
 func together(samples []sample, i int) int {
-	for ; strings.HasPrefix(samples[i].key, "containerd ") && samples[i].key != "containerd service"; i-- {
+	for ; samples[i].with; i-- {
 	}
 	return i
 }
@@ -287,11 +289,27 @@ func (x *matrix) live(n int) {
 	}
 }
 
+// TestMatrixIsWhole: every kind of every section's table is tried.
+func TestMatrixIsWhole(t *testing.T) {
+	all := matrixOf("root", "", archive{})
+	for _, part := range sections(&settings{shared: newShared()}) {
+		of, known := all[fmt.Sprintf("%T", part)]
+		if !known {
+			t.Errorf("%T has no samples: add it to matrixOf", part)
+		}
+		for _, key := range of.keys {
+			if !slices.ContainsFunc(of.samples, func(s sample) bool { return strings.HasPrefix(s.key, key) }) {
+				t.Errorf("%T: %q has no sample: add one to matrixOf", part, key)
+			}
+		}
+	}
+}
+
 // TestMatrix runs the scripts of all sections in a folder that stands for the
 // machine.
 func TestMatrix(t *testing.T) {
-	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := os.WriteFile(archive, []byte("an image"), 0o600); err != nil {
+	image := filepath.Join(t.TempDir(), "image.tar")
+	if err := os.WriteFile(image, []byte("an image"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	me, err := user.Current()
@@ -302,16 +320,12 @@ func TestMatrix(t *testing.T) {
 	var samples []sample
 	var parts []section
 	for _, part := range sections(s) {
-		of, known := matrixOf(me.Username, archive)[fmt.Sprintf("%T", part)]
+		of, known := matrixOf(me.Username, image, archive{})[fmt.Sprintf("%T", part)]
 		if !known {
 			t.Fatalf("%T has no samples: add it to matrixOf", part)
 		}
-		for _, key := range of.keys {
-			if !slices.ContainsFunc(of.samples, func(s sample) bool { return strings.HasPrefix(s.key, key) }) {
-				t.Errorf("%T: %q has no sample: add one to matrixOf", part, key)
-			}
-		}
-		if samples = append(samples, of.samples...); len(of.samples) > 0 {
+		here := slices.DeleteFunc(slices.Clone(of.samples), func(s sample) bool { return s.apt })
+		if samples = append(samples, here...); len(here) > 0 {
 			parts = append(parts, part)
 		}
 	}

@@ -3,8 +3,10 @@ package metal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -27,10 +29,26 @@ type settings struct {
 	seen    *seen             // facts that were gathered, for Review
 	places  chan struct{}     // as many as operations at a time; nil: as many as there are
 	shared  *shared
+	slow    sync.Map // machines whose sudo takes long, to why
 }
 
 func newSettings(s connect.SSHSettings, with *shared) *settings {
-	return &settings{ssh: s, pool: s.Pool(), shared: with}
+	is := &settings{ssh: s, pool: s.Pool(), shared: with}
+	is.pool.Slow = is.slowSudo
+	return is
+}
+
+// slowSudo tells who waits for a machine's sudo why it takes so long.
+func (s *settings) slowSudo(ctx context.Context, name, why string) {
+	host.Step(ctx, "sudo on %s takes long: %s", name, why)
+	s.slow.Store(name, why)
+}
+
+// noteSlowSudo is for whoever reads a plan afterwards.
+func (s *settings) noteSlowSudo(m host.Machine, diags *diag.Diagnostics) {
+	if why, slow := s.slow.Load(m.Name()); slow {
+		diags.AddAttributeWarning(path.Root("address"), "sudo is slow", fmt.Sprintf("%s: sudo takes seconds each time: %s. With hostname in metal_host, apply writes that line.", m.Name(), why))
+	}
 }
 
 // mirror is where a well-known URL is to be fetched from: the longest

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -69,6 +70,13 @@ func pathOf(field string) path.Path {
 		if a.field == field {
 			return a.path()
 		}
+	}
+	if name, ok := strings.CutPrefix(field, placed); ok {
+		in, name, nested := strings.Cut(name, ".")
+		if nested {
+			return path.Root(in).AtName(name)
+		}
+		return path.Root(in)
 	}
 	switch field {
 	case "dataset.path", "dataset.hash":
@@ -157,6 +165,8 @@ func (m *experimentModel) object(in string) *types.Object {
 	switch in {
 	case "hyperparameters":
 		return &m.Hyperparameters
+	case "coordinator":
+		return &m.Coordinator
 	case "parameter_server":
 		return &m.ParameterServer
 	case "worker":

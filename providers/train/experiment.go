@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -47,6 +48,8 @@ type experimentModel struct {
 	StartedAt   types.String `tfsdk:"started_at"`
 	FinishedAt  types.String `tfsdk:"finished_at"`
 
+	placementModel
+
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -61,18 +64,19 @@ func (r *experimentResource) Configure(_ context.Context, req resource.Configure
 func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "One training run: planned, launched, watched, rescaled and removed. A finished run stays finished.",
-		Attributes:  experimentAttributes(),
+		Attributes:  merged(experimentAttributes(), placementAttributes()),
 		Blocks: map[string]schema.Block{
-			"parameter_server": block("Processes that hold the parameters.", map[string]schema.Attribute{
+			"coordinator": block("On a cluster: the pod that hands out records, commits updates and keeps the run's log.", coordinatorAttributes()),
+			"parameter_server": block("Processes that hold the parameters.", podAttributes(map[string]schema.Attribute{
 				"replicas": number("How many; each holds a span of the parameters. Default: 1."),
-			}),
-			"worker": block("Processes that compute gradients.", map[string]schema.Attribute{
+			})),
+			"worker": block("Processes that compute gradients.", merged(workerPodAttributes(), map[string]schema.Attribute{
 				"replicas":     number("How many. Can change while the run lives. Default: 1."),
 				"min_replicas": number("With fewer of them alive, training waits. Default: 1."),
 				"gpus":         number("GPUs of each; more than 0 needs a trainer with a GPU engine. Default: 0."),
 				"threads":      number("Threads of each. Default: 0, the cores divided among the workers."),
 				"priority":     schema.StringAttribute{Optional: true, Description: "low, normal or high: who gives way on a full cluster. On one machine it is only recorded."},
-			}),
+			})),
 			"evaluation": block("Measures the model on held-out records; always at the end.", map[string]schema.Attribute{
 				"every_steps": number("Also after every so many updates. Default: 0, only at the end."),
 			}),
@@ -80,6 +84,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 				"every_steps":   number("After every so many updates. Default: 0, not by their number."),
 				"every_seconds": number("After every so many seconds. Default: 300; 0 is not by time."),
 				"keep":          number("How many of the newest to keep. Default: 3."),
+				"place":         option("On a cluster: gs://BUCKET/PREFIX, s3://BUCKET/PREFIX, or a folder on a volume. Default: with the coordinator's log."),
 			}),
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
@@ -131,6 +136,13 @@ func experimentAttributes() map[string]schema.Attribute {
 		"started_at":   result("When it started (RFC 3339)."),
 		"finished_at":  result("When it ended (RFC 3339)."),
 	}
+}
+
+// merged is all of both.
+func merged(a, b map[string]schema.Attribute) map[string]schema.Attribute {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 func number(text string) schema.NumberAttribute {

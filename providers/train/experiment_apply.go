@@ -44,7 +44,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))
 		return
 	}
-	call, l := providers.CallFrom(ctx), r.settings.launcher()
+	call, l := providers.CallFrom(ctx), r.settings.launcher(&plan)
 	call.Report(providers.Progress{Step: "launching", Percent: -1})
 	id, err := l.Start(ctx, call.Operation, d.spec)
 	if err != nil {
@@ -53,6 +53,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 	}
 	run := trainingRun{l, id}
 	plan.identify(run, &d.spec)
+	r.settings.identifyCluster(ctx, &plan)
 	resp.Diagnostics.Append(attend(ctx, run, &plan, limit, true)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
@@ -190,12 +191,12 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...) // only recorded
 		return
 	}
-	run := r.settings.run(&prior)
+	run := r.settings.run(&plan) // what is planned says where resumed pods go
 	if _, err := run.Spec(ctx, run.id); err != nil {
-		resp.Diagnostics.AddError("The run's folder is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
+		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
 		return
 	}
-	resp.Diagnostics.Append(r.adjust(ctx, run, d, &prior)...)
+	resp.Diagnostics.Append(r.adjust(ctx, run, d, &plan, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return // the prior state stays: the next plan does it again
 	}
@@ -207,7 +208,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 
 // adjust brings the run's processes to what is planned: an idle run is started
 // again, a running one takes on what it can.
-func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, prior *experimentModel) (diags diag.Diagnostics) {
+func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel) (diags diag.Diagnostics) {
 	s, err := run.Status(ctx, run.id)
 	if err != nil {
 		diags.AddError("State of the experiment is unreadable", err.Error()+".")
@@ -220,7 +221,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 		return nil // it ended since the plan
 	}
 	before, diags := prior.draft()
-	changes := spec.Compare(before.spec, d.spec)
+	changes := append(spec.Compare(before.spec, d.spec), moves(plan, prior)...)
 	switch {
 	case len(changes) == 0:
 		return diags

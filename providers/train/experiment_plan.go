@@ -28,10 +28,7 @@ func (r *experimentResource) ValidateConfig(ctx context.Context, req resource.Va
 	d, diags := config.draft()
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(d.check()...)
-	if !config.Cluster.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("cluster"), "Clusters come with a later version",
-			"This version trains on the machine that it runs on. Leave cluster out to do that.")
-	}
+	resp.Diagnostics.Append(config.checkPlacement(ctx)...)
 	if v, ok := config.Worker.Attributes()["priority"].(types.String); ok && !v.IsNull() && !v.IsUnknown() &&
 		!slices.Contains([]string{"low", "normal", "high"}, v.ValueString()) {
 		resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("priority"), "Unknown value",
@@ -66,6 +63,10 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 		return
 	}
 	plan.fill(ctx, d)
+	resp.Diagnostics.Append(plan.place(r.settings)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: providers.CallFrom(ctx)}
 	p.dataset(&prior, exists)
 	if resp.Diagnostics.HasError() {
@@ -153,10 +154,17 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 
 func (p *planning) create(ctx context.Context) {
 	p.plan.forget()
-	if p.settings.unknown {
+	p.plan.ClusterID = types.StringNull()
+	if !p.plan.Cluster.IsNull() {
+		p.plan.ClusterID = types.StringUnknown()
+	}
+	if p.settings.unknown || p.plan.Namespace.IsUnknown() {
 		p.plan.RunsDir = types.StringUnknown()
+		if !p.settings.unknown {
+			p.capable(ctx)
+		}
 	} else {
-		p.plan.RunsDir = types.StringValue(p.settings.launcher().Location("").Place)
+		p.plan.RunsDir = types.StringValue(p.settings.launcher(p.plan).Location("").Place)
 		p.capable(ctx)
 	}
 	if p.draft.runKnown() && !p.settings.unknown {
@@ -183,7 +191,7 @@ func (p *planning) capable(ctx context.Context) {
 			fmt.Sprintf("The trainer has %s; model is %q.", strings.Join(can.Models, ", "), s.Model))
 	}
 	p.draft.spec.Layers = can.Layers[p.draft.spec.Model]
-	if p.draft.spec.Worker.GPUs > 0 && !slices.Contains(can.Engines, spec.EngineXLA) {
+	if p.plan.Cluster.IsNull() && p.draft.spec.Worker.GPUs > 0 && !slices.Contains(can.Engines, spec.EngineXLA) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("gpus"), "This trainer has no GPU engine",
 			fmt.Sprintf("%s was built with: %s. Set gpus = 0 to train on the CPU, or install a trainer with the %s engine.",
 				t, strings.Join(can.Engines, ", "), spec.EngineXLA))
@@ -215,8 +223,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 		return
 	}
 	changes := append(p.changes(before), p.layers(ctx, before, prior)...)
+	changes = append(changes, moves(p.plan, prior)...)
 	phase := spec.Phase(prior.Status.ValueString())
-	replace := p.newRun(ctx, changes)
+	replace := append(p.newRun(ctx, changes), p.elsewhere(ctx, prior)...)
 	left, err := p.settings.remaining(ctx, prior)
 	unfinished := phase != spec.Succeeded && phase != spec.Failed
 	idle := unfinished && err == nil && launch.Idle(left.Phase)
@@ -224,6 +233,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case phase == spec.Failed:
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one failed")
+	case err == nil && p.perishes(prior, changes, left):
+		replace = append(replace, path.Root("status"))
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the old one's checkpoints go with its coordinator's pod; coordinator.storage or checkpoint.place would keep them")
 	case idle && !left.resumable():
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one did not reach its end and left no checkpoint")

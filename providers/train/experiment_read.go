@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
@@ -69,10 +70,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 // settle answers whether an interrupted create happened. A run that was never
 // let go is removed: it has trained nothing, and its supervisor ends by itself.
 func (r *experimentResource) settle(ctx context.Context, operation string, state *experimentModel, resp *resource.ReadResponse) {
-	l := r.settings.launcher()
-	if place := state.RunsDir.ValueString(); place != "" {
-		l = r.settings.launcherIn(place)
-	}
+	l := r.settings.launcher(state)
 	id, err := l.Settle(ctx, operation)
 	if errors.Is(err, launch.ErrNoRun) {
 		resp.State.RemoveResource(ctx)
@@ -93,6 +91,7 @@ func (r *experimentResource) settle(ctx context.Context, operation string, state
 	d := &draft{spec: of}
 	state.fill(ctx, d)
 	state.identify(trainingRun{l, id}, &of)
+	r.settings.identifyCluster(ctx, state)
 	state.record(s.Status)
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 }
@@ -118,6 +117,15 @@ func (r *experimentResource) ImportState(ctx context.Context, req resource.Impor
 	}
 }
 
+// null is the null of a type.
+func null(ctx context.Context, ty attr.Type) attr.Value {
+	v, err := ty.ValueFromTerraform(ctx, tftypes.NewValue(ty.TerraformType(ctx), nil))
+	if err != nil {
+		panic(fmt.Sprintf("train: no null of %s: %v", ty, err)) // every type has one
+	}
+	return v
+}
+
 // adopt takes the arguments from a spec, as if somebody had written all of
 // them.
 func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
@@ -129,10 +137,7 @@ func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
 	for _, in := range []string{"parameter_server", "worker", "evaluation", "checkpoint"} {
 		o, values := m.object(in), make(map[string]attr.Value)
 		for name, ty := range o.AttributeTypes(ctx) {
-			values[name] = types.NumberNull()
-			if ty == types.StringType {
-				values[name] = types.StringNull()
-			}
+			values[name] = null(ctx, ty)
 		}
 		*o = types.ObjectValueMust(o.AttributeTypes(ctx), values)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/run"
 )
@@ -376,7 +377,7 @@ func TestStoppedRunGoesOn(t *testing.T) {
 		report(p)
 		if strings.HasPrefix(p.Step, "epoch") && !stopped {
 			stopped = true
-			if err := local.Stop(t.Context(), local.Place(b.runs).Folder(local.ID("op-run"))); err != nil {
+			if err := local.Stop(t.Context(), local.Place(b.runs).Folder(launch.ID("op-run"))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -416,7 +417,7 @@ func TestRunLostWhileWaitingIsKept(t *testing.T) {
 		report(p)
 		if strings.HasPrefix(p.Step, "epoch") && !killed {
 			killed = true
-			kill(t, local.Place(b.runs).Folder(local.ID("op-run")))
+			kill(t, local.Place(b.runs).Folder(launch.ID("op-run")))
 		}
 	}
 	oneError(t, b.apply(context.Background(), call, th, config, p), "The experiment was lost")

@@ -1,7 +1,17 @@
 package train
 
 import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/providers/connect"
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/providers/train/launch/kubernetes"
 	"github.com/stokehq/stoke/providers/train/launch/local"
 )
 
@@ -13,11 +23,62 @@ type trainingRun struct {
 
 func (r trainingRun) where() launch.Location { return r.Location(r.id) }
 
-// launcher gives who starts new runs. This is the one place that knows where
-// experiments can run.
-func (s *settings) launcher() launch.Launcher { return s.launcherIn(s.runs) }
+// launcher gives who starts and finds the runs of an experiment. This is the one
+// place that knows where experiments can run.
+func (s *settings) launcher(m *experimentModel) launch.Launcher {
+	if m.Cluster.IsNull() {
+		if place := m.RunsDir.ValueString(); place != "" { // the provider block may name another one by now
+			return s.launcherIn(place)
+		}
+		return s.launcherIn(s.runs)
+	}
+	p, _, _ := m.placement(s.image) // what is wrong with it was said when it was planned
+	folder := s.runs
+	if logs := m.LogsDir.ValueString(); logs != "" {
+		folder = filepath.Dir(filepath.Dir(logs))
+	}
+	given, id := m.Cluster, m.ClusterID.ValueString()
+	return kubernetes.New(func(ctx context.Context) (*connected.Client, error) { return s.dial(ctx, given, id) }, p, folder)
+}
 
-// launcherIn gives who started the runs in that place.
+// launcherOf gives who has the run of a stored object.
+func (s *settings) launcherOf(v cty.Value) (launch.Launcher, error) {
+	place := textAt(v, "runs_dir")
+	if place == "" {
+		return nil, launch.ErrNoRun
+	}
+	c, err := connectionAt(v)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return s.launcherIn(place), nil
+	}
+	dial := func(ctx context.Context) (*connected.Client, error) { return s.clusters.Get(ctx, *c) }
+	folder := "" // one that is being made: whoever makes it collects what it leaves
+	if logs := textAt(v, "logs_dir"); logs != "" {
+		folder = filepath.Dir(filepath.Dir(logs))
+	}
+	return kubernetes.New(dial, launch.Placement{Namespace: place}, folder), nil
+}
+
+// connectionAt is the connection of a stored object; nil: it is of this machine.
+func connectionAt(v cty.Value) (*connect.Connection, error) {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute("cluster") || v.GetAttr("cluster").IsNull() {
+		return nil, nil
+	}
+	c, err := connect.FromValue(v.GetAttr("cluster"))
+	if err != nil {
+		return nil, err
+	}
+	if id := textAt(v, "cluster_id"); id != "" {
+		c.ID = id
+	}
+	return &c, nil
+}
+
+// launcherIn gives who started the runs in a folder of this machine.
 func (s *settings) launcherIn(place string) launch.Launcher {
 	return local.New(place, func() (string, error) {
 		t, err := findTrainer(s.given)
@@ -25,12 +86,27 @@ func (s *settings) launcherIn(place string) launch.Launcher {
 	})
 }
 
-// run is the recorded one. The provider block may name another place by now.
-func (s *settings) run(m *experimentModel) trainingRun {
-	return trainingRun{s.launcherIn(m.RunsDir.ValueString()), m.ID.ValueString()}
+// dial connects to a cluster, whose id was recorded with the run.
+func (s *settings) dial(ctx context.Context, given types.Object, id string) (*connected.Client, error) {
+	c, known, diags := connect.FromObject(ctx, given)
+	switch {
+	case diags.HasError():
+		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
+	case !known || c == nil:
+		return nil, fmt.Errorf("the connection to the cluster is not known yet")
+	}
+	if id != "" {
+		c.ID = id
+	}
+	return s.clusters.Get(ctx, *c)
 }
 
-// locate finds out which run somebody wants to import.
+// run is the recorded one.
+func (s *settings) run(m *experimentModel) trainingRun {
+	return trainingRun{s.launcher(m), m.ID.ValueString()}
+}
+
+// locate finds out which run of this machine somebody wants to import.
 func (s *settings) locate(given string) (trainingRun, error) {
 	given, err := expandHome(given)
 	if err != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,16 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 	str, num := cty.StringVal, cty.NumberIntVal
 	worker := cty.GetAttrPath("worker")
 	hyper := cty.GetAttrPath("hyperparameters")
+	dir := cty.GetAttrPath("dataset_path")
 	lab := cty.ObjectVal(values{"credential": cty.ObjectVal(values{"kubeconfig": cty.ObjectVal(values{"path": str("~/.kube/config")})})})
+	placed := func(more values) values {
+		all := values{"cluster": lab, "image": str("trainer:1"), "dataset_path": str("/data")}
+		maps.Copy(all, more)
+		return all
+	}
+	listed := b.schema(experiment).ImpliedType().AttributeType("volumes")
+	volumes := func(v values) cty.Value { return cty.ListVal([]cty.Value{object(t, listed.ElementType(), v)}) }
+	volume := cty.GetAttrPath("volumes").IndexInt(0)
 	tests := []struct {
 		name    string
 		change  values
@@ -40,7 +50,25 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"deadline", values{"deadline": str("soon")}, "Value out of range", cty.GetAttrPath("deadline")},
 		{"scaling", values{"learning_rate_scaling": str("linear")}, "Scaling needs a growing batch", cty.GetAttrPath("learning_rate_scaling")},
 		{"priority", values{"worker.priority": str("urgent")}, "Unknown value", worker.GetAttr("priority")},
-		{"cluster", values{"cluster": lab}, "Clusters come with a later version", cty.GetAttrPath("cluster")},
+		{"dataset path without cluster", values{"dataset_path": str("/data")}, "Only clusters know this", dir},
+		{"memory without cluster", values{"worker.memory": str("1Gi")}, "Only clusters know this", worker.GetAttr("memory")},
+		{"claim without cluster", values{"coordinator.storage": str("1Gi")}, "Only clusters know this", cty.GetAttrPath("coordinator").GetAttr("storage")},
+		{"place without cluster", values{"checkpoint.place": str("gs://lab/run")}, "Only clusters know this", cty.GetAttrPath("checkpoint").GetAttr("place")},
+		{"no dataset path", values{"cluster": lab, "image": str("trainer:1")}, "Pods do not see this machine's folders", dir},
+		{"relative dataset path", placed(values{"dataset_path": str("data")}), "Path is not absolute", dir},
+		{"no image", values{"cluster": lab, "dataset_path": str("/data")}, "There is no image for the pods", cty.GetAttrPath("image")},
+		{"pull policy", placed(values{"image_pull_policy": str("always")}), "Unknown value", cty.GetAttrPath("image_pull_policy")},
+		{"port", placed(values{"port": num(65535)}), "Value out of range", cty.GetAttrPath("port")},
+		{"memory", placed(values{"worker.memory": str("2GB")}), "Not an amount", worker.GetAttr("memory")},
+		{"no cores", placed(values{"parameter_server.cpu": str("0")}), "Not an amount", cty.GetAttrPath("parameter_server").GetAttr("cpu")},
+		{"negative storage", placed(values{"coordinator.storage": str("-1Gi")}), "Not an amount", cty.GetAttrPath("coordinator").GetAttr("storage")},
+		{"bandwidth", placed(values{"worker.bandwidth_mbps": num(0)}), "Value out of range", worker.GetAttr("bandwidth_mbps")},
+		{"two sources", placed(values{"volumes": volumes(values{"mount_path": str("/v"), "claim": str("v"), "secret": str("v")})}), "A volume has one source", volume},
+		{"no source", placed(values{"volumes": volumes(values{"mount_path": str("/v")})}), "A volume has one source", volume},
+		{"relative mount", placed(values{"volumes": volumes(values{"mount_path": str("v"), "claim": str("v")})}), "Mount path is not absolute", volume.GetAttr("mount_path")},
+		{"sub path", placed(values{"volumes": volumes(values{"mount_path": str("/v"), "claim": str("v"), "sub_path": str("../x")})}), "Path leads out of the volume", volume.GetAttr("sub_path")},
+		{"place of checkpoints", placed(values{"checkpoint.place": str("https://lab/run")}), "Not a place for checkpoints", cty.GetAttrPath("checkpoint").GetAttr("place")},
+		{"connection", placed(values{"cluster": cty.ObjectVal(values{"endpoint": str("https://192.0.2.1:6443")})}), "Not one way to a credential", cty.GetAttrPath("cluster").GetAttr("credential")},
 		{"relative dataset", values{"dataset": str("data/mnist")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"no dataset", values{"dataset": str("/nonexistent/stoke")}, "There is no such dataset", cty.GetAttrPath("dataset")},

@@ -12,12 +12,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
 // New returns an unconfigured provider "train".
 func New(version string) provider.Provider { return &trainProvider{version: version} }
 
-type trainProvider struct{ version string }
+type trainProvider struct {
+	version  string
+	settings *settings // once it is configured
+}
 
 // settings is what the provider block says, for the resources.
 type settings struct {
@@ -25,8 +32,12 @@ type settings struct {
 	datasets  store
 	unknown   bool // something in the provider block is not known yet
 	given     string
+	image     string // of pods whose experiment names none
+	clusters  kubernetes.Pool
 	mu        sync.Mutex
 	inspected map[string]manifest // by origin and fingerprint, for this phase
+	built     map[string]outcome  // by fingerprint, for this phase
+	version   string              // stoke's
 }
 
 func (p *trainProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -36,7 +47,7 @@ func (p *trainProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 
 func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		Description: "Trains models: datasets and experiments.",
+		Description: "Trains models: datasets, experiments, and images for clusters.",
 		Attributes: map[string]schema.Attribute{
 			"runs_dir": schema.StringAttribute{
 				Optional:    true,
@@ -50,7 +61,12 @@ func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Optional:    true,
 				Description: "Path of stoke-trainer. Default: beside the stoke binary, else in $PATH.",
 			},
+			"trainer_image": schema.StringAttribute{
+				Optional:    true,
+				Description: "Image with stoke-trainer as its entry point, for experiments on clusters that name none.",
+			},
 		},
+		Blocks: map[string]schema.Block{"ssh": connect.SSHBlock()},
 	}
 }
 
@@ -59,15 +75,26 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		RunsDir     types.String `tfsdk:"runs_dir"`
 		DatasetsDir types.String `tfsdk:"datasets_dir"`
 		Trainer     types.String `tfsdk:"trainer"`
+		Image       types.String `tfsdk:"trainer_image"`
+		SSH         types.Object `tfsdk:"ssh"`
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	s := &settings{
-		unknown:   config.RunsDir.IsUnknown() || config.DatasetsDir.IsUnknown() || config.Trainer.IsUnknown(),
+		unknown:   config.RunsDir.IsUnknown() || config.DatasetsDir.IsUnknown() || config.Trainer.IsUnknown() || config.Image.IsUnknown(),
+		image:     config.Image.ValueString(),
 		given:     config.Trainer.ValueString(),
 		inspected: make(map[string]manifest),
+		built:     make(map[string]outcome),
+		version:   p.version,
+	}
+	ssh, diags := connect.ReadSSH(ctx, config.SSH)
+	resp.Diagnostics.Append(diags...)
+	s.clusters.SSH = ssh
+	s.clusters.Waiting = func(ctx context.Context, err error) {
+		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})
 	}
 	runs, err := stateFolder(config.RunsDir.ValueString(), "runs")
 	if err != nil {
@@ -87,7 +114,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 				fmt.Sprintf("Give the path of stoke-trainer, or leave it out: %s.", err))
 		}
 	}
-	resp.ResourceData = s
+	p.settings, resp.ResourceData = s, s
 }
 
 // trainer finds stoke-trainer; not having one is said where it is needed.
@@ -105,6 +132,7 @@ func (p *trainProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return new(datasetResource) },
 		func() resource.Resource { return new(experimentResource) },
+		func() resource.Resource { return new(imageResource) },
 	}
 }
 

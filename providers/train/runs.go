@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/zclconf/go-cty/cty"
@@ -18,21 +19,55 @@ type runs struct{}
 
 func (runs) Types() []string { return []string{"train_experiment"} }
 
+func (runs) Is(providers.RunObject) bool { return true }
+
 func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, error) {
-	place := textAt(o.Value, "runs_dir")
-	if place == "" {
-		return nil, providers.ErrNoRun
+	s, err := settingsFor(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	l := new(settings).launcherIn(place)
+	l, err := s.launcherOf(o.Value)
+	if err != nil {
+		return nil, gone(err)
+	}
 	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
-	_, err := r.Status(ctx)
+	_, err = r.Status(ctx)
 	if errors.Is(err, providers.ErrNoRun) {
 		return nil, err
 	}
-	return r, nil // whoever asks for its status is told what is wrong with it
+	// Whoever asks for its status is told what is wrong with it.
+	if at, ok := l.(launch.Reachable); ok {
+		if inside, err := at.Inside(ctx, r.id); err == nil {
+			return reachableRun{r, inside}, nil
+		}
+	}
+	return r, nil
+}
+
+// reachableRun is one beside whose processes commands run.
+type reachableRun struct {
+	experimentRun
+	launch.Inside
+}
+
+// settingsFor gives what is needed to find a run: the state says it all, but how
+// to log in on machines that lead to its cluster.
+func settingsFor(ctx context.Context, o providers.RunObject) (*settings, error) {
+	if c, err := connectionAt(o.Value); err != nil || c == nil || c.Credential.SSH == nil || o.Configured == nil {
+		return new(settings), err
+	}
+	p, err := o.Configured(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served, ok := providers.Served[served](p)
+	if !ok || served.provider.settings == nil {
+		return nil, fmt.Errorf("%T is not this provider", p)
+	}
+	return served.provider.settings, nil
 }
 
 // textAt is a string attribute; "" where there is none.
@@ -56,7 +91,7 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Run: r.id, Phase: string(s.Phase), Message: printable(s.Message), Progress: step(s.Status), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(s.Message), Progress: step(s.Status), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -21,7 +22,7 @@ func TestInterruptedLaunchIsSettled(t *testing.T) {
 	th := b.new(experiment)
 	p := b.plan(th, config)
 	noErrors(t, p.Diagnostics)
-	place, id := local.Place(b.runs), local.ID("op-run")
+	place, id := local.Place(b.runs), launch.ID("op-run")
 	of, diags := planned(t, p.Planned)
 	if diags != nil {
 		t.Fatal(diags)

@@ -1,6 +1,9 @@
 package train
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // thousands writes a count for people: 5,120.
 func thousands(n int64) string {
@@ -9,4 +12,13 @@ func thousands(n int64) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// capital begins an error as a sentence, whose full stop is left to the caller.
+func capital(err error) string {
+	text := strings.TrimRight(err.Error(), ".")
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

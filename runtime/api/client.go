@@ -28,6 +28,15 @@ const (
 	PathLive    = "/v1/live"    // POST LiveChange
 	PathScale   = "/v1/scale"   // the same: what the first version called for workers alone
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
+
+	// PathModel, GET: the finished model as a tar stream, laid out as in a run's
+	// folder: checkpoints/final-term-…/ with its parts, then its manifest. A
+	// stream that breaks off ends in an error of the connection; 404 while there
+	// is no finished model.
+	PathModel = "/v1/model"
+	// PathCollected, POST: whoever wanted something of a run that is over has it:
+	// its coordinator need not linger. 409 while the run is not over.
+	PathCollected = "/v1/collected"
 )
 
 // Failure is the body of every answer that is no success.
@@ -59,6 +68,13 @@ func New(base, token string, pin *certificate.Pin) *Client {
 		transport.TLSClientConfig = pin.Client()
 	}
 	return &Client{base: strings.TrimSuffix(base, "/"), token: token, encrypted: pin != nil, http: &http.Client{Transport: transport}}
+}
+
+// Through makes connections by dial in place of the address's: to a run whose
+// API is reached by way of something else.
+func (c *Client) Through(dial func(context.Context) (net.Conn, error)) *Client {
+	c.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+	return c
 }
 
 // safe refuses to send the token where others could read it.
@@ -124,6 +140,18 @@ func (c *Client) Change(ctx context.Context, l spec.LiveChange) error {
 // Stop asks the run to end; it returns before the run has.
 func (c *Client) Stop(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, PathStop, nil, nil)
+}
+
+// Model gives the finished model as a tar stream (see PathModel), which the
+// caller closes. It is whole only where it was read to its end without an error.
+// The error is a Failure while there is no finished model.
+func (c *Client) Model(ctx context.Context) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, PathModel, nil)
+}
+
+// Collected tells a coordinator that lingers after the run's end that it may go.
+func (c *Client) Collected(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, PathCollected, nil, nil)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {

@@ -61,7 +61,19 @@ func TestRequestsCarryTokenAndBody(t *testing.T) {
 		}, "{\"n\": 4}\n{\"n\": 5}\n", asked{"GET", "/v1/metrics?after=3&wait=1.5", "Bearer secret", ""}},
 		"change": {func(c *Client) error { return c.Change(ctx, spec.LiveChange{Workers: new(3)}) },
 			"", asked{"POST", "/v1/live", "Bearer secret", `{"workers":3}`}},
-		"stop": {func(c *Client) error { return c.Stop(ctx) }, "", asked{"POST", "/v1/stop", "Bearer secret", ""}},
+		"model": {func(c *Client) error {
+			body, err := c.Model(ctx)
+			if err != nil {
+				return err
+			}
+			defer body.Close()
+			if data, err := io.ReadAll(body); err != nil || string(data) != "tar" {
+				t.Errorf("model %q, %v", data, err)
+			}
+			return nil
+		}, "tar", asked{"GET", "/v1/model", "Bearer secret", ""}},
+		"collected": {func(c *Client) error { return c.Collected(ctx) }, "", asked{"POST", "/v1/collected", "Bearer secret", ""}},
+		"stop":      {func(c *Client) error { return c.Stop(ctx) }, "", asked{"POST", "/v1/stop", "Bearer secret", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, last := coordinator(t, http.StatusOK, tt.answer)

@@ -111,6 +111,14 @@ func (u *upload) abort() {
 	}
 }
 
+func (b bucket) claim(ctx context.Context, key string) (bool, error) {
+	err := b.b.WriteAll(ctx, key, []byte("claimed\n"), &blob.WriterOptions{ContentType: "text/plain", IfNotExist: true})
+	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		return false, nil
+	}
+	return err == nil, explained(err)
+}
+
 func (b bucket) open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
 	r, err := b.b.NewReader(ctx, key, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound {

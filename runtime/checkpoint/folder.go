@@ -50,6 +50,21 @@ func (d *draft) commit() error {
 
 func (d *draft) abort() { d.Abort() }
 
+func (f folder) claim(_ context.Context, key string) (bool, error) {
+	path := f.path(key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, errors.Join(file.Sync(), file.Close(), durable.SyncDir(filepath.Dir(path)), durable.SyncDir(string(f)))
+}
+
 func (f folder) open(_ context.Context, key string) (io.ReadCloser, int64, error) {
 	file, err := os.Open(f.path(key))
 	if err != nil {

@@ -117,22 +117,27 @@ func (p *Place) Manifest(ctx context.Context, name string) (Manifest, error) {
 }
 
 func (p *Place) manifest(ctx context.Context, name string) (Manifest, error) {
-	if err := valid(name); err != nil {
-		return Manifest{}, err
-	}
-	in, size, err := p.open(ctx, name+"/"+spec.ManifestFile)
-	if err != nil {
-		return Manifest{}, err
-	}
-	defer in.Close()
-	if size > maxManifest {
-		return Manifest{}, fmt.Errorf("%w: it has %d bytes", ErrDamaged, size)
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxManifest))
+	text, err := p.text(ctx, name)
 	if err != nil {
 		return Manifest{}, err
 	}
 	return parse(text)
+}
+
+// text is a checkpoint's manifest as it lies there.
+func (p *Place) text(ctx context.Context, name string) ([]byte, error) {
+	if err := valid(name); err != nil {
+		return nil, err
+	}
+	in, size, err := p.open(ctx, name+"/"+spec.ManifestFile)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if size > maxManifest {
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrDamaged, size)
+	}
+	return io.ReadAll(io.LimitReader(in, maxManifest))
 }
 
 // Complete reports whether all parts of a checkpoint are there and as long as

@@ -23,6 +23,8 @@ type storage interface {
 	// put begins an object. Nobody sees any of it before commit, nor ever when
 	// it is aborted.
 	put(ctx context.Context, key string) (object, error)
+	// claim makes an object that is not there yet; false: it is.
+	claim(ctx context.Context, key string) (ok bool, err error)
 	// open reads an object; the error is fs.ErrNotExist where there is none.
 	open(ctx context.Context, key string) (in io.ReadCloser, size int64, err error)
 	// list gives all keys with the prefix and their sizes, in no order.

@@ -35,6 +35,8 @@ func (c *coordinator) routes() http.Handler {
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, r *http.Request) { answer(w, c.status.Load()) })
 	mux.HandleFunc("GET "+api.PathMetrics, c.getMetrics)
 	mux.HandleFunc("GET "+api.PathLedger, c.getLedger)
+	mux.HandleFunc("GET "+api.PathModel, c.getModel)
+	mux.HandleFunc("POST "+api.PathCollected, c.postCollected)
 	mux.HandleFunc("POST "+api.PathScale, c.postLive)
 	mux.HandleFunc("POST "+api.PathLive, c.postLive)
 	mux.HandleFunc("POST "+api.PathStop, func(w http.ResponseWriter, r *http.Request) {
@@ -44,6 +46,9 @@ func (c *coordinator) routes() http.Handler {
 	})
 	return c.authorised(mux)
 }
+
+// answeredTime is how long an answer that is being given has, once ctx is done.
+const answeredTime = 2 * time.Second
 
 // serveAPI answers until ctx is done.
 func (c *coordinator) serveAPI(ctx context.Context) {
@@ -55,8 +60,20 @@ func (c *coordinator) serveAPI(ctx context.Context) {
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), answeredTime)
+		defer cancel()
+		if server.Shutdown(quiet) != nil {
+			server.Close()
+		}
+	})
+	defer func() {
+		if !stop() {
+			<-closed
+		}
+	}()
 	l, err := c.Credentials.Listener(c.API)
 	if err == nil {
 		err = server.Serve(l)

@@ -76,6 +76,11 @@ func (c *coordinator) write(ctx context.Context, name string, m *checkpoint.Mani
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
+	if err := c.unfollowed(ctx, m.Term); errors.Is(err, errSuperseded) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", errStorage, err)
+	}
 	if err := c.Checkpoints.Finish(ctx, name, m); err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
@@ -99,6 +104,10 @@ func (c *coordinator) checkpointed(w written) error {
 	if errors.Is(w.err, errSuperseded) {
 		if err := c.ours(); err != nil { // else by a term of its own
 			return err
+		}
+		var by supersededError
+		if errors.As(w.err, &by) && by.by > c.term { // by one that has another folder
+			return w.err
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ import (
 // Options is everything that a coordinator needs.
 type Options struct {
 	Spec        spec.Spec
+	Name        string     // of the run, as its status has it; "": that of Folder
 	Folder      run.Folder // of its own: ledger, metrics and status
 	Credentials wire.Credentials
 	Checkpoints *checkpoint.Place
@@ -34,6 +36,15 @@ type Options struct {
 	Stop        <-chan struct{} // ends the run as stopped, after a checkpoint
 	Leave       <-chan struct{} // ends this coordinator, after a checkpoint: the run waits for the next one
 	Log         *slog.Logger
+	Events      io.Writer // gets a line for every event, as metrics.jsonl has it; nil = nobody. It may be slow, or fail
+
+	// Ended hears how the run ended before workers and servers do; nil = nobody.
+	// It does not hear of one that another coordinator speaks for, or the next
+	// one goes on with.
+	Ended func(spec.Status)
+	// Linger is how long the API still answers behind the run's end, for results
+	// to be collected; 0 = not at all.
+	Linger time.Duration
 
 	// LeaseTimeout is how long a worker may make no progress with a lease
 	// before the lease is taken back; 0 = a minute.
@@ -66,11 +77,19 @@ type coordinator struct {
 	saves   sync.WaitGroup
 	tidying sync.Mutex
 
-	stopAsked chan struct{} // closed once the API was asked to stop
-	asking    sync.Once
-	journal   *journal
-	terms     terms
-	status    atomic.Pointer[spec.Status]
+	stopAsked  chan struct{} // closed once the API was asked to stop
+	asking     sync.Once
+	journal    *journal
+	terms      terms
+	proclaimed int64                      // term that was claimed where the checkpoints lie
+	floor      int64                      // highest term found there
+	over       atomic.Pointer[wire.Leave] // what late workers hear; nil: the run is not over
+
+	output     *output       // nil: nobody wants it
+	collected  chan struct{} // closed once the run's results have been collected
+	collecting sync.Once
+	sending    atomic.Int32 // models being sent
+	status     atomic.Pointer[spec.Status]
 
 	members    map[int]*member
 	silent     map[int]missing // by index
@@ -116,43 +135,32 @@ type coordinator struct {
 	clock      clock
 	reason     error // why the run is to end before its end
 	message    string
+	whyLog     string // last lines of the log that tells why
 }
 
 // Run trains to the end and returns how that went; the error is for what kept
 // the coordinator itself from working.
 func Run(ctx context.Context, o Options) (spec.Status, error) {
-	if o.LeaseTimeout == 0 {
-		o.LeaseTimeout = leaseTimeout
-	}
-	if o.PlacePatience == 0 {
-		o.PlacePatience = 5 * time.Minute
-	}
-	if o.HearTime == 0 {
-		o.HearTime = hearTime
-	}
 	j, err := openJournal(o.Folder.Metrics())
 	if err != nil {
 		return spec.Status{}, err
 	}
 	defer j.close()
-	c := &coordinator{
-		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
-		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
-		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
-		holders: make(map[int]string), followed: make(map[string]bool), unfit: make(map[int]int), away: make(map[int]time.Time), stopAsked: make(chan struct{}),
-	}
+	c := newCoordinator(o, j)
 	c.remember()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.strategy = newStrategy(o, func(server int) {
+	if c.Events != nil {
+		c.output = j.passOn(c.Events, c.Log)
+		defer c.output.close()
+	}
+	c.strategy = newStrategy(c.Options, func(server int) {
 		c.Log.Warn("server is silent", "server", server)
 		c.tell(spec.Control{Hung: &spec.Hung{Server: &server}})
 	})
 	if err := c.begin(); err != nil {
 		c.publish(spec.Running)
-		outcome := c.end(err)
-		c.tell(spec.Control{Outcome: &outcome})
-		return outcome, nil
+		return c.end(err), nil
 	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -169,12 +177,33 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		return c.leftAlone(), nil
 	}
 	outcome := c.end(err)
-	c.tell(spec.Control{Outcome: &outcome})
-	if outcome.Cause == spec.CauseSuperseded {
-		return outcome, nil // what becomes of the others is not this one's to say any more
+	if outcome.Cause != spec.CauseSuperseded { // else what becomes of the others is not this one's to say any more
+		c.partWith(ctx, outcome)
 	}
-	c.farewell(ctx, wire.Leave{Term: c.term, End: spec.EndOf(outcome.Phase), Reason: "the run is over: " + string(outcome.Phase)})
 	return outcome, nil
+}
+
+// newCoordinator makes the state of a run that nothing has become of yet.
+func newCoordinator(o Options, j *journal) *coordinator {
+	if o.Name == "" {
+		o.Name = o.Folder.Name()
+	}
+	if o.LeaseTimeout == 0 {
+		o.LeaseTimeout = leaseTimeout
+	}
+	if o.PlacePatience == 0 {
+		o.PlacePatience = 5 * time.Minute
+	}
+	if o.HearTime == 0 {
+		o.HearTime = hearTime
+	}
+	return &coordinator{
+		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
+		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
+		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
+		holders: make(map[int]string), followed: make(map[string]bool), unfit: make(map[int]int), away: make(map[int]time.Time),
+		stopAsked: make(chan struct{}), collected: make(chan struct{}),
+	}
 }
 
 // remember reads when the run was started first, and how long it has run.
@@ -264,6 +293,7 @@ func (c *coordinator) handle(e any) error {
 	case broken:
 		if len(c.members) == 0 && c.version == 0 {
 			e.answer(wire.Leave{Term: c.term, End: spec.EndOtherwise, Reason: "the run cannot begin"})
+			c.whyLog = strings.Join(e.log, "\n")
 			return fail("worker %d cannot work: %s", e.index, e.why)
 		}
 		c.Log.Error("a worker cannot work", "worker", e.index, "error", e.why)
@@ -271,8 +301,7 @@ func (c *coordinator) handle(e any) error {
 	case change:
 		e.done <- c.change(e.LiveChange)
 	case ask:
-		whole, open := c.book.Save()
-		e.done <- spec.Ledger{Records: c.records(), Step: c.version, Whole: whole, Epochs: open}
+		e.done <- c.ledger(context.Background())
 	case higherTerm:
 		if int64(e) > c.term {
 			return superseded(c.term, int64(e))

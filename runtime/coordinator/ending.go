@@ -65,7 +65,7 @@ func outcome(err error) (spec.Phase, spec.Cause, string) {
 	return spec.Stopped, spec.CauseTrainer, err.Error()
 }
 
-// end is the run's outcome.
+// end is the run's outcome, of which whoever owns the run is told.
 func (c *coordinator) end(err error) spec.Status {
 	c.clock.pause()
 	phase, cause, text := outcome(err)
@@ -80,16 +80,21 @@ func (c *coordinator) end(err error) spec.Status {
 	c.reason = nil
 	c.publish(phase)
 	s := *c.status.Load()
-	s.Ended, s.Cause = time.Now(), cause
+	s.Ended, s.Cause, s.Log = time.Now(), cause, c.whyLog
+	defer c.tell(spec.Control{Outcome: &s})
 	if cause == spec.CauseSuperseded {
 		c.Log.Warn("ended", "message", c.message, "steps", c.version)
 		return s
 	}
+	c.status.Store(&s)
 	e := spec.Event{Type: spec.EventEnd, Term: c.term, Generation: c.generation, Step: c.version, Epoch: s.Epoch, Metrics: s.Metrics, Message: string(phase)}
 	if err := c.journal.add(e); err != nil {
 		c.Log.Error("cannot write metrics", "error", err)
 	}
 	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)
+	if c.Ended != nil {
+		c.Ended(s)
+	}
 	return s
 }
 

@@ -44,17 +44,26 @@ func (c *coordinator) cannotWork(index int) wire.Leave {
 
 // farewell tells everybody how the run ended: the workers first, and once they
 // have hung up the servers. A worker whose servers went before it had heard
-// would look for a coordinator that is no more.
-func (c *coordinator) farewell(ctx context.Context, how wire.Leave) {
+// would look for a coordinator that is no more. It gives the addresses of the
+// servers that were not there to hear it.
+func (c *coordinator) farewell(ctx context.Context, how wire.Leave) (untold []string) {
 	ctx = context.WithoutCancel(ctx)
 	c.tellWorkers(ctx, how)
 	ctx, cancel := context.WithTimeout(ctx, farewellTime)
 	defer cancel()
 	var telling sync.WaitGroup
-	defer telling.Wait()
-	for _, address := range c.Servers {
-		telling.Go(func() { c.tellServer(ctx, address, how) })
+	errs := make([]error, len(c.Servers))
+	for i, address := range c.Servers {
+		telling.Go(func() { errs[i] = c.tellServer(ctx, address, how) })
 	}
+	telling.Wait()
+	for i, err := range errs {
+		if err != nil {
+			c.Log.Warn("cannot tell a server that the run is over", "server", c.Servers[i], "error", err)
+			untold = append(untold, c.Servers[i])
+		}
+	}
+	return untold
 }
 
 // tellWorkers waits a moment for the workers to hang up, because a connection
@@ -77,21 +86,7 @@ func (c *coordinator) tellWorkers(ctx context.Context, how wire.Leave) {
 		}
 		select {
 		case e := <-c.events:
-			switch e := e.(type) {
-			case left:
-				if c.members[e.member.index] == e.member {
-					delete(c.members, e.member.index)
-				}
-			case joined:
-				delete(c.away, e.member.index)
-				c.members[e.member.index] = e.member
-				c.dismiss(e.member, how)
-			case broken:
-				delete(c.away, e.index)
-				e.answer(how)
-			case change:
-				e.done <- errors.New(how.Reason)
-			}
+			c.late(ctx, e, how)
 		case <-late:
 		case <-ctx.Done():
 			return
@@ -111,17 +106,16 @@ func (c *coordinator) awaited() time.Duration {
 }
 
 // tellServer lets one server end. One that is not there is not waited for.
-func (c *coordinator) tellServer(ctx context.Context, address string, how wire.Leave) {
+func (c *coordinator) tellServer(ctx context.Context, address string, how wire.Leave) error {
 	conn, err := c.Credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
-	if err == nil {
-		defer conn.Close()
-		if err = conn.Send(wire.TypeLeave, how, nil); err == nil {
-			err = answered(conn)
-		}
-	}
 	if err != nil {
-		c.Log.Warn("cannot tell a server that the run is over", "server", address, "error", err)
+		return err
 	}
+	defer conn.Close()
+	if err := conn.Send(wire.TypeLeave, how, nil); err != nil {
+		return err
+	}
+	return answered(conn)
 }
 
 // answered reads a server's answer.

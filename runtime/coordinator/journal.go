@@ -173,6 +173,18 @@ func (j *journal) after(n int64) (bool, <-chan struct{}) {
 	return j.last > n, j.changed
 }
 
+// from gives the events that begin at byte at and how many bytes they have; nil
+// where there are none yet, and a channel that is closed once there are.
+func (j *journal) from(at int64) (events io.Reader, size int64, changed <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.size <= at {
+		return nil, 0, j.changed
+	}
+	// A reader of its own, for the file may get a successor: with the same bytes.
+	return io.NewSectionReader(j.file, at, j.size-at), j.size - at, j.changed
+}
+
 // maxCopied bounds the bytes of one answer; the reader asks again.
 const maxCopied = 4 << 20
 

@@ -41,6 +41,7 @@ type (
 	broken     struct {
 		index  int
 		why    string
+		log    []string // last lines of its log
 		answer func(wire.Leave)
 	}
 )
@@ -69,7 +70,11 @@ func (c *coordinator) post(ctx context.Context, e any) bool {
 func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wire.Hello) {
 	m := &member{index: hello.Index, hello: hello, pid: hello.PID, conn: conn, leases: make(map[int64]*lease)}
 	m.heard.Store(time.Now().UnixNano())
+	if how := c.over.Load(); how != nil {
+		conn.Send(wire.TypeLeave, *how, nil) // at once: it may find no server, and never join
+	}
 	known := false
+	var log []string
 	for {
 		msg, err := conn.Receive(0)
 		if err != nil {
@@ -79,7 +84,7 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 			return
 		}
 		m.heard.Store(time.Now().UnixNano())
-		if !known && msg.Type != wire.TypeFailure { // every worker beats at once
+		if !known && msg.Type != wire.TypeFailure && msg.Type != wire.TypeLog { // every worker beats at once
 			known = true
 			if !c.post(ctx, joined{m}) {
 				return
@@ -102,7 +107,13 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 		case wire.TypeFailure:
 			var f wire.Failure
 			if err = msg.Decode(&f); err == nil {
-				c.post(ctx, broken{hello.Index, f.Error, func(l wire.Leave) { conn.Send(wire.TypeLeave, l, nil) }})
+				c.post(ctx, broken{hello.Index, f.Error, log, func(l wire.Leave) { conn.Send(wire.TypeLeave, l, nil) }})
+			}
+		case wire.TypeLog:
+			var l wire.Log
+			if err = msg.Decode(&l); err == nil {
+				log = bounded(l.Lines)
+				c.printLog(hello.Index, log)
 			}
 		default:
 			err = fmt.Errorf("unexpected %s", msg.Type)

@@ -42,6 +42,9 @@ func (c *coordinator) concluded(ctx context.Context) (over bool, err error) {
 	ctx, cancel := c.untilAsked(ctx)
 	defer cancel()
 	err = c.patiently(ctx, func(ctx context.Context) error {
+		if err := c.proclaim(ctx); err != nil {
+			return err
+		}
 		m, ok, err := c.finished(ctx)
 		if err == nil && ok {
 			over = true
@@ -198,6 +201,9 @@ func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint
 				return err
 			}
 		}
+		if err := c.proclaim(ctx); err != nil {
+			return err
+		}
 		c.spoken, c.version = true, m.Step
 		c.note(spec.Event{Type: spec.EventRestore, Message: name})
 		if err := c.journal.sync(); err != nil { // what is void is known before anything new is made
@@ -255,6 +261,7 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 	}
 	if c.clock.total == 0 {
 		c.clock.total = time.Duration(m.Training * float64(time.Second))
+		c.ranBefore = max(c.ranBefore, c.clock.total) // its status may be lost
 	}
 	c.message = ""
 }

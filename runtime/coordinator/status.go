@@ -23,7 +23,7 @@ func (c *coordinator) epoch() int {
 func (c *coordinator) publish(phase spec.Phase) {
 	now := time.Now()
 	s := &spec.Status{
-		Run: c.Folder.Name(), Hash: c.hash, Phase: phase, Message: c.message,
+		Run: c.Name, Hash: c.hash, Phase: phase, Message: c.message,
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
 		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
@@ -62,20 +62,28 @@ func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCause
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if err := c.writeStatus(c.status.Load()); errors.Is(err, errSuperseded) {
-			// Perhaps by a term of its own, which this status is not of yet.
-			if c.claiming.Lock(); errors.Is(c.ours(), errSuperseded) {
-				cancel(c.ours()) // whatever it waits for
-			}
-			c.claiming.Unlock()
-		} else if err != nil {
-			c.Log.Error("cannot write the status", "error", err)
-		}
+		c.saveStatus(cancel)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			c.saveStatus(cancel) // the last one stays: what was written last may be older
 			return
 		}
+	}
+}
+
+// saveStatus writes the newest status.
+func (c *coordinator) saveStatus(cancel context.CancelCauseFunc) {
+	err := c.writeStatus(c.status.Load())
+	switch {
+	case errors.Is(err, errSuperseded):
+		// Perhaps by a term of its own, which this status is not of yet.
+		if c.claiming.Lock(); errors.Is(c.ours(), errSuperseded) {
+			cancel(c.ours()) // whatever it waits for
+		}
+		c.claiming.Unlock()
+	case err != nil:
+		c.Log.Error("cannot write the status", "error", err)
 	}
 }
 

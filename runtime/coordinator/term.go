@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,9 +94,16 @@ func (t terms) claimed() ([]int64, error) {
 // errSuperseded ends a coordinator that another one has followed.
 var errSuperseded = errors.New("superseded")
 
-func superseded(term, by int64) error {
-	return fmt.Errorf("%w: another coordinator speaks for the run: term %d has been followed by term %d", errSuperseded, term, by)
+// supersededError says which term has followed which.
+type supersededError struct{ term, by int64 }
+
+func (e supersededError) Error() string {
+	return fmt.Sprintf("%v: another coordinator speaks for the run: term %d has been followed by term %d", errSuperseded, e.term, e.by)
 }
+
+func (e supersededError) Unwrap() error { return errSuperseded }
+
+func superseded(term, by int64) error { return supersededError{term, by} }
 
 // check is nil as long as nobody has claimed a term above this one.
 func (t terms) check(term int64) error {
@@ -116,7 +124,7 @@ func (c *coordinator) begin() error {
 		return err
 	}
 	c.claiming.Lock()
-	term, err := c.terms.claim(max(c.term, c.journal.term))
+	term, err := c.terms.claim(max(c.term, c.journal.term, c.floor))
 	if err == nil {
 		c.term, c.spoken = term, false
 	}
@@ -130,6 +138,50 @@ func (c *coordinator) begin() error {
 		return full(err)
 	}
 	return nil
+}
+
+// proclaim claims the term where the checkpoints lie as well, if that is not in
+// the folder of the coordinator's own: one that has lost its folder finds there
+// which terms there have been, and takes a higher one. Nothing is said in a term
+// before that.
+func (c *coordinator) proclaim(ctx context.Context) error {
+	if c.Checkpoints.String() == c.Folder.Checkpoints() {
+		return nil
+	}
+	for c.proclaimed != c.term {
+		highest, err := c.Checkpoints.Claimed(ctx, c.hash)
+		if err != nil {
+			return placeError{err}
+		}
+		if highest < c.term {
+			ok, err := c.Checkpoints.Claim(ctx, c.hash, c.term)
+			if err != nil {
+				return placeError{err}
+			}
+			if ok {
+				c.proclaimed = c.term
+			}
+			continue
+		}
+		c.floor = highest
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unfollowed is nil as long as nobody has proclaimed a term above one that
+// something was made in.
+func (c *coordinator) unfollowed(ctx context.Context, term int64) error {
+	if c.Checkpoints.String() == c.Folder.Checkpoints() {
+		return nil
+	}
+	highest, err := c.Checkpoints.Claimed(ctx, c.hash)
+	if err == nil && highest > term {
+		err = superseded(term, highest)
+	}
+	return err
 }
 
 // replace gives a file new content; a reader, or a crash at any moment, sees

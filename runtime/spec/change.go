@@ -41,6 +41,16 @@ func LiveBetween(before, after Spec) LiveChange {
 	return l
 }
 
+// LiveOf gives all live fields of a specification.
+func LiveOf(s Spec) LiveChange {
+	var l LiveChange
+	for to, field := range l.numbers(&s) {
+		*to = field
+	}
+	l.Deadline = &s.Deadline
+	return l
+}
+
 // Apply sets the changed fields in a spec.
 func (l LiveChange) Apply(s *Spec) {
 	for to, field := range l.numbers(s) {

@@ -35,3 +35,16 @@ func StepOf(name string) (int64, bool) {
 	step, err := strconv.ParseInt(digits, 10, 64)
 	return step, ok && err == nil
 }
+
+// TermIn is the term in a name of StepName's or FinalName's; 0: there is none.
+func TermIn(name string) int64 {
+	if !strings.HasPrefix(name, StepPrefix) && !strings.HasPrefix(name, FinalPrefix) {
+		return 0
+	}
+	_, digits, _ := strings.Cut(name, "-term-")
+	term, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return term
+}

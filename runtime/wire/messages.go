@@ -45,6 +45,9 @@ const (
 
 	// Either way, between other frames: Receive passes over it.
 	TypePing // nothing
+
+	// Worker and coordinator.
+	TypeLog // Log: to the coordinator, from a worker that leaves or cannot work; not answered
 )
 
 var typeNames = map[Type]string{
@@ -52,6 +55,7 @@ var typeNames = map[Type]string{
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold", TypePiece: "piece", TypePing: "ping",
+	TypeLog: "log",
 }
 
 func (t Type) String() string {
@@ -90,6 +94,17 @@ type Heartbeat struct {
 	Lease int64 `json:"lease,omitempty"` // 0: none
 	Done  int64 `json:"done,omitempty"`  // grows with every micro-batch read or computed
 }
+
+// Log has the last lines of a worker's log, which may be gone with the worker.
+type Log struct {
+	Lines []string `json:"lines"` // at most LogLines, with LogBytes in all; without their ends
+}
+
+// How much of a log is sent.
+const (
+	LogLines = 200
+	LogBytes = 32 << 10
+)
 
 // Report ends a lease.
 type Report struct {

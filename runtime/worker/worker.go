@@ -31,6 +31,7 @@ type Options struct {
 	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
+	Tail        *Tail     // what Log wrote last, which the coordinator gets when the worker leaves; nil: nothing
 	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
 	// Cores is how many of the machine's cores the run's workers share; 0 = all
@@ -50,6 +51,7 @@ const (
 	heartbeat  = time.Second
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
+	overhear   = 500 * time.Millisecond // for the coordinator to say something by itself
 )
 
 // worker is one worker's own state, kept from session to session.
@@ -144,6 +146,7 @@ func (w *worker) share(workers int) int {
 // Fail tells the coordinator why a worker cannot work. The coordinator may
 // answer that it gives the worker up: the error is then a wire.Leave, else why.
 func Fail(ctx context.Context, o Options, why error) error {
+	o.Log.Error("cannot work", "error", why)
 	c, err := o.Credentials.Dial(ctx, o.Coordinator, o.hello())
 	if err != nil {
 		o.Log.Error("cannot tell the coordinator", "error", err)
@@ -151,6 +154,7 @@ func Fail(ctx context.Context, o Options, why error) error {
 	}
 	defer c.Close()
 	var l wire.Leave
+	o.tellLog(c)
 	err = c.Send(wire.TypeFailure, wire.Failure{Error: why.Error()}, nil)
 	if err == nil {
 		var m *wire.Message
@@ -224,7 +228,7 @@ func (w *worker) session(ctx context.Context) error {
 	defer func() { w.met = time.Now() }()
 	peers, err := dialServers(ctx, w.Options)
 	if err != nil {
-		return err
+		return w.overheard(c, err)
 	}
 	defer peers.close()
 	s := &session{
@@ -253,6 +257,25 @@ func (w *worker) session(ctx context.Context) error {
 	err = group.Wait()
 	s.reading.Wait() // ctx is done: they end by themselves
 	return err
+}
+
+// overheard is what a worker ends its session with that has not found its
+// servers: that the run is over, if the coordinator says so, else why.
+func (w *worker) overheard(c *wire.Conn, why error) error {
+	m, err := c.Receive(overhear)
+	if err != nil || m.Type != wire.TypeLeave {
+		return why
+	}
+	var l wire.Leave
+	if err := m.Decode(&l); err != nil {
+		return err
+	}
+	if err := w.heed(l.Term); err != nil {
+		return err
+	}
+	w.Log.Info("leaving", "reason", l.Reason)
+	w.tellLog(c)
+	return l
 }
 
 // listen receives what the coordinator says.
@@ -298,6 +321,7 @@ func (s *session) listen(ctx context.Context) error {
 				return err
 			}
 			s.Log.Info("leaving", "reason", l.Reason)
+			s.tellLog(s.coordinator)
 			return l
 		default:
 			return fmt.Errorf("coordinator sent %s", m.Type)

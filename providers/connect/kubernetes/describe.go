@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/oauth2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
 // DialError says why the API server could not be asked.
@@ -24,6 +26,7 @@ type DialError struct {
 	Name, Endpoint string
 	Err            error
 	credential     string
+	renew          string // the command on the control plane that renews it; "": logging in does
 }
 
 func (e *DialError) Error() string { return fmt.Sprintf("%s (%s): %v", e.Name, e.Endpoint, e.Err) }
@@ -35,7 +38,14 @@ func Describe(err error) (summary, detail string) {
 	var other *OtherClusterError
 	var credential *NoCredentialError
 	var dial *DialError
+	var plane *ControlPlaneError
+	var unbound *UnboundError
 	switch {
+	case errors.As(err, &unbound):
+		return "The operators' group has no rights", fmt.Sprintf("%s lets stoke in as a member of the group %s, which may not even read the namespace kube-system. "+
+			"On a control plane, bind the group once: sudo kubectl --kubeconfig /etc/kubernetes/admin.conf create clusterrolebinding %s --clusterrole=cluster-admin --group=%s", unbound.Name, Operators, Operators, Operators) + "."
+	case errors.As(err, &plane):
+		return plane.describe()
 	case errors.As(err, &other):
 		return "This is another cluster", fmt.Sprintf("%s leads to the cluster %s, and the objects are in %s (the UID of the namespace kube-system). "+
 			"Nothing was read or changed. Give the connection to the right cluster.", other.Name, other.Have, other.Want)
@@ -60,6 +70,8 @@ func (e *DialError) describe() (summary, detail string) {
 	var host x509.HostnameError
 	var token *oauth2.RetrieveError
 	switch {
+	case apierrors.IsUnauthorized(e.Err) && e.renew != "":
+		return "The API server refuses the credential", fmt.Sprintf("%s does not accept %s: it has ended, or the cluster is another one. There, `%s` renews it.", at, e.credential, e.renew)
 	case apierrors.IsUnauthorized(e.Err):
 		return "The API server refuses the credential", fmt.Sprintf("%s does not accept %s: it has ended, or it is of another cluster. Log in again.", at, orElse(e.credential, "the credential"))
 	case errors.As(e.Err, &token):
@@ -77,6 +89,24 @@ func (e *DialError) describe() (summary, detail string) {
 		return "Certificate of the API server not valid", fmt.Sprintf("%s: %s.", at, plain(e.Err))
 	}
 	return "The API server cannot be reached", fmt.Sprintf("%s: %s.", at, plain(e.Err))
+}
+
+func (e *ControlPlaneError) describe() (summary, detail string) {
+	why := strings.TrimRight(plain(e.Err), ".")
+	if !strings.Contains(why, e.Machine) {
+		why = "The control plane " + e.Machine + ": " + why
+	}
+	var key *ssh.HostKeyError
+	var forward *ssh.ForwardError
+	switch {
+	case errors.As(e.Err, &key):
+		return "Host key does not match", why + "."
+	case errors.As(e.Err, &forward):
+		return "The API server cannot be reached", why + "."
+	case ssh.IsPermanent(e.Err), errors.Is(e.Err, errNoSignature):
+		return "No credential from the control plane", why + "."
+	}
+	return "The control plane cannot be reached", why + "."
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

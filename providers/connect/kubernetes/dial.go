@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
 const (
@@ -45,9 +47,18 @@ type Client struct {
 	// it ask anew.
 	Mapper meta.ResettableRESTMapper
 
-	transport *http.Transport
 	config    *rest.Config
 	http      *http.Client
+	authority []byte   // in PEM; nil for the system's
+	ends      []func() // what Close ends, in this order
+	endpoint  *endpoint
+	operator  *operator // logs in over SSH; nil: the endpoint has a credential
+}
+
+// way is how machines are reached that API servers lie behind.
+type way struct {
+	settings connect.SSHSettings
+	machines *ssh.Pool
 }
 
 // OtherClusterError says that the connection leads to another cluster than it
@@ -64,11 +75,43 @@ var errUnreadable = errors.New("the namespace kube-system may not be read, by wh
 // errAuthority says that what is given as the CA is none.
 var errAuthority = errors.New("its certificate authority (certificate-authority-data of a kubeconfig, or ca) has no certificate in PEM")
 
+// UnboundError says that whoever logs in over SSH has no rights in the cluster.
+type UnboundError struct {
+	Name string // the cluster's
+	Err  error  // what the API server said
+}
+
+func (e *UnboundError) Error() string {
+	return fmt.Sprintf("%s: the group %s has no rights: %v", e.Name, Operators, e.Err)
+}
+func (e *UnboundError) Unwrap() error { return e.Err }
+
+// errSlow ends a dial.
+var errSlow = fmt.Errorf("no answer within %v", dialTime)
+
 // Dial connects, and checks that it is the cluster that c.ID names, where it
 // names one. It takes 10 s at most. waiting, where it is not nil, hears of each
-// request that is repeated because the API server did not answer.
+// request that is repeated because the API server did not answer. Where the way
+// leads over SSH, the machines themselves and the environment say how to log in;
+// a Pool can be told.
 func Dial(ctx context.Context, c connect.Connection, waiting func(context.Context, error)) (*Client, error) {
-	e, err := resolve(c)
+	settings, diags := connect.ReadSSH(ctx, types.ObjectNull(nil))
+	if diags.HasError() {
+		return nil, &NoCredentialError{"the environment", errors.New(diags[0].Detail())}
+	}
+	w := way{settings, machines(settings)}
+	client, err := dial(ctx, c, w, waiting)
+	if err != nil {
+		w.machines.Close()
+		return nil, err
+	}
+	client.ends = append(client.ends, w.machines.Close)
+	return client, nil
+}
+
+// dial is Dial on a way.
+func dial(ctx context.Context, c connect.Connection, w way, waiting func(context.Context, error)) (*Client, error) {
+	e, err := resolve(c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +119,25 @@ func Dial(ctx context.Context, c connect.Connection, waiting func(context.Contex
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("no answer within %v", dialTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, errSlow)
 	defer cancel()
+	if o, ok := retry.next.(*operator); ok {
+		pair, err := o.login(ctx)
+		if err == nil {
+			err = o.take(pair)
+		}
+		if err != nil {
+			client.Close()
+			return nil, err
+		}
+	}
 	system, err := client.Dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		client.ID = string(system.GetUID())
+	case apierrors.IsForbidden(err) && e.tunnel != nil:
+		client.Close()
+		return nil, &UnboundError{Name: client.Name, Err: err}
 	case apierrors.IsForbidden(err):
 		if c.ID != "" {
 			client.Close()
@@ -104,7 +160,7 @@ func Dial(ctx context.Context, c connect.Connection, waiting func(context.Contex
 
 // client makes what talks to the endpoint; nothing is sent yet.
 func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retrying, error) {
-	transport, base, err := e.roundTripper()
+	base, end, err := e.roundTripper()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +170,10 @@ func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retry
 		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
 		QPS: -1, // how much it takes at a time says the server: by 429 and Retry-After
 	}
-	c := &Client{Endpoint: e.config.Host, Name: e.name, transport: transport, config: config, http: h}
+	c := &Client{
+		Endpoint: e.config.Host, Name: e.name, config: config, http: h, authority: authority(e.config), ends: []func(){end}, endpoint: e,
+	}
+	c.operator, _ = base.(*operator)
 	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, h); err != nil {
 		return nil, nil, fmt.Errorf("API server %s: %w", e.config.Host, err)
 	}
@@ -128,4 +187,8 @@ func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retry
 }
 
 // Close ends idle connections; the client must not be used any more.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	for _, end := range c.ends {
+		end()
+	}
+}

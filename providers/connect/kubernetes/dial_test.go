@@ -133,7 +133,6 @@ func TestDial(t *testing.T) {
 		"garbage":               {kubeconfig("canary: ["), "No credential for the cluster", "it is no kubeconfig"},
 		"empty kubeconfig":      {kubeconfig(""), "No credential for the cluster", "no current context"},
 		"no such context":       {edit(kubeconfig("apiVersion: v1\nkind: Config\ncontexts: [{name: lab, context: {cluster: c}}]\n"), func(c *connect.Connection) { c.Credential.Kubeconfig.Context = "prod" }), "No credential for the cluster", `no context "prod"; it has lab`},
-		"over SSH":              {connect.Connection{Endpoint: s.URL, Credential: connect.Credential{SSH: &connect.SSH{}}}, "No credential for the cluster", "SSH"},
 		"no pod":                {connect.Connection{Credential: connect.Credential{InCluster: &connect.InCluster{}}}, "No credential for the cluster", "this is no pod"},
 		"http to a TLS port":    {edit(s.with(t, "good"), func(c *connect.Connection) { c.Endpoint = "http://" + s.Listener.Addr().String() }), "The API server speaks TLS", "https://"},
 		"no CA at all":          {kubeconfig("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: " + s.URL + ", certificate-authority-data: Y2FuYXJ5}}]\n"), "Certificate authority cannot be read", "certificate-authority-data"},

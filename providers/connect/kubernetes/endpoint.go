@@ -24,6 +24,7 @@ type endpoint struct {
 	config     *rest.Config       // without Exec: plugin stands for it
 	plugin     *plugin            // hands out the credential; nil: there is none
 	tokens     oauth2.TokenSource // nil: there is none
+	tunnel     *Tunnel            // the way there; nil: directly
 	credential string             // what messages call it
 }
 
@@ -36,8 +37,9 @@ type NoCredentialError struct {
 func (e *NoCredentialError) Error() string { return fmt.Sprintf("%s: %v", e.From, e.Err) }
 func (e *NoCredentialError) Unwrap() error { return e.Err }
 
-// resolve reads the files that a connection names. It dials nothing.
-func resolve(c connect.Connection) (*endpoint, error) {
+// resolve reads the files that a connection names, and finds the way there among
+// machines. It dials nothing.
+func resolve(c connect.Connection, w way) (*endpoint, error) {
 	e := &endpoint{name: c.Endpoint, config: &rest.Config{Host: c.Endpoint}}
 	var err error
 	switch k := c.Credential; {
@@ -67,7 +69,14 @@ func resolve(c connect.Connection) (*endpoint, error) {
 			err = errors.New("this is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 		}
 	case k.SSH != nil:
-		return nil, &NoCredentialError{"credential.ssh", errors.New("this version cannot dial an API server over SSH; use a kubeconfig")}
+		if c.Endpoint == "" {
+			return nil, &NoCredentialError{"credential.ssh", errors.New("give endpoint, the URL of the API server as the control plane knows it")}
+		}
+		e.credential = "the certificate that " + k.SSH.Address + " signed"
+		if e.tunnel, err = tunnelIn(w.machines, w.settings, *k.SSH); err != nil {
+			return nil, err
+		}
+		e.config.Dial = e.tunnel.DialContext
 	default:
 		return nil, &NoCredentialError{"credential", errors.New("none is given")}
 	}
@@ -182,18 +191,15 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// roundTripper is what requests go through, with the credential.
-func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
-	config, err := e.config.TransportConfig()
-	if err != nil {
-		return nil, nil, err
-	}
+// transport makes connections to the API server, with a client certificate where
+// one is given.
+func (e *endpoint) transport(certificate *tls.Certificate) (*http.Transport, error) {
 	if ca := e.config.CAData; len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return nil, nil, fmt.Errorf("%s: %w", e.name, errAuthority)
+		return nil, fmt.Errorf("%s: %w", e.name, errAuthority)
 	}
 	tlsConfig, err := rest.TLSConfigFor(e.config)
 	if err != nil {
-		return nil, nil, &NoCredentialError{e.credential, err}
+		return nil, &NoCredentialError{e.credential, err}
 	}
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -201,8 +207,11 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 	if e.plugin != nil {
 		tlsConfig.GetClientCertificate = e.plugin.certificate
 	}
+	if certificate != nil {
+		tlsConfig.Certificates = []tls.Certificate{*certificate}
+	}
 	proxy := e.config.Proxy
-	if proxy == nil {
+	if proxy == nil && e.tunnel == nil { // what comes out of a tunnel is beyond this computer's proxies
 		proxy = http.ProxyFromEnvironment
 	}
 	transport := &http.Transport{
@@ -216,8 +225,24 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 	if e.config.Dial != nil {
 		transport.DialContext = e.config.Dial
 	}
-	through, err := wrapped(config, transport)
+	return transport, nil
+}
+
+// roundTripper is what requests go through, with the credential; end ends it.
+func (e *endpoint) roundTripper() (through http.RoundTripper, end func(), err error) {
+	if e.tunnel != nil {
+		o := newOperator(e)
+		return o, o.end, nil
+	}
+	config, err := e.config.TransportConfig()
 	if err != nil {
+		return nil, nil, err
+	}
+	transport, err := e.transport(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if through, err = wrapped(config, transport); err != nil {
 		return nil, nil, err
 	}
 	if e.plugin != nil {
@@ -226,5 +251,5 @@ func (e *endpoint) roundTripper() (*http.Transport, http.RoundTripper, error) {
 	if e.tokens != nil {
 		through = &oauth2.Transport{Source: e.tokens, Base: through}
 	}
-	return transport, through, nil
+	return through, transport.CloseIdleConnections, nil
 }

@@ -39,6 +39,7 @@ type plugin struct {
 type handed struct {
 	token  string
 	cert   *tls.Certificate
+	pem    [2][]byte // the certificate and its key, as they were printed
 	expiry time.Time // zero: it does not say
 }
 
@@ -149,6 +150,7 @@ func read(text []byte, version string) (*handed, error) {
 			return nil, errors.New("its client certificate and key do not belong together")
 		}
 		h.cert = &pair
+		h.pem = [2][]byte{[]byte(a.Status.ClientCertificateData), []byte(a.Status.ClientKeyData)}
 		if h.expiry.IsZero() && pair.Leaf != nil {
 			h.expiry = pair.Leaf.NotAfter
 		}

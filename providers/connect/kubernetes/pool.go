@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
 // Pool dials each cluster once. The zero value is ready.
@@ -14,9 +15,13 @@ type Pool struct {
 	// Waiting, when not nil, hears of requests that are repeated because an API
 	// server did not answer.
 	Waiting func(context.Context, error)
+	// SSH says how to log in on the control planes of clusters that are reached
+	// over SSH. Clusters behind one machine share the connection to it.
+	SSH connect.SSHSettings
 
-	mu      sync.Mutex
-	clients map[string]*dialled
+	mu       sync.Mutex
+	clients  map[string]*dialled
+	machines *ssh.Pool
 }
 
 type dialled struct {
@@ -50,7 +55,7 @@ func (p *Pool) Get(ctx context.Context, c connect.Connection) (*Client, error) {
 	}
 	defer func() { d.once <- struct{}{} }()
 	if d.client == nil && d.err == nil {
-		d.client, d.err = Dial(ctx, c, p.Waiting)
+		d.client, d.err = dial(ctx, c, p.way(), p.Waiting)
 		if d.err != nil && ctx.Err() != nil {
 			err := d.err
 			d.err = nil // it is the caller who gave up
@@ -58,6 +63,16 @@ func (p *Pool) Get(ctx context.Context, c connect.Connection) (*Client, error) {
 		}
 	}
 	return d.client, d.err
+}
+
+// way is how the pool reaches machines.
+func (p *Pool) way() way {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.machines == nil {
+		p.machines = machines(p.SSH)
+	}
+	return way{p.SSH, p.machines}
 }
 
 // Close ends all connections.
@@ -68,5 +83,8 @@ func (p *Pool) Close() {
 		if d.client != nil {
 			d.client.Close()
 		}
+	}
+	if p.machines != nil {
+		p.machines.Close()
 	}
 }

@@ -1,11 +1,13 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +45,9 @@ func (r *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, began, pause := req.Context(), time.Now(), firstPause
 	for {
 		resp, err := r.next.RoundTrip(req)
+		if err == nil && !streams(req) {
+			resp, err = whole(resp)
+		}
 		problem := err
 		if err == nil && unready(resp) {
 			problem = &notReadyError{resp.Status}
@@ -74,6 +79,24 @@ func (r *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// whole reads an answer to its end, so that one that is cut off in the middle is
+// asked for again, too. Lists come in pages.
+func whole(resp *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// streams tells requests whose answer goes on for long: a watch, a log.
+func streams(req *http.Request) bool {
+	watch := req.URL.Query().Get("watch")
+	return watch != "" && watch != "false" && watch != "0" || strings.HasSuffix(req.URL.Path, "/log")
+}
+
 // unready is what an API server answers that starts or stops, and what stands
 // before one that is not there. It names no time to come back, for which
 // client-go would wait.
@@ -99,7 +122,10 @@ func passing(err error) bool {
 	var e net.Error
 	var unready *notReadyError
 	var credential *NoCredentialError
+	var plane *ControlPlaneError
 	switch {
+	case errors.As(err, &plane):
+		return plane.passing()
 	case errors.As(err, &credential), isCertificate(err):
 		return false
 	case errors.As(err, &unready), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -11,20 +11,39 @@ import (
 	"testing"
 )
 
-// errMissing says that the programs are not built.
-var errMissing = errors.New("no Kubernetes here: run make e2e-kube, which builds it (10 to 25 minutes the first time)")
+// errMissing says that programs are not built.
+var errMissing = errors.New("no Kubernetes here")
 
-// binaries is the folder that has the programs of Kubernetes: the install script
-// knows where, which depends on what they are built from.
-func binaries() (string, error) {
+// errNoKubernetes says so of those of the control plane.
+var errNoKubernetes = fmt.Errorf("%w: run make e2e-kube, which builds it (10 to 25 minutes the first time)", errMissing)
+
+// binaries is the folder that has the programs of Kubernetes.
+func binaries() (string, error) { return find("install", "hyper", errNoKubernetes) }
+
+// Programs is the folder that has other programs for tests, one of which is
+// named, and which a script in testdata/kubernetes builds. Where they are not
+// built the test is skipped, or fails, as without Kubernetes; build says what
+// builds them.
+func Programs(t testing.TB, script, program, build string) string {
+	t.Helper()
+	dir, err := find(script, program, fmt.Errorf("%w: run %s, which builds %s", errMissing, build, program))
+	if err != nil {
+		refuse(t, err)
+	}
+	return dir
+}
+
+// find is the folder that has a program: the install script in testdata/kubernetes
+// knows where, which depends on what it is built from.
+func find(install, program string, missing error) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		script := filepath.Join(dir, "testdata", "kubernetes", "install")
+		script := filepath.Join(dir, "testdata", "kubernetes", install)
 		if _, err := os.Stat(script); err == nil {
-			return installed(script)
+			return installed(script, program, missing)
 		}
 		if dir == filepath.Dir(dir) {
 			return "", errors.New("testdata/kubernetes is not in a folder above this test: run it in stoke's repository")
@@ -33,7 +52,7 @@ func binaries() (string, error) {
 	}
 }
 
-func installed(script string) (string, error) {
+func installed(script, program string, missing error) (string, error) {
 	var complaint strings.Builder
 	where := exec.Command(script, "where")
 	where.Stderr = &complaint
@@ -42,8 +61,8 @@ func installed(script string) (string, error) {
 		return "", fmt.Errorf("%s where: %w: %s", script, err, complaint.String())
 	}
 	dir := strings.TrimSpace(string(out))
-	if _, err := os.Stat(filepath.Join(dir, "hyper")); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: there is no %s", errMissing, dir)
+	if _, err := os.Stat(filepath.Join(dir, program)); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w: there is no %s", missing, dir)
 	} else if err != nil {
 		return "", err
 	}

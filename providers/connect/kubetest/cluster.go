@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -201,6 +202,9 @@ func (c *Cluster) until(ctx context.Context, what string, ask func(context.Conte
 // Kubeconfig is the path of the administrator's kubeconfig, which has a client
 // certificate in it.
 func (c *Cluster) Kubeconfig() string { return c.file("admin.kubeconfig") }
+
+// Program is the path of a program of Kubernetes, such as "kubelet".
+func (c *Cluster) Program(name string) string { return filepath.Join(c.binaries, name) }
 
 // CAFile is the path of the authority's certificate that signed the API server's.
 func (c *Cluster) CAFile() string { return c.file("ca.crt") }

@@ -52,7 +52,7 @@ func (c *Cluster) prepare() error {
 func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *Cluster) program(name string, args []string) *process {
-	return &process{name: name, path: filepath.Join(c.binaries, name), args: args, dir: c.dir, log: c.file(name + ".log")}
+	return &process{name: name, path: c.Program(name), args: args, dir: c.dir, log: c.file(name + ".log")}
 }
 
 // certify makes the authority and what the API server shows of itself and signs
@@ -74,6 +74,13 @@ func (c *Cluster) certify() error {
 		return err
 	}
 	if err := server.write(c.dir, "apiserver"); err != nil {
+		return err
+	}
+	caller, err := c.authority.client(kubeletClient, []string{masters}, time.Now().Add(lifetime))
+	if err != nil {
+		return err
+	}
+	if err := caller.write(c.dir, "kubelet-client"); err != nil {
 		return err
 	}
 	key, err := newKey()
@@ -132,6 +139,7 @@ func (c *Cluster) serverArgs() []string {
 		"--etcd-servers=http://" + c.store.address(),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.api.number), "--permit-port-sharing=true",
 		"--tls-cert-file=apiserver.crt", "--tls-private-key-file=apiserver.key", "--client-ca-file=ca.crt",
+		"--kubelet-client-certificate=kubelet-client.crt", "--kubelet-client-key=kubelet-client.key", "--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=sa.key", "--service-account-signing-key-file=sa.key",
 		"--service-cluster-ip-range=" + serviceRange, "--endpoint-reconciler-type=none", "--allow-privileged=true",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",

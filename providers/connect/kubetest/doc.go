@@ -43,7 +43,11 @@
 //	kubetest/exit-code: "1"               // of a Job: it fails instead
 //	kubetest/waiting: ImagePullBackOff    // it never starts, for that reason
 //
-// Nothing else of a node is there: no containers, logs, volumes, or network. The
+// Nothing else of a node is there: no containers, logs, volumes, or network.
+//
+// c.AddKubelet adds a node whose kubelet the API server can ask: for logs, which
+// the test writes, commands, which are run on this machine, and ports, which are
+// this machine's. What becomes of the pods there is the test's to say as well. The
 // API server, the scheduler, and the controllers are the real ones with the
 // settings of kubeadm, RBAC, the Node authorizer, and the default admission
 // plugins among them.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -27,7 +26,7 @@ func (c *Cluster) TryKubectl(t testing.TB, kubeconfig, stdin string, args ...str
 	var all bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), patience) // also where a test cleans up, and its context has ended
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(c.binaries, "kubectl"), args...)
+	cmd := exec.CommandContext(ctx, c.Program("kubectl"), args...)
 	home := t.TempDir()
 	cmd.Dir = home
 	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home)

@@ -69,6 +69,8 @@ type Client struct {
 	via        *Client       // the machine before, when this connection alone goes through it
 	gone       chan struct{} // closed when the connection is over, whoever ended it
 	running    sync.WaitGroup
+	looks      looks
+	slow       sync.Once // it was said that sudo is slow
 }
 
 func (h Hop) address() string {
@@ -121,7 +123,7 @@ func reach(ctx context.Context, via *Client, hop Hop, accept func(string) error,
 	}
 	c := &Client{
 		Host: hop.name(), credential: hop.Credential, limits: limits, conn: conn,
-		gone: make(chan struct{}),
+		gone: make(chan struct{}), looks: looks{turn: make(chan struct{}, 1)},
 	}
 	c.running.Go(func() {
 		conn.Wait()
@@ -171,7 +173,8 @@ func (c *Client) lost() bool {
 }
 
 // DialContext opens a connection from the machine to an address as it is
-// called there. A machine that does so for nobody is a Permanent error.
+// called there. That it could not is a *ForwardError, which is Permanent where
+// the machine does so for nobody.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.conn.DialContext(ctx, network, address)
 	var refused *ssh.OpenChannelError
@@ -183,9 +186,9 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 	case !errors.As(err, &refused):
 		return nil, &LostError{Host: c.Host, Err: err}
 	case refused.Reason == ssh.Prohibited:
-		return nil, Permanent{fmt.Errorf("%s does not open connections to %s for others: allow it in its sshd_config (AllowTcpForwarding, PermitOpen, DisableForwarding)", c.Host, address)}
+		return nil, Permanent{&ForwardError{Host: c.Host, Address: address}}
 	}
-	return nil, fmt.Errorf("dial %s from %s: %s", address, c.Host, printable(refused.Message))
+	return nil, &ForwardError{Host: c.Host, Address: address, Reason: printable(refused.Message)}
 }
 
 // Close ends the connection, and those on the way that only it uses. It may be

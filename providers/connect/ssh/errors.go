@@ -82,6 +82,20 @@ type LostError struct {
 func (e *LostError) Error() string { return fmt.Sprintf("%s: connection lost: %v", e.Host, e.Err) }
 func (e *LostError) Unwrap() error { return e.Err }
 
+// ForwardError says that a machine opened no connection from itself.
+type ForwardError struct {
+	Host    string
+	Address string // where to
+	Reason  string // what it said; "" where it does so for nobody
+}
+
+func (e *ForwardError) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s does not open connections to %s for others: allow it in its sshd_config (AllowTcpForwarding, PermitOpen, DisableForwarding)", e.Host, e.Address)
+	}
+	return fmt.Sprintf("dial %s from %s: %s", e.Address, e.Host, e.Reason)
+}
+
 // busyError says that a machine runs no more commands at a time on this
 // connection: sshd's MaxSessions.
 type busyError struct {

@@ -26,6 +26,9 @@ type Pool struct {
 	Patience time.Duration
 	// Pause is the first pause between tries; it doubles up to 10 s. 0: 500 ms.
 	Pause time.Duration
+	// Slow is told of a machine whose sudo takes seconds, and why as far as that is
+	// known, while it does; nil: nobody. It gets the context of who waits.
+	Slow func(ctx context.Context, host, why string)
 
 	mu       sync.Mutex
 	machines map[string]*machineEntry
@@ -53,11 +56,18 @@ func (p *Pool) Run(ctx context.Context, target Target, cmd func() Command, idemp
 	err := p.with(ctx, target, idempotent, func(e *machineEntry, c *Client) (err error) {
 		command := cmd()
 		if command.Root {
+			begun := make(chan struct{})
+			defer c.watch(ctx, p.Slow, begun)()
+			command.onBegin = sync.OnceFunc(func() { close(begun) })
 			if err := e.sudo.try(ctx, c); err != nil {
 				return err
 			}
 		}
-		out, err = c.Run(ctx, command)
+		if command.Look {
+			out, err = c.Look(ctx, command)
+		} else {
+			out, err = c.Run(ctx, command)
+		}
 		return err
 	})
 	return out, err
@@ -95,6 +105,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 			var busy *busyError
 			switch {
 			case errors.As(err, &busy):
+				c.dropLooks(ctx)
 				if err := tries.waitForSession(ctx, &entry.sessions, err); err != nil {
 					return err
 				}

@@ -27,6 +27,12 @@ type Command struct {
 	// Most bounds standard output, in bytes; 0: 16 MiB. A command that says
 	// more is ended and fails.
 	Most int
+	// Look says that the command changes nothing and starts nothing that goes on
+	// without it, so that it may share a shell with others; see Client.Look.
+	Look bool
+
+	onBegin func()            // called when it has begun
+	hear    [2]func(p []byte) // take what comes on the two streams, which is kept nowhere
 }
 
 // Output is what a command wrote.
@@ -141,6 +147,9 @@ func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *ti
 	r.out = stream{mark: start, most: most + len(r.mark), onOver: func() { cancel(errTooMuch) }, onMark: func() {
 		late.Stop()
 		close(r.begun)
+		if cmd.onBegin != nil {
+			cmd.onBegin()
+		}
 	}}
 	r.err = stream{mark: start, prompt: []byte(prompt), most: mostStderr, keepEnd: true, onPrompt: func() {
 		select {
@@ -148,6 +157,7 @@ func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *ti
 		default: // it asks without end
 		}
 	}}
+	r.out.hear, r.err.hear = cmd.hear[0], cmd.hear[1]
 	line := QuoteAll(append([]string{"exec", "sh", "-c", begin, "sh", r.mark}, cmd.Args...)...)
 	switch {
 	case !r.sudo():

@@ -20,8 +20,12 @@ const decode = `/bin/sh -c 'PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/
 // like differ from POSIX in backslashes, exclamation marks and line ends; so
 // there are none.
 func forAnyShell(command string) string {
+	return decode + "'" + plain(command) + "'"
+}
+
+// plain writes what is no plain text as printf's %b has it.
+func plain(command string) string {
 	var b strings.Builder
-	b.WriteString(decode + "'")
 	for i := range len(command) {
 		switch c := command[i]; {
 		case c < ' ', c > '~', c == '\'', c == '\\', c == '!':
@@ -30,6 +34,5 @@ func forAnyShell(command string) string {
 			b.WriteByte(c)
 		}
 	}
-	b.WriteByte('\'')
 	return b.String()
 }

@@ -12,6 +12,7 @@ type stream struct {
 	most                     int
 	keepEnd                  bool // of too much, keep the end instead of failing
 	onMark, onPrompt, onOver func()
+	hear                     func(p []byte) // takes what comes, which is kept nowhere; nil: it is kept
 
 	mu     sync.Mutex
 	marked bool
@@ -63,6 +64,10 @@ func (s *stream) Write(p []byte) (int, error) {
 }
 
 func (s *stream) keep(p []byte) {
+	if s.hear != nil {
+		s.hear(p)
+		return
+	}
 	if s.over {
 		return
 	}

@@ -37,6 +37,7 @@ type Cluster struct {
 
 	mu    sync.Mutex
 	lists map[listOf]*list
+	nodes nodes
 }
 
 type listOf struct {

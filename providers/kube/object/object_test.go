@@ -238,3 +238,15 @@ func TestWaves(t *testing.T) {
 		t.Error("an unknown kind is not made with the workloads")
 	}
 }
+
+func TestOrigin(t *testing.T) {
+	manifest := "# none\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"
+	named := func(name string) func(*unstructured.Unstructured) bool {
+		return func(u *unstructured.Unstructured) bool { return u.GetName() == name }
+	}
+	for name, want := range map[string]string{"a": "f, document 2 (line 3)", "b": "f, document 3 (line 7)", "c": ""} {
+		if got := Origin([]byte(manifest), "f", named(name)); got != want {
+			t.Errorf("%s comes from %q, want %q", name, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,17 +29,43 @@ func Parse(text []byte, from string) ([]*unstructured.Unstructured, error) {
 	}
 	var all []*unstructured.Unstructured
 	var problems []error
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	err := documents(text, from, func(at string, objects []*unstructured.Unstructured, err error) {
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", at, err))
+			return
+		}
+		all = append(all, objects...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, errors.Join(problems...)
+}
+
+// Origin says where in a manifest the first object is that is meant, in the words
+// of Parse's errors: "web.yaml, document 2 (line 9)"; "" where there is none.
+func Origin(text []byte, from string, meant func(*unstructured.Unstructured) bool) (found string) {
+	_ = documents(text, from, func(at string, objects []*unstructured.Unstructured, _ error) {
+		if found == "" && slices.ContainsFunc(objects, meant) {
+			found = at
+		}
+	}) // what cannot be read has no origin
+	return found
+}
+
+// documents reads one document after another, and says where each begins.
+func documents(text []byte, from string, each func(at string, objects []*unstructured.Unstructured, err error)) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	line, number := 1, 0
 	for {
-		doc, err := documents.Read()
+		doc, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		number++
 		at := fmt.Sprintf("%s, document %d (line %d)", from, number, line)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", at, err)
+			return fmt.Errorf("%s: %w", at, err)
 		}
 		first := line
 		line += bytes.Count(doc, []byte("\n"))
@@ -49,13 +76,8 @@ func Parse(text []byte, from string) ([]*unstructured.Unstructured, error) {
 			line++ // the separator
 		}
 		objects, err := document(doc, first)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", at, err))
-			continue
-		}
-		all = append(all, objects...)
+		each(at, objects, err)
 	}
-	return all, errors.Join(problems...)
 }
 
 // blank is a document of comments.

@@ -195,3 +195,15 @@ func (m *Minor) Schemas() (map[string]*spec.Schema, error) {
 	}
 	return all, nil
 }
+
+// Serves lists the versions in which the minor has a kind, such as "policy/v1".
+func (m *Minor) Serves(kind gvk.GroupKind) []string {
+	var versions []string
+	for of := range m.kinds {
+		if of.GroupKind() == kind {
+			versions = append(versions, of.GroupVersion().String())
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -29,15 +30,19 @@ const (
 	mostAnswer = 64 << 20         // bytes of one
 )
 
-// api is the API server as a node sees it.
+// api is the API server as a node sees it, or whoever works on one.
 type api struct {
-	id      *identity
+	name    string // of the node
 	client  *rest.RESTClient
+	who     string    // it is asked as, and from where, for messages
+	expires time.Time // of the client certificate; zero where there is none, or nobody knows
 	forget  func()
-	machine host.Machine
+	// as is the same API server asked by somebody else; nil where only the one who
+	// asks now can reach it.
+	as func(*identity) (*api, error)
 }
 
-// newAPI prepares requests. None is sent.
+// newAPI prepares requests of an identity, from a machine. None is sent.
 func newAPI(m host.Machine, id *identity) (*api, error) {
 	known := runtime.NewScheme()
 	if err := core.AddToScheme(known); err != nil {
@@ -64,7 +69,38 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", id.endpoint, err)
 	}
-	return &api{id: id, client: client, forget: transport.CloseIdleConnections, machine: m}, nil
+	a := &api{
+		name: id.name, client: client, forget: transport.CloseIdleConnections,
+		who: fmt.Sprintf("API server %s, asked from %s as %s", id.endpoint.Host, m.Name(), id.who()),
+		as:  func(other *identity) (*api, error) { return newAPI(m, other) },
+	}
+	if id.cert.Leaf != nil {
+		a.expires = id.cert.Leaf.NotAfter
+	}
+	return a, nil
+}
+
+// over prepares requests of whoever a connection logs in as, about a node.
+func over(c *kubernetes.Client, node string) (*api, error) {
+	client, err := c.CoreREST()
+	if err != nil {
+		return nil, err
+	}
+	return &api{name: node, client: client, who: fmt.Sprintf("API server of %s", c.Name), forget: func() {}}, nil
+}
+
+// refuses says that something may not be done with the node: "cordon", or what it
+// is to do to a pod.
+func (a *api) refuses(what string) string {
+	switch {
+	case a.as == nil && what == "cordon":
+		return "the cluster does not let the connection's user cordon node " + a.name
+	case a.as == nil:
+		return "the cluster does not let the connection's user " + what
+	case what == "cordon":
+		what = "cordon itself"
+	}
+	return fmt.Sprintf("the cluster does not let node %s %s", a.name, what)
 }
 
 // bearer logs in by a token, where there is one.
@@ -119,10 +155,10 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			err = cause
 		}
-		if leaf := a.id.cert.Leaf; leaf != nil && apierrors.IsUnauthorized(err) && time.Now().After(leaf.NotAfter) {
-			err = fmt.Errorf("%w: the client certificate ended at %s", err, leaf.NotAfter.UTC().Format(time.RFC3339))
+		if !a.expires.IsZero() && apierrors.IsUnauthorized(err) && time.Now().After(a.expires) {
+			err = fmt.Errorf("%w: the client certificate ended at %s", err, a.expires.UTC().Format(time.RFC3339))
 		}
-		return nil, fmt.Errorf("API server %s, asked from %s as %s: %w", a.id.endpoint.Host, a.machine.Name(), a.id.who(), err)
+		return nil, fmt.Errorf("%s: %w", a.who, err)
 	}
 	return result.Raw()
 }
@@ -139,7 +175,7 @@ func decode(out []byte, err error, into any) error {
 
 func (a *api) node(ctx context.Context) (*core.Node, error) {
 	var n core.Node
-	out, err := a.do(ctx, a.client.Get().Resource("nodes").Name(a.id.name))
+	out, err := a.do(ctx, a.client.Get().Resource("nodes").Name(a.name))
 	return &n, decode(out, err, &n)
 }
 
@@ -164,7 +200,7 @@ func (a *api) pods(ctx context.Context) ([]core.Pod, error) {
 	var all []core.Pod
 	for token := ""; ; {
 		var list core.PodList
-		out, err := a.do(ctx, a.client.Get().Resource("pods").Param("fieldSelector", "spec.nodeName="+a.id.name).
+		out, err := a.do(ctx, a.client.Get().Resource("pods").Param("fieldSelector", "spec.nodeName="+a.name).
 			Param("limit", "500").Param("continue", token))
 		if err := decode(out, err, &list); err != nil {
 			return nil, err
@@ -179,7 +215,7 @@ func (a *api) pods(ctx context.Context) ([]core.Pod, error) {
 // renewed is when the kubelet last renewed its lease; "" when it has none.
 func (a *api) renewed(ctx context.Context) (string, error) {
 	var lease coordination.Lease
-	out, err := a.do(ctx, a.client.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", a.id.name))
+	out, err := a.do(ctx, a.client.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", a.name))
 	if err := decode(out, err, &lease); err != nil {
 		return "", err
 	}
@@ -198,7 +234,7 @@ func (a *api) patch(ctx context.Context, version string, annotations map[string]
 	if err != nil {
 		return err
 	}
-	req := a.client.Patch(types.MergePatchType).Resource("nodes").Name(a.id.name).Param("fieldManager", "stoke").Body(body)
+	req := a.client.Patch(types.MergePatchType).Resource("nodes").Name(a.name).Param("fieldManager", "stoke").Body(body)
 	if try {
 		req = req.Param("dryRun", metav1.DryRunAll)
 	}
@@ -226,5 +262,19 @@ func (a *api) evict(ctx context.Context, p Pod, try bool) error {
 		req = req.Param("dryRun", metav1.DryRunAll)
 	}
 	_, err = a.do(ctx, req.SetHeader("Content-Type", "application/json").Body(b))
+	return err
+}
+
+// remove deletes a pod without its kubelet's word that its containers have
+// ended.
+func (a *api) remove(ctx context.Context, p Pod) error {
+	now := int64(0)
+	b, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.uid},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = a.do(ctx, a.client.Delete().Namespace(p.Namespace).Resource("pods").Name(p.Name).SetHeader("Content-Type", "application/json").Body(b))
 	return err
 }

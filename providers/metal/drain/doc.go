@@ -3,7 +3,7 @@
 // change needs (Needed), keeps the pods off while the work is done and lets
 // them back (Do), one node after another (Roll).
 //
-// It acts as the node itself, by the kubelet's client certificate. That is read
+// Looked at from its machine, it acts as the node itself, by the kubelet's client certificate. That is read
 // over SSH into memory and is never kept, and the API server is dialled from
 // the machine. What a node may do is what the Node authorizer and the admission
 // plugin NodeRestriction let it do (plugin/pkg/auth/authorizer/node and
@@ -20,6 +20,15 @@
 // than not found. For these reasons kubectl's own package drain, which reads
 // all three, does not work with this identity (beside its size: 26 MB with what
 // it links). The rules for what may be evicted are kubectl's.
+//
+// Where the machine cannot be asked, because it is dead or has left, and where a
+// connection to its cluster is there, LookBy looks and acts as the connection's
+// user instead. He needs get, list and patch of nodes, list of pods, create of
+// pods/eviction, and get of leases in kube-node-lease; Policy.Force needs delete
+// of pods. Everything else is the same: only who asks differs. On a node
+// that is not Ready, nobody says that a pod has ended: those that were asked to
+// are named (OverdueError), or deleted where the caller says that the machine is
+// off (Policy.Force).
 //
 // How many nodes of the cluster are unavailable is therefore counted over the
 // machines that this process has looked at, unless the API server lets the node

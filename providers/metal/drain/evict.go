@@ -30,7 +30,7 @@ func (n *Node) try(ctx context.Context, leaving []Pod) error {
 	}
 	err = n.api.patch(ctx, node.ResourceVersion, map[string]any{}, true, true)
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("the cluster does not let node %s cordon itself: cordon and drain it by hand (kubectl drain %s), then apply again: %w", n.Name, n.Name, err)
+		return fmt.Errorf("%s: cordon and drain it by hand (kubectl drain %s), then apply again: %w", n.api.refuses("cordon"), n.Name, err)
 	}
 	for _, p := range leaving {
 		if p.Leaving {
@@ -40,7 +40,7 @@ func (n *Node) try(ctx context.Context, leaving []Pod) error {
 		var status *apierrors.StatusError
 		switch {
 		case apierrors.IsForbidden(err) && !ending(err):
-			return fmt.Errorf("the cluster does not let node %s evict %s: drain it by hand (kubectl drain %s), then apply again: %w", n.Name, p, n.Name, err)
+			return fmt.Errorf("%s: drain it by hand (kubectl drain %s), then apply again: %w", n.api.refuses("evict "+p.String()), n.Name, err)
 		case apierrors.IsInternalError(err) || errors.As(err, &status) && status.ErrStatus.Code == 500:
 			return fmt.Errorf("%s cannot be evicted: %w", p, err) // by more than one budget
 		}
@@ -86,8 +86,9 @@ func (n *Node) cordon(ctx context.Context, by string) (ours bool, err error) {
 		return false, err
 	}
 	err = n.change(ctx, func(node *core.Node) (map[string]any, bool, bool) {
-		ours = !node.Spec.Unschedulable
-		return map[string]any{Annotation: string(text)}, true, ours
+		// A request may have been heard though its answer was not, and be repeated.
+		ours = !node.Spec.Unschedulable || node.Annotations[Annotation] == string(text)
+		return map[string]any{Annotation: string(text)}, true, !node.Spec.Unschedulable
 	})
 	if err != nil {
 		return false, fmt.Errorf("cordon node %s: %w", n.Name, err)
@@ -117,6 +118,7 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 	limits := p.Limits.orDefaults()
 	limit, began := limits.Drain, time.Now()
 	answered := began
+	late := lateness{after: limits.Overdue}
 	for pause := limits.Pause; ; pause = min(2*pause, 5*limits.Pause) {
 		if err := n.look(ctx); err != nil {
 			if !passing(err) || time.Since(answered) > limits.Outage {
@@ -141,6 +143,9 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 		}
 		full, err := n.ask(ctx, left)
 		if err != nil {
+			return err
+		}
+		if err := n.insist(ctx, left, &late, p.Force); err != nil {
 			return err
 		}
 		why := ""

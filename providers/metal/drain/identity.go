@@ -3,10 +3,8 @@ package drain
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -198,7 +197,6 @@ func newCluster(cluster *clientcmdapi.Cluster, ca []byte) (*identity, error) {
 	if !id.roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("it has no certificate authority of the cluster")
 	}
-	sum := sha256.Sum256(bytes.TrimSpace(ca))
-	id.cluster = hex.EncodeToString(sum[:8])
+	id.cluster = kubernetes.AuthorityDigest(ca)
 	return id, nil
 }

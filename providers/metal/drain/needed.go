@@ -23,7 +23,11 @@ type Policy struct {
 	DeleteData bool
 	// Unmanaged evicts pods without a controller.
 	Unmanaged bool
-	Limits    Limits
+	// Force deletes pods that were asked to end on a node that is not Ready,
+	// without its kubelet's word: only for a machine that is off for certain, since
+	// pods that do run there would run twice.
+	Force  bool
+	Limits Limits
 }
 
 // Limits are how long to wait; zero values are the defaults.
@@ -36,6 +40,9 @@ type Limits struct {
 	// Outage is for how long the API server may be away in the middle of a drain,
 	// because it restarts, say: 2 minutes.
 	Outage time.Duration
+	// Overdue is how long after its grace period a pod counts as one that will not
+	// end, on a node that is not Ready: 1 minute.
+	Overdue time.Duration
 	// Pause is between two looks: 2 seconds.
 	Pause time.Duration
 }
@@ -49,6 +56,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.Outage <= 0 {
 		l.Outage = 2 * time.Minute
+	}
+	if l.Overdue <= 0 {
+		l.Overdue = time.Minute
 	}
 	if l.Pause <= 0 {
 		l.Pause = 2 * time.Second

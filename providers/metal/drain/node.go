@@ -10,9 +10,11 @@ import (
 	"unicode"
 
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -37,7 +39,7 @@ func (m Mark) String() string {
 type Node struct {
 	Name     string
 	Cluster  string // the same for all nodes of a cluster, and no other's
-	Endpoint string // of the API server, as the machine calls it
+	Endpoint string // of the API server, as the machine or the connection calls it
 
 	Ready        bool
 	Cordoned     bool
@@ -88,6 +90,26 @@ func Look(ctx context.Context, m host.Machine) (*Node, error) {
 	}
 	n := &Node{Name: id.name, Cluster: id.cluster, Endpoint: id.endpoint.String(), api: a}
 	return n, n.look(ctx)
+}
+
+// LookBy asks about a node over a connection to its cluster, as whoever that
+// logs in as: the machine itself is asked nothing, and may be dead. It is nil
+// where the cluster has no node of that name. All that is done with the node is
+// done over this connection, which must not be closed before.
+func LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
+	a, err := over(c, name)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Name: name, Cluster: c.Authority(), Endpoint: c.Endpoint, api: a}
+	if n.Cluster == "" {
+		n.Cluster = c.ID
+	}
+	err = n.look(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return n, err
 }
 
 // look asks anew.

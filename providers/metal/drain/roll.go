@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -73,6 +74,15 @@ func (e *UnavailableError) Error() string {
 // Look is Look, and counts the node among those of its cluster.
 func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
 	n, err := Look(ctx, m)
+	if n != nil {
+		r.know(n, err)
+	}
+	return n, err
+}
+
+// LookBy is LookBy, and counts the node among those of its cluster.
+func (r *Roll) LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
+	n, err := LookBy(ctx, c, name)
 	if n != nil {
 		r.know(n, err)
 	}
@@ -240,20 +250,20 @@ func (r *Roll) list(ctx context.Context, n *Node) (others []string, listed bool,
 	r.mu.Unlock()
 	asks := n.api
 	switch {
-	case by != nil:
-		if asks, err = newAPI(n.api.machine, by); err != nil {
+	case by != nil && n.api.as != nil: // a connection's user is not a node
+		if asks, err = n.api.as(by); err != nil {
 			return nil, false, err
 		}
 		defer asks.forget()
-	case noList:
+	case noList && n.api.as != nil:
 		return nil, false, nil
 	}
 	all, err := r.steady(ctx, n.Cluster, asks)
 	defer r.mu.Unlock()
 	c := r.cluster(n.Cluster)
 	switch {
-	case by == nil && apierrors.IsForbidden(err):
-		c.noList = true
+	case asks == n.api && apierrors.IsForbidden(err):
+		c.noList = c.noList || n.api.as != nil
 		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("count the nodes of the cluster: %w", err)

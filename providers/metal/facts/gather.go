@@ -30,7 +30,7 @@ func Gather(ctx context.Context, m host.Machine) (Facts, error) {
 const within = 3 * time.Minute
 
 func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, error) {
-	look := host.Command{Args: []string{"sh", "-s"}, Stdin: []byte(script)}
+	look := host.Command{Args: []string{"sh", "-s"}, Stdin: []byte(script), Look: true}
 	sent := now()
 	out, err := m.Run(ctx, look)
 	var denied error

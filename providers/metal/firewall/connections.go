@@ -55,7 +55,7 @@ echo end`
 
 // ReadConnections looks at who would notice a firewall.
 func ReadConnections(ctx context.Context, m host.Machine) (Connections, error) {
-	out, err := host.Script(ctx, m, connectionsScript)
+	out, err := host.LookScript(ctx, m, connectionsScript)
 	if err != nil {
 		return Connections{}, fmt.Errorf("list listeners and connections: %w", err)
 	}

@@ -37,7 +37,7 @@ func (l Line) Once() Line { l.once = true; return l }
 // Look runs a script and reads what it prints. What is looked at is named in
 // errors.
 func Look(ctx context.Context, m Machine, what, script string, lines Lines, args ...string) error {
-	out, err := Script(ctx, m, script, args...)
+	out, err := LookScript(ctx, m, script, args...)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", what, err)
 	}

@@ -32,6 +32,9 @@ type Command struct {
 	Once bool
 	// Unprivileged runs it as the user who logged in.
 	Unprivileged bool
+	// Look says that it changes nothing and starts nothing that goes on without it:
+	// sudo is asked once for all such commands.
+	Look bool
 }
 
 // Run runs a command that may be repeated and returns its standard output.
@@ -46,22 +49,40 @@ func Script(ctx context.Context, m Machine, script string, args ...string) ([]by
 	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
 
+// LookScript is Script for one that changes nothing; see Command.Look.
+func LookScript(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
+	out, err := m.Run(ctx, Command{Args: append([]string{"sh", "-c", script, "sh"}, args...), Look: true})
+	return out.Stdout, err
+}
+
 // Status runs a command whose failure is an answer: the exit status, 0 for
 // success. err is set when it could not be run at all.
 func Status(ctx context.Context, m Machine, args ...string) (out []byte, status int, err error) {
 	out, err = Run(ctx, m, args...)
+	status, err = exited(err)
+	return out, status, err
+}
+
+// LookStatus is Status for a command that changes nothing; see Command.Look.
+func LookStatus(ctx context.Context, m Machine, args ...string) (out []byte, status int, err error) {
+	is, err := m.Run(ctx, Command{Args: args, Look: true})
+	status, err = exited(err)
+	return is.Stdout, status, err
+}
+
+func exited(err error) (int, error) {
 	var failed *ssh.CommandError
 	if errors.As(err, &failed) && failed.Status > 0 {
-		return out, failed.Status, nil
+		return failed.Status, nil
 	}
-	return out, 0, err
+	return 0, err
 }
 
 const readScript = `if [ -e "$1" ] || [ -L "$1" ]; then printf y; exec cat -- "$1"; else printf n; fi`
 
 // ReadFile reads a file; exists is false when there is none.
 func ReadFile(ctx context.Context, m Machine, path string) (content []byte, exists bool, err error) {
-	out, err := Script(ctx, m, readScript, path)
+	out, err := LookScript(ctx, m, readScript, path)
 	if err != nil || len(out) == 0 || out[0] == 'n' {
 		return nil, false, err
 	}

@@ -174,6 +174,39 @@ func (r *Record) set(ctx context.Context, key string, v any) error {
 	return nil
 }
 
+// Replace sets notes and drops others, in one step. Notes that are as they were
+// cost nothing.
+func (r *Record) Replace(ctx context.Context, is map[string]any, drop ...string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := maps.Clone(r.data.Was)
+	if r.data.Was == nil {
+		r.data.Was = map[string]json.RawMessage{}
+	}
+	for key, v := range is {
+		b, err := json.Marshal(v)
+		if err != nil {
+			r.data.Was = before
+			return fmt.Errorf("note %s: %w", key, err)
+		}
+		var was bytes.Buffer // as it is read from a record that is indented
+		if json.Compact(&was, r.data.Was[key]) != nil || !bytes.Equal(was.Bytes(), b) {
+			r.data.Was[key] = b
+		}
+	}
+	for _, key := range drop {
+		delete(r.data.Was, key)
+	}
+	if maps.EqualFunc(before, r.data.Was, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+		return nil
+	}
+	if err := r.save(ctx); err != nil {
+		r.data.Was = before
+		return err
+	}
+	return nil
+}
+
 // Was reads what was written down under a key; false when there is nothing.
 func (r *Record) Was(key string, into any) (bool, error) {
 	r.mu.Lock()
@@ -292,6 +325,21 @@ func (r *Record) KeptFiles() []string {
 		names = append(names, strings.TrimPrefix(k, "file "))
 	}
 	return names
+}
+
+// KeptAbsent reports whether KeepFile found no file.
+func (r *Record) KeptAbsent(name string) bool {
+	was := ""
+	_, err := r.Was("file "+name, &was)
+	return err == nil && was == "absent"
+}
+
+// DropFile forgets what KeepFile found: it is not for this resource to put back.
+func (r *Record) DropFile(ctx context.Context, name string) error {
+	if err := Remove(ctx, r.m, r.copyOf(name)); err != nil {
+		return err
+	}
+	return r.Forget(ctx, "file "+name)
 }
 
 // copyOf is where a file's copy is: its path with the slashes escaped.

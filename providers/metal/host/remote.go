@@ -39,7 +39,7 @@ func (r *Remote) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 		case cmd.Stdin != nil:
 			stdin = bytes.NewReader(cmd.Stdin)
 		}
-		return ssh.Command{Args: cmd.Args, Stdin: stdin, Root: !cmd.Unprivileged}
+		return ssh.Command{Args: cmd.Args, Stdin: stdin, Root: !cmd.Unprivileged, Look: cmd.Look}
 	}, !cmd.Once)
 }
 

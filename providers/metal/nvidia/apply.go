@@ -3,7 +3,6 @@ package nvidia
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -32,13 +31,15 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if err := a.remember(ctx); err != nil { // what is right by now may be changed by hand later
 		return have, err
 	}
-	if len(Diff(want, have)) == 0 {
+	undone := len(Table.Undeclared(rec, want)) > 0
+	if len(Diff(want, have)) == 0 && !undone {
 		return have, nil
 	}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
+		{"give back what is no longer declared", a.release},
 		{"blacklist nouveau", a.blacklist},
 		{"make way for the driver", a.makeWay},
 		{"install the driver", a.install},
@@ -103,6 +104,7 @@ const (
 	keyHeld      = "nvidia held"
 	keyPackages  = "nvidia packages"
 	keyUnit      = "nvidia unit "
+	keyFile      = "nvidia file "
 	keyFolders   = "nvidia folders"
 	keyInitramfs = "nvidia initramfs is due"
 )
@@ -124,19 +126,7 @@ func (a *applier) remember(ctx context.Context) error {
 	if err := a.rec.Remember(ctx, keyPackages, a.have.Driver()); err != nil {
 		return err
 	}
-	for _, u := range restoredUnits {
-		if err := a.rec.Remember(ctx, keyUnit+u, a.have.Units[u]); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.want.files(a.have))) {
-		if _, there := a.have.Files[name]; there {
-			if err := a.rec.KeepFile(ctx, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return Table.Note(ctx, a.rec, a.want, a.have)
 }
 
 // put writes one of this package's files, once what was there is kept.

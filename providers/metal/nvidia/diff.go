@@ -186,38 +186,11 @@ func (d *differ) keeping() {
 	if free := d.have.notHeld(); len(free) > 0 {
 		d.add("packages held", nil, "not "+strings.Join(free, " "), "all", host.None)
 	}
-	want := d.want.files(d.have)
-	for _, name := range []string{NouveauFile, UpgradesFile, RuntimeFile} {
-		content, declared := want[name]
-		if !declared || d.have.Files[name] == content {
-			continue
-		}
-		have, disruption := "", host.None
-		if _, there := d.have.Files[name]; there {
-			have = "changed"
-		}
-		switch {
-		case name == RuntimeFile && d.have.Units[containerd].Active:
-			disruption = host.RestartsContainer
-		case name == NouveauFile && d.have.NouveauBusy:
-			disruption = host.Reboots
-		}
-		d.add("file "+name, nil, have, "as declared", disruption)
-	}
+	d.changes = append(d.changes, diffFiles(d.want, d.have)...)
 	if d.want.NoNouveau && len(d.have.OldInitrd) > 0 {
 		d.add("initramfs", nil, "older than the blacklist: "+strings.Join(d.have.OldInitrd, " "), "newer", host.None)
 	}
-	d.persistence()
-}
-
-func (d *differ) persistence() {
-	u := d.have.Units[persistenced]
-	switch {
-	case d.want.Persistence && !u.runs():
-		d.add("persistence daemon", []string{"persistence"}, u.word(), "running and enabled", host.None)
-	case !d.want.Persistence && u.Active:
-		d.add("persistence daemon", []string{"persistence"}, u.word(), "stopped", host.None)
-	}
+	d.changes = append(d.changes, diffServices(d.want, d.have)...)
 }
 
 // runs reports whether the unit runs, now and after a reboot. A static unit is

@@ -47,30 +47,31 @@ type restorer struct {
 // units stops what did not run before.
 func (r *restorer) units(ctx context.Context) error {
 	for _, name := range restoredUnits {
-		var was Unit
-		known, err := r.rec.Was(keyUnit+name, &was)
-		if err != nil {
-			return err
-		}
-		if !known {
-			continue
-		}
-		now := r.have.Units[name]
-		fate := host.Restored
-		if now.Exists && !was.Active && !was.Enabled && (now.Active || now.Enabled) {
-			if _, err := host.Script(ctx, r.m, disable, name); err != nil {
-				return err
-			}
-			fate = host.Removed
-		}
-		if now.Exists {
-			r.done = append(r.done, host.Outcome{Fact: name, Fate: fate})
-		}
-		if err := r.rec.Forget(ctx, keyUnit+name); err != nil {
+		if err := r.unit(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *restorer) unit(ctx context.Context, name string) error {
+	var was Unit
+	known, err := r.rec.Was(keyUnit+name, &was)
+	if err != nil || !known {
+		return err
+	}
+	now := r.have.Units[name]
+	fate := host.Restored
+	if now.Exists && !was.Active && !was.Enabled && (now.Active || now.Enabled) {
+		if _, err := host.Script(ctx, r.m, disable, name); err != nil {
+			return err
+		}
+		fate = host.Removed
+	}
+	if now.Exists {
+		r.done = append(r.done, host.Outcome{Fact: name, Fate: fate})
+	}
+	return r.rec.Forget(ctx, keyUnit+name)
 }
 
 // unload takes the modules out of the kernel unless a driver was there before.
@@ -126,6 +127,9 @@ func (r *restorer) files(ctx context.Context) error {
 			}
 		}
 		outcome, err := r.rec.RestoreFile(ctx, name)
+		if err == nil {
+			err = r.rec.Forget(ctx, keyFile+name)
+		}
 		if err != nil {
 			return err
 		}

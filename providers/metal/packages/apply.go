@@ -57,6 +57,9 @@ func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 	if err := a.wait(ctx); err != nil {
 		return err
 	}
+	if err := a.releaseFiles(ctx); err != nil { // before apt is asked: pins say what it chooses
+		return err
+	}
 	changed, err := a.files(ctx, have)
 	if err != nil {
 		return err
@@ -89,17 +92,8 @@ func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 // keys come through it. changed says that apt has to read its lists again.
 func (a *apply) files(ctx context.Context, have State) (changed bool, err error) {
 	settings := a.want.settings()
-	for _, name := range []string{proxyFile(a.want.Owner), pinFile(a.want.Owner), excludeFile(a.want.Owner)} {
+	for _, name := range a.want.files() {
 		if _, differs := diffFile("", name, settings[name], have); !differs {
-			continue
-		}
-		if settings[name] == "" {
-			if err := a.rec.KeepFile(ctx, name); err != nil {
-				return changed, err
-			}
-			if err := host.Remove(ctx, a.m, name); err != nil {
-				return changed, err
-			}
 			continue
 		}
 		if err := a.put(ctx, name, []byte(settings[name])); err != nil {
@@ -311,23 +305,13 @@ func (a *apply) undeclared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := a.want.settings()
-	for _, name := range a.ourFiles() {
-		_, known := settings[name]
-		if repository, key := strings.CutPrefix(name, keyringsDir+"/stoke-"); key {
-			_, known = a.want.Repositories[strings.TrimSuffix(repository, ".gpg")]
-		}
-		if known {
-			continue
-		}
-		o, err := a.restoreFile(ctx, name)
-		if err != nil {
-			return err
-		}
-		outcomes = append(outcomes, o)
+	gone, err := a.releaseRepositories(ctx)
+	if err != nil {
+		return err
 	}
+	outcomes = append(outcomes, gone...)
 	for _, o := range outcomes {
-		if o.Fate == host.Left {
+		if o.Fate == host.Left && !o.Expected {
 			a.say(o.Fact + " is no longer declared, and stays: " + o.Why)
 		}
 	}
@@ -355,7 +339,7 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	return outcomes, a.rec.Set(ctx, noteWas, all)
+	return outcomes, record(ctx, a.rec, all)
 }
 
 // verify looks once more.

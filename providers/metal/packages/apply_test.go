@@ -19,7 +19,7 @@ import (
 // change is in did.
 type double struct {
 	*hosttest.Machine
-	state    string            // of observeScript, without files
+	state    string            // of observeScript, but for files and records
 	simulate map[string]string // output of a simulation, by a word of its arguments
 	install  func(args []string) hosttest.Answer
 	locked   int // rounds for which somebody holds the lock
@@ -31,17 +31,19 @@ type double struct {
 
 func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 	if len(cmd.Args) < 4 || cmd.Args[0] != "sh" {
-		return hosttest.Answer{}, cmd.Args[0] == "env" || cmd.Args[0] == "rm"
+		return hosttest.Answer{}, cmd.Args[0] == "env" || cmd.Args[0] == "rm" && cmd.Args[1] == "-rf"
 	}
 	args := strings.Join(cmd.Args[4:], " ")
 	switch cmd.Args[2] {
 	case observeScript:
-		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state + "end\n"}, true
+		return hosttest.Answer{Stdout: "os\tdebian\napt\tamd64\n" + d.state + d.files(cmd.Args[5:]) + "end\n"}, true
 	case waitScript:
 		if d.locked--; d.locked >= 0 {
 			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\nend\n"}, true
 		}
 		return hosttest.Answer{Stdout: "end\n"}, true
+	case dropListsScript:
+		return hosttest.Answer{}, true
 	case fetchScript:
 		return hosttest.Answer{Stdout: d.key}, true
 	case refreshScript, `"$@" 2>&1`:
@@ -327,7 +329,7 @@ func TestUndoing(t *testing.T) {
 		"libjq1":        {Now: "1.6"},
 		"curl":          {Version: "8.0", Now: "8.1", Asked: true, Declared: true},
 	}
-	if err := rec.Set(t.Context(), noteWas, all); err != nil {
+	if err := rec.Set(t.Context(), noteAll, all); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

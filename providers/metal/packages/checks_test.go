@@ -28,7 +28,8 @@ func TestChecks(t *testing.T) {
 	list.Case("conflicts")
 	st.Sources = []source{{File: "/etc/apt/sources.list", URIs: want.Repositories["docker"].URIs, Suites: want.Repositories["docker"].Suites}}
 	file := st.Files[sourcesFile("kubernetes")]
-	file.Content = []byte("# Written by stoke for gpu-driver; x\n")
+	file.Content = []byte("Types: deb\n")
+	st.Owners = map[string][]string{"kubernetes": {"gpu-driver"}}
 	st.Files[sourcesFile("kubernetes")] = file
 	for _, text := range want.conflicts(st) {
 		list.Say("%s", text)

@@ -21,16 +21,11 @@ func Diff(want Spec, have State) []host.Change {
 		}
 		all = append(all, host.Change{Fact: "dpkg", Path: []string{"dpkg"}, Have: was, Want: "finished", Disruption: have.repairInterrupts(), Reloads: true})
 	}
-	for _, name := range slices.Sorted(maps.Keys(want.Repositories)) {
-		all = append(all, diffRepository(name, want, have)...)
-	}
-	for _, f := range []struct{ fact, file string }{
-		{"apt's proxy", proxyFile(want.Owner)}, {"version pins", pinFile(want.Owner)}, {"exclusion from unattended-upgrades", excludeFile(want.Owner)},
-	} {
-		if c, differs := diffFile(f.fact, f.file, want.settings()[f.file], have); differs {
-			all = append(all, c)
-		}
-	}
+	return append(all, Table.Diff(want, have)...)
+}
+
+func diffPackages(want Spec, have State) []host.Change {
+	var all []host.Change
 	for _, name := range slices.Sorted(maps.Keys(want.Packages)) {
 		w, p := want.Packages[name], have.Packages[name]
 		if !p.There() || !Matches(w.Version, p.Version) {
@@ -123,22 +118,24 @@ func (f File) plain() bool { return f.Mode == "644" && f.Owner == "root:root" }
 func diffFile(fact, name, want string, have State) (host.Change, bool) {
 	f, there := have.Files[name]
 	c := host.Change{Fact: fact, Path: []string{"files", name}, Have: "none", Want: "as declared"}
-	if want == "" {
-		c.Want = "none"
-	}
-	switch {
-	case there != (want != ""):
-		if there {
-			c.Have = "there"
-		}
-	case !there || string(f.Content) == want && f.plain():
+	switch is := unsigned(string(f.Content)); {
+	case !there:
+	case is == unsigned(want) && f.plain():
 		return c, false
-	case string(f.Content) == want:
+	case is == unsigned(want):
 		c.Have = "mode " + f.Mode + ", " + f.Owner
 	default:
 		c.Have = "otherwise"
 	}
 	return c, true
+}
+
+// unsigned is a sources file without who wrote it, which it said once.
+func unsigned(content string) string {
+	if line, rest, _ := strings.Cut(content, "\n"); strings.HasPrefix(line, "# Written by stoke") {
+		return rest
+	}
+	return content
 }
 
 // prints renders fingerprints so that they can be compared.

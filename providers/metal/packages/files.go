@@ -22,13 +22,13 @@ func proxyFile(owner string) string        { return "/etc/apt/apt.conf.d/95stoke
 func excludeFile(owner string) string      { return "/etc/apt/apt.conf.d/95stoke-" + owner + "-exclude" }
 
 // settings are the files that a Spec comes down to, but for the keyrings; an
-// empty one must not be there.
+// empty one is not needed.
 func (s Spec) settings() map[string]string {
 	files := map[string]string{
 		pinFile(s.Owner): s.pins(), proxyFile(s.Owner): s.proxy(), excludeFile(s.Owner): s.exclude(),
 	}
 	for name, r := range s.Repositories {
-		files[sourcesFile(name)] = r.render(s.Owner, keyringFile(name))
+		files[sourcesFile(name)] = r.render(keyringFile(name))
 	}
 	return files
 }

@@ -131,9 +131,10 @@ func (s Spec) others(have State) []string {
 func (s Spec) conflicts(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
-		if f, there := have.Files[sourcesFile(name)]; there {
-			if owner := ownerOf(string(f.Content)); owner != "" && owner != s.Owner {
-				all = append(all, fmt.Sprintf("repository %s is already that of %q (%s): give this one another name, or declare it once", name, owner, sourcesFile(name)))
+		if others := have.others(name, s.Owner); len(others) > 0 && len(others) == len(have.Owners[name]) { // we come to it
+			if _, there := have.Files[sourcesFile(name)]; there && len(diffRepository(name, s, have)) > 0 {
+				all = append(all, fmt.Sprintf("repository %s is also that of %s on this machine (%s), and declared otherwise there: declare both the same, or give this one another name",
+					name, strings.Join(others, " and "), sourcesFile(name)))
 			}
 		}
 		if other, clashes := clash(s.Repositories[name], keyringFile(name), have.Sources); clashes {

@@ -9,28 +9,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// restoreFile puts back one of our files. With a repository go the lists that
-// apt has read from it.
-func (a *apply) restoreFile(ctx context.Context, name string) (host.Outcome, error) {
-	if strings.HasPrefix(name, sourcesDir) {
-		content, exists, err := host.ReadFile(ctx, a.m, name)
-		if err != nil {
-			return host.Outcome{}, err
-		}
-		have, err := Observe(ctx, a.m, Spec{Owner: a.want.Owner})
-		if err != nil {
-			return host.Outcome{}, err
-		}
-		if exists {
-			have.Files[name] = File{Content: content}
-		}
-		if err := a.dropLists(ctx, name, have, ""); err != nil {
-			return host.Outcome{}, err
-		}
-	}
-	return a.rec.RestoreFile(ctx, name)
-}
-
 // dropLists removes the lists that only a sources file of ours asked for, and
 // its next content does not.
 func (a *apply) dropLists(ctx context.Context, name string, have State, next string) error {

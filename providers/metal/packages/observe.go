@@ -21,6 +21,7 @@ type State struct {
 	Files        map[string]File      // those of ours that are there
 	Sources      []source             // of apt, all of them, ours too
 	Locks        []Lock
+	Owners       map[string][]string // of repositories of ours: the kinds of the records that know of them
 }
 
 // Installed is what is known of one package.
@@ -108,6 +109,11 @@ done
 for f; do
   [ -f "$f" ] && printf 'file\t%s\t%s\t%s\n' "$f" "$(stat -Lc '%a %U:%G' -- "$f")" "$(head -c 1048577 -- "$f" | base64 -w0)"
 done
+for r in /var/lib/stoke/*/record.json; do
+  [ -f "$r" ] || continue
+  k=${r%/*}
+  sed -n 's|^ *"file /etc/apt/sources.list.d/stoke-\([a-z0-9-]*\)\.sources":.*|\1|p' "$r" | while read -r n; do printf 'owner\t%s\t%s\n' "$n" "${k##*/}"; done
+done
 locks
 echo end`
 
@@ -164,6 +170,10 @@ func (r *reader) lines() host.Lines {
 		"file": host.Data(3, func(f []string) error {
 			mode, owner, _ := strings.Cut(f[1], " ")
 			st.Files[f[0]] = File{Mode: mode, Owner: owner, Content: []byte(f[2])}
+			return nil
+		}),
+		"owner": host.Fields(2, func(f []string) error {
+			put(&st.Owners, f[0], append(st.Owners[f[0]], f[1]))
 			return nil
 		}),
 		"lock": host.Fields(3, st.addLock),

@@ -89,7 +89,7 @@ func Offers(ctx context.Context, m host.Machine, names []string) (map[string]Off
 	if len(names) == 0 {
 		return nil, nil
 	}
-	out, err := host.Script(ctx, m, policyScript, names...)
+	out, err := host.LookScript(ctx, m, policyScript, names...)
 	if err != nil {
 		return nil, fmt.Errorf("ask apt for versions: %w", err)
 	}

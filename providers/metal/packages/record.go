@@ -2,18 +2,24 @@ package packages
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
+// Noted begins the keys of all notes of this package.
+const Noted = "packages "
+
 // Keys of the notes in a host.Record; its files are kept by host.Record itself.
 const (
-	noteWas   = "packages was"   // map[string]was
-	noteOwner = "packages owner" // string
-	noteOS    = "packages os"    // string: whose tool it was
-	noteLists = "packages lists" // true: all of apt's lists were refreshed
+	notePackage    = "packages package "    // NAME: was
+	noteRepository = "packages repository " // NAME: repositoryWas
+	noteFile       = "packages file "       // PATH: true
+	noteOwner      = "packages owner"       // string
+	noteOS         = "packages os"          // string: whose tool it was
+	noteLists      = "packages lists"       // true: all of apt's lists were refreshed
+	// noteAll is map[string]was, of records of before there was a note for each.
+	noteAll = "packages was"
 )
 
 // was is a package before stoke first changed it, and as stoke left it.
@@ -37,8 +43,49 @@ func (w was) untouched(p Installed) bool {
 
 func recorded(rec *host.Record) (map[string]was, error) {
 	all := map[string]was{}
-	_, err := rec.Was(noteWas, &all)
-	return all, err
+	if _, err := rec.Was(noteAll, &all); err != nil {
+		return nil, err
+	}
+	for _, key := range rec.Keys(notePackage) {
+		var w was
+		if _, err := rec.Was(key, &w); err != nil {
+			return nil, err
+		}
+		all[strings.TrimPrefix(key, notePackage)] = w
+	}
+	return all, nil
+}
+
+// record writes down all that is known of packages.
+func record(ctx context.Context, rec *host.Record, all map[string]was) error {
+	is, drop := map[string]any{}, []string{noteAll}
+	for name, w := range all {
+		is[notePackage+name] = w
+	}
+	for _, key := range rec.Keys(notePackage) {
+		if _, known := is[key]; !known {
+			drop = append(drop, key)
+		}
+	}
+	return rec.Replace(ctx, is, drop...)
+}
+
+// note writes down what there is of all that is declared for the first time, and
+// that it is declared.
+func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
+	all, err := recorded(rec)
+	if err != nil {
+		return err
+	}
+	for name, w := range all {
+		w.Declared = w.Declared || want.declares(name)
+		w.Asked = w.Asked || w.Declared
+		all[name] = w
+	}
+	if err := record(ctx, rec, all); err != nil {
+		return err
+	}
+	return Table.Note(ctx, rec, want, have)
 }
 
 // remember writes down how packages are before they change. have speaks of all
@@ -48,37 +95,16 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	if err != nil {
 		return err
 	}
-	before := maps.Clone(all)
 	for _, name := range names {
 		w, known := all[name]
-		if p := have.Packages[name]; !known {
-			w = was{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
-			if p.There() {
-				w.Version = p.Version
-			}
+		if !known {
+			w = before(have.Packages[name])
 		}
-		_, w.Declared = want.Packages[name]
-		w.Declared = w.Declared || slices.Contains(want.Absent, name)
+		w.Declared = want.declares(name)
 		w.Asked, w.Open = w.Asked || w.Declared, true
 		all[name] = w
 	}
-	if maps.Equal(before, all) {
-		return nil
-	}
-	return rec.Set(ctx, noteWas, all)
-}
-
-// note writes down the declared packages as they are when they are declared for
-// the first time, whether they are to change or not: what somebody does to them
-// later is no state of before.
-func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
-	all, err := recorded(rec)
-	if err != nil {
-		return err
-	}
-	first := slices.DeleteFunc(slices.Collect(maps.Keys(want.Packages)), func(name string) bool { return !have.Packages[name].There() })
-	first = slices.DeleteFunc(append(first, want.Absent...), func(name string) bool { _, known := all[name]; return known })
-	return remember(ctx, rec, have, want, first)
+	return record(ctx, rec, all)
 }
 
 // brought are the packages that came in because others needed them: what becomes
@@ -112,7 +138,6 @@ func left(ctx context.Context, rec *host.Record, have State) error {
 	if err != nil {
 		return err
 	}
-	before := maps.Clone(all)
 	for name, w := range all {
 		if !w.Open {
 			continue
@@ -123,8 +148,5 @@ func left(ctx context.Context, rec *host.Record, have State) error {
 		}
 		all[name] = w
 	}
-	if maps.Equal(before, all) {
-		return nil
-	}
-	return rec.Set(ctx, noteWas, all)
+	return record(ctx, rec, all)
 }

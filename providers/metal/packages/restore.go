@@ -47,18 +47,21 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 			return outcomes, err
 		}
 	}
-	for _, name := range a.ourFiles() {
-		o, err := a.restoreFile(ctx, name)
-		if err != nil {
+	gone, err := a.releaseRepositories(ctx)
+	if outcomes = append(outcomes, gone...); err != nil {
+		return outcomes, err
+	}
+	for _, name := range a.undeclaredFiles() {
+		o, err := a.release(ctx, noteFile+name, name)
+		if outcomes = append(outcomes, o...); err != nil {
 			return outcomes, err
 		}
-		outcomes = append(outcomes, o)
 	}
 	var refreshed bool
 	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
 		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does", Expected: true})
 	}
-	return outcomes, rec.Forget(ctx, noteWas, noteLists, noteOwner, noteOS)
+	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner, noteOS)...)
 }
 
 // unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
@@ -87,21 +90,6 @@ func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error
 		return nil
 	}
 	return a.transaction(ctx, append([]string{"dpkg", "--force-remove-reinstreq", "--force-depends", "--purge"}, half...)...)
-}
-
-// ourFiles are the files that were kept before Apply wrote them, sources first,
-// for a repository must be gone before its key goes.
-func (a *apply) ourFiles() []string {
-	var all []string
-	for _, name := range a.rec.KeptFiles() {
-		for _, lead := range []string{sourcesDir + "/stoke-", keyringsDir + "/stoke-", "/etc/apt/preferences.d/stoke-", "/etc/apt/apt.conf.d/95stoke-"} {
-			if strings.HasPrefix(name, lead) {
-				all = append(all, name)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b string) int { return strings.Compare(b, a) })
-	return all
 }
 
 // undo is what is to become of the packages.

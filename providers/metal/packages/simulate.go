@@ -201,7 +201,7 @@ func (e *ImpossibleError) Error() string {
 // simulate asks apt what a command would do.
 func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Action, error) {
 	line := slices.Concat([]string{"sh", "-c", simulateScript, "sh"}, s.environment(), []string{"apt-get", "-s", "-q"}, s.options(), args)
-	out, status, err := host.Status(ctx, m, line...)
+	out, status, err := host.LookStatus(ctx, m, line...)
 	if err != nil {
 		return nil, fmt.Errorf("simulate apt: %w", err)
 	}

@@ -17,9 +17,9 @@ type source struct {
 }
 
 // render writes a repository as a deb822 file (sources.list(5)).
-func (r Repository) render(owner, keyring string) string {
+func (r Repository) render(keyring string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by stoke for %s; destroying that removes it.\n", owner)
+	b.WriteString("# Written by stoke; destroying all that declares it removes it.\n")
 	b.WriteString("Types: deb\n")
 	field := func(name string, words []string) {
 		if len(words) > 0 {
@@ -32,18 +32,6 @@ func (r Repository) render(owner, keyring string) string {
 	field("Architectures", r.Architectures)
 	field("Signed-By", []string{keyring})
 	return b.String()
-}
-
-// ownerOf is who wrote a file of ours; "" where the first line does not say.
-func ownerOf(content string) string {
-	line, _, _ := strings.Cut(content, "\n")
-	for _, lead := range []string{"# Written by stoke for ", "// Written by stoke for ", "Explanation: Written by stoke for "} {
-		if rest, ok := strings.CutPrefix(line, lead); ok {
-			owner, _, _ := strings.Cut(rest, ";")
-			return owner
-		}
-	}
-	return ""
 }
 
 // parseSources reads a sources file of either format, as far as is needed to

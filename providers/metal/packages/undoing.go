@@ -5,17 +5,18 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Undoing is what Apply interrupts by taking packages back that the record knows
-// of and want does not declare, as far as they do by their names and by the
-// scripts that are there; nil is all of them, as Restore. What is not known any
+// Undoing is what Apply takes back that the record knows of and want does not
+// declare, and what that interrupts, as far as packages do by their names and by
+// the scripts that are there; nil is all of it, as Restore. What is not known any
 // more interrupts nothing here.
 func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) ([]host.Change, error) {
 	all, err := recorded(rec)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	var on Spec
@@ -26,7 +27,8 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 	} else {
 		_, err = rec.Was(noteOwner, &on.Owner)
 	}
-	if err != nil || len(names) == 0 {
+	settings := Table.Undoing(rec, on)
+	if err != nil || len(names) == 0 && len(settings) == 0 {
 		return nil, err
 	}
 	have, err := observe(ctx, m, on, names)
@@ -35,18 +37,33 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 	}
 	var changes []host.Change
 	for _, name := range names {
-		w, p := all[name], have.Packages[name]
-		if p.Version == w.Version && p.There() || !p.There() && w.Version == "" || w.untouched(p) {
-			continue
-		}
-		d := disruption(name, p.There(), p.Scripts)
-		c := host.Change{Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd}
-		if w.Version == "" { // what runs containers goes
-			c.Fact, c.Drains = "package "+name+" is removed", d >= host.RestartsKubelet
+		changes = append(changes, all[name].undoing(name, have.Packages[name])...)
+	}
+	for _, c := range settings {
+		if c.Path[0] == "repositories" && len(have.others(c.Path[1], on.Owner)) > 0 {
+			continue // it stays
 		}
 		changes = append(changes, c)
 	}
 	return changes, nil
+}
+
+// undoing is what taking back one package changes.
+func (w was) undoing(name string, p Installed) []host.Change {
+	var changes []host.Change
+	if p.There() && p.Held != w.Held && w.Version != "" {
+		changes = append(changes, host.Change{Fact: "hold of " + name + " becomes what it was before",
+			Have: strconv.FormatBool(p.Held), Want: strconv.FormatBool(w.Held)})
+	}
+	if p.Version == w.Version && p.There() || !p.There() && w.Version == "" || w.untouched(p) {
+		return changes
+	}
+	d := disruption(name, p.There(), p.Scripts)
+	c := host.Change{Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd}
+	if w.Version == "" { // what runs containers goes
+		c.Fact, c.Drains = "package "+name+" is removed", d >= host.RestartsKubelet
+	}
+	return append(changes, c)
 }
 
 // undeclared are the packages that want no longer declares, and what came in for

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -63,6 +64,18 @@ type Launcher interface {
 	// Metrics gives the events after number n, the oldest first, and with follow
 	// those to come until the run ends or ctx does.
 	Metrics(ctx context.Context, id string, n int64, follow bool, event func(spec.Event) error) error
+}
+
+// Reachable is a Launcher whose runs commands and connections reach from here.
+type Reachable interface {
+	Inside(ctx context.Context, id string) (Inside, error)
+}
+
+// Inside is what can be done beside a run's processes.
+type Inside interface {
+	providers.RunNames
+	providers.RunExecutor
+	providers.RunForwarder
 }
 
 // State is how a run stands and what is left of it.

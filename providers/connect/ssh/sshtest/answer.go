@@ -1,7 +1,11 @@
 package sshtest
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -36,7 +40,9 @@ func (s *Server) answer(line string, channel ssh.Channel) int {
 		return 2
 	}
 	mark := words[4]
-	asked.Args = words[5:]
+	if asked.Args = words[5:]; len(asked.Args) == 5 && strings.Contains(asked.Args[2], "while IFS= read -r l") {
+		return s.looks(mark, channel)
+	}
 	io.WriteString(channel, mark+"\n")
 	io.WriteString(channel.Stderr(), mark+"\n")
 	out, status := s.given.Answer(asked)
@@ -51,8 +57,44 @@ func unwrapped(line string) ([]string, error) {
 	if !ok {
 		return nil, errors.New("it is not wrapped")
 	}
+	words, err := split(strings.TrimSuffix(text, "'"))
+	if err != nil {
+		return nil, err
+	}
+	if len(words) < 2 || words[0] != "exec" {
+		return nil, errors.New("it is no command")
+	}
+	return words[1:], nil
+}
+
+// looks answers one command after the other, as the shell for looks does.
+func (s *Server) looks(mark string, channel ssh.Channel) int {
+	io.WriteString(channel, mark+"\n")
+	io.WriteString(channel.Stderr(), mark+"\n")
+	lines := bufio.NewReader(channel)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return 0
+		}
+		words, err := split(strings.TrimSuffix(line, "\n"))
+		if err != nil || len(words) < 3 {
+			return 2
+		}
+		input, err := base64.StdEncoding.DecodeString(words[1])
+		if err != nil {
+			return 2
+		}
+		out, status := s.given.Answer(Asked{Args: words[2:], Root: true, Stdin: bytes.NewReader(input)})
+		fmt.Fprintf(channel.Stderr(), "%s\n\nend %[1]s\n", words[0])
+		fmt.Fprintf(channel, "%s\n%s%[1]s\nend %[1]s %[3]d\n", words[0], out, status)
+	}
+}
+
+// split are the words of a shell command in printf's %b.
+func split(text string) ([]string, error) {
 	var plain strings.Builder
-	for text = strings.TrimSuffix(text, "'"); text != ""; {
+	for text != "" {
 		if !strings.HasPrefix(text, `\0`) || len(text) < 5 {
 			plain.WriteByte(text[0])
 			text = text[1:]
@@ -94,8 +136,5 @@ func unwrapped(line string) ([]string, error) {
 	if begun {
 		words = append(words, word.String())
 	}
-	if len(words) < 2 || words[0] != "exec" {
-		return nil, errors.New("it is no command")
-	}
-	return words[1:], nil
+	return words, nil
 }

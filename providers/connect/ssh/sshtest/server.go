@@ -35,6 +35,7 @@ type Config struct {
 
 	Sudo         Sudo
 	SudoPassword string // "": sudo asks for nothing
+	SudoWaits    string // a file for which sudo waits before anything else; "" for none
 
 	MaxSessions  int  // at a time on one connection; 0: 10, as OpenSSH has it
 	NoForwarding bool // AllowTcpForwarding no

@@ -73,7 +73,10 @@ func (s *Server) forward(ch ssh.NewChannel) {
 		conn.Close()
 		return
 	}
-	s.all.Go(func() { ssh.DiscardRequests(requests) })
+	s.all.Go(func() {
+		ssh.DiscardRequests(requests) // until the channel is closed: whoever is dialled may never close
+		conn.Close()
+	})
 	var both sync.WaitGroup
 	both.Go(func() { io.Copy(channel, conn); channel.CloseWrite() })
 	both.Go(func() { io.Copy(conn, channel); conn.(*net.TCPConn).CloseWrite() })
@@ -159,6 +162,9 @@ ask=; prompt=Password:
 while :; do case $1 in
 -n) ask=never; shift;; -S) shift;; -p) prompt=$2; shift 2;; --) shift; break;; *) break;; esac; done
 `
+	if s.given.SudoWaits != "" {
+		program += "while [ ! -e " + quoted(s.given.SudoWaits) + " ]; do sleep 0.1; done\n"
+	}
 	switch s.given.Sudo {
 	case SudoTTY:
 		return []byte(program + "echo 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1\n")

@@ -35,7 +35,7 @@ func New(folder string, trainer func() (string, error)) *Launcher {
 // Locate finds out which run people mean: by its id, within a folder of runs,
 // or by the path of its own folder.
 func Locate(given, folder string) (place, id string, err error) {
-	if ValidID(given) {
+	if launch.ValidID(given) {
 		return folder, given, nil
 	}
 	full, err := filepath.Abs(given)
@@ -59,7 +59,7 @@ func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (st
 	if err != nil {
 		return "", err
 	}
-	id := ID(operation)
+	id := launch.ID(operation)
 	f, err := l.place.Create(id, operation, s)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (st
 // Settle removes a run that was never let go: it has trained nothing, and its
 // supervisor ends by itself.
 func (l *Launcher) Settle(ctx context.Context, operation string) (string, error) {
-	id := ID(operation)
+	id := launch.ID(operation)
 	if operation == "" {
 		return "", launch.ErrNoRun
 	}
@@ -88,7 +88,7 @@ func (l *Launcher) Settle(ctx context.Context, operation string) (string, error)
 }
 
 // ID follows from the operation.
-func (l *Launcher) ID(operation string) string { return ID(operation) }
+func (l *Launcher) ID(operation string) string { return launch.ID(operation) }
 
 // Location gives paths on this machine.
 func (l *Launcher) Location(id string) launch.Location {

@@ -291,10 +291,10 @@ func TestFollowingEnds(t *testing.T) {
 
 func TestLauncherNamesWhatIsNotThere(t *testing.T) {
 	l, id, f := over(t, spec.Running)
-	if _, err := l.Status(t.Context(), ID("other")); !errors.Is(err, launch.ErrNoRun) {
+	if _, err := l.Status(t.Context(), launch.ID("other")); !errors.Is(err, launch.ErrNoRun) {
 		t.Error(err)
 	}
-	if err := l.Stop(t.Context(), ID("other"), time.Second); err != nil {
+	if err := l.Stop(t.Context(), launch.ID("other"), time.Second); err != nil {
 		t.Errorf("a run that is not there cannot be stopped: %v", err)
 	}
 	if err := os.Remove(filepath.Join(string(f), markFile)); err != nil {

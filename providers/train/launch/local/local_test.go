@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -85,7 +86,7 @@ func small() spec.Spec {
 func made(t *testing.T, operation string) (Place, string, run.Folder) {
 	t.Helper()
 	p := Place(filepath.Join(t.TempDir(), "runs"))
-	id := ID(operation)
+	id := launch.ID(operation)
 	f, err := p.Create(id, operation, small())
 	if err != nil {
 		t.Fatal(err)
@@ -239,14 +240,14 @@ func TestPlaceGuardsWhatItRemoves(t *testing.T) {
 	}
 
 	// Somebody's folder under a run's name, and a link to somebody's folder.
-	theirs := ID("theirs")
+	theirs := launch.ID("theirs")
 	if err := os.Mkdir(string(p.Folder(theirs)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Remove(theirs); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("removing an unmarked folder: %v", err)
 	}
-	linked := ID("linked")
+	linked := launch.ID("linked")
 	if err := os.Symlink(string(f), string(p.Folder(linked))); err != nil {
 		t.Fatal(err)
 	}
@@ -279,8 +280,8 @@ func TestPlaceGuardsWhatItRemoves(t *testing.T) {
 func TestIDFollowsFromTheOperation(t *testing.T) {
 	seen := make(map[string]string)
 	for _, operation := range []string{"a", "b", "", "a", ""} {
-		id := ID(operation)
-		if !ValidID(id) {
+		id := launch.ID(operation)
+		if !launch.ValidID(id) {
 			t.Errorf("%s is not valid", id)
 		}
 		before, again := seen[operation]

@@ -1,42 +1,19 @@
 package local
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Place is the absolute path of the folder in which runs lie.
 type Place string
-
-// ID names a run. It follows from the operation that creates it, so that a
-// create whose outcome is unknown is found without an index. An operation of
-// "" (no engine that draws them) gives a random one.
-func ID(operation string) string {
-	if operation == "" {
-		var b [8]byte
-		rand.Read(b[:]) // never fails
-		return "run-" + hex.EncodeToString(b[:])
-	}
-	sum := sha256.Sum256([]byte("stoke run of operation " + operation))
-	return "run-" + hex.EncodeToString(sum[:8])
-}
-
-// ValidID reports whether id has the form that ID gives: then it is a plain
-// file name.
-func ValidID(id string) bool {
-	digits, ok := strings.CutPrefix(id, "run-")
-	return ok && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
-}
 
 // mark says whose a run's folder is.
 type mark struct {
@@ -173,7 +150,7 @@ func (p Place) check(id string) error {
 	if !filepath.IsAbs(string(p)) {
 		return fmt.Errorf("folder of runs %q is not absolute", string(p))
 	}
-	if !ValidID(id) {
+	if !launch.ValidID(id) {
 		return fmt.Errorf("%q is not the name of a run", id)
 	}
 	return nil

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan"
+	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/plan/view"
+	"github.com/stokehq/stoke/providers"
+	connections "github.com/stokehq/stoke/providers/connect" // graph.go has a connect
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
+)
+
+// cluster is the one that an object of the state is, or lies in.
+type cluster struct {
+	address address.Instance
+	connections.Connection
+	ssh connections.SSHSettings
+}
+
+// reached are the attributes of objects that lead to a cluster: a cluster's own,
+// and that of what lies in one.
+var reached = []string{"access", "cluster"}
+
+// cluster finds the cluster of an object, or complains. What the provider's block
+// in this folder says of the way there is taken where it can be read.
+func (s *session) cluster(ctx context.Context, path, text string) (*cluster, error) {
+	a, err := address.ParseInstance(text)
+	if err != nil {
+		s.trouble(problem("Invalid address", "%q is no address of an object: %s.", text, err))
+		return nil, failed
+	}
+	file, err := s.currentState(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.close()
+	o := file.State().Current(a)
+	if o == nil {
+		s.trouble(problem("No such object", "The state has no object at %s. \"stoke state list\" lists what it has.", a))
+		return nil, failed
+	}
+	v, _ := view.ObjectValue(a, o, schemas(ctx, catalogue()))
+	c := &cluster{address: a}
+	given, inCluster := connectionOf(v)
+	if !inCluster {
+		s.trouble(problem("No cluster", "%s is no cluster and lies in none. Name a cluster, or a resource of the provider kube.", a))
+		return nil, failed
+	}
+	if given != nil {
+		c.Connection = *given
+	}
+	if given == nil || given.Credential.SSH != nil {
+		if err := s.configured(ctx, file, o, c, given == nil); err != nil {
+			return nil, err
+		}
+	}
+	if id := textOf(v, "cluster_id"); c.ID == "" {
+		c.ID = id
+	}
+	return c, nil
+}
+
+// connectionOf is the connection that an object has; nil is the one of its
+// provider. there is false for an object without any.
+func connectionOf(v cty.Value) (c *connections.Connection, there bool) {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() {
+		return nil, false
+	}
+	for _, name := range reached {
+		if !v.Type().HasAttribute(name) || !v.Type().AttributeType(name).Equals(connections.Type) {
+			continue
+		}
+		if found, err := connections.FromValue(v.GetAttr(name)); err == nil {
+			return &found, true
+		}
+		there = there || textOf(v, "cluster_id") != ""
+	}
+	return nil, there
+}
+
+// textOf is a string attribute; "" where there is none.
+func textOf(v cty.Value, name string) string {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute(name) {
+		return ""
+	}
+	if a := v.GetAttr(name); a.Type() == cty.String && !a.IsNull() && a.IsKnown() {
+		return a.AsString()
+	}
+	return ""
+}
+
+// configured asks the provider of an object, configured as this folder says, for
+// the way to machines, and for the connection where the object names none.
+func (s *session) configured(ctx context.Context, file *stateFile, o *state.Object, c *cluster, needed bool) error {
+	explorer, asked, diags := s.provider(ctx, file, o, c.address.String())
+	if explorer != nil {
+		defer explorer.Close()
+	}
+	switch {
+	case needed && (asked == nil || asked.Cluster() == nil):
+		s.trouble(diags...)
+		s.trouble(problem("No cluster", "%s names no cluster, and the block of its provider, which says where it lies, cannot be read in this folder or says nothing of it. Run this in the folder of its configuration.", c.address))
+		return failed
+	case needed:
+		c.Connection = *asked.Cluster()
+	}
+	if asked != nil {
+		c.ssh = asked.SSH()
+		return nil
+	}
+	for _, d := range diags { // it goes on without
+		d.Severity = hcl.DiagWarning
+	}
+	s.trouble(diags...)
+	settings, wrong := connections.DefaultSSH(ctx)
+	if wrong.HasError() {
+		s.trouble(problem(wrong[0].Summary(), "%s", wrong[0].Detail()))
+		return failed
+	}
+	c.ssh = settings
+	return nil
+}
+
+// provider configures the provider of an object as this folder says; nil where
+// it says nothing, or nothing that is known.
+func (s *session) provider(ctx context.Context, file *stateFile, o *state.Object, about string) (*plan.Explorer, connections.Configured, hcl.Diagnostics) {
+	root, diags := s.read()
+	if noConfiguration(diags) || diags.HasErrors() {
+		return nil, nil, slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == modules.NoConfiguration })
+	}
+	values, missing, diags := modules.Values(root, modules.Inputs{Environ: s.environ, Source: modules.OnDisk(), Dir: "."}, s.files)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	r := plan.Request{
+		Root: root, Variables: make(map[string]cty.Value, len(values)), Files: s.files, Catalogue: catalogue(), Parallelism: 1,
+		State: file.State(), Workspace: file.workspace(), Dir: ".", Stopping: s.signals.stopping,
+	}
+	for name, v := range values {
+		r.Variables[name] = v.Value
+	}
+	for _, v := range missing {
+		r.Variables[v.Name] = cty.UnknownVal(v.Type)
+	}
+	explorer, diags := plan.Explore(ctx, r, false)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	p, diags := explorer.Provider(o.Provider, about)
+	if p == nil || diags.HasErrors() {
+		return explorer, nil, diags
+	}
+	asked, _ := providers.ServerOf(p.Linked()).(connections.Configured)
+	return explorer, asked, diags
+}
+
+// trouble is complain for commands whose output others read.
+func (s *session) trouble(diags ...*hcl.Diagnostic) {
+	if len(diags) > 0 {
+		s.stderr().Diagnostics(diags, s.source(), false)
+	}
+}
+
+// unreached puts an error of a cluster in words.
+func (s *session) unreached(err error) error {
+	var code exitCode
+	if err == nil || errors.As(err, &code) {
+		return err
+	}
+	summary, detail := kubernetes.Describe(err)
+	s.trouble(problem(summary, "%s", detail))
+	return failed
+}
+
+// clusters lists the addresses that lead to a cluster, as the one argument of a
+// command.
+func (c completer) clusters(given []string) []string {
+	if len(given) > 0 {
+		return nil
+	}
+	ctx := context.Background()
+	file, err := c.s.currentState(ctx, "")
+	if err != nil {
+		return nil
+	}
+	defer file.close()
+	find := schemas(ctx, catalogue())
+	var names []string
+	for _, a := range file.State().Instances() {
+		if o := file.State().Current(a); o != nil {
+			v, _ := view.ObjectValue(a, o, find)
+			if _, there := connectionOf(v); there {
+				names = append(names, a.String())
+			}
+		}
+	}
+	return names
+}

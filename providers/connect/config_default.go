@@ -1,0 +1,29 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/kevinburke/ssh_config"
+)
+
+// DefaultSSH is how to log in where there is no provider to say so: as OpenSSH
+// would, by the environment's settings, the agent, ~/.ssh/config and the keys
+// beside it.
+func DefaultSSH(ctx context.Context) (SSHSettings, diag.Diagnostics) {
+	s, diags := ReadSSH(ctx, types.ObjectNull(nil))
+	const name = "~/.ssh/config"
+	file, err := readConfigFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = &configFile{name, new(ssh_config.Config)}, nil
+	}
+	if err != nil {
+		diags.AddError("SSH configuration cannot be used", fmt.Sprintf("Mend it: %s.", err))
+	}
+	s.config = file
+	return s, diags
+}

@@ -1,0 +1,203 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	helper "k8s.io/component-helpers/resource"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/kube/object"
+)
+
+// workload is where a kind has its pods' template, and how many of them there are.
+type workload struct {
+	template []string // of fields; empty for a Pod, which is one itself
+	count    func(spec map[string]any) int64
+}
+
+var workloads = map[string]workload{
+	"Pod":                   {nil, func(map[string]any) int64 { return 1 }},
+	"ReplicationController": {[]string{"spec", "template"}, replicas},
+	"apps/Deployment":       {[]string{"spec", "template"}, replicas},
+	"apps/ReplicaSet":       {[]string{"spec", "template"}, replicas},
+	"apps/StatefulSet":      {[]string{"spec", "template"}, replicas},
+	"apps/DaemonSet":        {[]string{"spec", "template"}, func(map[string]any) int64 { return 1 }},
+	"batch/Job":             {[]string{"spec", "template"}, parallel},
+	"batch/CronJob":         {[]string{"spec", "jobTemplate", "spec", "template"}, scheduled},
+}
+
+func replicas(spec map[string]any) int64 { return numberOr(spec, "replicas", 1) }
+
+// parallel is how many pods a Job has at a time: none while it is suspended.
+func parallel(spec map[string]any) int64 {
+	if spec["suspend"] == true {
+		return 0
+	}
+	n := numberOr(spec, "parallelism", 1)
+	if completions := numberOr(spec, "completions", n); completions < n {
+		return completions
+	}
+	return n
+}
+
+func scheduled(spec map[string]any) int64 {
+	if spec["suspend"] == true {
+		return 0
+	}
+	job, _, _ := unstructured.NestedMap(spec, "jobTemplate", "spec")
+	return parallel(job)
+}
+
+func numberOr(spec map[string]any, field string, other int64) int64 {
+	if n, ok := spec[field].(int64); ok {
+		return n
+	}
+	return other
+}
+
+// demandOf is what the pods of an object ask for; nil where it has none now.
+func demandOf(u *unstructured.Unstructured) *connect.Demand {
+	gvk := u.GroupVersionKind()
+	of := gvk.Kind
+	if gvk.Group != "" {
+		of = gvk.Group + "/" + gvk.Kind
+	}
+	d := &connect.Demand{Name: object.KeyOf(u).Title()}
+	w, known := workloads[of]
+	if !known {
+		if !podded(u.Object["spec"]) || gvk.Kind == "PodTemplate" {
+			return nil
+		}
+		d.Unclear = fmt.Sprintf("what pods a %s has, its controller says", gvk.Kind)
+		return d
+	}
+	spec, _, _ := unstructured.NestedMap(u.Object, "spec")
+	if d.Count = w.count(spec); d.Count == 0 {
+		return nil
+	}
+	template, _, err := unstructured.NestedMap(u.Object, w.template...)
+	if len(w.template) == 0 {
+		template = map[string]any{"spec": spec}
+	}
+	var pod core.Pod
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"spec": template["spec"]}, &pod)
+	}
+	if err != nil {
+		d.Unclear = "the pods' template cannot be read"
+		return d
+	}
+	d.Each = gvk.Kind == "DaemonSet"
+	fill(d, &pod)
+	return d
+}
+
+// podded reports something in which the template of a pod lies.
+func podded(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if list, ok := v["containers"].([]any); ok && len(list) > 0 {
+			return true
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if podded(v[name]) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, podded)
+	}
+	return false
+}
+
+// fill says what a pod asks for.
+func fill(d *connect.Demand, pod *core.Pod) {
+	spec := &pod.Spec
+	switch {
+	case len(spec.ResourceClaims) > 0:
+		d.Unclear = "they ask for devices by resource claims"
+	case spec.SchedulerName != "" && spec.SchedulerName != core.DefaultSchedulerName:
+		d.Unclear = "the scheduler " + spec.SchedulerName + " has rules of its own"
+	case len(spec.SchedulingGates) > 0:
+		d.Unclear = "they wait for scheduling gates, which may change them"
+	case spec.NodeName != "":
+		d.Unclear = "they name a node, and no scheduler is asked"
+	}
+	if spec.RuntimeClassName != nil {
+		d.Rewritten = "the runtime class " + *spec.RuntimeClassName
+	}
+	for _, containers := range [][]core.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			asLimits(&containers[i].Resources)
+		}
+	}
+	d.Requests = map[string]int64{connect.ResourcePods: 1}
+	for name, q := range helper.PodRequests(pod, helper.PodResourcesOptions{}) {
+		if d.Requests[string(name)] = q.Value(); name == core.ResourceCPU {
+			d.Requests[string(name)] = q.MilliValue()
+		}
+	}
+	d.Selector = spec.NodeSelector
+	for _, t := range spec.Tolerations {
+		d.Tolerations = append(d.Tolerations, connect.Toleration{Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect)})
+	}
+	for _, c := range spec.TopologySpreadConstraints {
+		if c.WhenUnsatisfiable == core.DoNotSchedule {
+			d.Present = append(d.Present, c.TopologyKey)
+		}
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			d.Affinity = append(d.Affinity, connect.Term{Labels: requirements(term.MatchExpressions), Fields: requirements(term.MatchFields)})
+		}
+	}
+}
+
+// asLimits fills requests in as an API server does: what is limited is asked for.
+func asLimits(r *core.ResourceRequirements) {
+	for name, q := range r.Limits {
+		if _, given := r.Requests[name]; !given {
+			if r.Requests == nil {
+				r.Requests = core.ResourceList{}
+			}
+			r.Requests[name] = q
+		}
+	}
+}
+
+func requirements(from []core.NodeSelectorRequirement) (all []connect.Requirement) {
+	for _, r := range from {
+		all = append(all, connect.Requirement{Key: r.Key, Operator: string(r.Operator), Values: r.Values})
+	}
+	return all
+}
+
+// groupOf is a node that is there.
+func groupOf(n *core.Node) connect.NodeGroup {
+	g := connect.NodeGroup{
+		Name: n.Name, Min: 1, Max: 1, Labels: n.Labels, Unschedulable: n.Spec.Unschedulable, Extended: map[string]int64{},
+	}
+	for name, q := range n.Status.Allocatable {
+		switch name {
+		case core.ResourceCPU:
+			g.CPU = q.MilliValue()
+		case core.ResourceMemory:
+			g.Memory = q.Value()
+		case core.ResourceEphemeralStorage:
+			g.EphemeralStorage = q.Value()
+		case core.ResourcePods:
+			g.Pods = q.Value()
+		default:
+			g.Extended[string(name)] = q.Value()
+		}
+	}
+	for _, t := range n.Spec.Taints {
+		g.Taints = append(g.Taints, connect.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
+	}
+	return g
+}

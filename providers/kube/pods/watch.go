@@ -1,0 +1,125 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// watched is what one watch is about: the pods of a list, or the one of a name.
+type watched struct {
+	listOf
+	name string
+}
+
+// watch hears of pods until ctx is done. It fails only where that is forbidden:
+// otherwise it is begun again.
+func (fl *follower) watch(ctx context.Context, of watched) error {
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	failed := func(err error) {
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			stop(fmt.Errorf("watch the pods in %s: %w", of.namespace, err))
+		}
+	}
+	options := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector = of.selector
+		if of.name != "" {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", of.name).String()
+		}
+		return o
+	}
+	r := fl.s.Client.Dynamic.Resource(podResource).Namespace(of.namespace)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := r.List(ctx, options(o))
+			failed(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := r.Watch(ctx, options(o))
+			failed(err)
+			return w, err
+		},
+	}
+	_, err := watchtools.UntilWithSync(inner, source, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
+		if u, ok := e.Object.(*unstructured.Unstructured); ok {
+			return false, fl.heard(ctx, e.Type, u)
+		}
+		return false, nil
+	})
+	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
+		return cause
+	}
+	return stopped(ctx, err)
+}
+
+// heard takes in what a watch tells of a pod.
+func (fl *follower) heard(ctx context.Context, kind watch.EventType, u *unstructured.Unstructured) error {
+	if kind == watch.Deleted {
+		fl.gone(u.GetUID())
+		return nil
+	}
+	ours, err := fl.ours(ctx, u)
+	if err != nil || !ours {
+		return err
+	}
+	p, err := podOf(u)
+	if err != nil {
+		return err
+	}
+	fl.put(ctx, p, nil)
+	return nil
+}
+
+// ours tells whether a pod is the set's. Where its controller was never seen,
+// the objects are read again: a rollout makes a ReplicaSet, a CronJob a Job.
+func (fl *follower) ours(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
+	uid := u.GetUID()
+	if c := metav1.GetControllerOfNoCopy(u); c != nil {
+		uid = c.UID
+	}
+	fl.state.Lock()
+	ours, foreign := fl.found.owner(u) != nil, fl.foreign[uid]
+	fl.state.Unlock()
+	if ours || foreign {
+		return ours, nil
+	}
+	f := &found{owners: make(map[types.UID]*root)}
+	if err := fl.s.findRoots(ctx, f); err != nil {
+		return false, stopped(ctx, err)
+	}
+	if err := fl.s.findBetween(ctx, f); err != nil {
+		return false, stopped(ctx, err)
+	}
+	fl.learn(f)
+	if f.owner(u) != nil {
+		return true, nil
+	}
+	fl.state.Lock()
+	defer fl.state.Unlock()
+	fl.foreign[uid] = true
+	return false, nil
+}
+
+// learn takes in what the objects own now. What they owned before is still
+// theirs.
+func (fl *follower) learn(f *found) {
+	fl.state.Lock()
+	defer fl.state.Unlock()
+	for uid, r := range fl.found.owners {
+		if f.owners[uid] == nil {
+			f.owners[uid] = r
+		}
+	}
+	fl.found = f
+}

@@ -1,0 +1,161 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+)
+
+// The kinds of a run's objects.
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	services   = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	events     = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	jobs       = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	policies   = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
+	classes    = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}
+)
+
+// kinds of which a run has objects, in the order in which they are removed.
+var kinds = []schema.GroupVersionResource{jobs, services, policies, secrets, claims}
+
+// cluster is the namespace of a run.
+type cluster struct {
+	*connected.Client
+	namespace string
+}
+
+func (c *cluster) in(kind schema.GroupVersionResource) dynamic.ResourceInterface {
+	if kind == classes {
+		return c.Dynamic.Resource(kind)
+	}
+	return c.Dynamic.Resource(kind).Namespace(c.namespace)
+}
+
+// create makes an object. owner, where it is not nil, takes it along when it
+// goes.
+func (c *cluster) create(ctx context.Context, kind schema.GroupVersionResource, o runtime.Object, owner *metav1.OwnerReference) (types.UID, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return "", fmt.Errorf("write object: %w", err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(content, "status")
+	if owner != nil {
+		u.SetOwnerReferences([]metav1.OwnerReference{*owner})
+	}
+	made, err := c.in(kind).Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return "", fmt.Errorf("make %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return made.GetUID(), nil
+}
+
+// get reads an object into o; false: there is none.
+func (c *cluster) get(ctx context.Context, kind schema.GroupVersionResource, name string, o any) (bool, error) {
+	u, err := c.in(kind).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
+}
+
+// list reads a run's objects of a kind.
+func list[T any](ctx context.Context, c *cluster, kind schema.GroupVersionResource, id string) ([]T, error) {
+	var all []T
+	options := metav1.ListOptions{LabelSelector: runLabel + "=" + id, Limit: 500}
+	for {
+		page, err := c.in(kind).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range page.Items {
+			var o T
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
+				return nil, fmt.Errorf("read %s %s: %w", u.GetKind(), u.GetName(), err)
+			}
+			all = append(all, o)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// remove deletes a run's objects of a kind; what they own goes before them.
+func (c *cluster) remove(ctx context.Context, kind schema.GroupVersionResource, id string) error {
+	page, err := c.in(kind).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, u := range page.Items {
+		errs = append(errs, c.delete(ctx, kind, u.GetName(), u.GetUID()))
+	}
+	return errors.Join(errs...)
+}
+
+// delete deletes one object; that it is gone is no error.
+func (c *cluster) delete(ctx context.Context, kind schema.GroupVersionResource, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	err := c.in(kind).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone, or another one by now
+	}
+	return err
+}
+
+// podsGone waits until a run has no pods any more. Those of a node that does not
+// answer stay until the cluster gives them up: after overdue they are deleted
+// without its word.
+func (c *cluster) podsGone(ctx context.Context, id string, overdue time.Duration) error {
+	began, forced := time.Now(), false
+	for {
+		page, err := c.in(pods).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
+		if err != nil {
+			return err
+		}
+		if len(page.Items) == 0 {
+			return nil
+		}
+		if time.Since(began) > overdue && !forced {
+			forced = true
+			for _, u := range page.Items {
+				if u.GetDeletionTimestamp() == nil {
+					continue
+				}
+				if err := c.in(pods).Delete(ctx, u.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
+					return err
+				}
+			}
+		}
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("pod %s does not end: %w", page.Items[0].GetName(), context.Cause(ctx))
+		}
+	}
+}
+
+// patch changes fields of an object.
+func (c *cluster) patch(ctx context.Context, kind schema.GroupVersionResource, name string, text []byte) error {
+	_, err := c.in(kind).Patch(ctx, name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manager})
+	return err
+}

@@ -1,0 +1,186 @@
+package kubernetes
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// collectTime bounds how long what a run leaves is fetched.
+const collectTime = 10 * time.Minute
+
+// conclude takes down how a run ended: what it measured, what it said and its
+// model are fetched from the pods, which are gone one day, and its status is
+// written to its ConfigMap. What cannot be had is no reason to hold the rest
+// back: the status says what is missing.
+func (l *Launcher) conclude(ctx context.Context, c *cluster, id string, s *sight, asked *session, state launch.State, durable bool) (launch.State, error) {
+	within, cancel := context.WithTimeout(ctx, collectTime)
+	defer cancel()
+	state.Saved = -1
+	if durable || asked != nil && state.Phase == spec.Succeeded {
+		state.Saved = state.Status.Saved
+	}
+	if err := l.collect(within, c, id, s, asked, state); err != nil {
+		if ctx.Err() != nil {
+			return state, context.Cause(ctx)
+		}
+		if state.Phase != spec.Succeeded || asked == nil {
+			state.Message = strings.TrimSpace(state.Message + "; not all of it was collected: " + err.Error())
+			state.Message = strings.TrimPrefix(state.Message, "; ")
+		} else {
+			return state, fmt.Errorf("collect what the run left: %w", err)
+		}
+	}
+	if err := c.record(ctx, id, state); err != nil {
+		return state, err
+	}
+	if asked != nil {
+		asked.Collected(ctx) // it ends by itself, too
+	}
+	return state, nil
+}
+
+// collect fills the run's folder on this machine, whole or not at all. One that
+// is there is left as it is.
+func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight, asked *session, state launch.State) error {
+	folder := filepath.Join(l.folder, id)
+	if err := os.MkdirAll(l.folder, 0o700); err != nil {
+		return err
+	}
+	half, err := os.MkdirTemp(l.folder, ".collect-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(half)
+	at := run.Folder(half)
+	if err := os.MkdirAll(at.Logs(), 0o700); err != nil {
+		return err
+	}
+	if err := run.WriteJSON(at.StatusFile(), state.Status); err != nil {
+		return err
+	}
+	if of, err := s.spec(); err == nil {
+		if err := at.WriteSpec(of); err != nil {
+			return err
+		}
+	}
+	errs := []error{c.collectLogs(ctx, s, at)}
+	if asked != nil {
+		errs = append(errs, collectMetrics(ctx, asked, at))
+		if state.Phase == spec.Succeeded {
+			errs = append(errs, collectModel(ctx, asked, at))
+		}
+	} else {
+		errs = append(errs, errors.New("its coordinator's pod had ended, and its metrics and model with it"))
+	}
+	failed := errors.Join(errs...)
+	if failed != nil && state.Phase == spec.Succeeded && asked != nil {
+		return failed
+	}
+	err = os.Rename(half, folder)
+	if err != nil && isFolder(folder) {
+		// Another stoke was first, or an earlier part of the run was collected.
+		old := half + ".old"
+		if err := os.Rename(folder, old); err != nil {
+			return err
+		}
+		defer os.RemoveAll(old)
+		err = os.Rename(half, folder)
+	}
+	return errors.Join(err, failed)
+}
+
+// isFolder tells a folder that is in the way of another one of its name.
+func isFolder(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// discard removes what was collected of a run.
+func (l *Launcher) discard(id string) error {
+	if !launch.ValidID(id) {
+		return fmt.Errorf("%q is not the name of a run", id)
+	}
+	return os.RemoveAll(filepath.Join(l.folder, id))
+}
+
+func collectMetrics(ctx context.Context, asked *session, at run.Folder) error {
+	file, err := os.OpenFile(at.Metrics(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := bufio.NewWriter(file)
+	write := json.NewEncoder(w)
+	for last := int64(0); ; {
+		events, err := asked.Metrics(ctx, last, 0)
+		if err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+		if len(events) == 0 {
+			return w.Flush()
+		}
+		for _, e := range events {
+			last = e.Number
+			if err := write.Encode(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// maxModel bounds one file of a model.
+const maxModel = 1 << 40
+
+// collectModel unpacks the finished model. Nothing in it may lead out of the
+// folder.
+func collectModel(ctx context.Context, asked *session, at run.Folder) error {
+	body, err := asked.Model(ctx)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	defer body.Close()
+	root, err := os.OpenRoot(string(at))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for from := tar.NewReader(body); ; {
+		h, err := from.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if h.Typeflag != tar.TypeReg || h.Size > maxModel {
+			return fmt.Errorf("model: %q is no plain file", h.Name)
+		}
+		if err := root.MkdirAll(filepath.Dir(h.Name), 0o700); err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		file, err := root.OpenFile(h.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		_, err = io.Copy(file, from)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+	}
+}

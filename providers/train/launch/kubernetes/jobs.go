@@ -1,0 +1,83 @@
+package kubernetes
+
+import (
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// How often a role may end for reasons of its own: what takes it along with its
+// node does not count.
+const (
+	coordinatorRetries = 20
+	serverRetries      = 20
+	workerRetries      = 5
+)
+
+// jobs are the run's, in the order in which they are made: with the
+// coordinator's the run is let go.
+func (l *layout) jobs() []*batch.Job {
+	all := []*batch.Job{l.indexed(server, l.spec.ParameterServer.Replicas, serverRetries)}
+	low, high := l.spec.Worker.Replicas-l.high(), l.high()
+	if high > 0 {
+		all = append(all, l.indexed(workerHigh, high, workerRetries))
+	}
+	if low > 0 || l.HighPriority == 0 {
+		all = append(all, l.indexed(worker, low, workerRetries))
+	}
+	return append(all, l.single())
+}
+
+// single is the coordinator's Job. What its pod leaves beside itself is there
+// for the next container, so that a crash restarts it in its place.
+func (l *layout) single() *batch.Job {
+	return l.job(coordinator, batch.JobSpec{BackoffLimit: new(int32(coordinatorRetries))})
+}
+
+// indexed is the Job of a role that has several pods, each with an index.
+func (l *layout) indexed(role string, replicas, retries int) *batch.Job {
+	s := batch.JobSpec{
+		CompletionMode:       new(batch.IndexedCompletion),
+		Completions:          new(int32(replicas)),
+		Parallelism:          new(int32(replicas)),
+		BackoffLimitPerIndex: new(int32(retries)),
+		PodFailurePolicy:     &batch.PodFailurePolicy{Rules: rules(role)},
+	}
+	if role != server {
+		// A worker ends well only where the run has: those that never got room
+		// must not keep it from ending.
+		s.SuccessPolicy = &batch.SuccessPolicy{Rules: []batch.SuccessPolicyRule{{SucceededCount: new(int32(1))}}}
+	}
+	return l.job(role, s)
+}
+
+func (l *layout) job(role string, s batch.JobSpec) *batch.Job {
+	s.Template = l.template(role)
+	return &batch.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: job(l.id, role), Namespace: l.Namespace, Labels: labels(l.id, role)},
+		Spec:       s,
+	}
+}
+
+// rules say by the runtime's table of ends what becomes of a pod: the first that
+// fits decides. What no rule names counts against the index.
+func rules(role string) []batch.PodFailurePolicyRule {
+	on := func(action batch.PodFailurePolicyAction, ends ...spec.End) batch.PodFailurePolicyRule {
+		r := batch.PodFailurePolicyOnExitCodesRequirement{Operator: batch.PodFailurePolicyOnExitCodesOpIn}
+		for _, e := range ends {
+			r.Values = append(r.Values, int32(e))
+		}
+		return batch.PodFailurePolicyRule{Action: action, OnExitCodes: &r}
+	}
+	all := []batch.PodFailurePolicyRule{{
+		Action:          batch.PodFailurePolicyActionIgnore, // preempted, drained, or its node is gone
+		OnPodConditions: []batch.PodFailurePolicyOnPodConditionsPattern{{Type: core.DisruptionTarget, Status: core.ConditionTrue}},
+	}, on(batch.PodFailurePolicyActionFailJob, spec.EndOtherwise)}
+	if role != server {
+		all = append(all, on(batch.PodFailurePolicyActionFailIndex, spec.EndGivenUp))
+	}
+	return append(all, on(batch.PodFailurePolicyActionIgnore, spec.EndAsked))
+}

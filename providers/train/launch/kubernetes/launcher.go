@@ -1,0 +1,309 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// poll is how often a run is looked at while it is watched.
+const poll = time.Second
+
+// Launcher runs experiments in one namespace of a cluster.
+type Launcher struct {
+	dial      func(context.Context) (*connected.Client, error)
+	placement launch.Placement
+	folder    string // on this machine, in which what is left of runs is collected
+}
+
+var _ launch.Launcher = (*Launcher)(nil)
+
+// New makes the launcher of the runs in a namespace. Of p only the namespace
+// has to be known to look at runs and to end them. What runs leave is collected
+// in folders below folder, which is an absolute path of this machine; "" leaves
+// it to others.
+func New(dial func(context.Context) (*connected.Client, error), p launch.Placement, folder string) *Launcher {
+	return &Launcher{dial, p, folder}
+}
+
+func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
+	client, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{client, l.placement.Namespace}, nil
+}
+
+// Start makes the run's objects, the coordinator's Job last, or leaves nothing.
+func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (string, error) {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	of := &layout{launch.ID(operation), s, l.placement}
+	if err := c.start(ctx, of, operation); errors.Is(err, errTaken) {
+		return "", err // it is not this call's to remove
+	} else if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return "", errors.Join(err, c.purge(ctx, of.id, operation))
+	}
+	return of.id, nil
+}
+
+// errTaken says that a run of the same name is there already.
+var errTaken = errors.New("a run of this name is there already")
+
+// start makes everything that a run needs.
+func (c *cluster) start(ctx context.Context, l *layout, operation string) error {
+	if err := c.ensureClasses(ctx, l); err != nil {
+		return err
+	}
+	config, err := l.configMap(operation)
+	if err != nil {
+		return err
+	}
+	uid, err := c.create(ctx, configMaps, config, nil)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w: %w", errTaken, err)
+	}
+	if err != nil {
+		return c.explain(err)
+	}
+	owner := &metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: l.id, UID: uid}
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	secret, err := l.secret(hex.EncodeToString(b[:]))
+	if err != nil {
+		return err
+	}
+	if _, err := c.create(ctx, secrets, secret, owner); err != nil {
+		return err
+	}
+	if _, err := c.create(ctx, services, l.service(), owner); err != nil {
+		return err
+	}
+	if _, err := c.create(ctx, policies, l.policy(), owner); err != nil {
+		return err
+	}
+	return c.launch(ctx, l, owner)
+}
+
+// launch makes the Jobs, and before them the claim that the coordinator's needs.
+func (c *cluster) launch(ctx context.Context, l *layout, owner *metav1.OwnerReference) error {
+	if l.Storage != "" {
+		if _, err := c.create(ctx, claims, l.claim(), nil); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	for _, j := range l.jobs() {
+		if _, err := c.create(ctx, jobs, j, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureClasses makes the priority classes that are not there.
+func (c *cluster) ensureClasses(ctx context.Context, l *layout) error {
+	for _, class := range l.classes() {
+		there, err := c.get(ctx, classes, class.Name, new(metav1.PartialObjectMetadata))
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		if there {
+			continue
+		}
+		if _, err := c.create(ctx, classes, class, nil); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("%w; somebody who may has to make it, with the value %d, or leave priority out", err, class.Value)
+		}
+	}
+	return nil
+}
+
+// explain adds what to do to the error of a run's first object.
+func (c *cluster) explain(err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w; declare the namespace as a kube_namespace, and refer to its name", err)
+	}
+	return err
+}
+
+// Settle removes a run whose coordinator was never made.
+func (l *Launcher) Settle(ctx context.Context, operation string) (string, error) {
+	id := launch.ID(operation)
+	if operation == "" {
+		return "", launch.ErrNoRun
+	}
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	s, err := c.look(ctx, id)
+	switch {
+	case errors.Is(err, launch.ErrNoRun), errors.Is(err, launch.ErrForeign):
+		return "", fmt.Errorf("%w: %w", launch.ErrNoRun, err)
+	case err != nil:
+		return "", err
+	case s.config.Annotations[operationAnnotation] != operation:
+		return "", fmt.Errorf("%w: ConfigMap %s/%s: %w", launch.ErrNoRun, c.namespace, id, launch.ErrForeign)
+	case s.job(coordinator) != nil, s.ended():
+		return id, nil
+	}
+	if err := c.purge(ctx, id, operation); err != nil {
+		return "", fmt.Errorf("%w. Look at the objects in the namespace %s with the label %s=%s, or delete them", err, c.namespace, runLabel, id)
+	}
+	return "", launch.ErrNoRun
+}
+
+// purge removes all that there is of a run; the ConfigMap, which says that there
+// is one, goes last. operation, where it is not "", has to be the run's.
+func (c *cluster) purge(ctx context.Context, id, operation string) error {
+	var config core.ConfigMap
+	there, err := c.get(ctx, configMaps, id, &config)
+	if err != nil {
+		return err
+	}
+	if there && (config.Labels[runLabel] != id || operation != "" && config.Annotations[operationAnnotation] != operation) {
+		if operation != "" {
+			return nil // somebody else's: nothing of this run was made
+		}
+		return launch.ErrForeign
+	}
+	for _, kind := range kinds {
+		if err := c.remove(ctx, kind, id); err != nil {
+			return err
+		}
+		if kind == jobs {
+			if err := c.podsGone(ctx, id, overdue); err != nil {
+				return err
+			}
+		}
+	}
+	if !there {
+		return nil
+	}
+	return c.delete(ctx, configMaps, id, config.UID)
+}
+
+// overdue is how long pods may take to end before they are deleted without the
+// word of their node.
+const overdue = (grace + 15) * time.Second
+
+// ID follows from the operation.
+func (l *Launcher) ID(operation string) string { return launch.ID(operation) }
+
+// Location says where the run is in the cluster, and where on this machine what
+// is left of it has been collected.
+func (l *Launcher) Location(id string) launch.Location {
+	at := run.Folder(filepath.Join(l.folder, id))
+	return launch.Location{Place: l.placement.Namespace, Run: l.placement.Namespace + "/" + id, Logs: at.Logs(), Metrics: at.Metrics()}
+}
+
+// Spec is the specification as it was applied last.
+func (l *Launcher) Spec(ctx context.Context, id string) (spec.Spec, error) {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	s, err := c.look(ctx, id)
+	if err != nil {
+		return spec.Spec{}, err
+	}
+	return s.spec()
+}
+
+// Status asks the run's coordinator; of one that has ended it collects what is
+// left.
+func (l *Launcher) Status(ctx context.Context, id string) (launch.State, error) {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return launch.State{}, err
+	}
+	s, err := c.look(ctx, id)
+	if err != nil {
+		return launch.State{}, err
+	}
+	return l.standing(ctx, c, id, s)
+}
+
+func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight) (launch.State, error) {
+	state, asked, err := c.status(ctx, id, s)
+	if asked != nil {
+		defer asked.Close()
+	}
+	if err != nil {
+		return state, err
+	}
+	p, err := s.placement()
+	if err != nil {
+		return state, err
+	}
+	if p.Durable() {
+		state.Saved = max(state.Saved, state.Status.Saved)
+	}
+	if _, recorded := s.recorded(); state.Phase.Final() && !recorded && l.folder != "" {
+		return l.conclude(ctx, c, id, s, asked, state, p.Durable())
+	}
+	return state, nil
+}
+
+// Watch looks at the run every second; a cluster that does not answer is
+// waited for by its client.
+func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State, error] {
+	return func(yield func(launch.State, error) bool) {
+		tick := time.NewTicker(poll)
+		defer tick.Stop()
+		for {
+			s, err := l.Status(ctx, id)
+			if ctx.Err() != nil || !yield(s, err) || err != nil {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// record writes down how the run stands, for when nobody can be asked.
+func (c *cluster) record(ctx context.Context, id string, state launch.State) error {
+	state.Roles = nil
+	text, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	value := string(text)
+	return c.set(ctx, id, map[string]*string{keyStatus: &value})
+}
+
+// set changes entries of the run's ConfigMap; nil removes one.
+func (c *cluster) set(ctx context.Context, id string, entries map[string]*string) error {
+	text, err := json.Marshal(map[string]any{"data": entries})
+	if err != nil {
+		return err
+	}
+	return c.patch(ctx, configMaps, id, text)
+}
+
+// ownerOf is the run as the owner of its objects.
+func ownerOf(config *core.ConfigMap) *metav1.OwnerReference {
+	return &metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: config.Name, UID: config.UID}
+}

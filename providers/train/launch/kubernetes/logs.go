@@ -1,0 +1,240 @@
+package kubernetes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// maxLine bounds one line of a log.
+const maxLine = 1 << 20
+
+// streamOf tells the streams apart, of which Kubernetes keeps one log: on
+// standard output are a coordinator's events alone, which have a form.
+func streamOf(text string) string {
+	if strings.HasPrefix(text, `{"n":`) || strings.HasPrefix(text, `{"role":`) {
+		return launch.Stdout
+	}
+	return launch.Stderr
+}
+
+// Logs gives what pods have said: of a run that was collected from this machine,
+// else from the cluster, those of ended containers first.
+func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, line func(launch.Line) error) error {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	given := make(map[string]time.Time) // the last line of each container
+	for {
+		s, err := c.look(ctx, id)
+		if err != nil {
+			return err
+		}
+		if len(s.pods) == 0 {
+			if found, err := collectedLogs(run.Folder(filepath.Join(l.folder, id)), o, line); found || err != nil {
+				return err
+			}
+		}
+		for _, p := range byAge(s.pods) {
+			if o.Role != "" && roleName(&p) != o.Role {
+				continue
+			}
+			if err := c.podLog(ctx, &p, given, o.Stream, line); err != nil {
+				return err
+			}
+		}
+		if state, ok := s.recorded(); !o.Follow || ok && state.Phase.Final() || s.over() {
+			return nil
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// over tells a run of which no pod runs or is to run.
+func (s *sight) over() bool {
+	status := s.derived()
+	_, ended := s.outcome()
+	return running(s.pods) == nil && (ended || status.Phase != spec.Pending)
+}
+
+func byAge(pods []core.Pod) []core.Pod {
+	all := slices.Clone(pods)
+	slices.SortStableFunc(all, func(a, b core.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return all
+}
+
+// podLog gives the lines of a pod's containers that were not given yet, the
+// previous container's first.
+func (c *cluster) podLog(ctx context.Context, p *core.Pod, given map[string]time.Time, stream string, line func(launch.Line) error) error {
+	for _, st := range p.Status.ContainerStatuses {
+		if st.Name != "trainer" {
+			continue
+		}
+		for n, attempt := range []*core.ContainerState{&st.LastTerminationState, &st.State} {
+			id := ""
+			switch {
+			case attempt.Running != nil:
+				id = st.ContainerID
+			case attempt.Terminated != nil:
+				id = attempt.Terminated.ContainerID
+			}
+			if id == "" {
+				continue
+			}
+			if err := c.containerLog(ctx, p, st.Name, id, n == 0, given, stream, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cluster) containerLog(ctx context.Context, p *core.Pod, container, id string, previous bool, given map[string]time.Time, stream string, line func(launch.Line) error) error {
+	body, err := c.PodLog(ctx, p.Namespace, p.Name, connected.LogOptions{Container: container, Previous: previous, Timestamps: true, Since: given[id]})
+	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
+		return nil // it is gone by now, or has not begun
+	}
+	if err != nil {
+		return fmt.Errorf("log of pod %s: %w", p.Name, err)
+	}
+	defer body.Close()
+	lines := bufio.NewReaderSize(body, 64<<10)
+	for {
+		text, err := readLine(lines)
+		if text != "" {
+			at, rest := stamped(text)
+			if at.After(given[id]) {
+				given[id] = at
+				if s := streamOf(rest); stream == "" || s == stream {
+					if err := line(launch.Line{Role: roleName(p), Stream: s, Time: at, Text: rest}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("log of pod %s: %w", p.Name, err)
+		}
+	}
+}
+
+// readLine reads a line without its end, cut where it is too long.
+func readLine(r *bufio.Reader) (string, error) {
+	var b strings.Builder
+	for {
+		part, more, err := r.ReadLine()
+		if b.Len() < maxLine {
+			b.Write(part)
+		}
+		if err != nil || !more {
+			return b.String(), err
+		}
+	}
+}
+
+// stamped splits the time off that a kubelet puts before a line.
+func stamped(text string) (time.Time, string) {
+	before, rest, _ := strings.Cut(text, " ")
+	at, err := time.Parse(time.RFC3339Nano, before)
+	if err != nil {
+		return time.Time{}, text
+	}
+	return at, rest
+}
+
+// collectLogs writes what each role has said to a file of its own.
+func (c *cluster) collectLogs(ctx context.Context, s *sight, at run.Folder) (err error) {
+	files := make(map[string]*os.File)
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	given := make(map[string]time.Time)
+	for _, p := range byAge(s.pods) {
+		err := c.podLog(ctx, &p, given, "", func(l launch.Line) error {
+			if l.Stream == launch.Stdout {
+				return nil // the metrics, which have a file of their own
+			}
+			f := files[l.Role]
+			if f == nil {
+				var err error
+				if f, err = os.OpenFile(filepath.Join(at.Logs(), l.Role+".log"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+					return err
+				}
+				files[l.Role] = f
+			}
+			_, err := fmt.Fprintln(f, l.Text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectedLogs gives the lines that were collected on this machine; false:
+// nothing was.
+func collectedLogs(at run.Folder, o launch.LogOptions, line func(launch.Line) error) (bool, error) {
+	entries, err := os.ReadDir(at.Logs())
+	if err != nil {
+		return false, nil
+	}
+	for _, e := range entries {
+		role, ok := strings.CutSuffix(e.Name(), ".log")
+		if !ok || o.Role != "" && role != o.Role || o.Stream == launch.Stdout {
+			continue
+		}
+		if err := fileLog(filepath.Join(at.Logs(), e.Name()), role, line); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+func fileLog(path, role string, line func(launch.Line) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewReaderSize(file, 64<<10)
+	for {
+		text, err := readLine(lines)
+		if text != "" {
+			if err := line(launch.Line{Role: role, Stream: launch.Stderr, Text: text}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+)
+
+const (
+	nobody       = 65532 // the user of the pods, as in distroless images
+	specFolder   = "/etc/stoke"
+	secretFolder = "/etc/stoke-secret"
+	stateFolder  = "/state"
+	// lostNode is how long a pod stays on a node that does not answer.
+	lostNode = 30
+	// grace is how long a pod may take to end once it was asked to: a checkpoint
+	// is cut in that time.
+	grace = 45
+	// linger is how long a coordinator waits for what is left of its run to be
+	// collected, in Go's notation.
+	linger = "4m"
+)
+
+// template is what pods of a role are made from.
+func (l *layout) template(role string) core.PodTemplateSpec {
+	r := l.role(role)
+	meta := metav1.ObjectMeta{Labels: labels(l.id, role)}
+	if r.Bandwidth > 0 {
+		rate := fmt.Sprintf("%dM", r.Bandwidth)
+		meta.Annotations = map[string]string{"kubernetes.io/ingress-bandwidth": rate, "kubernetes.io/egress-bandwidth": rate}
+	}
+	volumes, mounts := l.volumes(role)
+	pod := core.PodSpec{
+		Subdomain:                     l.id,
+		RestartPolicy:                 core.RestartPolicyNever,
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(int64(grace)),
+		NodeSelector:                  r.NodeSelector,
+		Tolerations:                   tolerations(role, r),
+		PriorityClassName:             class(r.Priority),
+		Volumes:                       volumes,
+		SecurityContext: &core.PodSecurityContext{
+			RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
+			SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []core.Container{{
+			Name: "trainer", Image: l.Image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
+			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
+			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
+			SecurityContext: &core.SecurityContext{
+				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true),
+				Capabilities:   &core.Capabilities{Drop: []core.Capability{"ALL"}},
+				SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
+			},
+		}},
+	}
+	for _, name := range l.PullSecrets {
+		pod.ImagePullSecrets = append(pod.ImagePullSecrets, core.LocalObjectReference{Name: name})
+	}
+	if r.SpreadOver != "" {
+		pod.TopologySpreadConstraints = []core.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: r.SpreadOver, WhenUnsatisfiable: core.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: labels(l.id, role)},
+		}}
+	}
+	if role == coordinator {
+		pod.RestartPolicy, pod.Hostname = core.RestartPolicyOnFailure, coordinator
+	}
+	if role != worker && role != workerHigh {
+		c := &pod.Containers[0]
+		c.Ports = []core.ContainerPort{{Name: "roles", ContainerPort: int32(l.Port)}}
+		if role == coordinator {
+			c.Ports = append(c.Ports, core.ContainerPort{Name: "api", ContainerPort: int32(l.api())})
+		}
+	}
+	return core.PodTemplateSpec{ObjectMeta: meta, Spec: pod}
+}
+
+// role is what the placement says of a role.
+func (l *layout) role(role string) launch.PodRole {
+	switch role {
+	case coordinator:
+		return l.Coordinator
+	case server:
+		return l.Server
+	case workerHigh:
+		r := l.Worker
+		r.Priority = launch.PriorityHigh
+		return r
+	}
+	return l.Worker
+}
+
+func class(priority string) string {
+	switch priority {
+	case launch.PriorityHigh:
+		return classHigh
+	case launch.PriorityLow:
+		return classLow
+	}
+	return ""
+}
+
+// arguments are stoke-trainer's.
+func (l *layout) arguments(role string) []string {
+	command, identity := role, keyIdentity
+	if role == worker || role == workerHigh {
+		command, identity = worker, keyCertificate
+	}
+	args := []string{
+		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken, "--certificate-file=" + secretFolder + "/" + identity,
+	}
+	servers := "--servers=" + strings.Join(l.servers(), ",")
+	switch role {
+	case coordinator:
+		args = append(args, "--run="+l.id, "--state="+stateFolder, servers, "--data="+l.Dataset,
+			"--listen=:"+strconv.Itoa(l.Port), "--listen-api=:"+strconv.Itoa(l.api()),
+			"--outcome=/dev/termination-log", "--metrics=-", "--linger="+linger)
+	case server:
+		args = append(args, "--listen=:"+strconv.Itoa(l.Port))
+	case workerHigh:
+		args = append(args, "--coordinator="+l.coordinatorAddress(), servers, "--data="+l.Dataset)
+	default:
+		args = append(args, "--coordinator="+l.coordinatorAddress(), servers, "--data="+l.Dataset)
+		if n := l.high(); n > 0 {
+			args = append(args, "--first-index="+strconv.Itoa(n))
+		}
+	}
+	if l.Checkpoints != "" && command != worker {
+		args = append(args, "--checkpoints="+l.Checkpoints)
+	}
+	return args
+}
+
+// environment gives indexed roles their index, and what the user wants.
+func (l *layout) environment(role string) []core.EnvVar {
+	var all []core.EnvVar
+	if role != coordinator {
+		all = append(all, core.EnvVar{Name: "STOKE_INDEX", ValueFrom: &core.EnvVarSource{
+			FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
+		}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
+		all = append(all, core.EnvVar{Name: name, Value: l.Environment[name]})
+	}
+	return all
+}
+
+// tolerations are the user's, those for the GPUs that are asked for, and a short
+// one for nodes that do not answer.
+func tolerations(role string, r launch.PodRole) []core.Toleration {
+	var all []core.Toleration
+	for _, t := range r.Tolerations {
+		operator := core.TolerationOpExists
+		if t.Value != "" {
+			operator = core.TolerationOpEqual
+		}
+		all = append(all, core.Toleration{Key: t.Key, Operator: operator, Value: t.Value, Effect: core.TaintEffect(t.Effect)})
+	}
+	if r.GPUs > 0 {
+		all = append(all, core.Toleration{Key: r.GPUResource, Operator: core.TolerationOpExists, Effect: core.TaintEffectNoSchedule})
+	}
+	for _, key := range []string{core.TaintNodeUnreachable, core.TaintNodeNotReady} {
+		all = append(all, core.Toleration{Key: key, Operator: core.TolerationOpExists, Effect: core.TaintEffectNoExecute, TolerationSeconds: new(int64(lostNode))})
+	}
+	return all
+}
+
+// resources are requested and limited alike. Whoever writes placements has
+// checked the quantities.
+func resources(r launch.PodRole) core.ResourceRequirements {
+	list := make(core.ResourceList)
+	for name, quantity := range map[core.ResourceName]string{
+		core.ResourceCPU: r.CPU, core.ResourceMemory: r.Memory, core.ResourceEphemeralStorage: r.EphemeralStorage,
+	} {
+		if quantity != "" {
+			list[name] = resource.MustParse(quantity)
+		}
+	}
+	if r.GPUs > 0 {
+		list[core.ResourceName(r.GPUResource)] = *resource.NewQuantity(int64(r.GPUs), resource.DecimalSI)
+	}
+	if len(list) == 0 {
+		return core.ResourceRequirements{}
+	}
+	return core.ResourceRequirements{Requests: list, Limits: list.DeepCopy()}
+}

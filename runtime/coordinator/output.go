@@ -1,0 +1,124 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// flushTime is how long whoever reads the output has for the last of it, once
+// the coordinator ends; maxLogs, how many workers' logs may wait to be read.
+const (
+	flushTime = 5 * time.Second
+	maxLogs   = 256
+)
+
+// output passes on every event of the journal, in order: what an earlier
+// coordinator wrote first. It reads them back, so that one who takes nothing of
+// it holds nobody up. Between them are the last lines of the logs of workers.
+type output struct {
+	journal *journal
+	to      io.Writer
+	log     *slog.Logger
+	logs    chan []byte   // lines that are whole
+	ending  chan struct{} // closed when nothing more will be written
+	ended   chan struct{} // closed when all of it is passed on, or never will be
+}
+
+func (j *journal) passOn(to io.Writer, log *slog.Logger) *output {
+	o := &output{journal: j, to: to, log: log, logs: make(chan []byte, maxLogs), ending: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(o.ended)
+		if err := o.follow(); err != nil {
+			log.Warn("events are not passed on any more", "error", err)
+		}
+	}()
+	return o
+}
+
+// follow writes until the end, or until nobody takes it any more.
+func (o *output) follow() error {
+	for at := int64(0); ; {
+		select {
+		case lines := <-o.logs:
+			if _, err := o.to.Write(lines); err != nil {
+				return err
+			}
+			continue
+		default:
+		}
+		events, size, changed := o.journal.from(at)
+		if events != nil {
+			if _, err := io.Copy(o.to, events); err != nil {
+				return err
+			}
+			at += size
+			continue
+		}
+		select {
+		case <-changed:
+		case lines := <-o.logs:
+			if _, err := o.to.Write(lines); err != nil {
+				return err
+			}
+		case <-o.ending:
+			if events, _, _ := o.journal.from(at); events == nil && len(o.logs) == 0 {
+				return nil
+			}
+		}
+	}
+}
+
+// close waits a moment for what has not been passed on yet. One who takes
+// nothing is left behind: this process is about to end.
+func (o *output) close() {
+	close(o.ending)
+	select {
+	case <-o.ended:
+	case <-time.After(flushTime):
+		o.log.Warn("the last events are not passed on: nobody takes them")
+	}
+}
+
+// logLine is a line of the output that is no event, but of a role's log.
+type logLine struct {
+	Role string `json:"role"` // worker-0
+	Log  string `json:"log"`  // one line
+}
+
+// printLog passes on the last lines of a worker's log, unless too many wait
+// already.
+func (c *coordinator) printLog(index int, log []string) {
+	if c.output == nil {
+		return
+	}
+	var text []byte
+	for _, line := range log {
+		data, err := json.Marshal(logLine{fmt.Sprintf("worker-%d", index), line})
+		if err != nil {
+			c.Log.Warn("a worker's log is not passed on", "worker", index, "error", err)
+			return
+		}
+		text = append(append(text, data...), '\n')
+	}
+	select {
+	case c.output.logs <- text:
+	default:
+		c.Log.Warn("a worker's log is not passed on: nobody takes it", "worker", index)
+	}
+}
+
+// bounded gives as many of the last lines as a worker may send.
+func bounded(lines []string) []string {
+	size := 0
+	for i := len(lines) - 1; i >= 0; i-- {
+		if size += len(lines[i]); size > wire.LogBytes || len(lines)-i > wire.LogLines {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}

@@ -1,0 +1,89 @@
+package coordinator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// Whoever reads the events slowly, not at all or never again holds nobody up.
+func TestEventsAreNotWaitedFor(t *testing.T) {
+	blocked, unblock := io.Pipe()
+	defer unblock.Close()
+	defer blocked.Close()
+	for name, to := range map[string]io.Writer{"nobody reads": unblock, "closed": broke{}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, pointsSpec(), linear{})
+			b.options.Events = to
+			if st := b.run(); st.Phase != spec.Succeeded || st.Records != 1800 {
+				t.Errorf("status %+v", st)
+			}
+			if !strings.Contains(b.logs.String(), "not passed on") {
+				t.Error("the log does not tell that events are lost")
+			}
+		})
+	}
+}
+
+// broke is an output that nobody reads any more.
+type broke struct{}
+
+func (broke) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+// The last lines of a worker's log come out as lines of their own, no more of
+// them than it may send, and only for who asked.
+func TestLogsOfWorkersArePrinted(t *testing.T) {
+	b := newBench(t, pointsSpec(), linear{})
+	out := new(locked)
+	b.options.Events = out
+	stop, ended := b.beginUntilStopped()
+	worker := b.guest(0)
+	b.until("the worker is a member", func() bool { return b.seen("worker") > 0 })
+	stop()
+	b.dismissed(worker)
+	var lines []string
+	for i := range 3 * wire.LogLines {
+		lines = append(lines, fmt.Sprintf("line <%d>", i))
+	}
+	if err := worker.Send(wire.TypeLog, wire.Log{Lines: lines}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Send(wire.TypeLog, wire.Log{Lines: []string{strings.Repeat("x", wire.LogBytes+1), "end"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Millisecond) // so that it does not hang up with something unsent
+	worker.Close()
+	if st := <-ended; st.Phase != spec.Stopped {
+		t.Errorf("status %+v", st)
+	}
+	var logs []string
+	events := 0
+	for line := range bytes.Lines([]byte(out.String())) {
+		var l logLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		switch l.Role {
+		case "worker-0":
+			logs = append(logs, l.Log)
+		case "":
+			events++
+		default:
+			t.Errorf("a log of %q", l.Role)
+		}
+	}
+	if len(logs) != wire.LogLines+1 || logs[0] != "line <400>" || logs[wire.LogLines-1] != "line <599>" || logs[wire.LogLines] != "end" {
+		t.Errorf("%d lines of log: %q", len(logs), logs)
+	}
+	if want := len(b.lines()); events != want {
+		t.Errorf("%d events of %d", events, want)
+	}
+}
