@@ -10,23 +10,38 @@ import (
 	"testing"
 )
 
-// meet has a client with a pin talk to a server.
+// meet has a client with a pin talk to a server, over a socket: both may write
+// at once, which a net.Pipe would never let them finish.
 func meet(t *testing.T, server *tls.Config, client *tls.Config) error {
 	t.Helper()
-	a, b := net.Pipe()
-	defer a.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	defer func() { <-served }()
+	defer listener.Close()
 	go func() {
-		s := tls.Server(b, server)
+		defer close(served)
+		s, err := listener.Accept()
+		if err != nil {
+			return
+		}
 		defer s.Close()
-		if s.Handshake() == nil {
+		if s.(*tls.Conn).Handshake() == nil {
 			s.Write([]byte("x"))
 		}
 	}()
+	a, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
 	c := tls.Client(a, client)
 	if err := c.Handshake(); err != nil {
 		return err
 	}
-	_, err := io.ReadFull(c, make([]byte, 1))
+	_, err = io.ReadFull(c, make([]byte, 1))
 	return err
 }
 
