@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -62,10 +63,10 @@ func coordinate(ctx context.Context, r *role) error {
 	if !over {
 		w, err := workload.Open(&r.spec)
 		if err != nil {
-			if hopeless = r.hopeless(err); r.supervised || r.linger <= 0 {
+			if hopeless = r.hopeless(ctx, err); r.supervised || r.linger <= 0 {
 				return hopeless
 			}
-			before = r.without(err)
+			before = r.without(ctx, err)
 		} else {
 			defer w.Close()
 			o.Workload = w
@@ -145,12 +146,8 @@ func (r *role) openPorts(ctx context.Context, o *coordinator.Options) (closeAll 
 		}
 		opened = append(opened, *port.to)
 	}
-	at := r.checkpoints
-	if at == "" {
-		at = r.folder.Checkpoints()
-	}
 	var place *checkpoint.Place
-	if place, err = r.place(context.WithoutCancel(ctx), at); err != nil {
+	if place, err = r.place(context.WithoutCancel(ctx), r.checkpointsAt()); err != nil {
 		return closeAll, err
 	}
 	opened = append(opened, place)
@@ -158,8 +155,16 @@ func (r *role) openPorts(ctx context.Context, o *coordinator.Options) (closeAll 
 	return closeAll, nil
 }
 
+// checkpointsAt is where the run's checkpoints lie.
+func (r *role) checkpointsAt() string {
+	if r.checkpoints != "" {
+		return r.checkpoints
+	}
+	return r.folder.Checkpoints()
+}
+
 // hopeless reports an error that starting again cannot mend.
-func (r *role) hopeless(err error) error {
+func (r *role) hopeless(ctx context.Context, err error) error {
 	if r.supervised {
 		control := os.NewFile(controlPipe, "control")
 		defer control.Close()
@@ -167,24 +172,47 @@ func (r *role) hopeless(err error) error {
 			r.log.Error("cannot reach the supervisor", "error", tellErr)
 		}
 	} else {
-		r.writeOutcome(r.without(err))
+		r.writeOutcome(r.without(ctx, err))
 	}
 	return usageError{err}
 }
 
 // without is the status of a run that cannot begin as it was started. It is not
 // kept: with other arguments it can.
-func (r *role) without(why error) spec.Status {
+func (r *role) without(ctx context.Context, why error) spec.Status {
 	now := time.Now()
-	s := spec.Status{Hash: r.spec.Hash(), Epochs: r.spec.Epochs, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now, Ended: now, Updated: now}
+	s := spec.Status{Hash: r.spec.Hash(), Epochs: r.spec.Epochs, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now, Updated: now}
 	if err := run.ReadJSON(r.folder.StatusFile(), &s); err != nil {
 		r.log.Info("the run has no status yet", "error", err)
 	}
 	if s.Run = r.name; s.Run == "" {
 		s.Run = r.folder.Name()
 	}
-	s.Phase, s.Message = spec.Failed, why.Error()
+	saved, err := r.savedIn(ctx)
+	s.Saved = max(s.Saved, saved)
+	if s = coordinator.Unable(s, why); err != nil && s.Phase == spec.Failed {
+		s.Phase, s.Cause = spec.Stopped, spec.CauseTrainer // for all one knows it has learned something
+		s.Message += fmt.Sprintf("; and its checkpoints cannot be looked for: %v", err)
+	}
 	return s
+}
+
+// savedIn is the step of the newest checkpoint in the run's place, which outlives
+// the folder of the coordinator's own; 0: there is none.
+func (r *role) savedIn(ctx context.Context) (int64, error) {
+	place, err := r.place(ctx, r.checkpointsAt())
+	if err != nil {
+		return 0, err
+	}
+	defer place.Close()
+	names, err := place.Names(ctx, spec.StepPrefix)
+	newest := int64(0)
+	for _, name := range names {
+		if step, ok := spec.StepOf(name); ok {
+			newest = max(newest, step)
+		}
+	}
+	return newest, err
 }
 
 // concluded gives the end of a run that is over, as a coordinator before this

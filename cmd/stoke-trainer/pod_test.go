@@ -241,6 +241,50 @@ func TestHopelessRunSaysWhy(t *testing.T) {
 	next.ends(spec.EndFinished)
 }
 
+// A run that has learned something and is started again without its dataset is
+// stopped: with the dataset it goes on from its checkpoint. Whether the folder of
+// the coordinator's own is still there changes nothing.
+func TestWrongDatasetLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := long()
+	s.Checkpoint.EverySteps = 10
+	c, first, others := started(t, s)
+	var before spec.Status
+	c.until("there is a checkpoint", func(s spec.Status) bool { before = s; return s.Saved >= 10 })
+	state := run.Folder(filepath.Join(c.dir, "state"))
+	first.signal(syscall.SIGKILL)
+	<-first.done
+	path := c.outcome()
+	for _, lost := range []bool{false, true} {
+		if lost {
+			if err := os.RemoveAll(string(state)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.coordinate("--data", filepath.Join(c.dir, "nowhere"), "--outcome", path, "--linger", "100ms").ends(spec.EndFinished)
+		told, text := readOutcome(t, path)
+		if told.Phase != spec.Stopped || told.Cause != spec.CauseTrainer || told.Saved < before.Saved || !strings.Contains(told.Message, "nowhere") || told.Ended.IsZero() {
+			t.Errorf("without its dataset, folder lost %v: outcome %s", lost, text)
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range others {
+		p.ends(spec.EndOtherwise) // they were told of the end, as of any other
+	}
+	c.servers, c.workers = nil, ""
+	c.server("0")
+	c.server("1")
+	next := c.coordinate()
+	c.worker("0")
+	c.until("the run goes on", func(s spec.Status) bool { return s.Step > before.Saved })
+	if err := c.client().Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	next.ends(spec.EndOtherwise)
+}
+
 // A coordinator that has lost the folder of its own goes on from the
 // checkpoints, in a term above all that there were.
 func TestFolderOfTheCoordinatorIsLost(t *testing.T) {

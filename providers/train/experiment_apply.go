@@ -149,7 +149,7 @@ func goesOn(s spec.Status) string {
 	case spec.CauseDisk:
 		return "Make room on the disk of " + s.Run + ". " + next
 	case spec.CauseTrainer:
-		return "Name the stoke-trainer that it was trained with as trainer in the provider block. " + next
+		return "Give it what it was trained with: trainer in the provider block or, on a cluster, image and dataset_path. " + next
 	case spec.CauseRestarts:
 		return "Look into the logs for the reason. " + next
 	}

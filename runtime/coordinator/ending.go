@@ -105,6 +105,17 @@ func Hopeless(control io.Writer, f run.Folder, why error) error {
 	if err := run.ReadJSON(f.StatusFile(), &s); err != nil {
 		return err
 	}
-	s.Phase, s.Message, s.Ended = spec.Failed, why.Error(), time.Now()
+	s = Unable(s, why)
 	return json.NewEncoder(control).Encode(spec.Control{Outcome: &s})
+}
+
+// Unable is the end of a run that stood as s says and cannot go on as it was
+// started. One that has learned something is stopped: with what it lacks it goes
+// on, and nobody throws its checkpoints away for a wrong argument.
+func Unable(s spec.Status, why error) spec.Status {
+	s.Phase, s.Cause, s.Message, s.Ended = spec.Failed, "", why.Error(), time.Now()
+	if s.Step > 0 || s.Saved > 0 {
+		s.Phase, s.Cause = spec.Stopped, spec.CauseTrainer
+	}
+	return s
 }
