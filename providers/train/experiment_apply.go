@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,8 +135,8 @@ func verdict(call *providers.Call, s spec.Status, logs string) (diags diag.Diagn
 			sentence(s.Message), thousands(s.Step), goesOn(s), excerpt(s.Log), whereLogs(logs)))
 	case spec.Lost:
 		call.KeepOnError()
-		diags.AddError("The experiment was lost", fmt.Sprintf("Its supervisor is gone without a result, at step %s. "+
-			"The next apply resumes it from its newest checkpoint, or replaces it if there is none.%s", thousands(s.Step), whereLogs(logs)))
+		diags.AddError("The experiment was lost", fmt.Sprintf("%s It is at step %s. The next apply resumes it from its newest checkpoint, or replaces it if there is none.%s",
+			cmp.Or(sentence(s.Message), "Its supervisor is gone without a result."), thousands(s.Step), whereLogs(logs)))
 	}
 	return diags
 }
@@ -209,6 +210,11 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 // adjust brings the run's processes to what is planned: an idle run is started
 // again, a running one takes on what it can.
 func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel) (diags diag.Diagnostics) {
+	if l, ok := run.Launcher.(launch.Releaser); ok {
+		if err := l.Release(ctx, run.id); err != nil {
+			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. Its place is free once somebody who may deletes the Node, or the node is back.", err))
+		}
+	}
 	s, err := run.Status(ctx, run.id)
 	if err != nil {
 		diags.AddError("State of the experiment is unreadable", err.Error()+".")
@@ -216,17 +222,18 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	}
 	switch {
 	case launch.Idle(s.Phase):
-		return r.resume(ctx, run, d, s)
+		return append(diags, r.resume(ctx, run, d, s)...)
 	case s.Phase.Final():
-		return nil // it ended since the plan
+		return diags // it ended since the plan
 	}
-	before, diags := prior.draft()
+	before, wrong := prior.draft()
+	diags.Append(wrong...)
 	changes := append(spec.Compare(before.spec, d.spec), moves(plan, prior)...)
 	switch {
 	case len(changes) == 0:
 		return diags
 	case spec.Costliest(changes) == spec.Resume:
-		return r.interrupt(ctx, run, d)
+		return append(diags, r.interrupt(ctx, run, d)...)
 	}
 	if err := run.Change(ctx, run.id, d.spec); err != nil {
 		if s, err := run.Status(ctx, run.id); err == nil && s.Phase.Final() {

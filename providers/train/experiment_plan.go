@@ -279,7 +279,9 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	case idle && left.overrun(p.draft.spec.Deadline):
 		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.Ran)))
 	case idle:
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: nobody runs it any more; it goes on from its newest checkpoint")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; it goes on from its newest checkpoint")
+	case len(left.Held) > 0:
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "live: attaches to the run and waits for its end")
 	case resumes:
@@ -288,6 +290,14 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	}
 	p.plan.Status, p.plan.Metrics = types.StringUnknown(), types.MapUnknown(types.NumberType)
 	p.plan.StartedAt, p.plan.FinishedAt = types.StringUnknown(), types.StringUnknown()
+}
+
+// idleness says why a run does not go on by itself.
+func idleness(left remains) string {
+	if left.Broken != "" {
+		return printable(left.Broken)
+	}
+	return "nobody runs it any more"
 }
 
 // lasting words a number of seconds.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -48,6 +50,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		resp.Diagnostics.AddWarning("State of the experiment is unreadable", fmt.Sprintf("%s. It is taken to be as it was.", err))
 		return
 	}
+	resp.Diagnostics.Append(troubles(run.id, s)...)
 	if state.Model.IsNull() { // imported: only where it lies is known
 		of, err := run.Spec(ctx, run.id)
 		if err != nil {
@@ -66,6 +69,26 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 	state.record(s.Status)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
+
+// troubles says for what reasons an unfinished run does not go on, or goes on
+// with less than it is to have. Processes of this machine are started again by
+// their supervisor, which needs nobody's help.
+func troubles(id string, s launch.State) (diags diag.Diagnostics) {
+	if s.Broken != "" {
+		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.Broken)))
+	}
+	if waiting := s.Waiting(); len(waiting) > 0 && !s.Phase.Final() {
+		text := strings.Join(waiting[:min(len(waiting), mostWaiting)], "\n")
+		if more := len(waiting) - mostWaiting; more > 0 {
+			text += fmt.Sprintf("\nand %d more", more)
+		}
+		diags.AddWarning("Not all of the experiment runs", fmt.Sprintf("Of %s, these do not run:\n%s", id, printable(text)))
+	}
+	return diags
+}
+
+// mostWaiting is how many roles a warning names.
+const mostWaiting = 8
 
 // settle answers whether an interrupted create happened. A run that was never
 // let go is removed: it has trained nothing, and its supervisor ends by itself.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -418,5 +419,25 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 	}
 	if f.writes.Load() != 2 {
 		t.Errorf("%d writes: the server did not die at the final one", f.writes.Load())
+	}
+}
+
+// Only what has learned nothing fails where it cannot begin: what has stops, and
+// goes on with what it lacks.
+func TestUnable(t *testing.T) {
+	why := errors.New("no dataset there")
+	for _, tt := range []struct {
+		was   spec.Status
+		phase spec.Phase
+		cause spec.Cause
+	}{
+		{spec.Status{Phase: spec.Pending}, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseDisk}, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseRequest, Step: 7}, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending, Saved: 4}, spec.Stopped, spec.CauseTrainer},
+	} {
+		if is := Unable(tt.was, why); is.Phase != tt.phase || is.Cause != tt.cause || is.Message != why.Error() || is.Ended.IsZero() {
+			t.Errorf("%+v ends as %+v", tt.was, is)
+		}
 	}
 }

@@ -268,10 +268,9 @@ func (a *api) evict(ctx context.Context, p Pod, try bool) error {
 // remove deletes a pod without its kubelet's word that its containers have
 // ended.
 func (a *api) remove(ctx context.Context, p Pod) error {
-	now := int64(0)
-	b, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.uid},
-	})
+	options := kubernetes.Unconfirmed(p.uid)
+	options.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	b, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/podtest"
 )
 
@@ -52,7 +53,7 @@ spec:
 	dead.Stop(t)
 	p.Wait(t, "the cluster has noticed", func(ctx context.Context) (bool, error) {
 		n, err := p.Client.CoreV1().Nodes().Get(ctx, on, metav1.GetOptions{})
-		return err == nil && !ready(n), err
+		return err == nil && !kubernetes.Ready(n), err
 	})
 	var r Roll
 	policy := patient

@@ -132,18 +132,9 @@ func (n *Node) look(ctx context.Context) error {
 }
 
 func (n *Node) take(node *core.Node) {
-	n.Ready, n.Cordoned, n.BootID = ready(node), node.Spec.Unschedulable, node.Status.NodeInfo.BootID
+	n.Ready, n.Cordoned, n.BootID = kubernetes.Ready(node), node.Spec.Unschedulable, node.Status.NodeInfo.BootID
 	_, n.ControlPlane = node.Labels["node-role.kubernetes.io/control-plane"]
 	n.Mark = mark(node)
-}
-
-func ready(node *core.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == core.NodeReady {
-			return c.Status == core.ConditionTrue
-		}
-	}
-	return false
 }
 
 // mark is nil unless stoke cordoned the node and it still is.

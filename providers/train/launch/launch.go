@@ -71,6 +71,14 @@ type Reachable interface {
 	Inside(ctx context.Context, id string) (Inside, error)
 }
 
+// Releaser is a Launcher whose runs may have their place held by a machine that
+// is lost.
+type Releaser interface {
+	// Release takes the processes of lost machines for ended, so that others take
+	// their place. Watch does so, too.
+	Release(ctx context.Context, id string) error
+}
+
 // Inside is what can be done beside a run's processes.
 type Inside interface {
 	providers.RunNames
@@ -84,7 +92,28 @@ type State struct {
 	Saved   int64  // step of the newest checkpoint that is there; -1: none
 	Version string // of the trainer that runs it, "" where that is unknown
 	Roles   []Role // the processes, as far as they are known
+
+	// Broken says why a run does not go on although its coordinator runs: then it
+	// is lost. "" where there is nothing of the kind.
+	Broken string `json:"-"`
+	// Held are the roles whose place is held by a node that does not answer: see
+	// Releaser.
+	Held []string `json:"-"`
 }
+
+// Waiting says which roles do not run although they are to, and why.
+func (s State) Waiting() []string {
+	var all []string
+	for _, r := range s.Roles {
+		if r.Phase == Waiting && r.Reason != "" {
+			all = append(all, r.Name+": "+r.Reason)
+		}
+	}
+	return all
+}
+
+// Waiting is the phase of a role that is yet to run.
+const Waiting = "waiting"
 
 // Role is one process of a run, restarted or not.
 type Role struct {

@@ -129,7 +129,8 @@ func (c *cluster) scale(ctx context.Context, now *sight, l *layout) error {
 	return nil
 }
 
-// Resume makes the Jobs of an idle run anew, as the placement says now.
+// Resume makes the Jobs of an idle run anew, as the placement says now. Where its
+// coordinator goes on without the others, it saves what there is first.
 func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	c, err := l.cluster(ctx)
 	if err != nil {
@@ -145,6 +146,11 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	}
 	s.Layers = is.Layers // it stays the same run
 	of := &layout{id, s, l.placement}
+	if running(now.pods) != nil {
+		if err := l.save(ctx, c, id, now, changeTime); err != nil {
+			return err
+		}
+	}
 	if err := c.remove(ctx, jobs, id); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ var (
 	claims     = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	events     = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodes      = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	jobs       = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 	policies   = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 	classes    = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}
@@ -40,7 +41,7 @@ type cluster struct {
 }
 
 func (c *cluster) in(kind schema.GroupVersionResource) dynamic.ResourceInterface {
-	if kind == classes {
+	if kind == classes || kind == nodes {
 		return c.Dynamic.Resource(kind)
 	}
 	return c.Dynamic.Resource(kind).Namespace(c.namespace)

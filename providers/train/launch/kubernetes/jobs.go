@@ -8,8 +8,10 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// How often a role may end for reasons of its own: what takes it along with its
-// node does not count.
+// How often a role may end before nobody starts it again. Of servers and workers,
+// each index counts its crashes, and nothing else: see rules. Of the coordinator
+// everything counts, the restarts of its container as well as pods that went with
+// their node: Kubernetes has no such rules for pods whose containers restart.
 const (
 	coordinatorRetries = 20
 	serverRetries      = 20
@@ -63,7 +65,14 @@ func (l *layout) job(role string, s batch.JobSpec) *batch.Job {
 }
 
 // rules say by the runtime's table of ends what becomes of a pod: the first that
-// fits decides. What no rule names counts against the index.
+// fits decides. What no rule names is an error or a crash, and counts against the
+// index.
+//
+// Who has had no coordinator for so long that it gave up is not started again by
+// its Job, which would hold the room of a run that is over for ever, and cannot
+// know whether one is: an apply does it where the run is still wanted. Nor is who
+// was started wrongly. Without one of its servers a run does not go on, so that
+// a server takes its Job along.
 func rules(role string) []batch.PodFailurePolicyRule {
 	on := func(action batch.PodFailurePolicyAction, ends ...spec.End) batch.PodFailurePolicyRule {
 		r := batch.PodFailurePolicyOnExitCodesRequirement{Operator: batch.PodFailurePolicyOnExitCodesOpIn}
@@ -75,9 +84,10 @@ func rules(role string) []batch.PodFailurePolicyRule {
 	all := []batch.PodFailurePolicyRule{{
 		Action:          batch.PodFailurePolicyActionIgnore, // preempted, drained, or its node is gone
 		OnPodConditions: []batch.PodFailurePolicyOnPodConditionsPattern{{Type: core.DisruptionTarget, Status: core.ConditionTrue}},
-	}, on(batch.PodFailurePolicyActionFailJob, spec.EndOtherwise)}
-	if role != server {
-		all = append(all, on(batch.PodFailurePolicyActionFailIndex, spec.EndGivenUp))
+	}, on(batch.PodFailurePolicyActionIgnore, spec.EndAsked)}
+	if role == server {
+		return append(all, on(batch.PodFailurePolicyActionFailJob, spec.EndOtherwise, spec.EndNoCoordinator, spec.EndUsage))
 	}
-	return append(all, on(batch.PodFailurePolicyActionIgnore, spec.EndAsked))
+	return append(all, on(batch.PodFailurePolicyActionFailJob, spec.EndOtherwise),
+		on(batch.PodFailurePolicyActionFailIndex, spec.EndGivenUp, spec.EndNoCoordinator, spec.EndUsage))
 }

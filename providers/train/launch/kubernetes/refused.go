@@ -2,40 +2,112 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stokehq/stoke/providers/train/launch"
 )
 
-// refused says why a Job of the run has no pod: the API server may refuse the
-// pod, by a quota, a Pod Security level or a webhook, long after it took the
-// Job, and only an event tells. "" is nothing of the kind; events that cannot be
-// read are none.
-func (c *cluster) refused(ctx context.Context, s *sight) string {
-	bare := make(map[string]string) // roles by their Jobs' names
+// refused are the roles that have no pod because the API server refuses it, by a
+// quota, a Pod Security level or a webhook, long after it took the Job: only an
+// event tells. Events that cannot be read are none.
+func (c *cluster) refused(ctx context.Context, s *sight) []launch.Role {
+	bare := make(map[string][]string) // roles without a pod by their Jobs' names
 	for _, j := range s.jobs {
-		bare[j.Name] = j.Labels[roleLabel]
-	}
-	for _, p := range s.pods {
-		delete(bare, job(s.config.Name, p.Labels[roleLabel]))
+		if names := s.bare(&j); len(names) > 0 {
+			bare[j.Name] = names
+		}
 	}
 	if len(bare) == 0 {
-		return ""
+		return nil
 	}
 	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
 	if err != nil {
-		return ""
+		return nil
 	}
+	newest := make(map[string]core.Event)
 	for _, u := range page.Items {
 		var e core.Event
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &e) != nil {
 			continue
 		}
-		if role, ok := bare[e.InvolvedObject.Name]; ok {
-			return role + ": " + strings.TrimPrefix(e.Message, "Error creating: ")
+		of := e.InvolvedObject.Name
+		if at := lastSeen(&e); bare[of] != nil && !at.Before(s.lastPod(of)) && !at.Before(lastSeen(new(newest[of]))) {
+			newest[of] = e
 		}
 	}
-	return ""
+	var all []launch.Role
+	for of, e := range newest {
+		for _, name := range bare[of] {
+			all = append(all, launch.Role{Name: name, Phase: launch.Waiting, Reason: strings.TrimPrefix(e.Message, "Error creating: "), Since: e.FirstTimestamp.Time})
+		}
+	}
+	return inOrder(all)
+}
+
+func lastSeen(e *core.Event) time.Time {
+	if e.LastTimestamp.IsZero() {
+		return e.EventTime.Time
+	}
+	return e.LastTimestamp.Time
+}
+
+// lastPod is when the newest pod of a Job was made: what was refused before that
+// is refused no longer.
+func (s *sight) lastPod(of string) (at time.Time) {
+	for _, p := range s.pods {
+		if job(s.config.Name, p.Labels[roleLabel]) == of && p.CreationTimestamp.After(at) {
+			at = p.CreationTimestamp.Time
+		}
+	}
+	return at
+}
+
+// bare names the roles of a Job that have no pod and are to have one.
+func (s *sight) bare(j *batch.Job) (names []string) {
+	if condition(j, batch.JobComplete) != nil || condition(j, batch.JobFailed) != nil {
+		return nil
+	}
+	made := make(map[string]bool)
+	for _, p := range s.pods {
+		if p.Status.Phase != core.PodFailed {
+			made[roleName(&p)] = true
+		}
+	}
+	n := int32(1)
+	if j.Spec.Completions != nil {
+		n = *j.Spec.Completions
+	}
+	done := j.Status.CompletedIndexes
+	if failed := j.Status.FailedIndexes; failed != nil {
+		done += "," + *failed
+	}
+	for i := range int(n) {
+		pod := core.Pod{Spec: j.Spec.Template.Spec}
+		pod.Labels, pod.Annotations = j.Labels, map[string]string{batch.JobCompletionIndexAnnotation: strconv.Itoa(i)}
+		if name := roleName(&pod); !made[name] && !within(done, i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// within tells whether ranges in the notation of Jobs, such as 0,3-5, have a
+// number.
+func within(ranges string, i int) bool {
+	for part := range strings.SplitSeq(ranges, ",") {
+		var from, to int
+		switch n, _ := fmt.Sscanf(part, "%d-%d", &from, &to); {
+		case n == 1 && i == from, n == 2 && from <= i && i <= to:
+			return true
+		}
+	}
+	return false
 }

@@ -201,6 +201,11 @@ func (s *sight) roles() []launch.Role {
 		}
 		all = append(all, r)
 	}
+	return inOrder(all)
+}
+
+// inOrder sorts roles: the coordinator, servers, workers.
+func inOrder(all []launch.Role) []launch.Role {
 	slices.SortFunc(all, func(a, b launch.Role) int { return cmp.Or(rank(a.Name)-rank(b.Name), natural(a.Name, b.Name)) })
 	return all
 }
@@ -299,6 +304,13 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 		recorded.Roles = state.Roles
 		return recorded, nil, nil
 	}
+	refused := c.refused(ctx, s)
+	for _, r := range refused {
+		ended := func(other launch.Role) bool { return other.Name == r.Name }
+		state.Roles = append(slices.DeleteFunc(state.Roles, ended), r)
+	}
+	inOrder(state.Roles)
+	hold(&state, c.held(ctx, s))
 	asked, err := c.session(ctx, id, s.pods)
 	if err == nil {
 		within, cancel := context.WithTimeout(ctx, askTime)
@@ -311,6 +323,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 			if state.Status.Saved > 0 {
 				state.Saved = state.Status.Saved
 			}
+			s.judge(&state)
 			return state, asked, nil
 		}
 		asked.Close()
@@ -323,10 +336,8 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 		return state, nil, nil
 	}
 	state.Status = s.derived()
-	if state.Phase == spec.Pending {
-		if why := c.refused(ctx, s); why != "" {
-			state.Message = why
-		}
+	if state.Phase == spec.Pending && len(refused) > 0 {
+		state.Message = refused[0].Name + ": " + refused[0].Reason
 	}
 	if err != nil && !errors.Is(err, errNoCoordinator) && state.Phase == spec.Pending {
 		state.Message = "the coordinator does not answer yet: " + err.Error()

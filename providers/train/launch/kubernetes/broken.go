@@ -1,0 +1,62 @@
+package kubernetes
+
+import (
+	"fmt"
+
+	batch "k8s.io/api/batch/v1"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// judge has a run that its coordinator believes in not go on where it cannot.
+// What the coordinator has saved beside itself goes with its pod.
+func (s *sight) judge(state *launch.State) {
+	if why := s.broken(); why != "" && !state.Phase.Final() {
+		state.Phase, state.Message, state.Broken, state.Saved = spec.Lost, why, why, -1
+	}
+}
+
+// broken names the Job for whose lack the run does not go on, whatever its
+// coordinator says: that of the servers, or those of all workers. "" is none.
+func (s *sight) broken() string {
+	if why := s.without(server); why != "" {
+		return why
+	}
+	high, low := s.job(workerHigh), s.job(worker)
+	switch {
+	case high == nil:
+		return s.without(worker)
+	case low == nil:
+		return s.without(workerHigh)
+	case s.without(worker) == "":
+		return ""
+	}
+	return s.without(workerHigh)
+}
+
+// without says why a role's Job has no pods and makes none any more; "" where it
+// does.
+func (s *sight) without(role string) string {
+	j := s.job(role)
+	if j == nil {
+		return fmt.Sprintf("the Job %s is gone", job(s.config.Name, role))
+	}
+	for _, kind := range []batch.JobConditionType{batch.JobFailed, batch.JobFailureTarget} {
+		if failed := condition(j, kind); failed != nil {
+			return fmt.Sprintf("the Job %s failed: %s%s", j.Name, join(failed.Reason, failed.Message), s.lastEnd(role))
+		}
+	}
+	return ""
+}
+
+// lastEnd words how the newest pod of a role that has ended did.
+func (s *sight) lastEnd(role string) string {
+	text := ""
+	for _, p := range byAge(s.pods) {
+		if phase, reason := podPhase(&p); p.Labels[roleLabel] == role && phase == "ended" && reason != "" {
+			text = fmt.Sprintf(" (%s: %s)", roleName(&p), reason)
+		}
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/train/launch"
+)
+
+// A pod that is asked to leave has left when its kubelet says so. A Job with
+// rules for failures waits for that before it replaces the pod: for ever, where
+// the machine is off and nobody deletes its Node.
+
+// late is for how long the word of a pod's node is waited for, after all the
+// time that the pod had to end. Should the pod run after all, the run's term
+// fences it off.
+const late = 15 * time.Second
+
+var _ launch.Releaser = (*Launcher)(nil)
+
+// Release has the pods that lost nodes hold fail, as the cluster does once their
+// Node is deleted.
+func (l *Launcher) Release(ctx context.Context, id string) error {
+	c, err := l.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := c.look(ctx, id)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, p := range c.held(ctx, s) {
+		if err := c.release(ctx, &p); err != nil {
+			errs = append(errs, fmt.Errorf("pod %s of the node %s, which does not answer: %w", p.Name, p.Spec.NodeName, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// held are the pods that ought to have ended by now, and whose nodes do not
+// answer. A node that may not be looked at is taken to answer.
+func (c *cluster) held(ctx context.Context, s *sight) []core.Pod {
+	lost := make(map[string]bool)
+	var all []core.Pod
+	for _, p := range s.pods {
+		on := p.Spec.NodeName
+		if p.DeletionTimestamp == nil || on == "" || time.Since(p.DeletionTimestamp.Time) < late {
+			continue
+		}
+		if _, known := lost[on]; !known {
+			var n core.Node
+			there, err := c.get(ctx, nodes, on, &n)
+			lost[on] = err == nil && there && !connected.Ready(&n)
+		}
+		if lost[on] {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// release says in the place of a pod's kubelet that the pod has ended, which does
+// not count against its index, and removes it.
+func (c *cluster) release(ctx context.Context, p *core.Pod) error {
+	text, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": p.UID}, // another one of its name is left alone
+		"status": map[string]any{"phase": core.PodFailed, "conditions": []core.PodCondition{{
+			Type: core.DisruptionTarget, Status: core.ConditionTrue, Reason: "NodeLost", Message: "stoke: the node does not answer", LastTransitionTime: metav1.Now(),
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.in(pods).Patch(ctx, p.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{FieldManager: manager}, "status")
+	if err == nil {
+		err = c.in(pods).Delete(ctx, p.Name, connected.Unconfirmed(p.UID))
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // its node has come back, or somebody else was first
+	}
+	return err
+}
+
+// hold marks the roles whose pods are held.
+func hold(state *launch.State, held []core.Pod) {
+	for _, p := range held {
+		name := roleName(&p)
+		state.Held = append(state.Held, name)
+		for i, r := range state.Roles {
+			if r.Name == name {
+				state.Roles[i].Phase = launch.Waiting
+				state.Roles[i].Reason = fmt.Sprintf("its node %s does not answer, and holds its place", p.Spec.NodeName)
+			}
+		}
+	}
+}
