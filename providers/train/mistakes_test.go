@@ -29,6 +29,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 	listed := b.schema(experiment).ImpliedType().AttributeType("volumes")
 	volumes := func(v values) cty.Value { return cty.ListVal([]cty.Value{object(t, listed.ElementType(), v)}) }
 	volume := cty.GetAttrPath("volumes").IndexInt(0)
+	place := cty.GetAttrPath("checkpoint").GetAttr("place")
 	tests := []struct {
 		name    string
 		change  values
@@ -53,7 +54,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"dataset path without cluster", values{"dataset_path": str("/data")}, "Only clusters know this", dir},
 		{"memory without cluster", values{"worker.memory": str("1Gi")}, "Only clusters know this", worker.GetAttr("memory")},
 		{"claim without cluster", values{"coordinator.storage": str("1Gi")}, "Only clusters know this", cty.GetAttrPath("coordinator").GetAttr("storage")},
-		{"place without cluster", values{"checkpoint.place": str("gs://lab/run")}, "Only clusters know this", cty.GetAttrPath("checkpoint").GetAttr("place")},
+		{"place without cluster", values{"checkpoint.place": str("gs://lab/run")}, "Only clusters know this", place},
 		{"no dataset path", values{"cluster": lab, "image": str("trainer:1")}, "Pods do not see this machine's folders", dir},
 		{"relative dataset path", placed(values{"dataset_path": str("data")}), "Path is not absolute", dir},
 		{"no image", values{"cluster": lab, "dataset_path": str("/data")}, "There is no image for the pods", cty.GetAttrPath("image")},
@@ -67,7 +68,12 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"no source", placed(values{"volumes": volumes(values{"mount_path": str("/v")})}), "A volume has one source", volume},
 		{"relative mount", placed(values{"volumes": volumes(values{"mount_path": str("v"), "claim": str("v")})}), "Mount path is not absolute", volume.GetAttr("mount_path")},
 		{"sub path", placed(values{"volumes": volumes(values{"mount_path": str("/v"), "claim": str("v"), "sub_path": str("../x")})}), "Path leads out of the volume", volume.GetAttr("sub_path")},
-		{"place of checkpoints", placed(values{"checkpoint.place": str("https://lab/run")}), "Not a place for checkpoints", cty.GetAttrPath("checkpoint").GetAttr("place")},
+		{"place of checkpoints", placed(values{"checkpoint.place": str("https://lab/run")}), "Not a place for checkpoints", place},
+		{"checkpoints on no volume", placed(values{"checkpoint.place": str("/ckpt")}), "Checkpoints would be lost", place},
+		{"checkpoints beside a volume", placed(values{"checkpoint.place": str("/volume/a"), "volumes": volumes(values{"mount_path": str("/vol"), "claim": str("v")})}), "Checkpoints would be lost", place},
+		{"checkpoints in a pod", placed(values{"checkpoint.place": str("/v/a"), "volumes": volumes(values{"mount_path": str("/v"), "empty_dir": str("1Gi")})}), "Checkpoints would be lost", place},
+		{"checkpoints in a Secret", placed(values{"checkpoint.place": str("/v"), "volumes": volumes(values{"mount_path": str("/v"), "secret": str("v")})}), "Checkpoints would be lost", place},
+		{"checkpoints not to be written", placed(values{"checkpoint.place": str("/v/a/../b"), "volumes": volumes(values{"mount_path": str("/v/"), "claim": str("v"), "read_only": cty.True})}), "Checkpoints would be lost", place},
 		{"connection", placed(values{"cluster": cty.ObjectVal(values{"endpoint": str("https://192.0.2.1:6443")})}), "Not one way to a credential", cty.GetAttrPath("cluster").GetAttr("credential")},
 		{"relative dataset", values{"dataset": str("data/mnist")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
@@ -80,6 +86,19 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 			if d := oneError(t, p.Diagnostics, test.summary); !d.Path.Equals(test.at) {
 				t.Errorf("error is at %#v, want %#v", d.Path, test.at)
 			}
+		})
+	}
+	for name, v := range map[string]values{
+		"bucket":             {"checkpoint.place": str("s3://lab/run")},
+		"claim":              {"checkpoint.place": str("/v/a"), "volumes": volumes(values{"mount_path": str("/v"), "claim": str("v")})},
+		"all of a claim":     {"checkpoint.place": str("/v"), "volumes": volumes(values{"mount_path": str("/v/"), "claim": str("v"), "sub_path": str("a")})},
+		"claim of some name": {"checkpoint.place": str("/v"), "volumes": volumes(values{"mount_path": str("/v"), "claim": cty.UnknownVal(cty.String)})},
+		"folder of nodes":    {"checkpoint.place": str("/v/a"), "volumes": volumes(values{"mount_path": str("/v"), "host_path": str("/mnt/shared")})},
+		"some volume":        {"checkpoint.place": str("/v"), "volumes": volumes(values{"mount_path": cty.UnknownVal(cty.String), "claim": str("v")})},
+		"some volumes":       {"checkpoint.place": str("/v"), "volumes": cty.UnknownVal(cty.List(listed.ElementType()))},
+	} {
+		t.Run("checkpoints on "+name, func(t *testing.T) {
+			noErrors(t, b.plan(b.new(experiment), b.experiment(data, placed(v))).Diagnostics)
 		})
 	}
 	b.behave(behaviour{Engines: []string{"xla"}})

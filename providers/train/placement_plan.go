@@ -107,7 +107,7 @@ func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagno
 		diags.AddAttributeError(at.Root("checkpoint").AtName("place"), "Not a place for checkpoints",
 			fmt.Sprintf("Give gs://BUCKET/PREFIX, s3://BUCKET/PREFIX or an absolute path on a volume; it is %q.", p.Checkpoints))
 	}
-	return diags
+	return append(diags, m.checkCheckpoints(p)...)
 }
 
 // place says what is missing of a placement once the provider block is known.
@@ -115,6 +115,8 @@ func (m *experimentModel) place(s *settings) (diags diag.Diagnostics) {
 	if m.Cluster.IsNull() || s.unknown {
 		return nil
 	}
+	p, _, _ := m.placement("") // whose volumes may have been unknown when the configuration was checked
+	diags.Append(m.checkCheckpoints(p)...)
 	if m.Image.IsNull() && s.image == "" {
 		diags.AddAttributeError(at.Root("image"), "There is no image for the pods",
 			"No image of the trainer is published yet. Build one with train_image and give its reference as image, or name one as trainer_image in the provider block.")

@@ -32,10 +32,14 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 		asked, err := c.session(ctx, id, s.pods)
 		switch {
 		case err == nil:
-			n, err = asked.events(ctx, n, follow, event)
+			var over bool
+			n, over, err = asked.events(ctx, n, follow, event)
 			asked.Close()
 			if errors.As(err, new(stop)) {
 				return errors.Unwrap(err)
+			}
+			if over {
+				return nil // although the coordinator waits for its results to be collected
 			}
 		case errors.Is(err, errNoCoordinator):
 			n, err = l.collectedEvents(id, n, event)
@@ -67,25 +71,32 @@ type stop struct{ error }
 func (s stop) Unwrap() error { return s.error }
 
 // events passes on what the coordinator has after event n, and gives the number
-// of the last one.
-func (s *session) events(ctx context.Context, n int64, follow bool, event func(spec.Event) error) (int64, error) {
-	wait := time.Duration(0)
-	if follow {
-		wait = metricsWait
-	}
+// of the last one; over tells that with follow there are none to come.
+func (s *session) events(ctx context.Context, n int64, follow bool, event func(spec.Event) error) (last int64, over bool, err error) {
 	for {
-		all, err := s.Metrics(ctx, n, wait)
-		for _, e := range all {
-			if err := event(e); err != nil {
-				return n, stop{err}
+		wait := time.Duration(0)
+		if follow {
+			status, err := s.Status(ctx)
+			if err != nil {
+				return n, false, err
 			}
-			n = e.Number
-			if e.Type == spec.EventEnd && follow {
-				return n, nil
+			if over, wait = status.Phase.Final(), metricsWait; over {
+				wait = poll // the event of the end comes after the status
 			}
 		}
-		if err != nil || len(all) == 0 && !follow {
-			return n, err
+		all, err := s.Metrics(ctx, n, wait)
+		ended := false
+		for _, e := range all {
+			if err := event(e); err != nil {
+				return n, false, stop{err}
+			}
+			n, ended = e.Number, e.Type == spec.EventEnd
+		}
+		switch {
+		case err != nil:
+			return n, false, err
+		case over && (ended || len(all) == 0), !follow && len(all) == 0:
+			return n, over, nil
 		}
 	}
 }
