@@ -50,7 +50,9 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 		resp.Diagnostics.AddWarning("State of the experiment is unreadable", fmt.Sprintf("%s. It is taken to be as it was.", err))
 		return
 	}
-	resp.Diagnostics.Append(troubles(run.id, s)...)
+	if !state.Cluster.IsNull() { // the supervisor of a run on this machine helps itself
+		resp.Diagnostics.Append(troubles(run.id, s)...)
+	}
 	if state.Model.IsNull() { // imported: only where it lies is known
 		of, err := run.Spec(ctx, run.id)
 		if err != nil {
@@ -71,8 +73,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 }
 
 // troubles says for what reasons an unfinished run does not go on, or goes on
-// with less than it is to have. Processes of this machine are started again by
-// their supervisor, which needs nobody's help.
+// with less than it is to have.
 func troubles(id string, s launch.State) (diags diag.Diagnostics) {
 	if s.Broken != "" {
 		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.Broken)))

@@ -18,7 +18,8 @@ import (
 
 // A pod that is asked to leave has left when its kubelet says so. A Job with
 // rules for failures waits for that before it replaces the pod: for ever, where
-// the machine is off and nobody deletes its Node.
+// the machine is off and nobody deletes its Node. To delete the pod by force does
+// not help: it has not failed, and stays until its Job has counted it.
 
 // late is for how long the word of a pod's node is waited for, after all the
 // time that the pod had to end. Should the pod run after all, the run's term
@@ -91,13 +92,18 @@ func (c *cluster) release(ctx context.Context, p *core.Pod) error {
 	return err
 }
 
-// hold marks the roles whose pods are held.
-func hold(state *launch.State, held []core.Pod) {
+// hold marks the roles whose pods are held. Where there is a pod beside it
+// already, as of a coordinator, the role is what that is.
+func (s *sight) hold(state *launch.State, held []core.Pod) {
+	newest := make(map[string]string)
+	for _, p := range byAge(s.pods) {
+		newest[roleName(&p)] = p.Name
+	}
 	for _, p := range held {
 		name := roleName(&p)
 		state.Held = append(state.Held, name)
 		for i, r := range state.Roles {
-			if r.Name == name {
+			if r.Name == name && newest[name] == p.Name {
 				state.Roles[i].Phase = launch.Waiting
 				state.Roles[i].Reason = fmt.Sprintf("its node %s does not answer, and holds its place", p.Spec.NodeName)
 			}

@@ -190,6 +190,21 @@ func TestBrokenRuns(t *testing.T) {
 	}
 }
 
+// TestHeldCoordinator: a coordinator has another pod at once, and is what that is.
+func TestHeldCoordinator(t *testing.T) {
+	pod := func(name string, age time.Duration) core.Pod {
+		return core.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels("run-1", coordinator), CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}, Spec: core.PodSpec{NodeName: "gone"}}
+	}
+	lost, next := pod("a", time.Hour), pod("b", time.Minute)
+	for n, s := range []*sight{{pods: []core.Pod{lost}}, {pods: []core.Pod{next, lost}}} {
+		state := launch.State{Roles: s.roles()}
+		s.hold(&state, []core.Pod{lost})
+		if !slices.Equal(state.Held, []string{"coordinator-0"}) || len(state.Roles) != 1 || strings.Contains(state.Roles[0].Reason, "does not answer") != (n == 0) {
+			t.Errorf("%d other pods: %+v", n, state)
+		}
+	}
+}
+
 // TestRanges reads the notation in which Jobs list indexes.
 func TestRanges(t *testing.T) {
 	var got []int

@@ -310,7 +310,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 		state.Roles = append(slices.DeleteFunc(state.Roles, ended), r)
 	}
 	inOrder(state.Roles)
-	hold(&state, c.held(ctx, s))
+	s.hold(&state, c.held(ctx, s))
 	asked, err := c.session(ctx, id, s.pods)
 	if err == nil {
 		within, cancel := context.WithTimeout(ctx, askTime)

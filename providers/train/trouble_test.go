@@ -1,0 +1,112 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// TestTroubles words what a run on a cluster lacks, in one warning each.
+func TestTroubles(t *testing.T) {
+	waiting := func(n int, reason string) (all []launch.Role) {
+		all = append(all, launch.Role{Name: "ps-0", Phase: "running", Reason: "is asked to leave"}, launch.Role{Name: "worker-99", Phase: launch.Waiting})
+		for i := range n {
+			all = append(all, launch.Role{Name: fmt.Sprintf("worker-%d", i), Phase: launch.Waiting, Reason: reason})
+		}
+		return all
+	}
+	running, over := spec.Status{Phase: spec.Running}, spec.Status{Phase: spec.Succeeded}
+	for _, tt := range []struct {
+		name string
+		is   launch.State
+		want []string
+	}{
+		{"whole", launch.State{Status: running, Roles: waiting(0, "")}, nil},
+		{"no image", launch.State{Status: running, Roles: waiting(2, "ImagePullBackOff: no such image")}, []string{"worker-0: ImagePullBackOff: no such image\nworker-1: ImagePullBackOff"}},
+		{"no room for many", launch.State{Status: running, Roles: waiting(50, "exceeded quota")}, []string{"worker-7: exceeded quota\nand 42 more"}},
+		{"over", launch.State{Status: over, Roles: waiting(2, "no room")}, nil},
+		{"broken", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed"}, []string{"run-1: the Job x failed."}},
+		{"broken and waiting", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed", Roles: waiting(1, "no room")}, []string{"the Job x failed.", "worker-0: no room"}},
+		{"unprintable", launch.State{Status: running, Roles: waiting(1, "no\x1b[31m room")}, []string{"no[31m room"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := troubles("run-1", tt.is)
+			if len(got) != len(tt.want) || got.HasError() {
+				t.Fatalf("%d warnings, want %d: %v", len(got), len(tt.want), got)
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(got[i].Detail(), want) {
+					t.Errorf("it says %q, want %q", got[i].Detail(), want)
+				}
+			}
+		})
+	}
+}
+
+// TestIdleness says why a run is resumed, and verdict what is done about it.
+func TestIdleness(t *testing.T) {
+	if why := idleness(remains{launch.State{Broken: "the Job x failed"}}); why != "the Job x failed" {
+		t.Error(why)
+	}
+	if why := idleness(remains{}); why != "nobody runs it any more" {
+		t.Error(why)
+	}
+	for _, tt := range []struct {
+		is   spec.Status
+		want string
+	}{
+		{spec.Status{Phase: spec.Lost, Message: "the Job x failed"}, "the Job x failed. It is at step 0."},
+		{spec.Status{Phase: spec.Lost}, "Its supervisor is gone without a result. It is at step 0."},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseTrainer, Message: "open dataset: nowhere"}, "image and dataset_path. The next apply goes on"},
+	} {
+		if got := verdict(new(providers.Call), tt.is, ""); len(got) != 1 || !got.HasError() || !strings.Contains(got[0].Detail(), tt.want) {
+			t.Errorf("%+v: %v", tt.is, got)
+		}
+	}
+}
+
+// held is a run whose place a lost node holds.
+type held struct {
+	launch.Launcher
+	released int
+	err      error
+}
+
+func (h *held) Status(context.Context, string) (launch.State, error) {
+	return launch.State{Status: spec.Status{Phase: spec.Succeeded}}, nil
+}
+
+func (h *held) Release(context.Context, string) error {
+	h.released++
+	return h.err
+}
+
+// TestHeldPlaceIsLetGo: a run that nobody waits for has nothing to plan, unless a
+// lost node holds a place of it; an apply lets go of that, or says who can.
+func TestHeldPlaceIsLetGo(t *testing.T) {
+	for _, state := range []launch.State{{}, {Held: []string{"worker-1"}}} {
+		plan := &experimentModel{Status: types.StringValue("running")}
+		plan.Wait = types.BoolValue(false)
+		p := &planning{settings: new(settings), plan: plan, draft: &draft{spec: spec.Default()}, resp: new(resource.ModifyPlanResponse)}
+		p.unfinished(t.Context(), nil, false, remains{state})
+		if plan.Status.IsUnknown() != (len(state.Held) > 0) {
+			t.Errorf("held: %q, planned: %v", state.Held, plan.Status)
+		}
+	}
+	for _, err := range []error{nil, errors.New("pod x of the node y: forbidden")} {
+		l := &held{err: err}
+		diags := new(experimentResource).adjust(t.Context(), trainingRun{l, "run-1"}, nil, nil, nil)
+		if l.released != 1 || diags.HasError() || (len(diags) == 1) != (err != nil) {
+			t.Errorf("released %d times, %v", l.released, diags)
+		}
+	}
+}
