@@ -21,9 +21,9 @@ import (
 // the machine is off and nobody deletes its Node. To delete the pod by force does
 // not help: it has not failed, and stays until its Job has counted it.
 
-// late is for how long the word of a pod's node is waited for, after all the
-// time that the pod had to end. Should the pod run after all, the run's term
-// fences it off.
+// late is for how long, by the clock of this machine, the word of a pod's node is
+// waited for after all the time that the pod had to end. Should the pod run after
+// all, the run's term fences it off.
 const late = 15 * time.Second
 
 var _ launch.Releaser = (*Launcher)(nil)
