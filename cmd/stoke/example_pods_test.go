@@ -91,17 +91,35 @@ func TestExampleRealPods(t *testing.T) {
 		}
 		run(0, "apply", "-auto-approve")
 		first = goesOn(2, 0)
-		if out := run(2, "plan", "-detailed-exitcode", "-var", "workers=3"); !strings.Contains(out, "0 to add, 1 to change, 0 to destroy") {
-			t.Errorf("rescaling is more than one change in place:\n%s", out)
+		plan := run(2, "plan", "-detailed-exitcode", "-var", "workers=4")
+		for line := range strings.Lines(rescaling(t)) {
+			if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "…" && !strings.Contains(plan, line) {
+				t.Errorf("the README shows a line that the plan does not have: %q\n%s", line, plan)
+			}
 		}
-		run(0, "apply", "-auto-approve", "-var", "workers=3")
-		if again := goesOn(3, first.Step); again.Run != first.Run {
+		run(0, "apply", "-auto-approve", "-var", "workers=4")
+		if again := goesOn(4, first.Step); again.Run != first.Run {
 			t.Errorf("rescaling made another run: %s, %s", first.Run, again.Run)
 		}
 		if out := run(1, "plan", "-var", "workers=9"); !strings.Contains(out, "1 to 8 workers") {
 			t.Errorf("too many workers are planned:\n%s", out)
 		}
-		run(0, "destroy", "-auto-approve", "-var", "workers=3")
+		run(0, "destroy", "-auto-approve", "-var", "workers=4")
 		gone(t, "rescaled")
 	})
+}
+
+// rescaling is what the README shows of a plan with more workers.
+func rescaling(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(moduleRoot, "examples", "mlbench", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "```text\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if !strings.Contains(shown, "0 to add, 1 to change, 0 to destroy") {
+		t.Fatalf("the README shows no change in place:\n%s", shown)
+	}
+	return shown
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stokehq/stoke/modules/library"
@@ -33,6 +34,10 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 `,
 }
 
+// exampleCalls are the modules of the library that examples call, and the
+// examples: those have tests of their own.
+var exampleCalls = map[string]string{"cluster-training": "mlbench"}
+
 // TestLibrary makes and removes what each module of the library describes, but
 // for those that need a cluster.
 func TestLibrary(t *testing.T) {
@@ -49,6 +54,13 @@ func TestLibrary(t *testing.T) {
 	for _, name := range library.Names() {
 		if clusterCalls[name] != "" {
 			continue // TestKubernetesLibrary has it
+		}
+		if example := exampleCalls[name]; example != "" {
+			text, err := os.ReadFile(filepath.Join(moduleRoot, "examples", example, "main.tf"))
+			if err != nil || !strings.Contains(string(text), "\"library//"+name+"\"") {
+				t.Errorf("the example %s does not call %s: %v", example, name, err)
+			}
+			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
