@@ -14,8 +14,34 @@ import (
 	"github.com/stokehq/stoke/providers/train/image/imagetest"
 )
 
-// exampleLines is how long an example that stands on the library may be.
+// onLibrary are the examples that stand on a module of the library, and
+// exampleLines is how long they may be.
+var onLibrary = []string{"elasticdl-cluster", "mlbench"}
+
 const exampleLines = 60
+
+// TestExamplesAreShort counts all lines of configuration that somebody reads who
+// wants to train on a cluster.
+func TestExamplesAreShort(t *testing.T) {
+	for _, name := range onLibrary {
+		files, err := filepath.Glob(filepath.Join(moduleRoot, "examples", name, "*.tf"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no configuration: %v", name, err)
+		}
+		lines, called := 0, false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += strings.Count(string(text), "\n")
+			called = called || strings.Contains(string(text), "\"library//")
+		}
+		if lines > exampleLines || !called {
+			t.Errorf("%s has %d lines, of at most %d; it calls a module of the library: %v", name, lines, exampleLines, called)
+		}
+	}
+}
 
 // TestKubernetesExamples plans the examples of training on a cluster on a real
 // control plane, and compares the plans with those in their READMEs. With
@@ -23,23 +49,8 @@ const exampleLines = 60
 func TestKubernetesExamples(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{})
 	trainer := releasedTrainer(t)
-	for _, name := range []string{"elasticdl-cluster", "mlbench"} {
+	for _, name := range onLibrary {
 		t.Run(name, func(t *testing.T) {
-			lines := 0
-			files, err := filepath.Glob(filepath.Join(moduleRoot, "examples", name, "*.tf"))
-			if err != nil || len(files) == 0 {
-				t.Fatalf("there is no configuration: %v", err)
-			}
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				lines += strings.Count(string(text), "\n")
-			}
-			if lines > exampleLines {
-				t.Errorf("it has %d lines of configuration, more than %d", lines, exampleLines)
-			}
 			p, err := readPage(moduleRoot, "examples/"+name+"/README.md")
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +78,8 @@ func TestKubernetesExampleApplied(t *testing.T) {
 	for name, text := range map[string]string{
 		"lab.tf":          fmt.Sprintf("provider \"train\" {\n  trainer = %q\n}\n", filepath.Join(releasedTrainer(t), "stoke-trainer")),
 		"lab.auto.tfvars": fmt.Sprintf("kubeconfig = %q\npush = %q\n", c.Kubeconfig(), push+":1"),
-		"lab_override.tf": "module \"mnist\" {\n  train_records = 2000\n  test_records = 500\n  wait = false\n}\n",
+		"lab_override.tf": "module \"mnist\" {\n  train_records = 2000\n  test_records = 500\n  wait = false\n" +
+			"  volumes = [{ mount_path = \"/scratch\", empty_dir = \"1Gi\" }, { mount_path = \"/settings\", config_map = \"settings\", read_only = true }]\n}\n",
 	} {
 		write(t, filepath.Join(dir, name), []byte(text))
 	}
@@ -91,6 +103,16 @@ func TestKubernetesExampleApplied(t *testing.T) {
 	want := map[string]string{"coordinator": "1 stoke-high", "ps": "2 stoke-high", "worker": "3 stoke-low", "worker-high": "1 stoke-high"}
 	if d := cmp.Diff(want, found); d != "" {
 		t.Error(d)
+	}
+	mounts := get("jobs", "-o", "jsonpath={.items[*].spec.template.spec.containers[0].volumeMounts[*].mountPath}")
+	for _, path := range []string{"/scratch", "/settings"} {
+		if n := strings.Count(" "+mounts+" ", " "+path+" "); n != len(want) {
+			t.Errorf("%s is mounted %d times: %s", path, n, mounts)
+		}
+	}
+	list := strings.Fields(run(0, "output", "-raw", "pods"))
+	if listed := c.Kubectl(t, "", append(list[1:], "-o", "name")...); strings.Count(listed, "job.batch/") != len(want) {
+		t.Errorf("%v lists %s", list, listed)
 	}
 	if claims := get("persistentvolumeclaims", "-o", "jsonpath={.items[*].spec.resources.requests.storage}"); claims != "1Gi" {
 		t.Errorf("the claims are %q", claims)
