@@ -50,6 +50,7 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"examples/metal-hosts/README.md", "./bin/stoke -chdir=examples/metal-hosts plan", "", "needs machines; the suite of providers/metal runs it on some"},
 	{"examples/metal-hosts/README.md", "./bin/stoke -chdir=examples/metal-hosts apply", "", "needs machines; the suite of providers/metal runs it on some"},
 	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench plan", "", onClusters},
+	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench apply -var push=registry.example.com/lab/mlbench:1", "", "needs nodes that run pods, and a registry"},
 	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench apply -target=module.benchmark.train_image.this", "", "TestExampleRealPods runs it and what follows"},
 	{"examples/mlbench/README.md", "kind load image-archive examples/mlbench/mlbench.tar", "", "needs kind"},
 	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench apply", "", "needs nodes that run pods"},

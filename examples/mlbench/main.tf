@@ -1,16 +1,15 @@
-# MLBench's tutorial as one apply: a benchmark on so many workers, each with so
-# much CPU, memory, bandwidth and so many GPUs, in any cluster that a kubeconfig
-# leads to.
+# MLBench's tutorial: a benchmark on so many workers, each with so much CPU,
+# memory, bandwidth and so many GPUs, in any cluster of a kubeconfig.
 
 variable "kubeconfig" {
   type    = string
   default = "~/.kube/config"
 }
 
-variable "tarball" {
-  description = "File that the image is written to, to be loaded onto the nodes."
+variable "push" {
+  description = "Where the image goes: REGISTRY/REPOSITORY:TAG. Default: mlbench.tar, for you to load onto the nodes."
   type        = string
-  default     = "mlbench.tar"
+  default     = null
 }
 
 variable "workers" {
@@ -38,7 +37,8 @@ module "benchmark" {
   format          = "synthetic-digits"
   model           = "mlp"
   hyperparameters = { learning_rate = 0.05, momentum = 0.9, batch_size = 64, epochs = 10 }
-  tarball         = var.tarball
+  push            = var.push
+  tarball         = var.push == null ? "mlbench.tar" : null
   worker          = merge(var.limits, { replicas = var.workers })
   evaluate_every  = 200
 }
