@@ -109,7 +109,7 @@ func TestExamplesAreCopiedWithoutState(t *testing.T) {
 		"terraform.tfstate.d/dev/terraform.tfstate", ".terraform/terraform.tfstate", ".terraform/modules/a/main.tf", ".terraform.lock.hcl",
 		"my.tfplan", "plan.out", "terraform.tfvars", "my.auto.tfvars", "crash.log",
 	} {
-		for _, example := range []string{"quickstart", "mnist"} {
+		for _, example := range copied {
 			write(t, filepath.Join(r.root, "examples", example, name), []byte("train = 9\n"))
 		}
 	}

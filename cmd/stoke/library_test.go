@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stokehq/stoke/modules/library"
@@ -33,6 +35,10 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 `,
 }
 
+// exampleCalls are the modules of the library that examples call, and the
+// examples: those have tests of their own.
+var exampleCalls = map[string]string{"cluster-training": "mlbench"}
+
 // TestLibrary makes and removes what each module of the library describes, but
 // for those that need a cluster.
 func TestLibrary(t *testing.T) {
@@ -49,6 +55,12 @@ func TestLibrary(t *testing.T) {
 	for _, name := range library.Names() {
 		if clusterCalls[name] != "" {
 			continue // TestKubernetesLibrary has it
+		}
+		if example := exampleCalls[name]; example != "" {
+			if !slices.Contains(onLibrary, example) {
+				t.Errorf("no test applies the example %s, which calls %s", example, name)
+			}
+			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,5 +85,40 @@ func TestLibrary(t *testing.T) {
 			c.run("destroy", "-auto-approve")
 			c.empty()
 		})
+	}
+}
+
+// TestLibraryRefuses gives cluster-training arguments that make no sense: each is
+// an error that names it, before anything is looked at.
+func TestLibraryRefuses(t *testing.T) {
+	t.Parallel()
+	const call = `
+module "run" {
+  source    = "library//cluster-training"
+  cluster   = { credential = { kubeconfig = { path = "nowhere" } } }
+  namespace = "training"
+  format    = "synthetic-digits"
+  model     = "mlp"
+  push      = "registry.example.com/lab/trainer:1"
+}
+`
+	for argument, want := range map[string]string{
+		`namespace = "No_Namespace"`:                            "A namespace has at most 63",
+		`push = null`:                                           "Pods need an image: give push",
+		`coordinator = { storage_class = "fast" }`:              "give storage, too",
+		`parameter_server = { replicas = 0 }`:                   "parameter_server.replicas is at least 1",
+		`worker = { replicas = 0 }`:                             "1 <= worker.min_replicas <= worker.replicas",
+		`worker = { replicas = 2, min_replicas = 3 }`:           "1 <= worker.min_replicas <= worker.replicas",
+		`worker = { replicas = 2, high_priority_replicas = 3 }`: "how many of worker.replicas",
+		`worker = { replicas = "many" }`:                        "worker",
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "main.tf"), []byte(call))
+		write(t, filepath.Join(dir, "bad_override.tf"), []byte("module \"run\" {\n  "+argument+"\n}\n"))
+		run := clusterRun(t, dir)
+		run(0, "init")
+		if out := strings.Join(strings.Fields(run(1, "plan", "-no-color")), " "); !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in what is said:\n%s", argument, want, out)
+		}
 	}
 }

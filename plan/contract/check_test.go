@@ -110,6 +110,13 @@ func TestCheckPlanned(t *testing.T) {
 		{name: "refinements do not count",
 			config:  vals{"name": unknown},
 			planned: vals{"name": unknown.RefineNotNull()}},
+		{name: "nor do those within collections",
+			config:  vals{"tags": mapOf(vals{"a": unknown.RefineNotNull(), "b": str("b")}), "any": cty.TupleVal([]cty.Value{unknown.RefineNotNull()})},
+			planned: vals{"tags": mapOf(vals{"a": unknown, "b": str("b")}), "any": cty.TupleVal([]cty.Value{unknown})}},
+		{name: "but what is known within them does",
+			config:  vals{"tags": mapOf(vals{"a": unknown.RefineNotNull(), "b": str("b")})},
+			planned: vals{"tags": mapOf(vals{"a": unknown, "b": str("c")})},
+			want:    []string{`tags: planned {"a":null,"b":"c"}, but the configuration says {"a":null,"b":"b"}`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,11 +33,21 @@ func same(a, b cty.Value) bool {
 	return plain(a).RawEquals(plain(b))
 }
 
+// plain is v without what is known about its unknown parts.
 func plain(v cty.Value) cty.Value {
-	if !v.IsKnown() {
-		return cty.UnknownVal(v.Type())
+	if v.IsWhollyKnown() {
+		return v
 	}
-	return v
+	plain, err := cty.Transform(v, func(_ cty.Path, part cty.Value) (cty.Value, error) {
+		if !part.IsKnown() {
+			return cty.UnknownVal(part.Type()), nil
+		}
+		return part, nil
+	})
+	if err != nil {
+		panic(err) // the function above has none
+	}
+	return plain
 }
 
 // member is attribute name of an object. An absent or unknown object has

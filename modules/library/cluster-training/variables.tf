@@ -1,0 +1,219 @@
+variable "cluster" {
+  description = "Connection to the cluster, such as { credential = { kubeconfig = { path = \"~/.kube/config\" } } }, or the access of a cluster in this configuration."
+  type        = any
+  nullable    = false
+}
+
+variable "namespace" {
+  description = "Namespace of the run."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", var.namespace))
+    error_message = "A namespace has at most 63 lower-case letters, digits and hyphens, and a hyphen is neither its first nor its last character."
+  }
+}
+
+variable "create_namespace" {
+  description = "Whether the namespace is made here, under the Pod Security level restricted, and removed with all that is in it by destroy."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "name" {
+  description = "What people call the dataset and the run."
+  type        = string
+  default     = "training"
+}
+
+variable "format" {
+  description = "Where records come from: idx, csv, recordio, or synthetic-digits, which needs no files."
+  type        = string
+}
+
+variable "path" {
+  description = "Folder or file to read the records from; none for synthetic-digits."
+  type        = string
+  default     = null
+}
+
+variable "train_records" {
+  description = "Most training records to take, or how many to draw."
+  type        = number
+  default     = null
+}
+
+variable "test_records" {
+  description = "Most held-out records to take, or how many to draw."
+  type        = number
+  default     = null
+}
+
+variable "model" {
+  description = "Built-in model: softmax, mlp or mnist-cnn."
+  type        = string
+}
+
+variable "hyperparameters" {
+  description = "What the result depends on; what is left out has the provider's defaults."
+  type = object({
+    learning_rate = optional(number)
+    batch_size    = optional(number)
+    epochs        = optional(number)
+    max_steps     = optional(number)
+    momentum      = optional(number)
+    nesterov      = optional(bool)
+    weight_decay  = optional(number)
+    seed          = optional(number)
+  })
+  default  = {}
+  nullable = false
+}
+
+variable "push" {
+  description = "Where the image is pushed to: REGISTRY/REPOSITORY:TAG."
+  type        = string
+  default     = null
+}
+
+variable "tarball" {
+  description = "File to write the image to, for clusters whose nodes are given images without a registry."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.tarball != null || var.push != null
+    error_message = "Pods need an image: give push, a name in a registry, or tarball, a file that you load onto the nodes."
+  }
+}
+
+variable "delete_image" {
+  description = "Whether destroy deletes the pushed image from the registry, with all tags of its digest. Default: it stays."
+  type        = bool
+  default     = null
+}
+
+variable "image_pull_secrets" {
+  description = "Secrets of the namespace with which the image is pulled."
+  type        = list(string)
+  default     = null
+}
+
+variable "trainer" {
+  description = "Path of a stoke-trainer for the platform that needs no libraries. Default: the one beside stoke."
+  type        = string
+  default     = null
+}
+
+variable "platform" {
+  description = "What the nodes are: linux/amd64 or linux/arm64."
+  type        = string
+  default     = "linux/amd64"
+}
+
+variable "coordinator" {
+  description = "The pod that hands out records and keeps the run's log. With storage, such as 1Gi, log and checkpoints are on a claim and outlive it."
+  type = object({
+    cpu            = optional(string)
+    memory         = optional(string)
+    bandwidth_mbps = optional(number)
+    node_selector  = optional(map(string))
+    storage        = optional(string)
+    storage_class  = optional(string)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.coordinator.storage_class == null || var.coordinator.storage != null
+    error_message = "storage_class says where storage comes from: give storage, too."
+  }
+}
+
+variable "parameter_server" {
+  description = "Pods that hold the parameters; cpu, memory and bandwidth_mbps are of each."
+  type = object({
+    replicas       = optional(number, 1)
+    cpu            = optional(string)
+    memory         = optional(string)
+    bandwidth_mbps = optional(number)
+    node_selector  = optional(map(string))
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.parameter_server.replicas >= 1
+    error_message = "Somebody has to hold the parameters: parameter_server.replicas is at least 1."
+  }
+}
+
+variable "worker" {
+  description = "Pods that compute gradients; cpu, memory, gpus and bandwidth_mbps are of each. Their number can change while the run lives; with fewer than min_replicas it waits."
+  type = object({
+    replicas               = optional(number, 2)
+    min_replicas           = optional(number, 1)
+    high_priority_replicas = optional(number)
+    priority               = optional(string)
+    cpu                    = optional(string)
+    memory                 = optional(string)
+    gpus                   = optional(number)
+    bandwidth_mbps         = optional(number)
+    node_selector          = optional(map(string))
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.worker.min_replicas >= 1 && var.worker.replicas >= var.worker.min_replicas
+    error_message = "Training needs at least one worker, and no more of them at least than there are: 1 <= worker.min_replicas <= worker.replicas."
+  }
+
+  validation {
+    condition     = coalesce(var.worker.high_priority_replicas, 0) >= 0 && coalesce(var.worker.high_priority_replicas, 0) <= var.worker.replicas
+    error_message = "worker.high_priority_replicas says how many of worker.replicas have the higher priority."
+  }
+}
+
+variable "volumes" {
+  description = "Volumes that all pods mount, as train_experiment has them."
+  type        = any
+  default     = null
+}
+
+variable "evaluate_every" {
+  description = "Updates between two evaluations on held-out records; 0 is only at the end."
+  type        = number
+  default     = 0
+}
+
+variable "checkpoint_every" {
+  description = "Updates between two checkpoints; 0 keeps those of every five minutes, and the final model."
+  type        = number
+  default     = 500
+}
+
+variable "checkpoints" {
+  description = "Where checkpoints lie: gs://BUCKET/PREFIX, s3://BUCKET/PREFIX, or a folder on one of the volumes that every node can write to. Default: with the coordinator."
+  type        = string
+  default     = null
+}
+
+variable "deadline" {
+  description = "How long the run may take, such as \"2h\"."
+  type        = string
+  default     = null
+}
+
+variable "wait" {
+  description = "Whether apply waits for the run to end."
+  type        = bool
+  default     = true
+}
+
+variable "minimum_accuracy" {
+  description = "A run that ends below it is an error."
+  type        = number
+  default     = null
+}
