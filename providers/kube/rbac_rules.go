@@ -39,6 +39,8 @@ func taskRules(task string, clusterObjects bool) (inNamespaces, inCluster []rbac
 	case taskTraining:
 		return append(pods,
 			rule([]string{"get", "create"}, "", "pods/exec", "pods/portforward"),
+			rule([]string{"delete"}, "", "pods"), // these two are for pods on nodes that do not answer
+			rule([]string{"patch"}, "", "pods/status"),
 			rule(manages, "", "configmaps", "secrets", "services", "persistentvolumeclaims"),
 			rule(manages, "batch", "jobs"),
 			rule(manages, "networking.k8s.io", "networkpolicies"),
