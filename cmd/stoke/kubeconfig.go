@@ -25,6 +25,14 @@ type kubeconfigFlags struct {
 	merge, credential bool
 }
 
+// name is that of the context.
+func (f kubeconfigFlags) name(c *cluster) string {
+	if f.context != "" {
+		return f.context
+	}
+	return c.address.String()
+}
+
 func kubeconfigCommand(s *session) *cobra.Command {
 	var f kubeconfigFlags
 	cmd := &cobra.Command{
@@ -52,6 +60,11 @@ meanwhile; the kubeconfig names it.`,
 		if err := checkPort(cmd, f.port); err != nil {
 			return err
 		}
+		if f.credential {
+			if err := s.guardCredential(args[0]); err != nil {
+				return err
+			}
+		}
 		s.looking.Store(true)
 		ctx, done := s.signals.untilStopped(cmd.Context())
 		defer done()
@@ -61,7 +74,20 @@ meanwhile; the kubeconfig names it.`,
 		}
 		pool := &kubernetes.Pool{SSH: c.ssh}
 		defer pool.Close()
+		if f.merge {
+			if err := s.ownSource(c, s.mergePath(f.name(c))); err != nil {
+				return err
+			}
+		}
+		if c.ID != "" { // the one that the state means, before anything is handed out
+			if _, err := pool.Get(ctx, c.Connection); err != nil {
+				return s.unreached(err)
+			}
+		}
 		if f.credential {
+			if err := s.asked(pool, c); err != nil {
+				return s.unreached(err)
+			}
 			return s.unreached(s.printCredential(ctx, pool, c))
 		}
 		config, err := s.kubeconfig(pool, c, f)
@@ -116,10 +142,7 @@ func (s *session) kubeconfig(pool *kubernetes.Pool, c *cluster, f kubeconfigFlag
 	if err != nil {
 		return nil, err
 	}
-	name := f.context
-	if name == "" {
-		name = c.address.String()
-	}
+	name := f.name(c)
 	ours, err := markOf(plugin)
 	if err != nil {
 		return nil, err
@@ -145,7 +168,7 @@ func (s *session) plugin(c *cluster, state string) (*clientapi.ExecConfig, error
 		return nil, err
 	}
 	e := &clientapi.ExecConfig{
-		APIVersion: clientauth.SchemeGroupVersion.String(), Command: program, InteractiveMode: clientapi.NeverExecInteractiveMode,
+		APIVersion: clientauth.SchemeGroupVersion.String(), Command: program, InteractiveMode: clientapi.NeverExecInteractiveMode, ProvideClusterInfo: true,
 		InstallHint: "This cluster's credentials come from stoke.", Args: []string{"-chdir=" + dir, "kubeconfig", "-credential"},
 	}
 	if state != "" {

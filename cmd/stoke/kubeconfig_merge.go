@@ -53,17 +53,21 @@ func sameMark(there, now map[string]runtime.Object) bool {
 	return err == nil && wrong == nil && string(first) == string(second)
 }
 
-// merge puts the entries of a name into the kubeconfig that kubectl reads.
-func (s *session) merge(ctx context.Context, config *clientapi.Config, name string) error {
+// mergePath is the kubeconfig that the entries of a name belong in.
+func (s *session) mergePath(name string) string {
 	options := clientcmd.NewDefaultPathOptions()
 	options.GlobalFile = filepath.Join(s.home(), ".kube", "config")
-	path := options.GetDefaultFilename()
 	for _, one := range options.GetLoadingPrecedence() { // kubectl takes the first that has it
 		if there, err := clientcmd.LoadFromFile(one); err == nil && there.Contexts[name] != nil {
-			path = one
-			break
+			return one
 		}
 	}
+	return options.GetDefaultFilename()
+}
+
+// merge puts the entries of a name into the kubeconfig that kubectl reads.
+func (s *session) merge(ctx context.Context, config *clientapi.Config, name string) error {
+	path := s.mergePath(name)
 	current, err := mergeInto(ctx, path, config, name)
 	switch {
 	case errors.Is(err, errOthers):

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -289,6 +290,7 @@ func TestKubeconfigDirect(t *testing.T) {
 			if out, err := c.TryKubectl(t, merged, "", "--context=lab", "get", "namespace", object, "-o", "name"); err != nil {
 				t.Errorf("merged: %v\n%s", err, out)
 			}
+			wrongAsks(t, dir, from, text)
 			// Where the configuration is gone nobody knows where the cluster is.
 			if err := os.Remove(filepath.Join(dir, "main.tf")); err != nil {
 				t.Fatal(err)
@@ -297,6 +299,78 @@ func TestKubeconfigDirect(t *testing.T) {
 				t.Errorf("without a configuration: %s%s", out, said)
 			}
 		})
+	}
+}
+
+// wrongAsks: a credential is printed for the cluster that is meant alone, not by
+// a stoke that asks itself, and nothing goes into the cluster's own kubeconfig.
+func wrongAsks(t *testing.T, dir, from, text string) {
+	t.Helper()
+	entry, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !entry.AuthInfos["kube_namespace.lab"].Exec.ProvideClusterInfo {
+		t.Error("the entry does not have kubectl say which cluster it asks for")
+	}
+	to := entry.Clusters["kube_namespace.lab"]
+	ca := to.CertificateAuthorityData
+	if len(ca) == 0 {
+		if ca, err = os.ReadFile(to.CertificateAuthority); err != nil {
+			t.Fatal(err)
+		}
+	}
+	credential := []string{"kubeconfig", "-credential", "kube_namespace.lab"}
+	for _, ask := range []struct {
+		server, ca string
+		want       int
+	}{
+		{to.Server, string(ca), 0}, {"https://other:6443", string(ca), 1}, {to.Server, "another", 1},
+	} {
+		t.Setenv("KUBERNETES_EXEC_INFO", fmt.Sprintf(`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":false,"cluster":{"server":%q,"certificate-authority-data":%q}}}`,
+			ask.server, base64.StdEncoding.EncodeToString([]byte(ask.ca))))
+		out, said := stokeAt(t, dir, ask.want, credential...)
+		if (out == "") != (ask.want != 0) || ask.want != 0 && !(strings.Contains(said, "Another cluster") && strings.Contains(said, ask.server) && strings.Contains(said, to.Server)) {
+			t.Errorf("asked for %s: %s", ask.server, said)
+		}
+	}
+	t.Setenv("KUBERNETES_EXEC_INFO", "")
+	t.Setenv("STOKE_CREDENTIAL", "1")
+	if out, said := stokeAt(t, dir, 1, credential...); out != "" || !strings.Contains(said, "Credential asks for itself") {
+		t.Errorf("asked by itself: %s", said)
+	}
+	t.Setenv("STOKE_CREDENTIAL", "")
+	t.Setenv("KUBECONFIG", from)
+	before, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, said := stokeAt(t, dir, 1, "kubeconfig", "-merge", "kube_namespace.lab"); !strings.Contains(said, "cluster's own") {
+		t.Errorf("merged into its own: %s", said)
+	}
+	if after, err := os.ReadFile(from); err != nil || string(after) != string(before) {
+		t.Errorf("it changed: %v", err)
+	}
+	// The state means another cluster than the one that is there now.
+	path := filepath.Join(dir, "terraform.tfstate")
+	state, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := regexp.MustCompile(`("cluster_id": *")[^"]*`).ReplaceAll(state, []byte("${1}elsewhere"))
+	if string(other) == string(state) {
+		t.Fatalf("no cluster_id in\n%s", state)
+	}
+	if err := os.WriteFile(path, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{credential, {"kubeconfig", "kube_namespace.lab"}} {
+		if out, said := stokeAt(t, dir, 1, args...); out != "" || !strings.Contains(said, "elsewhere") {
+			t.Errorf("%v for another cluster: %s", args, said)
+		}
+	}
+	if err := os.WriteFile(path, state, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"time"
 
+	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
 	"github.com/stokehq/stoke/providers/connect"
@@ -16,16 +19,20 @@ import (
 // https://cloud.google.com/kubernetes-engine/docs/how-to/api-server-authentication
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
+// googleTime is how long Google may take to hand out a token.
+const googleTime = 30 * time.Second
+
 // google makes a source of tokens. It asks for none yet.
 func (e *endpoint) google(k connect.Google) error {
-	ctx := context.Background() // of the source, which lives as long as the client
+	// The context is of the source, which lives as long as the client.
+	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: googleTime})
 	if k.CredentialsFile == "" {
 		e.credential = "Google's application default credentials"
 		found, err := google.FindDefaultCredentials(ctx, cloudPlatform)
 		if err != nil {
 			return errors.New("there are none: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
 		}
-		e.tokens = found.TokenSource
+		e.tokens = &timedTokens{found.TokenSource, googleTime}
 		return nil
 	}
 	e.credential = "Google's credentials in " + k.CredentialsFile
@@ -47,6 +54,32 @@ func (e *endpoint) google(k connect.Google) error {
 	if err != nil {
 		return fmt.Errorf("it cannot be used as %q", head.Type) // the library's error may quote it
 	}
-	e.tokens = found.TokenSource
+	e.tokens = &timedTokens{found.TokenSource, googleTime}
 	return nil
+}
+
+// timedTokens gives up on a source that does not answer: the protocol of
+// sources has no context.
+type timedTokens struct {
+	oauth2.TokenSource
+	limit time.Duration
+}
+
+// Token is that of oauth2.TokenSource.
+func (s *timedTokens) Token() (*oauth2.Token, error) {
+	type answer struct {
+		token *oauth2.Token
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		token, err := s.TokenSource.Token()
+		answers <- answer{token, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.token, a.err
+	case <-time.After(s.limit):
+		return nil, fmt.Errorf("Google handed out no token within %v; look at the way to oauth2.googleapis.com, or to metadata.google.internal on its machines", s.limit) //nolint:staticcheck // a name begins it
+	}
 }

@@ -30,9 +30,8 @@ const (
 type plugin struct {
 	config *clientcmdapi.ExecConfig
 
-	mu      sync.Mutex
-	have    *handed
-	refused *handed // the API server did not take it
+	mu   sync.Mutex
+	have *handed // nil: none yet, or the API server did not take it
 }
 
 // handed is a credential from a plugin.
@@ -50,7 +49,7 @@ func newPlugin(c *clientcmdapi.ExecConfig) *plugin { return &plugin{config: c} }
 func (p *plugin) get(ctx context.Context) (*handed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.have; h != nil && h != p.refused && (h.expiry.IsZero() || time.Until(h.expiry) > 10*time.Second) {
+	if h := p.have; h != nil && (h.expiry.IsZero() || time.Until(h.expiry) > 10*time.Second) {
 		return h, nil
 	}
 	h, err := p.run(ctx)
@@ -61,14 +60,14 @@ func (p *plugin) get(ctx context.Context) (*handed, error) {
 	return h, nil
 }
 
-// refuse makes the next request ask the plugin again; false where this is a
-// credential that was asked for after a refusal.
-func (p *plugin) refuse(h *handed) bool {
+// refuse drops a credential that the API server did not take. Requests that are
+// refused together drop the same one, so that the plugin is asked once for all.
+func (p *plugin) refuse(h *handed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	again := p.refused == nil
-	p.refused = h
-	return again
+	if p.have == h {
+		p.have = nil
+	}
 }
 
 // certificate is the TLS configuration's.
@@ -182,8 +181,8 @@ func (l *limited) note() string {
 	return ""
 }
 
-// pluginAuth logs in with what a plugin hands out, and asks it again once where
-// the API server does not take that.
+// pluginAuth logs in with what a plugin hands out. A request that the API server
+// refuses is sent once more, with another credential.
 type pluginAuth struct {
 	next   http.RoundTripper
 	plugin *plugin
@@ -191,7 +190,7 @@ type pluginAuth struct {
 }
 
 func (a *pluginAuth) RoundTrip(req *http.Request) (*http.Response, error) {
-	for {
+	for again := false; ; again = true {
 		h, err := a.plugin.get(req.Context())
 		if err != nil {
 			return nil, err
@@ -201,10 +200,11 @@ func (a *pluginAuth) RoundTrip(req *http.Request) (*http.Response, error) {
 			sent.Header.Set("Authorization", "Bearer "+h.token)
 		}
 		resp, err := a.next.RoundTrip(sent)
-		if err != nil || resp.StatusCode != http.StatusUnauthorized || !a.plugin.refuse(h) || req.Body != nil && req.GetBody == nil {
+		if err != nil || resp.StatusCode != http.StatusUnauthorized || again || req.Body != nil && req.GetBody == nil {
 			return resp, err
 		}
 		resp.Body.Close()
+		a.plugin.refuse(h)
 		a.forget()
 		if req.GetBody != nil {
 			if req.Body, err = req.GetBody(); err != nil {

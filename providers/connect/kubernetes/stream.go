@@ -34,7 +34,7 @@ func (c *Client) Executor(ctx context.Context, at *url.URL) (remotecommand.Execu
 	if err != nil {
 		return nil, err
 	}
-	old, err := remotecommand.NewSPDYExecutorForTransports(wrapped, upgrader, http.MethodPost, at)
+	old, err := remotecommand.NewSPDYExecutorForTransports(wrapped, toTheEnd{upgrader}, http.MethodPost, at)
 	if err != nil || config.Dial != nil {
 		return old, err
 	}

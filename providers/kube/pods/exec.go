@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 
 	core "k8s.io/api/core/v1"
@@ -50,6 +51,8 @@ func (s *Set) Exec(ctx context.Context, role string, command []string, streams p
 		return ended.Code, nil
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return 0, &providers.RunError{Summary: "Connection cut", Detail: fmt.Sprintf("The connection to %s was cut; the command's end is unknown. It may run still.", in.role), Err: err}
 	}
 	return 0, refused("run commands", in, err)
 }
