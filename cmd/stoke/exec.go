@@ -67,18 +67,13 @@ func (s *session) exec(ctx context.Context, in providers.RunExecutor, role strin
 		fmt.Fprintf(s.stage.err, "In %s; -role names another one.\n", role)
 	}
 	if !noTerminal && !noInput && isTerminal(s.stage.in) && isTerminal(s.stage.out) {
-		sizes, restore, err := s.raw(ctx)
-		if err != nil {
-			return err
-		}
-		defer restore()
-		streams.Terminal, streams.Sizes = true, sizes
+		given := s.give(ctx)
+		defer given.takeBack()
+		streams.Terminal, streams.In, streams.Sizes = true, given, given.sizes
 		streams.Chosen = nil // it would be in the way of what is drawn
 	}
 	code, err := in.Exec(ctx, role, command, streams)
 	switch {
-	case errors.Is(err, errStopped):
-		return interruptedCode
 	case err != nil:
 		return err
 	case code != 0:

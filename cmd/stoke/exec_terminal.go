@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/term"
@@ -12,17 +14,24 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// raw hands the terminal over to a command: keys go to it as they are, and so do
-// changes of the size, the present one first. The function that is returned
-// takes it back.
-func (s *session) raw(ctx context.Context) (<-chan providers.RunSize, func(), error) {
-	fd := int(s.stage.in.Fd())
-	before, err := term.MakeRaw(fd)
-	if err != nil {
-		return nil, nil, fmt.Errorf("hand the terminal over: %w", err)
-	}
+// terminal is the session's, given to a command. It is read first when the
+// command runs: from then on keys go to it as they are, Ctrl-C among them, which
+// stops stoke until then.
+type terminal struct {
+	in    *os.File
+	sizes chan providers.RunSize // the present one first, then every change
+
+	mu     sync.Mutex
+	before *term.State // as it is given back; nil while keys are stoke's
+	back   bool
+	stop   func()
+}
+
+// give hands the terminal over, until takeBack.
+func (s *session) give(ctx context.Context) *terminal {
 	ctx, cancel := context.WithCancel(ctx)
-	changed, sizes, done := make(chan os.Signal, 1), make(chan providers.RunSize), make(chan struct{})
+	t := &terminal{in: s.stage.in, sizes: make(chan providers.RunSize)}
+	changed, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(changed, syscall.SIGWINCH)
 	go func() {
 		defer close(done)
@@ -30,7 +39,7 @@ func (s *session) raw(ctx context.Context) (<-chan providers.RunSize, func(), er
 			columns, rows, err := term.GetSize(int(s.stage.out.Fd()))
 			if err == nil && columns > 0 && rows > 0 {
 				select {
-				case sizes <- providers.RunSize{Columns: uint16(columns), Rows: uint16(rows)}:
+				case t.sizes <- providers.RunSize{Columns: uint16(columns), Rows: uint16(rows)}:
 				case <-ctx.Done():
 					return
 				}
@@ -42,10 +51,42 @@ func (s *session) raw(ctx context.Context) (<-chan providers.RunSize, func(), er
 			}
 		}
 	}()
-	return sizes, func() {
+	t.stop = func() {
 		signal.Stop(changed)
 		cancel()
 		<-done
-		_ = term.Restore(fd, before)
-	}, nil
+	}
+	return t
+}
+
+// Read gives the keys.
+func (t *terminal) Read(b []byte) (int, error) {
+	if err := t.raw(); err != nil {
+		return 0, err
+	}
+	return t.in.Read(b)
+}
+
+func (t *terminal) raw() (err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.back {
+		return io.EOF
+	}
+	if t.before == nil {
+		if t.before, err = term.MakeRaw(int(t.in.Fd())); err != nil {
+			return fmt.Errorf("hand the terminal over: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *terminal) takeBack() {
+	t.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.back = true
+	if t.before != nil {
+		_ = term.Restore(int(t.in.Fd()), t.before)
+	}
 }

@@ -209,6 +209,7 @@ func TestKubernetesPods(t *testing.T) {
 	w.forwarded(port)
 	w.followed()
 	w.onTerminal()
+	w.interrupted()
 	w.stoke(0, "", "destroy", "-auto-approve")
 }
 
@@ -267,6 +268,54 @@ func (w *podsWorld) followed() {
 	}
 	if err := cmd.Wait(); err != nil {
 		w.Errorf("it ends with %v: %s", err, errs)
+	}
+}
+
+// interrupted stops exec while its API server says nothing yet: keys are stoke's
+// until the command runs.
+func (w *podsWorld) interrupted() {
+	w.Helper()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer silent.Close()
+	dialled := make(chan struct{}, 100)
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			dialled <- struct{}{}
+		}
+	}()
+	elsewhere := filepath.Join(w.TempDir(), "config")
+	write(w.T, elsewhere, fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+  clusters: [{name: a, cluster: {server: "https://%s"}}], users: [{name: a, user: {token: x}}]}`, silent.Addr()))
+	vars := filepath.Join(w.dir, "elsewhere.auto.tfvars")
+	write(w.T, vars, fmt.Appendf(nil, "kubeconfig = %q\n", elsewhere))
+	defer os.Remove(vars)
+
+	person, program := pseudoTerminal(w.T)
+	out := new(told)
+	go func() { _, _ = io.Copy(out, person) }() // it ends with the terminal
+	cmd := w.command("exec", "kube_manifest.web", "--", "sh")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	if err := cmd.Start(); err != nil {
+		w.Fatal(err)
+	}
+	await(w.T, "the API server is dialled", func() bool { return len(dialled) > 0 })
+	if state, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS); err != nil || state.Lflag&unix.ISIG == 0 {
+		w.Errorf("keys go to a command that does not run yet: %v", err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		w.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || strings.Contains(out.String(), "Error") {
+		w.Errorf("it ends with %d: %s", code, out)
 	}
 }
 

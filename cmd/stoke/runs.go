@@ -226,10 +226,13 @@ func (s *session) look(ctx context.Context, l looked, args []string, do func(con
 	following, done := s.signals.untilStopped(ctx)
 	defer done()
 	run, err := r.run(following, args[0])
-	if err != nil {
-		return r.failed(l.what, err)
+	if err == nil {
+		err = do(following, r, run)
 	}
-	return r.failed(l.what, do(following, r, run))
+	if code := exitCode(0); err != nil && !errors.As(err, &code) && errors.Is(context.Cause(following), errStopped) {
+		return interruptedCode // what failed, failed by that
+	}
+	return r.failed(l.what, err)
 }
 
 // failed puts an error of a run in words.

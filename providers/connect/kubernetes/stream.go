@@ -46,7 +46,7 @@ func (c *Client) Executor(ctx context.Context, at *url.URL) (remotecommand.Execu
 }
 
 // Tunnels dials a pod's subresource portforward, whose URL at is, in the same
-// ways as Executor.
+// ways as Executor, until ctx is done.
 func (c *Client) Tunnels(ctx context.Context, at *url.URL) (httpstream.Dialer, error) {
 	config, err := c.upgradable(ctx)
 	if err != nil {
@@ -58,13 +58,44 @@ func (c *Client) Tunnels(ctx context.Context, at *url.URL) (httpstream.Dialer, e
 	}
 	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: wrapped}, http.MethodPost, at)
 	if config.Dial != nil {
-		return old, nil
+		return hearing{ctx, old}, nil
 	}
 	socket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(at, config)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialerForStreaming(socket, old, notUpgraded), nil
+	return hearing{ctx, portforward.NewFallbackDialerForStreaming(socket, old, notUpgraded)}, nil
+}
+
+// hearing is a dialer that gives up once ctx is done; client-go's have no ctx.
+type hearing struct {
+	ctx context.Context
+	httpstream.Dialer
+}
+
+// Dial opens a connection. One that comes too late is closed.
+func (h hearing) Dial(protocols ...string) (httpstream.Connection, string, error) {
+	type opened struct {
+		conn     httpstream.Connection
+		protocol string
+		err      error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		conn, protocol, err := h.Dialer.Dial(protocols...)
+		done <- opened{conn, protocol, err}
+	}()
+	select {
+	case o := <-done:
+		return o.conn, o.protocol, o.err
+	case <-h.ctx.Done():
+	}
+	go func() {
+		if o := <-done; o.err == nil {
+			o.conn.Close()
+		}
+	}()
+	return nil, "", context.Cause(h.ctx)
 }
 
 // notUpgraded tells that a connection did not become a WebSocket, for another

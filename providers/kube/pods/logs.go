@@ -221,14 +221,12 @@ func (s *Set) Names(ctx context.Context) ([]string, error) {
 	}
 	var all []string
 	for _, r := range f.roots {
-		all = append(all, r.Name)
+		all = append(all, r.Name, r.Kind+"/"+r.Name)
 	}
 	for _, p := range f.pods {
 		all = append(all, s.role(p))
-		if of := s.containers(p); len(of) > 1 {
-			for _, c := range of {
-				all = append(all, c.role)
-			}
+		for _, c := range s.containers(p) {
+			all = append(all, s.role(p)+"/"+c.name)
 		}
 	}
 	slices.Sort(all)

@@ -3,7 +3,10 @@ package pods
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stokehq/stoke/providers"
@@ -161,5 +164,73 @@ func TestFollowRollout(t *testing.T) {
 	w.until("following ends", func() bool { return len(ended) > 0 })
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// What an API server cannot tell for a while, whose a new pod is, is asked again.
+func TestFollowThroughErrors(t *testing.T) {
+	w := newWorld(t)
+	s := w.apply(web, "apps/Deployment/web")
+	old := w.run(s)
+	w.kubelet.Say(t, w.ns, old[0], "main", "old")
+	var ill atomic.Int64
+	failed := make(chan struct{}, 100)
+	proxied := w.through(func(rw http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/replicasets") || ill.Add(-1) < 0 {
+			return false
+		}
+		failed <- struct{}{}
+		http.Error(rw, "etcd has no leader", http.StatusInternalServerError)
+		return true
+	})
+	s = New(proxied, s.Objects)
+	ctx, cancel := context.WithCancel(t.Context())
+	got, ended := new(lines), make(chan error, 1)
+	go func() { ended <- s.Logs(ctx, providers.RunLogs{Follow: true, Waiting: got.waiting}, got.line) }()
+	w.until("the first line came", func() bool { return got.text() != "" })
+	ill.Store(2)
+	w.Kubectl(t, "", "set", "image", "deployment/web", "main=y", "-n", w.ns)
+	w.until("two requests failed, or following ended", func() bool { return len(failed) == 2 || len(ended) > 0 })
+	if len(ended) > 0 {
+		t.Fatal("it ended with", <-ended)
+	}
+	young := ""
+	w.becomes(New(w.client, s.Objects), "another pod runs", func(is providers.RunStatus) bool {
+		for _, r := range is.Roles {
+			if r.Name != old[0] && r.Name != old[1] && r.Phase == Running {
+				young = r.Name
+			}
+		}
+		return young != ""
+	})
+	w.kubelet.Say(t, w.ns, young, "main", "young")
+	w.until("the young one is heard", func() bool { return strings.Contains(got.text(), young+": young") })
+	if !strings.Contains(got.waited(), "etcd has no leader") {
+		t.Errorf("nobody was told why it took longer:\n%s", got.waited())
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever may be given as a role is among the names.
+func TestNames(t *testing.T) {
+	w := newWorld(t)
+	s := w.apply(web, "apps/Deployment/web")
+	first := w.run(s)[0]
+	names, err := s.Names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"web", "Deployment/web", first, first + "/main"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not in %v", name, names)
+		}
+		w.kubelet.Say(t, w.ns, first, "main", name)
+		got := new(lines)
+		if err := s.Logs(t.Context(), providers.RunLogs{Role: name}, got.line); err != nil || !strings.Contains(got.text(), name) {
+			t.Errorf("%s: %s, %v", name, got.text(), err)
+		}
 	}
 }

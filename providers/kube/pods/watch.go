@@ -3,6 +3,7 @@ package pods
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,8 +71,16 @@ func (fl *follower) heard(ctx context.Context, kind watch.EventType, u *unstruct
 		return nil
 	}
 	ours, err := fl.ours(ctx, u)
+	for pause := firstPause; passing(err) && ctx.Err() == nil; pause = min(2*pause, lastPause) {
+		fl.wait("", "the objects of a pod cannot be read ("+err.Error()+"); trying again")
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		ours, err = fl.ours(ctx, u)
+	}
 	if err != nil || !ours {
-		return err
+		return stopped(ctx, err)
 	}
 	p, err := podOf(u)
 	if err != nil {
@@ -79,6 +88,12 @@ func (fl *follower) heard(ctx context.Context, kind watch.EventType, u *unstruct
 	}
 	fl.put(ctx, p, nil)
 	return nil
+}
+
+// passing tells that an error may be another one when the API server is asked
+// again.
+func passing(err error) bool {
+	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)
 }
 
 // ours tells whether a pod is the set's. Where its controller was never seen,
