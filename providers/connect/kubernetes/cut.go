@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	core "k8s.io/api/core/v1"
+	//lint:ignore SA1019 client-go's executor of commands knows no other yet
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/transport/spdy"

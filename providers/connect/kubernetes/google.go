@@ -80,6 +80,6 @@ func (s *timedTokens) Token() (*oauth2.Token, error) {
 	case a := <-answers:
 		return a.token, a.err
 	case <-time.After(s.limit):
-		return nil, fmt.Errorf("Google handed out no token within %v; look at the way to oauth2.googleapis.com, or to metadata.google.internal on its machines", s.limit) //nolint:staticcheck // a name begins it
+		return nil, fmt.Errorf("no token came from Google within %v; look at the way to oauth2.googleapis.com, or to metadata.google.internal on its machines", s.limit)
 	}
 }
