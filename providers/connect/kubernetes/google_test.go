@@ -24,7 +24,7 @@ func TestGoogleIsSlow(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
 	hangs := &timedTokens{source(func() (*oauth2.Token, error) { <-never; return nil, nil }), time.Millisecond}
-	if token, err := hangs.Token(); err == nil || !strings.Contains(err.Error(), "no token within 1ms") {
+	if token, err := hangs.Token(); err == nil || !strings.Contains(err.Error(), "no token came from Google within 1ms") {
 		t.Errorf("%v, %v", token, err)
 	}
 	want := errors.New("refused")
