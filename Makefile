@@ -83,6 +83,11 @@ bench-kube: ## Measure whole commands on a real control plane, which is built fi
 	@place=$$(testdata/kubernetes/install) && STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" \
 	$(GO) test -run '^$$' -bench '^BenchmarkKubernetes$$' -benchtime 1x -timeout 30m ./cmd/stoke
 
+.PHONY: bench-metal
+bench-metal: ## Measure plans of a machine whose answers take 20 ms each (Linux, root).
+	@testdata/machines/install
+	$(GO) test -tags e2e -run '^$$' -bench HostPlan -benchtime 5x -timeout 30m ./providers/metal
+
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
 	@testdata/machines/install vm

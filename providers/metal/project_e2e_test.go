@@ -32,14 +32,14 @@ var stoke = sync.OnceValues(func() (string, error) {
 
 // project is a folder with a configuration, and the program to use there.
 type project struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	program string
 	lab     *lab.Lab
 }
 
 // newProject writes the provider block; the resources come with write.
-func newProject(t *testing.T, l *lab.Lab) *project {
+func newProject(t testing.TB, l *lab.Lab) *project {
 	t.Helper()
 	program, err := stoke()
 	if err != nil {
