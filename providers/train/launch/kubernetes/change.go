@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	core "k8s.io/api/core/v1"
+
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -25,6 +27,15 @@ func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 	if err != nil {
 		return err
 	}
+	return c.decide(ctx, id, now, func(now *sight) error { return c.change(ctx, now, s) })
+}
+
+// change brings a run that is as it was seen to the live fields of s.
+func (c *cluster) change(ctx context.Context, now *sight, s spec.Spec) error {
+	id := now.config.Name
+	if state, ok := now.recorded(); ok && state.Phase.Final() {
+		return fmt.Errorf("the run has ended: it %s", state.Phase)
+	}
 	is, err := now.spec()
 	if err != nil {
 		return err
@@ -36,9 +47,9 @@ func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 	s.Layers = is.Layers
 	of := &layout{id, s, p}
 	told := func() error { return c.tell(ctx, id, spec.LiveOf(s)) } // all of it: an earlier change may not have arrived
-	steps := []func() error{func() error { return c.write(ctx, of) }, func() error { return c.scale(ctx, now, of) }, told}
+	steps := []func() error{func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }, told}
 	if s.Worker.Replicas < is.Worker.Replicas && now.begun() {
-		steps = []func() error{told, func() error { return c.write(ctx, of) }, func() error { return c.scale(ctx, now, of) }}
+		steps = []func() error{told, func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -82,8 +93,9 @@ func (s *sight) begun() bool {
 	return j == nil || j.Status.Failed > 0 || j.Status.Succeeded > 0
 }
 
-// write brings the run's ConfigMap to a specification and a placement.
-func (c *cluster) write(ctx context.Context, l *layout) error {
+// write brings the run's ConfigMap, as it was read, to a specification and a
+// placement.
+func (c *cluster) write(ctx context.Context, is *core.ConfigMap, l *layout, annotations map[string]string) error {
 	config, err := l.configMap("")
 	if err != nil {
 		return err
@@ -93,7 +105,7 @@ func (c *cluster) write(ctx context.Context, l *layout) error {
 		entries[name] = &text
 	}
 	entries[keyStatus] = nil // it is about what was
-	return c.set(ctx, l.id, entries)
+	return c.set(ctx, is, entries, annotations)
 }
 
 // scale brings the workers' Jobs to as many pods as the run wants.
@@ -151,6 +163,10 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 			return err
 		}
 	}
+	taken, err := c.take(ctx, id, now.turn())
+	if err != nil {
+		return err
+	}
 	if err := c.remove(ctx, jobs, id); err != nil {
 		return err
 	}
@@ -160,7 +176,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	if err := c.ensureClasses(ctx, of); err != nil {
 		return err
 	}
-	if err := c.write(ctx, of); err != nil {
+	if err := c.again(ctx, of, taken); err != nil {
 		return err
 	}
 	return c.launch(ctx, of, ownerOf(&now.config))
@@ -223,21 +239,23 @@ func (l *Launcher) abandoned(ctx context.Context, c *cluster, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := now.recorded(); ok {
-		return nil
-	}
-	p, err := now.placement()
-	if err != nil {
-		return err
-	}
-	state := launch.State{Status: now.derived(), Saved: -1}
-	if state.Phase == spec.Pending || state.Phase == spec.Running || state.Phase == spec.Lost {
-		state.Phase, state.Cause, state.Message = spec.Stopped, spec.CauseRequest, "stopped by request, before it could save itself"
-	}
-	if p.Durable() {
-		state.Saved = 0
-	}
-	return c.record(ctx, id, state)
+	return c.decide(ctx, id, now, func(now *sight) error {
+		if _, ok := now.recorded(); ok {
+			return nil
+		}
+		p, err := now.placement()
+		if err != nil {
+			return err
+		}
+		state := launch.State{Status: now.derived(), Saved: -1}
+		if state.Phase == spec.Pending || state.Phase == spec.Running || state.Phase == spec.Lost {
+			state.Phase, state.Cause, state.Message = spec.Stopped, spec.CauseRequest, "stopped by request, before it could save itself"
+		}
+		if p.Durable() {
+			state.Saved = 0
+		}
+		return c.record(ctx, now, state)
+	})
 }
 
 // Remove removes the run's objects, the claim of its log among them, and what

@@ -25,14 +25,14 @@ const collectTime = 10 * time.Minute
 // model are fetched from the pods, which are gone one day, and its status is
 // written to its ConfigMap. What cannot be had is no reason to hold the rest
 // back: the status says what is missing.
-func (l *Launcher) conclude(ctx context.Context, c *cluster, id string, s *sight, asked *session, state launch.State, durable bool) (launch.State, error) {
+func (l *Launcher) conclude(ctx context.Context, c *cluster, s *sight, asked *session, state launch.State, durable bool) (launch.State, error) {
 	within, cancel := context.WithTimeout(ctx, collectTime)
 	defer cancel()
 	state.Saved = -1
 	if durable || asked != nil && state.Phase == spec.Succeeded {
 		state.Saved = state.Status.Saved
 	}
-	if err := l.collect(within, c, id, s, asked, state); err != nil {
+	if err := l.collect(within, c, s.config.Name, s, asked, state); err != nil {
 		if ctx.Err() != nil {
 			return state, context.Cause(ctx)
 		}
@@ -43,11 +43,14 @@ func (l *Launcher) conclude(ctx context.Context, c *cluster, id string, s *sight
 			return state, fmt.Errorf("collect what the run left: %w", err)
 		}
 	}
-	if err := c.record(ctx, id, state); err != nil {
+	if err := c.record(ctx, s, state); err != nil {
 		return state, err
 	}
 	if asked != nil {
 		asked.Collected(ctx) // it ends by itself, too
+	}
+	if s, err := c.look(ctx, s.config.Name); err == nil { // by now others may wait; the next to look sees to the rest
+		return state, c.suspend(ctx, s)
 	}
 	return state, nil
 }

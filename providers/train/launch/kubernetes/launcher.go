@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -239,7 +238,12 @@ func (l *Launcher) Status(ctx context.Context, id string) (launch.State, error) 
 	if err != nil {
 		return launch.State{}, err
 	}
-	return l.standing(ctx, c, id, s)
+	var state launch.State
+	err = c.decide(ctx, id, s, func(s *sight) (err error) {
+		state, err = l.standing(ctx, c, id, s)
+		return err
+	})
+	return state, err
 }
 
 func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight) (launch.State, error) {
@@ -257,10 +261,13 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	if p.Durable() {
 		state.Saved = max(state.Saved, state.Status.Saved)
 	}
-	if _, recorded := s.recorded(); state.Phase.Final() && !recorded && l.folder != "" {
-		return l.conclude(ctx, c, id, s, asked, state, p.Durable())
+	switch _, recorded := s.recorded(); {
+	case !state.Phase.Final() || l.folder == "":
+		return state, nil
+	case recorded:
+		return state, c.suspend(ctx, s)
 	}
-	return state, nil
+	return l.conclude(ctx, c, s, asked, state, p.Durable())
 }
 
 // Watch looks at the run every second; a cluster that does not answer is
@@ -284,26 +291,6 @@ func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State,
 			}
 		}
 	}
-}
-
-// record writes down how the run stands, for when nobody can be asked.
-func (c *cluster) record(ctx context.Context, id string, state launch.State) error {
-	state.Roles = nil
-	text, err := json.Marshal(state)
-	if err != nil {
-		return err
-	}
-	value := string(text)
-	return c.set(ctx, id, map[string]*string{keyStatus: &value})
-}
-
-// set changes entries of the run's ConfigMap; nil removes one.
-func (c *cluster) set(ctx context.Context, id string, entries map[string]*string) error {
-	text, err := json.Marshal(map[string]any{"data": entries})
-	if err != nil {
-		return err
-	}
-	return c.patch(ctx, configMaps, id, text)
 }
 
 // ownerOf is the run as the owner of its objects.

@@ -14,6 +14,7 @@ const (
 	roleLabel           = "stoke.dev/role"
 	operationAnnotation = "stoke.dev/operation"
 	nameAnnotation      = "stoke.dev/name"
+	turnAnnotation      = "stoke.dev/turn" // grows when a run is resumed: what was seen before is not so any more
 	manager             = "stoke"
 )
 

@@ -1,0 +1,135 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+)
+
+// Several stokes may look after one run: another terminal, a pipeline. What is
+// written to a run's ConfigMap follows from what was seen of the run, so that it
+// is written only if nobody has written since; else it is decided anew.
+
+// tries bounds how often a decision is made anew.
+const tries = 5
+
+// decide carries out a decision on what was seen of a run, and makes it anew on
+// what is seen then while somebody else has changed the run's ConfigMap since.
+func (c *cluster) decide(ctx context.Context, id string, s *sight, do func(*sight) error) error {
+	for n := 1; ; n++ {
+		err := do(s)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if n == tries {
+			return fmt.Errorf("somebody else goes on changing the run: %w", err)
+		}
+		if s, err = c.look(ctx, id); err != nil {
+			return err
+		}
+	}
+}
+
+// set changes entries of the run's ConfigMap, where nil removes one, and its
+// annotations: a conflict where it is not as it was read any more.
+func (c *cluster) set(ctx context.Context, is *core.ConfigMap, entries map[string]*string, annotations map[string]string) error {
+	text, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "annotations": annotations},
+		"data":     entries,
+	})
+	if err != nil {
+		return err
+	}
+	return c.patch(ctx, configMaps, is.Name, text)
+}
+
+// record writes down how the run that was seen stands, for when nobody can be
+// asked.
+func (c *cluster) record(ctx context.Context, s *sight, state launch.State) error {
+	state.Roles = nil
+	text, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	value := string(text)
+	return c.set(ctx, &s.config, map[string]*string{keyStatus: &value}, nil)
+}
+
+// suspend keeps the Jobs of a run whose end was recorded from starting pods that
+// still wait. Those of a resumed run, which have the same names, are left alone;
+// who may not suspend them leaves it to others.
+func (c *cluster) suspend(ctx context.Context, s *sight) error {
+	for _, j := range s.jobs {
+		if j.Spec.Suspend != nil && *j.Spec.Suspend || !s.waits(&j) {
+			continue
+		}
+		err := c.patch(ctx, jobs, j.Name, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, j.UID))
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("suspend the Job %s of the ended run: %w", j.Name, err)
+		}
+	}
+	return nil
+}
+
+// waits tells a Job of which pods are yet to be made or to run.
+func (s *sight) waits(j *batch.Job) bool {
+	if condition(j, batch.JobComplete) != nil || condition(j, batch.JobFailed) != nil {
+		return false
+	}
+	pending := func(p core.Pod) bool {
+		return p.Status.Phase == core.PodPending && job(s.config.Name, p.Labels[roleLabel]) == j.Name
+	}
+	return len(s.bare(j)) > 0 || slices.ContainsFunc(s.pods, pending)
+}
+
+// errResumed says that a run is no longer the one that was to be resumed.
+var errResumed = errors.New("somebody else has resumed the run meanwhile; plan again")
+
+// turn counts how often the run was taken, to be resumed.
+func (s *sight) turn() int {
+	n, _ := strconv.Atoi(s.config.Annotations[turnAnnotation]) // none is 0
+	return n
+}
+
+// take has nobody else resume the run that had this turn, and gives its next.
+// What others have seen of it up to now they cannot record any more.
+func (c *cluster) take(ctx context.Context, id string, turn int) (int, error) {
+	s, err := c.look(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return turn + 1, c.decide(ctx, id, s, func(s *sight) error {
+		if s.turn() != turn {
+			return errResumed
+		}
+		return c.set(ctx, &s.config, nil, turned(turn+1))
+	})
+}
+
+// again writes down what a run that was taken is from now on. What was recorded
+// of it is about what was.
+func (c *cluster) again(ctx context.Context, l *layout, turn int) error {
+	s, err := c.look(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	return c.decide(ctx, l.id, s, func(s *sight) error {
+		if s.turn() != turn {
+			return errResumed
+		}
+		return c.write(ctx, &s.config, l, turned(turn+1))
+	})
+}
+
+func turned(turn int) map[string]string {
+	return map[string]string{turnAnnotation: strconv.Itoa(turn)}
+}
