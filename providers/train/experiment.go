@@ -90,7 +90,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Create: true, Update: true, Delete: true,
 				CreateDescription: "How long apply waits for the run to end, e.g. \"2h\". The run itself goes on; see deadline. Default: no limit.",
 				UpdateDescription: "How long apply waits for a run that it attached to. Default: no limit.",
-				DeleteDescription: "How long stopping may take before it is forced. Default: 1m.",
+				DeleteDescription: "How long stopping may take before it is forced. Default: 1m; on a cluster 3m.",
 			}),
 		},
 	}

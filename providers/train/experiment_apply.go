@@ -48,6 +48,15 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 	call, l := providers.CallFrom(ctx), r.settings.launcher(&plan)
 	call.Report(providers.Progress{Step: "launching", Percent: -1})
 	id, err := l.Start(ctx, call.Operation, d.spec)
+	left := new(launch.LeftError)
+	if errors.As(err, &left) { // stored, it is replaced by the next apply, which removes what is left
+		plan.identify(trainingRun{l, id}, &d.spec)
+		r.settings.identifyCluster(ctx, &plan)
+		plan.record(spec.Status{Phase: spec.Lost})
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		resp.Diagnostics.AddError("Experiment could not be launched", fmt.Sprintf("%s. The next apply removes what is left and launches it anew; destroy removes it, too.", err))
+		return
+	}
 	if err != nil {
 		resp.Diagnostics.AddError("Experiment could not be launched", fmt.Sprintf("Nothing is running and nothing is left of it: %s.", err))
 		return
@@ -299,14 +308,18 @@ func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, diags := state.Timeouts.Delete(ctx, time.Minute)
+	limit, diags := state.Timeouts.Delete(ctx, state.removingTime())
 	resp.Diagnostics.Append(diags...)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	run := r.settings.run(&state)
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id, Percent: -1})
 	err := run.Stop(ctx, run.id, stoppingTime)
+	left := new(launch.LeftError)
 	switch {
+	case errors.As(err, &left):
+		resp.Diagnostics.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Destroy again; a longer timeouts.delete waits longer.", err))
+		return
 	case errors.Is(err, launch.ErrForeign):
 		resp.Diagnostics.AddError("The run's folder is not ours", fmt.Sprintf("%s. Nothing was removed. Move it away, then destroy again.", err))
 		return
@@ -317,6 +330,15 @@ func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequ
 	if err := run.Remove(ctx, run.id); err != nil {
 		resp.Diagnostics.AddError("The run could not be removed", fmt.Sprintf("%s. Destroy again.", err))
 	}
+}
+
+// removingTime is how long a destroy may take where nothing else is said. On a
+// cluster that is more than the pods of a lost node are waited for.
+func (m *experimentModel) removingTime() time.Duration {
+	if m.Cluster.IsNull() {
+		return time.Minute
+	}
+	return 3 * time.Minute
 }
 
 // stoppingTime is how long a run that is destroyed may take to end by itself.

@@ -236,6 +236,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case err == nil && p.perishes(prior, changes, left):
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the old one's checkpoints go with its coordinator's pod; coordinator.storage or checkpoint.place would keep them")
+	case idle && !left.resumable() && left.Perished:
+		replace = append(replace, path.Root("status"))
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for what the old one had saved went with its coordinator's pod; coordinator.storage or checkpoint.place would have kept it")
 	case idle && !left.resumable():
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one did not reach its end and left no checkpoint")
@@ -279,7 +282,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	case idle && left.overrun(p.draft.spec.Deadline):
 		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.Ran)))
 	case idle:
-		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; it goes on from its newest checkpoint")
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
 	case len(left.Held) > 0:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():

@@ -63,7 +63,15 @@ type remains struct{ launch.State }
 
 // resumable reports whether the run can go on: it has a checkpoint, or nothing
 // that could be lost.
-func (r remains) resumable() bool { return r.Saved >= 0 || r.Step == 0 }
+func (r remains) resumable() bool { return r.Saved >= 0 || r.Step == 0 && !r.Perished }
+
+// from words where a resumed run goes on.
+func (r remains) from() string {
+	if r.Saved < 0 {
+		return "it starts over, for it has saved nothing"
+	}
+	return "it goes on from its newest checkpoint"
+}
 
 // loss says what is thrown away with the run; "" is nothing.
 func (r remains) loss() string {

@@ -27,7 +27,8 @@ var (
 // said, a call that it ends has changed nothing or can be repeated.
 type Launcher interface {
 	// Start makes a new run and lets it go. When it returns an error nothing
-	// runs and nothing is left.
+	// runs and nothing is left; but for a *LeftError, with which it gives the id
+	// of the run that is to be removed.
 	Start(ctx context.Context, operation string, s spec.Spec) (id string, err error)
 	// Settle decides what became of a Start that was interrupted: it gives the
 	// run if it was let go; else it removes what there is: ErrNoRun.
@@ -93,6 +94,9 @@ type State struct {
 	Version string // of the trainer that runs it, "" where that is unknown
 	Roles   []Role // the processes, as far as they are known
 
+	// Perished says that what the run had saved, if anything, went with its
+	// coordinator, whom nobody can ask any more how far it came: it starts over.
+	Perished bool `json:",omitempty"`
 	// Broken says why a run does not go on although its coordinator runs: then it
 	// is lost. "" where there is nothing of the kind.
 	Broken string `json:"-"`

@@ -170,7 +170,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	if err := c.remove(ctx, jobs, id); err != nil {
 		return err
 	}
-	if err := c.podsGone(ctx, id, overdue); err != nil {
+	if err := c.podsGone(ctx, id); err != nil {
 		return err
 	}
 	if err := c.ensureClasses(ctx, of); err != nil {
@@ -196,15 +196,17 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 	if err != nil {
 		return err
 	}
-	if len(now.jobs) > 0 {
-		if err := l.save(ctx, c, id, now, patience); err != nil {
+	return c.accounted(ctx, id, func() error {
+		if len(now.jobs) > 0 {
+			if err := l.save(ctx, c, id, now, patience); err != nil {
+				return err
+			}
+		}
+		if err := c.remove(ctx, jobs, id); err != nil {
 			return err
 		}
-	}
-	if err := c.remove(ctx, jobs, id); err != nil {
-		return err
-	}
-	return c.podsGone(ctx, id, overdue)
+		return c.podsGone(ctx, id)
+	})
 }
 
 // save has the coordinator stop the run at a checkpoint, and writes down how it
@@ -247,12 +249,12 @@ func (l *Launcher) abandoned(ctx context.Context, c *cluster, id string) error {
 		if err != nil {
 			return err
 		}
-		state := launch.State{Status: now.derived(), Saved: -1}
+		state := launch.State{Status: now.derived(), Saved: -1, Perished: true}
 		if state.Phase == spec.Pending || state.Phase == spec.Running || state.Phase == spec.Lost {
 			state.Phase, state.Cause, state.Message = spec.Stopped, spec.CauseRequest, "stopped by request, before it could save itself"
 		}
 		if p.Durable() {
-			state.Saved = 0
+			state.Saved, state.Perished = 0, false
 		}
 		return c.record(ctx, now, state)
 	})
@@ -265,7 +267,7 @@ func (l *Launcher) Remove(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.purge(ctx, id, ""); err != nil {
+	if err := c.accounted(ctx, id, func() error { return c.purge(ctx, id, "") }); err != nil {
 		return err
 	}
 	return l.discard(id)

@@ -124,10 +124,10 @@ func (c *cluster) delete(ctx context.Context, kind schema.GroupVersionResource, 
 }
 
 // podsGone waits until a run has no pods any more. Those of a node that does not
-// answer stay until the cluster gives them up: after overdue they are deleted
-// without its word.
-func (c *cluster) podsGone(ctx context.Context, id string, overdue time.Duration) error {
-	began, forced := time.Now(), false
+// answer stay until the cluster gives them up: once they are overdue they are
+// deleted without its word.
+func (c *cluster) podsGone(ctx context.Context, id string) error {
+	forced := make(map[types.UID]bool)
 	for {
 		page, err := c.in(pods).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
 		if err != nil {
@@ -136,15 +136,14 @@ func (c *cluster) podsGone(ctx context.Context, id string, overdue time.Duration
 		if len(page.Items) == 0 {
 			return nil
 		}
-		if time.Since(began) > overdue && !forced {
-			forced = true
-			for _, u := range page.Items {
-				if u.GetDeletionTimestamp() == nil {
-					continue
-				}
-				if err := c.in(pods).Delete(ctx, u.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
-					return err
-				}
+		for _, u := range page.Items {
+			if forced[u.GetUID()] || !overdue(&u, time.Now()) {
+				continue
+			}
+			forced[u.GetUID()] = true
+			err := c.in(pods).Delete(ctx, u.GetName(), connected.Unconfirmed(u.GetUID()))
+			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				return err
 			}
 		}
 		select {
@@ -153,6 +152,13 @@ func (c *cluster) podsGone(ctx context.Context, id string, overdue time.Duration
 			return fmt.Errorf("pod %s does not end: %w", page.Items[0].GetName(), context.Cause(ctx))
 		}
 	}
+}
+
+// overdue tells a pod that has had all the time to end that it was given, and
+// whose node has had its time to say so: the deletion's time includes the former.
+func overdue(pod metav1.Object, now time.Time) bool {
+	asked := pod.GetDeletionTimestamp()
+	return asked != nil && now.Sub(asked.Time) >= late
 }
 
 // patch changes fields of an object.

@@ -48,6 +48,9 @@ func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
 	return &cluster{client, l.placement.Namespace}, nil
 }
 
+// purgeTime bounds the removal of what a failed launch has made.
+const purgeTime = 3 * time.Minute
+
 // Start makes the run's objects, the coordinator's Job last, or leaves nothing.
 func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (string, error) {
 	c, err := l.cluster(ctx)
@@ -58,9 +61,18 @@ func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (st
 	if err := c.start(ctx, of, operation); errors.Is(err, errTaken) {
 		return "", err // it is not this call's to remove
 	} else if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), purgeTime)
 		defer cancel()
-		return "", errors.Join(err, c.purge(ctx, of.id, operation))
+		unclean := c.accounted(ctx, of.id, func() error { return c.purge(ctx, of.id, operation) })
+		if unclean == nil {
+			return "", err
+		}
+		left := new(launch.LeftError)
+		if !errors.As(unclean, &left) {
+			left = &launch.LeftError{Err: unclean, Place: c.namespace, Unseen: unclean}
+		}
+		left.Err = fmt.Errorf("%w; it could not be cleaned up: %w", err, left.Err)
+		return of.id, left
 	}
 	return of.id, nil
 }
@@ -189,7 +201,7 @@ func (c *cluster) purge(ctx context.Context, id, operation string) error {
 			return err
 		}
 		if kind == jobs {
-			if err := c.podsGone(ctx, id, overdue); err != nil {
+			if err := c.podsGone(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -199,10 +211,6 @@ func (c *cluster) purge(ctx context.Context, id, operation string) error {
 	}
 	return c.delete(ctx, configMaps, id, config.UID)
 }
-
-// overdue is how long pods may take to end before they are deleted without the
-// word of their node.
-const overdue = (grace + 15) * time.Second
 
 // ID follows from the operation.
 func (l *Launcher) ID(operation string) string { return launch.ID(operation) }
@@ -259,7 +267,7 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 		return state, err
 	}
 	if p.Durable() {
-		state.Saved = max(state.Saved, state.Status.Saved)
+		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
 	}
 	switch _, recorded := s.recorded(); {
 	case !state.Phase.Final() || l.folder == "":

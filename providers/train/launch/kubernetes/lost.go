@@ -55,7 +55,7 @@ func (c *cluster) held(ctx context.Context, s *sight) []core.Pod {
 	var all []core.Pod
 	for _, p := range s.pods {
 		on := p.Spec.NodeName
-		if p.DeletionTimestamp == nil || on == "" || time.Since(p.DeletionTimestamp.Time) < late {
+		if on == "" || !overdue(&p, time.Now()) {
 			continue
 		}
 		if _, known := lost[on]; !known {

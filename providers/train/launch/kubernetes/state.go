@@ -336,6 +336,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 		return state, nil, nil
 	}
 	state.Status = s.derived()
+	state.Perished = launch.Idle(state.Phase)
 	if state.Phase == spec.Pending && len(refused) > 0 {
 		state.Message = refused[0].Name + ": " + refused[0].Reason
 	}

@@ -1,0 +1,31 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+)
+
+// LeftError says that not all of a run could be removed, and what is left.
+type LeftError struct {
+	Err     error    // why
+	Place   string   // the namespace
+	Removed []string // as KIND NAME
+	Left    []string // as KIND NAME
+	Unseen  error    // why it cannot be told what is left; nil: it can
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }
+
+func (e *LeftError) Error() string {
+	if e.Unseen != nil {
+		return fmt.Sprintf("%v; what is left in the namespace %s cannot be told: %v", e.Err, e.Place, e.Unseen)
+	}
+	return fmt.Sprintf("%v; in the namespace %s, removed: %s; left: %s", e.Err, e.Place, named(e.Removed), named(e.Left))
+}
+
+func named(all []string) string {
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(all, ", ")
+}
