@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,8 +56,8 @@ func (l *Launcher) conclude(ctx context.Context, c *cluster, s *sight, asked *se
 	return state, nil
 }
 
-// collect fills the run's folder on this machine, whole or not at all. One that
-// is there is left as it is.
+// collect fills the run's folder on this machine: beside it first, and in its
+// place where the collection is whole or there is none yet.
 func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight, asked *session, state launch.State) error {
 	folder := filepath.Join(l.folder, id)
 	if err := os.MkdirAll(l.folder, 0o700); err != nil {
@@ -90,25 +91,31 @@ func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight,
 	}
 	failed := errors.Join(errs...)
 	if failed != nil && state.Phase == spec.Succeeded && asked != nil {
-		return failed
+		return failed // it can be collected again
 	}
-	err = os.Rename(half, folder)
-	if err != nil && isFolder(folder) {
-		// Another stoke was first, or an earlier part of the run was collected.
-		old := half + ".old"
-		if err := os.Rename(folder, old); err != nil {
-			return err
-		}
-		defer os.RemoveAll(old)
-		err = os.Rename(half, folder)
-	}
-	return errors.Join(err, failed)
+	return settle(half, folder, failed)
 }
 
-// isFolder tells a folder that is in the way of another one of its name.
-func isFolder(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.IsDir()
+// settle brings a collection to its place. One that failed in part takes no
+// other's: what was collected before stays.
+func settle(half, folder string, failed error) error {
+	_, err := os.Lstat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.Join(failed, os.Rename(half, folder))
+	case err != nil:
+		return errors.Join(failed, err)
+	case failed != nil:
+		return fmt.Errorf("%w; what was collected before is still in %s", failed, folder)
+	}
+	old := half + ".old"
+	if err := os.Rename(folder, old); err != nil {
+		return err
+	}
+	if err := os.Rename(half, folder); err != nil {
+		return errors.Join(err, os.Rename(old, folder))
+	}
+	return os.RemoveAll(old)
 }
 
 // discard removes what was collected of a run.

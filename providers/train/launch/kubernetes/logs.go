@@ -167,6 +167,11 @@ func stamped(text string) (time.Time, string) {
 
 // collectLogs writes what each role has said to a file of its own.
 func (c *cluster) collectLogs(ctx context.Context, s *sight, at run.Folder) (err error) {
+	folder, err := os.OpenRoot(at.Logs()) // which no name that a cluster gives leads out of
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	files := make(map[string]*os.File)
 	defer func() {
 		for _, f := range files {
@@ -182,7 +187,7 @@ func (c *cluster) collectLogs(ctx context.Context, s *sight, at run.Folder) (err
 			f := files[l.Role]
 			if f == nil {
 				var err error
-				if f, err = os.OpenFile(filepath.Join(at.Logs(), l.Role+".log"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+				if f, err = folder.OpenFile(l.Role+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 					return err
 				}
 				files[l.Role] = f
@@ -204,20 +209,25 @@ func collectedLogs(at run.Folder, o launch.LogOptions, line func(launch.Line) er
 	if err != nil {
 		return false, nil
 	}
+	folder, err := os.OpenRoot(at.Logs())
+	if err != nil {
+		return true, err
+	}
+	defer folder.Close()
 	for _, e := range entries {
 		role, ok := strings.CutSuffix(e.Name(), ".log")
 		if !ok || o.Role != "" && role != o.Role || o.Stream == launch.Stdout {
 			continue
 		}
-		if err := fileLog(filepath.Join(at.Logs(), e.Name()), role, line); err != nil {
+		if err := fileLog(folder, e.Name(), role, line); err != nil {
 			return true, err
 		}
 	}
 	return true, nil
 }
 
-func fileLog(path, role string, line func(launch.Line) error) error {
-	file, err := os.Open(path)
+func fileLog(folder *os.Root, name, role string, line func(launch.Line) error) error {
+	file, err := folder.Open(name)
 	if err != nil {
 		return err
 	}
