@@ -45,27 +45,37 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))
 		return
 	}
-	call, l := providers.CallFrom(ctx), r.settings.launcher(&plan)
+	run, diags := r.launch(ctx, r.settings.launcher(&plan), d, &plan)
+	resp.Diagnostics.Append(diags...)
+	if run.id == "" {
+		return
+	}
+	if !diags.HasError() {
+		resp.Diagnostics.Append(attend(ctx, run, &plan, limit, true)...)
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+}
+
+// launch starts the run and records which it is. One that failed and could not
+// be removed is recorded, too: stored as tainted, it is removed before the next
+// apply makes another.
+func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *draft, plan *experimentModel) (run trainingRun, diags diag.Diagnostics) {
+	call := providers.CallFrom(ctx)
 	call.Report(providers.Progress{Step: "launching", Percent: -1})
 	id, err := l.Start(ctx, call.Operation, d.spec)
 	left := new(launch.LeftError)
-	if errors.As(err, &left) { // stored, it is replaced by the next apply, which removes what is left
-		plan.identify(trainingRun{l, id}, &d.spec)
-		r.settings.identifyCluster(ctx, &plan)
+	switch {
+	case errors.As(err, &left):
+		diags.AddError("Experiment could not be launched", fmt.Sprintf("%s. The next apply removes what is left and launches it anew; destroy removes it, too.", err))
 		plan.record(spec.Status{Phase: spec.Lost})
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-		resp.Diagnostics.AddError("Experiment could not be launched", fmt.Sprintf("%s. The next apply removes what is left and launches it anew; destroy removes it, too.", err))
-		return
+	case err != nil:
+		diags.AddError("Experiment could not be launched", fmt.Sprintf("Nothing is running and nothing is left of it: %s.", err))
+		return trainingRun{}, diags
 	}
-	if err != nil {
-		resp.Diagnostics.AddError("Experiment could not be launched", fmt.Sprintf("Nothing is running and nothing is left of it: %s.", err))
-		return
-	}
-	run := trainingRun{l, id}
+	run = trainingRun{l, id}
 	plan.identify(run, &d.spec)
-	r.settings.identifyCluster(ctx, &plan)
-	resp.Diagnostics.Append(attend(ctx, run, &plan, limit, true)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	r.settings.identifyCluster(ctx, plan)
+	return run, diags
 }
 
 // whole reads a plan of which nothing is open any more, and checks that the
@@ -312,24 +322,29 @@ func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequ
 	resp.Diagnostics.Append(diags...)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	run := r.settings.run(&state)
+	resp.Diagnostics.Append(remove(ctx, r.settings.run(&state))...)
+}
+
+// remove ends a run and removes what there is of it, or says what is left.
+func remove(ctx context.Context, run trainingRun) (diags diag.Diagnostics) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id, Percent: -1})
 	err := run.Stop(ctx, run.id, stoppingTime)
 	left := new(launch.LeftError)
 	switch {
 	case errors.As(err, &left):
-		resp.Diagnostics.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Destroy again; a longer timeouts.delete waits longer.", err))
-		return
+		diags.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Destroy again; a longer timeouts.delete waits longer.", err))
+		return diags
 	case errors.Is(err, launch.ErrForeign):
-		resp.Diagnostics.AddError("The run's folder is not ours", fmt.Sprintf("%s. Nothing was removed. Move it away, then destroy again.", err))
-		return
+		diags.AddError("The run's folder is not ours", fmt.Sprintf("%s. Nothing was removed. Move it away, then destroy again.", err))
+		return diags
 	case err != nil:
-		resp.Diagnostics.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Nothing was removed; destroy again.", err))
-		return
+		diags.AddError("The experiment could not be stopped", fmt.Sprintf("%s. Nothing was removed; destroy again.", err))
+		return diags
 	}
 	if err := run.Remove(ctx, run.id); err != nil {
-		resp.Diagnostics.AddError("The run could not be removed", fmt.Sprintf("%s. Destroy again.", err))
+		diags.AddError("The run could not be removed", fmt.Sprintf("%s. Destroy again.", err))
 	}
+	return diags
 }
 
 // removingTime is how long a destroy may take where nothing else is said. On a

@@ -106,3 +106,39 @@ func TestFailedLaunchThatLeavesSomething(t *testing.T) {
 	}
 	w.empty()
 }
+
+// TestPerished: where what a run saves goes with its coordinator, and nobody can
+// tell how far it came, it starts over.
+func TestPerished(t *testing.T) {
+	durable := small()
+	durable.Checkpoints = "gs://bucket/run"
+	for name, p := range map[string]launch.Placement{"beside the coordinator": small(), "in a bucket": durable} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "restricted")
+			l := w.launcher(p)
+			id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state, err := l.Status(t.Context(), id); err != nil || state.Perished {
+				t.Errorf("a run that waits: %+v, %v", state, err)
+			}
+			for _, step := range []func() error{
+				func() error { w.Kubectl(t, "", "-n", w.ns, "delete", "job", job(id, coordinator)); return nil },
+				func() error { return l.Stop(t.Context(), id, time.Second) }, // recorded
+			} {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+				state, err := l.Status(t.Context(), id)
+				if err != nil || !launch.Idle(state.Phase) || state.Perished == p.Durable() || (state.Saved >= 0) != p.Durable() {
+					t.Errorf("%+v, %v", state, err)
+				}
+			}
+			if err := l.Remove(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			w.empty()
+		})
+	}
+}
