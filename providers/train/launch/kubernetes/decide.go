@@ -42,10 +42,14 @@ func (c *cluster) decide(ctx context.Context, id string, s *sight, do func(*sigh
 // set changes entries of the run's ConfigMap, where nil removes one, and its
 // annotations: a conflict where it is not as it was read any more.
 func (c *cluster) set(ctx context.Context, is *core.ConfigMap, entries map[string]*string, annotations map[string]string) error {
-	text, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": is.ResourceVersion, "annotations": annotations},
-		"data":     entries,
-	})
+	type metadata struct {
+		ResourceVersion string            `json:"resourceVersion"`
+		Annotations     map[string]string `json:"annotations,omitempty"` // a null would remove all of them
+	}
+	text, err := json.Marshal(struct {
+		Metadata metadata           `json:"metadata"`
+		Data     map[string]*string `json:"data,omitempty"`
+	}{metadata{is.ResourceVersion, annotations}, entries})
 	if err != nil {
 		return err
 	}
@@ -110,6 +114,9 @@ func (c *cluster) take(ctx context.Context, id string, turn int) (int, error) {
 	return turn + 1, c.decide(ctx, id, s, func(s *sight) error {
 		if s.turn() != turn {
 			return errResumed
+		}
+		if state, ok := s.recorded(); ok && !launch.Idle(state.Phase) {
+			return fmt.Errorf("the run has ended meanwhile: it %s; plan again", state.Phase)
 		}
 		return c.set(ctx, &s.config, nil, turned(turn+1))
 	})

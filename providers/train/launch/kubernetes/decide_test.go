@@ -105,8 +105,8 @@ func TestStaleEndIsNotRecorded(t *testing.T) {
 	w.empty()
 }
 
-// TestResumedOnce: of two who resume a run, one does; the other one's launch
-// takes nothing from it.
+// TestResumedOnce: of two who resume a run, one does, and the other takes nothing
+// from it; nobody resumes one that has reached its end meanwhile.
 func TestResumedOnce(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
@@ -124,6 +124,24 @@ func TestResumedOnce(t *testing.T) {
 	}
 	if err := slow.Resume(t.Context(), id, someRun(3, 1)); !errors.Is(err, errResumed) {
 		t.Errorf("resumed twice: %v", err)
+	}
+	b.happens = func() {
+		b.happens = nil
+		c := &cluster{w.client(w.Kubeconfig()), w.ns}
+		s, err := c.look(t.Context(), id)
+		if err == nil {
+			err = c.record(t.Context(), s, launch.State{Status: spec.Status{Run: id, Phase: spec.Succeeded}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if err := slow.Resume(t.Context(), id, someRun(3, 1)); err == nil || !strings.Contains(err.Error(), "the run has ended meanwhile") {
+		t.Errorf("a run that has succeeded: %v", err)
+	}
+	got := w.Kubectl(t, "", "-n", w.ns, "get", "configmap", id, "-o", `jsonpath={.metadata.annotations.stoke\.dev/operation} {.data.spec-hash}`)
+	if want := "op-1 " + someRun(2, 1).Hash(); got != want { // what is not changed stays
+		t.Errorf("the run is %s, want %s", got, want)
 	}
 	if got, want := strings.Join(w.jobs(id), ","), "coordinator 1/1,ps 1/1,worker 2/2"; got != want {
 		t.Errorf("Jobs are %s, want %s", got, want)
