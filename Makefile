@@ -78,6 +78,11 @@ e2e-pods: ## Run those with real pods: containerd and the kubelet, built like th
 	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
 	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -run RealPods $(E2E_PODS)
 
+.PHONY: e2e-kills
+e2e-kills: ## Kill stoke 120 times while it works on runs in a cluster, where e2e-kube takes 10.
+	@place=$$(testdata/kubernetes/install) && STOKE_KILLS=120 STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" \
+	$(GO) test -count=1 -timeout 30m -run '^TestKubernetesKills$$' -v ./cmd/stoke
+
 .PHONY: bench-kube
 bench-kube: ## Measure whole commands on a real control plane, which is built first.
 	@place=$$(testdata/kubernetes/install) && STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" \
