@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -61,24 +60,6 @@ resource "kube_manifest" "settings" {
   yaml = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}"
 }
 `
-
-// told is what a process writes, to be looked at while it runs.
-type told struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *told) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *told) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
 
 // podsWorld is a configuration that was applied to a cluster with one node whose
 // kubelet the test plays.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -80,11 +81,12 @@ func TestRunIsLookedAtDuringApply(t *testing.T) {
 		t.Errorf("an interrupted look ends with %v and says %s", err, said.String())
 	}
 	staying := exec.Command(c.stoke, "-chdir="+c.dir, "metrics", "-f", "-json", "train_experiment.digits")
-	var seen bytes.Buffer
-	staying.Stdout = &seen
+	seen := new(told)
+	staying.Stdout = seen
 	if err := staying.Start(); err != nil {
 		t.Fatal(err)
 	}
+	await(t, "it follows", func() bool { return strings.Contains(seen.String(), `"type":"update"`) })
 	if err := apply.Process.Signal(os.Interrupt); err != nil { // leaves the run going
 		t.Fatal(err)
 	}
@@ -95,10 +97,28 @@ func TestRunIsLookedAtDuringApply(t *testing.T) {
 		t.Errorf("after the apply: %v\n%s", err, out)
 	}
 	c.run("destroy", "-auto-approve")
-	if err := staying.Wait(); err != nil || bytes.Count(seen.Bytes(), []byte(`"type":"update"`)) == 0 {
-		t.Errorf("following ends with %v after %d bytes", err, seen.Len())
+	if err := staying.Wait(); err != nil {
+		t.Errorf("following ends with %v after %.2000s", err, seen)
 	}
 	c.empty()
+}
+
+// told is what a process writes, to be looked at while it runs.
+type told struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *told) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *told) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
 
 func await(t *testing.T, what string, true func() bool) {
