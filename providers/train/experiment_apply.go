@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -134,8 +135,12 @@ func attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.D
 		if fresh {
 			name = "create"
 		}
+		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, step(s.Status))
+		if s.Phase == spec.Pending {
+			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(s.Status), "."))
+		}
 		diags.AddAttributeError(path.Root("timeouts").AtName(name), "The experiment is not done yet",
-			fmt.Sprintf("It is still running after %s, at %s, and goes on. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", limit, step(s.Status), name))
+			fmt.Sprintf("%s. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", stands, name))
 	default:
 		diags.Append(verdict(call, s.Status, r.where().Logs)...)
 	}

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,44 @@ func (c *cluster) refused(ctx context.Context, s *sight) []launch.Role {
 		}
 	}
 	return inOrder(all)
+}
+
+// whyClaimsWait adds to what the scheduler says of a pod that waits for a claim why the
+// claim waits: that is known to the claim's events alone. Events that cannot be
+// read are none.
+func (c *cluster) whyClaimsWait(ctx context.Context, s *sight) {
+	waits := func(of core.PodCondition) bool {
+		return of.Type == core.PodScheduled && of.Status == core.ConditionFalse && strings.Contains(strings.ToLower(of.Message), "persistentvolumeclaim")
+	}
+	if !slices.ContainsFunc(s.pods, func(p core.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, waits) }) {
+		return
+	}
+	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim,type=Warning", Limit: 500})
+	if err != nil {
+		return
+	}
+	newest := make(map[string]core.Event)
+	for _, u := range page.Items {
+		var e core.Event
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &e) == nil && !lastSeen(&e).Before(lastSeen(new(newest[e.InvolvedObject.Name]))) {
+			newest[e.InvolvedObject.Name] = e
+		}
+	}
+	for i := range s.pods {
+		p := &s.pods[i]
+		at := slices.IndexFunc(p.Status.Conditions, waits)
+		if at < 0 {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim == nil {
+				continue
+			}
+			if e, known := newest[v.PersistentVolumeClaim.ClaimName]; known {
+				p.Status.Conditions[at].Message += fmt.Sprintf("; claim %s: %s", e.InvolvedObject.Name, strings.TrimSuffix(e.Message, "."))
+			}
+		}
+	}
 }
 
 func lastSeen(e *core.Event) time.Time {

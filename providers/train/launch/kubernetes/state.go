@@ -299,6 +299,7 @@ func join(reason, message string) string {
 // status asks the coordinator where it runs, and tells from objects where it
 // does not. The session is closed by the caller where there is one.
 func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State, *session, error) {
+	c.whyClaimsWait(ctx, s)
 	state := launch.State{Saved: -1, Roles: s.roles()}
 	if recorded, ok := s.recorded(); ok {
 		recorded.Roles = state.Roles
