@@ -69,8 +69,8 @@ e2e-cut: build ## Run those that cut and kill at many moments, or count thousand
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).
 	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
-	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -skip RealPods $(E2E_KUBE) && \
-	$(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke
+	{ $(GO) test -count=1 -timeout 20m -run '^TestKubernetes' ./cmd/stoke & } && commands=$$! && \
+	{ $(GO) test -tags e2e -count=1 -p 2 -timeout 20m -skip RealPods $(E2E_KUBE); status=$$?; wait $$commands && exit $$status; }
 
 .PHONY: e2e-pods
 e2e-pods: ## Run those with real pods: containerd and the kubelet, built like the above (Linux, root).
