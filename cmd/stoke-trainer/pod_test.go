@@ -261,7 +261,17 @@ func TestWrongDatasetLosesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.coordinate("--data", filepath.Join(c.dir, "nowhere"), "--outcome", path, "--linger", "100ms").ends(spec.EndFinished)
+		p := c.coordinate("--data", filepath.Join(c.dir, "nowhere"), "--outcome", path, "--linger", "1h")
+		if !lost {
+			for _, p := range others {
+				p.ends(spec.EndOtherwise) // they are told of the end, as of any other
+			}
+		}
+		c.lingers(p)
+		if err := c.client().Collected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.ends(spec.EndFinished)
 		told, text := readOutcome(t, path)
 		if told.Phase != spec.Stopped || told.Cause != spec.CauseTrainer || told.Saved < before.Saved || !strings.Contains(told.Message, "nowhere") || told.Ended.IsZero() {
 			t.Errorf("without its dataset, folder lost %v: outcome %s", lost, text)
@@ -269,9 +279,6 @@ func TestWrongDatasetLosesNothing(t *testing.T) {
 		if err := os.Truncate(path, 0); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, p := range others {
-		p.ends(spec.EndOtherwise) // they were told of the end, as of any other
 	}
 	c.servers, c.workers = nil, ""
 	c.server("0")
