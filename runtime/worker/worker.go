@@ -236,12 +236,14 @@ func (w *worker) session(ctx context.Context) error {
 		leases: make(chan wire.Lease, 8), applied: make(chan wire.Applied, 8),
 	}
 	w.Log.Info("connected", "coordinator", w.Coordinator)
-	group, ctx := errgroup.WithContext(ctx)
-	stop := context.AfterFunc(ctx, func() { // whoever waits for a frame returns
-		c.Close()
-		peers.close()
-	})
+	stop := context.AfterFunc(ctx, func() { c.Close() }) // whoever waits for a frame returns
 	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	hungUp := context.AfterFunc(ctx, func() {
+		peers.close()
+		time.AfterFunc(overhear, func() { c.Close() }) // until then the coordinator may say why
+	})
+	defer hungUp()
 	s.free = make(chan *batch, buffers)
 	for range buffers {
 		s.free <- newBatch()
@@ -250,12 +252,16 @@ func (w *worker) session(ctx context.Context) error {
 	for i := range peers.peers {
 		group.Go(func() error { return peers.listen(ctx, i) })
 	}
-	group.Go(func() error { return s.listen(ctx) })
+	var told error
+	group.Go(func() error { told = s.listen(ctx); return told })
 	group.Go(func() error { return s.beat(ctx) })
 	group.Go(func() error { return s.readAhead(ctx, batches) })
 	group.Go(func() error { return s.compute(ctx, batches) })
 	err = group.Wait()
 	s.reading.Wait() // ctx is done: they end by themselves
+	if errors.As(told, new(wire.Leave)) {
+		return told // whatever was heard of first
+	}
 	return err
 }
 
@@ -278,7 +284,8 @@ func (w *worker) overheard(c *wire.Conn, why error) error {
 	return l
 }
 
-// listen receives what the coordinator says.
+// listen receives what the coordinator says. Once ctx is done it does so for
+// the sake of a wire.Leave alone, until the connection is closed.
 func (s *session) listen(ctx context.Context) error {
 	for {
 		m, err := s.coordinator.Receive(0)
@@ -297,7 +304,6 @@ func (s *session) listen(ctx context.Context) error {
 			select {
 			case s.leases <- l:
 			case <-ctx.Done():
-				return ctx.Err()
 			}
 		case wire.TypeApplied:
 			var a wire.Applied
@@ -310,7 +316,6 @@ func (s *session) listen(ctx context.Context) error {
 			select {
 			case s.applied <- a:
 			case <-ctx.Done():
-				return ctx.Err()
 			}
 		case wire.TypeLeave:
 			var l wire.Leave

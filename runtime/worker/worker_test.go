@@ -19,7 +19,9 @@ import (
 
 var credentials = wire.Credentials{Token: "0123456789abcdef0123456789abcdef"}
 
-// serve answers workers at a port of its own until the test ends.
+// serve answers workers at a port of its own until the test ends: at that
+// alone, for a worker that dials before the Unix socket beside it is there comes
+// twice, and tests count.
 func serve(t *testing.T, answer func(*wire.Conn, wire.Hello)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,7 +30,7 @@ func serve(t *testing.T, answer func(*wire.Conn, wire.Hello)) (address string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { credentials.Serve(ctx, l, answer, func(error) {}) })
+	serving.Go(func() { credentials.Serve(ctx, struct{ net.Listener }{l}, answer, func(error) {}) })
 	t.Cleanup(func() {
 		cancel()
 		serving.Wait()
