@@ -85,7 +85,7 @@ resource "train_experiment" "digits" {
     %s
   }
   wait = %t
-  timeouts { update = "8s" }
+  timeouts { update = "20s" }
 }
 `, trainer, c.Kubeconfig(), ns, strings.ReplaceAll(test.coordinator, ", ", "\n    "), wait))
 			}
@@ -109,7 +109,7 @@ resource "train_experiment" "digits" {
 			})
 			says("plan", run(0, "plan", "-detailed-exitcode"), "Not all of the experiment runs", test.want)
 			declare(true)
-			says("apply", run(1, "apply", "-auto-approve"), "The experiment is not done yet", "It has not begun after 8s", test.want)
+			says("apply", run(1, "apply", "-auto-approve"), "The experiment is not done yet", "It has not begun after 20s", test.want)
 			if now := run(0, "output", "-raw", "run"); now != began || now == "" {
 				t.Errorf("the run was %q and is %q", began, now)
 			}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -59,7 +58,7 @@ func TestLogsOfWorkersArePrinted(t *testing.T) {
 	if err := worker.Send(wire.TypeLog, wire.Log{Lines: []string{strings.Repeat("x", wire.LogBytes+1), "end"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(10 * time.Millisecond) // so that it does not hang up with something unsent
+	b.until("all has come", func() bool { return strings.Contains(out.String(), `"end"`) })
 	worker.Close()
 	if st := <-ended; st.Phase != spec.Stopped {
 		t.Errorf("status %+v", st)
