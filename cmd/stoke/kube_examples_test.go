@@ -47,7 +47,7 @@ func TestExamplesAreShort(t *testing.T) {
 // control plane, and compares the plans with those in their READMEs. With
 // -update it writes them there.
 func TestKubernetesExamples(t *testing.T) {
-	c := kubetest.Start(t, kubetest.Options{})
+	c := kubetest.Start(t, kubetest.Options{Nodes: []kubetest.Node{kubetest.GPUNode("gpu-1", 8)}})
 	trainer := releasedTrainer(t)
 	for _, name := range onLibrary {
 		t.Run(name, func(t *testing.T) {

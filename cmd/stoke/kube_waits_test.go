@@ -20,14 +20,16 @@ func TestKubernetesRunsThatWait(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		prepare, mend []string // arguments of kubectl, in the namespace
+		prepared      []string // what says something once the preparation counts
 		coordinator   string   // its arguments
 		want          string
 	}{
 		{
-			name:    "quota",
-			prepare: []string{"create", "quota", "few", "--hard=pods=0"},
-			mend:    []string{"delete", "quota", "few"},
-			want:    "exceeded quota: few",
+			name:     "quota",
+			prepare:  []string{"create", "quota", "few", "--hard=pods=0"},
+			prepared: []string{"get", "quota", "few", "-o", "jsonpath={.status.hard.pods}"},
+			mend:     []string{"delete", "quota", "few"},
+			want:     "exceeded quota: few",
 		},
 		{
 			name:        "claim",
@@ -36,7 +38,10 @@ func TestKubernetesRunsThatWait(t *testing.T) {
 		},
 		{
 			name:        "room",
-			coordinator: `cpu = "5000"`,
+			prepare:     []string{"run", "other", "--image=x", `--overrides={"spec": {"containers": [{"name": "other", "image": "x", "resources": {"requests": {"cpu": "40"}}}]}}`},
+			prepared:    []string{"get", "pod", "other", "-o", "jsonpath={.spec.nodeName}"},
+			mend:        []string{"delete", "pod", "other", "--force"},
+			coordinator: `cpu = "40"`,
 			want:        "Insufficient cpu",
 		},
 	} {
@@ -50,8 +55,8 @@ func TestKubernetesRunsThatWait(t *testing.T) {
 			kubectl("create", "namespace", ns)
 			if test.prepare != nil {
 				kubectl(test.prepare...)
-				c.Eventually(t, "the quota counts", func(context.Context) (bool, error) {
-					return kubectl("get", "quota", "few", "-o", "jsonpath={.status.hard.pods}") == "0", nil
+				c.Eventually(t, "the preparation counts", func(context.Context) (bool, error) {
+					return kubectl(test.prepared...) != "", nil
 				})
 			}
 			dir := t.TempDir()

@@ -95,10 +95,11 @@ func (s *sight) changes(u *unstructured.Unstructured) {
 	if d := demandOf(u); d != nil {
 		s.demands = append(s.demands, *d)
 	}
-	switch u.GetKind() {
-	case "DaemonSet", "Node", "NodeFeatureRule", "ClusterPolicy": // device plugins, feature discovery, and the operators that run them
+	nodes, features := live.Brings(u.GetKind())
+	if features {
 		s.discover = append(s.discover, object.KeyOf(u).Title())
-	case "NodePool", "NodeClaim", "Machine", "MachineSet", "MachineDeployment", "MachinePool": // Karpenter's and Cluster API's
+	}
+	if nodes {
 		s.grows = append(s.grows, object.KeyOf(u).Title())
 	}
 }

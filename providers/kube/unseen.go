@@ -104,7 +104,7 @@ func (r *reviewing) unseen() {
 // whose access is not known yet.
 func plannedMinors(all []providers.PlannedInstance) (minors []string) {
 	for _, p := range all {
-		if p.Source == Source || !isObject(p.Planned) || !p.Planned.IsKnown() || !p.Planned.Type().HasAttribute("access") || !p.Planned.Type().HasAttribute("version") {
+		if p.Source == Source || p.Planned == cty.NilVal || p.Planned.IsNull() || !p.Planned.Type().IsObjectType() || !p.Planned.IsKnown() || !p.Planned.Type().HasAttribute("access") || !p.Planned.Type().HasAttribute("version") {
 			continue
 		}
 		version := p.Planned.GetAttr("version")

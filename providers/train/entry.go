@@ -13,11 +13,12 @@ const Source = "registry.terraform.io/stokehq/train"
 
 // Entry is the provider for stoke's catalogue.
 func Entry(version string) providers.Entry {
+	pods := new(asking)
 	entry := providers.Linked(func() (tfprotov6.ProviderServer, error) {
-		p := &trainProvider{version: version}
+		p := &trainProvider{version: version, asking: pods}
 		return served{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/train", Marks: true})
-	entry.Runs = runs{}
+	entry.Review, entry.Runs = pods.review, runs{}
 	return entry
 }
 

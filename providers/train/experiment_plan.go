@@ -46,6 +46,8 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 		r.planDestroy(ctx, req, resp)
 		return
 	}
+	call := providers.CallFrom(ctx)
+	r.settings.asking.forget(call.Address)
 	var plan, prior experimentModel
 	// What is planned follows from the configuration alone: the proposed state
 	// would keep a value that somebody has taken out of it.
@@ -67,7 +69,7 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: providers.CallFrom(ctx)}
+	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: call}
 	p.dataset(&prior, exists)
 	if resp.Diagnostics.HasError() {
 		return
@@ -158,6 +160,7 @@ func (p *planning) create(ctx context.Context) {
 	if !p.plan.Cluster.IsNull() {
 		p.plan.ClusterID = types.StringUnknown()
 	}
+	p.room()
 	if p.settings.unknown || p.plan.Namespace.IsUnknown() {
 		p.plan.RunsDir = types.StringUnknown()
 		if !p.settings.unknown {
@@ -263,6 +266,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 
 // unfinished plans for a run that is not over and stays the same run.
 func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle bool, left remains) {
+	if idle || len(changes) > 0 {
+		p.room()
+	}
 	resumes := idle
 	for _, c := range changes {
 		switch {
@@ -272,7 +278,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 			resumes = true
 			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: stops at a checkpoint and goes on with the new value")
 		default:
-			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, live(c))
+			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, takenOn(c))
 		}
 	}
 	if resumes {
@@ -308,8 +314,8 @@ func lasting(seconds float64) string {
 	return time.Duration(min(seconds, 1e9) * float64(time.Second)).Round(time.Second).String()
 }
 
-// live words a change that the running processes take on.
-func live(c spec.Change) string {
+// takenOn words a change that the running processes take on.
+func takenOn(c spec.Change) string {
 	if c.Field == "worker.replicas" {
 		return fmt.Sprintf("live: rescales the running experiment from %v to %v workers", c.Old, c.New)
 	}

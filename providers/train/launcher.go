@@ -7,12 +7,15 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/zclconf/go-cty/cty"
+	core "k8s.io/api/core/v1"
 
 	"github.com/stokehq/stoke/providers/connect"
 	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/providers/train/launch/kubernetes"
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // trainingRun is one run, and who can reach it.
@@ -114,4 +117,14 @@ func (s *settings) locate(given string) (trainingRun, error) {
 	}
 	place, id, err := local.Locate(given, s.runs)
 	return trainingRun{s.launcherIn(place), id}, err
+}
+
+// demandsOf is what the pods of a run on a cluster ask of its nodes.
+func demandsOf(s spec.Spec, p launch.Placement) (all []connect.Demand) {
+	for _, pods := range kubernetes.PodsOf(s, p) {
+		d := connect.Demand{Name: "the role " + pods.Role, Count: int64(pods.Count)}
+		live.Ask(&d, &core.Pod{Spec: pods.Spec})
+		all = append(all, d)
+	}
+	return all
 }

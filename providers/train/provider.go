@@ -19,10 +19,13 @@ import (
 )
 
 // New returns an unconfigured provider "train".
-func New(version string) provider.Provider { return &trainProvider{version: version} }
+func New(version string) provider.Provider {
+	return &trainProvider{version: version, asking: new(asking)}
+}
 
 type trainProvider struct {
 	version  string
+	asking   *asking   // what a review of the plan looks at
 	settings *settings // once it is configured
 }
 
@@ -33,6 +36,8 @@ type settings struct {
 	unknown   bool // something in the provider block is not known yet
 	given     string
 	image     string // of pods whose experiment names none
+	limits    limits // of every experiment
+	asking    *asking
 	clusters  kubernetes.Pool
 	mu        sync.Mutex
 	inspected map[string]manifest // by origin and fingerprint, for this phase
@@ -65,6 +70,7 @@ func (p *trainProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 				Optional:    true,
 				Description: "Image with stoke-trainer as its entry point, for experiments on clusters that name none.",
 			},
+			"limits": limitsAttribute(),
 		},
 		Blocks: map[string]schema.Block{"ssh": connect.SSHBlock()},
 	}
@@ -76,6 +82,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		DatasetsDir types.String `tfsdk:"datasets_dir"`
 		Trainer     types.String `tfsdk:"trainer"`
 		Image       types.String `tfsdk:"trainer_image"`
+		Limits      types.Object `tfsdk:"limits"`
 		SSH         types.Object `tfsdk:"ssh"`
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -89,9 +96,13 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		inspected: make(map[string]manifest),
 		built:     make(map[string]outcome),
 		version:   p.version,
+		asking:    p.asking,
 	}
 	ssh, diags := connect.ReadSSH(ctx, config.SSH)
 	resp.Diagnostics.Append(diags...)
+	limits, known, diags := readLimits(config.Limits)
+	resp.Diagnostics.Append(diags...)
+	s.limits, s.unknown = limits, s.unknown || !known
 	s.clusters.SSH = ssh
 	s.clusters.Waiting = func(ctx context.Context, err error) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})

@@ -5,6 +5,7 @@ import (
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -90,4 +91,22 @@ func rules(role string) []batch.PodFailurePolicyRule {
 	}
 	return append(all, on(batch.PodFailurePolicyActionFailJob, spec.EndOtherwise),
 		on(batch.PodFailurePolicyActionFailIndex, spec.EndGivenUp, spec.EndNoCoordinator, spec.EndUsage))
+}
+
+// Pods are those of a role that are alike.
+type Pods struct {
+	Role  string // coordinator, ps or worker
+	Count int
+	Spec  core.PodSpec
+}
+
+// PodsOf gives the pods of a run that would be made now. Workers of both priorities
+// are one entry: they ask for the same.
+func PodsOf(s spec.Spec, p launch.Placement) []Pods {
+	l := &layout{spec: s, Placement: p}
+	return []Pods{
+		{coordinator, 1, l.template(coordinator).Spec},
+		{server, s.ParameterServer.Replicas, l.template(server).Spec},
+		{worker, s.Worker.Replicas, l.template(worker).Spec},
+	}
 }
