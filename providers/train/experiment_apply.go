@@ -52,7 +52,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		return
 	}
 	if !diags.HasError() {
-		resp.Diagnostics.Append(attend(ctx, run, &plan, limit, true)...)
+		resp.Diagnostics.Append(r.settings.attend(ctx, run, &plan, limit, true)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }
@@ -107,42 +107,52 @@ func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) 
 
 // attend follows the run as far as it is asked to, records how it stands in m,
 // and says what went wrong. fresh tells a run that was created by this call.
-func attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
+func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	if !m.Wait.ValueBool() {
-		s, err := r.Status(ctx, r.id)
+		is, err := r.Status(ctx, r.id)
 		if err != nil {
 			return unreadable(m, err)
 		}
-		m.record(s.Status)
-		return verdict(call, s.Status, r.where().Logs)
+		m.record(is.Status)
+		return append(s.otherTrainer(m, is), verdict(call, is.Status, r.where().Logs)...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	s, end, err := follow(ctx, call, r)
+	is, end, err := follow(ctx, call, r)
 	if err != nil {
 		call.KeepOnError()
 		return unreadable(m, err)
 	}
-	m.record(s.Status)
+	m.record(is.Status)
+	diags.Append(s.otherTrainer(m, is)...)
 	switch end {
 	case detached:
 		diags.AddWarning("The experiment goes on training",
-			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", r.id, step(s.Status)))
+			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", r.id, step(is.Status)))
 	case overdue:
 		call.KeepOnError()
 		name := "update"
 		if fresh {
 			name = "create"
 		}
-		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, step(s.Status))
-		if s.Phase == spec.Pending {
-			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(s.Status), "."))
+		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, step(is.Status))
+		if is.Phase == spec.Pending {
+			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(is.Status), "."))
 		}
 		diags.AddAttributeError(path.Root("timeouts").AtName(name), "The experiment is not done yet",
 			fmt.Sprintf("%s. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", stands, name))
 	default:
-		diags.Append(verdict(call, s.Status, r.where().Logs)...)
+		diags.Append(verdict(call, is.Status, r.where().Logs)...)
+	}
+	return diags
+}
+
+// otherTrainer names an image whose trainer is of another version than stoke.
+func (s *settings) otherTrainer(m *experimentModel, is launch.State) (diags diag.Diagnostics) {
+	if !m.Cluster.IsNull() && is.Version != "" && is.Version != s.version {
+		diags.AddAttributeWarning(path.Root("image"), "The image has another version of the trainer",
+			fmt.Sprintf("Its pods run stoke-trainer %s, and this is stoke %s. They may not understand each other in everything: build the image anew with train_image.", printable(is.Version), s.version))
 	}
 	return diags
 }
@@ -226,7 +236,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 		return // the prior state stays: the next plan does it again
 	}
 	if plan.Status.IsUnknown() || plan.Metrics.IsUnknown() {
-		resp.Diagnostics.Append(attend(ctx, run, &plan, limit, false)...)
+		resp.Diagnostics.Append(r.settings.attend(ctx, run, &plan, limit, false)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 }

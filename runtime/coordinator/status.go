@@ -23,7 +23,7 @@ func (c *coordinator) epoch() int {
 func (c *coordinator) publish(phase spec.Phase) {
 	now := time.Now()
 	s := &spec.Status{
-		Run: c.Name, Hash: c.hash, Phase: phase, Message: c.message,
+		Run: c.Name, Hash: c.hash, Trainer: c.Credentials.Version, Phase: phase, Message: c.message,
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
 		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,

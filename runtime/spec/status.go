@@ -34,23 +34,24 @@ func (p Phase) Final() bool { return p == Succeeded || p == Failed || p == Stopp
 
 // Status says how a run stands. Once Phase is final it is also its result.
 type Status struct {
-	Run     string `json:"run"`             // the folder's name
-	Hash    string `json:"hash"`            // of the spec
-	Phase   Phase  `json:"phase"`           //
-	Message string `json:"message"`         // one line for people: what it waits for, why it failed
-	Cause   Cause  `json:"cause,omitempty"` // of a stopped run
-	Log     string `json:"log,omitempty"`   // last lines of the log that tells why a run ended early
-	Step    int64  `json:"step"`            // updates committed
-	Steps   int64  `json:"steps"`           // updates that the whole run has, as known now
-	Epoch   int    `json:"epoch"`           // counted from 0; the number of epochs once all are done
-	Epochs  int    `json:"epochs"`          //
-	Records int64  `json:"records"`         // committed, over all epochs
-	Skipped int64  `json:"skipped"`         // updates left out because their gradients were not finite
-	Loss    Number `json:"loss"`            // mean over the last update's records
-	Saved   int64  `json:"saved"`           // step of the newest checkpoint that is written; 0: none
-	Resumed int    `json:"resumed"`         // times the run went back to a checkpoint (or its start)
-	Workers int    `json:"workers"`         // alive now
-	Wanted  int    `json:"workers_wanted"`  //
+	Run     string `json:"run"`               // the folder's name
+	Hash    string `json:"hash"`              // of the spec
+	Trainer string `json:"trainer,omitempty"` // version of the stoke-trainer that says this
+	Phase   Phase  `json:"phase"`             //
+	Message string `json:"message"`           // one line for people: what it waits for, why it failed
+	Cause   Cause  `json:"cause,omitempty"`   // of a stopped run
+	Log     string `json:"log,omitempty"`     // last lines of the log that tells why a run ended early
+	Step    int64  `json:"step"`              // updates committed
+	Steps   int64  `json:"steps"`             // updates that the whole run has, as known now
+	Epoch   int    `json:"epoch"`             // counted from 0; the number of epochs once all are done
+	Epochs  int    `json:"epochs"`            //
+	Records int64  `json:"records"`           // committed, over all epochs
+	Skipped int64  `json:"skipped"`           // updates left out because their gradients were not finite
+	Loss    Number `json:"loss"`              // mean over the last update's records
+	Saved   int64  `json:"saved"`             // step of the newest checkpoint that is written; 0: none
+	Resumed int    `json:"resumed"`           // times the run went back to a checkpoint (or its start)
+	Workers int    `json:"workers"`           // alive now
+	Wanted  int    `json:"workers_wanted"`    //
 
 	// Metrics has the newest evaluation (accuracy, loss, …) under the model's
 	// names, and samples_per_second, training_seconds, elapsed_seconds,

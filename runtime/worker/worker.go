@@ -52,6 +52,7 @@ const (
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
 	overhear   = 500 * time.Millisecond // for the coordinator to say something by itself
+	lastWord   = 20 * time.Millisecond  // for it to be heard of once a server has hung up: it goes on giving out leases
 )
 
 // worker is one worker's own state, kept from session to session.
@@ -241,7 +242,7 @@ func (w *worker) session(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	hungUp := context.AfterFunc(ctx, func() {
 		peers.close()
-		time.AfterFunc(overhear, func() { c.Close() }) // until then the coordinator may say why
+		time.AfterFunc(lastWord, func() { c.Close() }) // until then the coordinator may say why
 	})
 	defer hungUp()
 	s.free = make(chan *batch, buffers)

@@ -70,6 +70,7 @@ func (c *Cluster) PauseAPI(t testing.TB) (resume func()) {
 	if err := c.server.signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	c.Eventually(t, "the API server stands still", func(context.Context) (bool, error) { return c.server.still(), nil })
 	resume = func() { _ = c.server.signal(syscall.SIGCONT) } // again, or after the end, it does nothing
 	t.Cleanup(resume)
 	return resume

@@ -2,6 +2,7 @@ package kubetest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -118,6 +120,17 @@ func (p *process) signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return syscall.Kill(-p.pid, s)
+}
+
+// still reports that every thread of the program is stopped, as Linux tells: on a
+// busy machine a signal takes a while to reach all of them.
+func (p *process) still() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.pid))
+	return !slices.ContainsFunc(threads, func(name string) bool {
+		text, err := os.ReadFile(name)
+		after := text[bytes.LastIndexByte(text, ')')+1:]
+		return err == nil && !bytes.HasPrefix(after, []byte(" T"))
+	})
 }
 
 // stop ends the program by a signal and waits until it has ended; after ctx it

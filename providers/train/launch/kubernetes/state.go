@@ -321,6 +321,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 			err = launch.Check(state.Status, id)
 		}
 		if err == nil {
+			state.Version = state.Status.Trainer
 			if state.Status.Saved > 0 {
 				state.Saved = state.Status.Saved
 			}
