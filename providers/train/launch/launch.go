@@ -73,10 +73,11 @@ type Reachable interface {
 }
 
 // Releaser is a Launcher whose runs may have their place held by a machine that
-// is lost.
+// is lost, or by a cluster that takes its time.
 type Releaser interface {
 	// Release takes the processes of lost machines for ended, so that others take
-	// their place. Watch does so, too.
+	// their place, and has those come back soon that have made way for others many
+	// times. Watch does so, too.
 	Release(ctx context.Context, id string) error
 }
 
@@ -100,9 +101,9 @@ type State struct {
 	// Broken says why a run does not go on although its coordinator runs: then it
 	// is lost. "" where there is nothing of the kind.
 	Broken string `json:"-"`
-	// Held are the roles whose place is held by a node that does not answer: see
-	// Releaser.
-	Held []string `json:"-"`
+	// Held are the roles whose place is held by a node that does not answer, Delayed
+	// those that come back minutes after they could: see Releaser.
+	Held, Delayed []string `json:"-"`
 }
 
 // Waiting says which roles do not run although they are to, and why.

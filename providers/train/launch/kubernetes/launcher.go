@@ -289,7 +289,7 @@ func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State,
 			if ctx.Err() != nil || !yield(s, err) || err != nil {
 				return
 			}
-			if len(s.Held) > 0 {
+			if len(s.Held)+len(s.Delayed) > 0 {
 				l.Release(ctx, id) //nolint:errcheck // the status goes on saying what is held
 			}
 			select {

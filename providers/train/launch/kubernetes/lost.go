@@ -29,7 +29,7 @@ const late = 15 * time.Second
 var _ launch.Releaser = (*Launcher)(nil)
 
 // Release has the pods that lost nodes hold fail, as the cluster does once their
-// Node is deleted.
+// Node is deleted, and renews indices that were asked to leave again and again.
 func (l *Launcher) Release(ctx context.Context, id string) error {
 	c, err := l.cluster(ctx)
 	if err != nil {
@@ -44,6 +44,9 @@ func (l *Launcher) Release(ctx context.Context, id string) error {
 		if err := c.release(ctx, &p); err != nil {
 			errs = append(errs, fmt.Errorf("pod %s of the node %s, which does not answer: %w", p.Name, p.Spec.NodeName, err))
 		}
+	}
+	for _, p := range s.delayed() {
+		c.renew(ctx, &p) //nolint:errcheck // it comes back all the same, later, and the status says when
 	}
 	return errors.Join(errs...)
 }

@@ -312,6 +312,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 	}
 	inOrder(state.Roles)
 	s.hold(&state, c.held(ctx, s))
+	s.delay(&state)
 	asked, err := c.session(ctx, id, s.pods)
 	if err == nil {
 		within, cancel := context.WithTimeout(ctx, askTime)
