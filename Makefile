@@ -76,7 +76,13 @@ e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is buil
 e2e-pods: ## Run those with real pods: containerd and the kubelet, built like the above (Linux, root).
 	@place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
 	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
-	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -run RealPods $(E2E_PODS)
+	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -run RealPods -skip Scenarios $(E2E_PODS)
+
+.PHONY: e2e-scenarios
+e2e-scenarios: ## Preempt, drain and cut the power of nodes under a run in real pods (like e2e-pods; 10 minutes).
+	@place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
+	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -timeout 40m -v -run RealPodsScenarios ./cmd/stoke
 
 .PHONY: e2e-kills
 e2e-kills: ## Kill stoke 120 times while it works on runs in a cluster, where e2e-kube takes 10.

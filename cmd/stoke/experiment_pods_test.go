@@ -66,7 +66,8 @@ resource "train_experiment" "digits" {
   }
   worker {
     replicas = WORKERS
-    cpu      = "100m"
+    cpu      = "CORES"
+    priority = "PRIORITY"
     memory   = "256Mi"
   }
 }
@@ -80,12 +81,7 @@ output "accuracy" {
 func trainerImage(t *testing.T, c *podtest.Cluster) (trainer string) {
 	t.Helper()
 	dir := t.TempDir()
-	trainer = filepath.Join(dir, "stoke-trainer")
-	build := exec.Command("go", "build", "-trimpath", "-o", trainer, "../stoke-trainer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	trainer = filepath.Join(releasedTrainer(t), "stoke-trainer")
 	data := filepath.Join(dir, "data")
 	prepare := exec.Command(trainer, "dataset", "prepare", "--origin", `{"format":"synthetic-digits","train":2000,"test":500}`, "--to", data)
 	if out, err := prepare.CombinedOutput(); err != nil {
@@ -109,9 +105,10 @@ func trainerImage(t *testing.T, c *podtest.Cluster) (trainer string) {
 func TestExperimentRealPods(t *testing.T) {
 	c := podtest.Start(t, podtest.Options{Nodes: 2})
 	trainer := trainerImage(t, c)
-	l := &podLab{Cluster: c, t: t, trainer: trainer, dir: t.TempDir(), ns: "lab", epochs: 3, workers: 2}
+	l := newPodLab(t, c, trainer, "lab")
+	l.wait, l.epochs = "", 3
 	l.write()
-	run := clusterRun(t, l.dir)
+	run := l.run
 	out := run(0, "apply", "-auto-approve")
 	t.Log(out)
 	accuracy, err := strconv.ParseFloat(strings.TrimSpace(run(0, "output", "-raw", "accuracy")), 64)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,31 @@ type podLab struct {
 	trainer, dir, ns string
 	wait, storage    string // lines of the experiment
 	epochs, workers  int
-	run              func(want int, args ...string) string
+	cpu, priority    string // of each worker; "": 100m, normal
+	home             string // of whoever runs stoke
+}
+
+// newPodLab is a lab without a configuration yet.
+func newPodLab(t *testing.T, c *podtest.Cluster, trainer, ns string) *podLab {
+	return &podLab{Cluster: c, t: t, trainer: trainer, dir: t.TempDir(), home: t.TempDir(), ns: ns, wait: "wait = false", epochs: forever, workers: 2}
+}
+
+// command is stoke on the configuration.
+func (l *podLab) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(l.t.Context(), "stoke", append([]string{"-chdir=" + l.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+l.home)
+	return cmd
+}
+
+// run runs stoke to its end; want is the exit code.
+func (l *podLab) run(want int, args ...string) string {
+	l.t.Helper()
+	cmd := l.command(args...)
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		l.t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
+	}
+	return string(out)
 }
 
 // forever is more epochs than any test waits for.
@@ -39,7 +64,7 @@ const forever = 1000000
 func (l *podLab) write() {
 	l.t.Helper()
 	text := strings.NewReplacer("KUBECONFIG", l.Kubeconfig(), "TRAINER", l.trainer, "NAMESPACE", l.ns, "WAIT", l.wait, "STORAGE", l.storage,
-		"EPOCHS", strconv.Itoa(l.epochs), "WORKERS", strconv.Itoa(l.workers)).Replace(experimentOnPods)
+		"EPOCHS", strconv.Itoa(l.epochs), "WORKERS", strconv.Itoa(l.workers), "CORES", cmp.Or(l.cpu, "100m"), "PRIORITY", cmp.Or(l.priority, "normal")).Replace(experimentOnPods)
 	if err := os.WriteFile(filepath.Join(l.dir, "main.tf"), []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
@@ -137,9 +162,7 @@ func TestExperimentRealPodsSurvive(t *testing.T) {
 	trainer := trainerImage(t, c)
 	lab := func(t *testing.T, ns string) *podLab {
 		t.Parallel()
-		l := &podLab{Cluster: c, t: t, trainer: trainer, dir: t.TempDir(), ns: ns, wait: "wait = false", epochs: forever, workers: 2}
-		l.run = clusterRun(t, l.dir)
-		return l
+		return newPodLab(t, c, trainer, ns)
 	}
 	t.Run("losses", func(t *testing.T) { losses(t, lab(t, "losses"), true) })
 	t.Run("claim", func(t *testing.T) {
@@ -214,22 +237,7 @@ spec:
 func killedStoke(t *testing.T, l *podLab) {
 	l.wait, l.epochs = "", 60
 	l.write()
-	home := t.TempDir()
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), "stoke", append([]string{"-chdir=" + l.dir}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME="+home)
-		return cmd
-	}
-	l.run = func(want int, args ...string) string {
-		t.Helper()
-		cmd := command(args...)
-		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Fatalf("stoke %v ended with %d, want %d:\n%s", args, got, want, out)
-		}
-		return string(out)
-	}
-	victim := command("apply", "-auto-approve")
+	victim := l.command("apply", "-auto-approve")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 
 // otherTrainer names an image whose trainer is of another version than stoke.
 func (s *settings) otherTrainer(m *experimentModel, is launch.State) (diags diag.Diagnostics) {
-	if !m.Cluster.IsNull() && is.Version != "" && is.Version != s.version {
+	if !m.Cluster.IsNull() && is.Version != "" && is.Version != undated && is.Version != s.version {
 		diags.AddAttributeWarning(path.Root("image"), "The image has another version of the trainer",
 			fmt.Sprintf("Its pods run stoke-trainer %s, and this is stoke %s. They may not understand each other in everything: build the image anew with train_image.", printable(is.Version), s.version))
 	}

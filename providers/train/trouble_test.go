@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -107,6 +108,25 @@ func TestHeldPlaceIsLetGo(t *testing.T) {
 		diags := new(experimentResource).adjust(t.Context(), trainingRun{l, "run-1"}, nil, nil, nil)
 		if l.released != 1 || diags.HasError() || (len(diags) == 1) != (err != nil) {
 			t.Errorf("released %d times, %v", l.released, diags)
+		}
+	}
+}
+
+// TestOtherTrainerIsNamed: an image whose trainer is of another version is named;
+// one that says nothing of it, or a run of this machine, is not.
+func TestOtherTrainerIsNamed(t *testing.T) {
+	s := &settings{version: "1.2.0"}
+	on := types.ObjectValueMust(map[string]attr.Type{}, nil)
+	for _, test := range []struct {
+		cluster types.Object
+		version string
+		named   bool
+	}{
+		{on, "1.1.0", true}, {on, "1.2.0", false}, {on, "", false}, {on, undated, false}, {types.ObjectNull(map[string]attr.Type{}), "1.1.0", false},
+	} {
+		said := s.otherTrainer(&experimentModel{Cluster: test.cluster}, launch.State{Version: test.version})
+		if named := len(said) == 1 && strings.Contains(said[0].Detail(), "stoke-trainer 1.1.0, and this is stoke 1.2.0"); named != test.named || len(said) > 1 {
+			t.Errorf("version %q, cluster %v: %v", test.version, !test.cluster.IsNull(), said)
 		}
 	}
 }

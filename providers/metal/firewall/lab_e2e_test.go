@@ -182,7 +182,7 @@ func TestLifeOfAFirewall(t *testing.T) {
 	mustApply(t, over(t, worker), spec)
 	plane.Script(`systemd-run --quiet --unit=download sh -c "nc $1 9000 >/run/download"; until grep -q tick /run/download; do sleep 0.1; done`, outsider.Address)
 	mustApply(t, over(t, plane), controls)
-	plane.Script("had=$(wc -l </run/download); for i in $(seq 50); do if [ $(wc -l </run/download) -gt $((had + 5)) ]; then exit 0; fi; sleep 0.1; done; echo 'the download stands still'; exit 1")
+	plane.Script("had=$(wc -l </run/download); for i in $(seq 600); do if [ $(wc -l </run/download) -gt $((had + 5)) ]; then exit 0; fi; sleep 0.1; done; echo 'the download stands still'; exit 1")
 	plane.Exec("systemctl", "stop", "download")
 
 	matrix := func(when string) {
