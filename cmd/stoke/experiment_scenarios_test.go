@@ -28,7 +28,8 @@ func TestExperimentRealPodsScenarios(t *testing.T) {
 		name string
 		run  func(*podLab)
 	}{
-		{"preempted", (*podLab).preempted}, {"drained", (*podLab).drained}, {"no API server", (*podLab).noAPI}, {"power cut", (*podLab).powerCut},
+		{"preempted", (*podLab).preempted}, {"unattended", (*podLab).unattended}, {"drained", (*podLab).drained},
+		{"no API server", (*podLab).noAPI}, {"power cut", (*podLab).powerCut},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			scenario.run(newPodLab(t, c, trainer, strings.ToLower(strings.ReplaceAll(scenario.name, " ", "-"))))
@@ -36,10 +37,11 @@ func TestExperimentRealPodsScenarios(t *testing.T) {
 	}
 }
 
-// preempted has pods of a higher priority take the place of half of the workers:
-// the others go on alone, and all do once those pods are gone.
-func (l *podLab) preempted() {
-	least := int64(1 << 40) // thousandths of a core of the smaller node
+// twoOnEach sizes workers so that each node has room for two of them, and gives
+// what the smaller node has, in thousandths of a core.
+func (l *podLab) twoOnEach() (least int64) {
+	l.t.Helper()
+	least = 1 << 40
 	for _, n := range l.Nodes {
 		node, err := l.Client.CoreV1().Nodes().Get(l.t.Context(), n.Name, metav1.GetOptions{})
 		if err != nil {
@@ -47,7 +49,37 @@ func (l *podLab) preempted() {
 		}
 		least = min(least, node.Status.Allocatable.Cpu().MilliValue())
 	}
-	l.workers, l.cpu, l.priority = 4, fmt.Sprintf("%dm", least*2/5), "low" // two on each node
+	l.cpu = fmt.Sprintf("%dm", least*2/5)
+	return least
+}
+
+// unattended ends a run by its deadline while one of its workers has no room, and
+// nobody runs stoke: nothing of it holds a place or waits for one.
+func (l *podLab) unattended() {
+	l.twoOnEach()
+	l.workers, l.wait = 5, "wait = false\n  deadline = \"45s\""
+	l.apply()
+	l.Wait(l.t, "one worker has no room", func(context.Context) (bool, error) {
+		waiting := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", "stoke.dev/role=worker", "--field-selector", "status.phase=Pending", "-o", "name")
+		running := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", "stoke.dev/role=worker", "--field-selector", "status.phase=Running", "-o", "name")
+		return strings.Count(waiting, "pod/") == 1 && strings.Count(running, "pod/") == 4, errors.New(waiting + running)
+	})
+	// A coordinator stays for a while, for whoever collects what it has.
+	l.Wait(l.t, "nothing of the run holds a place", func(context.Context) (bool, error) {
+		left := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", "stoke.dev/run", "--field-selector", "status.phase!=Succeeded,status.phase!=Failed", "-o", "name")
+		return strings.TrimSpace(left) == "", errors.New(left)
+	})
+	if is := l.status(); is.Phase != "stopped" {
+		l.t.Errorf("the run is %s: %s", is.Phase, is.Message)
+	}
+	l.destroyed()
+}
+
+// preempted has pods of a higher priority take the place of half of the workers:
+// the others go on alone, and all do once those pods are gone.
+func (l *podLab) preempted() {
+	least := l.twoOnEach()
+	l.workers, l.priority = 4, "low"
 	l.apply()
 	is := l.goesOn(4, 0)
 	id := l.id()
@@ -139,7 +171,7 @@ func (l *podLab) drained() {
 }
 
 // noAPI takes the API server away for 30 seconds while stoke waits for a run, and
-// for some while it looks at one.
+// again while it looks at one.
 func (l *podLab) noAPI() {
 	l.wait, l.epochs = "", 40
 	l.write()
@@ -161,7 +193,7 @@ func (l *podLab) noAPI() {
 	if is := l.status(); is.Phase != "succeeded" {
 		l.t.Errorf("the run is %s: %s", is.Phase, is.Message)
 	}
-	back = l.Outage(l.t, 5*time.Second)
+	back = l.Outage(l.t, 30*time.Second)
 	l.run(0, "plan", "-detailed-exitcode")
 	back()
 	l.destroyed()

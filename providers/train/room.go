@@ -84,7 +84,7 @@ func (a *asking) review(ctx context.Context, all providers.Review) (notes []prov
 	clusters := map[*connected.Client]cluster{}
 	for _, p := range all.Planned {
 		what, ok := a.by[p.Address]
-		if !ok || p.Source != Source || p.Planned.IsNull() {
+		if !ok || p.Source != Source || p.Planned.IsNull() || !p.Planned.Type().IsObjectType() {
 			continue
 		}
 		if what.dial == nil {
@@ -116,7 +116,7 @@ func (a *asking) review(ctx context.Context, all providers.Review) (notes []prov
 // blockOf is where an experiment says what pods of a role get.
 func blockOf(planned cty.Value, role string) string {
 	for name, block := range map[string]string{"worker": "worker", "coordinator": "coordinator", "ps": "parameter_server"} {
-		if strings.HasSuffix(role, " "+name) && planned.Type().HasAttribute(block) && !planned.GetAttr(block).IsNull() {
+		if strings.HasSuffix(role, " "+name) && planned.IsKnown() && planned.Type().HasAttribute(block) && !planned.GetAttr(block).IsNull() {
 			return block
 		}
 	}
