@@ -270,18 +270,19 @@ func (r *Record) save(ctx context.Context) error {
 	return nil
 }
 
-// backup copies a file aside, with owner, mode and times, and says "file",
-// "link" or "absent". The copy is whole before it has its name.
+// backup copies a file aside, with owner, mode and times, and says "there" or
+// "absent". The copy is whole before it has its name. One that is there is of a
+// file that was put back, or was never noted: what there is now is what counts.
 const backup = `set -e
 if [ ! -e "$1" ] && [ ! -L "$1" ]; then echo absent; exit 0; fi
 [ -f "$1" ] || [ -L "$1" ] || { echo "$1 is no regular file" >&2; exit 1; }
-if [ ! -e "$2" ] && [ ! -L "$2" ]; then cp -a -- "$1" "$2.new"; sync; mv -f -- "$2.new" "$2"; fi
+rm -f -- "$2" "$2.new"; cp -a -- "$1" "$2.new"; sync; mv -f -- "$2.new" "$2"
 echo there`
 
 const restore = `set -e
 case $3 in
 absent) rm -f -- "$1" ;;
-*) cp -a -- "$2" "$1.stoke-new"; mv -f -- "$1.stoke-new" "$1"; rm -f -- "$2" ;;
+*) cp -a -- "$2" "$1.stoke-new"; mv -f -- "$1.stoke-new" "$1" ;;
 esac`
 
 // KeepFile keeps a file as it is, or that there is none, for RestoreFile. Only
@@ -300,7 +301,8 @@ func (r *Record) KeepFile(ctx context.Context, name string) error {
 }
 
 // RestoreFile puts a file back as KeepFile found it and forgets it. A file that
-// was never kept is left alone.
+// was never kept is left alone. The copy goes last: where this is cut off, the
+// file is kept still, or forgotten.
 func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) {
 	key := "file " + name
 	var was string
@@ -315,7 +317,13 @@ func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) 
 	if was == "absent" {
 		fate = Removed
 	}
-	return Outcome{Fact: "file " + name, Fate: fate}, r.Forget(ctx, key)
+	if err := r.Forget(ctx, key); err != nil {
+		return Outcome{}, err
+	}
+	if was != "absent" {
+		Remove(ctx, r.m, r.copyOf(name)) //nolint:errcheck // nobody reads it again, and it goes with the record
+	}
+	return Outcome{Fact: "file " + name, Fate: fate}, nil
 }
 
 // KeptFiles lists the files that RestoreFile knows.
@@ -336,10 +344,10 @@ func (r *Record) KeptAbsent(name string) bool {
 
 // DropFile forgets what KeepFile found: it is not for this resource to put back.
 func (r *Record) DropFile(ctx context.Context, name string) error {
-	if err := Remove(ctx, r.m, r.copyOf(name)); err != nil {
+	if err := r.Forget(ctx, "file "+name); err != nil {
 		return err
 	}
-	return r.Forget(ctx, "file "+name)
+	return Remove(ctx, r.m, r.copyOf(name))
 }
 
 // copyOf is where a file's copy is: its path with the slashes escaped.

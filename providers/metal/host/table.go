@@ -53,20 +53,20 @@ func (t Table[W, H]) Diff(want W, have H) []Change {
 
 // Note writes down what there is of all that is declared for the first time,
 // whether it is to change or not, and never again: what somebody changes by hand
-// later is not what was there before.
+// later is not what was there before. A file that is not kept although its fact is
+// noted was put back just before something was cut off: it is kept again.
 func (t Table[W, H]) Note(ctx context.Context, rec *Record, want W, have H) error {
 	was := map[string]any{}
 	for _, k := range t {
 		noted := rec.Keys(k.Key)
 		for _, name := range k.Names(want, have) {
-			if slices.Contains(noted, k.Key+name) {
-				continue
+			if !slices.Contains(noted, k.Key+name) {
+				is := k.Was(want, have, name)
+				if is == nil {
+					continue
+				}
+				was[k.Key+name] = is
 			}
-			is := k.Was(want, have, name)
-			if is == nil {
-				continue
-			}
-			was[k.Key+name] = is
 			if k.Files == nil {
 				continue
 			}

@@ -61,12 +61,27 @@ func Alone(t testing.TB) *Lab {
 	return begin(t, Bookworm)
 }
 
+// allowWatches raises how many inotify instances root may have, as far as the
+// kernel allows: the programs of all machines together need several for each
+// machine, and with the usual 128 a dozen machines at a time do not boot.
+func allowWatches() {
+	const limit, enough = "/proc/sys/fs/inotify/max_user_instances", 1024
+	text, err := os.ReadFile(limit)
+	if err != nil {
+		return
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && n < enough {
+		_ = os.WriteFile(limit, []byte(strconv.Itoa(enough)), 0o644) // machines that do not boot say why
+	}
+}
+
 func begin(t testing.TB, codename string) *Lab {
 	t.Helper()
 	l := &Lab{t: t, codename: codename}
 	if why := missing(); why != "" {
 		l.refuse(why)
 	}
+	allowWatches()
 	recipe, err := findRecipe()
 	if err != nil {
 		t.Fatal(err)
