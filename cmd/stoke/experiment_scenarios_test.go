@@ -65,10 +65,12 @@ func (l *podLab) unattended() {
 		return strings.Count(waiting, "pod/") == 1 && strings.Count(running, "pod/") == 4, errors.New(waiting + running)
 	})
 	// A coordinator stays for a while, for whoever collects what it has.
-	l.Wait(l.t, "nothing of the run holds a place", func(context.Context) (bool, error) {
-		left := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", "stoke.dev/run", "--field-selector", "status.phase!=Succeeded,status.phase!=Failed", "-o", "name")
-		return strings.TrimSpace(left) == "", errors.New(left)
-	})
+	for _, of := range []string{"stoke.dev/run,stoke.dev/role!=coordinator", "stoke.dev/run"} {
+		l.Wait(l.t, "nothing of "+of+" holds a place", func(context.Context) (bool, error) {
+			left := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", of, "--field-selector", "status.phase!=Succeeded,status.phase!=Failed", "-o", "name")
+			return strings.TrimSpace(left) == "", errors.New(left)
+		})
+	}
 	if is := l.status(); is.Phase != "stopped" {
 		l.t.Errorf("the run is %s: %s", is.Phase, is.Message)
 	}
