@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -125,6 +126,12 @@ func (*firewallModel) restore(ctx context.Context, _ *settings, m host.Machine, 
 	return firewall.Restore(ctx, m, rec)
 }
 
-func (*firewallModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
-	return nil
+// undoing tells what becomes of the rules: that interrupts nobody, and lets in whom
+// they keep out.
+func (*firewallModel) undoing(ctx context.Context, _ *settings, _ host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change {
+	changes := firewall.Undoing(rec)
+	for _, c := range changes {
+		note(ctx, diags, providers.NoteDisruption, c.Path, c.Fact)
+	}
+	return changes
 }

@@ -21,7 +21,7 @@ func packagesSamples(a archive) sampled {
 	const fileWrite = `if [ "$1" = - ]; then rm -f %[1]s; else printf '%%s' "$1" >%[1]s; fi`
 	const exclude, pins, source, keyring = "/etc/apt/apt.conf.d/95stoke-host-exclude", "/etc/apt/preferences.d/stoke-host.pref",
 		"/etc/apt/sources.list.d/stoke-matrix.sources", "/etc/apt/keyrings/stoke-matrix.gpg"
-	return sampled{packages.Table.Keys(), []sample{
+	return sampled{keys: packages.Table.Keys(), samples: []sample{
 		{key: "packages package stoke-demo", path: []string{"packages", "stoke-demo"}, value: map[string]any{}, names: []string{"package stoke-demo"},
 			read: fmt.Sprintf(packageRead, "stoke-demo"), write: fmt.Sprintf(packageWrite, "stoke-demo"), right: "there", before: "-", drift: "-", apt: true},
 		{key: "packages package stoke-absent", path: []string{"absent_packages"}, value: []any{"stoke-absent"}, names: []string{"package stoke-absent"},

@@ -16,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
+	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/system"
 )
 
@@ -37,17 +38,21 @@ type sample struct {
 	prepare string   // for the double
 }
 
-// section's samples, and the keys of its table: a kind without a sample fails.
+// sampled are a section's samples, and the keys of its table: a kind without a
+// sample fails.
 type sampled struct {
 	keys    []string
 	samples []sample
+	// tried says where facts are tried that have no samples here, or why there are
+	// none to try.
+	tried string
 }
 
 const unitRead = `systemctl is-active -- %[1]s; systemctl is-enabled -- %[1]s; :`
 const unitWrite = `case $1 in "active enabled") systemctl enable -- %[1]s; systemctl start -- %[1]s ;; *) systemctl stop -- %[1]s; systemctl disable -- %[1]s ;; esac`
 
-// matrixOf are the samples of all sections, by their types. A new section has to
-// be here.
+// matrixOf are the samples of all sections, and of the resources beside metal_host,
+// by their types. A new one has to be here.
 func matrixOf(owner, image string, a archive) map[string]sampled {
 	const mirror = "/etc/containerd/certs.d/docker.io/hosts.toml"
 	const fileWrite = `mkdir -p "$(dirname %[1]s)"; if [ "$1" = - ]; then rm -f %[1]s; else printf '%%s' "$1" >%[1]s; fi`
@@ -56,7 +61,7 @@ func matrixOf(owner, image string, a archive) map[string]sampled {
 	config, _ := containerd.Rendered(containerd.Spec{Config: true}, containerd.Facts{Version: "1.7.28"})
 	sum, _ := containerd.ArchiveDigest(open(image))
 	return map[string]sampled{
-		"metal.systemSection": {system.Table.Keys(), []sample{
+		"metal.systemSection": {keys: system.Table.Keys(), samples: []sample{
 			{key: "system hostname", path: []string{"hostname"}, value: "declared", names: []string{"host name"},
 				read:  `echo "$(cat /etc/hostname) $(cat /proc/sys/kernel/hostname)"; grep ^127.0.1.1 /etc/hosts | tr '\t' ' '`,
 				write: `printf '%s\n' "$1" >/etc/hostname; printf '%s\n' "$1" >/proc/sys/kernel/hostname; sed -i /^127.0.1.1/d /etc/hosts; echo "127.0.1.1 $1" >>/etc/hosts`,
@@ -92,7 +97,7 @@ func matrixOf(owner, image string, a archive) map[string]sampled {
 				right: "declared", before: "-", drift: "-"},
 		}},
 		// What belongs to one argument comes and goes together.
-		"metal.containerdSection": {containerd.Table.Keys(), []sample{
+		"metal.containerdSection": {keys: containerd.Table.Keys(), samples: []sample{
 			{key: "containerd service", path: []string{"containerd"}, value: map[string]any{"registry_mirrors": map[string]any{"docker.io": map[string]any{"endpoints": []any{"https://mirror.lan"}}}},
 				names: []string{"containerd"}, prepare: `mkdir -p /etc/containerd/certs.d/docker.io`,
 				read: fmt.Sprintf(unitRead, "containerd.service"), write: fmt.Sprintf(unitWrite, "containerd.service"),
@@ -110,8 +115,10 @@ func matrixOf(owner, image string, a archive) map[string]sampled {
 					echo "docker.io/library/a:1 x $1 1 KiB linux/amd64 $l" >/run/images`,
 				right: "sha256:cd", before: "-", drift: "-", double: true},
 		}},
-		"metal.packagesSection": packagesSamples(a),
-		"metal.factsSection":    {}, // it looks, and changes nothing
+		"metal.packagesSection":    packagesSamples(a),
+		"metal.factsSection":       {tried: "it looks, and changes nothing"},
+		"*metal.firewallResource":  firewallSamples(),
+		"*metal.gpuDriverResource": {keys: nvidia.Table.Keys(), tried: "nvidia.TestMatrixDriver"},
 	}
 }
 
@@ -289,18 +296,33 @@ func (x *matrix) live(n int) {
 	}
 }
 
-// TestMatrixIsWhole: every kind of every section's table is tried.
+// TestMatrixIsWhole: every section of metal_host, and every resource beside it, has a
+// table, and every kind of it is tried.
 func TestMatrixIsWhole(t *testing.T) {
 	all := matrixOf("root", "", archive{})
+	var parts []string
 	for _, part := range sections(&settings{shared: newShared()}) {
-		of, known := all[fmt.Sprintf("%T", part)]
-		if !known {
-			t.Errorf("%T has no samples: add it to matrixOf", part)
+		parts = append(parts, fmt.Sprintf("%T", part))
+	}
+	for _, of := range new(metalProvider).Resources(t.Context()) {
+		if r := of(); fmt.Sprintf("%T", r) != "*metal.hostResource" { // which is its sections
+			parts = append(parts, fmt.Sprintf("%T", r))
+		}
+	}
+	for _, part := range parts {
+		of := all[part]
+		if len(of.keys) == 0 && of.tried == "" {
+			t.Errorf("%s has no table: add it to matrixOf", part)
 		}
 		for _, key := range of.keys {
-			if !slices.ContainsFunc(of.samples, func(s sample) bool { return strings.HasPrefix(s.key, key) }) {
-				t.Errorf("%T: %q has no sample: add one to matrixOf", part, key)
+			if of.tried == "" && !slices.ContainsFunc(of.samples, func(s sample) bool { return strings.HasPrefix(s.key, key) }) {
+				t.Errorf("%s: %q has no sample: add one to matrixOf", part, key)
 			}
+		}
+	}
+	for part := range all {
+		if !slices.Contains(parts, part) {
+			t.Errorf("%s is no section and no resource", part)
 		}
 	}
 }

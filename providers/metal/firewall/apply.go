@@ -27,13 +27,19 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if err := have.Usable(want); err != nil {
 		return &UnfitError{Host: m.Name(), Err: err}
 	}
-	for _, name := range []string{rulesFile, unitFile} {
-		if err := rec.KeepFile(ctx, name); err != nil {
+	if len(rec.Keys(confirmKey)) > 0 { // an earlier version noted no rules, for there were none
+		if err := rec.Remember(ctx, rulesKey, rulesWas{}); err != nil {
 			return err
 		}
 	}
+	if err := Table.Note(ctx, rec, want, have); err != nil {
+		return err
+	}
 	if err := rec.Set(ctx, confirmKey, want.Confirm); err != nil {
 		return err
+	}
+	if len(Table.Diff(want, have)) == 0 {
+		return nil
 	}
 	table := want.Table()
 	var rules []ufwRule
@@ -44,7 +50,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}
 	persisting := m
 	if have.pending != "" || !slices.Equal(want.Lines(have.Backend), have.Lines) {
-		fresh, done, err := commit(ctx, m, want, have, change{table: table, ufw: ufwCommands(rules, have.ufw)})
+		fresh, done, err := commit(ctx, m, want, have, change{file: table.File(), lines: want.Lines(have.Backend), ufw: ufwCommands(rules, have.ufw)})
 		if err != nil {
 			return err
 		}
@@ -85,7 +91,7 @@ func (h Have) Usable(want Spec) error {
 func (h Have) Exists() bool { return h.table || len(h.ufw) > 0 }
 
 // persist makes what is live come back after a reboot.
-func persist(ctx context.Context, m host.Machine, table Table, have Have) error {
+func persist(ctx context.Context, m host.Machine, table NftTable, have Have) error {
 	host.Step(ctx, "making the firewall rules permanent")
 	if have.unit != unit {
 		if err := m.Put(ctx, ssh.File{Path: unitFile, Content: []byte(unit), Mode: 0o644, Owner: "root:root", Root: true}); err != nil {
@@ -107,10 +113,12 @@ func unpersist(ctx context.Context, m host.Machine) error {
 	return host.Remove(ctx, m, rulesFile)
 }
 
-// change is new rules: the whole table, and what is to do to ufw's rules.
+// change is new rules: the whole table as nft loads it, and what is to do to ufw's
+// rules.
 type change struct {
-	table Table
+	file  []byte
 	ufw   []string
+	lines []string // as Have has them then, for who hears that they were rolled back
 }
 
 // ufwCommands are the lines that loadScript reads. What is new comes before what
@@ -123,7 +131,7 @@ func ufwCommands(want, have []ufwRule) []string {
 	}
 	var lines []string
 	say := func(verb string, r ufwRule) {
-		lines = append(lines, strings.Join([]string{verb, r.proto, r.from, r.ports, r.comment}, ufwSeparator))
+		lines = append(lines, strings.Join([]string{verb, r.Proto, r.From, r.Ports, r.Comment}, ufwSeparator))
 	}
 	for _, r := range want {
 		if wanted[r.command()] = true; !there[r] {
@@ -140,7 +148,7 @@ func ufwCommands(want, have []ufwRule) []string {
 
 func (c change) input() []byte {
 	var b bytes.Buffer
-	b.Write(c.table.File())
+	b.Write(c.file)
 	b.WriteString("#ufw\n")
 	for _, l := range c.ufw {
 		b.WriteString(l + "\n")

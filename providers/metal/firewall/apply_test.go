@@ -157,7 +157,7 @@ func TestApplyRefuses(t *testing.T) {
 func TestUFWCommands(t *testing.T) {
 	keep, reword, gone := ufwRule{"tcp", "0.0.0.0/0", "80", "a"}, ufwRule{"tcp", "::/0", "81", "old"}, ufwRule{"any", "10.0.0.0/8", "", "c"}
 	reworded, added := reword, ufwRule{"udp", "0.0.0.0/0", "9:10", "d"}
-	reworded.comment = "new"
+	reworded.Comment = "new"
 	got := ufwCommands([]ufwRule{keep, reworded, added}, []ufwRule{keep, reword, gone})
 	want := []string{"add|tcp|::/0|81|new", "add|udp|0.0.0.0/0|9:10|d", "delete|any|10.0.0.0/8||c"}
 	if diff := cmp.Diff(want, strings.Split(strings.ReplaceAll(strings.Join(got, "\n"), ufwSeparator, "|"), "\n")); diff != "" {

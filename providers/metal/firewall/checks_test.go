@@ -12,7 +12,7 @@ import (
 func TestChecks(t *testing.T) {
 	list := hosttest.NewChecks(t, "firewall")
 	want := Spec{Role: Worker, Nodes: addrs("10.0.0.10"), SSH: ranges("0.0.0.0/0"), Rules: []Rule{{Ports: []Ports{{Protocol: 89}}, Comment: "ospf"}, {Ports: []Ports{{TCP, 81, 81}}}}}
-	table := Table(want.Table())
+	table := NftTable(want.Table())
 	guard := want.guard()
 	list.Case("usable")
 	for _, h := range []Have{{}, {nft: true, Backend: Nftables}, {nft: true, Backend: UFW}, {nft: true, Backend: UFW4, against: []string{"a rule"}}} {

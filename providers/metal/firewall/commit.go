@@ -100,7 +100,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 		failed.From = from.Addr().String()
 		failed.Allowed = want.Allows(TCP, from.Port(), from.Addr())
 	}
-	failed.Added, failed.Removed = difference(want.Lines(have.Backend), have.Lines)
+	failed.Added, failed.Removed = difference(c.lines, have.Lines)
 	failed.Unseen = unseen
 	return nil, nil, failed
 }

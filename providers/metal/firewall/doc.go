@@ -4,7 +4,7 @@
 // (inet stoke), or as rules of ufw where the machine uses ufw.
 //
 // Spec is what is declared. It is turned into openings (who may reach what),
-// and those into a Table or into commands of ufw; Observe reads the same lines
+// and those into an NftTable or into commands of ufw; Observe reads the same lines
 // back from the machine, so that a difference is a line. Connections lists who
 // listens and who is connected, and Cuts which of them rules would cut.
 //

@@ -34,15 +34,15 @@ func FuzzTable(f *testing.F) {
 		rules, _ := s.ufwRules(UFW)
 		for _, r := range rules {
 			var hexed strings.Builder
-			fmt.Fprintf(&hexed, "%x", ufwMark+r.comment)
-			any, ports := "0.0.0.0/0", r.ports
-			if strings.Contains(r.from, ":") {
+			fmt.Fprintf(&hexed, "%x", ufwMark+r.Comment)
+			any, ports := "0.0.0.0/0", r.Ports
+			if strings.Contains(r.From, ":") {
 				any = "::/0"
 			}
 			if ports == "" {
 				ports = "any"
 			}
-			line := fmt.Sprintf("### tuple ### allow %s %s %s any %s in comment=%s", r.proto, ports, any, r.from, hexed.String())
+			line := fmt.Sprintf("### tuple ### allow %s %s %s any %s in comment=%s", r.Proto, ports, any, r.From, hexed.String())
 			if back, action, err := readUFWRule(line); back != r || action != ufwMark || err != nil {
 				t.Errorf("%q is read as %+v, %s, %v; it was %+v", line, back, action, err, r)
 			}

@@ -82,7 +82,7 @@ func mustApply(t *testing.T, m host.Machine, want firewall.Spec) {
 
 func noDifference(t *testing.T, m host.Machine, want firewall.Spec) {
 	t.Helper()
-	if changes := firewall.Diff(want, observe(t, m, want)); len(changes) > 0 {
+	if changes := firewall.Table.Diff(want, observe(t, m, want)); len(changes) > 0 {
 		t.Errorf("%s differs: %+v", m.Name(), changes)
 	}
 }
@@ -262,7 +262,7 @@ func flushed(t *testing.T, m *lab.Machine, want firewall.Spec) {
 	}
 	m.Script("systemctl stop nftables; nft flush ruleset")
 	// Beside the rules there is the unit, which went with nftables.service.
-	if changes := firewall.Diff(want, observe(t, over(t, m), want)); len(changes) != len(want.Lines(firewall.Nftables))+1 {
+	if changes := firewall.Table.Diff(want, observe(t, over(t, m), want)); len(changes) != len(want.Lines(firewall.Nftables))+1 {
 		t.Errorf("all is gone: %+v", changes)
 	}
 	mustApply(t, over(t, m), want)
@@ -294,7 +294,7 @@ func driftByHand(t *testing.T, m *lab.Machine, want firewall.Spec) {
 	}
 	for _, test := range tests {
 		m.Script(test.script, m.Address)
-		if diff := cmp.Diff(test.changes, firewall.Diff(want, observe(t, over(t, m), want))); diff != "" {
+		if diff := cmp.Diff(test.changes, firewall.Table.Diff(want, observe(t, over(t, m), want))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 		mustApply(t, over(t, m), want)

@@ -12,19 +12,19 @@ import (
 // ReadTable reads what `nft -j list table inet stoke` says. A rule that no
 // Spec makes is read, too, as nft would write it or else as its JSON, so that
 // it can be shown.
-func ReadTable(data []byte) (Table, error) {
+func ReadTable(data []byte) (NftTable, error) {
 	objects, err := readObjects(data)
 	if err != nil {
-		return Table{}, err
+		return NftTable{}, err
 	}
-	var t Table
+	var t NftTable
 	chains := map[string]int{}
 	for _, o := range objects {
 		if o.kind == "metainfo" {
 			continue
 		}
 		if f, name := o.text("family"), o.tableName(); f != "inet" || name != tableName {
-			return Table{}, fmt.Errorf("read nft: a %s of table %q %q, asked was inet %s", o.kind, f, name, tableName)
+			return NftTable{}, fmt.Errorf("read nft: a %s of table %q %q, asked was inet %s", o.kind, f, name, tableName)
 		}
 		switch o.kind {
 		case "table":
@@ -37,17 +37,17 @@ func ReadTable(data []byte) (Table, error) {
 		case "rule":
 			at, known := chains[o.text("chain")]
 			if !known {
-				return Table{}, fmt.Errorf("read nft: a rule of the chain %q, which is not there", o.text("chain"))
+				return NftTable{}, fmt.Errorf("read nft: a rule of the chain %q, which is not there", o.text("chain"))
 			}
 			rule, err := o.rule()
 			if err != nil {
-				return Table{}, fmt.Errorf("read nft: chain %s: %w", t.Chains[at].Name, err)
+				return NftTable{}, fmt.Errorf("read nft: chain %s: %w", t.Chains[at].Name, err)
 			}
 			t.Chains[at].Rules = append(t.Chains[at].Rules, rule)
 		case "set":
 			set, err := o.set()
 			if err != nil {
-				return Table{}, fmt.Errorf("read nft: set %s: %w", o.text("name"), err)
+				return NftTable{}, fmt.Errorf("read nft: set %s: %w", o.text("name"), err)
 			}
 			t.Sets = append(t.Sets, set)
 		default:

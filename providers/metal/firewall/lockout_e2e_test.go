@@ -96,8 +96,8 @@ func TestLockOutKilled(t *testing.T) {
 	other.Rules = []firewall.Rule{{Ports: []firewall.Ports{{Protocol: firewall.TCP, First: 22, Last: 22}}}}
 	other.Confirm = 5 * time.Minute
 	killedApply(t, m, other)
-	if have := observe(t, over(t, m), other); have.Persistent || len(firewall.Diff(other, have)) != 1 {
-		t.Errorf("unconfirmed rules: %+v", firewall.Diff(other, have))
+	if have := observe(t, over(t, m), other); have.Persistent || len(firewall.Table.Diff(other, have)) != 1 {
+		t.Errorf("unconfirmed rules: %+v", firewall.Table.Diff(other, have))
 	}
 	if err := apply(t.Context(), t, over(t, m), lockedOut(t)); err == nil {
 		t.Error("locked out")

@@ -73,6 +73,7 @@ type Have struct {
 	enabled    bool
 	active     bool   // the unit; nftables.service takes it along when it stops
 	table      bool   // ours is loaded
+	listed     string // ours as nft lists it, and loads it again
 	nft        bool   // the program is there
 	pending    string // token of rules that nobody confirmed yet
 	ufw        []ufwRule
@@ -111,7 +112,7 @@ if have nft; then
   nft -j list tables | say tables
   for f in ip ip6; do if grep -qx filter "/proc/net/${f}_tables_names" 2>/dev/null; then echo "$f filter of iptables-legacy, chain INPUT"; fi; done | say legacy
   nft list chains | awk '$1 == "table" { t = $2 " " $3 } $1 == "chain" { c = $2 } /type filter hook input / { print t ", chain " c }' | say filters
-  if nft list table inet stoke >/dev/null 2>&1; then nft -j list table inet stoke | say table; fi
+  if nft list table inet stoke >/dev/null 2>&1; then nft -j list table inet stoke | say table; nft -s list table inet stoke | say listed; fi
 fi
 echo end`
 
@@ -152,7 +153,7 @@ func (e *UnfitError) Unwrap() error { return e.Err }
 // sections takes what observeScript says apart.
 func sections(said map[string][]byte) host.Lines {
 	lines := host.Lines{}
-	for _, name := range []string{"ufw.conf", "ufw.default", "user.rules", "user6.rules", "ufw.enabled", "ufw.status", "firewalld", "enabled", "active", "file", "unit", "pending", "tables", "legacy", "filters", "table"} {
+	for _, name := range []string{"ufw.conf", "ufw.default", "user.rules", "user6.rules", "ufw.enabled", "ufw.status", "firewalld", "enabled", "active", "file", "unit", "pending", "tables", "legacy", "filters", "table", "listed"} {
 		lines[name] = host.Data(1, func(f []string) error { said[name] = []byte(f[0]); return nil })
 	}
 	return lines
@@ -169,7 +170,7 @@ func readObserved(said map[string][]byte, want Spec) (Have, error) {
 	word := func(name string) string { return strings.TrimSpace(string(said[name])) }
 	h := Have{
 		Backend: Nftables, file: string(said["file"]), unit: string(said["unit"]),
-		enabled: word("enabled") == "enabled", active: word("active") == "active", pending: word("pending"), nft: said["tables"] != nil, table: said["table"] != nil,
+		enabled: word("enabled") == "enabled", active: word("active") == "active", pending: word("pending"), nft: said["tables"] != nil, table: said["table"] != nil, listed: string(said["listed"]),
 	}
 	if state := strings.Fields(word("firewalld")); slices.Contains(state, "active") || slices.Contains(state, "enabled") {
 		h.unfit = errors.New("firewalld runs there, now or after the next boot, and two firewalls that each know half undo each other: " +

@@ -3,6 +3,7 @@ package firewall
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -14,22 +15,27 @@ const confirmKey = "confirm"
 var tableRemoved = host.Outcome{Fact: "nftables table inet " + tableName, Fate: host.Removed}
 
 // Restore takes away what is ours and nobody else's, also where another firewall
-// has come meanwhile that stoke does not work with.
+// has come meanwhile that stoke does not work with. Rules that were there before us
+// come back.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	have, err := look(ctx, m, Spec{})
 	if err != nil {
 		return nil, err
 	}
-	var outcomes []host.Outcome
-	if len(have.ufw) > 0 {
-		removed, err := restoreUFW(ctx, m, rec, have)
-		if err != nil {
-			return nil, err
-		}
-		outcomes = append(outcomes, removed...)
+	var was rulesWas
+	if _, err := rec.Was(rulesKey, &was); err != nil {
+		return nil, err
+	}
+	outcomes, err := giveBack(ctx, m, rec, was, have)
+	if err != nil {
+		return nil, err
 	}
 	host.Step(ctx, "removing the firewall table")
-	said, err := host.Script(ctx, m, removeScript)
+	table := "remove"
+	if was.Table != "" {
+		table = "keep"
+	}
+	said, err := host.Script(ctx, m, removeScript, table)
 	if err != nil {
 		return outcomes, fmt.Errorf("remove the firewall table: %w", err)
 	}
@@ -43,31 +49,45 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		}
 		outcomes = append(outcomes, o)
 	}
+	if was.Enabled || was.Active {
+		if _, err := host.Script(ctx, m, unitScript, fmt.Sprint(was.Enabled), fmt.Sprint(was.Active)); err != nil {
+			return outcomes, fmt.Errorf("start %s as before: %w", unitName, err)
+		}
+	}
 	if _, err := host.Script(ctx, m, tidyScript); err != nil {
 		return outcomes, fmt.Errorf("remove empty folders: %w", err)
 	}
-	return outcomes, nil
+	return outcomes, rec.Forget(ctx, rulesKey, confirmKey)
 }
 
-// restoreUFW deletes our rules. It may be one of them that lets us in, so that
-// this, too, is confirmed.
-func restoreUFW(ctx context.Context, m host.Machine, rec *host.Record, have Have) ([]host.Outcome, error) {
+// giveBack makes the rules what they were before us. Rules that were there may let
+// us in no more, and one of ufw's that goes may be what does, so that this, too, is
+// confirmed.
+func giveBack(ctx context.Context, m host.Machine, rec *host.Record, was rulesWas, have Have) ([]host.Outcome, error) {
+	ufw := ufwCommands(was.UFW, have.ufw)
+	var outcomes []host.Outcome
+	if !was.nothing() {
+		outcomes = append(outcomes, host.Outcome{Fact: "firewall rules", Fate: host.Restored})
+	}
+	if len(ufw) == 0 && (was.Table == "" || was.Table == have.listed && have.pending == "") {
+		return outcomes, nil
+	}
 	none := Spec{Role: NoRole}
 	if _, err := rec.Was(confirmKey, &none.Confirm); err != nil {
 		return nil, err
 	}
-	gone := have
-	gone.Lines = ufwLines(have.ufw)
-	_, done, err := commit(ctx, m, none, gone, change{ufw: ufwCommands(nil, have.ufw)})
+	_, done, err := commit(ctx, m, none, have, change{file: append(NftTable{}.File(), was.Table...), ufw: ufw})
 	if err != nil {
 		return nil, err
 	}
 	done()
-	var outcomes []host.Outcome
-	for _, l := range gone.Lines {
-		outcomes = append(outcomes, host.Outcome{Fact: l, Fate: host.Removed})
+	stay := ufwLines(was.UFW)
+	for _, l := range ufwLines(have.ufw) {
+		if !slices.Contains(stay, l) {
+			outcomes = append(outcomes, host.Outcome{Fact: l, Fate: host.Removed})
+		}
 	}
-	if have.table {
+	if have.table && was.Table == "" {
 		outcomes = append(outcomes, tableRemoved)
 	}
 	return outcomes, nil

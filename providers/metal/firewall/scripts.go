@@ -139,8 +139,9 @@ elif [ -e "$d/confirmed-$1" ]; then echo confirmed
 elif [ -e "$d/pending-$1" ]; then echo pending
 else echo nothing; fi`
 
-// removeScript removes our table and what would load it again. Without its table
-// a machine is more open than before, never less, so nobody has to confirm it.
+// removeScript removes what would load our table again, and, unless $1 says keep, the
+// table. Without its table a machine is more open than before, never less, so nobody
+// has to confirm it.
 const removeScript = `d=/run/stoke-firewall
 for p in "$d"/pending-*; do
   if [ -e "$p" ]; then
@@ -154,10 +155,16 @@ if [ -e /etc/systemd/system/stoke-firewall.service ]; then
   systemctl stop stoke-firewall.service
 fi
 rm -rf "$d"
-if command -v nft >/dev/null 2>&1 && nft list table inet stoke >/dev/null 2>&1; then
+if [ "$1" != keep ] && command -v nft >/dev/null 2>&1 && nft list table inet stoke >/dev/null 2>&1; then
   nft delete table inet stoke
   echo removed
 fi`
+
+// unitScript has the unit, whose file was there before us, do what it did: $1 says
+// whether it was enabled, $2 whether it was active.
+const unitScript = `set -e
+[ "$1" != true ] || systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
+[ "$2" != true ] || systemctl start stoke-firewall.service`
 
 // tidyScript removes folders of ours that are empty.
 const tidyScript = `rmdir /etc/stoke 2>/dev/null || :`

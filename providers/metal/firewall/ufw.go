@@ -10,10 +10,10 @@ import (
 // ufwRule is an allow rule of ufw that carries our mark. What is for everybody
 // is two of them: ufw keeps those of IPv4 and IPv6 apart.
 type ufwRule struct {
-	proto   string // tcp, udp, … or any
-	from    string // a range
-	ports   string // "" for all, else as ufw writes them: 80,9000:9100
-	comment string // without our mark
+	Proto   string // tcp, udp, … or any
+	From    string // a range
+	Ports   string // "" for all, else as ufw writes them: 80,9000:9100
+	Comment string // without our mark
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 func (r ufwRule) String() string {
-	return ufwPrefix + r.command() + fmt.Sprintf(" comment %q", r.comment)
+	return ufwPrefix + r.command() + fmt.Sprintf(" comment %q", r.Comment)
 }
 
 func (r ufwRule) command() string {
@@ -34,12 +34,12 @@ func (r ufwRule) command() string {
 // args is the rule as ufw takes it.
 func (r ufwRule) args() []string {
 	args := []string{"allow"}
-	if r.proto != "any" {
-		args = append(args, "proto", r.proto)
+	if r.Proto != "any" {
+		args = append(args, "proto", r.Proto)
 	}
-	args = append(args, "from", r.from, "to", "any")
-	if r.ports != "" {
-		args = append(args, "port", r.ports)
+	args = append(args, "from", r.From, "to", "any")
+	if r.Ports != "" {
+		args = append(args, "port", r.Ports)
 	}
 	return args
 }
@@ -56,16 +56,16 @@ func (p Protocol) hasUFW(source netip.Prefix) bool { return p != 2 && p != 41 ||
 func (s Spec) ufwRules(b Backend) (rules []ufwRule, cannot []string) {
 	seen := map[string]bool{} // ufw keeps one rule of a kind
 	for _, o := range s.openings() {
-		r := ufwRule{proto: "any", ports: ufwPorts(o.ports), comment: o.comment}
+		r := ufwRule{Proto: "any", Ports: ufwPorts(o.ports), Comment: o.comment}
 		if o.ports.Protocol != AnyProtocol {
 			known := false
-			if r.proto, known = ufwProtocols[o.ports.Protocol]; !known {
+			if r.Proto, known = ufwProtocols[o.ports.Protocol]; !known {
 				cannot = append(cannot, fmt.Sprintf("ufw has no rules for %s (%s)", o.ports, o.comment))
 				continue
 			}
 		}
 		for _, source := range s.sources(o.from) {
-			r.from = prefixText(source)
+			r.From = prefixText(source)
 			all := source.Bits() == 0
 			switch {
 			case !o.ports.Protocol.hasUFW(source) && !all:
@@ -105,7 +105,7 @@ func ufwPorts(p Ports) string {
 
 // guard is the table beside ufw: it judges node ports alone. ufw's rules for
 // what comes in do not see a node port that goes on to a pod.
-func (s Spec) guard() Table {
+func (s Spec) guard() NftTable {
 	t := s.Table()
 	t.Chains = slices.DeleteFunc(t.Chains, func(c Chain) bool { return c.Name == "input" })
 	used := map[string]bool{}

@@ -57,7 +57,7 @@ func TestUFW(t *testing.T) {
 		{Fact: "firewall rule", Path: []string{"rules"}, Have: `ufw: allow proto tcp from ::/0 to any port 81 comment "by hand"`},
 		{Fact: "firewall rule", Path: []string{"rules"}, Want: `ufw: allow proto tcp from ` + friend.Address + ` to any port 10250 comment "kubelet"`},
 	}
-	if diff := cmp.Diff(want, firewall.Diff(spec, observe(t, over(t, m), spec))); diff != "" {
+	if diff := cmp.Diff(want, firewall.Table.Diff(spec, observe(t, over(t, m), spec))); diff != "" {
 		t.Errorf("by hand (-want +got):\n%s", diff)
 	}
 	mustApply(t, over(t, m), spec)

@@ -78,15 +78,15 @@ func readUFWRule(line string) (r ufwRule, action string, err error) {
 			return r, "", fmt.Errorf("comment of %q: %w", shorten(line), err)
 		}
 		line = line[:at]
-		r.comment, ours = strings.CutPrefix(string(comment), ufwMark)
+		r.Comment, ours = strings.CutPrefix(string(comment), ufwMark)
 	}
 	fields := strings.Fields(line)
 	if len(fields) != 7 || fields[4] != "any" || fields[6] != "in" || fields[3] != "0.0.0.0/0" && fields[3] != "::/0" {
 		return ufwRule{}, "", nil // somebody's own, whatever its comment says
 	}
-	action, r.proto, r.ports, r.from = fields[0], fields[1], fields[2], fields[5]
-	if r.ports == "any" {
-		r.ports = ""
+	action, r.Proto, r.Ports, r.From = fields[0], fields[1], fields[2], fields[5]
+	if r.Ports == "any" {
+		r.Ports = ""
 	}
 	if ours && action == "allow" {
 		action = ufwMark

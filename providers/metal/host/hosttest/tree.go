@@ -42,7 +42,7 @@ func NewTree(t testing.TB) *Tree {
 			t.Fatal(err)
 		}
 	}
-	for name := range strings.FieldsSeq("awk base64 basename cat chmod chown cp cut dirname env find getent grep head id install ln ls mkdir mktemp mv printf readlink rm rmdir sed sha256sum sh sleep sort stat tail tee test timeout touch tr uname wc xargs") {
+	for name := range strings.FieldsSeq("awk base64 basename cat chmod chown cp cut dirname env find flock getent grep head id install ln ls mkdir mktemp mv printf readlink rm rmdir sed sha256sum sh sleep sort stat tail tee test timeout touch tr uname wc xargs") {
 		real, err := exec.LookPath(name)
 		if err == nil {
 			err = os.Symlink(real, filepath.Join(m.Root, "bin", name))
