@@ -186,6 +186,7 @@ func TestFirewallResource(t *testing.T) {
 	w.run(0, "import", `metal_firewall.node["worker"]`, worker.Address+" "+worker.HostKey)
 	w.run(0, "plan", "-detailed-exitcode", "-var", "node_port=30443/tcp") // as it was declared last
 
+	w.says(w.run(0, "plan", "-destroy"), "firewall rules are removed, and whom they keep out may connect")
 	w.run(0, "destroy", "-auto-approve")
 	for i, m := range machines {
 		if diff := lab.Diff(before[i], m.Snapshot()); len(diff) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/lab"
@@ -50,4 +51,33 @@ func TestMatrixLab(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMatrixFirewallLab is TestMatrixFirewall on a machine whose systemd and SSH
+// are real, with each of the rules that may have been there before us.
+func TestMatrixFirewallLab(t *testing.T) {
+	m := lab.New(t).Machine("m")
+	on := &redialled{Remote: m.Remote()}
+	sh := func(script string, args ...string) string {
+		t.Helper()
+		return m.Exec(append([]string{"sh", "-c", script, "sh"}, args...)...)
+	}
+	for n, before := range []string{"nothing", "by hand", "another's", "as declared"} {
+		t.Run(before, func(t *testing.T) {
+			x := &fire{T: t, sample: firewallSamples().samples[0], m: on, sh: sh, rounds: func() int { return on.rounds }}
+			x.live(before, n&1 > 0, n&2 > 0)
+			m.Script("systemctl --quiet disable --now stoke-firewall.service 2>/dev/null || :; rm -rf /etc/stoke /etc/systemd/system/stoke-firewall.service /run/stoke-firewall; nft delete table inet stoke 2>/dev/null || :")
+		})
+	}
+}
+
+// redialled counts new connections.
+type redialled struct {
+	*host.Remote
+	rounds int
+}
+
+func (r *redialled) Fresh(patience time.Duration) (host.Machine, func()) {
+	r.rounds++
+	return r.Remote.Fresh(patience)
 }

@@ -72,6 +72,8 @@ func TestApply(t *testing.T) {
 	good := Have{Backend: Nftables, nft: true, table: true, Lines: want.Lines(Nftables)}
 	drifted := good
 	drifted.Lines = good.Lines[1:]
+	whole := good
+	whole.Persistent = true
 	pending := good
 	pending.pending = "token"
 	for _, test := range []struct {
@@ -82,6 +84,7 @@ func TestApply(t *testing.T) {
 		{"nothing there", Have{Backend: Nftables, nft: true}, []string{"own address", "load", "confirm", "persist"}},
 		{"drifted", drifted, []string{"own address", "load", "confirm", "persist"}},
 		{"not persistent", good, []string{"persist"}},
+		{"as declared", whole, nil},
 		{"not confirmed", pending, []string{"own address", "load", "confirm", "persist"}},
 	} {
 		m, rec := newScripted(t)
@@ -91,7 +94,7 @@ func TestApply(t *testing.T) {
 		if diff := cmp.Diff(test.ran, m.ran); diff != "" || m.fresh != 0 {
 			t.Errorf("%s: %d connections left open, ran:\n%s", test.name, m.fresh, diff)
 		}
-		if string(m.Files[unitFile].Content) != unit || !slices.Contains(rec.KeptFiles(), rulesFile) {
+		if writes := test.ran != nil; writes != (string(m.Files[unitFile].Content) == unit) || !slices.Contains(rec.KeptFiles(), rulesFile) {
 			t.Errorf("%s: files %v, kept %v", test.name, m.Files, rec.KeptFiles())
 		}
 	}
@@ -200,17 +203,27 @@ func TestUFWRules(t *testing.T) {
 	}
 }
 
-func TestRestore(t *testing.T) {
-	m, rec := newScripted(t)
-	answer := m.Answer
+// seen has the machine answer looks with what is said of ufw's rules, and returns
+// what it is given to load.
+func (m *scripted) seen(userRules string) *string {
+	answer, loaded := m.Answer, new(string)
 	m.Answer = func(cmd host.Command) (hosttest.Answer, bool) {
 		if len(cmd.Args) > 2 && cmd.Args[2] == observeScript {
 			encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 			nothing := encode(`{"nftables": [{"metainfo": {}}]}`)
-			return hosttest.Answer{Stdout: "tables\t" + nothing + "\nend\n"}, true
+			return hosttest.Answer{Stdout: "tables\t" + nothing + "\nuser.rules\t" + encode(userRules) + "\nend\n"}, true
+		}
+		if len(cmd.Args) > 2 && cmd.Args[2] == loadScript {
+			*loaded = string(cmd.Stdin)
 		}
 		return answer(cmd)
 	}
+	return loaded
+}
+
+func TestRestore(t *testing.T) {
+	m, rec := newScripted(t)
+	m.seen("")
 	if err := rec.KeepFile(t.Context(), rulesFile); err != nil {
 		t.Fatal(err)
 	}
@@ -221,4 +234,49 @@ func TestRestore(t *testing.T) {
 	if diff := cmp.Diff([]string{"remove", "tidy"}, m.ran); diff != "" {
 		t.Errorf("ran:\n%s", diff)
 	}
+}
+
+// Rules of ufw that were there before us, with our mark, come back, and ours go.
+func TestRestoreUFW(t *testing.T) {
+	m, rec := newScripted(t)
+	loaded := m.seen("### tuple ### allow tcp 80 0.0.0.0/0 any 0.0.0.0/0 in comment=73746f6b653a2061\n" +
+		"### tuple ### allow tcp 82 0.0.0.0/0 any 0.0.0.0/0 in comment=73746f6b653a2063\n")
+	kept, back := ufwRule{"tcp", "0.0.0.0/0", "80", "a"}, ufwRule{"tcp", "0.0.0.0/0", "81", "b"}
+	have := Have{Backend: UFW, nft: true, ufw: []ufwRule{kept, back}}
+	if err := Table.Note(t.Context(), rec, Spec{Role: NoRole}, have); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := Restore(t.Context(), m, rec)
+	want := []host.Outcome{
+		{Fact: "firewall rules", Fate: host.Restored}, {Fact: `ufw: allow proto tcp from 0.0.0.0/0 to any port 82 comment "c"`, Fate: host.Removed},
+		{Fact: "file " + rulesFile, Fate: host.Removed}, {Fact: "file " + unitFile, Fate: host.Removed},
+	}
+	if diff := cmp.Diff(want, outcomes); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	_, ufw, _ := strings.Cut(strings.ReplaceAll(*loaded, ufwSeparator, "|"), "#ufw\n")
+	if diff := cmp.Diff("add|tcp|0.0.0.0/0|81|b\ndelete|tcp|0.0.0.0/0|82|c\n", ufw); diff != "" || m.fresh != 0 {
+		t.Errorf("%d connections left open, loaded:\n%s", m.fresh, diff)
+	}
+}
+
+// A record of a version that noted no rules is of a machine that had none: ours are
+// not what was there before.
+func TestEarlierRecord(t *testing.T) {
+	m, rec := newScripted(t)
+	if err := rec.Set(t.Context(), confirmKey, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	says := func() {
+		t.Helper()
+		if diff := cmp.Diff([]host.Change{removed}, Undoing(rec)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	says()
+	want := cluster(Worker, "flannel")
+	if err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true, table: true, listed: "table inet stoke {}", Lines: want.Lines(Nftables)}); err != nil {
+		t.Fatal(err)
+	}
+	says()
 }
