@@ -49,7 +49,7 @@ func (e wrongPassword) Unwrap() error { return e.error }
 // CommandError says how a command failed on a machine.
 type CommandError struct {
 	Host    string
-	Command string // as it can be pasted into a shell there, without what is secret
+	Command string // as it can be pasted into a shell there, without what is secret; of a script what it is for
 	Status  int    // exit status; -1 when a signal ended it
 	Signal  string // such as "KILL"; "" for none
 	Output  string // the last lines of standard error, or else of standard output

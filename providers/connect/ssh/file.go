@@ -15,7 +15,8 @@ import (
 // ends standard input early, which the length tells. What an earlier attempt
 // left is cleared away first. The folder is synced, too: what follows may lean
 // on the file being there after a power cut.
-const put = `set -e
+const put = `# write a file
+set -e
 umask 077
 d=${1%/*}/ b=${1##*/}
 if [ -d "$1" ]; then echo "$1 is a folder" >&2; exit 1; fi

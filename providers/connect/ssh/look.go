@@ -16,14 +16,12 @@ import (
 )
 
 // serve is a shell that runs one command after the other, each a line: a mark, what
-// the command reads (in base64, "" for nothing), and its words, in shell's quotes
-// with what is no plain text as printf's %b has it. $1 is begin. A command is a
-// process of its own, and leaves nothing behind.
-const serve = `b=$1
-while IFS= read -r l; do
-eval "set -- $(printf %b "$l")"
-m=$1 i=$2; shift 2
-if [ "$i" ]; then printf %s "$i" | base64 -d | sh -c "$b" sh "$m" "$@"; else sh -c "$b" sh "$m" "$@" </dev/null; fi
+// the command reads (in base64, or - for nothing), and its words. $1 is begin. A
+// command is a process of its own, and leaves nothing behind.
+const serve = `# look
+b=$1
+while IFS=' ' read -r m i l; do
+{ printf '%s\n' "$l"; [ "$i" = - ] || printf %s "$i" | base64 -d; } | sh -c "$b" sh "$m"
 s=$?
 printf '\nend %s %d\n' "$m" "$s"
 printf '\nend %s\n' "$m" >&2
@@ -181,8 +179,8 @@ func (c *Client) Look(ctx context.Context, cmd Command) (Output, error) {
 		return Output{}, context.Cause(ctx)
 	}
 	mark := rand.Text()
-	line := QuoteAll(append([]string{mark, base64.StdEncoding.EncodeToString(input)}, cmd.Args...)...)
-	if _, err := io.WriteString(s.to, plain(line)+"\n"); err != nil {
+	line := mark + " " + cmp.Or(base64.StdEncoding.EncodeToString(input), "-") + " " + words(cmd.Args)
+	if _, err := io.WriteString(s.to, line); err != nil {
 		<-s.ended
 		return Output{}, s.over(c)
 	}

@@ -158,7 +158,7 @@ func newRunning(c *Client, cmd Command, cancel context.CancelCauseFunc, late *ti
 		}
 	}}
 	r.out.hear, r.err.hear = cmd.hear[0], cmd.hear[1]
-	line := QuoteAll(append([]string{"exec", "sh", "-c", begin, "sh", r.mark}, cmd.Args...)...)
+	line := QuoteAll("exec", "sh", "-c", begin, "sh", r.mark, printable(cut(label(cmd.Args))))
 	switch {
 	case !r.sudo():
 	case c.credential.SudoPassword != "":
@@ -231,7 +231,7 @@ func (r *running) listen(requests <-chan *ssh.Request) {
 	}
 }
 
-// feed answers sudo once, then hands over standard input.
+// feed answers sudo once, then hands over the command and its standard input.
 func (r *running) feed(channel ssh.Channel, ended <-chan struct{}) error {
 	defer channel.CloseWrite()
 	answered := false
@@ -248,7 +248,7 @@ func (r *running) feed(channel ssh.Channel, ended <-chan struct{}) error {
 				return nil // the command's end says why
 			}
 		case <-r.begun:
-			if r.cmd.Stdin == nil {
+			if _, err := io.WriteString(channel, words(r.cmd.Args)); err != nil || r.cmd.Stdin == nil {
 				return nil
 			}
 			from := &source{Reader: r.cmd.Stdin, ended: ended}
@@ -350,9 +350,9 @@ func sudoAdvice(said, user string) string {
 	return ""
 }
 
-// shown is the command as a person would type it.
+// shown is the command as a person would type it, or what a script is for.
 func (r *running) shown() string {
-	line := QuoteAll(r.cmd.Args...)
+	line := label(r.cmd.Args)
 	if r.sudo() {
 		line = "sudo " + line
 	}

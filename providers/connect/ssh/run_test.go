@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +49,45 @@ func TestRun(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
 	if _, err = c.Run(ctx, Command{Args: []string{"sleep", "60"}}); err == nil || err.Error() != "enough" {
 		t.Error(err)
+	}
+}
+
+// What runs comes on standard input: the command line, which sudo writes into the
+// machine's log, has what a script is for.
+func TestLabel(t *testing.T) {
+	var mu sync.Mutex
+	var lines []string
+	s := serverWith(t, sshtest.Config{Before: func(line string) { mu.Lock(); lines = append(lines, line); mu.Unlock() }})
+	c := dialled(t, Target{Hop: hop(s, Credential{Password: password, Sudo: true})})
+	script := []string{"sh", "-c", "# try it\ncat; echo secretive >&2; exit 7", "sh", "two words", strings.Repeat("long", 200)}
+	for _, run := range []func(context.Context, Command) (Output, error){c.Run, c.Look} {
+		_, err := run(t.Context(), Command{Args: script, Root: true})
+		var failed *CommandError
+		if !errors.As(err, &failed) || !strings.HasPrefix(failed.Command, `sudo script "try it" 'two words' long`) || len(failed.Command) > 300 || failed.Output != "secretive" {
+			t.Errorf("%#v", err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(lines) != 2 || !strings.Contains(lines[0], "try it") || !strings.Contains(lines[1], "look") {
+		t.Errorf("%d commands ran: %q", len(lines), lines)
+	}
+	for _, line := range lines {
+		if strings.Contains(line, "secretive") || len(line) > 1300 {
+			t.Errorf("a command line of %d bytes: %s", len(line), line)
+		}
+	}
+}
+
+// A command that does not arrive whole is not run.
+func TestHalfACommand(t *testing.T) {
+	line := words([]string{"touch", filepath.Join(t.TempDir(), "ran")})
+	for n := range len(line) {
+		cmd := exec.Command("sh", "-c", begin, "sh", "MARK", "label")
+		cmd.Stdin = strings.NewReader(line[:n])
+		if out, err := cmd.Output(); err == nil || string(out) != "MARK\n" {
+			t.Fatalf("%q: %q, %v", line[:n], out, err)
+		}
 	}
 }
 

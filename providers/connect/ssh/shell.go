@@ -2,14 +2,43 @@ package ssh
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
-// begin is what every command starts as. It says that login scripts and sudo
-// are done with the streams, runs the command, and says that its output is
-// whole: a connection that breaks between exit status and output would look
+// begin is what every command starts as: a mark, $1, says that login scripts and
+// sudo are done with the streams. Then the command comes on standard input, as a
+// line of words, so that sudo's log has only its label, $2; what follows is for the
+// command. A line that breaks off is not run. The mark again says that its output
+// is whole: a connection that breaks between exit status and output would look
 // like success otherwise.
-const begin = `m=$1; shift; printf '%s\n' "$m"; printf '%s\n' "$m" >&2; "$@"; s=$?; printf %s "$m"; exit $s`
+const begin = `m=$1; printf '%s\n' "$m"; printf '%s\n' "$m" >&2; IFS= read -r l || exit; eval "set -- $(printf %b "$l")"; "$@"; s=$?; printf %s "$m"; exit $s`
+
+// words is a command as a line of standard input: in the shell's quotes, with what
+// is no plain text as printf's %b has it.
+func words(args []string) string { return plain(QuoteAll(args...)) + "\n" }
+
+// mostLabel is how many bytes of a command people read.
+const mostLabel = 200
+
+func cut(label string) string {
+	if len(label) > mostLabel {
+		return label[:mostLabel] + " …"
+	}
+	return label
+}
+
+// label is what people read of a command: of a shell script with a comment as its
+// first line that comment, which says what it is for, and the script's arguments.
+func label(args []string) string {
+	if len(args) > 2 && args[0] == "sh" && args[1] == "-c" {
+		first, _, more := strings.Cut(args[2], "\n")
+		if what, ok := strings.CutPrefix(first, "# "); ok && more {
+			return cut(strings.TrimSpace("script " + strconv.Quote(what) + " " + QuoteAll(args[min(4, len(args)):]...)))
+		}
+	}
+	return QuoteAll(args...)
+}
 
 // decode makes a POSIX shell run what is for it alone. Where login scripts have
 // made PATH something of their own, the programs of the system are found still.

@@ -27,7 +27,8 @@ const candidateFile = "/etc/containerd/config.toml.stoke-new"
 
 // takeConfig has containerd read the candidate $1, which replaces $2 only if it
 // does.
-const takeConfig = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
+const takeConfig = `# take a configuration of containerd that it can read
+export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
 if ! out=$(containerd --config "$1" config dump 2>&1 >/dev/null); then
 	echo "containerd does not take the configuration:" >&2
 	printf '%s\n' "$out" >&2
@@ -40,7 +41,8 @@ mv -f -- "$1" "$2"`
 // restart has the service run with what there is by now, and says why it does
 // not stay. $1 = reload makes systemd read its units first, $2 = restart or
 // start.
-const restart = `set -e
+const restart = `# restart containerd
+set -e
 [ "$1" != reload ] || systemctl daemon-reload
 [ "$(systemctl is-enabled containerd.service 2>/dev/null)" = enabled ] || systemctl enable --no-reload --quiet containerd.service
 systemctl "$2" containerd.service || { journalctl -u containerd.service -n 15 --no-pager -o cat >&2; exit 1; }

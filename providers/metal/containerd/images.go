@@ -65,11 +65,11 @@ digest() { ctr -n k8s.io images ls "name==$1" | awk -v ref="$1" '$1 == ref { pri
 `
 
 // importArchive imports the archive on standard input.
-const importArchive = ctrPath + `ctr -n k8s.io images import - >&2`
+const importArchive = "# import images\n" + ctrPath + `ctr -n k8s.io images import - >&2`
 
 // labelImages takes the digest of an archive and then references, each with
 // "pinned" or nothing, and labels them as having come from it.
-const labelImages = ctrPath + `a=$1; shift
+const labelImages = "# label images\n" + ctrPath + `a=$1; shift
 while [ $# -ge 2 ]; do
 	d=$(digest "$1")
 	if [ -z "$d" ]; then
@@ -82,7 +82,7 @@ while [ $# -ge 2 ]; do
 done`
 
 // pinImage sets or clears the pin of reference $1: $2 is pinned or empty.
-const pinImage = ctrPath + `ctr -n k8s.io images label "$1" "io.cri-containerd.pinned=$2" >/dev/null`
+const pinImage = "# pin an image\n" + ctrPath + `ctr -n k8s.io images label "$1" "io.cri-containerd.pinned=$2" >/dev/null`
 
 // applyImages imports each archive once, whatever declared images it has.
 func applyImages(ctx context.Context, m host.Machine, rec *host.Record, want map[string]Image, have map[string]ImageFacts) error {
@@ -156,7 +156,7 @@ nameless() {
 }
 `
 
-const dropNameless = ctrPath + nameless + `for d in "$@"; do nameless "$d" || exit 1; done`
+const dropNameless = "# remove images without a name\n" + ctrPath + nameless + `for d in "$@"; do nameless "$d" || exit 1; done`
 
 func pinned(pin bool) string {
 	if pin {
@@ -192,7 +192,7 @@ func restoreImages(ctx context.Context, m host.Machine, rec *host.Record, want m
 
 // dropImage removes image $1 when $2 is its digest or empty; otherwise it puts
 // its labels back, $3 being the pin. It says what it did.
-const dropImage = ctrPath + nameless + `[ -S /run/containerd/containerd.sock ] || { echo gone; exit 0; }
+const dropImage = "# remove an image\n" + ctrPath + nameless + `[ -S /run/containerd/containerd.sock ] || { echo gone; exit 0; }
 d=$(digest "$1")
 if [ -z "$d" ]; then echo gone
 elif [ -z "$2" ]; then

@@ -46,7 +46,8 @@ const pinLabel = "io.cri-containerd.pinned"
 
 // look prints one line for each fact, files in base64. Its arguments are the
 // files, then, if any image is declared, the word images.
-const look = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
+const look = `# observe containerd
+export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
 b64() { head -c 1048576 | base64 -w0; }
 show() { systemctl show "$@" --value containerd.service 2>/dev/null; }
 reload() { # systemd 257 says it of every unit once one was enabled without a reload: what counts are this one's files

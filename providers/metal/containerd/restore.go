@@ -26,7 +26,8 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 
 // putBack has the service run with its former configuration, or leaves it
 // stopped or disabled as it was. $1 = reload is for another configuration.
-const putBack = `export LC_ALL=C
+const putBack = `# give back the service of containerd
+export LC_ALL=C
 [ "$1" != reload ] || systemctl daemon-reload
 [ "$(systemctl show -p LoadState --value containerd.service)" = loaded ] || exit 0
 [ "$2" = true ] || systemctl disable --no-reload --quiet containerd.service

@@ -114,7 +114,8 @@ func parseConf(conf []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, erro
 }
 
 // filesScript prints files, each after its length.
-const filesScript = `set -e
+const filesScript = `# read files of the kubelet
+set -e
 for f; do
   if [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); printf '%d\n' "$n"; head -c "$n" -- "$f"; else echo missing; fi
 done`

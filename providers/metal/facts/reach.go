@@ -38,7 +38,7 @@ type Reach struct {
 // no ping, or it may not be used, a datagram of the same size goes to a port
 // that nobody has: when the machine there says so (ICMP, an error for whoever
 // reads), it has arrived.
-const reachScript = `
+const reachScript = `# measure reachability
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 exec 2>/dev/null </dev/null
 once() { ping -n -q -c 1 -W 1 -M do -s "$1" "$2" >/dev/null; }

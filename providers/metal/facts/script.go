@@ -14,7 +14,8 @@ package facts
 //
 // It goes in by standard input: as an argument, sudo would write all of it into
 // the machine's log each time.
-const script = `{
+const script = `# observe facts
+{
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 exec 2>/dev/null
 echo '#stoke-facts 1'

@@ -43,7 +43,8 @@ type Peer struct {
 // connections stand; see ss(8). -H leaves the titles out. It does not see what
 // goes on to pods, which the kernel's connection tracking does: of that, what
 // has come to node ports of this machine.
-const connectionsScript = `export LC_ALL=C
+const connectionsScript = `# list connections
+export LC_ALL=C
 ss -Htulpn && echo established && ss -Htn state established && echo tracked || exit 1
 { ip -o addr show; cat /proc/net/nf_conntrack 2>/dev/null; } | awk '
 $3 ~ /^inet/ { sub("/.*", "", $4); own[$4] = 1 }

@@ -89,7 +89,8 @@ type Have struct {
 //
 // It waits until nobody loads rules or takes them back any more: in the middle of
 // that, ufw says that it is off.
-const observeScript = `export LC_ALL=C
+const observeScript = `# observe the firewall
+export LC_ALL=C
 if [ -e /run/stoke-firewall/lock ]; then exec 9</run/stoke-firewall/lock; flock -s -w 60 9 || :; fi
 say() { printf '%s\t' "$1"; base64 -w0; echo; }
 file() { if [ -e "$2" ]; then say "$1" <"$2"; fi; }

@@ -43,7 +43,8 @@ done`
 // loadScript gets a token, the seconds until rollback, and the rules as its
 // input: the table, a line "#ufw", and what to do to ufw's rules. It leaves the
 // rules live, nothing of them on disk, and the timer running.
-const loadScript = `set -e
+const loadScript = `# load firewall rules
+set -e
 umask 077
 export LC_ALL=C
 d=/run/stoke-firewall token=$1 had=
@@ -101,7 +102,8 @@ trap - EXIT`
 
 // confirmScript gets a token and says "confirmed", or "late" when the machine
 // has gone back already. It may be run again.
-const confirmScript = `set -e
+const confirmScript = `# confirm firewall rules
+set -e
 d=/run/stoke-firewall
 if [ ! -e "$d/confirmed-$1" ]; then
   if [ ! -e "$d/loaded-$1" ] || ! mv "$d/pending-$1" "$d/confirmed-$1" 2>/dev/null; then echo late; exit 0; fi
@@ -120,7 +122,8 @@ echo confirmed`
 // persistScript gets the table as its input. It does without daemon-reload,
 // which containers with GPUs may lose them by: the unit is read when it is
 // started first, and at the next boot.
-const persistScript = `set -e
+const persistScript = `# make firewall rules permanent
+set -e
 umask 022
 mkdir -p /etc/stoke
 cat >/etc/stoke/firewall.nft.stoke-new
@@ -131,7 +134,8 @@ systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
 systemctl start stoke-firewall.service`
 
 // rollbackScript rolls back now, if nobody has confirmed, and says how it ended.
-const rollbackScript = `d=/run/stoke-firewall
+const rollbackScript = `# roll firewall rules back
+d=/run/stoke-firewall
 if [ -e "$d/pending-$1" ]; then sh "$d/rollback" "$1" 2>/dev/null; fi
 systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null
 if [ -e "$d/rolled-back-$1" ]; then echo rolled-back
@@ -142,7 +146,8 @@ else echo nothing; fi`
 // removeScript removes what would load our table again, and, unless $1 says keep, the
 // table. Without its table a machine is more open than before, never less, so nobody
 // has to confirm it.
-const removeScript = `d=/run/stoke-firewall
+const removeScript = `# remove the firewall table
+d=/run/stoke-firewall
 for p in "$d"/pending-*; do
   if [ -e "$p" ]; then
     systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null
@@ -162,9 +167,11 @@ fi`
 
 // unitScript has the unit, whose file was there before us, do what it did: $1 says
 // whether it was enabled, $2 whether it was active.
-const unitScript = `set -e
+const unitScript = `# give back the unit of the firewall
+set -e
 [ "$1" != true ] || systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
 [ "$2" != true ] || systemctl start stoke-firewall.service`
 
 // tidyScript removes folders of ours that are empty.
-const tidyScript = `rmdir /etc/stoke 2>/dev/null || :`
+const tidyScript = `# remove empty folders
+rmdir /etc/stoke 2>/dev/null || :`

@@ -9,13 +9,15 @@ import (
 
 // missingFolders lists, topmost first, the folders that there are not on the way
 // to $1, itself included.
-const missingFolders = `d=$1; l=
+const missingFolders = `# make folders
+d=$1; l=
 while [ "$d" ] && [ ! -d "$d" ]; do l="$d
 $l"; d=${d%/*}; done
 printf %s "$l"`
 
 // emptyFolders removes folders and lists those that are not empty.
-const emptyFolders = `for d; do [ ! -d "$d" ] || rmdir -- "$d" 2>/dev/null || printf '%s\n' "$d"; done`
+const emptyFolders = `# remove empty folders
+for d; do [ ! -d "$d" ] || rmdir -- "$d" 2>/dev/null || printf '%s\n' "$d"; done`
 
 func folderKey(part string) string { return part + " folder " }
 

@@ -22,7 +22,8 @@ const mostTries = 3
 // seconds a lock is dead, $6 which process the holder is, $7 the token of a
 // holder that is known to be dead. Time is the machine's own since boot, which
 // nobody sets.
-const lockScript = `set -eu
+const lockScript = `# lock the machine
+set -eu
 umask 077
 mkdir -p -- "$1"
 exec 9>"$1/lock.guard"

@@ -44,7 +44,9 @@ func Run(ctx context.Context, m Machine, args ...string) ([]byte, error) {
 }
 
 // Script runs a shell script that may be repeated. The script is a constant;
-// what varies is in args, which it sees as "$1", "$2" and so on.
+// what varies is in args, which it sees as "$1", "$2" and so on. If it has several
+// lines, the first one is a comment that says what it is for: people read that in
+// errors and in the machine's log of sudo.
 func Script(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
 	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
@@ -78,7 +80,8 @@ func exited(err error) (int, error) {
 	return 0, err
 }
 
-const readScript = `if [ -e "$1" ] || [ -L "$1" ]; then printf y; exec cat -- "$1"; else printf n; fi`
+const readScript = `# read a file
+if [ -e "$1" ] || [ -L "$1" ]; then printf y; exec cat -- "$1"; else printf n; fi`
 
 // ReadFile reads a file; exists is false when there is none.
 func ReadFile(ctx context.Context, m Machine, path string) (content []byte, exists bool, err error) {

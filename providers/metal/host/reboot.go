@@ -52,7 +52,8 @@ func (l RebootLimits) orDefaults() RebootLimits {
 }
 
 // lifeScript tells one life of the machine from another, and how far it is.
-const lifeScript = `set -eu
+const lifeScript = `# ask which boot it is
+set -eu
 cat /proc/sys/kernel/random/boot_id
 sed 's/.*) //' /proc/1/stat | cut -d ' ' -f 20
 systemctl is-system-running 2>/dev/null || :

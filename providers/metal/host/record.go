@@ -273,13 +273,15 @@ func (r *Record) save(ctx context.Context) error {
 // backup copies a file aside, with owner, mode and times, and says "there" or
 // "absent". The copy is whole before it has its name. One that is there is of a
 // file that was put back, or was never noted: what there is now is what counts.
-const backup = `set -e
+const backup = `# keep a file
+set -e
 if [ ! -e "$1" ] && [ ! -L "$1" ]; then echo absent; exit 0; fi
 [ -f "$1" ] || [ -L "$1" ] || { echo "$1 is no regular file" >&2; exit 1; }
 rm -f -- "$2" "$2.new"; cp -a -- "$1" "$2.new"; sync; mv -f -- "$2.new" "$2"
 echo there`
 
-const restore = `set -e
+const restore = `# give back a file
+set -e
 case $3 in
 absent) rm -f -- "$1" ;;
 *) cp -a -- "$2" "$1.stoke-new"; mv -f -- "$1.stoke-new" "$1" ;;

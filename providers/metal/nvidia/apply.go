@@ -198,7 +198,8 @@ func (a *applier) exchanges() bool {
 
 // halt stops units and writes down which ran, first, so that the next apply can
 // start them if this one does not come so far.
-const halt = `set -e
+const halt = `# stop what uses the GPUs
+set -e
 umask 077
 for u in "$@"; do systemctl is-active -q "$u" && echo "$u" >> /run/stoke-gpu-stopped || :; done
 [ ! -e /run/stoke-gpu-stopped ] || sort -u -o /run/stoke-gpu-stopped /run/stoke-gpu-stopped
@@ -207,7 +208,8 @@ for u in "$@"; do systemctl stop -- "$u" 2>/dev/null || ! systemctl is-active -q
 // leave asks processes of containers that have a GPU's device open to end, and
 // ends them half a minute later. The kubelet is stopped: it starts them again
 // once it is back.
-const leave = `gone() { for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && return 1; done; return 0; }
+const leave = `# wait until the GPUs are free
+gone() { for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && return 1; done; return 0; }
 for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -TERM "$p" 2>/dev/null; done
 i=0; while [ $i -lt 60 ] && ! gone "$@"; do sleep 0.5; i=$((i+1)); done
 gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -KILL "$p" 2>/dev/null; done; :`

@@ -8,13 +8,15 @@ import (
 )
 
 // generate writes a CDI specification whole.
-const generate = `set -e
+const generate = `# describe the GPUs for containers
+set -e
 mkdir -p -- "$(dirname -- "$1")"
 nvidia-ctk cdi generate --output="$1.stoke-new.yaml" >/dev/null
 mv -f -- "$1.stoke-new.yaml" "$1"`
 
 // refresh has the toolkit write it, now and whenever driver or toolkit change.
-const refresh = `systemctl --no-reload enable -- "$2" "$1" 2>/dev/null || :
+const refresh = `# start the refresh of the CDI file
+systemctl --no-reload enable -- "$2" "$1" 2>/dev/null || :
 systemctl start -- "$2" && systemctl restart -- "$1"`
 
 // containers gives those containers GPUs that ask for them.
@@ -62,7 +64,8 @@ func (a *applier) cdi(ctx context.Context, file string) error {
 }
 
 // again starts units that a change had stopped, the kubelet last.
-const again = `set -e
+const again = `# start again what used the GPUs
+set -e
 for u in "$@"; do systemctl start -- "$u"; done
 rm -f /run/stoke-gpu-stopped`
 

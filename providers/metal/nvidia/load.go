@@ -12,7 +12,8 @@ import (
 
 // unload takes the driver's modules out of the kernel, those that need others
 // first. It says which one stays, and writes down which were there.
-const unload = `export LC_ALL=C
+const unload = `# unload the driver
+export LC_ALL=C
 for m in nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nv_peer_mem nvidia_fs gdrdrv nvidia; do
 	[ -d /sys/module/$m ] || continue
 	echo $m >> /run/stoke-gpu-modules
@@ -21,7 +22,8 @@ done`
 
 // insert brings the driver back, with what was there beside it before: RDMA does
 // without its GPUs otherwise. What is not there any more is left out.
-const insert = `export LC_ALL=C
+const insert = `# load the driver
+export LC_ALL=C
 modprobe nvidia && modprobe nvidia-uvm || exit 1
 [ ! -r /run/stoke-gpu-modules ] || sort -u /run/stoke-gpu-modules | while read -r m; do modprobe -q -- "$m" || :; done
 rm -f /run/stoke-gpu-modules`
@@ -89,10 +91,12 @@ func (a *applier) reboot(ctx context.Context, why error) error {
 
 // enable starts a unit now and at every boot, without the daemon-reload that
 // systemctl enable does otherwise: running containers may lose their GPUs by it.
-const enable = `systemctl --no-reload enable -- "$1" 2>/dev/null || :
+const enable = `# enable and start a unit
+systemctl --no-reload enable -- "$1" 2>/dev/null || :
 systemctl restart -- "$1"`
 
-const disable = `systemctl --no-reload disable -- "$1" 2>/dev/null || :
+const disable = `# disable and stop a unit
+systemctl --no-reload disable -- "$1" 2>/dev/null || :
 systemctl stop -- "$1"`
 
 // start brings the fabric manager up, before anything asks for the GPUs that it
@@ -199,7 +203,8 @@ func missing(s State) string {
 	return ": missing " + strings.Join(names, ", ")
 }
 
-const said = `export LC_ALL=C
+const said = `# read what the kernel says of the driver
+export LC_ALL=C
 dmesg 2>/dev/null | grep -iE 'nvrm|nvidia|nouveau|nvswitch' | tail -n 12 | cut -c 1-300 | sed 's/^/kernel: /'
 command -v dkms >/dev/null && dkms status 2>/dev/null | grep -i nvidia | head -n 6 | cut -c 1-200 | sed 's/^/dkms: /'
 systemctl is-failed -q nvidia-fabricmanager.service 2>/dev/null && journalctl -u nvidia-fabricmanager.service -n 5 --no-pager -o cat 2>/dev/null | cut -c 1-300 | sed 's/^/fabric manager: /'

@@ -22,7 +22,8 @@ const (
 // look prints what there is to know, a line per thing that begins with what it
 // is. Nothing in it changes the machine: nvidia-smi would load the module, so
 // it is only asked where that is loaded. "$@" are the files to show.
-const look = `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+const look = `# observe the driver
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 T=$(printf '\t')
 b64() { base64 -w0; }
 for k in $(ls -1 /lib/modules 2>/dev/null; ls -1 /boot 2>/dev/null | sed -n 's/^vmlinuz-//p'; uname -r); do echo "$k"; done |

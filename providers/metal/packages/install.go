@@ -20,7 +20,8 @@ func archives(owner string) string { return "/var/cache/stoke-" + owner }
 // transactionScript runs a command in a session of its own, with its output in
 // a file, so that it goes on when the connection breaks: dpkg is not to be cut
 // off because somebody closed a laptop. $1 is where the output goes.
-const transactionScript = `log=$1.$$; shift
+const transactionScript = `# run apt-get
+log=$1.$$; shift
 rm -f "$log" "$log.status"
 setsid -w sh -c 'log=$1; shift; "$@" >"$log" 2>&1 </dev/null; echo $? >"$log.status"' sh "$log" "$@" &
 wait $!

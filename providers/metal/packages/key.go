@@ -13,7 +13,8 @@ import (
 
 // fetchScript downloads a file by apt's own means, so through apt's proxy, with
 // its certificates and as its user. $1 is the URL, the rest apt's environment.
-const fetchScript = `set -e
+const fetchScript = `# fetch a key
+set -e
 umask 022; url=$1; shift
 d=$(mktemp -d); trap 'rm -rf "$d"' EXIT
 chown _apt: "$d" 2>/dev/null || :

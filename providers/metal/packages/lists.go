@@ -28,7 +28,8 @@ func (a *apply) dropLists(ctx context.Context, name string, have State, next str
 }
 
 // dropListsScript removes lists by the beginning of their names.
-const dropListsScript = `cd /var/lib/apt/lists || exit 0
+const dropListsScript = `# remove lists of packages
+cd /var/lib/apt/lists || exit 0
 for p; do
   case $p in
   ""|*/*) ;;

@@ -12,7 +12,7 @@ import (
 const lockRound = 10 * time.Second
 
 // waitScript waits for at most $1 seconds and lists who is left.
-const waitScript = locksScript + `
+const waitScript = "# wait for apt\n" + locksScript + `
 export LC_ALL=C
 n=0
 while :; do

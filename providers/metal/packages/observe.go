@@ -77,7 +77,7 @@ locks() {
 
 // observeScript prints a line for each thing that it sees, which begins with
 // what it is. $1 holds the packages' names, $2 onwards our files.
-const observeScript = locksScript + `
+const observeScript = "# observe packages\n" + locksScript + `
 export LC_ALL=C
 printf 'os\t%s\n' "$(. /etc/os-release 2>/dev/null; printf %s "$ID")"
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || { echo end; exit 0; }

@@ -17,7 +17,7 @@ type Unavailable struct {
 // offeredScript asks apt what it would offer once its lists are new, and leaves
 // the machine's own as they are: it works on a copy, with a configuration that
 // calls nobody afterwards. $1 are the packages' names; then comes the environment.
-const offeredScript = `
+const offeredScript = `# read what repositories offer
 d=$(mktemp -d /var/tmp/stoke-lists.XXXXXXXX) || exit
 trap 'rm -rf -- "$d"' EXIT; trap 'exit 143' HUP INT TERM
 chmod 755 "$d" && cp -a /var/lib/apt/lists "$d/lists" && mkdir -p "$d/lists/partial" || exit

@@ -82,7 +82,8 @@ func parsePolicy(text string) (map[string]Offer, error) {
 	return all, nil
 }
 
-const policyScript = `export LC_ALL=C; exec apt-cache policy -- "$@"`
+const policyScript = `# ask apt for versions
+export LC_ALL=C; exec apt-cache policy -- "$@"`
 
 // Offers asks apt what it has of packages.
 func Offers(ctx context.Context, m host.Machine, names []string) (map[string]Offer, error) {

@@ -170,7 +170,7 @@ func (st State) missing(name, pattern string, versions []string) Unavailable {
 
 // simulateScript lets apt simulate and then looks which of the packages bring
 // maintainer scripts that deal with systemd. Its arguments are apt's.
-const simulateScript = `
+const simulateScript = `# simulate apt-get
 out=$("$@" 2>&1); status=$?
 printf '%s\n' "$out"
 [ $status = 0 ] || exit $status

@@ -124,7 +124,8 @@ func (s Spec) ours(p Problem) bool {
 
 // refreshScript refreshes the lists of some sources files alone, whatever state
 // all others are in. $1 is how many; they follow, and then the command.
-const refreshScript = `d=$(mktemp -d) || exit; trap 'rm -rf -- "$d"' EXIT
+const refreshScript = `# fetch lists of packages
+d=$(mktemp -d) || exit; trap 'rm -rf -- "$d"' EXIT
 chmod 755 "$d"; n=$1; shift
 while [ "$n" -gt 0 ]; do cp -- "$1" "$d" || exit; shift; n=$((n - 1)); done
 "$@" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$d" -o APT::Get::List-Cleanup=0 2>&1`

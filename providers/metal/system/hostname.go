@@ -55,7 +55,7 @@ type nameWas struct {
 
 // setName writes /etc/hosts from standard input when $2 says how long it is,
 // sets the name for the next boot to $1 ("" for none) and the name now to $3.
-const setName = replaceFile + `[ -z "$2" ] || replace /etc/hosts "$2"
+const setName = "# set the host name\n" + replaceFile + `[ -z "$2" ] || replace /etc/hosts "$2"
 if [ -z "$1" ]; then
 	rm -f /etc/hostname
 elif ! hostnamectl --static --transient set-hostname "$1" 2>/dev/null || [ "$(cat /etc/hostname)" != "$1" ]; then

@@ -97,7 +97,8 @@ func heldBefore(rec *host.Record, name string) bool {
 }
 
 // loadModules loads modules and says why it could not.
-const loadModules = `export PATH="$PATH:/usr/sbin:/sbin"
+const loadModules = `# load kernel modules
+export PATH="$PATH:/usr/sbin:/sbin"
 rc=0
 for n in "$@"; do modprobe -- "$n" || { echo "kernel module $n cannot be loaded" >&2; rc=1; }; done
 exit $rc`

@@ -12,7 +12,8 @@ import (
 
 // look prints what is asked for by its arguments, one line for each thing, its
 // fields separated by tabs and everything that others wrote in base64.
-const look = `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+const look = `# observe the system
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 b64() { head -c 1048576 | base64 -w0; }
 conf() { # every file NAME.conf that systemd would read from folder $1, and $2 beside them
 	printf '%s\t' "$1"

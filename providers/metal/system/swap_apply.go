@@ -41,7 +41,7 @@ func (w swapWas) before(line string) bool {
 // stopSwap takes swap out of fstab, which comes on standard input where $1 is
 // its length, then masks what else makes swap, and switches off what is on. It
 // says which units it masked, and whether they were active.
-const stopSwap = replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+const stopSwap = "# turn swap off\n" + replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 if [ "$1" ]; then replace /etc/fstab "$1"; systemctl daemon-reload; fi
 shift
 [ $# -eq 0 ] || systemctl mask -- "$@"
@@ -51,7 +51,8 @@ swapoff -a
 
 // fstabUnits says of units whether fstab is where they come from, which needs no
 // mask, or a file where the mask has to be, and whether they are active.
-const fstabUnits = `export LC_ALL=C
+const fstabUnits = `# find units of swap
+export LC_ALL=C
 for u in "$@"; do
 	p=$(systemctl show -p SourcePath --value -- "$u" 2>/dev/null)
 	f=$(systemctl show -p FragmentPath --value -- "$u" 2>/dev/null)
@@ -131,7 +132,8 @@ func rememberSwap(ctx context.Context, rec *host.Record, now swapWas) error {
 }
 
 // unmaskSwap takes masks away. systemd is told later.
-const unmaskSwap = `set -e
+const unmaskSwap = `# unmask units of swap
+set -e
 for u in "$@"; do
 	f="/etc/systemd/system/$u"
 	if [ "$(readlink "$f" || :)" = /dev/null ]; then rm -f -- "$f"; fi
@@ -140,7 +142,7 @@ done`
 // startSwap puts fstab back from standard input, where $1 is its length, and
 // switches on again what was on: units, which may have to make a device first,
 // then what else there was. It prints what it could not.
-const startSwap = replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+const startSwap = "# turn swap on\n" + replaceFile + `export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 on() { awk -v d="$1" 'NR > 1 { f = $1; gsub(/\\040/, " ", f); if (f == d) found = 1 } END { exit !found }' /proc/swaps; }
 [ -z "$1" ] || replace /etc/fstab "$1"
 shift

@@ -138,7 +138,8 @@ func (s SysctlFacts) problem(k, want string) error {
 // writeSysctl takes keys, their paths and values, sets them and says of each
 // that it could not, or that the kernel made something else of it, and prints
 // the key.
-const writeSysctl = `rc=0
+const writeSysctl = `# write sysctls
+rc=0
 n() { tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//'; }
 while [ $# -ge 3 ]; do
 	if ! { printf '%s\n' "$3" >"$2"; } 2>/dev/null; then

@@ -128,7 +128,8 @@ type timeWas struct{ Enabled, Active bool }
 
 // startTime enables service $1 without having systemd reload, which running
 // containers may lose their GPUs by, and starts it; with $2 = restart, anew.
-const startTime = `set -e
+const startTime = `# start the time service
+set -e
 [ "$(systemctl is-enabled -- "$1" 2>/dev/null)" = enabled ] || systemctl enable --no-reload --quiet -- "$1"
 systemctl "$2" -- "$1"
 systemctl is-active --quiet -- "$1" || { echo "$1 does not stay active:" >&2; systemctl status --no-pager -n 10 -- "$1" >&2; exit 1; }`
@@ -172,7 +173,8 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 }
 
 // stopTime puts a service back: $2 whether it was enabled, $3 whether it ran, $4 restart or start.
-const stopTime = `[ "$(systemctl show -p LoadState --value -- "$1")" = loaded ] || exit 0
+const stopTime = `# give back the time service
+[ "$(systemctl show -p LoadState --value -- "$1")" = loaded ] || exit 0
 [ "$2" = true ] || systemctl disable --no-reload --quiet -- "$1"
 if [ "$3" = true ]; then systemctl "$4" -- "$1"; else systemctl stop -- "$1"; fi`
 

@@ -21,7 +21,8 @@ func diffTimezone(want, have string) []host.Change {
 
 // setTimezone makes /etc/localtime point at zone $1, and /etc/timezone say so
 // where there is one, as Debian has it.
-const setTimezone = `set -e
+const setTimezone = `# set the time zone
+set -e
 [ -f "/usr/share/zoneinfo/$1" ] || { echo "there is no /usr/share/zoneinfo/$1: install tzdata, or fix the name" >&2; exit 1; }
 ln -sfn "/usr/share/zoneinfo/$1" /etc/localtime.stoke-new
 mv -fT /etc/localtime.stoke-new /etc/localtime

@@ -28,7 +28,7 @@ func (s *Server) answer(line string, channel ssh.Channel) int {
 		io.WriteString(channel.Stderr(), err.Error())
 		return 2
 	}
-	asked := Asked{Stdin: channel}
+	asked := Asked{}
 	if words[0] == "sudo" {
 		asked.Root = true
 		for len(words) > 0 && words[0] != "--" {
@@ -36,15 +36,23 @@ func (s *Server) answer(line string, channel ssh.Channel) int {
 		}
 		words = words[min(1, len(words)):]
 	}
-	if len(words) < 6 { // sh -c BEGIN sh MARK COMMAND…
+	if len(words) != 6 { // sh -c BEGIN sh MARK LABEL
 		return 2
 	}
 	mark := words[4]
-	if asked.Args = words[5:]; len(asked.Args) == 5 && strings.Contains(asked.Args[2], "while IFS= read -r l") {
-		return s.looks(mark, channel)
-	}
 	io.WriteString(channel, mark+"\n")
 	io.WriteString(channel.Stderr(), mark+"\n")
+	in := bufio.NewReader(channel)
+	command, err := in.ReadString('\n')
+	if err != nil {
+		return 1
+	}
+	if asked.Args, err = split(strings.TrimSuffix(command, "\n")); err != nil || len(asked.Args) == 0 {
+		return 2
+	}
+	if asked.Stdin = in; len(asked.Args) == 5 && strings.Contains(asked.Args[2], "while IFS=' ' read -r m i l") {
+		return s.looks(in, channel)
+	}
 	out, status := s.given.Answer(asked)
 	io.WriteString(channel, out+mark)
 	return status
@@ -68,26 +76,28 @@ func unwrapped(line string) ([]string, error) {
 }
 
 // looks answers one command after the other, as the shell for looks does.
-func (s *Server) looks(mark string, channel ssh.Channel) int {
-	io.WriteString(channel, mark+"\n")
-	io.WriteString(channel.Stderr(), mark+"\n")
-	lines := bufio.NewReader(channel)
+func (s *Server) looks(lines *bufio.Reader, channel ssh.Channel) int {
 	for {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			return 0
 		}
-		words, err := split(strings.TrimSuffix(line, "\n"))
-		if err != nil || len(words) < 3 {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3) // MARK INPUT COMMAND
+		if len(fields) < 3 {
 			return 2
 		}
-		input, err := base64.StdEncoding.DecodeString(words[1])
+		mark := fields[0]
+		input, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(fields[1], "-"))
 		if err != nil {
 			return 2
 		}
-		out, status := s.given.Answer(Asked{Args: words[2:], Root: true, Stdin: bytes.NewReader(input)})
-		fmt.Fprintf(channel.Stderr(), "%s\n\nend %[1]s\n", words[0])
-		fmt.Fprintf(channel, "%s\n%s%[1]s\nend %[1]s %[3]d\n", words[0], out, status)
+		words, err := split(fields[2])
+		if err != nil || len(words) == 0 {
+			return 2
+		}
+		out, status := s.given.Answer(Asked{Args: words, Root: true, Stdin: bytes.NewReader(input)})
+		fmt.Fprintf(channel.Stderr(), "%s\n\nend %[1]s\n", mark)
+		fmt.Fprintf(channel, "%s\n%s%[1]s\nend %[1]s %[3]d\n", mark, out, status)
 	}
 }
 

@@ -52,6 +52,9 @@ func (m *Machine) Run(ctx context.Context, cmd host.Command) (ssh.Output, error)
 	if err := context.Cause(ctx); err != nil {
 		return ssh.Output{}, err
 	}
+	if err := named(cmd); err != nil {
+		return ssh.Output{}, err
+	}
 	line := ssh.QuoteAll(cmd.Args...)
 	m.mu.Lock()
 	m.Ran = append(m.Ran, line)
@@ -77,6 +80,15 @@ func (m *Machine) Run(ctx context.Context, cmd host.Command) (ssh.Output, error)
 		return out, &ssh.CommandError{Host: m.Name(), Command: line, Status: a.Status, Output: a.Stderr}
 	}
 	return out, nil
+}
+
+// named is an error for a script of several lines that does not say what it is for:
+// its first line is what people read in errors and in sudo's log.
+func named(cmd host.Command) error {
+	if len(cmd.Args) < 3 || cmd.Args[1] != "-c" || !strings.Contains(cmd.Args[2], "\n") || strings.HasPrefix(cmd.Args[2], "# ") {
+		return nil
+	}
+	return fmt.Errorf("the first line of a script says what it is for, as a comment: %.80q", cmd.Args[2])
 }
 
 // read keeps what a command gets on standard input.

@@ -88,6 +88,9 @@ func (m *Tree) Put(_ context.Context, f ssh.File) error {
 
 // Run runs a command.
 func (m *Tree) Run(ctx context.Context, cmd host.Command) (ssh.Output, error) {
+	if err := named(cmd); err != nil {
+		return ssh.Output{}, err
+	}
 	args := make([]string, len(cmd.Args))
 	for i, a := range cmd.Args {
 		if args[i] = a; i == 2 && args[1] == "-c" || strings.HasPrefix(a, "/") && !strings.Contains(a, "\n") {
@@ -119,7 +122,7 @@ func (m *Tree) Run(ctx context.Context, cmd host.Command) (ssh.Output, error) {
 // Sh runs a script that must not fail, and returns what it prints.
 func (m *Tree) Sh(script string, args ...string) string {
 	m.t.Helper()
-	out, err := host.Script(context.Background(), m, script, args...)
+	out, err := host.Script(context.Background(), m, "# test\n"+script, args...)
 	if err != nil {
 		m.t.Fatalf("%s: %v", script, err)
 	}
