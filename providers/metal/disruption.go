@@ -173,6 +173,7 @@ func harmless(changes []host.Change) bool {
 // policy does not allow.
 func (s *settings) reportPlan(ctx context.Context, diags *diag.Diagnostics, m host.Machine, changes []host.Change, p drain.Policy) {
 	if host.Greatest(changes) == host.None {
+		noteChanges(ctx, diags, changes)
 		return
 	}
 	node, err := s.shared.roll.Look(ctx, m)

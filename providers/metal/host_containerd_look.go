@@ -133,7 +133,11 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 		return nil
 	}
 	noteLost(ctx, diags, containerd.Lost(spec, have))
-	return containerd.Table.Diff(spec, have)
+	changes := containerd.Table.Diff(spec, have)
+	for _, text := range containerd.With(have, changes) {
+		note(ctx, diags, providers.NoteDisruption, []string{"containerd"}, text)
+	}
+	return changes
 }
 
 // mostLost is how many lines of somebody else's configuration a plan shows.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/system"
 )
@@ -155,6 +156,9 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	for _, doubt := range system.Doubts(spec, have) {
 		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))
 	}
+	if key, text := system.DockersForwarding(spec, have); key != "" {
+		note(ctx, diags, providers.NoteFact, []string{"sysctl", key}, text)
+	}
 	return system.Table.Diff(spec, have)
 }
 
@@ -197,9 +201,9 @@ func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Reco
 	return system.Apply(ctx, m, rec, spec, have)
 }
 
-func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+func (systemSection) undoing(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
 	if want == nil {
-		return system.Table.Undoing(rec, system.Spec{}), nil
+		return system.Undoing(ctx, m, rec, system.Spec{})
 	}
 	var diags diag.Diagnostics
 	d, ok := want.systemModel.read(ctx, want.config, &diags)
@@ -210,7 +214,7 @@ func (systemSection) undoing(ctx context.Context, _ host.Machine, rec *host.Reco
 	if err != nil {
 		return nil, nil // as changes says
 	}
-	return system.Table.Undoing(rec, spec), nil
+	return system.Undoing(ctx, m, rec, spec)
 }
 
 func (systemSection) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {

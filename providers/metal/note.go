@@ -35,6 +35,9 @@ func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Ch
 		if c.Disruption > host.None {
 			note(ctx, diags, providers.NoteDisruption, c.Path, fmt.Sprintf("%s: %s", c.Fact, c.Disruption))
 		}
+		if c.Says != "" {
+			note(ctx, diags, providers.NoteDisruption, c.Path, fmt.Sprintf("%s: %s", c.Fact, c.Says))
+		}
 	}
 }
 

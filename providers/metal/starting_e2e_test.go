@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,14 +14,15 @@ import (
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
+type start struct{ name, declares, script string }
+
 // startingPoints is what machines are like before stoke comes.
-var startingPoints = []struct{ name, declares, script string }{
+var startingPoints = []start{
 	{name: "gate"},
 	{name: "behind", declares: `bastion = "gate"`},
 	{name: "password", declares: `credential = "admin"`},
 	{name: "ufw", script: "ufw allow 22/tcp comment theirs; ufw --force enable"},
-	{name: "docker", script: `ip link add docker0 type bridge; ip addr add 172.17.0.1/16 dev docker0
-nft 'add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }; add chain ip filter DOCKER; add rule ip filter FORWARD oifname "docker0" jump DOCKER'`},
+	{name: "docker", declares: `forward = "1", containerd = true`, script: "apt-get -qq -y --no-install-recommends install docker.io >&2; systemctl is-active --quiet docker"},
 	{name: "foreign", script: `nft 'add table inet mine; add chain inet mine input { type filter hook input priority 10; policy accept; }; add rule inet mine input tcp dport 9999 drop'`},
 	{name: "written", declares: "containerd = true", script: `apt-get -qq -y install containerd >&2; mkdir -p /etc/containerd
 printf 'version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "mine.lan/pause:3.9"\n' >/etc/containerd/config.toml
@@ -35,7 +37,7 @@ func TestStartingPoints(t *testing.T) {
 	for _, s := range startingPoints {
 		names = append(names, s.name)
 	}
-	machines := l.MachinesWith([]lab.Option{lab.Mirror("containerd", "runc")}, names...)
+	machines := l.MachinesWith([]lab.Option{lab.Mirror("containerd", "runc", "docker.io", "iptables", "libip4tc2", "libip6tc2", "libnetfilter-conntrack3", "libnfnetlink0", "tini")}, names...)
 	p := newProject(t, l)
 	var list strings.Builder
 	for i, s := range startingPoints {
@@ -49,7 +51,7 @@ func TestStartingPoints(t *testing.T) {
 	}
 	p.file("provider.tf", strings.Replace(string(provider), "  ssh {\n", "  ssh {\n    credentials = { admin = { user = \"admin\", password = \""+lab.AdminPassword+"\", sudo_password = \""+lab.AdminPassword+"\" } }\n", 1))
 	p.write("%s", `variable "machines" {
-  type = map(object({ address = string, host_key = string, credential = optional(string), bastion = optional(string), containerd = optional(bool) }))
+  type = map(object({ address = string, host_key = string, credential = optional(string), bastion = optional(string), containerd = optional(bool), forward = optional(string) }))
 }
 resource "metal_host" "m" {
   for_each   = var.machines
@@ -60,6 +62,7 @@ resource "metal_host" "m" {
   timezone   = "Asia/Tokyo"
   packages   = each.value.containerd == true ? { containerd = {} } : null
   containerd = each.value.containerd == true ? {} : null
+  sysctl     = each.value.forward == null ? null : { "net.ipv4.ip_forward" = each.value.forward }
   dynamic "bastion" {
     for_each = each.value.bastion[*]
     content {
@@ -74,17 +77,25 @@ resource "metal_firewall" "m" {
   role     = "worker"
   peers    = values(var.machines)[*].address
 }`)
-	p.has(flat(p.apply()), `replaces what somebody else wrote: - sandbox_image = "mine.lan/pause:3.9"`) // what of others' is replaced
+	docker := machines[slices.IndexFunc(startingPoints, func(s start) bool { return s.name == "docker" })]
+	forwards := func(policy string) {
+		t.Helper()
+		if said := docker.Script("n=0; until systemctl is-active --quiet docker || [ $n -gt 300 ]; do n=$((n + 1)); sleep 0.2; done; nft list chain ip filter FORWARD; docker info 2>&1"); !strings.Contains(said, "policy "+policy) || !strings.Contains(said, "Server Version") {
+			t.Errorf("Docker's policy is not %s: %s", policy, said)
+		}
+	}
+	forwards("drop")
+	p.has(flat(p.apply()), `replaces what somebody else wrote: - sandbox_image = "mine.lan/pause:3.9"`, // what of others' is replaced
+		"Docker loses containerd while it restarts, and connects again", "from the next boot on the policy is accept")
 	p.settled()
+	forwards("drop")
 	var all sync.WaitGroup
 	for i := range machines {
-		if startingPoints[i].name == "docker" {
-			continue // what stands for Docker here is gone after a reboot
-		}
 		all.Go(machines[i].Reboot)
 	}
 	all.Wait()
 	p.settled()
+	forwards("accept") // as the plan said
 
 	for _, kind := range []string{"metal_firewall", "metal_host"} {
 		for _, name := range names {
@@ -114,5 +125,8 @@ resource "metal_firewall" "m" {
 		t.Errorf("%d imports were named: %v", len(imported), imported)
 	}
 	p.settled()
+	p.has(flat(p.ok("plan", "-destroy")), "Docker, whose containers need forwarding, turns it on when it is restarted")
 	p.ok("destroy", "-auto-approve")
+	docker.Reboot()
+	forwards("drop")
 }

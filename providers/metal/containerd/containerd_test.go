@@ -179,6 +179,22 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, changes)
 		}
 	}
+	uses := with(func(f *Facts) {
+		f.Config, f.Docker, f.Along = "", true, []string{"b.service", "a.service", "b.service"}
+	})
+	bound := with(func(f *Facts) { f.Config, f.Docker, f.Along = "", true, []string{"docker.service"} })
+	quiet := with(func(f *Facts) { f.Docker, f.Along = true, []string{"docker.service"} })
+	for _, c := range []struct {
+		have Facts
+		says []string
+	}{
+		{uses, []string{"a.service restarts with containerd", "b.service restarts with containerd", "Docker loses containerd while it restarts, and connects again; its containers go on"}},
+		{bound, []string{"docker.service restarts with containerd"}}, {quiet, nil},
+	} {
+		if diff := cmp.Diff(c.says, With(c.have, Table.Diff(want, c.have))); diff != "" {
+			t.Error(diff)
+		}
+	}
 	all := Spec{Config: true, Sandbox: "registry.k8s.io/pause:3.10.1", Proxy: &Proxy{HTTP: "http://proxy:3128", No: ".svc"},
 		Mirrors: map[string]Mirror{"docker.io": {Endpoints: []Endpoint{{URL: "https://mirror.lan"}}}},
 		Images:  map[string]Image{"a/b:1": {Archive: strings.Repeat("ab", 32), Pin: true}, "a/c:1": {Archive: strings.Repeat("cd", 32)}}}

@@ -103,6 +103,23 @@ func restarts(have Facts) host.Disruption {
 	return host.None
 }
 
+// With says who is concerned besides pods where containerd restarts.
+func With(have Facts, changes []host.Change) []string {
+	if host.Greatest(changes) < host.RestartsContainer {
+		return nil
+	}
+	var notes []string
+	units := slices.Clone(have.Along)
+	slices.Sort(units)
+	for _, unit := range slices.Compact(units) {
+		notes = append(notes, unit+" restarts with containerd")
+	}
+	if have.Docker && !slices.Contains(units, "docker.service") {
+		notes = append(notes, "Docker loses containerd while it restarts, and connects again; its containers go on")
+	}
+	return notes
+}
+
 func diffImages(want map[string]Image, have map[string]ImageFacts, unseen bool) []host.Change {
 	var changes []host.Change
 	for _, ref := range keys(want) {

@@ -19,6 +19,8 @@ type Facts struct {
 	// Stale says that the service runs with another configuration or unit than
 	// there is by now.
 	Stale  bool
+	Along  []string          // units that systemd restarts with it, and that run
+	Docker bool              // it runs, and uses this containerd
 	Config string            // config.toml
 	Files  map[string]string // the declared registries' hosts.toml, and the proxy's drop-in, by path
 	Images map[string]ImageFacts
@@ -64,6 +66,10 @@ printf 'version\t%s\n' "$(containerd --version 2>/dev/null | head -n 1)"
 printf 'active\t%s\n' "$(systemctl is-active containerd.service 2>/dev/null)"
 printf 'enabled\t%s\n' "$(systemctl is-enabled containerd.service 2>/dev/null)"
 printf 'reload\t%s\n' "$(reload)"
+for u in $(show -p RequiredBy -p BoundBy -p ConsistsOf); do
+	if systemctl is-active --quiet -- "$u"; then printf 'along\t%s\n' "$u"; fi
+done
+if systemctl is-active --quiet docker.service; then echo 'docker	active'; fi
 s=; [ -e /run/stoke-containerd-restart ] && s=due
 printf 'restart\t%s\n' "$s"
 while [ $# -gt 0 ]; do
@@ -124,6 +130,8 @@ func reader(asked []string) (*Facts, host.Lines) {
 		}).Once(),
 		"active":  host.Fields(1, host.Is(&f.Active, "active")).Once(),
 		"enabled": host.Fields(1, host.Is(&f.Enabled, "enabled")).Once(),
+		"along":   host.Fields(1, host.Append(&f.Along)),
+		"docker":  host.Fields(1, host.Is(&f.Docker)),
 		"reload":  host.Fields(1, host.Is(&f.Stale, "yes")).Once(),
 		"restart": host.Fields(1, host.Is(&f.Stale, "due")).Once(),
 		"file": host.Data(2, func(l []string) error {

@@ -57,6 +57,7 @@ type Change struct {
 	Reloads bool
 	// Drains says that pods have to leave for it, where the machine is a node.
 	Drains bool
+	Says   string // what people are told of it besides
 }
 
 // Greatest is the disruption of all changes together.

@@ -14,10 +14,14 @@ import (
 
 // Facts are what a machine showed.
 type Facts struct {
-	Name     *NameFacts
-	Swap     *SwapFacts
-	Modules  map[string]ModuleFacts
-	Sysctl   map[string]SysctlFacts
+	Name    *NameFacts
+	Swap    *SwapFacts
+	Modules map[string]ModuleFacts
+	Sysctl  map[string]SysctlFacts
+	// Beside are the values that the kernel sets with what turns forwarding on, by
+	// path, where that is declared.
+	Beside   map[string]string
+	Docker   bool // it starts at boot
 	Time     *TimeFacts
 	Timezone string
 	Files    map[string]FileFacts
@@ -46,7 +50,7 @@ type parser struct {
 }
 
 func newParser() *parser {
-	return &parser{f: &Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Files: map[string]FileFacts{}, Unknown: map[string]bool{}}}
+	return &parser{f: &Facts{Modules: map[string]ModuleFacts{}, Sysctl: map[string]SysctlFacts{}, Beside: map[string]string{}, Files: map[string]FileFacts{}, Unknown: map[string]bool{}}}
 }
 
 func (p *parser) lines() host.Lines {
@@ -66,6 +70,8 @@ func (p *parser) lines() host.Lines {
 			f.Sysctl[l[0]] = SysctlFacts{State: state, Live: normalise(l[2])}
 			return nil
 		}),
+		"beside":   host.Fields(2, func(l []string) error { f.Beside[l[0]] = l[1]; return nil }),
+		"docker":   host.Fields(1, host.Is(&f.Docker, "enabled")),
 		"sysctl.d": host.Data(1, func(l []string) error { p.sysctls = readConf(l[0]); return nil }),
 		"unknown":  host.Fields(2, func(l []string) error { f.Unknown[l[0]+" "+l[1]] = true; return nil }),
 		"file":     host.Fields(0, p.file),

@@ -72,6 +72,12 @@ while [ $# -gt 0 ]; do
 			[ $s = value ] && [ ! -w "$3" ] && s=readonly
 		fi
 		printf 'sysctl\t%s\t%s\t%s\n' "$2" "$s" "$(printf %s "$v" | b64)"; shift 2 ;;
+	forwarding)
+		for f in "$2"/*/forwarding "$2"/all/accept_redirects; do
+			[ ! -r "$f" ] || printf 'beside\t%s\t%s\n' "$f" "$(cat -- "$f")"
+		done
+		shift ;;
+	docker) printf 'docker\t%s\n' "$(systemctl is-enabled docker.service 2>/dev/null)" ;;
 	sysctls)
 		u=; grep -q '^ENABLED=yes' /etc/ufw/ufw.conf 2>/dev/null && u=$(sed -n 's/^IPT_SYSCTL=//p' /etc/default/ufw 2>/dev/null)
 		conf sysctl.d "$u" ;;
@@ -147,6 +153,9 @@ func questions(want Spec) []string {
 		p, err := sysctlPath(k)
 		if err == nil { // Validate says what is wrong
 			args = append(args, "sysctl", k, p)
+			if dir := forwarding[p]; dir != "" {
+				args = append(args, "forwarding", dir, "docker")
+			}
 		}
 	}
 	if len(want.Sysctl) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -137,12 +138,13 @@ func (s SysctlFacts) problem(k, want string) error {
 
 // writeSysctl takes keys, their paths and values, sets them and says of each
 // that it could not, or that the kernel made something else of it, and prints
-// the key.
+// the key. What has no key may be gone.
 const writeSysctl = `# write sysctls
 rc=0
 n() { tr -s '[:space:]' ' ' | sed 's/^ //; s/ $//'; }
 while [ $# -ge 3 ]; do
-	if ! { printf '%s\n' "$3" >"$2"; } 2>/dev/null; then
+	if [ -z "$1" ] && [ ! -e "$2" ]; then :
+	elif ! { printf '%s\n' "$3" >"$2"; } 2>/dev/null; then
 		echo "sysctl $1: the kernel does not take \"$3\"" >&2; echo "$1"; rc=1
 	elif [ "$(n <"$2")" != "$(printf %s "$3" | n)" ]; then
 		echo "sysctl $1: the kernel made \"$(n <"$2")\" of \"$3\"" >&2; echo "$1"; rc=1
@@ -154,7 +156,8 @@ exit $rc`
 const sysctlKey = "system sysctl "
 
 func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map[string]string, have map[string]SysctlFacts) error {
-	var set, lines []string
+	var set []assigned
+	var lines []string
 	var wrong []error
 	fix := false
 	for _, k := range keys(want) {
@@ -173,30 +176,39 @@ func applySysctl(ctx context.Context, m host.Machine, rec *host.Record, want map
 			if err != nil {
 				return err
 			}
-			set = append(set, k, p, normalise(want[k]))
+			set = append(set, assigned{k, p, normalise(want[k])})
 		}
 	}
 	if len(wrong) > 0 {
 		return errors.Join(wrong...)
 	}
 	if len(set) > 0 { // before they are written down: a value that the kernel refuses must not wait for the next boot
-		if _, err := host.Script(ctx, m, writeSysctl, set...); err != nil {
+		if _, err := host.Script(ctx, m, writeSysctl, words(inOrder(set, want))...); err != nil {
 			return fmt.Errorf("set sysctl values: %w", err)
 		}
 	}
 	return writeList(ctx, m, rec, sysctlFile, "sysctl values", lines, fix)
 }
 
+func words(set []assigned) []string {
+	var all []string
+	for _, a := range set {
+		all = append(all, a.key, a.path, a.value)
+	}
+	return all
+}
+
 // restoreSysctl puts back the values of keys that are not wanted any more.
 func restoreSysctl(ctx context.Context, m host.Machine, rec *host.Record, want map[string]string) ([]host.Outcome, error) {
-	var notes, set []string
-	var outcomes []host.Outcome
+	var notes []string
+	var set []assigned
+	beside := map[string]string{}
 	for _, note := range rec.Keys(sysctlKey) {
 		k := strings.TrimPrefix(note, sysctlKey)
 		if _, still := want[k]; still {
 			continue
 		}
-		var was string
+		var was sysctlWas
 		if _, err := rec.Was(note, &was); err != nil {
 			return nil, err
 		}
@@ -204,20 +216,31 @@ func restoreSysctl(ctx context.Context, m host.Machine, rec *host.Record, want m
 		if err != nil {
 			return nil, err
 		}
-		notes, set = append(notes, note), append(set, k, p, was)
-		outcomes = append(outcomes, host.Outcome{Fact: "sysctl " + k, Fate: host.Restored})
+		notes, set = append(notes, note), append(set, assigned{k, p, was.Value})
+		maps.Copy(beside, was.Beside)
 	}
 	if len(set) == 0 {
 		return nil, nil
 	}
-	refused, _, err := host.Status(ctx, m, append([]string{"sh", "-c", writeSysctl, "sh"}, set...)...)
+	given := slices.Clone(set)
+	set = inOrder(set, want)
+	for _, p := range keys(beside) {
+		if !slices.ContainsFunc(set, func(a assigned) bool { return a.path == p }) {
+			set = append(set, assigned{path: p, value: beside[p]})
+		}
+	}
+	out, _, err := host.Status(ctx, m, append([]string{"sh", "-c", writeSysctl, "sh"}, words(set)...)...)
 	if err != nil {
 		return nil, err
 	}
-	for i := range outcomes {
-		if k := set[3*i]; slices.Contains(strings.Fields(string(refused)), k) {
-			outcomes[i].Fate, outcomes[i].Why = host.Left, fmt.Sprintf("the kernel does not take %q, which it was, any more", set[3*i+2])
+	var outcomes []host.Outcome
+	refused := strings.Fields(string(out))
+	for _, a := range given {
+		o := host.Outcome{Fact: "sysctl " + a.key, Fate: host.Restored}
+		if slices.Contains(refused, a.key) {
+			o.Fate, o.Why = host.Left, fmt.Sprintf("the kernel does not take %q, which it was, any more", a.value)
 		}
+		outcomes = append(outcomes, o)
 	}
 	return outcomes, rec.Forget(ctx, notes...)
 }

@@ -109,6 +109,31 @@ func (w world) drift(want system.Spec, fact, script string) {
 	w.Logf("%s: %s", script, time.Since(began).Round(time.Millisecond))
 }
 
+// TestForwarding: the kernel makes values its own with ip_forward, when it is set and
+// when it is given back. What is declared of them holds, and what was there comes back.
+func TestForwarding(t *testing.T) {
+	m := lab.New(t).Machine("f")
+	w := world{T: t, m: m, remote: patient(t, m)}
+	const values = "cd /proc/sys/net/ipv4; grep . ip_forward conf/*/forwarding conf/*/accept_redirects; cd ../ipv6/conf; grep . */forwarding"
+	m.Script(`sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
+sysctl -qw net.ipv4.conf.host0.forwarding=1 net.ipv4.conf.all.accept_redirects=0 net.ipv6.conf.host0.forwarding=1`)
+	before := m.Script(values)
+	var err error
+	if w.rec, err = host.NewRecord(t.Context(), w.remote, "host", "id-1", "metal_host.f"); err != nil {
+		t.Fatal(err)
+	}
+	all := system.Spec{Sysctl: map[string]string{"net.ipv4.conf.all.accept_redirects": "1", "net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}}
+	w.apply(all)
+	w.drift(all, "ip_forward", "sysctl -qw net.ipv4.ip_forward=0") // the kernel makes accept_redirects 1, as declared, and then 0
+	w.apply(system.Spec{Sysctl: map[string]string{"net.ipv4.conf.all.accept_redirects": "1"}})
+	if _, err := system.Restore(t.Context(), w.remote, w.rec); err != nil {
+		t.Fatal(err)
+	}
+	if after := m.Script(values); after != before {
+		t.Errorf("it was\n%s\nand is\n%s", before, after)
+	}
+}
+
 func TestSystem(t *testing.T) {
 	m := lab.New(t).Machine("a", lab.With("/etc/systemd/system/chrony.service", chronyUnit), lab.With("/etc/systemd/system/extra.swap", swapUnit),
 		lab.With("/etc/fstab", "# mine\n/swapfile none swap sw,nofail 0 0\n"), lab.With("/etc/motd", "Debian\n"))

@@ -67,18 +67,13 @@ var Table = host.Table[Spec, Facts]{
 	{
 		Key:   sysctlKey,
 		Names: func(want Spec, _ Facts) []string { return keys(want.Sysctl) },
-		Was: func(_ Spec, have Facts, k string) any {
-			if have.Sysctl[k].State != SysctlValue {
-				return nil
-			}
-			return have.Sysctl[k].Live
-		},
-		Diff: func(want Spec, have Facts) []host.Change { return diffSysctl(want.Sysctl, have.Sysctl) },
+		Was:   func(_ Spec, have Facts, k string) any { return have.was(k) },
+		Diff:  func(want Spec, have Facts) []host.Change { return diffSysctl(want.Sysctl, have.Sysctl) },
 		Back: func(rec *host.Record, k string) host.Change {
-			var was string
+			var was sysctlWas
 			_, err := rec.Was(sysctlKey+k, &was)
 			p, _ := sysctlPath(k)
-			return host.Change{Fact: "sysctl " + k + " becomes " + was + " again", Drains: err == nil && was == "0" && slices.Contains(forwards, p)}
+			return host.Change{Fact: "sysctl " + k + " becomes " + was.Value + " again", Drains: err == nil && was.Value == "0" && slices.Contains(forwards, p)}
 		},
 	},
 	{
