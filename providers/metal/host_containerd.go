@@ -211,7 +211,9 @@ func (s containerdSection) plan(ctx context.Context, prior, plan *hostModel, dia
 	if plan.Containerd.IsNull() {
 		return
 	}
-	d, ok := plan.containerdModel.read(ctx, diags)
+	alone := plan.containerdModel
+	alone.Images = types.MapNull(plan.Images.ElementType(ctx)) // of which the state says nothing, and which may be unknown
+	d, ok := alone.read(ctx, diags)
 	if !ok {
 		return
 	}

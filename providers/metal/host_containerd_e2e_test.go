@@ -76,5 +76,52 @@ systemctl --quiet disable containerd`)
 	unchanged(t, m, before, "content /var/lib/containerd/...", "file /var/lib/containerd/...", "folder /var/lib/containerd/...", "folder /etc/cni/...")
 }
 
+// One apply builds an image and loads it onto a machine; a new image takes the place
+// of the one before.
+func TestTrainerImageOnHost(t *testing.T) {
+	l := lab.New(t)
+	m := l.Machine("node-1", lab.Mirror("containerd", "runc"))
+	p := newProject(t, l)
+	p.file("train.py", "one")
+	p.write(`resource "train_image" "trainer" {
+  files   = { "/app/train.py" = "train.py" }
+  tarball = "trainer.tar"
+}
+resource "metal_host" "node" {
+  address    = %q
+  host_key   = %q
+  packages   = { containerd = {} }
+  containerd = {}
+  images     = { (train_image.trainer.reference) = { archive = train_image.trainer.archive } }
+}
+output "image" { value = train_image.trainer.reference }`, m.Address, m.HostKey)
+	loaded := func() string {
+		t.Helper()
+		p.settled()
+		image := strings.TrimSpace(p.ok("output", "-raw", "image"))
+		if images := m.Script("ctr -n k8s.io images ls -q | grep -v sha256:"); images != image || !strings.HasPrefix(image, "localhost/trainer:") {
+			t.Errorf("%s is to be there, and there is %s", image, images)
+		}
+		return image
+	}
+	p.has(flat(p.apply()), "archive = (known after apply)")
+	first := loaded()
+	p.file("train.py", "two")
+	said := flat(p.apply())
+	p.has(said, "- \""+first+"\"")
+	if strings.Contains(said, "containerd_state") {
+		t.Errorf("containerd's state is unknown while an image is: %s", said)
+	}
+	if second := loaded(); second == first {
+		t.Errorf("another image has the same name, %s", second)
+	}
+	if err := os.Remove(filepath.Join(p.dir, "trainer.tar")); err != nil {
+		t.Fatal(err)
+	}
+	p.has(flat(p.apply()), "train_image.trainer has been deleted")
+	loaded()
+	p.ok("destroy", "-auto-approve")
+}
+
 // flat is text with its white space made single blanks.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -16,18 +16,18 @@ import (
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
-// stoke builds the program once for all tests.
+// stoke builds the program, and the trainer beside it, once for all tests.
 var stoke = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "stoke-e2e-")
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, "stoke")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/stokehq/stoke/cmd/stoke").CombinedOutput()
-	if err != nil {
+	build := exec.Command("go", "build", "-o", dir+"/", "github.com/stokehq/stoke/cmd/stoke", "github.com/stokehq/stoke/cmd/stoke-trainer")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build stoke: %w\n%s", err, out)
 	}
-	return program, nil
+	return filepath.Join(dir, "stoke"), nil
 })
 
 // project is a folder with a configuration, and the program to use there.

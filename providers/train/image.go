@@ -38,6 +38,7 @@ type imageModel struct {
 	BaseDigest   types.String   `tfsdk:"base_digest"`
 	Digest       types.String   `tfsdk:"digest"`
 	Reference    types.String   `tfsdk:"reference"`
+	Archive      types.String   `tfsdk:"archive"`
 	Size         types.Number   `tfsdk:"size"`
 	Contents     types.Map      `tfsdk:"contents"`
 	Timeouts     timeouts.Value `tfsdk:"timeouts"`
@@ -60,6 +61,7 @@ func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, re
 	computed("base_digest", "What `base` pointed to when the image was built: sha256:…")
 	computed("digest", "Digest of the image's manifest: sha256:…. Equal inputs, equal digest.")
 	computed("reference", "What pods name the image by: REGISTRY/REPOSITORY@sha256:… where it is pushed, else the name by which the tarball is loaded, localhost/NAME:DIGITS.")
+	computed("archive", "The tarball's path, known once it is there: whoever loads it, such as images of metal_host, names this and comes after it.")
 	attributes["size"] = schema.NumberAttribute{Computed: true, Description: "Bytes of the image in a registry, its base included."}
 	attributes["contents"] = schema.MapAttribute{Computed: true, ElementType: types.StringType,
 		Description: "What goes on top of the base: path in the image, or name of a wheel, and the SHA-256 of what lies there. A plan shows by it which files have changed."}
@@ -114,6 +116,6 @@ func (m *imageModel) keep(prior *imageModel) {
 
 // forget makes what follows from the contents unknown.
 func (m *imageModel) forget() {
-	m.BaseDigest, m.Digest, m.Reference = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.BaseDigest, m.Digest, m.Reference, m.Archive = types.StringUnknown(), types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	m.Size, m.Contents = types.NumberUnknown(), types.MapUnknown(types.StringType)
 }

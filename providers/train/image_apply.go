@@ -49,7 +49,7 @@ func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, 
 		}
 		// One of two destinations has it: the next plan goes on there.
 		providers.CallFrom(ctx).KeepOnError()
-		plan.Reference = types.StringNull()
+		plan.lacking()
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeImageRecord(ctx, resp.Private, rec)...)
@@ -72,7 +72,7 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		if !done {
 			return // the state stays
 		}
-		plan.Reference = types.StringNull()
+		plan.lacking()
 	} else if left := r.settings.leave(ctx, &prior, &plan); left != nil {
 		resp.Diagnostics.Append(left)
 	}
@@ -170,9 +170,13 @@ func (m *imageModel) accept(b *image.Built) diag.Diagnostic {
 	if err != nil {
 		return mistaken(path.Root("push"), "", err)
 	}
-	m.Reference = ref
+	m.Reference, m.Archive = ref, m.Tarball
 	return nil
 }
+
+// lacking says that the image is not everywhere where it is to be: the plan brings
+// back what is null.
+func (m *imageModel) lacking() { m.Reference, m.Archive = types.StringNull(), types.StringNull() }
 
 // push pushes the image unless the tag points to it.
 func (s *settings) push(ctx context.Context, m *imageModel, b *image.Built) diag.Diagnostic {

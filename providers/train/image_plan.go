@@ -265,6 +265,14 @@ func (p *imagePlanning) destinations(ctx context.Context) {
 		}
 		p.plan.Reference = ref
 	}
+	if p.prior == nil || !p.prior.Archive.Equal(p.plan.Tarball) || !p.prior.Digest.Equal(p.plan.Digest) {
+		p.plan.Archive = types.StringUnknown()
+	} else {
+		p.plan.Archive = p.prior.Archive
+	}
+	if p.plan.Tarball.IsNull() {
+		p.plan.Archive = types.StringNull()
+	}
 	moved := p.prior == nil || !p.prior.Push.Equal(p.plan.Push)
 	if p.prior != nil {
 		for _, what := range p.record.Missing {

@@ -41,7 +41,10 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	}
 	rec.Missing = found.missing
 	if len(found.missing) > 0 {
-		state.Reference = types.StringNull() // the plan brings it back
+		state.lacking()
+		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	} else if !state.Reference.IsNull() && !state.Archive.Equal(state.Tarball) { // as earlier versions stored it
+		state.Archive = state.Tarball
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	}
 	r.settings.rebuilt(ctx, &state, &rec)
@@ -212,8 +215,8 @@ func (r *imageResource) settleImage(ctx context.Context, operation string, state
 		rec.Missing = append(rec.Missing, "brings the image where it is to be: nobody could tell whether that has happened")
 	}
 	ref, err := state.reference(state.Digest.ValueString())
-	if state.Reference = ref; err != nil || len(rec.Missing) > 0 {
-		state.Reference = types.StringNull()
+	if state.Reference, state.Archive = ref, state.Tarball; err != nil || len(rec.Missing) > 0 {
+		state.lacking()
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
 	resp.Diagnostics.Append(writeImageRecord(ctx, resp.Private, rec)...)

@@ -79,8 +79,9 @@ systemd-run --quiet --collect --unit="stoke-firewall-rollback-$token" --on-activ
   --timer-property=AccuracySec=100ms /bin/sh "$d/rollback" "$token"
 trap 'sh "$d/rollback" "$token"; systemctl stop "stoke-firewall-rollback-$token.timer"' EXIT
 # Connections that stand are let in as established only once connection tracking
-# has seen them; a kernel that has tracked none so far gets a moment to learn them.
-if [ -z "$had" ] && [ "$(cat /proc/sys/net/netfilter/nf_conntrack_count 2>/dev/null || echo 0)" = 0 ]; then
+# has seen them; the kernel gets a moment to learn them. How many it knows says
+# nothing: it tracks those of the moment in which nft checks rules.
+if [ -z "$had" ]; then
   nft -f - <<'LEARN'
 table inet stoke {
 	chain learn {
