@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,6 +84,28 @@ func TestRecordedFacts(t *testing.T) {
 	if !null("listeners") || !null("filesystems", 0, "free") || !null("space", 0, "free") || !null("space", 0, "free_inodes") ||
 		!null("clock", "offset") || !null("clock", "resolution") || null("filesystems", 0, "size") || null("clock", "synchronized") {
 		t.Errorf("it keeps %s", o)
+	}
+	// A machine that was booted once more is as it was.
+	again := f
+	again.BootID, again.NICs = "another", slices.Clone(f.NICs)
+	bridges := 0
+	for i, nic := range f.NICs {
+		if nic.Name == "docker0" {
+			again.NICs[i].MAC = "02:42:00:00:00:99"
+			bridges++
+		}
+	}
+	if _, after, _ := recorded(ctx, again); bridges != 1 || !after.Equal(o) || !null("boot_id") {
+		t.Errorf("a reboot shows as drift (%d bridges): %s", bridges, after)
+	}
+	for i, nic := range f.NICs {
+		if nic.Kind == "physical" {
+			again.NICs[i].MAC = "02:00:00:00:00:01"
+			break
+		}
+	}
+	if _, after, _ := recorded(ctx, again); after.Equal(o) {
+		t.Error("another network card is not seen")
 	}
 	f.Clock.Offset = -7.5
 	if _, o, _ = recorded(ctx, f); null("clock", "offset") || !null("clock", "resolution") {

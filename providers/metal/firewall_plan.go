@@ -113,6 +113,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 			before = &s
 		}
 	}
+	seen.LetIn = have.LetsIn
 	noteCuts(ctx, diags, seen.Cuts(want, before))
 	noteOthers(ctx, diags, have)
 	if plan.SSHFrom.IsNull() {

@@ -3,7 +3,6 @@ package metal
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -37,10 +36,8 @@ func (s *settings) look(ctx context.Context, m host.Machine, want nvidia.Spec) (
 		return l, nil // Check says so, with the rest
 	}
 	l.want = s.install(w, l.have)
-	if l.packages, err = packages.Observe(ctx, m, l.want); err != nil {
-		return l, fmt.Errorf("look at packages: %w", err)
-	}
-	return l, nil
+	l.packages, err = packages.Observe(ctx, m, l.want)
+	return l, err
 }
 
 // changes are all facts that differ. A hold is one of them only once.

@@ -28,7 +28,7 @@ func (factsSection) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"facts": schema.ObjectAttribute{
 			Computed: true, AttributeTypes: factsTypes(),
-			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What changes all the time (free space, listeners, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
+			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What changes all the time (boot_id, addresses of docker0 and other such bridges, free space, listeners, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
 		},
 		"allow_cgroup_v1": schema.BoolAttribute{
 			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
@@ -61,6 +61,7 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 		return zeros, zeros, diags
 	}
 	all := zeros.Attributes()
+	all["boot_id"] = types.StringNull()
 	all["listeners"] = types.ListNull(all["listeners"].(types.List).ElementType(ctx))
 	all["filesystems"] = without(ctx, all["filesystems"], "free")
 	all["space"] = without(ctx, all["space"], "free", "free_inodes")
@@ -134,7 +135,7 @@ func (m *hostModel) needs() facts.Needs {
 		Packages: !m.Packages.IsNull() || !m.ContainerdPackage.IsNull() || !m.CUDA.IsNull(), SwapOff: !m.Swap.IsNull(), TimeSync: !m.Time.IsNull(),
 	}
 	if m.Hostname.IsUnknown() {
-		n.Hostname = "known-after-apply" // its own validator will see it
+		n.Hostname = facts.UnknownHostname // its own validator will see it
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/system"
 )
 
 // hostRecord is the kind of metal_host's record on the machine.
@@ -78,18 +79,28 @@ func (m *hostModel) work(ctx context.Context, j job[hostModel]) (*hostModel, err
 		}
 		return changes, nil
 	}, m.policy(), func(ctx context.Context) error {
-		for _, s := range parts {
-			if err := s.apply(ctx, j.machine, rec, m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return applyAll(ctx, parts, j.machine, rec, m)
 	})
 	// What is there is what is stored, as far as it can be seen.
 	if err != nil && have.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags) == nil {
 		return &have, err
 	}
 	return m, err
+}
+
+// applyAll has all sections apply what they declare, behind the host name.
+func applyAll(ctx context.Context, parts []section, on host.Machine, rec *host.Record, m *hostModel) error {
+	if name := m.Hostname.ValueString(); name != "" {
+		if err := system.ApplyName(ctx, on, rec, name); err != nil {
+			return err
+		}
+	}
+	for _, s := range parts {
+		if err := s.apply(ctx, on, rec, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {

@@ -176,7 +176,7 @@ func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, 
 	}
 	have, err := packages.Observe(ctx, m, want)
 	if err != nil {
-		return fmt.Errorf("look at packages: %w", err)
+		return err
 	}
 	diags := into.packagesModel.write(ctx, observedPackages(d, want, have))
 	diags.Append(into.softwareModel.observed(ctx, software, want, have)...)
@@ -228,8 +228,30 @@ func observedPackages(declared declaredPackages, want packages.Spec, have packag
 	return m
 }
 
-// mostActions is how many of apt's actions a plan lists.
-const mostActions = 20
+// How many of apt's actions a plan lists, and how long a line of them gets.
+const (
+	mostActions = 20
+	actionsLine = 90
+)
+
+// actionLines are apt's actions as one list: what they have in common is said
+// once, "install curl 8.1, jq 1.6".
+func actionLines(actions []packages.Action) []string {
+	var lines []string
+	last := ""
+	for i, a := range actions {
+		verb, what, _ := strings.Cut(a.String(), " ")
+		if i == mostActions {
+			return append(lines, fmt.Sprintf("and %d more", len(actions)-i))
+		}
+		if n := len(lines) - 1; verb == last && len(lines[n])+len(what) < actionsLine {
+			lines[n] += ", " + what
+			continue
+		}
+		last, lines = verb, append(lines, verb+" "+what)
+	}
+	return lines
+}
 
 func (s packagesSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
 	declared, software, spec, ok, err := s.all(ctx, m, want)
@@ -257,13 +279,8 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 			why+"\n\nDeclare what is to become of it, or name it in allow_package_changes.")
 	}
 	software.unavailable(declared, spec, forecast, diags)
-	for i, a := range forecast.Actions {
-		if i == mostActions {
-			note(ctx, diags, providers.NoteFact, []string{"packages"}, fmt.Sprintf("and %d more", len(forecast.Actions)-i))
-			break
-		}
-		at := software.place(declared, []string{"packages", a.Package})
-		note(ctx, diags, providers.NoteFact, at[:1], a.String())
+	for _, line := range actionLines(forecast.Actions) {
+		note(ctx, diags, providers.NoteFact, []string{"packages"}, line)
 	}
 	for _, text := range forecast.Notes {
 		note(ctx, diags, providers.NoteFact, []string{"packages"}, text)
@@ -283,7 +300,7 @@ func (s packagesSection) apply(ctx context.Context, m host.Machine, rec *host.Re
 	spec.Limit = bound(ctx)
 	have, err := packages.Observe(ctx, m, spec)
 	if err != nil {
-		return fmt.Errorf("look at packages: %w", err)
+		return err
 	}
 	return packages.Apply(ctx, m, rec, spec, have)
 }

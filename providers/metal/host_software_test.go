@@ -2,11 +2,14 @@ package metal
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
@@ -37,6 +40,44 @@ func TestRuntimeVersion(t *testing.T) {
 		for _, v := range c.leaves {
 			if packages.Matches(p.pattern(c.os), v) {
 				t.Errorf("%s of %s on %s is %s, which takes %s", c.version, c.source, c.os, p.pattern(c.os), v)
+			}
+		}
+	}
+}
+
+// What apt does is one list, whose lines fit a page, and no longer than anybody reads.
+func TestActionLines(t *testing.T) {
+	list := []packages.Action{{Package: "curl", New: "8.1"}, {Package: "jq", New: "1.6"}, {Package: "bash", Old: "5.1", New: "5.2"}, {Package: "nano", Old: "7"}, {Package: "vim", Old: "9"}}
+	want := []string{"install curl 8.1, jq 1.6", "upgrade bash 5.1 → 5.2", "remove nano 7, vim 9"}
+	if got := actionLines(list); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	for range 40 {
+		list = append(list, packages.Action{Package: "linux-modules-nvidia", New: "580.95.05-0ubuntu1"})
+	}
+	got := actionLines(list)
+	if len(got) > 15 || got[len(got)-1] != "and 25 more" {
+		t.Errorf("%d lines: %q", len(got), got)
+	}
+	for _, line := range got {
+		if len(line) > 100 {
+			t.Errorf("%d characters: %s", len(line), line)
+		}
+	}
+	if got := actionLines(nil); len(got) > 0 {
+		t.Errorf("nothing to do: %q", got)
+	}
+}
+
+// An answer that cannot be read is named once, and by its machine.
+func TestLookAtPackagesFails(t *testing.T) {
+	for _, answer := range []string{"", "nonsense\nend\n", "os\tdebian 12\napt\t\nend\n"} {
+		m := &hosttest.Machine{Answer: func(host.Command) (hosttest.Answer, bool) { return hosttest.Answer{Stdout: answer}, true }}
+		_, _, want := machineThatDeclares(t, `{"packages": {"jq": {}}}`)
+		part := packagesSection{&settings{shared: newShared()}}
+		for _, err := range []error{part.observe(t.Context(), m, want, new(hostModel)), part.apply(t.Context(), m, nil, want)} {
+			if err == nil || strings.Count(err.Error(), "look at") != 1 {
+				t.Errorf("%q: %v", answer, err)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -152,6 +153,9 @@ func (s systemSection) changes(ctx context.Context, m host.Machine, want *hostMo
 	addPartly(diags, "Settings cannot be made", errors.Join(system.Problems(spec, have)...),
 		partly{"sysctl", errors.Join(system.Problems(system.Spec{Sysctl: spec.Sysctl, Modules: spec.Modules}, have)...)},
 		partly{"files", errors.Join(system.Problems(system.Spec{Files: spec.Files}, have)...)})
+	if err := system.NoTimeService(spec, have, slices.Collect(maps.Keys(want.Packages.Elements()))); err != nil && !want.Packages.IsUnknown() {
+		diags.AddAttributeError(path.Root("time_sync"), "No time service", fmt.Sprintf("%s: %s.", m.Name(), err))
+	}
 	want.unknownNames(diags, spec, have)
 	for _, doubt := range system.Doubts(spec, have) {
 		diags.AddAttributeWarning(path.Root("kernel_modules"), "Kernel module is unknown", fmt.Sprintf("%s.", doubt))

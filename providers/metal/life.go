@@ -160,6 +160,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	if id == "" {
 		id = plan.id().ValueString()
 	}
+	ctx = noted(ctx)
 	k := plan.kind()
 	m, way, err := l.machine(ctx, plan)
 	if err == nil {

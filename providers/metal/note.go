@@ -29,6 +29,13 @@ func note(ctx context.Context, diags *diag.Diagnostics, kind providers.NoteKind,
 	}
 }
 
+// noted is for an apply: it looks as its plan did, which has made the remarks.
+func noted(ctx context.Context) context.Context {
+	call := *providers.CallFrom(ctx)
+	call.Note = func(providers.Note) {}
+	return providers.WithCall(ctx, &call)
+}
+
 // noteChanges tells what carrying out changes interrupts.
 func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Change) {
 	for _, c := range changes {

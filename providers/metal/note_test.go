@@ -11,6 +11,27 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
+// An apply makes no remarks: where none are taken they were a warning each, and the
+// plan has made them.
+func TestNoted(t *testing.T) {
+	var diags diag.Diagnostics
+	note(noted(t.Context()), &diags, providers.NoteFact, []string{"packages"}, "install jq 1.6")
+	if len(diags) > 0 {
+		t.Error(diags)
+	}
+	kept := false
+	ctx := providers.WithCall(t.Context(), &providers.Call{Address: "metal_host.a", Keep: func() { kept = true }})
+	if call := providers.CallFrom(noted(ctx)); call.Address != "metal_host.a" {
+		t.Errorf("it forgets the call: %+v", call)
+	}
+	if providers.CallFrom(noted(ctx)).KeepOnError(); !kept {
+		t.Error("what is to be kept is not")
+	}
+	if note(ctx, &diags, providers.NoteFact, nil, "x"); len(diags) != 1 {
+		t.Errorf("a plan whose engine takes no remarks: %v", diags)
+	}
+}
+
 // Destroying tells all that became of what was managed; what anybody expects to
 // stay is no warning.
 func TestTell(t *testing.T) {

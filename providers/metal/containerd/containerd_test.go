@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,41 @@ func TestParse(t *testing.T) {
 		strings.Replace(answer(debian, "", "", "", ""), ConfigFile, "/etc/shadow", 1), answer(debian, "", "", "", "") + "more\n"} {
 		if f, err := parse(out, []string{ConfigFile, "images"}); err == nil {
 			t.Errorf("%q is read as %+v", out, f)
+		}
+	}
+}
+
+// What systemd 257 says of every unit once one was enabled without a reload is no
+// reason for a restart: the files of containerd's own unit are.
+func TestNeedsReload(t *testing.T) {
+	const unit, dropIn = "/etc/systemd/system/containerd.service", "/etc/systemd/system/containerd.service.d/a.conf"
+	for _, c := range []struct {
+		name, says, since string
+		files             []string // that there are
+		stale             bool
+	}{
+		{"nothing was changed", "no", "1", []string{unit}, false},
+		{"another unit was enabled", "yes", "4102444800", []string{unit}, false},
+		{"its unit was changed", "yes", "1", []string{unit}, true},
+		{"a drop-in is new", "yes", "1", []string{dropIn}, true},
+		{"a drop-in is as old as it", "yes", "4102444800", []string{dropIn}, false},
+		{"its unit is gone", "yes", "4102444800", nil, true},
+	} {
+		m := hosttest.NewTree(t)
+		program := "#!/bin/sh\ncase \"$*\" in *--quiet*) exit 3;; *NeedDaemonReload*) echo " + c.says + ";; *ActiveEnterTimestamp*) echo @" + c.since + ";; *FragmentPath*) "
+		if !slices.Contains(c.files, dropIn) {
+			program += "echo " + m.Root + unit + ";"
+		}
+		program += ";; *is-active*) echo active;; *is-enabled*) echo enabled;; esac\n"
+		if err := os.WriteFile(m.Root+"/bin/systemctl", []byte(strings.ReplaceAll(program, ";;;", ";;")), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range c.files {
+			m.Sh(`mkdir -p "${1%/*}"; : >"$1"`, file)
+		}
+		f, err := Observe(t.Context(), m, Spec{Config: true})
+		if err != nil || f.Stale != c.stale || !f.Active {
+			t.Errorf("%s: %v %+v", c.name, err, f)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package facts
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +144,20 @@ func TestNothingSecret(t *testing.T) {
 	for _, v := range f.Proxy {
 		if strings.Contains(v, "s3cr3t") || strings.Contains(v, "hunter2") || strings.Contains(v, "@") {
 			t.Errorf("%q", v)
+		}
+	}
+}
+
+// A kernel that modprobe has no modules of has nf_tables nevertheless where nft works.
+func TestFeatureOfNft(t *testing.T) {
+	for status, want := range map[string]string{"0": "nf_tables=present", "1": "nf_tables=missing"} {
+		m := hosttest.NewTree(t)
+		if err := os.WriteFile(m.Root+"/bin/nft", []byte("#!/bin/sh\n[ \"$*\" = 'list tables' ] && exit "+status+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out := m.Sh(`: >/proc/filesystems; mkdir -p /lib/modules/6; : >/lib/modules/6/modules.builtin; : >/lib/modules/all; kernel=6; t() { timeout -k 1 10 "$@"; }` + featureScript)
+		if lines := strings.Fields(out); len(lines) != len(FeatureNames()) || !slices.Contains(lines, want) || !slices.Contains(lines, "vxlan=missing") {
+			t.Errorf("nft ends with %s: %s", status, out)
 		}
 	}
 }

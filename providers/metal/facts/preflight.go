@@ -15,6 +15,9 @@ const (
 	Worker       = "worker"
 )
 
+// UnknownHostname stands for a host name that is declared, and not known yet.
+const UnknownHostname = "known-after-apply"
+
 // Needs are what a resource wants of a machine, as far as it is known yet: what
 // is not known is left empty and not checked.
 type Needs struct {
@@ -64,6 +67,7 @@ func Preflight(f Facts, want Needs) []Problem {
 		p.features(f)
 		p.ports(f, want)
 	}
+	p.renamed(f, want)
 	p.networks(f, want)
 	if len(f.Unread) > 0 {
 		p.add(providers.Warning, "", "Some facts could not be read", "What the machine said and stoke did not understand:\n  %s", strings.Join(f.Unread, "\n  "))
@@ -166,6 +170,14 @@ func (p *problems) name(f Facts, want Needs) {
 		p.add(providers.Error, "hostname", "The machine has no name", "It is called %s, as any other without a name is. Set hostname.", f.Hostname)
 	case !ValidHostname(strings.ToLower(f.Hostname)):
 		p.add(providers.Error, "hostname", "Host name cannot name a node", "It is %q; a node's name has letters, digits, '-' and '.', at most 63 (RFC 1123). Set hostname.", f.Hostname)
+	}
+}
+
+// renamed refuses to rename a node: its kubelet is known to the cluster by the
+// name that the machine had when it joined.
+func (p *problems) renamed(f Facts, want Needs) {
+	if to := want.Hostname; f.Node.Joined && to != "" && to != UnknownHostname && to != f.Hostname {
+		p.add(providers.Error, "hostname", "A node keeps its name", "The machine has joined a cluster as %s, and its kubelet would not find its node as %s. Declare the name that it has, or take it out of the cluster first (kubeadm reset).", f.Hostname, to)
 	}
 }
 

@@ -103,6 +103,11 @@ func TestPreflight(t *testing.T) {
 			f.Node = Node{Joined: true, Kubelet: true, ControlPlane: true}
 			f.Listeners = []Listener{{Protocol: "tcp", Port: 6443}, {Protocol: "tcp", Port: 10250}}
 		}, []string{}},
+		{"a node under another name", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, "gpu-2" }, []string{"error hostname: A node keeps its name"}},
+		{"a node under another name, without a role", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname, n.Role = true, "gpu-2", "" }, []string{"error hostname: A node keeps its name"}},
+		{"a node under its own name", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, f.Hostname }, []string{}},
+		{"a node under a name that is not known yet", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, UnknownHostname }, []string{}},
+		{"a machine under another name", func(_ *Facts, n *Needs) { n.Hostname = "gpu-2" }, []string{}},
 		{"a wrong clock", func(f *Facts, _ *Needs) { f.Clock.Offset = -61 }, []string{"warning time_sync: The clock is wrong, or ours is"}},
 		{"a clock by itself", func(f *Facts, _ *Needs) { f.Clock.Service, f.Clock.Synchronized = "", false }, []string{"warning time_sync: Nothing keeps the clock"}},
 		{"a clock that will be kept", func(f *Facts, n *Needs) { f.Clock.Service, f.Clock.Synchronized, n.TimeSync = "", false, true }, []string{}},

@@ -194,7 +194,9 @@ for m in $unseen; do
   esac
   case "$syms " in *" $f"[!a-z_]*) echo "$m=present"; continue;; esac
   if [ -r "$builtin" ] && grep -q "/$m\.ko" "$builtin"; then echo "$m=present"; continue; fi
-  if how=$(t modprobe -n -v -q "$m"); then case $how in install*) echo "$m=blocked";; *) echo "$m=loadable";; esac; else echo "$m=missing"; fi
+  if how=$(t modprobe -n -v -q "$m"); then case $how in install*) echo "$m=blocked";; *) echo "$m=loadable";; esac
+  elif [ $m = nf_tables ] && t nft list tables >/dev/null; then echo "$m=present" # modprobe may have another kernel's modules
+  else echo "$m=missing"; fi
 done
 `
 

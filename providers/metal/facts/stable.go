@@ -3,8 +3,9 @@ package facts
 import "slices"
 
 // Stable are the facts that do not change by themselves from one look to the
-// next, for where they are stored and compared: without free space and
-// listeners, and with a clock that is only told where it is too far off.
+// next, for where they are stored and compared: without free space, listeners,
+// what is another after each boot, and with a clock that is only told where it is
+// too far off.
 func (f Facts) Stable() Facts {
 	f.Filesystems = slices.Clone(f.Filesystems)
 	for i := range f.Filesystems {
@@ -15,6 +16,13 @@ func (f Facts) Stable() Facts {
 		f.Space[i].Free, f.Space[i].FreeInodes = 0, 0
 	}
 	f.Listeners = []Listener{}
+	f.BootID = ""
+	f.NICs = slices.Clone(f.NICs)
+	for i := range f.NICs {
+		if !ofItsOwn(f.NICs[i]) { // docker0 and the like make one up
+			f.NICs[i].MAC = ""
+		}
+	}
 	f.Clock.Resolution = 0
 	if f.Clock.Offset < MostOffset && f.Clock.Offset > -MostOffset {
 		f.Clock.Offset = 0

@@ -22,6 +22,8 @@ type Connections struct {
 	Peers     []Peer     // that connected to one of the listeners
 	Own       netip.Addr // where our own connection comes from, as the machine sees it; invalid when that is not known
 	OwnPort   uint16     // where it goes to
+	// LetIn says whom somebody else's rules let in, which stay; nil for nobody.
+	LetIn func(protocol Protocol, port uint16, from netip.Addr) bool
 }
 
 // Listener is a program that waits for others, on an address that others can
@@ -209,6 +211,9 @@ type Cut struct {
 // come back.
 func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 	after := newJudge(want)
+	allows := func(protocol Protocol, port uint16, from netip.Addr) bool {
+		return after.allows(protocol, port, from) || c.LetIn != nil && c.LetIn(protocol, port, from)
+	}
 	was := func(Protocol, uint16, netip.Addr) bool { return true }
 	closedBefore := func(Listener) bool { return false }
 	if before != nil {
@@ -217,7 +222,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 		closedBefore = func(l Listener) bool { return !j.opens(l.Protocol, l.Port) }
 	}
 	var cuts []Cut
-	if c.Own.IsValid() && !after.allows(TCP, c.OwnPort, c.Own) {
+	if c.Own.IsValid() && !allows(TCP, c.OwnPort, c.Own) {
 		cuts = append(cuts, Cut{Own: true, Text: fmt.Sprintf("cuts stoke's own way in: SSH from %s to port %d. "+
 			"The machine would take these rules back; declare %[1]s in ssh_from", c.Own, c.OwnPort)})
 	}
@@ -235,7 +240,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 		if p.NodePort && (want.Role == NoRole || before != nil && before.Role == NoRole) {
 			continue // without a role nobody judges what goes on to pods
 		}
-		if !own && !after.allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
+		if !own && !allows(TCP, p.Port, p.Address) && was(TCP, p.Port, p.Address) {
 			cuts = append(cuts, Cut{Text: fmt.Sprintf("%s, which is connected to %s, cannot come back", p.Address, port(TCP, p.Port, programs[p.Port]))})
 		}
 	}

@@ -104,4 +104,21 @@ func TestCuts(t *testing.T) {
 	if texts(got); len(got) != 1 || !got[0].Own {
 		t.Errorf("our own way: %v", got)
 	}
+	// Somebody else's rules of ufw let it in, which stay.
+	for rules, in := range map[string]bool{
+		"allow tcp 22 0.0.0.0/0 any 203.0.113.7 in": true, "limit any 22 0.0.0.0/0 any 203.0.113.0/24 in": true, "allow any any 0.0.0.0/0 any 0.0.0.0/0 in comment=6d696e65": true,
+		"allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 OpenSSH - in": true, "allow tcp 20:30,80 0.0.0.0/0 any 0.0.0.0/0 in": true,
+		"deny tcp 22 0.0.0.0/0 any 203.0.113.7 in\n### tuple ### allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 in": false, "allow tcp 23 0.0.0.0/0 any 0.0.0.0/0 in": false,
+		"allow udp 22 0.0.0.0/0 any 0.0.0.0/0 in": false, "allow tcp 22 0.0.0.0/0 any 203.0.113.8 in": false, "allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 in_eth7": false,
+		"allow tcp 22 ::/0 any ::/0 in": false, "allow tcp 22 10.0.0.9 any 0.0.0.0/0 in": false, "route:allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 in": false,
+	} {
+		h := Have{}
+		if err := h.readUFW(map[string][]byte{"user.rules": []byte("### tuple ### " + rules + "\n"), "ufw.conf": []byte("ENABLED=yes"), "ufw.enabled": []byte("enabled"), "ufw.status": []byte("Status: active")}); err != nil {
+			t.Fatal(err)
+		}
+		c.LetIn = h.LetsIn
+		if got := c.Cuts(fewer, &spec); (len(got) == 0) != in {
+			t.Errorf("%s: %v", rules, got)
+		}
+	}
 }

@@ -68,6 +68,7 @@ type Have struct {
 	// Theirs are somebody else's rules of ufw, where it is used: they stay, and
 	// those that were there before come first.
 	Theirs []string
+	tuples [][]string // of the same, as ufw keeps them
 
 	file, unit string // "" for none
 	enabled    bool

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -24,8 +25,11 @@ func (h *Have) readUFW(said map[string][]byte) error {
 			default:
 				h.theirs[r.command()] = action
 			}
-			if text := theirRule(line); action != ufwMark && text != "" && !slices.Contains(h.Theirs, text) {
-				h.Theirs = append(h.Theirs, text)
+			if text := theirRule(line); action != ufwMark && text != "" {
+				h.tuples = append(h.tuples, tuple(line))
+				if !slices.Contains(h.Theirs, text) {
+					h.Theirs = append(h.Theirs, text)
+				}
 			}
 		}
 	}
@@ -94,12 +98,45 @@ func readUFWRule(line string) (r ufwRule, action string, err error) {
 	return r, action, nil
 }
 
+// tuple are the fields of a line that is a rule.
+func tuple(line string) []string {
+	text, isRule := strings.CutPrefix(strings.TrimSpace(line), "### tuple ### ")
+	if !isRule {
+		return nil
+	}
+	text, _, _ = strings.Cut(text, " comment=")
+	return strings.Fields(text)
+}
+
+// LetsIn reports whether a rule of ufw that is somebody else's lets an address
+// connect to a port: the first that is about both decides.
+func (h Have) LetsIn(protocol Protocol, port uint16, from netip.Addr) bool {
+	if !h.Backend.isUFW() {
+		return false
+	}
+	for _, f := range h.tuples {
+		source, err := netip.ParsePrefix(f[5])
+		if a, one := netip.ParseAddr(f[5]); one == nil {
+			source, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil || !source.Contains(from.Unmap()) || f[1] != "any" && f[1] != ufwProtocols[protocol] || !strings.HasSuffix(f[3], "/0") || f[4] != "any" || !slices.Contains(f[6:], "in") {
+			continue
+		}
+		if f[2] == "any" || slices.ContainsFunc(strings.Split(f[2], ","), func(part string) bool {
+			ports, err := ParsePorts(protocol, strings.ReplaceAll(part, ":", "-"))
+			return err == nil && ports.contains(protocol, port)
+		}) {
+			return strings.HasPrefix(f[0], "allow") || strings.HasPrefix(f[0], "limit")
+		}
+	}
+	return false
+}
+
 // theirRule says for people what somebody else's rule for what comes in does,
 // "" for any other line.
 func theirRule(line string) string {
-	tuple, isRule := strings.CutPrefix(strings.TrimSpace(line), "### tuple ### ")
-	f := strings.Fields(tuple)
-	if !isRule || len(f) < 7 || strings.HasPrefix(f[0], "route:") || !slices.ContainsFunc(f[6:], func(w string) bool { return w == "in" || strings.HasPrefix(w, "in_") }) {
+	f := tuple(line)
+	if len(f) < 7 || strings.HasPrefix(f[0], "route:") || !slices.ContainsFunc(f[6:], func(w string) bool { return w == "in" || strings.HasPrefix(w, "in_") }) {
 		return ""
 	}
 	from := f[5]

@@ -349,7 +349,7 @@ func (c *checker) containers() {
 		c.problem("containerd does not read conf.d", "/etc/containerd/config.toml imports no files of /etc/containerd/conf.d, where the runtime nvidia is declared. Let metal_host manage it, or add imports = [\"/etc/containerd/conf.d/*.toml\"].")
 	}
 	if ctd.Version < 3 {
-		c.problem("containerd's configuration is too old", "/etc/containerd/config.toml has version %d, and a file of version 3 in conf.d would keep containerd from starting. Let metal_host manage it: containerd 2 and version 3.", ctd.Version)
+		c.problem("containerd's configuration is too old", "/etc/containerd/config.toml has version %d, and a file of version 3 in conf.d would keep containerd from starting. Containerd 2 is needed, whose configuration has version 3: set containerd_package of metal_host to version \"2.2\", and containerd.", ctd.Version)
 	}
 }
 

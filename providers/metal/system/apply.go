@@ -33,6 +33,17 @@ func Problems(want Spec, have Facts) []error {
 	return wrong
 }
 
+// NoTimeService says that nothing is installed that could keep the clock right as
+// declared, and that none of the packages to come is such a service.
+func NoTimeService(want Spec, have Facts, packages []string) error {
+	if want.Time == nil || slices.ContainsFunc(packages, func(p string) bool {
+		return p == want.Time.Service || want.Time.Service == "" && slices.Contains(TimeServices, p)
+	}) {
+		return nil
+	}
+	return have.time().missing(*want.Time)
+}
+
 // Doubts is what will be a problem unless packages that are installed first
 // bring it: a kernel module that there is not.
 func Doubts(want Spec, have Facts) []error {
@@ -102,6 +113,21 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 		return err
 	}
 	return applyRest(ctx, m, rec, want, have)
+}
+
+// ApplyName sets the host name alone: what apply does first, because sudo may take
+// seconds each time where it does not resolve.
+func ApplyName(ctx context.Context, m host.Machine, rec *host.Record, want string) error {
+	spec := Spec{Hostname: want}
+	have, err := Observe(ctx, m, spec)
+	if err != nil || len(diffName(want, have.Name)) == 0 {
+		return err
+	}
+	if err := Table.Note(ctx, rec, spec, have); err != nil {
+		return err
+	}
+	host.Step(ctx, "setting the host name")
+	return applyName(ctx, m, rec, want, have.Name)
 }
 
 // sysctlNow looks again where loading modules may have brought keys.

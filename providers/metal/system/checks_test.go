@@ -76,7 +76,21 @@ func TestChecks(t *testing.T) {
 		for _, err := range UnknownNames(c.want, c.have) {
 			list.Say("unknown %v", err)
 		}
+		if err := NoTimeService(c.want, c.have, nil); err != nil {
+			list.Say("error %v", err)
+		}
 		list.Changes(Table.Diff(c.want, c.have))
+	}
+	for _, c := range []struct {
+		service, packages string
+		fails             bool
+	}{{"", "", true}, {"", "jq", true}, {"", "jq chrony", false}, {"ntpsec", "chrony", true}, {"ntpsec", "ntpsec", false}} {
+		if err := NoTimeService(Spec{Time: &Time{Service: c.service}}, time(nil, nil), strings.Fields(c.packages)); (err != nil) != c.fails {
+			t.Errorf("time service %q, with packages %q: %v", c.service, c.packages, err)
+		}
+	}
+	if err := NoTimeService(Spec{}, Facts{}, nil); err != nil {
+		t.Errorf("none is declared: %v", err)
 	}
 	list.Case("mistakes")
 	for _, s := range []Spec{

@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,15 @@ func (t *TimeFacts) Shown(want Time) string {
 	return service
 }
 
+// missing says that the service is not installed.
+func (t *TimeFacts) missing(want Time) error {
+	service := t.Service(want)
+	if service != "" && t.unit(service).Load == "loaded" {
+		return nil
+	}
+	return fmt.Errorf("no time service: install one, such as packages = { %s = {} }", cmp.Or(service, "chrony"))
+}
+
 func diffTime(want Time, have *TimeFacts) []host.Change {
 	var changes []host.Change
 	service := have.Service(want)
@@ -138,15 +148,10 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 	if len(diffTime(want, have)) == 0 {
 		return nil
 	}
-	service := have.Service(want)
-	u := have.unit(service)
-	if service == "" || u.Load != "loaded" {
-		name := service
-		if name == "" {
-			name = "chrony"
-		}
-		return fmt.Errorf("no time service: install one, such as packages = { %s = … }", name)
+	if err := have.missing(want); err != nil {
+		return err
 	}
+	service := have.Service(want)
 	verb := "start"
 	if len(want.Servers) > 0 {
 		name, text := serversFile(service, want.Servers)
