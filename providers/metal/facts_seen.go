@@ -14,6 +14,8 @@ import (
 type seen struct {
 	mu sync.Mutex
 	by map[string]sight
+	// noNft are machines that lack the program nft.
+	noNft map[string]bool
 }
 
 type sight struct {
@@ -38,6 +40,19 @@ func (s *seen) note(address, hostKey string, is sight) {
 		s.by = map[string]sight{}
 	}
 	s.by[sightOf(address, hostKey)] = is
+}
+
+// lacksNft notes that a machine lacks the program that loads a firewall's rules.
+func (s *seen) lacksNft(address, hostKey string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.noNft == nil {
+		s.noNft = map[string]bool{}
+	}
+	s.noNft[sightOf(address, hostKey)] = true
 }
 
 func (s *seen) of(address, hostKey string) (sight, bool) {

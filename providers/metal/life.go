@@ -302,7 +302,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	if err == nil && (settling || P(&state).id().ValueString() == imported) {
 		var there bool
-		if there, err = l.find(ctx, m, &state, &want, resp); settling && !there && err == nil {
+		if there, err = l.find(ctx, m, &state, &want, req.State.Raw, resp.Private, &resp.Diagnostics); settling && !there && err == nil {
 			resp.State.RemoveResource(ctx) // it was never begun
 			return
 		}
@@ -325,7 +325,9 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 
 // find looks for the record of a create that was interrupted, which has the
 // operation's mark, or of what is imported, which is declared as the record says.
-func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, resp *resource.ReadResponse) (bool, error) {
+// What a create was to make is planned: it is noted as declared, because the state
+// will hold what the machine has, and words for people in it.
+func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, planned tftypes.Value, private privateSetter, diags *diag.Diagnostics) (bool, error) {
 	k, call := l.kind(), providers.CallFrom(ctx)
 	rec, err := host.OpenRecord(ctx, m, k.record)
 	switch {
@@ -339,9 +341,11 @@ func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, r
 		if raw, ok := loadDeclaredFromHost(ctx, rec, k.schema(), &was); ok && P(&was).adopt(ctx, *state) {
 			*state, *want = was, was
 			if k.noted {
-				resp.Diagnostics.Append(saveDeclaredInState(ctx, resp.Private, raw)...)
+				diags.Append(saveDeclaredInState(ctx, private, raw)...)
 			}
 		}
+	} else if k.noted {
+		diags.Append(saveDeclaredInState(ctx, private, planned)...)
 	}
 	*P(state).id() = types.StringValue(rec.ID())
 	return true, nil

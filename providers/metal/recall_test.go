@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
@@ -96,6 +98,51 @@ func TestRecall(t *testing.T) {
 	}
 	if _, ok := loadDeclaredFromHost(ctx, rec, s, new(hostModel)); !ok {
 		t.Error("one argument more, and nothing is understood")
+	}
+}
+
+// private is what a provider keeps beside the state.
+type private map[string][]byte
+
+func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	p[key] = value
+	return nil
+}
+
+func (p private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) { return p[key], nil }
+
+// TestSettled: after an apply that was killed, what was planned is what is declared:
+// the state has what the machine has, such as "1.6 (not configured)", which is no
+// version that anybody could ask for.
+func TestSettled(t *testing.T) {
+	m, s := &hosttest.Machine{}, hostSchema()
+	ctx := providers.WithCall(t.Context(), &providers.Call{Settling: true, Operation: "op"})
+	if _, err := host.NewRecord(ctx, m, hostRecord, "op", "metal_host.a"); err != nil {
+		t.Fatal(err)
+	}
+	planned := tfsdk.State{Schema: s, Raw: tftypes.NewValue(s.Type().TerraformType(ctx), nil)}
+	if diags := planned.SetAttribute(ctx, path.Root("packages"), map[string]packageModel{"jq": {Version: types.StringValue("1.*")}}); diags.HasError() {
+		t.Fatal(diags)
+	}
+	var diags diag.Diagnostics
+	var state, want hostModel
+	kept := private{}
+	l := &life[hostModel, *hostModel]{}
+	if there, err := l.find(ctx, m, &state, &want, planned.Raw, kept, &diags); !there || err != nil || diags.HasError() || state.ID.ValueString() != "op" {
+		t.Fatal(there, err, diags, state.ID)
+	}
+	var noted hostModel
+	if ok, err := loadDeclaredFromState(ctx, kept, s, &noted); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	d, ok := noted.packagesModel.read(ctx, &diags)
+	if spec := d.spec(nil); !ok || diags.HasError() || spec.Packages["jq"].Version != "1.*" || spec.Validate() != nil {
+		t.Errorf("declared are %+v %v", spec.Packages, diags)
+	}
+	clear(kept)
+	other := providers.WithCall(t.Context(), &providers.Call{Settling: true, Operation: "another"})
+	if there, err := l.find(other, m, &state, &want, planned.Raw, kept, &diags); there || err != nil || len(kept) > 0 {
+		t.Errorf("a create that was never begun: %v %v %v", there, err, kept)
 	}
 }
 

@@ -33,6 +33,7 @@ func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.No
 			r.firewall(p)
 		}
 	}
+	r.nft(s, planned)
 	r.twice(planned)
 	for _, cluster := range r.clusters() {
 		r.add(facts.Together(r.members(cluster.in)))
@@ -96,6 +97,34 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 			if n.IsKnown() && !n.IsNull() && n.Type() == cty.String {
 				r.hosts[i].member.Needs.PodNetworks = append(r.hosts[i].member.Needs.PodNetworks, n.AsString())
 			}
+		}
+	}
+}
+
+// nft refuses firewalls of machines without nft that no metal_host installs.
+func (r *reviewed) nft(s *seen, planned []providers.PlannedInstance) {
+	installs := map[string]bool{}
+	for _, p := range planned {
+		if p.Type == "metal_host" && !p.Planned.IsNull() {
+			at := sightOf(textOf(p.Planned, "address"), textOf(p.Planned, "host_key"))
+			switch packages := part(p.Planned, "packages"); {
+			case packages != cty.NilVal:
+				_, installs[at] = packages.AsValueMap()["nftables"]
+			case p.Planned.Type().HasAttribute("packages"):
+				installs[at] = !p.Planned.GetAttr("packages").IsKnown()
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range planned {
+		if p.Type != "metal_firewall" || p.Planned.IsNull() {
+			continue
+		}
+		to := part(p.Planned, "host")
+		if at := sightOf(textOf(to, "address"), textOf(to, "host_key")); s.noNft[at] && !installs[at] {
+			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Program nft is missing",
+				Detail: fmt.Sprintf("%s has no nft, which loads the rules, beside ufw, too. Install it: packages = { nftables = {} } in its metal_host.", textOf(to, "address"))})
 		}
 	}
 }

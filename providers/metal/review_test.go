@@ -62,6 +62,19 @@ func TestReview(t *testing.T) {
 	}
 	another := firewall(0, "10.245.0.0/16")
 	another.Address = "metal_firewall.g"
+	installs := func(packages cty.Value) providers.PlannedInstance {
+		p := planned(0, nil)
+		object := p.Planned.AsValueMap()
+		object["packages"] = packages
+		p.Planned = cty.ObjectVal(object)
+		return p
+	}
+	kind := cty.Object(map[string]cty.Type{"version": cty.String})
+	brings := func(name string) providers.PlannedInstance {
+		return installs(cty.MapVal(map[string]cty.Value{name: cty.ObjectVal(map[string]cty.Value{"version": cty.NullVal(cty.String)})}))
+	}
+	lacks := func(s *seen, _ []facts.Facts) { s.lacksNft("10.40.5.0", "ssh-ed25519 key0\n") }
+	missing := []string{"Program nft is missing: metal_firewall.f: 10.40.5.0 has no nft, which loads the rules"}
 	for _, tt := range []struct {
 		name    string
 		change  func(s *seen, f []facts.Facts)
@@ -71,6 +84,12 @@ func TestReview(t *testing.T) {
 		{"nothing is wrong", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), planned(2, nil), firewall(0, "10.244.0.0/16")}, nil},
 		{"two firewalls", nil, []providers.PlannedInstance{planned(0, nil), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16"), another},
 			[]string{"Machine has this already: metal_firewall.g: The firewall of 10.40.5.0 is declared by metal_firewall.f, too"}},
+		{"a firewall without nft", lacks, []providers.PlannedInstance{planned(0, nil), firewall(0, "10.244.0.0/16"), planned(1, nil), firewall(1, "10.244.0.0/16")}, missing},
+		{"a firewall without nft and other packages", lacks, []providers.PlannedInstance{brings("jq"), firewall(0, "10.244.0.0/16")}, missing},
+		{"a firewall without nft and no packages", lacks, []providers.PlannedInstance{installs(cty.NullVal(cty.Map(kind))), firewall(0, "10.244.0.0/16")}, missing},
+		{"a firewall without nft alone", lacks, []providers.PlannedInstance{firewall(0, "10.244.0.0/16")}, missing},
+		{"a firewall whose nft comes", lacks, []providers.PlannedInstance{brings("nftables"), firewall(0, "10.244.0.0/16")}, nil},
+		{"a firewall whose nft may come", lacks, []providers.PlannedInstance{installs(cty.UnknownVal(cty.Map(kind))), firewall(0, "10.244.0.0/16")}, nil},
 		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
 		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },

@@ -3,9 +3,9 @@ package facts
 import "slices"
 
 // Stable are the facts that do not change by themselves from one look to the
-// next, for where they are stored and compared: without free space, listeners,
-// what is another after each boot, and with a clock that is only told where it is
-// too far off.
+// next, for where they are stored and compared: without free space, listeners and
+// the MAC addresses that bridges make up at each boot, and with a clock that is
+// only told where it is too far off.
 func (f Facts) Stable() Facts {
 	f.Filesystems = slices.Clone(f.Filesystems)
 	for i := range f.Filesystems {
@@ -16,10 +16,9 @@ func (f Facts) Stable() Facts {
 		f.Space[i].Free, f.Space[i].FreeInodes = 0, 0
 	}
 	f.Listeners = []Listener{}
-	f.BootID = ""
 	f.NICs = slices.Clone(f.NICs)
 	for i := range f.NICs {
-		if !ofItsOwn(f.NICs[i]) { // docker0 and the like make one up
+		if !ofItsOwn(f.NICs[i]) { // docker0 and the like
 			f.NICs[i].MAC = ""
 		}
 	}
