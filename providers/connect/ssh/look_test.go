@@ -149,6 +149,9 @@ func TestLookEnds(t *testing.T) {
 
 // TestSlowSudo: who waits for sudo is told why, while it waits, and once.
 func TestSlowSudo(t *testing.T) {
+	if slowSudo > 5*time.Second {
+		t.Errorf("whoever waits is told why after %s", slowSudo)
+	}
 	let := filepath.Join(t.TempDir(), "let")
 	pool, to, _, _ := looker(t, sshtest.Config{SudoWaits: let})
 	var told atomic.Int64

@@ -1,6 +1,11 @@
 package nvidia
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestCUDAToolkit(t *testing.T) {
 	for _, c := range []struct {
@@ -20,5 +25,20 @@ func TestCUDAToolkit(t *testing.T) {
 		if err == nil && (source.Fingerprint == "" || source.KeyURL == "") {
 			t.Errorf("%s: nothing says by which key %s is signed", c.version, source.URL)
 		}
+	}
+}
+
+// The toolkit's repository is the driver's, under one name: apt refuses one that is
+// declared twice with two keyrings.
+func TestCUDAToolkitBesideTheDriver(t *testing.T) {
+	want := spec("580", fromNVIDIA)
+	have := debian("12", a100).sees("linux-headers-6.1.0-40-amd64").state(t, want)
+	w, err := want.Want(have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, _, err := CUDAToolkit("12.9", have)
+	if err != nil || !slices.ContainsFunc(w.Sources, func(s Source) bool { return cmp.Equal(s, source) }) {
+		t.Errorf("the toolkit is from %+v (%v), and the driver from %+v", source, err, w.Sources)
 	}
 }

@@ -1,0 +1,35 @@
+package metal
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// TestReplacedConfiguration: a plan shows what somebody wrote into a configuration
+// that is replaced, as far as anybody reads, and that Docker loses its containerd.
+func TestReplacedConfiguration(t *testing.T) {
+	m, _, want := machineThatDeclares(t, `{"containerd": {}}`)
+	m.Sh(`mkdir -p /etc/containerd; echo "active enabled" | tee /run/units/containerd.service >/run/units/docker.service
+{ echo 'version = 2'; echo '[plugins."io.containerd.grpc.v1.cri"]'; echo '  sandbox_image = "mine.lan/pause:3.9"'; echo "  long = '$(printf %080d 0)'"; for i in 1 2 3 4 5 6 7 8 9; do echo "  mine$i = $i"; done; } >/etc/containerd/config.toml`)
+	var said []string
+	ctx := providers.WithCall(t.Context(), &providers.Call{Note: func(n providers.Note) { said = append(said, n.Text) }})
+	var diags diag.Diagnostics
+	changes := containerdSection{&settings{shared: newShared()}}.changes(ctx, m, want, &diags)
+	if len(changes) != 1 || len(diags) > 0 {
+		t.Errorf("%v %v", changes, diags)
+	}
+	const replaces = "replaces what somebody else wrote: - "
+	for _, says := range []string{replaces + `sandbox_image = "mine.lan/pause:3.9"`, replaces + "mine1 = 1", replaces + "and 3 lines more", "Docker loses containerd while it restarts, and connects again; its containers go on"} {
+		if !slices.Contains(said, says) {
+			t.Errorf("%q is not said: %q", says, said)
+		}
+	}
+	if len(said) != mostLost+2 || slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, replaces) && len(s) > 100 }) {
+		t.Errorf("it says %d lines: %q", len(said), said)
+	}
+}
