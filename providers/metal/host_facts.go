@@ -114,7 +114,11 @@ func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostMod
 		diags.AddWarning("Machine cannot be examined", err.Error()+".")
 		return nil
 	}
-	for _, p := range facts.Preflight(f, want.needs()) {
+	needs := want.needs()
+	if f.Node.Joined && needs.Hostname != "" && needs.Hostname != f.Hostname {
+		needs.NodeName = s.nodeName(ctx, m)
+	}
+	for _, p := range facts.Preflight(f, needs) {
 		at := path.Root("address")
 		if len(p.Path) > 0 {
 			at = path.Root(p.Path[0])
@@ -126,6 +130,15 @@ func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostMod
 		}
 	}
 	return nil
+}
+
+// nodeName is what the machine's kubelet calls its node; "" where nobody can tell.
+func (s factsSection) nodeName(ctx context.Context, m host.Machine) string {
+	node, err := s.settings.shared.roll.Look(ctx, m)
+	if err != nil || node == nil {
+		return ""
+	}
+	return node.Name
 }
 
 // needs are what the model wants of the machine, as far as it is known.

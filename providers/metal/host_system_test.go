@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/metal/drain/draintest"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 	"github.com/stokehq/stoke/providers/metal/system"
@@ -92,6 +93,19 @@ func TestNoTimeService(t *testing.T) {
 		if (systemSection{}).changes(t.Context(), m, want, &diags); len(diags) > 0 {
 			t.Errorf("%s, with chrony: %v", said, diags)
 		}
+	}
+}
+
+// A node whose machine was renamed by hand may get its name back.
+func TestNodeName(t *testing.T) {
+	part := factsSection{&settings{shared: newShared()}}
+	cluster := draintest.New(t, nil)
+	cluster.AddNode("a")
+	if name := part.nodeName(t.Context(), newNodeMachine(cluster, "a")); name != "a" {
+		t.Errorf("the node is %q", name)
+	}
+	if name := part.nodeName(t.Context(), &hosttest.Machine{}); name != "" {
+		t.Errorf("no node is %q", name)
 	}
 }
 

@@ -24,6 +24,8 @@ type Needs struct {
 	Role string
 	// Hostname is what the machine is to be called; "" keeps its name.
 	Hostname string
+	// NodeName is what the machine's kubelet calls its node; "" where that is not known.
+	NodeName string
 	// PrivateAddress is the machine's address in the cluster's network, which it
 	// must have; "" where that is the address it is reached by.
 	PrivateAddress string
@@ -174,10 +176,10 @@ func (p *problems) name(f Facts, want Needs) {
 }
 
 // renamed refuses to rename a node: its kubelet is known to the cluster by the
-// name that the machine had when it joined.
+// name that the machine had when it joined, which it may get back.
 func (p *problems) renamed(f Facts, want Needs) {
-	if to := want.Hostname; f.Node.Joined && to != "" && to != UnknownHostname && to != f.Hostname {
-		p.add(providers.Error, "hostname", "A node keeps its name", "The machine has joined a cluster as %s, and its kubelet would not find its node as %s. Declare the name that it has, or take it out of the cluster first (kubeadm reset).", f.Hostname, to)
+	if to := want.Hostname; f.Node.Joined && to != "" && to != UnknownHostname && to != f.Hostname && to != want.NodeName {
+		p.add(providers.Error, "hostname", "A node keeps its name", "The machine has joined a cluster as %s, and its kubelet would not find its node as %s. Declare the name that it has, or take it out of the cluster first (kubeadm reset).", orElse(want.NodeName, f.Hostname), to)
 	}
 }
 

@@ -105,6 +105,7 @@ func TestPreflight(t *testing.T) {
 		}, []string{}},
 		{"a node under another name", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, "gpu-2" }, []string{"error hostname: A node keeps its name"}},
 		{"a node under another name, without a role", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname, n.Role = true, "gpu-2", "" }, []string{"error hostname: A node keeps its name"}},
+		{"a node that gets its name back", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname, n.NodeName = true, "gpu-2", "gpu-2" }, []string{}},
 		{"a node under its own name", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, f.Hostname }, []string{}},
 		{"a node under a name that is not known yet", func(f *Facts, n *Needs) { f.Node.Joined, n.Hostname = true, UnknownHostname }, []string{}},
 		{"a machine under another name", func(_ *Facts, n *Needs) { n.Hostname = "gpu-2" }, []string{}},
