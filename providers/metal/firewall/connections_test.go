@@ -2,6 +2,8 @@ package firewall
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +121,10 @@ func TestCuts(t *testing.T) {
 		c.LetIn = h.LetsIn
 		if got := c.Cuts(fewer, &spec); (len(got) == 0) != in {
 			t.Errorf("%s: %v", rules, got)
+		}
+		everybody := strings.Contains(rules, "0.0.0.0/0 in") && in || strings.Contains(rules, "OpenSSH")
+		if cut := slices.ContainsFunc(c.Cuts(spec, nil), func(c Cut) bool { return strings.HasPrefix(c.Text, "203.0.113.8, which is connected to tcp 22") }); in && cut == (everybody || strings.Contains(rules, "203.0.113.0/24")) {
+			t.Errorf("%s: another that is connected is cut: %v", rules, cut)
 		}
 	}
 }
