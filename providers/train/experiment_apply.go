@@ -259,6 +259,8 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 		return append(diags, r.resume(ctx, run, d, s)...)
 	case s.Phase.Final():
 		return diags // it ended since the plan
+	case s.Renew != "":
+		return append(diags, r.interrupt(ctx, run, d)...)
 	}
 	before, wrong := prior.draft()
 	diags.Append(wrong...)

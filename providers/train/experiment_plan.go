@@ -239,6 +239,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case err == nil && p.perishes(prior, changes, left):
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the old one's checkpoints go with its coordinator's pod; coordinator.storage or checkpoint.place would keep them")
+	case idle && !left.resumable() && left.Perished && left.Broken != "":
+		replace = append(replace, path.Root("status"))
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for "+printable(left.Broken)+"; checkpoint.place would have kept what it had saved")
 	case idle && !left.resumable() && left.Perished:
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for what the old one had saved went with its coordinator's pod; coordinator.storage or checkpoint.place would have kept it")
@@ -269,7 +272,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	if idle || len(changes) > 0 {
 		p.room()
 	}
-	resumes := idle
+	resumes := idle || left.Renew != ""
 	for _, c := range changes {
 		switch {
 		case idle:
@@ -289,6 +292,8 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 		note(ctx, p.resp, path.Root("deadline"), providers.NoteChange, fmt.Sprintf("resume: it has run for %s, which is all of its deadline; raise that to let it go on", lasting(left.Ran)))
 	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
+	case left.Renew != "":
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+printable(left.Renew)+"; stops at a checkpoint and goes on")
 	case len(left.Held) > 0:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():

@@ -78,6 +78,9 @@ func troubles(id string, s launch.State) (diags diag.Diagnostics) {
 	if s.Broken != "" {
 		diags.AddWarning("The experiment does not go on", fmt.Sprintf("%s: %s", id, sentence(s.Broken)))
 	}
+	if len(s.Warnings) > 0 {
+		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s", id, sentence(strings.Join(s.Warnings, ". "))))
+	}
 	if waiting := s.Waiting(); len(waiting) > 0 && !s.Phase.Final() {
 		text := strings.Join(waiting[:min(len(waiting), mostWaiting)], "\n")
 		if more := len(waiting) - mostWaiting; more > 0 {

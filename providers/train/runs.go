@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -91,7 +93,7 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(s.Message), Progress: step(s.Status), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s.Status), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
@@ -105,6 +107,12 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		})
 	}
 	return out, nil
+}
+
+// said is what a run says of itself, and what is wrong with it.
+func said(s launch.State) string {
+	all := slices.DeleteFunc(append([]string{s.Message, s.Renew}, s.Warnings...), func(text string) bool { return text == "" })
+	return strings.Join(all, "; ")
 }
 
 // gone translates that nothing is left of a run.

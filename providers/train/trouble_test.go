@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -37,6 +40,7 @@ func TestTroubles(t *testing.T) {
 		{"over", launch.State{Status: over, Roles: waiting(2, "no room")}, nil},
 		{"broken", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed"}, []string{"run-1: the Job x failed."}},
 		{"broken and waiting", launch.State{Status: spec.Status{Phase: spec.Lost}, Broken: "the Job x failed", Roles: waiting(1, "no room")}, []string{"the Job x failed.", "worker-0: no room"}},
+		{"at risk", launch.State{Status: running, Warnings: []string{"the claim x is gone"}}, []string{"run-1: the claim x is gone."}},
 		{"unprintable", launch.State{Status: running, Roles: waiting(1, "no\x1b[31m room")}, []string{"no[31m room"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,6 +113,63 @@ func TestHeldPlaceIsLetGo(t *testing.T) {
 		if l.released != 1 || diags.HasError() || (len(diags) == 1) != (err != nil) {
 			t.Errorf("released %d times, %v", l.released, diags)
 		}
+	}
+}
+
+// renewed is a run that is to be made anew at a checkpoint.
+type renewed struct {
+	launch.Launcher
+	done []string
+}
+
+func (r *renewed) Status(context.Context, string) (launch.State, error) {
+	s := launch.State{Status: spec.Status{Phase: spec.Running, Step: 5, Message: "training"}, Saved: 5, Renew: "the claim x is gone"}
+	if len(r.done) > 0 {
+		s.Phase, s.Renew = spec.Stopped, ""
+	}
+	return s, nil
+}
+
+func (r *renewed) Stop(context.Context, string, time.Duration) error {
+	r.done = append(r.done, "stop")
+	return nil
+}
+
+func (r *renewed) Resume(context.Context, string, spec.Spec) error {
+	r.done = append(r.done, "resume")
+	return nil
+}
+
+// TestRunAtRiskIsRenewed: a run that has lost what it can go on without is
+// stopped at a checkpoint and goes on, as the plan says, also where nobody waits
+// for its end; and its status says why.
+func TestRunAtRiskIsRenewed(t *testing.T) {
+	l := new(renewed)
+	is, err := l.Status(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := said(is); text != "training; the claim x is gone" {
+		t.Errorf("its status says %q", text)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := filepath.Join(t.TempDir(), trainerName)
+	if err := os.Symlink(self, given); err != nil {
+		t.Fatal(err)
+	}
+	plan := &experimentModel{Status: types.StringValue("running")}
+	plan.Wait, plan.Cluster = types.BoolValue(false), types.ObjectValueMust(map[string]attr.Type{}, nil)
+	p := &planning{settings: &settings{given: given}, plan: plan, draft: &draft{spec: spec.Default()}, resp: new(resource.ModifyPlanResponse), call: new(providers.Call)}
+	p.unfinished(t.Context(), nil, false, remains{is})
+	if !plan.Status.IsUnknown() {
+		t.Errorf("the plan leaves it at %v", plan.Status)
+	}
+	diags := (&experimentResource{settings: p.settings}).adjust(t.Context(), trainingRun{l, "run-1"}, p.draft, plan, plan)
+	if strings.Join(l.done, " ") != "stop resume" || diags.HasError() {
+		t.Errorf("it was done %q, %v", l.done, diags)
 	}
 }
 

@@ -98,9 +98,15 @@ type State struct {
 	// Perished says that what the run had saved, if anything, went with its
 	// coordinator, whom nobody can ask any more how far it came: it starts over.
 	Perished bool `json:",omitempty"`
-	// Broken says why a run does not go on although its coordinator runs: then it
-	// is lost. "" where there is nothing of the kind.
+	// Broken says what a run cannot go on without, although its coordinator runs or
+	// could: then it is lost. "" where there is nothing of the kind.
 	Broken string `json:"-"`
+	// Renew says why a run that goes on is to be stopped at a checkpoint and go on
+	// from there, which loses nothing; "" where it is not.
+	Renew string `json:"-"`
+	// Warnings say what threatens a run that goes on, and that stopping it would not
+	// mend.
+	Warnings []string `json:"-"`
 	// Held are the roles whose place is held by a node that does not answer, Delayed
 	// those that come back minutes after they could: see Releaser.
 	Held, Delayed []string `json:"-"`

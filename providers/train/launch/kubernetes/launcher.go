@@ -117,10 +117,8 @@ func (c *cluster) start(ctx context.Context, l *layout, operation string) error 
 
 // launch makes the Jobs, and before them the claim that the coordinator's needs.
 func (c *cluster) launch(ctx context.Context, l *layout, owner *metav1.OwnerReference) error {
-	if l.Storage != "" {
-		if _, err := c.create(ctx, claims, l.claim(), nil); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
+	if err := c.makeClaim(ctx, l); err != nil {
+		return err
 	}
 	for _, j := range l.jobs() {
 		if _, err := c.create(ctx, jobs, j, owner); err != nil {
@@ -269,6 +267,12 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	if p.Durable() {
 		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
 	}
+	lost, going, err := c.claimLoss(ctx, id, p)
+	if err != nil {
+		return state, err
+	}
+	s.withoutClaim(&state, lost, going, p)
+	s.unmix(&state, p)
 	switch _, recorded := s.recorded(); {
 	case !state.Phase.Final() || l.folder == "":
 		return state, nil

@@ -1,0 +1,105 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/spec"
+)
+
+// makeClaim makes the claim that the coordinator's pod needs, where it is not
+// there: one that is on its way out is waited for, and one that has lost its
+// volume is replaced. No pod of the run uses it at that time.
+func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
+	if l.Storage == "" {
+		return nil
+	}
+	for {
+		_, err := c.create(ctx, claims, l.claim(), nil)
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		var is core.PersistentVolumeClaim
+		there, err := c.get(ctx, claims, l.id, &is)
+		switch {
+		case err != nil:
+			return err
+		case !there:
+			continue // it went meanwhile
+		case is.Labels[runLabel] != l.id:
+			return fmt.Errorf("claim %s/%s: %w: somebody else made it; delete it, or move what is on it", c.namespace, l.id, launch.ErrForeign)
+		case is.DeletionTimestamp == nil && is.Status.Phase != core.ClaimLost:
+			return nil
+		case is.DeletionTimestamp == nil:
+			if err := c.delete(ctx, claims, is.Name, is.UID); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-time.After(poll / 3):
+		case <-ctx.Done():
+			return fmt.Errorf("claim %s/%s is being deleted, and is not gone yet: %w", c.namespace, l.id, context.Cause(ctx))
+		}
+	}
+}
+
+// claimLoss says what became of the claim of a run; "" is nothing. going tells
+// one that is there for as long as a pod uses it. A claim that may not be looked
+// at is taken to be well.
+func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) (why string, going bool, err error) {
+	if p.Storage == "" {
+		return "", false, nil
+	}
+	var is core.PersistentVolumeClaim
+	switch there, err := c.get(ctx, claims, id, &is); {
+	case apierrors.IsForbidden(err):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	case !there:
+		return fmt.Sprintf("the claim %s is gone", id), false, nil
+	case is.DeletionTimestamp != nil:
+		return fmt.Sprintf("the claim %s is being deleted", id), true, nil
+	case is.Status.Phase == core.ClaimLost:
+		return fmt.Sprintf("the claim %s has lost its volume", id), false, nil
+	}
+	return "", false, nil
+}
+
+// withoutClaim has the status of a run say that its claim is lost. While its
+// coordinator runs it goes on: what it has saved on the claim goes with that
+// pod. Without one, nobody can go on from there.
+func (s *sight) withoutClaim(state *launch.State, why string, going bool, p launch.Placement) {
+	switch {
+	case why == "" || state.Phase == spec.Succeeded || state.Phase == spec.Failed:
+	case running(s.pods) != nil || going && s.placed(coordinator):
+		if p.Checkpoints != "" {
+			state.Renew = why
+			return
+		}
+		state.Warnings = append(state.Warnings, why+": the run goes on, but what it has saved goes with its coordinator's pod; checkpoint.place would keep it")
+	default:
+		if state.Phase == spec.Pending {
+			state.Phase, state.Message = spec.Lost, why
+		}
+		state.Broken = why
+		if p.Checkpoints == "" {
+			state.Saved, state.Perished = -1, true
+		}
+	}
+}
+
+// placed tells whether a pod of a role is on a node and has not ended.
+func (s *sight) placed(role string) bool {
+	for _, p := range s.pods {
+		if p.Labels[roleLabel] == role && p.Spec.NodeName != "" && p.Status.Phase != core.PodFailed && p.Status.Phase != core.PodSucceeded {
+			return true
+		}
+	}
+	return false
+}
