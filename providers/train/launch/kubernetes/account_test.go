@@ -90,7 +90,7 @@ func TestStopSaysWhatIsLeft(t *testing.T) {
 func TestFailedLaunchThatLeavesSomething(t *testing.T) {
 	w := newWorld(t, "restricted")
 	client := *w.client(w.Kubeconfig())
-	client.Dynamic = &mortal{client.Dynamic, 3}
+	client.Dynamic = &mortal{Interface: client.Dynamic, lives: 3}
 	l := w.by(&client, small())
 	left := new(launch.LeftError)
 	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))

@@ -84,7 +84,7 @@ func TestSettleAfterEachObject(t *testing.T) {
 	}
 	for made := range objects + 1 {
 		client := *w.client(w.Kubeconfig())
-		client.Dynamic = &mortal{client.Dynamic, made}
+		client.Dynamic = &mortal{Interface: client.Dynamic, lives: made}
 		operation := "op-" + string(rune('a'+made))
 		_, err := w.by(&client, p).Start(t.Context(), operation, someRun(3, 1))
 		alive := w.launcher(p)

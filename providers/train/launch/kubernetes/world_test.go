@@ -97,10 +97,18 @@ func (w *world) jobs(id string) []string {
 // errKilled is what a stoke that was killed would have been told.
 var errKilled = errors.New("killed")
 
-// mortal is a client of somebody who is killed once so many objects are made.
+// mortal is a client of somebody who is killed once so many objects are made, or,
+// with writes, once so many are made, changed or deleted.
 type mortal struct {
 	dynamic.Interface
-	lives int
+	lives  int
+	writes bool
+}
+
+func (m *mortal) wrote() {
+	if m.writes {
+		m.lives--
+	}
 }
 
 func (m *mortal) Resource(kind schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
@@ -148,6 +156,7 @@ func (i *mortalIn) Delete(ctx context.Context, name string, options metav1.Delet
 	if i.m.lives <= 0 {
 		return errKilled
 	}
+	i.m.wrote()
 	return i.ResourceInterface.Delete(ctx, name, options, sub...)
 }
 
@@ -155,5 +164,6 @@ func (i *mortalIn) Patch(ctx context.Context, name string, kind types.PatchType,
 	if i.m.lives <= 0 {
 		return nil, errKilled
 	}
+	i.m.wrote()
 	return i.ResourceInterface.Patch(ctx, name, kind, text, options, sub...)
 }
