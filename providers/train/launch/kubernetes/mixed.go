@@ -11,7 +11,7 @@ import (
 
 // mixed says which pods of a run have another image than the rest under the same
 // name, which has moved since those began; "" is none. A reference with a digest
-// cannot move.
+// cannot move, and containers that a webhook adds have images of their own.
 func (s *sight) mixed(p launch.Placement) string {
 	if strings.Contains(p.Image, "@") {
 		return ""
@@ -21,7 +21,7 @@ func (s *sight) mixed(p launch.Placement) string {
 	for _, pod := range byAge(s.pods) {
 		for _, c := range pod.Status.ContainerStatuses {
 			digest := digestOf(c.ImageID)
-			if c.State.Running == nil || pod.DeletionTimestamp != nil || digest == "" {
+			if c.Name != "trainer" || c.State.Running == nil || pod.DeletionTimestamp != nil || digest == "" {
 				continue
 			}
 			if of[digest] == nil {

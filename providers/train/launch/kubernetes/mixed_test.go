@@ -20,12 +20,18 @@ func TestMixedImages(t *testing.T) {
 	pod := func(index int, image string) core.Pod {
 		return core.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("w-%d", index), Labels: map[string]string{roleLabel: worker}, Annotations: map[string]string{batch.JobCompletionIndexAnnotation: fmt.Sprint(index)}},
-			Status:     core.PodStatus{ContainerStatuses: []core.ContainerStatus{{ImageID: image, State: core.ContainerState{Running: new(core.ContainerStateRunning)}}}},
+			Status:     core.PodStatus{ContainerStatuses: []core.ContainerStatus{{Name: "trainer", ImageID: image, State: core.ContainerState{Running: new(core.ContainerStateRunning)}}}},
 		}
 	}
 	ended, leaving := pod(9, two), pod(9, two)
 	ended.Status.ContainerStatuses[0].State = core.ContainerState{Terminated: new(core.ContainerStateTerminated)}
 	leaving.DeletionTimestamp = new(metav1.Now())
+	meshed := []core.Pod{pod(0, one), pod(1, one)}
+	for i, p := range meshed {
+		proxy := p.Status.ContainerStatuses[0]
+		proxy.Name, proxy.ImageID = "proxy", two
+		meshed[i].Status.ContainerStatuses = append(p.Status.ContainerStatuses, proxy)
+	}
 	mixed := []core.Pod{pod(0, "a/b@"+one), pod(1, "c/d@"+two), pod(2, one)}
 	for _, tt := range []struct {
 		name          string
@@ -36,6 +42,7 @@ func TestMixedImages(t *testing.T) {
 		renew, warns  bool
 	}{
 		{name: "one", image: "a/b:latest", pods: []core.Pod{pod(0, "a/b@"+one), pod(1, one), ended, leaving, pod(3, "")}},
+		{name: "one, beside somebody else's", image: "a/b:latest", pods: meshed},
 		{name: "pulled for each pod", image: "a/b:latest", pods: mixed, renew: true},
 		{name: "without a tag", image: "host:5000/a/b", pods: mixed, renew: true},
 		{name: "pulled by its policy", image: "a/b:v1", policy: "Always", pods: mixed, renew: true},
