@@ -268,6 +268,9 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	switch {
 	case len(changes) == 0:
 		return diags
+	case spec.Costliest(changes) == spec.Resume && s.Fleeting:
+		diags.AddError("Stopping the run would lose what it has saved", fmt.Sprintf("%s It goes on as it was. Plan again: the plan says what becomes of it.", sentence(strings.Join(s.Warnings, ". "))))
+		return diags
 	case spec.Costliest(changes) == spec.Resume:
 		return append(diags, r.interrupt(ctx, run, d)...)
 	}

@@ -184,7 +184,7 @@ func (p *planning) perishes(prior *experimentModel, changes []spec.Change, left 
 		return false
 	}
 	was, _, _ := prior.placement(p.settings.image)
-	return !was.Durable()
+	return !was.Durable() || left.Fleeting
 }
 
 // identifyCluster records by what the run's cluster is told from others.

@@ -173,6 +173,42 @@ func TestRunAtRiskIsRenewed(t *testing.T) {
 	}
 }
 
+// fleeting is a run whose checkpoints are there for as long as its coordinator is.
+type fleeting struct{ launch.Launcher }
+
+func (fleeting) Status(context.Context, string) (launch.State, error) {
+	return launch.State{Status: spec.Status{Phase: spec.Running, Step: 5}, Saved: 5, Fleeting: true, Warnings: []string{"the claim x is being deleted"}}, nil
+}
+
+// TestFleetingRunIsNotStopped: a change that stops a run is a new run where what
+// the old one has saved goes with it, and nothing that an apply does on its own,
+// should it find that the plan did not know.
+func TestFleetingRunIsNotStopped(t *testing.T) {
+	is, err := fleeting{}.Status(t.Context(), "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prior := &experimentModel{Cluster: types.ObjectValueMust(map[string]attr.Type{}, nil)}
+	prior.Dataset = types.StringValue("file:///nowhere")
+	prior.Coordinator = types.ObjectValueMust(map[string]attr.Type{"storage": types.StringType}, map[string]attr.Value{"storage": types.StringValue("1Gi")})
+	changes := []spec.Change{{Field: "parameter_server.replicas", Cost: spec.Resume}}
+	for _, lost := range []bool{false, true} {
+		is.Fleeting = lost
+		if got := (&planning{settings: new(settings)}).perishes(prior, changes, remains{is}); got != lost {
+			t.Errorf("claim lost: %t, planned as a new run: %t", lost, got)
+		}
+	}
+	before, diags := prior.draft()
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	before.spec.ParameterServer.Replicas++
+	diags = new(experimentResource).adjust(t.Context(), trainingRun{fleeting{}, "run-1"}, before, prior, prior)
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the claim x is being deleted. It goes on as it was.") {
+		t.Error(diags)
+	}
+}
+
 // TestOtherTrainerIsNamed: an image whose trainer is of another version is named;
 // one that says nothing of it, or a run of this machine, is not.
 func TestOtherTrainerIsNamed(t *testing.T) {

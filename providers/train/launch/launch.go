@@ -107,6 +107,9 @@ type State struct {
 	// Warnings say what threatens a run that goes on, and that stopping it would not
 	// mend.
 	Warnings []string `json:"-"`
+	// Fleeting says that what the run has saved is there for as long as its
+	// coordinator is: to stop it loses all of that.
+	Fleeting bool `json:"-"`
 	// Held are the roles whose place is held by a node that does not answer, Delayed
 	// those that come back minutes after they could: see Releaser.
 	Held, Delayed []string `json:"-"`

@@ -73,15 +73,17 @@ func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) 
 
 // withoutClaim has the status of a run say that its claim is lost. While its
 // coordinator runs it goes on: what it has saved on the claim goes with that
-// pod. Without one, nobody can go on from there.
+// pod. Without one, nobody can go on from there; nor where it has to be stopped
+// for another reason.
 func (s *sight) withoutClaim(state *launch.State, why string, going bool, p launch.Placement) {
 	switch {
 	case why == "" || state.Phase == spec.Succeeded || state.Phase == spec.Failed:
-	case running(s.pods) != nil || going && s.placed(coordinator):
+	case (running(s.pods) != nil || going && s.placed(coordinator)) && !launch.Idle(state.Phase):
 		if p.Checkpoints != "" {
 			state.Renew = why
 			return
 		}
+		state.Fleeting = true
 		state.Warnings = append(state.Warnings, why+": the run goes on, but what it has saved goes with its coordinator's pod; checkpoint.place would keep it")
 	default:
 		if state.Phase == spec.Pending {

@@ -46,6 +46,8 @@ func TestWithoutClaim(t *testing.T) {
 		{name: "its pod waits for a claim that goes", phase: spec.Pending, why: "going", going: true, want: spec.Lost, pods: []core.Pod{pod("", false)}, perished: true},
 		{name: "its pod waits for what is gone", phase: spec.Pending, why: "gone", want: spec.Lost, pods: []core.Pod{pod("", false)}, perished: true},
 		{name: "its pod waits, saved elsewhere", phase: spec.Pending, why: "gone", want: spec.Lost, pods: []core.Pod{pod("", false)}, place: bucket},
+		{name: "others are missing, too", phase: spec.Lost, why: "going", going: true, want: spec.Lost, pods: []core.Pod{pod("a", true)}, perished: true},
+		{name: "stopped, its coordinator waits", phase: spec.Stopped, why: "going", going: true, want: spec.Stopped, pods: []core.Pod{pod("a", true)}, perished: true},
 		{name: "stopped", phase: spec.Stopped, why: "gone", want: spec.Stopped, perished: true},
 		{name: "succeeded", phase: spec.Succeeded, why: "gone", want: spec.Succeeded},
 		{name: "failed", phase: spec.Failed, why: "gone", want: spec.Failed},
@@ -57,7 +59,7 @@ func TestWithoutClaim(t *testing.T) {
 			if tt.perished {
 				saved = -1
 			}
-			if state.Phase != tt.want || (state.Renew != "") != tt.renew || len(state.Warnings) > 0 != tt.warns || state.Perished != tt.perished || state.Saved != saved {
+			if state.Phase != tt.want || (state.Renew != "") != tt.renew || len(state.Warnings) > 0 != tt.warns || state.Fleeting != tt.warns || state.Perished != tt.perished || state.Saved != saved {
 				t.Errorf("%+v", state)
 			}
 			if (state.Broken != "") != (tt.want == spec.Lost || tt.perished) {

@@ -279,7 +279,7 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	case recorded:
 		return state, c.suspend(ctx, s)
 	}
-	return l.conclude(ctx, c, s, asked, state, p.Durable())
+	return l.conclude(ctx, c, s, asked, state, p.Durable() && !state.Perished)
 }
 
 // Watch looks at the run every second; a cluster that does not answer is

@@ -56,7 +56,7 @@ func (s *sight) unmix(state *launch.State, p launch.Placement) {
 	why := s.mixed(p)
 	switch {
 	case why == "" || state.Phase.Final() || launch.Idle(state.Phase):
-	case pulls(p) && p.Durable():
+	case pulls(p) && p.Durable() && !state.Fleeting:
 		state.Renew = why
 	default:
 		state.Warnings = append(state.Warnings, why+"; name it by its digest, as train_image gives it out, and all pods have the same")

@@ -37,6 +37,7 @@ func TestMixedImages(t *testing.T) {
 		name          string
 		image, policy string
 		volatile      bool
+		fleeting      bool
 		phase         spec.Phase
 		pods          []core.Pod
 		renew, warns  bool
@@ -49,6 +50,7 @@ func TestMixedImages(t *testing.T) {
 		{name: "not pulled by its policy", image: "a/b:latest", policy: "IfNotPresent", pods: mixed, warns: true},
 		{name: "kept by nodes", image: "a/b:v1", pods: mixed, warns: true},
 		{name: "nothing is saved", image: "a/b:latest", volatile: true, pods: mixed, warns: true},
+		{name: "its claim is lost", image: "a/b:latest", fleeting: true, pods: mixed, warns: true},
 		{name: "by digest", image: "a/b@" + one, pods: mixed},
 		{name: "over", image: "a/b:latest", phase: spec.Succeeded, pods: mixed},
 		{name: "stopped", image: "a/b:latest", phase: spec.Stopped, pods: mixed},
@@ -58,7 +60,7 @@ func TestMixedImages(t *testing.T) {
 			if tt.volatile {
 				p.Checkpoints = ""
 			}
-			state := launch.State{Status: spec.Status{Phase: spec.Running}}
+			state := launch.State{Status: spec.Status{Phase: spec.Running}, Fleeting: tt.fleeting}
 			if tt.phase != "" {
 				state.Phase = tt.phase
 			}
