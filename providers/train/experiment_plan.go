@@ -239,6 +239,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case err == nil && p.perishes(prior, changes, left):
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the old one's checkpoints go with its coordinator's pod; coordinator.storage or checkpoint.place would keep them")
+	case unfinished && p.strays(prior):
+		replace = append(replace, path.Root("status"))
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: what the old one has saved stays where it is, and a run would not find it in another place")
 	case idle && !left.resumable() && left.Perished && left.Broken != "":
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: it starts over, for "+printable(left.Broken)+"; checkpoint.place would have kept what it had saved")

@@ -187,6 +187,42 @@ func (p *planning) perishes(prior *experimentModel, changes []spec.Change, left 
 	return !was.Durable() || left.Fleeting
 }
 
+// strays tells a change after which a run would look for its checkpoints where
+// it has none: it would start over.
+func (p *planning) strays(prior *experimentModel) bool {
+	if prior.Cluster.IsNull() || p.plan.Cluster.IsNull() {
+		return false
+	}
+	was, _, _ := prior.placement(p.settings.image)
+	is, known, _ := p.plan.placement(p.settings.image)
+	return astray(was, is, known)
+}
+
+// astray tells whether checkpoints of a run that was placed so are out of reach
+// for one that is placed otherwise; known tells whether all of that is known.
+func astray(was, is launch.Placement, known bool) bool {
+	switch {
+	case !was.Durable():
+		return false // nothing would be there
+	case was.Checkpoints != is.Checkpoints:
+		return true
+	case was.Checkpoints == "":
+		return is.Storage == ""
+	}
+	return known && heldBy(was) != heldBy(is)
+}
+
+// heldBy is the volume that a folder of checkpoints is on.
+func heldBy(p launch.Placement) (on launch.Volume) {
+	for _, v := range p.Volumes {
+		if path.IsAbs(p.Checkpoints) && below(p.Checkpoints, v.Path) && len(path.Clean(v.Path)) >= len(on.Path) {
+			on = v
+			on.Path, on.ReadOnly = path.Clean(v.Path), false
+		}
+	}
+	return on
+}
+
 // identifyCluster records by what the run's cluster is told from others.
 func (s *settings) identifyCluster(ctx context.Context, m *experimentModel) {
 	m.ClusterID = types.StringNull()
