@@ -107,8 +107,17 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 		return w.Kubectl(t, "", "-n", w.ns, "get", "pvc", id, "-o", "jsonpath={.metadata.uid} {.metadata.deletionTimestamp} {.status.phase}")
 	}
 
+	b.mu.Lock()
+	b.status.Run = "somebody else's" // nobody believes that
+	b.mu.Unlock()
 	before, _, _ := strings.Cut(claim(), " ")
 	w.Kubectl(t, "", "-n", w.ns, "delete", "pvc", id, "--wait=false")
+	w.eventually(l, id, "the run is warned of", func(s launch.State) bool {
+		return s.Phase == spec.Pending && s.Renew == "" && strings.Contains(strings.Join(s.Warnings, " "), "the claim "+id+" is being deleted")
+	})
+	b.mu.Lock()
+	b.status.Run = id
+	b.mu.Unlock()
 	w.eventually(l, id, "the run is to be renewed", func(s launch.State) bool {
 		return s.Phase == spec.Running && strings.Contains(s.Renew, "the claim "+id+" is being deleted")
 	})

@@ -273,6 +273,9 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	}
 	s.withoutClaim(&state, lost, going, p)
 	s.unmix(&state, p)
+	if asked == nil && state.Renew != "" { // who cannot be asked cannot save: stopped now, it would lose the way from its newest checkpoint
+		state.Warnings, state.Renew = append(state.Warnings, state.Renew), ""
+	}
 	switch _, recorded := s.recorded(); {
 	case !state.Phase.Final() || l.folder == "":
 		return state, nil
