@@ -176,6 +176,9 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	if err := c.ensureClasses(ctx, of); err != nil {
 		return err
 	}
+	if err := c.makeClaim(ctx, of); err != nil { // which may take long: somebody else may take the run meanwhile
+		return err
+	}
 	if err := c.again(ctx, of, taken); err != nil {
 		return err
 	}

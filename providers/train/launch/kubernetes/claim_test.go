@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -157,4 +158,42 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.empty()
+}
+
+// TestResumeThatWaitsForItsClaim: two stokes resume a run while its claim is on
+// its way out. One of them does, and all of its Jobs are that one's.
+func TestResumeThatWaitsForItsClaim(t *testing.T) {
+	w := newWorld(t, "restricted")
+	p := small()
+	p.Checkpoints, p.Storage = "gs://lab/run", "1Gi"
+	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.launcher(p).Stop(t.Context(), id, 0); err != nil {
+		t.Fatal(err)
+	}
+	hold := func(finalizers string) {
+		w.Kubectl(t, "", "-n", w.ns, "patch", "pvc", id, "--type=merge", "-p", `{"metadata": {"finalizers": `+finalizers+`}}`)
+	}
+	hold(`["stoke.test/hold"]`)
+	w.Kubectl(t, "", "-n", w.ns, "delete", "pvc", id, "--wait=false")
+	turn := func() string {
+		return w.Kubectl(t, "", "-n", w.ns, "get", "configmap", id, "-o", `jsonpath={.metadata.annotations.stoke\.dev/turn}`)
+	}
+	results := make(chan error, 2)
+	for _, image := range []string{"registry.test/trainer:2", "registry.test/trainer:3"} {
+		is, before := p, turn()
+		is.Image = image
+		l := w.launcher(is)
+		go func() { results <- l.Resume(t.Context(), id, someRun(1, 1)) }()
+		w.Eventually(t, "the run is taken", func(context.Context) (bool, error) { return turn() != before, nil })
+	}
+	hold("null")
+	one, other := <-results, <-results
+	if (one == nil) == (other == nil) || !errors.Is(errors.Join(one, other), errResumed) {
+		t.Errorf("%v; %v", one, other)
+	}
+	p.Image = "registry.test/trainer:3" // of who took it last
+	w.made(id, p, someRun(1, 1))
 }
