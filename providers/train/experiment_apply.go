@@ -231,7 +231,7 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
 		return
 	}
-	resp.Diagnostics.Append(r.adjust(ctx, run, d, &plan, &prior)...)
+	resp.Diagnostics.Append(r.adjust(ctx, run, d, &plan, &prior, renewPlanned(ctx, req.Private))...)
 	if resp.Diagnostics.HasError() {
 		return // the prior state stays: the next plan does it again
 	}
@@ -242,8 +242,9 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 }
 
 // adjust brings the run's processes to what is planned: an idle run is started
-// again, a running one takes on what it can.
-func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel) (diags diag.Diagnostics) {
+// again, a running one takes on what it can. renew says that the plan has it
+// renewed where it is at risk.
+func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *draft, plan, prior *experimentModel, renew bool) (diags diag.Diagnostics) {
 	if l, ok := run.Launcher.(launch.Releaser); ok {
 		if err := l.Release(ctx, run.id); err != nil {
 			diags.AddWarning("A lost node holds a place", fmt.Sprintf("%s. Its place is free once somebody who may deletes the Node, or the node is back.", err))
@@ -255,16 +256,22 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 		return diags
 	}
 	switch {
+	case launch.Idle(s.Phase) && !(remains{s}).resumable():
+		diags.AddError("The run cannot go on any more", fmt.Sprintf("%s What it had saved is gone since the plan was made. Plan again: the plan says what becomes of it.", sentence(cmp.Or(s.Broken, s.Message))))
+		return diags
 	case launch.Idle(s.Phase):
 		return append(diags, r.resume(ctx, run, d, s)...)
 	case s.Phase.Final():
 		return diags // it ended since the plan
-	case s.Renew != "":
+	case s.Renew != "" && renew:
 		return append(diags, r.interrupt(ctx, run, d)...)
 	}
 	before, wrong := prior.draft()
 	diags.Append(wrong...)
 	changes := append(spec.Compare(before.spec, d.spec), moves(plan, prior)...)
+	if s.Renew != "" {
+		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s. The plan did not know of it; plan again to have the run stopped at a checkpoint and go on.", run.id, printable(s.Renew)))
+	}
 	switch {
 	case len(changes) == 0:
 		return diags

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,7 +80,19 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	} else {
 		p.create(ctx)
 	}
+	if resp.Private != nil {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, renewKey, strconv.AppendBool(nil, p.renews))...)
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// renewKey is what a plan says to the apply: whether the run is to be renewed. An
+// apply that finds a reason for it which the plan did not have leaves the run alone.
+const renewKey = "renew"
+
+func renewPlanned(ctx context.Context, p privateGetter) bool {
+	said, diags := p.GetKey(ctx, renewKey)
+	return !diags.HasError() && string(said) == "true"
 }
 
 // planDestroy says what a destroy interrupts, and what it throws away.
@@ -122,6 +135,7 @@ type planning struct {
 	resp     *resource.ModifyPlanResponse
 	call     *providers.Call
 	records  int64 // of the training set, where known
+	renews   bool  // the run is stopped at a checkpoint and goes on, for launch.State.Renew
 }
 
 // dataset finds out which records the dataset is. A folder that train_dataset
@@ -296,6 +310,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	case idle:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+idleness(left)+"; "+left.from())
 	case left.Renew != "":
+		p.renews = true
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "resume: "+printable(left.Renew)+"; stops at a checkpoint and goes on")
 	case len(left.Held) > 0:
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))

@@ -109,7 +109,7 @@ func TestHeldPlaceIsLetGo(t *testing.T) {
 	}
 	for _, err := range []error{nil, errors.New("pod x of the node y: forbidden")} {
 		l := &held{err: err}
-		diags := new(experimentResource).adjust(t.Context(), trainingRun{l, "run-1"}, nil, nil, nil)
+		diags := new(experimentResource).adjust(t.Context(), trainingRun{l, "run-1"}, nil, nil, nil, false)
 		if l.released != 1 || diags.HasError() || (len(diags) == 1) != (err != nil) {
 			t.Errorf("released %d times, %v", l.released, diags)
 		}
@@ -167,9 +167,37 @@ func TestRunAtRiskIsRenewed(t *testing.T) {
 	if !plan.Status.IsUnknown() {
 		t.Errorf("the plan leaves it at %v", plan.Status)
 	}
-	diags := (&experimentResource{settings: p.settings}).adjust(t.Context(), trainingRun{l, "run-1"}, p.draft, plan, plan)
+	if !p.renews {
+		t.Error("the plan does not say so to the apply")
+	}
+	plan.Dataset = types.StringValue("file:///nowhere")
+	same, diags := plan.draft()
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	diags = (&experimentResource{settings: p.settings}).adjust(t.Context(), trainingRun{l, "run-1"}, same, plan, plan, false)
+	if len(l.done) > 0 || len(diags) == 0 || diags.HasError() {
+		t.Errorf("an apply of a plan that did not know: %q, %v", l.done, diags)
+	}
+	diags = (&experimentResource{settings: p.settings}).adjust(t.Context(), trainingRun{l, "run-1"}, same, plan, plan, true)
 	if strings.Join(l.done, " ") != "stop resume" || diags.HasError() {
 		t.Errorf("it was done %q, %v", l.done, diags)
+	}
+}
+
+// spent is a run that nobody runs and that has nothing to go on from.
+type spent struct{ launch.Launcher }
+
+func (spent) Status(context.Context, string) (launch.State, error) {
+	return launch.State{Status: spec.Status{Phase: spec.Lost, Step: 5}, Saved: -1, Perished: true, Broken: "the claim x is gone"}, nil
+}
+
+// TestSpentRunIsNotResumed: an apply whose plan has a run go on does not start it
+// over where what it had saved has gone since.
+func TestSpentRunIsNotResumed(t *testing.T) {
+	diags := new(experimentResource).adjust(t.Context(), trainingRun{spent{}, "run-1"}, nil, nil, nil, false)
+	if len(diags) != 1 || !diags.HasError() || !strings.Contains(diags[0].Detail(), "the claim x is gone. What it had saved is gone since the plan was made.") {
+		t.Error(diags)
 	}
 }
 
@@ -203,7 +231,7 @@ func TestFleetingRunIsNotStopped(t *testing.T) {
 		t.Fatal(diags)
 	}
 	before.spec.ParameterServer.Replicas++
-	diags = new(experimentResource).adjust(t.Context(), trainingRun{fleeting{}, "run-1"}, before, prior, prior)
+	diags = new(experimentResource).adjust(t.Context(), trainingRun{fleeting{}, "run-1"}, before, prior, prior, false)
 	if len(diags) != 1 || !strings.Contains(diags[0].Detail(), "the claim x is being deleted. It goes on as it was.") {
 		t.Error(diags)
 	}

@@ -201,6 +201,9 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 	}
 	return c.accounted(ctx, id, func() error {
 		if len(now.jobs) > 0 {
+			if err := c.noteMix(ctx, now); err != nil {
+				return err
+			}
 			if err := l.save(ctx, c, id, now, patience); err != nil {
 				return err
 			}
@@ -217,11 +220,7 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 func (l *Launcher) save(ctx context.Context, c *cluster, id string, now *sight, patience time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	asked, err := c.session(waiting, id, now.pods)
-	if err == nil {
-		err = asked.Stop(waiting)
-		asked.Close()
-	}
+	err := c.askToStop(waiting, id, now)
 	for err == nil && waiting.Err() == nil {
 		var state launch.State
 		if state, err = l.Status(waiting, id); err == nil && state.Phase.Final() {
@@ -236,6 +235,33 @@ func (l *Launcher) save(ctx context.Context, c *cluster, id string, now *sight, 
 		return context.Cause(ctx)
 	}
 	return l.abandoned(ctx, c, id)
+}
+
+// deafTime is how long a coordinator that runs may be deaf to a stop: it may just
+// have begun.
+const deafTime = 5 * time.Second
+
+// askToStop has the run's coordinator stop it, and asks one that runs and does not
+// answer again for a while.
+func (c *cluster) askToStop(ctx context.Context, id string, now *sight) error {
+	for began := time.Now(); ; {
+		asked, err := c.session(ctx, id, now.pods)
+		if err == nil {
+			err = asked.Stop(ctx)
+			asked.Close()
+		}
+		if err == nil || errors.Is(err, errNoCoordinator) || time.Since(began) > deafTime {
+			return err
+		}
+		select {
+		case <-time.After(poll / 2):
+		case <-ctx.Done():
+			return err
+		}
+		if now, err = c.look(ctx, id); err != nil {
+			return err
+		}
+	}
 }
 
 // abandoned records a run whose coordinator had no time to stop it.

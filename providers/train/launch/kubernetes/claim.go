@@ -49,26 +49,24 @@ func (c *cluster) makeClaim(ctx context.Context, l *layout) error {
 }
 
 // claimLoss says what became of the claim of a run; "" is nothing. going tells
-// one that is there for as long as a pod uses it. A claim that may not be looked
-// at is taken to be well.
-func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) (why string, going bool, err error) {
+// one that is there for as long as a pod uses it. A claim that cannot be looked at
+// is taken to be well.
+func (c *cluster) claimLoss(ctx context.Context, id string, p launch.Placement) (why string, going bool) {
 	if p.Storage == "" {
-		return "", false, nil
+		return "", false
 	}
 	var is core.PersistentVolumeClaim
 	switch there, err := c.get(ctx, claims, id, &is); {
-	case apierrors.IsForbidden(err):
-		return "", false, nil
 	case err != nil:
-		return "", false, err
+		return "", false
 	case !there:
-		return fmt.Sprintf("the claim %s is gone", id), false, nil
+		return fmt.Sprintf("the claim %s is gone", id), false
 	case is.DeletionTimestamp != nil:
-		return fmt.Sprintf("the claim %s is being deleted", id), true, nil
+		return fmt.Sprintf("the claim %s is being deleted", id), true
 	case is.Status.Phase == core.ClaimLost:
-		return fmt.Sprintf("the claim %s has lost its volume", id), false, nil
+		return fmt.Sprintf("the claim %s has lost its volume", id), false
 	}
-	return "", false, nil
+	return "", false
 }
 
 // withoutClaim has the status of a run say that its claim is lost. While its

@@ -23,7 +23,7 @@ func TestWithoutClaim(t *testing.T) {
 	pod := func(node string, runs bool) core.Pod {
 		p := core.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{roleLabel: coordinator}}, Spec: core.PodSpec{NodeName: node}}
 		if runs {
-			p.Status.ContainerStatuses = []core.ContainerStatus{{State: core.ContainerState{Running: new(core.ContainerStateRunning)}}}
+			p.Status.ContainerStatuses = []core.ContainerStatus{{Name: container, State: core.ContainerState{Running: new(core.ContainerStateRunning)}}}
 		}
 		return p
 	}

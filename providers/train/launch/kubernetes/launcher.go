@@ -267,10 +267,7 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	if p.Durable() {
 		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
 	}
-	lost, going, err := c.claimLoss(ctx, id, p)
-	if err != nil {
-		return state, err
-	}
+	lost, going := c.claimLoss(ctx, id, p)
 	s.withoutClaim(&state, lost, going, p)
 	s.unmix(&state, p)
 	if asked == nil && state.Renew != "" { // who cannot be asked cannot save: stopped now, it would lose the way from its newest checkpoint

@@ -87,7 +87,7 @@ func byAge(pods []core.Pod) []core.Pod {
 // previous container's first.
 func (c *cluster) podLog(ctx context.Context, p *core.Pod, given map[string]time.Time, stream string, line func(launch.Line) error) error {
 	for _, st := range p.Status.ContainerStatuses {
-		if st.Name != "trainer" {
+		if st.Name != container {
 			continue
 		}
 		for n, attempt := range []*core.ContainerState{&st.LastTerminationState, &st.State} {

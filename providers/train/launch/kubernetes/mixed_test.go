@@ -38,6 +38,7 @@ func TestMixedImages(t *testing.T) {
 		image, policy string
 		volatile      bool
 		fleeting      bool
+		again         string // images that it was stopped with before
 		phase         spec.Phase
 		pods          []core.Pod
 		renew, warns  bool
@@ -51,6 +52,8 @@ func TestMixedImages(t *testing.T) {
 		{name: "kept by nodes", image: "a/b:v1", pods: mixed, warns: true},
 		{name: "nothing is saved", image: "a/b:latest", volatile: true, pods: mixed, warns: true},
 		{name: "its claim is lost", image: "a/b:latest", fleeting: true, pods: mixed, warns: true},
+		{name: "renewed before, with these", image: "a/b:latest", again: one + " " + two, pods: mixed, warns: true},
+		{name: "renewed before, with others", image: "a/b:latest", again: one + " sha256:3333333333333333", pods: mixed, renew: true},
 		{name: "by digest", image: "a/b@" + one, pods: mixed},
 		{name: "over", image: "a/b:latest", phase: spec.Succeeded, pods: mixed},
 		{name: "stopped", image: "a/b:latest", phase: spec.Stopped, pods: mixed},
@@ -64,7 +67,11 @@ func TestMixedImages(t *testing.T) {
 			if tt.phase != "" {
 				state.Phase = tt.phase
 			}
-			(&sight{pods: tt.pods}).unmix(&state, p)
+			is := &sight{pods: tt.pods}
+			if tt.again != "" {
+				is.config.Annotations = map[string]string{mixAnnotation: tt.again}
+			}
+			is.unmix(&state, p)
 			said := state.Renew + strings.Join(state.Warnings, "")
 			if (state.Renew != "") != tt.renew || len(state.Warnings) > 0 != tt.warns {
 				t.Errorf("renew: %q, warnings: %q", state.Renew, state.Warnings)

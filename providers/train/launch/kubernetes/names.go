@@ -14,7 +14,8 @@ const (
 	roleLabel           = "stoke.dev/role"
 	operationAnnotation = "stoke.dev/operation"
 	nameAnnotation      = "stoke.dev/name"
-	turnAnnotation      = "stoke.dev/turn" // grows when a run is resumed: what was seen before is not so any more
+	mixAnnotation       = "stoke.dev/images" // digests that the run was last stopped with, where there were several
+	turnAnnotation      = "stoke.dev/turn"   // grows when a run is resumed: what was seen before is not so any more
 	manager             = "stoke"
 )
 

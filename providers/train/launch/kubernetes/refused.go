@@ -11,6 +11,7 @@ import (
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/stokehq/stoke/providers/train/launch"
@@ -87,6 +88,25 @@ func (c *cluster) whyClaimsWait(ctx context.Context, s *sight) {
 			if e, known := newest[v.PersistentVolumeClaim.ClaimName]; known {
 				p.Status.Conditions[at].Message += fmt.Sprintf("; claim %s: %s", e.InvolvedObject.Name, strings.TrimSuffix(e.Message, "."))
 			}
+		}
+	}
+}
+
+// whatCompleted learns from events which Jobs of a run were completed before
+// somebody deleted them, or their time to live did. Clusters keep events for an
+// hour or so.
+func (c *cluster) whatCompleted(ctx context.Context, s *sight) {
+	if s.job(coordinator) != nil {
+		return // which says itself how it stands
+	}
+	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=Completed", Limit: 500})
+	if err != nil {
+		return
+	}
+	s.completed = make(map[string]bool)
+	for _, u := range page.Items {
+		if name, _, _ := unstructured.NestedString(u.Object, "involvedObject", "name"); name != "" {
+			s.completed[name] = true
 		}
 	}
 }

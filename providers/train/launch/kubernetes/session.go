@@ -40,9 +40,11 @@ func (c *cluster) session(ctx context.Context, id string, all []core.Pod) (*sess
 		return nil, fmt.Errorf("the Secret %s: %w", id, err)
 	}
 	port := 0
-	for _, p := range pod.Spec.Containers[0].Ports {
-		if p.Name == "api" {
-			port = int(p.ContainerPort)
+	for _, c := range pod.Spec.Containers { // a webhook may have put others before ours
+		for _, p := range c.Ports {
+			if c.Name == container && p.Name == "api" {
+				port = int(p.ContainerPort)
+			}
 		}
 	}
 	name := pod.Name
@@ -59,7 +61,7 @@ func running(all []core.Pod) *core.Pod {
 			continue
 		}
 		for _, s := range p.Status.ContainerStatuses {
-			if s.State.Running != nil {
+			if s.Name == container && s.State.Running != nil {
 				return &all[i]
 			}
 		}

@@ -22,6 +22,8 @@ type sight struct {
 	config core.ConfigMap
 	jobs   []batch.Job
 	pods   []core.Pod
+	// completed are the Jobs, gone by now, that events say were completed.
+	completed map[string]bool
 }
 
 // look reads a run's objects: launch.ErrNoRun, launch.ErrForeign.
@@ -130,11 +132,11 @@ func (s *sight) derived() spec.Status {
 	return status
 }
 
-// endedWell looks for a Job of workers or servers that is complete: only a
+// endedWell looks for a Job of workers or servers that is complete, or was: only a
 // finished run lets them end well.
 func (s *sight) endedWell(status *spec.Status) {
 	for _, role := range []string{worker, workerHigh, server} {
-		if j := s.job(role); j != nil && condition(j, batch.JobComplete) != nil {
+		if j := s.job(role); j != nil && condition(j, batch.JobComplete) != nil || j == nil && s.completed[job(s.config.Name, role)] {
 			status.Phase, status.Message = spec.Succeeded, "what it measured is gone with its coordinator's pod"
 		}
 	}
@@ -338,6 +340,7 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 		state.Status = status
 		return state, nil, nil
 	}
+	c.whatCompleted(ctx, s)
 	state.Status = s.derived()
 	state.Perished = launch.Idle(state.Phase)
 	if state.Phase == spec.Pending && len(refused) > 0 {

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	nobody       = 65532 // the user of the pods, as in distroless images
+	container    = "trainer" // in each pod of a run; others are somebody else's
+	nobody       = 65532     // the user of the pods, as in distroless images
 	specFolder   = "/etc/stoke"
 	secretFolder = "/etc/stoke-secret"
 	stateFolder  = "/state"
@@ -53,7 +54,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 			SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []core.Container{{
-			Name: "trainer", Image: l.Image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
+			Name: container, Image: l.Image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
 			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
 			SecurityContext: &core.SecurityContext{
