@@ -43,7 +43,7 @@ func entry(field, key string) string { return fmt.Sprintf("%s[%q]", field, key) 
 func (c Cluster) Check() []Problem {
 	var p problems
 	if _, err := ParseRelease(c.Version); err != nil {
-		p.add("Version", c.Version, "is no release that can be installed: %s", err)
+		p.add("Version", c.Version, "cannot be installed: write a release of %s to %s, such as %s.3", OldestMinor, NewestMinor, DefaultMinor)
 	}
 	if c.Name != "" {
 		p.addAll("Name", c.Name, validation.IsDNS1123Subdomain(c.Name))

@@ -98,9 +98,9 @@ func Reset(ctx context.Context, m host.Machine, criSocket string) error {
 	return failure(m, "reset", out, err)
 }
 
-// Busy waits, for as long as ctx allows, until no kubeadm runs on a machine: one
+// Await waits, for as long as ctx allows, until no kubeadm runs on a machine: one
 // whose connection broke goes on.
-func Busy(ctx context.Context, m host.Machine) error {
+func Await(ctx context.Context, m host.Machine) error {
 	_, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", wait, "sh"}})
 	var failed *ssh.CommandError
 	if errors.As(err, &failed) && failed.Status == busyStatus {
