@@ -1,0 +1,432 @@
+//go:build e2e && linux
+
+package kubeadm_test
+
+import (
+	"errors"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/providers/connect/kubetest"
+	"github.com/stokehq/stoke/providers/connect/podtest"
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/providers/metal/lab"
+)
+
+const (
+	build = "make e2e-metal-cluster"
+	// Where machines have the programs that were built here.
+	kubernetes, runtime = "/opt/kubernetes", "/opt/containerd"
+)
+
+// TestCluster makes a cluster of two machines with the real kubeadm, kubelet and
+// containerd, takes a node out and in again, and everything apart.
+func TestCluster(t *testing.T) {
+	c := newCluster(t)
+	head, worker := c.machines[0], c.machines[1]
+	clean := map[*lab.Machine]lab.Snapshot{}
+	for _, m := range c.machines {
+		clean[m] = m.Snapshot()
+		if is := observe(t, m); is.Role != kubeadm.NoRole || is.Whole || len(is.Left) > 0 || is.Kubelet != "v"+c.cluster.Version {
+			t.Fatalf("%s before: %+v", m.Name, is)
+		}
+	}
+
+	config, err := c.cluster.Init(node(head), kubeadm.NewToken())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kubeadm.Begin(t.Context(), head.Remote(), config); err != nil {
+		t.Fatal(err)
+	}
+	c.checkControlPlane(t)
+	c.network(t, head)
+	c.await(t, map[string]string{"head": "True"})
+
+	is := observe(t, head)
+	join := kubeadm.Join{Endpoint: c.cluster.Endpoint, CAHash: is.CAHash}
+	c.checkWrongAuthority(t, join)
+	c.enter(t, join)
+	c.network(t, worker)
+	c.await(t, map[string]string{"head": "True", "worker": "True"})
+	if is := observe(t, worker); is.Role != kubeadm.Worker || !is.Whole || is.NodeName != "worker" || is.CAHash != join.CAHash || is.Server != "https://"+join.Endpoint {
+		t.Errorf("the worker is %+v", is)
+	}
+	c.checkKubelet(t)
+
+	c.reset(t, worker, clean[worker])
+	c.kubectl(t, "delete", "node", "worker")
+	c.enter(t, join)
+	c.network(t, worker)
+	c.await(t, map[string]string{"head": "True", "worker": "True"})
+
+	for _, m := range []*lab.Machine{worker, head} {
+		c.reset(t, m, clean[m])
+		c.reset(t, m, clean[m]) // there is nothing to do any more
+	}
+}
+
+// cluster is what the test makes, on its machines.
+type cluster struct {
+	cluster  kubeadm.Cluster
+	machines []*lab.Machine
+	pause    string // the sandbox image that this release of kubeadm wants
+}
+
+// newCluster makes machines that are ready for kubeadm: what the other parts of
+// the provider metal do, by hand.
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	programs := kubetest.Programs(t, "install", "hyper", build)
+	containers := kubetest.Programs(t, "containerd/install", "containerd", build)
+	l := lab.New(t)
+	release := output(t, filepath.Join(programs, "kubeadm"), "version", "-o", "short")
+	names := strings.Fields(output(t, filepath.Join(programs, "kubeadm"), "config", "images", "list", "--kubernetes-version", release))
+	archive, pause := images(t, programs, containers, names)
+	c := &cluster{pause: pause}
+	c.machines = l.MachinesWith([]lab.Option{
+		lab.Pods(), lab.Folder(programs, kubernetes), lab.Folder(containers, runtime), lab.Folder(filepath.Dir(archive), "/opt/images"),
+		lab.With("/etc/systemd/system/kubelet.service", kubeletUnit), lab.With("/etc/systemd/system/containerd.service", containerdUnit),
+		lab.With("/etc/containerd/config.toml", strings.ReplaceAll(containerdConfig, "PAUSE", pause)),
+		lab.With("/etc/sysctl.d/90-kubernetes.conf", "net.ipv4.ip_forward = 1\n"),
+	}, "head", "worker")
+	together(c.machines, func(m *lab.Machine) {
+		m.Script(`for name in kubeadm kubelet kubectl; do ln -s "$1/$name" "/usr/local/bin/$name"; done; ln -s "$2/ctr" /usr/local/bin/ctr
+apt-get -qq install -y --no-install-recommends runc >/dev/null
+sysctl -q -w net.ipv4.ip_forward=1
+systemctl enable --quiet --now containerd kubelet.service || :
+systemctl is-active --quiet containerd
+ctr -n k8s.io images import "/opt/images/$3" >/dev/null`, kubernetes, runtime, filepath.Base(archive))
+	})
+	c.cluster = kubeadm.Cluster{
+		Version: strings.TrimPrefix(release, "v"), Endpoint: c.machines[0].Address + ":6443", Advertise: c.machines[0].Address,
+		Pods: []string{"10.244.0.0/16"}, APIServer: map[string]string{"profiling": "false"}, CertNames: []string{"api.lab.example"},
+		// Nothing is short of memory or disk here, whose sizes are those of the machine
+		// that the test runs on.
+		Kubelet: map[string]any{
+			"failCgroupV1": false, "failSwapOn": false, "oomScoreAdj": 0, "maxPods": 40, "imageGCHighThresholdPercent": 100,
+			"evictionHard": map[string]any{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
+		},
+		Proxy: map[string]any{"conntrack": map[string]any{"maxPerCore": 0}},
+	}
+	return c
+}
+
+// images are an archive of what kubeadm asks for, made of the programs that were
+// built: one layer has them all, and nft for kube-proxy. CoreDNS is a stand-in
+// that never becomes ready.
+func images(t *testing.T, programs, containers string, names []string) (archive, pause string) {
+	t.Helper()
+	const dir = "/usr/local/bin/"
+	files := map[string]string{dir + "hyper": filepath.Join(programs, "hyper")}
+	nft, err := exec.LookPath("nft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["/usr/sbin/nft"] = nft
+	for _, library := range regexp.MustCompile(`/\S+\.so\S*`).FindAllString(output(t, "ldd", nft), -1) {
+		files[library] = library
+	}
+	links := map[string]string{}
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+		links[dir+name] = "hyper"
+	}
+	var all []podtest.Image
+	for _, ref := range names {
+		name, _, _ := strings.Cut(path.Base(ref), ":")
+		image := podtest.Image{Ref: ref, Files: files, Links: links, Env: []string{"PATH=/usr/local/bin:/usr/sbin"}}
+		switch name {
+		case "pause":
+			pause = ref
+			fallthrough
+		case "coredns":
+			image = podtest.Image{Ref: ref, Files: map[string]string{"/pause": filepath.Join(containers, "pause")}, Command: []string{"/pause"}}
+		default:
+			if links[dir+name] == "" {
+				t.Fatalf("kubeadm wants the image %s, which cannot be made", ref)
+			}
+		}
+		all = append(all, image)
+	}
+	if pause == "" {
+		t.Fatalf("kubeadm wants no pause among %v", names)
+	}
+	return podtest.Archive(t, all...), pause
+}
+
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func together(machines []*lab.Machine, do func(*lab.Machine)) {
+	var all sync.WaitGroup
+	for _, m := range machines {
+		all.Go(func() { do(m) })
+	}
+	all.Wait()
+}
+
+func node(m *lab.Machine) kubeadm.Node {
+	return kubeadm.Node{
+		Name: m.Name, IP: m.Address, Labels: map[string]string{"stoke.dev/test": m.Name}, PullImages: "Never",
+		// This kernel may have control groups of version 1, and the machine that tests
+		// run on may be small.
+		IgnorePreflight: []string{"SystemVerification", "Mem", "NumCPU"},
+	}
+}
+
+func observe(t *testing.T, m *lab.Machine) kubeadm.Facts {
+	t.Helper()
+	is, err := kubeadm.Observe(t.Context(), m.Remote())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+func (c *cluster) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	return c.machines[0].Exec(append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf"}, args...)...)
+}
+
+// network gives a node's pods the range that the cluster gave the node: what CNI
+// does, for the node alone.
+func (c *cluster) network(t *testing.T, m *lab.Machine) {
+	t.Helper()
+	var pods string
+	c.until(t, m.Name+" has a range for pods", func() bool {
+		pods = c.kubectl(t, "get", "node", m.Name, "-o", "jsonpath={.spec.podCIDR}")
+		return pods != ""
+	})
+	m.Script(`mkdir -p /etc/cni/net.d; printf %s "$1" > /etc/cni/net.d/10-pods.conflist`, strings.ReplaceAll(cniConfig, "PODS", pods))
+}
+
+// await waits until these are the nodes, with the states of their condition Ready.
+func (c *cluster) await(t *testing.T, want map[string]string) {
+	t.Helper()
+	c.until(t, "the nodes are as wanted", func() bool {
+		out := c.kubectl(t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+		seen := map[string]string{}
+		for line := range strings.Lines(out) {
+			name, ready, _ := strings.Cut(strings.TrimSpace(line), " ")
+			seen[name] = ready
+		}
+		for name, ready := range want {
+			if seen[name] != ready {
+				return false
+			}
+		}
+		return len(seen) == len(want)
+	})
+}
+
+func (c *cluster) until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(4 * time.Minute); !is(); time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("wait until %s:\n%s\n%s", what, c.kubectl(t, "get", "nodes,pods", "-A", "-o", "wide"), c.kubectl(t, "get", "events", "-A"))
+		}
+	}
+}
+
+// checkControlPlane looks at what kubeadm init made, and ends its token.
+func (c *cluster) checkControlPlane(t *testing.T) {
+	t.Helper()
+	head := c.machines[0]
+	is := observe(t, head)
+	if is.Role != kubeadm.ControlPlane || !is.Whole || is.Running || is.NodeName != "head" || is.Version != "v"+c.cluster.Version || !is.KubeletActive || !is.Etcd || !is.SuperAdmin {
+		t.Fatalf("after init: %+v", is)
+	}
+	if got := is.APIServer["profiling"]; !slices.Equal(got, []string{"false"}) {
+		t.Errorf("the API server has profiling=%v", got)
+	}
+	if got := is.Certificates["/etc/kubernetes/pki/apiserver.crt"]; !slices.Contains(got.Names, "api.lab.example") || !slices.Contains(got.Names, head.Address) || time.Until(got.Expires) < 300*24*time.Hour {
+		t.Errorf("the API server's certificate has %v", got)
+	}
+	if got := is.Certificates["/etc/kubernetes/admin.conf"]; got.Expires.IsZero() {
+		t.Error("admin.conf has no certificate that expires")
+	}
+	if ids := tokens(t, head); len(ids) != 1 {
+		t.Errorf("tokens %v after init", ids)
+	}
+	if err := kubeadm.RevokeInit(t.Context(), head.Remote()); err != nil {
+		t.Fatal(err)
+	}
+	if ids := tokens(t, head); len(ids) != 0 {
+		t.Errorf("tokens %v are alive", ids)
+	}
+}
+
+func tokens(t *testing.T, head *lab.Machine) []string {
+	t.Helper()
+	ids, err := kubeadm.Tokens(t.Context(), head.Remote())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// enter has the worker join, with a token of its own that ends then.
+func (c *cluster) enter(t *testing.T, join kubeadm.Join) {
+	t.Helper()
+	if err := c.tryEnter(t, join); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) tryEnter(t *testing.T, join kubeadm.Join) error {
+	t.Helper()
+	head, worker := c.machines[0].Remote(), c.machines[1]
+	forgotten := kubeadm.NewToken() // of a run that was killed
+	join.Token = kubeadm.NewToken()
+	for _, token := range []kubeadm.Token{forgotten, join.Token} {
+		if err := kubeadm.Grant(t.Context(), head, token, worker.Name, 5*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids := tokens(t, c.machines[0]); !slices.Equal(ids, []string{join.Token.ID()}) {
+		t.Errorf("tokens %v are alive, want %s alone", ids, join.Token.ID())
+	}
+	config, err := join.Configuration(node(worker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered := kubeadm.Enter(t.Context(), worker.Remote(), config)
+	for range 2 {
+		if err := kubeadm.Revoke(t.Context(), head, join.Token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids := tokens(t, c.machines[0]); len(ids) != 0 {
+		t.Errorf("tokens %v are alive after a join", ids)
+	}
+	return entered
+}
+
+// checkWrongAuthority: a machine does not join whoever answers.
+func (c *cluster) checkWrongAuthority(t *testing.T, join kubeadm.Join) {
+	t.Helper()
+	join.CAHash = "sha256:" + strings.Repeat("0", 64)
+	var failed *kubeadm.Error
+	if err := c.tryEnter(t, join); !errors.As(err, &failed) {
+		t.Fatalf("a join with the hash of another authority: %v", err)
+	}
+	if said := strings.Join(failed.Lines, "\n"); !strings.Contains(said, "pinned") {
+		t.Errorf("a join with the hash of another authority fails otherwise:\n%s", said)
+	}
+	if is := observe(t, c.machines[1]); is.Role != kubeadm.NoRole || is.Whole {
+		t.Errorf("the worker after a join that was refused: %+v", is)
+	}
+	c.await(t, map[string]string{"head": "True"})
+}
+
+// checkKubelet: nodes have the configuration that the cluster's hash is of, and
+// what was declared for the node.
+func (c *cluster) checkKubelet(t *testing.T) {
+	t.Helper()
+	for _, m := range c.machines {
+		is := observe(t, m)
+		for key, want := range map[string]any{"maxPods": 40.0, "cgroupDriver": "systemd", "clusterDomain": "cluster.local", "failCgroupV1": false} {
+			if is.KubeletConfig[key] != want {
+				t.Errorf("%s: the kubelet has %s = %v, want %v", m.Name, key, is.KubeletConfig[key], want)
+			}
+		}
+		if !strings.Contains(is.KubeletArgs, "--node-ip="+m.Address) {
+			t.Errorf("%s: the kubelet has the arguments %s", m.Name, is.KubeletArgs)
+		}
+		got := c.kubectl(t, "get", "node", m.Name, "-o", `jsonpath={.metadata.labels.stoke\.dev/test} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.taints[*].key}`)
+		want := m.Name + " " + m.Address + map[string]string{"head": " node-role.kubernetes.io/control-plane"}[m.Name]
+		if strings.TrimSpace(got) != want {
+			t.Errorf("node %s has %q, want %q", m.Name, got, want)
+		}
+	}
+}
+
+// reset takes a machine out of the cluster; nothing of it is left there.
+func (c *cluster) reset(t *testing.T, m *lab.Machine, clean lab.Snapshot) {
+	t.Helper()
+	if err := kubeadm.Reset(t.Context(), m.Remote(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if is := observe(t, m); is.Role != kubeadm.NoRole || is.Whole || len(is.Left) > 0 || is.KubeletActive || is.NodeName != "" {
+		t.Errorf("%s after a reset: %+v", m.Name, is)
+	}
+	if diff := lab.Diff(clean, m.Snapshot(), left...); len(diff) > 0 {
+		t.Errorf("%s after a reset:\n%s", m.Name, strings.Join(diff, "\n"))
+	}
+	if running := m.Exec("ctr", "-n", "k8s.io", "containers", "list", "-q"); running != "" {
+		t.Errorf("%s has containers after a reset:\n%s", m.Name, running)
+	}
+}
+
+// left is what a reset leaves: settings of the kernel that the kubelet, kube-proxy
+// and CNI change.
+var left = []string{"sysctl *", "active kubelet.service"}
+
+const kubeletUnit = `[Unit]
+After=containerd.service
+
+[Service]
+Environment=KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+ExecStart=/usr/local/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS
+Restart=always
+RestartSec=2
+StartLimitIntervalSec=0
+
+[Install]
+WantedBy=multi-user.target
+`
+
+const containerdUnit = `[Service]
+Type=notify
+Environment=PATH=/opt/containerd:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=/opt/containerd/containerd
+Delegate=yes
+KillMode=process
+Restart=always
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// containerdConfig has no opt plugin, which would write to /opt/containerd. Where
+// there is no CAP_SYS_RESOURCE, runc cannot lower the score by which processes
+// are killed when memory is short.
+const containerdConfig = `version = 3
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
+
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = "PAUSE"
+
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true
+
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = ["/opt/containerd"]
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+  SystemdCgroup = true
+`
+
+const cniConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{
+  "type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
+  "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "PODS"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+}]}
+`
