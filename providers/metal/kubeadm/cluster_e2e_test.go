@@ -97,14 +97,7 @@ func newCluster(t *testing.T) *cluster {
 		lab.With("/etc/containerd/config.toml", strings.ReplaceAll(containerdConfig, "PAUSE", pause)),
 		lab.With("/etc/sysctl.d/90-kubernetes.conf", "net.ipv4.ip_forward = 1\n"),
 	}, "head", "worker")
-	together(c.machines, func(m *lab.Machine) {
-		m.Script(`for name in kubeadm kubelet kubectl; do ln -s "$1/$name" "/usr/local/bin/$name"; done; ln -s "$2/ctr" /usr/local/bin/ctr
-apt-get -qq install -y --no-install-recommends runc >/dev/null
-sysctl -q -w net.ipv4.ip_forward=1
-systemctl enable --quiet --now containerd kubelet.service || :
-systemctl is-active --quiet containerd
-ctr -n k8s.io images import "/opt/images/$3" >/dev/null`, kubernetes, runtime, filepath.Base(archive))
-	})
+	c.prepare(t, filepath.Base(archive))
 	c.cluster = kubeadm.Cluster{
 		Version: strings.TrimPrefix(release, "v"), Endpoint: c.machines[0].Address + ":6443", Advertise: c.machines[0].Address,
 		Pods: []string{"10.244.0.0/16"}, APIServer: map[string]string{"profiling": "false"}, CertNames: []string{"api.lab.example"},
@@ -118,6 +111,30 @@ ctr -n k8s.io images import "/opt/images/$3" >/dev/null`, kubernetes, runtime, f
 	}
 	return c
 }
+
+// prepare starts containerd and the kubelet everywhere, and brings the images.
+func (c *cluster) prepare(t *testing.T, archive string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, m := range c.machines {
+		all.Go(func() {
+			if _, err := m.Try("sh", "-euc", prepare, "sh", kubernetes, runtime, archive); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		})
+	}
+	if all.Wait(); t.Failed() {
+		t.FailNow()
+	}
+}
+
+const prepare = `for name in kubeadm kubelet kubectl; do ln -s "$1/$name" "/usr/local/bin/$name"; done
+ln -s "$2/ctr" /usr/local/bin/ctr
+apt-get -qq install -y --no-install-recommends runc >/dev/null
+sysctl -q -w net.ipv4.ip_forward=1
+systemctl enable --quiet containerd kubelet
+systemctl start containerd
+ctr -n k8s.io images import "/opt/images/$3" >/dev/null`
 
 // images are an archive of what kubeadm asks for, made of the programs that were
 // built: one layer has them all, and nft for kube-proxy. CoreDNS is a stand-in
@@ -168,14 +185,6 @@ func output(t *testing.T, args ...string) string {
 		t.Fatalf("%s: %v", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func together(machines []*lab.Machine, do func(*lab.Machine)) {
-	var all sync.WaitGroup
-	for _, m := range machines {
-		all.Go(func() { do(m) })
-	}
-	all.Wait()
 }
 
 func node(m *lab.Machine) kubeadm.Node {
@@ -394,7 +403,7 @@ WantedBy=multi-user.target
 const containerdUnit = `[Service]
 Type=notify
 Environment=PATH=/opt/containerd:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ExecStart=/opt/containerd/containerd
+ExecStart=/opt/containerd/containerd --log-level warn
 Delegate=yes
 KillMode=process
 Restart=always

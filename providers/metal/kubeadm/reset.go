@@ -54,7 +54,7 @@ if command -v nft >/dev/null; then
 		for table in raw mangle nat filter; do
 			nft list table "$family" "$table" 2>/dev/null | awk '
 				/^\t(chain|set|map) / { n++; next } /^\t\ttype .* hook .* policy accept;$/ { base++; next } /^\t}$|^}$|^table |^$|^#/ { next } { other++ }
-				END { exit !(n == base && !other && n) }' && nft delete table "$family" "$table" 2>/dev/null
+				END { exit !(NR && n == base && !other) }' && nft delete table "$family" "$table" 2>/dev/null
 		done
 	done
 fi
@@ -67,12 +67,15 @@ empty() { # remove what is in a folder, and the folder unless a package has it
 	find "$1" -xdev -mindepth 1 -delete 2>/dev/null
 	owned "$1" || rmdir "$1" 2>/dev/null
 }
-for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/etcd /etc/cni/net.d /var/lib/cni /run/flannel /var/log/pods /var/log/containers; do
+# Not the folder of CNI's configurations: containerd ends when that goes.
+find /etc/cni/net.d -xdev -mindepth 1 -delete 2>/dev/null
+for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/etcd /var/lib/cni /run/flannel /var/log/pods /var/log/containers; do
 	empty "$dir"
 done
 for name in admin super-admin kubelet bootstrap-kubelet controller-manager scheduler; do rm -f "/etc/kubernetes/$name.conf"; done
-for dir in /etc/kubernetes /etc/cni; do
-	owned "$dir" || rmdir "$dir" 2>/dev/null
+plugins=/usr/libexec/kubernetes
+for dir in /etc/kubernetes $plugins/kubelet-plugins/volume/exec $plugins/kubelet-plugins/volume $plugins/kubelet-plugins $plugins; do
+	[ ! -d "$dir" ] || owned "$dir" || rmdir "$dir" 2>/dev/null
 done
 find /sys/fs/cgroup -depth -type d -path '*kubepods*' -exec rmdir {} + 2>/dev/null
 
