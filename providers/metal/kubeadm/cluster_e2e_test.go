@@ -60,6 +60,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("the worker is %+v", is)
 	}
 	c.checkKubelet(t)
+	c.changeAPIServer(t)
 
 	c.reset(t, worker, clean[worker])
 	c.kubectl(t, "delete", "node", "worker")
@@ -339,6 +340,37 @@ func (c *cluster) checkWrongAuthority(t *testing.T, join kubeadm.Join) {
 		t.Errorf("the worker after a join that was refused: %+v", is)
 	}
 	c.await(t, map[string]string{"head": "True"})
+}
+
+// changeAPIServer: an argument changes in place, and the cluster goes on.
+func (c *cluster) changeAPIServer(t *testing.T) {
+	t.Helper()
+	head := c.machines[0]
+	container := func() string {
+		out, _ := head.Try("sh", "-c", "pgrep -x kube-apiserver || pgrep -f '^kube-apiserver '")
+		return out
+	}
+	before := container()
+	c.cluster.APIServer = map[string]string{"profiling": "true"}
+	config, err := c.cluster.Init(node(head), kubeadm.NewToken())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kubeadm.Phase(t.Context(), head.Remote(), config, "control-plane", "apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	if got := observe(t, head).APIServer["profiling"]; !slices.Equal(got, []string{"true"}) {
+		t.Errorf("the API server has profiling=%v", got)
+	}
+	c.until(t, "another API server answers", func() bool {
+		now := container()
+		_, err := head.Try("kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "get", "--raw", "/readyz")
+		return err == nil && now != "" && now != before
+	})
+	c.await(t, map[string]string{"head": "True", "worker": "True"})
+	if ids := tokens(t, head); len(ids) != 0 {
+		t.Errorf("tokens %v are alive", ids)
+	}
 }
 
 // checkKubelet: nodes have the configuration that the cluster's hash is of, and

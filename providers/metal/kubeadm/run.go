@@ -61,9 +61,9 @@ func Enter(ctx context.Context, m host.Machine, configuration []byte) error {
 	return run(ctx, m, enter, configuration, "join")
 }
 
-// Phase repeats a phase of kubeadm init, such as "certs", "apiserver", on a
-// control plane, with what Cluster.Init or Cluster.Configuration renders. Phases
-// may be repeated.
+// Phase repeats a phase of kubeadm init, such as "control-plane", "apiserver", on
+// a control plane, with what Cluster.Init renders. Only the phase bootstrap-token
+// makes anything of the token in it; certificates that are there stay as they are.
 func Phase(ctx context.Context, m host.Machine, configuration []byte, name ...string) error {
 	return run(ctx, m, phase, configuration, append([]string{"init", "phase"}, name...)...)
 }
