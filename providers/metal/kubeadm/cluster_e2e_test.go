@@ -29,7 +29,9 @@ const (
 // TestCluster makes a cluster of two machines with the real kubeadm, kubelet and
 // containerd, takes a node out and in again, and everything apart.
 func TestCluster(t *testing.T) {
+	step := steps(t)
 	c := newCluster(t)
+	step("machines, containerd and images")
 	head, worker := c.machines[0], c.machines[1]
 	clean := map[*lab.Machine]lab.Snapshot{}
 	for _, m := range c.machines {
@@ -46,9 +48,11 @@ func TestCluster(t *testing.T) {
 	if err := kubeadm.Begin(t.Context(), head.Remote(), config); err != nil {
 		t.Fatal(err)
 	}
+	step("kubeadm init")
 	c.checkControlPlane(t)
 	c.network(t, head)
 	c.await(t, map[string]string{"head": "True"})
+	step("the control plane is ready")
 
 	is := observe(t, head)
 	join := kubeadm.Join{Endpoint: c.cluster.Endpoint, CAHash: is.CAHash}
@@ -59,8 +63,10 @@ func TestCluster(t *testing.T) {
 	if is := observe(t, worker); is.Role != kubeadm.Worker || !is.Whole || is.NodeName != "worker" || is.CAHash != join.CAHash || is.Server != "https://"+join.Endpoint {
 		t.Errorf("the worker is %+v", is)
 	}
+	step("a join that is refused, and one")
 	c.checkKubelet(t)
 	c.changeAPIServer(t)
+	step("another argument of the API server")
 
 	c.reset(t, worker, clean[worker])
 	c.kubectl(t, "delete", "node", "worker")
@@ -68,9 +74,20 @@ func TestCluster(t *testing.T) {
 	c.network(t, worker)
 	c.await(t, map[string]string{"head": "True", "worker": "True"})
 
+	step("the worker left and joined")
 	for _, m := range []*lab.Machine{worker, head} {
 		c.reset(t, m, clean[m])
 		c.reset(t, m, clean[m]) // there is nothing to do any more
+	}
+	step("everything taken apart, twice")
+}
+
+// steps logs how long each step of a test took.
+func steps(t *testing.T) func(string) {
+	last := time.Now()
+	return func(what string) {
+		t.Logf("%5.1f s: %s", time.Since(last).Seconds(), what)
+		last = time.Now()
 	}
 }
 
