@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/kubetest"
 	"github.com/stokehq/stoke/providers/connect/podtest"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
@@ -41,13 +42,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 
-	config, err := c.cluster.Init(node(head), kubeadm.NewToken())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kubeadm.Begin(t.Context(), head.Remote(), config); err != nil {
-		t.Fatal(err)
-	}
+	c.begin(t)
 	step("kubeadm init")
 	c.checkControlPlane(t)
 	c.network(t, head)
@@ -265,6 +260,48 @@ func (c *cluster) until(t *testing.T, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("wait until %s:\n%s\n%s", what, c.kubectl(t, "get", "nodes,pods", "-A", "-o", "wide"), c.kubectl(t, "get", "events", "-A"))
 		}
+	}
+}
+
+// begin runs kubeadm init, which waits for nobody, and tells what it does.
+func (c *cluster) begin(t *testing.T) {
+	t.Helper()
+	head := c.machines[0]
+	config, err := c.cluster.Init(node(head), kubeadm.NewToken())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := head.Script(`flock /run/stoke-kubeadm.lock sleep 1000 </dev/null >/dev/null 2>&1 & echo $!; sleep 1`)
+	if err := kubeadm.Begin(t.Context(), head.Remote(), config); !errors.Is(err, kubeadm.ErrBusy) {
+		t.Fatalf("kubeadm init beside another: %v", err)
+	}
+	if is := observe(t, head); !is.Running || is.Role != kubeadm.NoRole {
+		t.Errorf("while another kubeadm runs: %+v", is)
+	}
+	head.Script(`pkill -P "$1"`, other)
+	if err := kubeadm.Await(t.Context(), head.Remote()); err != nil {
+		t.Fatal(err)
+	}
+
+	var mu sync.Mutex
+	var told []string
+	ctx := providers.WithCall(t.Context(), &providers.Call{Progress: func(p providers.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, p.Step)
+	}})
+	if err := kubeadm.Begin(ctx, head.Remote(), config); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{"kubeadm init", "kubeadm init: certs"} { // which come long before its end
+		if !slices.Contains(told, want) {
+			t.Errorf("people are told %q, and not %q", told, want)
+		}
+	}
+	if said := head.Exec("cat", "/run/stoke-kubeadm.log"); !strings.Contains(said, "(token)") || regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`).MatchString(said) {
+		t.Errorf("the log has a token, or none was taken out:\n%s", said)
 	}
 }
 

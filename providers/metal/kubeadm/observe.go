@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -215,15 +214,4 @@ func readAPIServer(content []byte) (version string, args map[string][]string, er
 		}
 	}
 	return version, args, nil
-}
-
-// Authority reads the certificate of the cluster's authority on its control
-// plane's machine, in PEM.
-func Authority(ctx context.Context, controlPlane host.Machine) ([]byte, error) {
-	out, err := host.LookScript(ctx, controlPlane, `# read the cluster's authority
-exec base64 -w0 -- "$1"`, authorityFile)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", authorityFile, err)
-	}
-	return base64.StdEncoding.DecodeString(strings.TrimSpace(string(out)))
 }

@@ -69,9 +69,12 @@ empty() { # remove what is in a folder, and the folder unless a package has it
 }
 # Not the folder of CNI's configurations: containerd ends when that goes.
 find /etc/cni/net.d -xdev -mindepth 1 -delete 2>/dev/null
-for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/etcd /var/lib/cni /run/flannel /var/log/pods /var/log/containers; do
+for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/cni /run/flannel /var/log/pods /var/log/containers; do
 	empty "$dir"
 done
+# A service of the machine's own may keep its data there, too.
+if systemctl cat etcd.service >/dev/null 2>&1; then etcd=; else etcd=/var/lib/etcd; fi
+empty "$etcd"
 for name in admin super-admin kubelet bootstrap-kubelet controller-manager scheduler; do rm -f "/etc/kubernetes/$name.conf"; done
 plugins=/usr/libexec/kubernetes
 for dir in /etc/kubernetes $plugins/kubelet-plugins/volume/exec $plugins/kubelet-plugins/volume $plugins/kubelet-plugins $plugins; do
@@ -83,7 +86,7 @@ if [ "$status" != 0 ]; then
 	tail -n 200 ` + logFile + `
 	exit "$status"
 fi
-for dir in /etc/kubernetes/pki /etc/kubernetes/manifests /var/lib/kubelet /var/lib/etcd; do
+for dir in /etc/kubernetes/pki /etc/kubernetes/manifests /var/lib/kubelet $etcd; do
 	[ -z "$(ls -A "$dir" 2>/dev/null)" ] || { echo "$dir is not empty: $(ls -A "$dir")"; status=1; }
 done
 exit "$status"`
@@ -92,7 +95,8 @@ exit "$status"`
 // of the cluster is deleted, data of etcd too. The API server is not told, nor is
 // anything drained. It may be repeated, whatever is there.
 //
-// It removes the files of CNI in /etc/cni/net.d, rules of kube-proxy, and chains
+// Data in /var/lib/etcd stays where the machine has a service etcd of its own. It
+// removes the files of CNI in /etc/cni/net.d, rules of kube-proxy, and chains
 // of iptables that begin with KUBE-, CNI- or FLANNEL-. Programs, packages, images
 // and the kernel's settings stay.
 func Reset(ctx context.Context, m host.Machine, criSocket string) error {
