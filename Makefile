@@ -12,12 +12,14 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 # The packages with suites under the build tag e2e: those take minutes, need a
 # machine for themselves, or both. E2E_KUBE are those with tests on a control
 # plane, with or without the tag; E2E_PODS those with tests that run pods, which
-# are told apart by their names.
+# are told apart by their names. E2E_CLUSTER makes clusters of machines, and needs
+# what both of the others need.
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
-E2E_METAL = $(filter-out ./providers/metal/drain/,$(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL)))
+E2E_CLUSTER = ./providers/metal/kubeadm/
+E2E_METAL = $(filter-out ./providers/metal/drain/ $(E2E_CLUSTER),$(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL)))
 E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/ ./providers/metal/drain/)
 E2E_PODS  = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^func Test[A-Za-z]*RealPods' .)))
-E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE) ./providers/connect/podtest/,$(E2E_ALL))
+E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE) ./providers/connect/podtest/ $(E2E_CLUSTER),$(E2E_ALL))
 E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 
 # What takes bare metal to its limits, by the names of tests, and metal FLAGS,
@@ -65,6 +67,12 @@ e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made f
 .PHONY: e2e-cut
 e2e-cut: build ## Run those that cut and kill at many moments, or count thousands of connections.
 	@$(call metal,-run '$(CUT)')
+
+.PHONY: e2e-metal-cluster
+e2e-metal-cluster: ## Make a cluster of such machines with the real kubeadm, which is built first (like e2e-pods).
+	@testdata/machines/install; place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
+	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -timeout 30m $(E2E_CLUSTER)
 
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).

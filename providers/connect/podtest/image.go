@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -37,6 +38,8 @@ type Image struct {
 	// Files are what is in it: paths there, and those of files here. All are made
 	// executable; there is nothing else in it, so that programs are to be static.
 	Files map[string]string
+	// Links are symbolic links in it: their paths, and what they lead to.
+	Links map[string]string
 	// Command is what it runs; a pod's args are added.
 	Command []string
 	// Env are variables, as NAME=value.
@@ -68,6 +71,9 @@ type archive struct {
 	t    testing.TB
 	out  *tar.Writer
 	have map[string]bool
+	// layers are those that were made, by what is in them: several images may be of
+	// the same files.
+	layers map[string][]byte
 }
 
 // Archive writes images into one archive and returns its path. It ends with the
@@ -80,7 +86,7 @@ func Archive(t testing.TB, images ...Image) string {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	a := &archive{t: t, out: tar.NewWriter(file), have: map[string]bool{}}
+	a := &archive{t: t, out: tar.NewWriter(file), have: map[string]bool{}, layers: map[string][]byte{}}
 	var manifests []object
 	for _, image := range images {
 		m := a.image(image)
@@ -134,7 +140,7 @@ func digest(content []byte) string {
 // image puts an image of one layer.
 func (a *archive) image(image Image) object {
 	a.t.Helper()
-	layer := a.layer(image.Files)
+	layer := a.layer(image.Files, image.Links)
 	config := a.json(object{
 		"architecture": runtime.GOARCH, "os": "linux", "config": object{"Entrypoint": image.Command, "Env": image.Env},
 		"rootfs": object{"type": "layers", "diff_ids": []string{digest(layer)}},
@@ -145,8 +151,12 @@ func (a *archive) image(image Image) object {
 	}))
 }
 
-func (a *archive) layer(files map[string]string) []byte {
+func (a *archive) layer(files, links map[string]string) []byte {
 	a.t.Helper()
+	what := fmt.Sprint(files, links) // maps are printed in the order of their keys
+	if a.layers[what] != nil {
+		return a.layers[what]
+	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -161,8 +171,14 @@ func (a *archive) layer(files map[string]string) []byte {
 			a.t.Fatal(err)
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(links)) {
+		if err := w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(path, "/"), Linkname: links[path], Mode: 0o777, Typeflag: tar.TypeSymlink}); err != nil {
+			a.t.Fatal(err)
+		}
+	}
 	if err := w.Close(); err != nil {
 		a.t.Fatal(err)
 	}
-	return out.Bytes()
+	a.layers[what] = out.Bytes()
+	return a.layers[what]
 }

@@ -52,6 +52,9 @@
 // lab.Of(t, lab.Trixie) is a lab of Debian 13, which starts on control groups of
 // version 2 that have no controllers: no kubelet there.
 //
+// lab.Pods() is for machines that run containerd and the kubelet, and
+// lab.Folder(here, there) shows them programs that were built here.
+//
 // lab.NoMirror makes apt several times as quick, for what comes from such
 // repositories alone; lab.Disk("300M") is for full disks, lab.Private() for a
 // second network.

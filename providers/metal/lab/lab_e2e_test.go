@@ -4,6 +4,8 @@ package lab_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -178,5 +180,32 @@ func TestMirror(t *testing.T) {
 	step("installed jq")
 	if is := m.Script("echo '{\"a\": 1}' | jq .a"); is != "1" {
 		t.Errorf("jq says %q", is)
+	}
+}
+
+// TestFolder: what a machine sees of this one is there at each of its boots, and
+// it cannot write to it; containerd's state stays through them.
+func TestFolder(t *testing.T) {
+	here := t.TempDir()
+	if err := os.WriteFile(filepath.Join(here, "file"), []byte("from here"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m := lab.New(t).Machine("a", lab.Pods(), lab.Folder(here, "/opt/here"))
+	m.Exec("mkdir", "/var/lib/containerd/kept")
+	for boot := range 2 {
+		if got := m.Exec("cat", "/opt/here/file"); got != "from here" {
+			t.Errorf("boot %d: the file has %q", boot, got)
+		}
+		if _, err := m.Try("touch", "/opt/here/new"); err == nil {
+			t.Errorf("boot %d: the machine writes to a folder of this one", boot)
+		}
+		m.Script(`cd /var/lib/containerd/kept
+mkdir -p l u w m
+mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m
+umount m`)
+		if boot == 0 {
+			m.Crash()
+			m.PowerOn()
+		}
 	}
 }

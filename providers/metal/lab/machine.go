@@ -39,7 +39,8 @@ type Machine struct {
 	last int // of the address
 	dir  string
 
-	vm *vm // nil for a container
+	vm    *vm      // nil for a container
+	binds []string // what it sees of this machine, as arguments of systemd-nspawn
 
 	mu    sync.Mutex
 	pid   int           // of systemd-nspawn; 0 when it is off
@@ -58,6 +59,18 @@ type options struct {
 	disk     string
 	own      *hardware
 	files    map[string]string
+	pods     bool
+	folders  [][2]string // here, there
+}
+
+// Pods makes a machine one that containerd can run pods on: what keeps their file
+// systems lies on a file system which overlays can lie on, as on a real disk.
+// Images count as what is on its disk.
+func Pods() Option { return func(o *options) { o.pods = true } }
+
+// Folder shows a machine a folder of this one, which it cannot write to.
+func Folder(here, there string) Option {
+	return func(o *options) { o.folders = append(o.folders, [2]string{here, there}) }
 }
 
 // Disk is the size of a machine's disk, such as "300M"; it is 16G otherwise, of
@@ -128,6 +141,9 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 	if err := m.personalise(o.files); err != nil {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}
+	if err := m.bind(o); err != nil {
+		l.t.Fatalf("make machine %s: %v", name, err)
+	}
 	if o.noMirror {
 		err := m.write("/etc/apt/sources.list", "")
 		for _, dir := range []string{"etc/apt/sources.list.d", "var/lib/apt/lists"} {
@@ -190,6 +206,20 @@ func (m *Machine) mount(size string) error {
 		return fmt.Errorf("mount its root: %w", err)
 	}
 	return nil
+}
+
+// bind notes what the machine is to see of this one, at each of its boots.
+func (m *Machine) bind(o options) error {
+	for _, f := range o.folders {
+		m.binds = append(m.binds, "--bind-ro="+f[0]+":"+f[1])
+	}
+	if !o.pods {
+		return nil
+	}
+	const state = "/var/lib/containerd"
+	dir := filepath.Join(m.dir, "disk", "containerd")
+	m.binds = append(m.binds, "--bind="+dir+":"+state)
+	return os.MkdirAll(dir, 0o711)
 }
 
 // personalise gives a machine what no other has.

@@ -220,6 +220,7 @@ func (m *Machine) nspawn() []string {
 			args = append(args, "--bind-ro="+dir)
 		}
 	}
+	args = append(args, m.binds...)
 	return append(args, "/usr/local/sbin/machine-init")
 }
 

@@ -1,0 +1,63 @@
+package kubeadm
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// The minors of Kubernetes 1 that are supported, and the one to take where
+// nobody asks for another.
+const (
+	OldestMinor  Minor = 35
+	DefaultMinor Minor = 36
+	NewestMinor  Minor = 37
+)
+
+// Minor is a minor of Kubernetes 1: 36 is "1.36".
+type Minor int
+
+func (m Minor) String() string { return fmt.Sprintf("1.%d", int(m)) }
+
+// Release is a release of Kubernetes 1, such as 1.36.3.
+type Release struct {
+	Minor Minor
+	Patch int
+}
+
+// String is the release without a v: "1.36.3".
+func (r Release) String() string { return fmt.Sprintf("%s.%d", r.Minor, r.Patch) }
+
+var (
+	minorForm   = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})$`)
+	releaseForm = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+)
+
+// ParseMinor reads a supported minor, such as "1.36".
+func ParseMinor(text string) (Minor, error) {
+	f := minorForm.FindStringSubmatch(text)
+	if f == nil {
+		return 0, fmt.Errorf("%q is no minor of Kubernetes: write one such as %s", text, DefaultMinor)
+	}
+	return supported(text, f[1])
+}
+
+// ParseRelease reads a release of a supported minor, such as "1.36.3" or
+// "v1.36.3".
+func ParseRelease(text string) (Release, error) {
+	f := releaseForm.FindStringSubmatch(text)
+	if f == nil {
+		return Release{}, fmt.Errorf("%q is no release of Kubernetes: write one such as %s.3", text, DefaultMinor)
+	}
+	minor, err := supported(text, f[1])
+	patch, _ := strconv.Atoi(f[2]) // digits, and few
+	return Release{minor, patch}, err
+}
+
+func supported(text, digits string) (Minor, error) {
+	n, _ := strconv.Atoi(digits)
+	if m := Minor(n); m >= OldestMinor && m <= NewestMinor {
+		return m, nil
+	}
+	return 0, fmt.Errorf("%q is not supported: take %s to %s", text, OldestMinor, NewestMinor)
+}
