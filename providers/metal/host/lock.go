@@ -178,7 +178,7 @@ func (t *turns) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-providers.CallFrom(ctx).Stopping:
-		return errors.New("stopped")
+		return ErrStopped
 	}
 }
 
@@ -219,7 +219,6 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 		limit = lockWait
 	}
 	s := l.newLease(m)
-	call := providers.CallFrom(ctx)
 	began, told, gone, pause := time.Now(), "", "", 100*time.Millisecond
 	for {
 		a, err := s.ask(ctx, "take", gone)
@@ -241,15 +240,13 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 			return nil, &LockedError{Host: m.Name(), Who: who, Waited: time.Since(began)}
 		}
 		if told != who {
-			call.Report(providers.Progress{Step: "waiting for " + who, Percent: -1})
+			providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for " + who, Percent: -1})
 			told = who
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-call.Stopping:
+		if err := Pause(ctx, pause); errors.Is(err, ErrStopped) {
 			return nil, fmt.Errorf("%s: stopped while waiting for %s", m.Name(), who)
+		} else if err != nil {
+			return nil, err
 		}
 		pause = min(2*pause, 2*time.Second)
 	}

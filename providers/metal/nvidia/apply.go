@@ -114,16 +114,7 @@ var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRef
 
 // remember writes down what Restore puts back: holds, and which services ran.
 func (a *applier) remember(ctx context.Context) error {
-	var held []string
-	for _, name := range a.have.Held {
-		if driverPackage.MatchString(name) {
-			held = append(held, name)
-		}
-	}
-	if err := a.rec.Remember(ctx, keyHeld, held); err != nil {
-		return err
-	}
-	if err := a.rec.Remember(ctx, keyPackages, a.have.Driver()); err != nil {
+	if err := a.rec.RememberAll(ctx, map[string]any{keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver()}); err != nil {
 		return err
 	}
 	return Table.Note(ctx, a.rec, a.want, a.have)
@@ -270,13 +261,13 @@ func (a *applier) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if held := intersect(a.have.Driver(), a.have.Held); len(held) > 0 && !a.have.ready(a.want) {
+	if held := a.have.held(); len(held) > 0 && !a.have.ready(a.want) {
 		if _, err := host.Script(ctx, a.m, unhold, held...); err != nil {
 			return err
 		}
 	}
 	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
-		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}
+		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: slices.DeleteFunc(slices.Clone(w.Remove), func(name string) bool { return !strings.HasPrefix(name, pinning) })}
 		for _, name := range a.have.Driver() { // as it is, for the moment
 			if !slices.Contains(first.Remove, name) {
 				first.Packages = append(first.Packages, Package{Name: name})
@@ -307,26 +298,6 @@ func (a *applier) install(ctx context.Context) error {
 		return err
 	}
 	return a.look(ctx)
-}
-
-func pins(names []string) []string {
-	var p []string
-	for _, n := range names {
-		if strings.HasPrefix(n, "nvidia-driver-pinning-") {
-			p = append(p, n)
-		}
-	}
-	return p
-}
-
-func intersect(a, b []string) []string {
-	var both []string
-	for _, s := range a {
-		if slices.Contains(b, s) {
-			both = append(both, s)
-		}
-	}
-	return both
 }
 
 const autoinstall = `dkms autoinstall -k "$1" || { cat /var/lib/dkms/nvidia*/*/build/make.log 2>/dev/null | tail -n 20 >&2; exit 1; }`
