@@ -246,6 +246,14 @@ func (r *Record) KeepFile(ctx context.Context, name string) error {
 	return r.Remember(ctx, key, strings.TrimSpace(string(out)))
 }
 
+// WriteFile writes a file of root's that all may read, once what was there is kept.
+func (r *Record) WriteFile(ctx context.Context, name string, content []byte) error {
+	if err := r.KeepFile(ctx, name); err != nil {
+		return err
+	}
+	return r.m.Put(ctx, ssh.File{Path: name, Content: content, Mode: 0o644, Owner: "root:root", Root: true})
+}
+
 // RestoreFile puts a file back as KeepFile found it and forgets it. A file that
 // was never kept is left alone. The copy goes last: where this is cut off, the
 // file is kept still, or forgotten.
@@ -259,17 +267,27 @@ func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) 
 	if _, err := Script(ctx, r.m, restore, name, r.copyOf(name), was); err != nil {
 		return Outcome{}, fmt.Errorf("restore %s: %w", name, err)
 	}
-	fate := Restored
-	if was == "absent" {
-		fate = Removed
-	}
 	if err := r.Forget(ctx, key); err != nil {
 		return Outcome{}, err
 	}
-	if was != "absent" {
-		Remove(ctx, r.m, r.copyOf(name)) //nolint:errcheck // nobody reads it again, and it goes with the record
+	if was == "absent" {
+		return Outcome{Fact: "file " + name, Fate: Removed}, nil
 	}
-	return Outcome{Fact: "file " + name, Fate: fate}, nil
+	Remove(ctx, r.m, r.copyOf(name)) //nolint:errcheck // nobody reads it again, and it goes with the record
+	return Outcome{Fact: "file " + name, Fate: Restored}, nil
+}
+
+// GiveBack puts files back, and then forgets the note that is about them.
+func (r *Record) GiveBack(ctx context.Context, note string, files ...string) ([]Outcome, error) {
+	var outcomes []Outcome
+	for _, name := range files {
+		o, err := r.RestoreFile(ctx, name)
+		if err != nil {
+			return outcomes, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, r.Forget(ctx, note)
 }
 
 // KeptFiles lists the files that RestoreFile knows.

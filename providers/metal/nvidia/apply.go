@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -125,16 +124,12 @@ func (a *applier) put(ctx context.Context, name, content string) (changed bool, 
 	if was, there := a.have.Files[name]; there && was == content {
 		return false, nil
 	}
-	if err := a.rec.KeepFile(ctx, name); err != nil {
-		return false, err
-	}
 	if name == RuntimeFile {
 		if err := a.folders(ctx); err != nil {
 			return false, err
 		}
 	}
-	err = a.m.Put(ctx, ssh.File{Path: name, Content: []byte(content), Mode: 0o644, Owner: "root:root", Root: true})
-	if err == nil {
+	if err = a.rec.WriteFile(ctx, name, []byte(content)); err == nil {
 		a.have.Files[name] = content
 	}
 	return true, err

@@ -126,14 +126,11 @@ func (r *restorer) files(ctx context.Context) error {
 				return err
 			}
 		}
-		outcome, err := r.rec.RestoreFile(ctx, name)
-		if err == nil {
-			err = r.rec.Forget(ctx, keyFile+name)
-		}
+		outcomes, err := r.rec.GiveBack(ctx, keyFile+name, name)
 		if err != nil {
 			return err
 		}
-		r.done = append(r.done, outcome)
+		r.done = append(r.done, outcomes...)
 		if name == RuntimeFile && r.have.Units[containerd].Active {
 			if _, err := host.Run(ctx, r.m, "systemctl", "restart", containerd); err != nil {
 				return err
@@ -161,10 +158,5 @@ func (r *restorer) files(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, key := range []string{keyHeld, keyPackages, keyInitramfs, keyFolders} {
-		if err := r.rec.Forget(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.rec.Forget(ctx, keyHeld, keyPackages, keyInitramfs, keyFolders)
 }
