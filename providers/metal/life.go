@@ -58,6 +58,22 @@ type model[M any] interface {
 	undoing(ctx context.Context, s *settings, m host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change
 }
 
+// onMachine is the part of a model that says which machine it is on, where that is
+// the argument host. A model embeds it.
+type onMachine struct {
+	ID   types.String `tfsdk:"id"`
+	Host types.Object `tfsdk:"host"`
+}
+
+func (m *onMachine) id() *types.String { return &m.ID }
+
+func (m *onMachine) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
+
+func (*onMachine) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+	o, diags := way.Object(ctx)
+	return map[string]any{"host": o}, diags
+}
+
 // job is what work gets.
 type job[M any] struct {
 	settings *settings
