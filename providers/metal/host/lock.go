@@ -214,11 +214,7 @@ func (l *Locks) leave(key string, t *turns) {
 
 // take waits for the lock on the machine itself.
 func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
-	limit := l.Wait
-	if limit <= 0 {
-		limit = lockWait
-	}
-	s := l.newLease(m)
+	limit, s := cmp.Or(l.Wait, lockWait), l.newLease(m)
 	began, told, gone, pause := time.Now(), "", "", 100*time.Millisecond
 	for {
 		a, err := s.ask(ctx, "take", gone)
@@ -253,20 +249,10 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 }
 
 func (l *Locks) newLease(m Machine) *lease {
-	s := &lease{machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: l.process, dir: l.dir, lasts: l.leaseFor, beat: l.beatEach}
-	if s.process == "" {
-		s.process = process("self")
+	return &lease{
+		machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: cmp.Or(l.process, process("self")),
+		dir: cmp.Or(l.dir, "/run/stoke"), lasts: cmp.Or(l.leaseFor, lockLease), beat: cmp.Or(l.beatEach, lockBeat),
 	}
-	if s.dir == "" {
-		s.dir = "/run/stoke"
-	}
-	if s.lasts <= 0 {
-		s.lasts = lockLease
-	}
-	if s.beat <= 0 {
-		s.beat = lockBeat
-	}
-	return s
 }
 
 // oneLine makes text fit for a line of a file and of a message.

@@ -170,18 +170,6 @@ func (a *applier) blacklist(ctx context.Context) error {
 	return err
 }
 
-// exchanges reports whether another module has to go into the kernel, or the
-// one that is there has to be loaded anew.
-func (a *applier) exchanges() bool {
-	if a.have.Loaded == "" {
-		return false
-	}
-	d := differ{want: a.want, have: a.have}
-	d.driver()
-	d.answers()
-	return len(d.changes) > 0
-}
-
 // halt stops units and writes down which ran, first, so that the next apply can
 // start them if this one does not come so far.
 const halt = `# stop what uses the GPUs
@@ -204,7 +192,7 @@ gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidi
 // then, but for those of DaemonSets: plugin and exporter), the driver's own
 // services; and refuses to go on under anybody else.
 func (a *applier) makeWay(ctx context.Context) error {
-	if !a.exchanges() {
+	if !a.have.exchanges(a.want) {
 		return nil
 	}
 	if users := a.have.Strangers(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {

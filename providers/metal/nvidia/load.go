@@ -34,7 +34,7 @@ const dropNouveau = `modprobe -r nouveau`
 // load brings the installed module into the kernel, by a reboot where nothing
 // else helps and one is allowed.
 func (a *applier) load(ctx context.Context) error {
-	if a.have.Loaded != "" && !a.exchanges() {
+	if a.have.Loaded != "" && !a.have.exchanges(a.want) {
 		return nil
 	}
 	if k := a.have.kernel(a.have.Kernel.Running); k.Version != a.have.Installed() {

@@ -99,12 +99,7 @@ func (r *restorer) holds(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	var ours []string
-	for _, name := range r.have.Held {
-		if driverPackage.MatchString(name) && !slices.Contains(before, name) {
-			ours = append(ours, name)
-		}
-	}
+	ours := slices.DeleteFunc(ofDriver(r.have.Held), func(name string) bool { return slices.Contains(before, name) })
 	if len(ours) > 0 {
 		if _, err := host.Script(ctx, r.m, unhold, ours...); err != nil {
 			return fmt.Errorf("release packages: %w", err)
@@ -137,14 +132,8 @@ func (r *restorer) files(ctx context.Context) error {
 			}
 		}
 	}
-	var due bool
-	if _, err := r.rec.Was(keyInitramfs, &due); err != nil {
+	if err := makeInitramfs(ctx, r.m, r.rec); err != nil {
 		return err
-	}
-	if due {
-		if _, err := host.Script(ctx, r.m, initramfs); err != nil {
-			return err
-		}
 	}
 	if err := host.Remove(ctx, r.m, newCDIFile); err != nil { // under /run; the service that wrote it is gone
 		return err
@@ -158,5 +147,5 @@ func (r *restorer) files(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.rec.Forget(ctx, keyHeld, keyPackages, keyInitramfs, keyFolders)
+	return r.rec.Forget(ctx, keyHeld, keyPackages, keyFolders)
 }
