@@ -147,13 +147,18 @@ func effect(d host.Disruption, hurt []Pod) string {
 
 // facts names what interrupts most.
 func facts(changes []host.Change, d host.Disruption) string {
-	const most = 3
 	var all []string
 	for _, c := range changes {
 		if c.Disruption == d && !slices.Contains(all, c.Fact) {
 			all = append(all, c.Fact)
 		}
 	}
+	return few(all)
+}
+
+// few lists the first ones for a message.
+func few(all []string) string {
+	const most = 3
 	if more := len(all) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)
 	}
