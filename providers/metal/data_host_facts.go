@@ -20,16 +20,21 @@ import (
 )
 
 // hostFacts is metal_host_facts: what a machine is now.
-type hostFacts struct{ settings *settings }
+type hostFacts struct{ configured }
+
+// configured is what data sources have in common: the settings, of which there are
+// none while validating.
+type configured struct{ settings *settings }
+
+// Configure takes the settings.
+func (c *configured) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
+	if s, ok := req.ProviderData.(*settings); ok {
+		c.settings = s
+	}
+}
 
 func (d *hostFacts) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_host_facts"
-}
-
-func (d *hostFacts) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	if s, ok := req.ProviderData.(*settings); ok {
-		d.settings = s
-	}
 }
 
 func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

@@ -20,7 +20,7 @@ import (
 )
 
 // knownHost is metal_known_host: the host key of a machine.
-type knownHost struct{ settings *settings }
+type knownHost struct{ configured }
 
 type knownHostModel struct {
 	Address        types.String   `tfsdk:"address"`
@@ -42,12 +42,6 @@ type knownHostHop struct {
 
 func (d *knownHost) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_known_host"
-}
-
-func (d *knownHost) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	if s, ok := req.ProviderData.(*settings); ok {
-		d.settings = s
-	}
 }
 
 func (d *knownHost) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

@@ -21,8 +21,7 @@ type firewallResource struct {
 
 // firewallModel is metal_firewall's value.
 type firewallModel struct {
-	ID            types.String `tfsdk:"id"`
-	Host          types.Object `tfsdk:"host"`
+	onMachine
 	Role          types.String `tfsdk:"role"`
 	Peers         types.Set    `tfsdk:"peers"`
 	ControlPlanes types.Set    `tfsdk:"control_planes"`

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
-	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/firewall"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -21,15 +20,6 @@ const firewallRecord = "firewall"
 // machine takes them back by itself.
 func (*firewallModel) kind() kind {
 	return kind{name: "firewall", record: firewallRecord, what: "Firewall", at: path.Root("host"), schema: firewallSchema, unleased: true}
-}
-
-func (m *firewallModel) id() *types.String { return &m.ID }
-
-func (m *firewallModel) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
-
-func (*firewallModel) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
-	o, diags := way.Object(ctx)
-	return map[string]any{"host": o}, diags
 }
 
 func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {

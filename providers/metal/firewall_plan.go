@@ -84,8 +84,7 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	switch {
 	case err == nil:
 	case lost(err):
-		summary, detail := unreachable(way.Address, err)
-		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+		notLooked(diags, path.Root("host"), way.Address, err)
 		return nil
 	default:
 		addError(diags, path.Root("host"), "Firewall cannot be managed", err)

@@ -46,7 +46,7 @@ func firewallOf(t *testing.T) firewallModel {
 	}
 	none := types.SetNull(types.StringType)
 	return firewallModel{
-		Host: o, Role: types.StringValue("worker"), Peers: setOf("10.0.0.1", "10.0.0.2"), ControlPlanes: none, PodNetwork: none, CNI: types.StringValue("flannel"),
+		onMachine: onMachine{Host: o}, Role: types.StringValue("worker"), Peers: setOf("10.0.0.1", "10.0.0.2"), ControlPlanes: none, PodNetwork: none, CNI: types.StringValue("flannel"),
 		CNIPorts: none, APIClients: none, SSHFrom: setOf("192.0.2.0/24"), SSHPort: types.Int64Null(), ConfirmWithin: types.StringNull(),
 		NodePorts: ruleBlock(t), Rules: ruleBlock(t, firewallRuleModel{Ports: setOf("80/tcp"), From: setOf("nodes", "10.9.0.0/16"), Comment: types.StringValue("web")}),
 	}

@@ -29,8 +29,7 @@ type gpuDriverResource struct {
 
 // gpuDriverModel is metal_gpu_driver's value.
 type gpuDriverModel struct {
-	ID                types.String        `tfsdk:"id"`
-	Host              types.Object        `tfsdk:"host"`
+	onMachine
 	Branch            types.String        `tfsdk:"branch"`
 	Version           types.String        `tfsdk:"version"`
 	Modules           types.String        `tfsdk:"modules"`

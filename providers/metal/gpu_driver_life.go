@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -18,15 +17,6 @@ import (
 
 func (*gpuDriverModel) kind() kind {
 	return kind{name: "gpu_driver", record: gpuDriverRecord, what: "Driver", at: path.Root("host"), schema: gpuDriverSchema, noted: true}
-}
-
-func (m *gpuDriverModel) id() *types.String { return &m.ID }
-
-func (m *gpuDriverModel) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
-
-func (*gpuDriverModel) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
-	o, diags := way.Object(ctx)
-	return map[string]any{"host": o}, diags
 }
 
 func (m *gpuDriverModel) adopt(ctx context.Context, by gpuDriverModel) bool {

@@ -72,12 +72,11 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	case err == nil:
 		return r.reportPlan(ctx, m, way, plan, l, diags)
 	case errors.Is(err, connect.ErrUnknown):
-	case lost(err) && !ssh.IsPermanent(err):
-		summary, detail := unreachable(way.Address, err)
-		diags.AddAttributeWarning(path.Root("host"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
 	case ssh.IsPermanent(err):
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(path.Root("host"), summary, detail)
+	case lost(err):
+		notLooked(diags, path.Root("host"), way.Address, err)
 	default:
 		addError(diags, path.Root("host"), "Machine cannot be examined", err)
 	}
@@ -111,9 +110,7 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 	for _, u := range forecast.Doubtful {
 		forecast.Notes = append(forecast.Notes, u.Why)
 	}
-	for _, text := range forecast.Notes {
-		note(ctx, diags, providers.NoteFact, []string{"host"}, text)
-	}
+	noteFacts(ctx, diags, "host", forecast.Notes)
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	p := promising(changes)
 	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {

@@ -51,14 +51,10 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	}
 	seen := map[string]bool{}
 	for _, src := range w.Sources {
-		if at := s.mirror(src.URL) + " " + src.Suite; seen[at] {
-			continue // one mirror for both, which apt must know only once
-		} else {
+		src.URL, src.KeyURL = s.mirror(src.URL), s.mirror(src.KeyURL)
+		if at := src.URL + " " + src.Suite; !seen[at] { // one mirror for both, which apt must know only once
 			seen[at] = true
-		}
-		p.Repositories[src.Name] = packages.Repository{
-			URIs: []string{s.mirror(src.URL)}, Suites: []string{src.Suite}, Components: src.Components,
-			Key: packages.Key{URL: s.mirror(src.KeyURL)}, Fingerprints: []string{src.Fingerprint}, Why: "metal_gpu_driver",
+			p.Repositories[src.Name] = aptRepository(src, "metal_gpu_driver")
 		}
 	}
 	for _, pin := range w.Pinned {

@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,26 +138,14 @@ func (d declaredRuntime) spec(on *settings) containerd.Spec {
 	var s containerd.Spec
 	if r := d.runtime; r != nil {
 		s.Config, s.Sandbox, s.BinDir = true, r.Sandbox.ValueString(), r.BinDir.ValueString()
-		for registry, m := range r.Mirrors {
-			if s.Mirrors == nil {
-				s.Mirrors = map[string]containerd.Mirror{}
-			}
-			s.Mirrors[registry] = m.mirror()
-		}
+		s.Mirrors = mapped(r.Mirrors, func(_ string, m mirrorModel) containerd.Mirror { return m.mirror() })
 		if on != nil && on.proxy != nil {
 			s.Proxy = &containerd.Proxy{HTTP: on.proxy.HTTP, HTTPS: on.proxy.HTTPS, No: strings.Join(on.noProxy(), ",")}
 		}
 	}
-	for ref, i := range d.images {
-		if s.Images == nil {
-			s.Images = map[string]containerd.Image{}
-		}
-		image := containerd.Image{Archive: d.archives[ref].ValueString(), Pin: i.Pin.ValueBool(), Open: open(i.Archive.ValueString())}
-		if image.Archive == "" {
-			image.Archive = noArchive
-		}
-		s.Images[ref] = image
-	}
+	s.Images = mapped(d.images, func(ref string, i imageModel) containerd.Image {
+		return containerd.Image{Archive: cmp.Or(d.archives[ref].ValueString(), noArchive), Pin: i.Pin.ValueBool(), Open: open(i.Archive.ValueString())}
+	})
 	return s
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
@@ -111,21 +110,15 @@ func (m declaredPackages) spec(on *settings) packages.Spec {
 	if on != nil {
 		s.Proxy = on.proxy
 	}
-	for name, r := range m.repositories {
-		if s.Repositories == nil {
-			s.Repositories = map[string]packages.Repository{}
-		}
-		s.Repositories[name] = packages.Repository{
+	s.Repositories = mapped(m.repositories, func(_ string, r repositoryModel) packages.Repository {
+		return packages.Repository{
 			URIs: texts(r.URIs), Suites: texts(r.Suites), Components: texts(r.Components), Architectures: texts(r.Architectures),
 			Key: packages.Key{URL: r.KeyURL.ValueString(), Inline: r.Key.ValueString()}, Fingerprints: texts(r.Fingerprints),
 		}
-	}
-	for name, p := range m.packages {
-		if s.Packages == nil {
-			s.Packages = map[string]packages.Package{}
-		}
-		s.Packages[name] = packages.Package{Version: p.Version.ValueString(), Hold: p.Hold.ValueBool(), Exclude: p.Hold.ValueBool()}
-	}
+	})
+	s.Packages = mapped(m.packages, func(_ string, p packageModel) packages.Package {
+		return packages.Package{Version: p.Version.ValueString(), Hold: p.Hold.ValueBool(), Exclude: p.Hold.ValueBool()}
+	})
 	return s
 }
 
@@ -279,12 +272,7 @@ func (s packagesSection) changes(ctx context.Context, m host.Machine, want *host
 			why+"\n\nDeclare what is to become of it, or name it in allow_package_changes.")
 	}
 	software.unavailable(declared, spec, forecast, diags)
-	for _, line := range actionLines(forecast.Actions) {
-		note(ctx, diags, providers.NoteFact, []string{"packages"}, line)
-	}
-	for _, text := range forecast.Notes {
-		note(ctx, diags, providers.NoteFact, []string{"packages"}, text)
-	}
+	noteFacts(ctx, diags, "packages", append(actionLines(forecast.Actions), forecast.Notes...))
 	changes := packages.Diff(spec, have)
 	for i, c := range changes {
 		changes[i].Path = software.place(declared, c.Path)
@@ -337,6 +325,11 @@ func same(declared []types.String, has []string) []types.String {
 	if slices.Equal(d, slices.Sorted(slices.Values(has))) {
 		return declared
 	}
+	return values(has)
+}
+
+// values is texts backwards.
+func values(has []string) []types.String {
 	l := make([]types.String, len(has))
 	for i, s := range has {
 		l[i] = types.StringValue(s)

@@ -119,8 +119,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		diags.AddAttributeError(at, summary, detail)
 		return promise{}
 	default:
-		summary, detail := unreachable(way.Address, err)
-		diags.AddAttributeWarning(path.Root("address"), summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+		notLooked(diags, path.Root("address"), way.Address, err)
 		return promise{}
 	}
 	plan.ID = claim(ctx, m, hostRecord, "Machine is managed already", path.Root("address"), way, plan.ID, diags)

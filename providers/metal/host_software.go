@@ -159,22 +159,16 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 // repository is where the software is from: as declared, else the provider's
 // mirror of it, else the original.
 func (p *softwarePackage) repository(on *settings, from nvidia.Source, why string) packages.Repository {
-	r := packages.Repository{
-		URIs: []string{on.mirror(from.URL)}, Suites: []string{from.Suite}, Components: from.Components,
-		Key: packages.Key{URL: on.mirror(from.KeyURL)}, Fingerprints: []string{from.Fingerprint}, Why: why,
+	from.URL, from.KeyURL = on.mirror(from.URL), on.mirror(from.KeyURL)
+	return aptRepository(p.Repository.override().Over(from), why)
+}
+
+// aptRepository is a source of packages as apt takes it.
+func aptRepository(from nvidia.Source, why string) packages.Repository {
+	return packages.Repository{
+		URIs: []string{from.URL}, Suites: []string{from.Suite}, Components: from.Components,
+		Key: packages.Key{URL: from.KeyURL}, Fingerprints: []string{from.Fingerprint}, Why: why,
 	}
-	if o := p.Repository.override(); o != (nvidia.Repository{}) {
-		if o.URL != "" {
-			r.URIs[0] = o.URL
-		}
-		if o.KeyURL != "" {
-			r.Key.URL = o.KeyURL
-		}
-		if o.Fingerprint != "" {
-			r.Fingerprints[0] = o.Fingerprint
-		}
-	}
-	return r
 }
 
 // place is where in the resource a fact about packages stands: package packages
@@ -241,36 +235,32 @@ func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, erro
 func (m *softwareModel) observed(ctx context.Context, d declaredSoftware, want packages.Spec, have packages.State) diag.Diagnostics {
 	var diags diag.Diagnostics
 	is := have.Spec(want)
-	for name := range want.Packages {
-		part := struct {
-			name     string
-			declared *softwarePackage
-			into     *types.Object
-		}{name: name}
+	for name, w := range want.Packages {
+		declared, into := d.containerd, &m.ContainerdPackage
 		switch {
 		case d.containerd != nil && name == d.containerd.runtime():
-			part.declared, part.into = d.containerd, &m.ContainerdPackage
 		case d.cuda != nil && strings.HasPrefix(name, cudaPrefix):
-			part.declared, part.into = d.cuda, &m.CUDA
+			declared, into = d.cuda, &m.CUDA
 		default:
 			continue
 		}
-		p, there := is.Packages[part.name]
-		now := *part.declared
-		switch w := want.Packages[part.name]; {
-		case !there:
-			*part.into = types.ObjectNull(part.into.AttributeTypes(ctx))
+		p, there := is.Packages[name]
+		if !there {
+			*into = types.ObjectNull(into.AttributeTypes(ctx))
 			continue
-		case have.Packages[part.name].Status != 'i':
-			now.Version = types.StringValue(have.Packages[part.name].Version + " (not configured)")
+		}
+		now, installed := *declared, have.Packages[name]
+		switch {
+		case installed.Status != 'i':
+			now.Version = types.StringValue(installed.Version + " (not configured)")
 		case p.Version != w.Version:
 			now.Version = types.StringValue(p.Version)
 		case p.Hold != w.Hold || p.Exclude != w.Exclude:
-			now.Version = types.StringValue(have.Packages[part.name].Version + " (not held)")
+			now.Version = types.StringValue(installed.Version + " (not held)")
 		}
-		o, more := types.ObjectValueFrom(ctx, part.into.AttributeTypes(ctx), now)
+		o, more := types.ObjectValueFrom(ctx, into.AttributeTypes(ctx), now)
 		diags.Append(more...)
-		*part.into = o
+		*into = o
 	}
 	return diags
 }

@@ -119,12 +119,7 @@ func (m *systemModel) read(ctx context.Context, config *hostModel, diags *diag.D
 func (d declaredSystem) spec() (system.Spec, error) {
 	m := d.model
 	s := system.Spec{Hostname: m.Hostname.ValueString(), SwapOff: m.Swap.ValueString() == "off", Modules: texts(d.modules), Timezone: m.Timezone.ValueString()}
-	for k, v := range d.sysctl {
-		if s.Sysctl == nil {
-			s.Sysctl = map[string]string{}
-		}
-		s.Sysctl[k] = v.ValueString()
-	}
+	s.Sysctl = mapped(d.sysctl, func(_ string, v types.String) string { return v.ValueString() })
 	if d.time != nil {
 		s.Time = &system.Time{Service: d.time.Service.ValueString(), Servers: texts(d.time.Servers)}
 	}

@@ -92,10 +92,7 @@ func observedTime(declared timeModel, want system.Time, have *system.TimeFacts) 
 		declared.Service = types.StringValue(is)
 	}
 	if len(want.Servers) > 0 && !slices.Equal(want.Servers, have.Servers(want)) {
-		declared.Servers = []types.String{}
-		for _, s := range have.Servers(want) {
-			declared.Servers = append(declared.Servers, types.StringValue(s))
-		}
+		declared.Servers = values(have.Servers(want))
 	}
 	return declared
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,12 +36,7 @@ func rank(key ssh.PublicKey) int {
 	if kind == ssh.KeyAlgoRSA {
 		kind = ssh.KeyAlgoRSASHA512
 	}
-	for i, a := range preferredKeys() {
-		if a == kind {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(preferredKeys(), kind)
 }
 
 // fromKnownHosts looks a machine up in a file in OpenSSH's format. An authority's

@@ -58,6 +58,22 @@ type model[M any] interface {
 	undoing(ctx context.Context, s *settings, m host.Machine, rec *host.Record, diags *diag.Diagnostics) []host.Change
 }
 
+// onMachine is the part of a model that says which machine it is on, where that is
+// the argument host. A model embeds it.
+type onMachine struct {
+	ID   types.String `tfsdk:"id"`
+	Host types.Object `tfsdk:"host"`
+}
+
+func (m *onMachine) id() *types.String { return &m.ID }
+
+func (m *onMachine) leads(ctx context.Context) (connect.SSH, error) { return wayOf(ctx, m.Host) }
+
+func (*onMachine) named(ctx context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
+	o, diags := way.Object(ctx)
+	return map[string]any{"host": o}, diags
+}
+
 // job is what work gets.
 type job[M any] struct {
 	settings *settings
@@ -105,6 +121,16 @@ func (l *life[M, P]) machine(ctx context.Context, of P) (*host.Remote, connect.S
 	}
 	m, err := l.settings.reach(way, nil)
 	return m, way, err
+}
+
+// locked works on the machine that a resource is on while nobody else does.
+func (l *life[M, P]) locked(ctx context.Context, of P, work func(context.Context, host.Machine) error) (connect.SSH, error) {
+	m, way, err := l.machine(ctx, of)
+	if err != nil {
+		return way, err
+	}
+	host.Step(ctx, "connecting to %s", way.Address)
+	return way, l.settings.locked(ctx, m, of.kind().unleased, work)
 }
 
 // planned begins a plan: what is planned and what is stored, nil where there is
@@ -162,34 +188,30 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	}
 	ctx = noted(ctx)
 	k := plan.kind()
-	m, way, err := l.machine(ctx, plan)
-	if err == nil {
-		host.Step(ctx, "connecting to %s", way.Address)
-		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
-			begun := false
-			j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
-				rec, err := own(ctx, m, k.record, id)
-				if err == nil {
-					err = saveDeclaredOnHost(ctx, rec, k.schema(), planned.Raw)
-				}
-				if err == nil {
-					begun = true
-					providers.CallFrom(ctx).KeepOnError()
-					*plan.id() = types.StringValue(id)
-				}
-				return rec, err
-			}}
-			stored, err := plan.work(ctx, j)
-			if !begun {
-				return err
+	way, err := l.locked(ctx, plan, func(ctx context.Context, m host.Machine) error {
+		begun := false
+		j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
+			rec, err := own(ctx, m, k.record, id)
+			if err == nil {
+				err = saveDeclaredOnHost(ctx, rec, k.schema(), planned.Raw)
 			}
-			if err != nil && !errors.Is(err, errRefused) {
-				addError(diags, path.Empty(), k.what+" is not finished", err)
+			if err == nil {
+				begun = true
+				providers.CallFrom(ctx).KeepOnError()
+				*plan.id() = types.StringValue(id)
 			}
-			diags.Append(store(ctx, state, stored)...)
-			return nil
-		})
-	}
+			return rec, err
+		}}
+		stored, err := plan.work(ctx, j)
+		if !begun {
+			return err
+		}
+		if err != nil && !errors.Is(err, errRefused) {
+			addError(diags, path.Empty(), k.what+" is not finished", err)
+		}
+		diags.Append(store(ctx, state, stored)...)
+		return nil
+	})
 	k.refuse(ctx, diags, k.at, way, err, k.what+" is not finished")
 	if k.noted {
 		diags.Append(saveDeclaredInState(ctx, private, planned.Raw)...)
@@ -238,13 +260,9 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 		return
 	}
 	k := state.kind()
-	m, way, err := l.machine(ctx, state)
-	if err == nil {
-		host.Step(ctx, "connecting to %s", way.Address)
-		err = l.settings.locked(ctx, m, k.unleased, func(ctx context.Context, m host.Machine) error {
-			return l.undo(ctx, m, state, &resp.Diagnostics)
-		})
-	}
+	way, err := l.locked(ctx, state, func(ctx context.Context, m host.Machine) error {
+		return l.undo(ctx, m, state, &resp.Diagnostics)
+	})
 	if err != nil && (lost(err) || ssh.IsPermanent(err)) && !errors.As(err, new(*host.LockedError)) {
 		summary, detail := unreachable(way.Address, err)
 		resp.Diagnostics.AddError(summary, detail+" Destroying restores what stoke changed there. Give up a machine that is gone for good with: stoke state rm.")

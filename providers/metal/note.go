@@ -29,6 +29,13 @@ func note(ctx context.Context, diags *diag.Diagnostics, kind providers.NoteKind,
 	}
 }
 
+// noteFacts are several remarks about what the machine has, at one argument.
+func noteFacts(ctx context.Context, diags *diag.Diagnostics, argument string, texts []string) {
+	for _, text := range texts {
+		note(ctx, diags, providers.NoteFact, []string{argument}, text)
+	}
+}
+
 // noted is for an apply: it looks as its plan did, which has made the remarks.
 func noted(ctx context.Context) context.Context {
 	call := *providers.CallFrom(ctx)

@@ -2,11 +2,11 @@ package metal
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // parallel lets no more operations through at a time than the provider block
@@ -18,54 +18,33 @@ type parallel struct {
 	provider *metalProvider
 }
 
-// enter waits for a place.
-func (p parallel) enter(ctx context.Context) (leave func(), err error) {
-	s := p.provider.settings
-	if s == nil || s.places == nil {
-		return func() {}, nil
+// placed does what an operation asks for once there is a place for it.
+func placed[Q, R any](ctx context.Context, p parallel, req Q, do func(context.Context, Q) (R, error)) (none R, err error) {
+	if s := p.provider.settings; s != nil && s.places != nil {
+		select {
+		case s.places <- struct{}{}:
+			defer func() { <-s.places }()
+		case <-ctx.Done():
+			return none, context.Cause(ctx)
+		case <-providers.CallFrom(ctx).Stopping:
+			return none, host.ErrStopped
+		}
 	}
-	select {
-	case s.places <- struct{}{}:
-		return func() { <-s.places }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-providers.CallFrom(ctx).Stopping:
-		return nil, errors.New("stopped")
-	}
+	return do(ctx, req)
 }
 
 func (p parallel) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return p.ProviderServer.ReadResource(ctx, req)
+	return placed(ctx, p, req, p.ProviderServer.ReadResource)
 }
 
 func (p parallel) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return p.ProviderServer.PlanResourceChange(ctx, req)
+	return placed(ctx, p, req, p.ProviderServer.PlanResourceChange)
 }
 
 func (p parallel) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return p.ProviderServer.ApplyResourceChange(ctx, req)
+	return placed(ctx, p, req, p.ProviderServer.ApplyResourceChange)
 }
 
 func (p parallel) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return p.ProviderServer.ReadDataSource(ctx, req)
+	return placed(ctx, p, req, p.ProviderServer.ReadDataSource)
 }

@@ -25,22 +25,13 @@ type promise struct {
 
 // promising sums changes up.
 func promising(changes []host.Change) promise {
-	return promise{Looked: true, Most: host.Greatest(changes), Reloads: reloads(changes)}
-}
-
-func reloads(changes []host.Change) bool {
-	for _, c := range changes {
-		if c.Reloads || c.Disruption == host.ReloadsSystemd {
-			return true
-		}
-	}
-	return false
+	return promise{Looked: true, Most: host.Greatest(changes), Reloads: host.Reloads(changes)}
 }
 
 // forecastChanges adds what packages interrupt that nobody declared, and that
 // come along. All that packages interrupt reloads systemd besides.
 func forecastChanges(changes []host.Change, f packages.Forecast, at []string) []host.Change {
-	if f.Disruption > host.Greatest(changes) || f.Disruption > host.None && !reloads(changes) {
+	if f.Disruption > host.Greatest(changes) || f.Disruption > host.None && !host.Reloads(changes) {
 		changes = append(changes, host.Change{Fact: f.Because, Path: at, Disruption: f.Disruption, Reloads: f.Disruption > host.ReloadsSystemd})
 	}
 	return changes
@@ -93,7 +84,7 @@ type boundKey struct{}
 // far as that turns out only when packages are downloaded.
 func bounded(changes []host.Change, work func(context.Context) error) func(context.Context) error {
 	most := host.None
-	if reloads(changes) { // as every package does that interrupts anything
+	if host.Reloads(changes) { // as every package does that interrupts anything
 		most = host.Greatest(changes)
 	}
 	return func(ctx context.Context) error { return work(context.WithValue(ctx, boundKey{}, most)) }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,21 +21,21 @@ import (
 // of it is unknown) is not judged.
 func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	var r reviewed
-	planned := all.Planned
+	planned := slices.DeleteFunc(slices.Clone(all.Planned), func(p providers.PlannedInstance) bool { return p.Planned.IsNull() })
 	for _, p := range planned {
-		if p.Type == "metal_host" && !p.Planned.IsNull() {
+		if p.Type == "metal_host" {
 			r.host(s, p)
 		}
 	}
 	for _, p := range planned {
-		if p.Type == "metal_firewall" && !p.Planned.IsNull() {
+		if p.Type == "metal_firewall" {
 			r.firewall(p)
 		}
 	}
 	r.nft(s, planned)
 	r.twice(planned)
 	for _, cluster := range r.clusters() {
-		r.add(facts.Together(r.members(cluster.in)))
+		r.add(facts.Together(r.members(func(h plannedHost) bool { return h.cluster == cluster })))
 	}
 	r.add(facts.Distinct(r.members(func(plannedHost) bool { return true })))
 	for _, h := range r.hosts {
@@ -89,8 +88,9 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 	if to == cty.NilVal || networks == cty.NilVal || !networks.CanIterateElements() {
 		return
 	}
+	at := machineOf(to)
 	for i, h := range r.hosts {
-		if !strings.EqualFold(h.member.Address, textOf(to, "address")) || strings.TrimSpace(h.hostKey) != strings.TrimSpace(textOf(to, "host_key")) {
+		if sightOf(h.member.Address, h.hostKey) != at {
 			continue
 		}
 		for _, n := range networks.AsValueSlice() {
@@ -105,8 +105,8 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 func (r *reviewed) nft(s *seen, planned []providers.PlannedInstance) {
 	installs := map[string]bool{}
 	for _, p := range planned {
-		if p.Type == "metal_host" && !p.Planned.IsNull() {
-			at := sightOf(textOf(p.Planned, "address"), textOf(p.Planned, "host_key"))
+		if p.Type == "metal_host" {
+			at := machineOf(p.Planned)
 			switch packages := part(p.Planned, "packages"); {
 			case packages != cty.NilVal:
 				_, installs[at] = packages.AsValueMap()["nftables"]
@@ -118,11 +118,11 @@ func (r *reviewed) nft(s *seen, planned []providers.PlannedInstance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range planned {
-		if p.Type != "metal_firewall" || p.Planned.IsNull() {
+		if p.Type != "metal_firewall" {
 			continue
 		}
 		to := part(p.Planned, "host")
-		if at := sightOf(textOf(to, "address"), textOf(to, "host_key")); s.noNft[at] && !installs[at] {
+		if at := machineOf(to); s.noNft[at] && !installs[at] {
 			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Program nft is missing",
 				Detail: fmt.Sprintf("%s has no nft, which loads the rules, beside ufw, too. Install it: packages = { nftables = {} } in its metal_host.", textOf(to, "address"))})
 		}
@@ -134,14 +134,11 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 	kinds := map[string]string{"metal_firewall": "firewall", "metal_gpu_driver": "driver"}
 	first := map[string]string{}
 	for _, p := range planned {
-		kind, to := kinds[p.Type], cty.NilVal
-		if kind != "" && !p.Planned.IsNull() {
-			to = part(p.Planned, "host")
-		}
-		if to == cty.NilVal || textOf(to, "address") == "" || textOf(to, "host_key") == "" {
+		kind, to := kinds[p.Type], part(p.Planned, "host")
+		if kind == "" || textOf(to, "address") == "" || textOf(to, "host_key") == "" {
 			continue
 		}
-		at := p.Type + " " + sightOf(textOf(to, "address"), textOf(to, "host_key"))
+		at := p.Type + " " + machineOf(to)
 		if other, ok := first[at]; ok {
 			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"host"}, Summary: "Machine has this already",
 				Detail: fmt.Sprintf("The %s of %s is declared by %s, too. A machine has one: put both into one resource, or name another machine.", kind, textOf(to, "address"), other)})
@@ -150,6 +147,9 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 		first[at] = p.Address
 	}
 }
+
+// machineOf names the machine that an object leads to.
+func machineOf(o cty.Value) string { return sightOf(textOf(o, "address"), textOf(o, "host_key")) }
 
 // part is a known attribute of an object; cty.NilVal when there is none.
 func part(o cty.Value, name string) cty.Value {
@@ -170,22 +170,14 @@ func textOf(o cty.Value, name string) string {
 	return ""
 }
 
-type group struct{ name string }
-
-func (g group) in(h plannedHost) bool { return h.cluster == g.name }
-
 // clusters are those that machines belong to; machines without one are checked
 // against each other, too.
-func (r *reviewed) clusters() []group {
+func (r *reviewed) clusters() []string {
 	names := map[string]bool{}
 	for _, h := range r.hosts {
 		names[h.cluster] = true
 	}
-	var list []group
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, group{name})
-	}
-	return list
+	return slices.Sorted(maps.Keys(names))
 }
 
 func (r *reviewed) members(which func(plannedHost) bool) map[string]facts.Member {

@@ -142,6 +142,12 @@ func unreachable(address string, err error) (summary, detail string) {
 	return "Machine cannot be reached", why + " Nothing is known of it beyond what the state says."
 }
 
+// notLooked says that a plan is made without looking at a machine.
+func notLooked(diags *diag.Diagnostics, at path.Path, address string, err error) {
+	summary, detail := unreachable(address, err)
+	diags.AddAttributeWarning(at, summary, detail+" The plan is made without looking; apply looks before it changes anything.")
+}
+
 // lost reports whether an error means that the machine could not be asked.
 func lost(err error) bool {
 	var command *ssh.CommandError

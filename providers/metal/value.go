@@ -20,6 +20,18 @@ func wholly(ctx context.Context, values ...attr.Value) bool {
 	return true
 }
 
+// mapped is a map with other values; nil for one with nothing in it.
+func mapped[A, B any](from map[string]A, to func(name string, value A) B) map[string]B {
+	if len(from) == 0 {
+		return nil
+	}
+	all := map[string]B{}
+	for name, v := range from {
+		all[name] = to(name, v)
+	}
+	return all
+}
+
 // failed makes one error of diagnostics, nil where there is none.
 func failed(diags diag.Diagnostics) error {
 	var all []error

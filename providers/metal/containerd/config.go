@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,10 +45,7 @@ func (s Spec) configFor(version string) (string, error) {
 	const head = `# Written by stoke, which owns this file and restores it.
 # Put additions into files of their own: /etc/containerd/conf.d/NAME.toml
 `
-	bin := s.BinDir
-	if bin == "" {
-		bin = defaultBin
-	}
+	bin := cmp.Or(s.BinDir, defaultBin)
 	var b strings.Builder
 	b.WriteString(head)
 	switch n := major(version); {

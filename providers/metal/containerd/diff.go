@@ -123,19 +123,18 @@ func With(have Facts, changes []host.Change) []string {
 func diffImages(want map[string]Image, have map[string]ImageFacts, unseen bool) []host.Change {
 	var changes []host.Change
 	for _, ref := range keys(want) {
-		w, h := want[ref], have[ref]
-		at := []string{"images", ref}
+		w, h, at := want[ref], have[ref], []string{"images", ref}
+		c := host.Change{Fact: "image " + ref, Path: at, Want: "archive sha256:" + w.Archive}
 		switch {
 		case unseen:
-			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Have: "not known while containerd does not run", Want: "archive sha256:" + w.Archive})
-		case h.Digest == "":
-			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Want: "archive sha256:" + w.Archive})
-		case h.Archive != w.Archive:
-			is := "another image, " + h.Digest
-			if h.Archive != "" {
-				is = "archive sha256:" + h.Archive
-			}
-			changes = append(changes, host.Change{Fact: "image " + ref, Path: at, Have: is, Want: "archive sha256:" + w.Archive})
+			c.Have = "not known while containerd does not run"
+		case h.Archive != "":
+			c.Have = "archive sha256:" + h.Archive
+		case h.Digest != "":
+			c.Have = "another image, " + h.Digest
+		}
+		if c.Have != c.Want {
+			changes = append(changes, c)
 		}
 		if h.Digest != "" && h.Pinned != w.Pin {
 			changes = append(changes, host.Change{Fact: "pin of image " + ref, Path: append(at, "pin"), Have: pin(h.Pinned), Want: pin(w.Pin)})

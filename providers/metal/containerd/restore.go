@@ -59,15 +59,8 @@ func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (
 			}
 			r.reload = true
 		}
-		outcome, err := rec.RestoreFile(ctx, name)
-		if err == nil {
-			err = rec.Forget(ctx, note)
-		}
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		r.outcomes = append(r.outcomes, outcome)
+		given, err := rec.GiveBack(ctx, note, name)
+		r.outcomes, failed = append(r.outcomes, given...), append(failed, err)
 	}
 	folders, err := rec.RemoveFolders(ctx, part, func(dir string) bool { return dir == DropIns && want.Config })
 	r.outcomes = append(r.outcomes, folders...)

@@ -163,83 +163,82 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-func decode(out []byte, err error, into any) error {
+// read sends a request and reads the object that answers it.
+func (a *api) read(ctx context.Context, req *rest.Request, into any) error {
+	out, err := a.do(ctx, req)
+	if err == nil && json.Unmarshal(out, into) != nil {
+		err = errors.New("the API server's answer is no object of Kubernetes")
+	}
+	return err
+}
+
+// send sends a request with a body. try only asks whether it would be allowed.
+func (a *api) send(ctx context.Context, req *rest.Request, body any, try bool) error {
+	b, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(out, into); err != nil {
-		return errors.New("the API server's answer is no object of Kubernetes")
+	if try {
+		req = req.Param("dryRun", metav1.DryRunAll)
 	}
-	return nil
+	_, err = a.do(ctx, req.Body(b))
+	return err
+}
+
+// pages reads a list of things; each reads one page and says where the next begins.
+func (a *api) pages(things string, each func(*rest.Request) (next string, err error)) error {
+	for token := ""; ; {
+		next, err := each(a.client.Get().Resource(things).Param("limit", "500").Param("continue", token))
+		if err != nil || next == "" {
+			return err
+		}
+		token = next
+	}
 }
 
 func (a *api) node(ctx context.Context) (*core.Node, error) {
 	var n core.Node
-	out, err := a.do(ctx, a.client.Get().Resource("nodes").Name(a.name))
-	return &n, decode(out, err, &n)
+	return &n, a.read(ctx, a.client.Get().Resource("nodes").Name(a.name), &n)
 }
 
 // nodes lists all nodes, which newer API servers forbid.
-func (a *api) nodes(ctx context.Context) ([]core.Node, error) {
-	var all []core.Node
-	for token := ""; ; {
+func (a *api) nodes(ctx context.Context) (all []core.Node, err error) {
+	err = a.pages("nodes", func(req *rest.Request) (string, error) {
 		var list core.NodeList
-		out, err := a.do(ctx, a.client.Get().Resource("nodes").Param("limit", "500").Param("continue", token))
-		if err := decode(out, err, &list); err != nil {
-			return nil, err
-		}
+		err := a.read(ctx, req, &list)
 		all = append(all, list.Items...)
-		if token = list.Continue; token == "" {
-			return all, nil
-		}
-	}
+		return list.Continue, err
+	})
+	return all, err
 }
 
 // pods lists what is bound to the node.
-func (a *api) pods(ctx context.Context) ([]core.Pod, error) {
-	var all []core.Pod
-	for token := ""; ; {
+func (a *api) pods(ctx context.Context) (all []core.Pod, err error) {
+	err = a.pages("pods", func(req *rest.Request) (string, error) {
 		var list core.PodList
-		out, err := a.do(ctx, a.client.Get().Resource("pods").Param("fieldSelector", "spec.nodeName="+a.name).
-			Param("limit", "500").Param("continue", token))
-		if err := decode(out, err, &list); err != nil {
-			return nil, err
-		}
+		err := a.read(ctx, req.Param("fieldSelector", "spec.nodeName="+a.name), &list)
 		all = append(all, list.Items...)
-		if token = list.Continue; token == "" {
-			return all, nil
-		}
-	}
+		return list.Continue, err
+	})
+	return all, err
 }
 
 // renewed is when the kubelet last renewed its lease; "" when it has none.
 func (a *api) renewed(ctx context.Context) (string, error) {
 	var lease coordination.Lease
-	out, err := a.do(ctx, a.client.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", a.name))
-	if err := decode(out, err, &lease); err != nil {
+	err := a.read(ctx, a.client.Get().AbsPath("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", a.name), &lease)
+	if err != nil || lease.Spec.RenewTime == nil {
 		return "", err
-	}
-	if lease.Spec.RenewTime == nil {
-		return "", nil
 	}
 	return lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano), nil
 }
 
 // patch changes the node, if it is still the version that was read.
 func (a *api) patch(ctx context.Context, version string, annotations map[string]any, unschedulable, try bool) error {
-	body, err := json.Marshal(map[string]any{
+	return a.send(ctx, a.client.Patch(types.MergePatchType).Resource("nodes").Name(a.name).Param("fieldManager", "stoke"), map[string]any{
 		"metadata": map[string]any{"resourceVersion": version, "annotations": annotations},
 		"spec":     map[string]any{"unschedulable": unschedulable},
-	})
-	if err != nil {
-		return err
-	}
-	req := a.client.Patch(types.MergePatchType).Resource("nodes").Name(a.name).Param("fieldManager", "stoke").Body(body)
-	if try {
-		req = req.Param("dryRun", metav1.DryRunAll)
-	}
-	_, err = a.do(ctx, req)
-	return err
+	}, try)
 }
 
 // evict asks for a pod to leave. try only asks whether it would be let go.
@@ -253,16 +252,8 @@ func (a *api) evict(ctx context.Context, p Pod, try bool) error {
 	if try {
 		body.DeleteOptions.DryRun = []string{metav1.DryRunAll}
 	}
-	b, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
 	req := a.client.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction")
-	if try {
-		req = req.Param("dryRun", metav1.DryRunAll)
-	}
-	_, err = a.do(ctx, req.SetHeader("Content-Type", "application/json").Body(b))
-	return err
+	return a.send(ctx, req.SetHeader("Content-Type", "application/json"), body, try)
 }
 
 // remove deletes a pod without its kubelet's word that its containers have
@@ -270,10 +261,6 @@ func (a *api) evict(ctx context.Context, p Pod, try bool) error {
 func (a *api) remove(ctx context.Context, p Pod) error {
 	options := kubernetes.Unconfirmed(p.uid)
 	options.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	b, err := json.Marshal(options)
-	if err != nil {
-		return err
-	}
-	_, err = a.do(ctx, a.client.Delete().Namespace(p.Namespace).Resource("pods").Name(p.Name).SetHeader("Content-Type", "application/json").Body(b))
-	return err
+	req := a.client.Delete().Namespace(p.Namespace).Resource("pods").Name(p.Name)
+	return a.send(ctx, req.SetHeader("Content-Type", "application/json"), options, false)
 }

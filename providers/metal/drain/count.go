@@ -47,13 +47,9 @@ func readLister(file string) (*identity, error) {
 	if err := clientcmdapi.FlattenConfig(config); err != nil {
 		return nil, fmt.Errorf("read a file that it names: %w", err)
 	}
-	current := config.Contexts[config.CurrentContext]
-	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
-	if cluster == nil || user == nil {
-		return nil, fmt.Errorf("its current context %q names a cluster or a user that is not there", config.CurrentContext)
-	}
-	if cluster.InsecureSkipTLSVerify {
-		return nil, errors.New("it does not check who the API server is (insecure-skip-tls-verify)")
+	cluster, user, err := current(config)
+	if err != nil {
+		return nil, err
 	}
 	id, err := newCluster(cluster, cluster.CertificateAuthorityData)
 	if err != nil {

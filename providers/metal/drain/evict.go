@@ -13,12 +13,9 @@ import (
 	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
-
-var errStopped = errors.New("stopped")
 
 // try asks the API server whether everything that draining needs is allowed,
 // without doing it: the Node authorizer, admission and the budgets answer as
@@ -125,7 +122,7 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 				return err
 			}
 			host.Step(ctx, "draining %s: the API server does not answer", n.Name)
-			if err := wait(ctx, pause); err != nil {
+			if err := host.Pause(ctx, pause); err != nil {
 				return fmt.Errorf("drain node %s: %w", n.Name, err)
 			}
 			continue
@@ -159,7 +156,7 @@ func (n *Node) evict(ctx context.Context, p Policy) error {
 			}
 			return fmt.Errorf("%s did not leave node %s within %s%s", names(left), n.Name, limit, why)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := host.Pause(ctx, pause); err != nil {
 			return fmt.Errorf("drain node %s: %w", n.Name, err)
 		}
 	}
@@ -212,20 +209,4 @@ func budget(err error) error {
 		}
 	}
 	return errors.New("the API server asks to wait")
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-providers.CallFrom(ctx).Stopping:
-		return errStopped
-	default:
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-providers.CallFrom(ctx).Stopping:
-		return errStopped
-	}
 }

@@ -92,6 +92,23 @@ func parseConf(conf []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, erro
 	if err != nil {
 		return nil, nil, errors.New("it is no kubeconfig") // the parser's error may quote what is secret
 	}
+	cluster, user, err := current(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(user.ClientCertificateData) == 0 && user.ClientCertificate == "" {
+		return nil, nil, errors.New("it logs in by something else than a client certificate")
+	}
+	for _, file := range []*string{&cluster.CertificateAuthority, &user.ClientCertificate, &user.ClientKey} {
+		if *file != "" && !path.IsAbs(*file) {
+			*file = path.Join(path.Dir(kubeletConf), *file)
+		}
+	}
+	return cluster, user, nil
+}
+
+// current are the cluster and the user of a kubeconfig's current context.
+func current(config *clientcmdapi.Config) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, error) {
 	context := config.Contexts[config.CurrentContext]
 	if context == nil {
 		return nil, nil, fmt.Errorf("it has no context %q, which is its current one", config.CurrentContext)
@@ -102,13 +119,6 @@ func parseConf(conf []byte) (*clientcmdapi.Cluster, *clientcmdapi.AuthInfo, erro
 		return nil, nil, fmt.Errorf("its current context %q names a cluster or a user that is not there", config.CurrentContext)
 	case cluster.InsecureSkipTLSVerify:
 		return nil, nil, errors.New("it does not check who the API server is (insecure-skip-tls-verify)")
-	case len(user.ClientCertificateData) == 0 && user.ClientCertificate == "":
-		return nil, nil, errors.New("it logs in by something else than a client certificate")
-	}
-	for _, file := range []*string{&cluster.CertificateAuthority, &user.ClientCertificate, &user.ClientKey} {
-		if *file != "" && !path.IsAbs(*file) {
-			*file = path.Join(path.Dir(kubeletConf), *file)
-		}
 	}
 	return cluster, user, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/kubetest"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // real is a real control plane with two nodes, a and b, that run nothing.
@@ -269,7 +270,7 @@ func budgetIsFull(t *testing.T, c *real) {
 		t.Error("it works")
 		return nil
 	})
-	if !errors.Is(err, errStopped) || !strings.Contains(named, "disruption budget shop needs 2 healthy pods") {
+	if !errors.Is(err, host.ErrStopped) || !strings.Contains(named, "disruption budget shop needs 2 healthy pods") {
 		t.Errorf("%v, after %q", err, named)
 	}
 	if on := c.on("a"); len(on) != 2 {

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,22 +49,10 @@ type Limits struct {
 }
 
 func (l Limits) orDefaults() Limits {
-	if l.Drain <= 0 {
-		l.Drain = 15 * time.Minute
+	return Limits{
+		Drain: cmp.Or(l.Drain, 15*time.Minute), Ready: cmp.Or(l.Ready, 10*time.Minute), Outage: cmp.Or(l.Outage, 2*time.Minute),
+		Overdue: cmp.Or(l.Overdue, time.Minute), Pause: cmp.Or(l.Pause, 2*time.Second),
 	}
-	if l.Ready <= 0 {
-		l.Ready = 10 * time.Minute
-	}
-	if l.Outage <= 0 {
-		l.Outage = 2 * time.Minute
-	}
-	if l.Overdue <= 0 {
-		l.Overdue = time.Minute
-	}
-	if l.Pause <= 0 {
-		l.Pause = 2 * time.Second
-	}
-	return l
 }
 
 // Action is what has to be done for a change.
@@ -133,17 +122,11 @@ func (n *Node) hurtBy(changes []host.Change) []Pod {
 	switch {
 	case host.Greatest(changes) >= host.Drains:
 		return busy
-	case !reloads(changes):
+	case !host.Reloads(changes):
 		return nil
 	}
 	// Containers that run lose their GPUs (nvidia-container-toolkit#48).
 	return slices.DeleteFunc(busy, func(p Pod) bool { return p.GPUs == 0 })
-}
-
-// reloads reports whether one of the changes, if not the greatest, reloads
-// systemd.
-func reloads(changes []host.Change) bool {
-	return slices.ContainsFunc(changes, func(c host.Change) bool { return c.Reloads || c.Disruption == host.ReloadsSystemd })
 }
 
 func effect(d host.Disruption, hurt []Pod) string {
@@ -164,13 +147,18 @@ func effect(d host.Disruption, hurt []Pod) string {
 
 // facts names what interrupts most.
 func facts(changes []host.Change, d host.Disruption) string {
-	const most = 3
 	var all []string
 	for _, c := range changes {
 		if c.Disruption == d && !slices.Contains(all, c.Fact) {
 			all = append(all, c.Fact)
 		}
 	}
+	return few(all)
+}
+
+// few lists the first ones for a message.
+func few(all []string) string {
+	const most = 3
 	if more := len(all) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)
 	}

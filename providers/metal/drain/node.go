@@ -207,24 +207,14 @@ func gpusOf(r core.ResourceRequirements) int64 {
 
 // Busy are the pods that stand in the way of whoever wants the machine.
 func (n *Node) Busy() []Pod {
-	var busy []Pod
-	for _, p := range n.Pods {
-		if p.Kind >= Foreign {
-			busy = append(busy, p)
-		}
-	}
-	return busy
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p Pod) bool { return p.Kind < Foreign })
 }
 
 // names lists pods for a message.
 func names(pods []Pod) string {
-	const most = 3
 	var all []string
-	for _, p := range pods[:min(most, len(pods))] {
+	for _, p := range pods {
 		all = append(all, p.String())
 	}
-	if more := len(pods) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all, ", "), more)
-	}
-	return strings.Join(all, ", ")
+	return few(all)
 }

@@ -162,7 +162,7 @@ func (r *Roll) admit(ctx context.Context, n *Node, most int) (done func(error), 
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-providers.CallFrom(ctx).Stopping:
-			return nil, fmt.Errorf("node %s was not started: %w", n.Name, errStopped)
+			return nil, fmt.Errorf("node %s was not started: %w", n.Name, host.ErrStopped)
 		}
 	}
 }

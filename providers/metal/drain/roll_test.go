@@ -273,7 +273,7 @@ func TestWaitingForATurnEnds(t *testing.T) {
 	err := r.Do(t.Context(), machines[0], nodes[0], change(host.Reboots), draining, func(context.Context) error {
 		close(stopping)
 		err := r.Do(ctx, machines[1], nodes[1], change(host.Reboots), draining, nothing)
-		if !errors.Is(err, errStopped) {
+		if !errors.Is(err, host.ErrStopped) {
 			t.Errorf("%v", err)
 		}
 		return nil

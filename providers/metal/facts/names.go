@@ -1,10 +1,8 @@
 package facts
 
-// nameOfGPU knows what data centres and workstations use, for machines without a
-// driver and without pci.ids, from which these are (pci-ids.ucw.cz). ID is
+// namesOfGPUs are what data centres and workstations use, for machines without a
+// driver and without pci.ids, from which these are (pci-ids.ucw.cz), by
 // vendor:device.
-func nameOfGPU(id string) string { return namesOfGPUs[id] }
-
 var namesOfGPUs = map[string]string{
 	"10de:13bd": "Tesla M10",
 	"10de:13f2": "Tesla M60",

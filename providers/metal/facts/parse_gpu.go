@@ -47,7 +47,7 @@ func (a *answer) gpus(f *Facts) {
 			g.NUMA = n
 		}
 		t := told[g.Address]
-		g.Name = cmp.Or(t.Name, names[g.ID], nameOfGPU(g.ID))
+		g.Name = cmp.Or(t.Name, names[g.ID], namesOfGPUs[g.ID])
 		g.Memory = cmp.Or(t.Memory, a.count("pci", row[6]))
 		g.UUID = t.UUID
 		f.GPUs = append(f.GPUs, g)

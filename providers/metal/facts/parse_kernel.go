@@ -213,14 +213,11 @@ func shellWords(s string) []string {
 func find(root *entry, wanted string) string {
 	at := root
 	for part := range strings.SplitSeq(wanted, ">") {
-		next := choose(at, part)
-		if next == nil {
-			at = nil
+		if at = choose(at, part); at == nil {
 			break
 		}
-		at = next
 	}
-	if at == nil || wanted == "" {
+	if at == nil {
 		at = root.entries[0]
 	}
 	for at.kernel == "" && len(at.entries) > 0 { // a submenu opens at its first
@@ -236,10 +233,8 @@ func choose(e *entry, name string) *entry {
 		}
 		return nil
 	}
-	for _, c := range e.entries {
-		if name != "" && (c.title == name || c.id == name) {
-			return c
-		}
+	if i := slices.IndexFunc(e.entries, func(c *entry) bool { return name != "" && (c.title == name || c.id == name) }); i >= 0 {
+		return e.entries[i]
 	}
 	return nil
 }

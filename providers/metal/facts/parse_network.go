@@ -11,9 +11,7 @@ import (
 const resolvedFile = "/run/systemd/resolve/resolv.conf"
 
 func (a *answer) network(f *Facts) {
-	addresses, routes := a.addresses(), a.routes()
-	f.NICs = a.nics(addresses)
-	f.Routes = routes
+	f.NICs, f.Routes = a.nics(a.addresses()), a.routes()
 	f.Listeners = a.listeners()
 	a.dns(&f.DNS)
 	f.Proxy = a.proxy()
@@ -22,12 +20,12 @@ func (a *answer) network(f *Facts) {
 // madeForContainers tells the interfaces that container networks make, which
 // come and go with pods, by their names.
 func madeForContainers(name string) bool {
-	for _, p := range []string{"cali", "cilium_", "cni", "flannel", "kube-bridge", "kube-ipvs", "lxc", "nodelocaldns", "tunl", "veth", "vxlan.calico", "vxlan-v6.calico", "weave"} {
-		if strings.HasPrefix(name, p) && !strings.HasPrefix(name, "lxcbr") {
-			return true
-		}
-	}
-	return false
+	return begins(name, "cali", "cilium_", "cni", "flannel", "kube-bridge", "kube-ipvs", "lxc", "nodelocaldns", "tunl", "veth", "vxlan.calico", "vxlan-v6.calico", "weave") && !begins(name, "lxcbr")
+}
+
+// begins reports whether a name begins with one of several texts.
+func begins(name string, with ...string) bool {
+	return slices.ContainsFunc(with, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // Kinds of link-layer hardware that are networks (ARPHRD_ETHER, ARPHRD_INFINIBAND).

@@ -4,13 +4,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 func (a *answer) software(f *Facts) {
 	f.Modules = a.words("modules")
 	f.Features = a.features()
 	running := a.words("processes")
-	units := a.units()
+	units := host.ReadUnits(strings.Join(a.sections["units"], "\n"))
 	packages := a.packages()
 	f.Runtimes = a.runtimes(running, packages)
 	f.Node.Kubelet = slices.Contains(running, "kubelet")
@@ -36,35 +38,9 @@ func (a *answer) features() map[string]Feature {
 	return m
 }
 
-// units reads blocks of `systemctl show`, and keeps what is active.
-func (a *answer) units() []string {
-	var active []string
-	id := ""
-	on := false
-	done := func() {
-		if on && id != "" {
-			active = append(active, id)
-		}
-		id, on = "", false
-	}
-	for _, line := range a.sections["units"] {
-		key, value, _ := strings.Cut(line, "=")
-		switch key {
-		case "Id":
-			id = value
-		case "ActiveState":
-			on = value == "active"
-		case "":
-			done()
-		}
-	}
-	done()
-	return active
-}
-
-func timeService(active []string) string {
+func timeService(units map[string]host.Unit) string {
 	for _, name := range []string{"chrony", "chronyd", "ntpsec", "ntp", "ntpd", "openntpd", "systemd-timesyncd"} {
-		if slices.Contains(active, name+".service") {
+		if units[name+".service"].Active == "active" {
 			return name
 		}
 	}

@@ -1,7 +1,9 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,17 +82,17 @@ func Preflight(f Facts, want Needs) []Problem {
 func (p *problems) system(f Facts) {
 	if !f.Sudo.Works {
 		p.add(providers.Error, "credential", "No root by sudo",
-			"%s\nLet the user become root: install the sudoers file of stoke's documentation, or give sudo_password in the credential.", orElse(f.Sudo.Error, "The user "+f.Sudo.User+" is not root, and its credential says sudo = false."))
+			"%s\nLet the user become root: install the sudoers file of stoke's documentation, or give sudo_password in the credential.", cmp.Or(f.Sudo.Error, "The user "+f.Sudo.User+" is not root, and its credential says sudo = false."))
 	}
 	if !f.OS.Supported {
 		p.add(providers.Error, "", "Operating system is not supported", "The machine runs %s (ID %s, VERSION_ID %s). stoke works on %s.",
-			orElse(f.OS.Name, "something without a name"), orElse(f.OS.ID, "none"), orElse(f.OS.Version, "none"), strings.Join(Supported(), ", "))
+			cmp.Or(f.OS.Name, "something without a name"), cmp.Or(f.OS.ID, "none"), cmp.Or(f.OS.Version, "none"), strings.Join(Supported(), ", "))
 	}
 	if f.Architecture != "amd64" && f.Architecture != "arm64" {
 		p.add(providers.Error, "", "Processor is not supported", "The machine is %s. stoke works on amd64 and arm64.", f.Architecture)
 	}
 	if f.Systemd == 0 {
-		p.add(providers.Error, "", "systemd does not run", "Process 1 is %s. Services, timers and the container runtime need systemd.", orElse(f.Init, "not known"))
+		p.add(providers.Error, "", "systemd does not run", "Process 1 is %s. Services, timers and the container runtime need systemd.", cmp.Or(f.Init, "not known"))
 	}
 	if !f.Packages.APT {
 		p.add(providers.Error, "", "apt is missing", "apt-get or dpkg-query is not there. Install the package apt.")
@@ -179,7 +181,7 @@ func (p *problems) name(f Facts, want Needs) {
 // name that the machine had when it joined, which it may get back.
 func (p *problems) renamed(f Facts, want Needs) {
 	if to := want.Hostname; f.Node.Joined && to != "" && to != UnknownHostname && to != f.Hostname && to != want.NodeName {
-		p.add(providers.Error, "hostname", "A node keeps its name", "The machine has joined a cluster as %s, and its kubelet would not find its node as %s. Declare the name that it has, or take it out of the cluster first (kubeadm reset).", orElse(want.NodeName, f.Hostname), to)
+		p.add(providers.Error, "hostname", "A node keeps its name", "The machine has joined a cluster as %s, and its kubelet would not find its node as %s. Declare the name that it has, or take it out of the cluster first (kubeadm reset).", cmp.Or(want.NodeName, f.Hostname), to)
 	}
 }
 
@@ -212,7 +214,7 @@ func (p *problems) ports(f Facts, want Needs) {
 	var taken []string
 	for _, l := range f.Listeners {
 		if l.Protocol == "tcp" && slices.Contains(portsOf(want.Role), l.Port) {
-			taken = append(taken, fmt.Sprintf("%d by %s", l.Port, orElse(l.Process, "somebody")))
+			taken = append(taken, fmt.Sprintf("%d by %s", l.Port, cmp.Or(l.Process, "somebody")))
 		}
 	}
 	if taken = slices.Compact(taken); len(taken) > 0 {
@@ -221,24 +223,21 @@ func (p *problems) ports(f Facts, want Needs) {
 }
 
 func (p *problems) clock(f Facts, want Needs) {
-	if f.Clock.Offset > MostOffset || f.Clock.Offset < -MostOffset {
-		way := "ahead of"
-		if f.Clock.Offset < 0 {
-			way = "behind"
-		}
+	if math.Abs(f.Clock.Offset) > MostOffset {
 		p.add(providers.Warning, "time_sync", "The clock is wrong, or ours is", "It is %.1f s (± %.1f s) %s the clock here. Certificates and signatures of repositories are not valid yet, or no longer, for whoever is too far off.",
-			max(f.Clock.Offset, -f.Clock.Offset), f.Clock.Resolution, way)
+			math.Abs(f.Clock.Offset), f.Clock.Resolution, side(f.Clock.Offset))
 	}
 	if want.Role != "" && !want.TimeSync && !f.Clock.Synchronized && f.Clock.Service == "" && f.Container == "none" {
 		p.add(providers.Warning, "time_sync", "Nothing keeps the clock", "Neither chrony nor systemd-timesyncd runs. Set time_sync.")
 	}
 }
 
-func orElse(s, other string) string {
-	if s == "" {
-		return other
+// side is where a clock is by its offset.
+func side(offset float64) string {
+	if offset < 0 {
+		return "behind"
 	}
-	return s
+	return "ahead of"
 }
 
 // size is a number of bytes for people.

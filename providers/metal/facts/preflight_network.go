@@ -1,8 +1,10 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers"
@@ -37,7 +39,7 @@ func Networks(f Facts, want Needs) []Problem {
 
 func (p *problems) networks(f Facts, want Needs) {
 	if want.PrivateAddress != "" && !f.has(want.PrivateAddress) {
-		p.add(providers.Error, "private_address", "The machine lacks its private address", "No interface has %s. It has %s.", want.PrivateAddress, orElse(strings.Join(f.addresses(), ", "), "none that stoke could read"))
+		p.add(providers.Error, "private_address", "The machine lacks its private address", "No interface has %s. It has %s.", want.PrivateAddress, cmp.Or(strings.Join(f.addresses(), ", "), "none that stoke could read"))
 	}
 	networks := want.declared()
 	for i, n := range networks {
@@ -60,9 +62,9 @@ func (p *problems) networks(f Facts, want Needs) {
 func (f *Facts) overlaps(n netip.Prefix) []string {
 	var met []string
 	for _, nic := range f.NICs {
-		for _, a := range nic.Addresses {
-			if p, err := netip.ParsePrefix(a); err == nil && p.Masked().Overlaps(n) {
-				met = append(met, fmt.Sprintf("address %s of %s", a, nic.Name))
+		for _, p := range nic.prefixes() {
+			if p.Masked().Overlaps(n) {
+				met = append(met, fmt.Sprintf("address %s of %s", p, nic.Name))
 			}
 		}
 	}
@@ -93,24 +95,28 @@ func (f *Facts) overlaps(n netip.Prefix) []string {
 
 // connected tells that a route is that of an address of the same interface.
 func (f *Facts) connected(to netip.Prefix, dev string) bool {
-	for _, nic := range f.NICs {
-		for _, a := range nic.Addresses {
-			if p, err := netip.ParsePrefix(a); err == nil && nic.Name == dev && p.Masked() == to {
-				return true
-			}
+	return slices.ContainsFunc(f.NICs, func(nic NIC) bool {
+		return nic.Name == dev && slices.ContainsFunc(nic.prefixes(), func(p netip.Prefix) bool { return p.Masked() == to })
+	})
+}
+
+// prefixes are the interface's addresses with their lengths.
+func (n NIC) prefixes() []netip.Prefix {
+	var all []netip.Prefix
+	for _, a := range n.Addresses {
+		if p, err := netip.ParsePrefix(a); err == nil {
+			all = append(all, p)
 		}
 	}
-	return false
+	return all
 }
 
 // addresses are those of the machine's interfaces, without prefix lengths.
 func (f *Facts) addresses() []string {
 	var list []string
 	for _, nic := range f.NICs {
-		for _, a := range nic.Addresses {
-			if p, err := netip.ParsePrefix(a); err == nil {
-				list = append(list, p.Addr().String())
-			}
+		for _, p := range nic.prefixes() {
+			list = append(list, p.Addr().String())
 		}
 	}
 	return list
@@ -126,12 +132,7 @@ func (f *Facts) has(address string) bool {
 	if err != nil {
 		return true // a name; only the machine could tell
 	}
-	for _, a := range f.addresses() {
-		if ip, err := netip.ParseAddr(a); err == nil && ip == want.Unmap() {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.addresses(), want.Unmap().String())
 }
 
 // uplink is the interface that holds an address, or else the one of the
@@ -141,10 +142,8 @@ func (f *Facts) uplink(address string) (NIC, bool) {
 	want, err := netip.ParseAddr(address)
 	for _, nic := range f.NICs {
 		byName[nic.Name] = nic
-		for _, a := range nic.Addresses {
-			if p, bad := netip.ParsePrefix(a); bad == nil && err == nil && p.Addr() == want.Unmap() {
-				return nic, true
-			}
+		if err == nil && slices.ContainsFunc(nic.prefixes(), func(p netip.Prefix) bool { return p.Addr() == want.Unmap() }) {
+			return nic, true
 		}
 	}
 	for _, r := range f.Routes {

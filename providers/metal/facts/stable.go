@@ -1,6 +1,9 @@
 package facts
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Stable are the facts that do not change by themselves from one look to the
 // next, for where they are stored and compared: without free space, listeners and
@@ -23,7 +26,7 @@ func (f Facts) Stable() Facts {
 		}
 	}
 	f.Clock.Resolution = 0
-	if f.Clock.Offset < MostOffset && f.Clock.Offset > -MostOffset {
+	if math.Abs(f.Clock.Offset) < MostOffset {
 		f.Clock.Offset = 0
 	}
 	return f

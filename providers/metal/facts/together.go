@@ -27,10 +27,12 @@ func (m Member) MTU() int {
 }
 
 // name is what the machine will be called.
-func (m Member) name() string { return strings.ToLower(orElse(m.Needs.Hostname, m.Facts.Hostname)) }
+func (m Member) name() string { return strings.ToLower(cmp.Or(m.Needs.Hostname, m.Facts.Hostname)) }
 
 // InCluster is its address in the cluster's network.
-func (m Member) InCluster() string { return orElse(m.Needs.PrivateAddress, m.Address) }
+func (m Member) InCluster() string { return cmp.Or(m.Needs.PrivateAddress, m.Address) }
+
+func (m Member) holds(address string) bool { return m.Facts.has(address) }
 
 // Mutual is a problem between machines.
 type Mutual struct {
@@ -131,23 +133,13 @@ func (t *together) same(hosts []string) bool {
 		}
 		return strings.Join(macs, " ")
 	}
-	for _, name := range hosts[1:] {
-		if key(name) != key(hosts[0]) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(hosts[1:], func(name string) bool { return key(name) != key(hosts[0]) })
 }
 
 // ofItsOwn tells interfaces that lead out of the machine from the bridges that
 // every machine with a certain software has, with the same address on each.
 func ofItsOwn(nic NIC) bool {
-	for _, p := range []string{"br-", "docker", "lxcbr", "lxdbr", "incusbr", "podman", "virbr"} {
-		if strings.HasPrefix(nic.Name, p) {
-			return false
-		}
-	}
-	return true
+	return !begins(nic.Name, "br-", "docker", "lxcbr", "lxdbr", "incusbr", "podman", "virbr")
 }
 
 // reached checks the addresses that machines are reached by, and returns those
@@ -168,8 +160,8 @@ func (t *together) addresses() {
 	held := func(m Member) []string {
 		var list []string
 		for _, nic := range m.Facts.NICs {
-			for _, a := range nic.Addresses {
-				if p, err := netip.ParsePrefix(a); err == nil && ofItsOwn(nic) {
+			for _, p := range nic.prefixes() {
+				if ofItsOwn(nic) {
 					list = append(list, p.Addr().String())
 				}
 			}
@@ -209,12 +201,8 @@ func (t *together) clocks() {
 		if math.Abs(apart)-c.Resolution-median.Resolution <= MostOffset {
 			continue
 		}
-		way := "ahead of"
-		if apart < 0 {
-			way = "behind"
-		}
 		t.add(providers.Error, []string{name}, "time_sync", "Clocks are too far apart", "%s is %.1f s %s %s, and most is %g s: certificates would not be valid yet, or leases end too early. Set time_sync, or see why it does not keep the time (%s).",
-			name, math.Abs(apart), way, middle, MostOffset, orElse(c.Service, "nothing does"))
+			name, math.Abs(apart), side(apart), middle, MostOffset, cmp.Or(c.Service, "nothing does"))
 	}
 }
 
@@ -239,18 +227,13 @@ func (t *together) mtu() {
 
 // networks: what one machine declares for its cluster may not hold the others.
 func (t *together) networks() {
-	type declaration struct {
-		attribute, name string
-		prefix          netip.Prefix
-	}
-	by := map[declaration][]string{}
+	by := map[declaredNetwork][]string{}
 	for _, name := range t.names {
-		for _, n := range t.members[name].Needs.declared() {
-			d := declaration(n)
+		for _, d := range t.members[name].Needs.declared() {
 			by[d] = append(by[d], name)
 		}
 	}
-	order := slices.SortedFunc(maps.Keys(by), func(x, y declaration) int {
+	order := slices.SortedFunc(maps.Keys(by), func(x, y declaredNetwork) int {
 		return cmp.Or(strings.Compare(x.attribute, y.attribute), x.prefix.Compare(y.prefix))
 	})
 	for _, d := range order {
@@ -258,7 +241,7 @@ func (t *together) networks() {
 		for _, name := range t.names {
 			ip, err := netip.ParseAddr(t.members[name].InCluster())
 			// One that holds the address on an interface is told so by Preflight.
-			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && holds(t.members[name].Facts, ip.String())) {
+			if err == nil && d.prefix.Contains(ip) && !(slices.Contains(by[d], name) && t.members[name].holds(ip.String())) {
 				inside = append(inside, name)
 			}
 		}
@@ -267,5 +250,3 @@ func (t *together) networks() {
 		}
 	}
 }
-
-func holds(f Facts, address string) bool { return f.has(address) }

@@ -1,6 +1,7 @@
 package firewall
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -70,10 +71,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 	if !ok {
 		return nil, nil, fmt.Errorf("%s: rules cannot be confirmed without a second connection", m.Name())
 	}
-	window := want.Confirm
-	if window == 0 {
-		window = defaultConfirm
-	}
+	window := cmp.Or(want.Confirm, defaultConfirm)
 	window += time.Duration(len(c.ufw)) * time.Second // ufw takes its time for each rule
 	from := ownAddress(ctx, m)
 	token := rand.Text() // names this attempt

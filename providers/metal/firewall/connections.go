@@ -76,6 +76,12 @@ func readConnections(out []byte) (Connections, error) {
 	established, tracked, whole := false, false, false
 	seen := map[Listener]bool{}
 	peers, listens, own := map[Peer]bool{}, map[uint16]bool{}, map[netip.Addr]bool{}
+	connected := func(p Peer) {
+		if !p.Address.IsLoopback() && !peers[p] {
+			peers[p] = true
+			c.Peers = append(c.Peers, p)
+		}
+	}
 	for line := range bytes.Lines(out) {
 		text := strings.TrimSpace(string(line))
 		fields := strings.Fields(text)
@@ -92,9 +98,8 @@ func readConnections(out []byte) (Connections, error) {
 			if err != nil {
 				return c, fmt.Errorf("tracked connections: %q: %w", shorten(text), err)
 			}
-			if !listens[p.Port] && !p.Address.IsLoopback() && !peers[p] {
-				peers[p] = true
-				c.Peers = append(c.Peers, p)
+			if !listens[p.Port] {
+				connected(p)
 			}
 		case !established:
 			l, open, err := readListener(fields)
@@ -111,9 +116,8 @@ func readConnections(out []byte) (Connections, error) {
 			if err != nil {
 				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
 			}
-			if own[at] = true; !p.Address.IsLoopback() && listens[p.Port] && !peers[p] {
-				peers[p] = true
-				c.Peers = append(c.Peers, p)
+			if own[at] = true; listens[p.Port] {
+				connected(p)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package firewall
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -22,10 +23,7 @@ func (s Spec) openings() []opening {
 			open = append(open, opening{from: Source{Group: g}, ports: ports, comment: comment})
 		}
 	}
-	port := s.SSHPort
-	if port == 0 {
-		port = defaultSSHPort
-	}
+	port := cmp.Or(s.SSHPort, defaultSSHPort)
 	allow("SSH", Ports{TCP, port, port}, sshClients)
 	if s.Role == ControlPlane {
 		allow("API server", Ports{TCP, 6443, 6443}, Nodes, Pods, APIClients)
@@ -37,9 +35,7 @@ func (s Spec) openings() []opening {
 			allow("pod network", ports, Nodes)
 		}
 		for _, r := range s.NodePorts {
-			if r.Comment == "" {
-				r.Comment = "node port"
-			}
+			r.Comment = cmp.Or(r.Comment, "node port")
 			open = append(open, r.openings()...)
 		}
 	}

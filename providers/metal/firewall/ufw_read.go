@@ -115,10 +115,7 @@ func (h Have) LetsIn(protocol Protocol, port uint16, from netip.Addr) bool {
 		return false
 	}
 	for _, f := range h.tuples {
-		source, err := netip.ParsePrefix(f[5])
-		if a, one := netip.ParseAddr(f[5]); one == nil {
-			source, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
+		source, err := parseRange(f[5])
 		if err != nil || !source.Contains(from.Unmap()) || f[1] != "any" && f[1] != ufwProtocols[protocol] || !strings.HasSuffix(f[3], "/0") || f[4] != "any" || !slices.Contains(f[6:], "in") {
 			continue
 		}

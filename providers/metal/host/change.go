@@ -2,7 +2,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/stokehq/stoke/providers"
 )
@@ -10,6 +13,27 @@ import (
 // Step tells people what is being done.
 func Step(ctx context.Context, format string, args ...any) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: -1})
+}
+
+// ErrStopped says that somebody asked to stop.
+var ErrStopped = errors.New("stopped")
+
+// Pause waits, unless the context ends or somebody asks to stop.
+func Pause(ctx context.Context, d time.Duration) error {
+	stopping := providers.CallFrom(ctx).Stopping
+	select {
+	case <-stopping: // it is said at once, however short the pause is
+		return ErrStopped
+	default:
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-stopping:
+		return ErrStopped
+	}
 }
 
 // Disruption is what a change interrupts on a machine, from nothing upwards.
@@ -67,6 +91,12 @@ func Greatest(changes []Change) Disruption {
 		d = max(d, c.Disruption)
 	}
 	return d
+}
+
+// Reloads reports whether one of the changes, if not the greatest, reloads
+// systemd.
+func Reloads(changes []Change) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Reloads || c.Disruption == ReloadsSystemd })
 }
 
 // Fate is what became of a fact when its resource was destroyed.

@@ -178,7 +178,7 @@ func (t *turns) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-providers.CallFrom(ctx).Stopping:
-		return errors.New("stopped")
+		return ErrStopped
 	}
 }
 
@@ -214,12 +214,7 @@ func (l *Locks) leave(key string, t *turns) {
 
 // take waits for the lock on the machine itself.
 func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
-	limit := l.Wait
-	if limit <= 0 {
-		limit = lockWait
-	}
-	s := l.newLease(m)
-	call := providers.CallFrom(ctx)
+	limit, s := cmp.Or(l.Wait, lockWait), l.newLease(m)
 	began, told, gone, pause := time.Now(), "", "", 100*time.Millisecond
 	for {
 		a, err := s.ask(ctx, "take", gone)
@@ -241,35 +236,23 @@ func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 			return nil, &LockedError{Host: m.Name(), Who: who, Waited: time.Since(began)}
 		}
 		if told != who {
-			call.Report(providers.Progress{Step: "waiting for " + who, Percent: -1})
+			providers.CallFrom(ctx).Report(providers.Progress{Step: "waiting for " + who, Percent: -1})
 			told = who
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-call.Stopping:
+		if err := Pause(ctx, pause); errors.Is(err, ErrStopped) {
 			return nil, fmt.Errorf("%s: stopped while waiting for %s", m.Name(), who)
+		} else if err != nil {
+			return nil, err
 		}
 		pause = min(2*pause, 2*time.Second)
 	}
 }
 
 func (l *Locks) newLease(m Machine) *lease {
-	s := &lease{machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: l.process, dir: l.dir, lasts: l.leaseFor, beat: l.beatEach}
-	if s.process == "" {
-		s.process = process("self")
+	return &lease{
+		machine: m, token: rand.Text(), who: cmp.Or(oneLine(l.Holder), "somebody"), process: cmp.Or(l.process, process("self")),
+		dir: cmp.Or(l.dir, "/run/stoke"), lasts: cmp.Or(l.leaseFor, lockLease), beat: cmp.Or(l.beatEach, lockBeat),
 	}
-	if s.dir == "" {
-		s.dir = "/run/stoke"
-	}
-	if s.lasts <= 0 {
-		s.lasts = lockLease
-	}
-	if s.beat <= 0 {
-		s.beat = lockBeat
-	}
-	return s
 }
 
 // oneLine makes text fit for a line of a file and of a message.

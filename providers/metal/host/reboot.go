@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 )
 
@@ -41,14 +41,10 @@ type RebootLimits struct {
 }
 
 func (l RebootLimits) orDefaults() RebootLimits {
-	for at, def := range map[*time.Duration]time.Duration{
-		&l.Up: 20 * time.Minute, &l.Settle: 5 * time.Minute, &l.Refused: 3 * time.Minute, &l.Ask: 15 * time.Second, &l.Pause: time.Second,
-	} {
-		if *at <= 0 {
-			*at = def
-		}
+	return RebootLimits{
+		Up: cmp.Or(l.Up, 20*time.Minute), Settle: cmp.Or(l.Settle, 5*time.Minute), Refused: cmp.Or(l.Refused, 3*time.Minute),
+		Ask: cmp.Or(l.Ask, 15*time.Second), Pause: cmp.Or(l.Pause, time.Second),
 	}
-	return l
 }
 
 // lifeScript tells one life of the machine from another, and how far it is.
@@ -237,12 +233,9 @@ func (w *rebooting) settle(ctx context.Context, b Boot) (Boot, error) {
 }
 
 func (w *rebooting) wait(ctx context.Context) error {
-	select {
-	case <-time.After(w.limits.Pause):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-providers.CallFrom(ctx).Stopping:
+	err := Pause(ctx, w.limits.Pause)
+	if errors.Is(err, ErrStopped) {
 		return fmt.Errorf("stopped while %s restarts", w.machine.Name())
 	}
+	return err
 }

@@ -98,11 +98,11 @@ func (r *Record) Declare(ctx context.Context, declared json.RawMessage) error {
 	}
 	before := r.data.Declared
 	r.data.Declared = declared
-	if err := r.save(ctx); err != nil {
+	err := r.save(ctx)
+	if err != nil {
 		r.data.Declared = before
-		return err
 	}
-	return nil
+	return err
 }
 
 // Dir is the record's folder, for what does not fit into it.
@@ -111,67 +111,21 @@ func (r *Record) Dir() string { return path.Dir(r.file) }
 // Remember writes down what was there, unless that has been done before. was is
 // anything that encoding/json takes, and is not secret.
 func (r *Record) Remember(ctx context.Context, key string, was any) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.data.Was[key]; known {
-		return nil
-	}
-	return r.set(ctx, key, was)
+	return r.RememberAll(ctx, map[string]any{key: was})
 }
 
 // RememberAll is Remember for several things, in one step.
 func (r *Record) RememberAll(ctx context.Context, was map[string]any) error {
+	is := maps.Clone(was)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := maps.Clone(r.data.Was)
-	if r.data.Was == nil {
-		r.data.Was = map[string]json.RawMessage{}
-	}
-	for key, v := range was {
-		if _, known := r.data.Was[key]; known {
-			continue
-		}
-		b, err := json.Marshal(v)
-		if err != nil {
-			r.data.Was = before
-			return fmt.Errorf("note %s: %w", key, err)
-		}
-		r.data.Was[key] = b
-	}
-	if len(r.data.Was) == len(before) {
-		return nil
-	}
-	if err := r.save(ctx); err != nil {
-		r.data.Was = before
-		return err
-	}
-	return nil
+	maps.DeleteFunc(is, func(key string, _ any) bool { _, known := r.data.Was[key]; return known })
+	return r.replace(ctx, is)
 }
 
 // Set is Remember for what replaces an earlier note.
 func (r *Record) Set(ctx context.Context, key string, is any) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.set(ctx, key, is)
-}
-
-func (r *Record) set(ctx context.Context, key string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("note %s: %w", key, err)
-	}
-	if r.data.Was == nil {
-		r.data.Was = map[string]json.RawMessage{}
-	}
-	before, had := r.data.Was[key]
-	r.data.Was[key] = b
-	if err := r.save(ctx); err != nil {
-		if delete(r.data.Was, key); had {
-			r.data.Was[key] = before
-		}
-		return err
-	}
-	return nil
+	return r.Replace(ctx, map[string]any{key: is})
 }
 
 // Replace sets notes and drops others, in one step. Notes that are as they were
@@ -179,32 +133,40 @@ func (r *Record) set(ctx context.Context, key string, v any) error {
 func (r *Record) Replace(ctx context.Context, is map[string]any, drop ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := maps.Clone(r.data.Was)
-	if r.data.Was == nil {
-		r.data.Was = map[string]json.RawMessage{}
-	}
+	return r.replace(ctx, is, drop...)
+}
+
+// Forget drops notes: what they say has been restored.
+func (r *Record) Forget(ctx context.Context, keys ...string) error {
+	return r.Replace(ctx, nil, keys...)
+}
+
+// replace is Replace under mu. What cannot be written down is not noted.
+func (r *Record) replace(ctx context.Context, is map[string]any, drop ...string) error {
+	before, now := r.data.Was, map[string]json.RawMessage{}
+	maps.Copy(now, before)
 	for key, v := range is {
 		b, err := json.Marshal(v)
 		if err != nil {
-			r.data.Was = before
 			return fmt.Errorf("note %s: %w", key, err)
 		}
 		var was bytes.Buffer // as it is read from a record that is indented
-		if json.Compact(&was, r.data.Was[key]) != nil || !bytes.Equal(was.Bytes(), b) {
-			r.data.Was[key] = b
+		if json.Compact(&was, before[key]) != nil || !bytes.Equal(was.Bytes(), b) {
+			now[key] = b
 		}
 	}
 	for _, key := range drop {
-		delete(r.data.Was, key)
+		delete(now, key)
 	}
-	if maps.EqualFunc(before, r.data.Was, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+	if maps.EqualFunc(before, now, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
 		return nil
 	}
-	if err := r.save(ctx); err != nil {
+	r.data.Was = now
+	err := r.save(ctx)
+	if err != nil {
 		r.data.Was = before
-		return err
 	}
-	return nil
+	return err
 }
 
 // Was reads what was written down under a key; false when there is nothing.
@@ -232,24 +194,6 @@ func (r *Record) Keys(prefix string) []string {
 		}
 	}
 	return keys
-}
-
-// Forget drops notes: what they say has been restored.
-func (r *Record) Forget(ctx context.Context, keys ...string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := maps.Clone(r.data.Was)
-	for _, key := range keys {
-		delete(r.data.Was, key)
-	}
-	if len(r.data.Was) == len(before) {
-		return nil
-	}
-	if err := r.save(ctx); err != nil {
-		r.data.Was = before
-		return err
-	}
-	return nil
 }
 
 // Delete removes the record with its folder, and stoke's folder when it is
@@ -302,6 +246,14 @@ func (r *Record) KeepFile(ctx context.Context, name string) error {
 	return r.Remember(ctx, key, strings.TrimSpace(string(out)))
 }
 
+// WriteFile writes a file of root's that all may read, once what was there is kept.
+func (r *Record) WriteFile(ctx context.Context, name string, content []byte) error {
+	if err := r.KeepFile(ctx, name); err != nil {
+		return err
+	}
+	return r.m.Put(ctx, ssh.File{Path: name, Content: content, Mode: 0o644, Owner: "root:root", Root: true})
+}
+
 // RestoreFile puts a file back as KeepFile found it and forgets it. A file that
 // was never kept is left alone. The copy goes last: where this is cut off, the
 // file is kept still, or forgotten.
@@ -315,17 +267,27 @@ func (r *Record) RestoreFile(ctx context.Context, name string) (Outcome, error) 
 	if _, err := Script(ctx, r.m, restore, name, r.copyOf(name), was); err != nil {
 		return Outcome{}, fmt.Errorf("restore %s: %w", name, err)
 	}
-	fate := Restored
-	if was == "absent" {
-		fate = Removed
-	}
 	if err := r.Forget(ctx, key); err != nil {
 		return Outcome{}, err
 	}
-	if was != "absent" {
-		Remove(ctx, r.m, r.copyOf(name)) //nolint:errcheck // nobody reads it again, and it goes with the record
+	if was == "absent" {
+		return Outcome{Fact: "file " + name, Fate: Removed}, nil
 	}
-	return Outcome{Fact: "file " + name, Fate: fate}, nil
+	Remove(ctx, r.m, r.copyOf(name)) //nolint:errcheck // nobody reads it again, and it goes with the record
+	return Outcome{Fact: "file " + name, Fate: Restored}, nil
+}
+
+// GiveBack puts files back, and then forgets the note that is about them.
+func (r *Record) GiveBack(ctx context.Context, note string, files ...string) ([]Outcome, error) {
+	var outcomes []Outcome
+	for _, name := range files {
+		o, err := r.RestoreFile(ctx, name)
+		if err != nil {
+			return outcomes, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, r.Forget(ctx, note)
 }
 
 // KeptFiles lists the files that RestoreFile knows.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -114,16 +113,7 @@ var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRef
 
 // remember writes down what Restore puts back: holds, and which services ran.
 func (a *applier) remember(ctx context.Context) error {
-	var held []string
-	for _, name := range a.have.Held {
-		if driverPackage.MatchString(name) {
-			held = append(held, name)
-		}
-	}
-	if err := a.rec.Remember(ctx, keyHeld, held); err != nil {
-		return err
-	}
-	if err := a.rec.Remember(ctx, keyPackages, a.have.Driver()); err != nil {
+	if err := a.rec.RememberAll(ctx, map[string]any{keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver()}); err != nil {
 		return err
 	}
 	return Table.Note(ctx, a.rec, a.want, a.have)
@@ -134,16 +124,12 @@ func (a *applier) put(ctx context.Context, name, content string) (changed bool, 
 	if was, there := a.have.Files[name]; there && was == content {
 		return false, nil
 	}
-	if err := a.rec.KeepFile(ctx, name); err != nil {
-		return false, err
-	}
 	if name == RuntimeFile {
 		if err := a.folders(ctx); err != nil {
 			return false, err
 		}
 	}
-	err = a.m.Put(ctx, ssh.File{Path: name, Content: []byte(content), Mode: 0o644, Owner: "root:root", Root: true})
-	if err == nil {
+	if err = a.rec.WriteFile(ctx, name, []byte(content)); err == nil {
 		a.have.Files[name] = content
 	}
 	return true, err
@@ -184,18 +170,6 @@ func (a *applier) blacklist(ctx context.Context) error {
 	return err
 }
 
-// exchanges reports whether another module has to go into the kernel, or the
-// one that is there has to be loaded anew.
-func (a *applier) exchanges() bool {
-	if a.have.Loaded == "" {
-		return false
-	}
-	d := differ{want: a.want, have: a.have}
-	d.driver()
-	d.answers()
-	return len(d.changes) > 0
-}
-
 // halt stops units and writes down which ran, first, so that the next apply can
 // start them if this one does not come so far.
 const halt = `# stop what uses the GPUs
@@ -218,7 +192,7 @@ gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidi
 // then, but for those of DaemonSets: plugin and exporter), the driver's own
 // services; and refuses to go on under anybody else.
 func (a *applier) makeWay(ctx context.Context) error {
-	if !a.exchanges() {
+	if !a.have.exchanges(a.want) {
 		return nil
 	}
 	if users := a.have.Strangers(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {
@@ -270,13 +244,13 @@ func (a *applier) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if held := intersect(a.have.Driver(), a.have.Held); len(held) > 0 && !a.have.ready(a.want) {
+	if held := a.have.held(); len(held) > 0 && !a.have.ready(a.want) {
 		if _, err := host.Script(ctx, a.m, unhold, held...); err != nil {
 			return err
 		}
 	}
 	if w.Pin != "" && a.have.Packages[w.Pin] == "" {
-		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: pins(w.Remove)}
+		first := Wanted{Sources: w.Sources, Pin: w.Pin, Packages: []Package{{Name: w.Pin}}, Remove: slices.DeleteFunc(slices.Clone(w.Remove), func(name string) bool { return !strings.HasPrefix(name, pinning) })}
 		for _, name := range a.have.Driver() { // as it is, for the moment
 			if !slices.Contains(first.Remove, name) {
 				first.Packages = append(first.Packages, Package{Name: name})
@@ -307,26 +281,6 @@ func (a *applier) install(ctx context.Context) error {
 		return err
 	}
 	return a.look(ctx)
-}
-
-func pins(names []string) []string {
-	var p []string
-	for _, n := range names {
-		if strings.HasPrefix(n, "nvidia-driver-pinning-") {
-			p = append(p, n)
-		}
-	}
-	return p
-}
-
-func intersect(a, b []string) []string {
-	var both []string
-	for _, s := range a {
-		if slices.Contains(b, s) {
-			both = append(both, s)
-		}
-	}
-	return both
 }
 
 const autoinstall = `dkms autoinstall -k "$1" || { cat /var/lib/dkms/nvidia*/*/build/make.log 2>/dev/null | tail -n 20 >&2; exit 1; }`

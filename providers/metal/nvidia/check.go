@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -201,12 +202,11 @@ func (c *checker) disk() {
 
 // rival is the file that gives a rival of a kind away; "" for none.
 func (c *checker) rival(kind string) string {
-	for _, r := range c.have.Rivals {
-		if r.Kind == kind {
-			return r.File
-		}
+	i := slices.IndexFunc(c.have.Rivals, func(r Rival) bool { return r.Kind == kind })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return c.have.Rivals[i].File
 }
 
 // rivals looks for drivers that are no packages of the machine's. GPU Operator
@@ -215,17 +215,15 @@ func (c *checker) rival(kind string) string {
 // Drivers"); the vGPU software comes with both programs (Virtual GPU Software
 // User Guide); Jetson Linux names its release in /etc/nv_tegra_release.
 func (c *checker) rivals() {
-	if f := c.rival(rivalOperator); f != "" {
-		c.problem("GPU Operator brings the driver", "%s shows that a container of GPU Operator's has loaded it. Set driver.enabled=false there and wait until its driver pods have gone, or take this machine out of metal_gpu_driver.", f)
-	}
-	if f := c.rival(rivalHost); f != "" {
-		c.problem("The machine shares out its GPUs", "%s is of the vGPU manager, whose driver is not this one. Take this machine out of metal_gpu_driver.", f)
-	}
-	if f := c.rival(rivalGuest); f != "" {
-		c.problem("The GPU is a share of one", "%s is of the vGPU guest driver, which comes from the NVIDIA licensing portal and has to match the host's. Take this machine out of metal_gpu_driver.", f)
-	}
-	if f := c.rival(rivalTegra); f != "" {
-		c.problem("The machine is a Jetson", "%s: its driver is a part of Jetson Linux. Take this machine out of metal_gpu_driver.", f)
+	for _, r := range []struct{ kind, summary, detail string }{
+		{rivalOperator, "GPU Operator brings the driver", "%s shows that a container of GPU Operator's has loaded it. Set driver.enabled=false there and wait until its driver pods have gone, or take this machine out of metal_gpu_driver."},
+		{rivalHost, "The machine shares out its GPUs", "%s is of the vGPU manager, whose driver is not this one. Take this machine out of metal_gpu_driver."},
+		{rivalGuest, "The GPU is a share of one", "%s is of the vGPU guest driver, which comes from the NVIDIA licensing portal and has to match the host's. Take this machine out of metal_gpu_driver."},
+		{rivalTegra, "The machine is a Jetson", "%s: its driver is a part of Jetson Linux. Take this machine out of metal_gpu_driver."},
+	} {
+		if f := c.rival(r.kind); f != "" {
+			c.problem(r.summary, r.detail, f)
+		}
 	}
 }
 
@@ -236,7 +234,7 @@ func (c *checker) others(managed bool) {
 		c.problem("A driver from a .run file", "%s was left by NVIDIA's installer, whose files no package knows. Run nvidia-uninstall on the machine first.", s.RunFile)
 	}
 	for _, p := range s.Pins {
-		if p.Owner == "" || !strings.HasPrefix(p.Owner, "nvidia-driver-pinning-") {
+		if !strings.HasPrefix(p.Owner, pinning) {
 			who := "somebody"
 			if p.Owner != "" {
 				who = "the package " + p.Owner
@@ -247,14 +245,8 @@ func (c *checker) others(managed bool) {
 	if managed {
 		return
 	}
-	var held []string
-	for _, name := range s.Driver() {
-		if slices.Contains(s.Held, name) {
-			held = append(held, name)
-		}
-	}
-	if len(held) > 0 {
-		c.problem("The driver is held by somebody else", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), orNone(s.Installed()))
+	if held := s.held(); len(held) > 0 {
+		c.problem("The driver is held by somebody else", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), cmp.Or(s.Installed(), "none"))
 	}
 }
 
@@ -351,11 +343,4 @@ func (c *checker) containers() {
 	if ctd.Version < 3 {
 		c.problem("containerd's configuration is too old", "/etc/containerd/config.toml has version %d, and a file of version 3 in conf.d would keep containerd from starting. Containerd 2 is needed, whose configuration has version 3: set containerd_package of metal_host to version \"2.2\", and containerd.", ctd.Version)
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,7 +33,7 @@ func (a *applier) containers(ctx context.Context) error {
 			return err
 		}
 		if v := a.have.CDI[file]; v != a.have.Loaded {
-			return fmt.Errorf("%s: %s is of driver %s, not of %s, although it has just been written: look at journalctl -u %s", a.m.Name(), file, orNone(v), a.have.Loaded, cdiRefresh)
+			return fmt.Errorf("%s: %s is of driver %s, not of %s, although it has just been written: look at journalctl -u %s", a.m.Name(), file, cmp.Or(v, "none"), a.have.Loaded, cdiRefresh)
 		}
 	}
 	changed, err := a.put(ctx, RuntimeFile, runtime)

@@ -68,10 +68,16 @@ func MayReboot(want Spec, have State) bool {
 	if have.Loaded == "" {
 		return len(Diff(want, have)) > 0
 	}
-	d := differ{want: want, have: have}
+	return have.exchanges(want)
+}
+
+// exchanges reports whether another module has to go into the kernel, or the
+// one that is there has to be loaded anew.
+func (s State) exchanges(want Spec) bool {
+	d := differ{want: want, have: s}
 	d.driver()
 	d.answers()
-	return len(d.changes) > 0
+	return s.Loaded != "" && len(d.changes) > 0
 }
 
 func flavour(open bool) string {
@@ -101,13 +107,19 @@ func (d *differ) driver() {
 	}
 }
 
+// version is the one that goes with the driver: what is installed, if that is what
+// is declared.
+func (d *differ) version() string {
+	if installed := d.have.Installed(); d.want.satisfied(installed) {
+		return installed
+	}
+	return d.want.declared()
+}
+
 // kernels compares the modules of the kernels that run and boot. A kernel that
 // an update brought without a module would come up without GPUs.
 func (d *differ) kernels() {
-	want := d.want.declared()
-	if installed := d.have.Installed(); d.want.satisfied(installed) {
-		want = installed
-	}
+	want := d.version()
 	for _, release := range d.have.needed() {
 		k := d.have.kernel(release)
 		if k.Version != "" && (k.Version == want || !d.want.satisfied(d.have.Installed()) && d.want.satisfied(k.Version)) {
@@ -148,10 +160,7 @@ func (d *differ) fabric() {
 			version = upstream(v)
 		}
 	}
-	want := d.want.declared()
-	if installed := d.have.Installed(); d.want.satisfied(installed) {
-		want = installed // to the letter, or it refuses to start
-	}
+	want := d.version() // to the letter, or it refuses to start
 	u := d.have.Units[fabricmanager]
 	switch {
 	case version != want && !(version != "" && !d.want.satisfied(d.have.Installed()) && d.want.satisfied(version)):

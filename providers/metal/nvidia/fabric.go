@@ -44,7 +44,7 @@ func (s Spec) agree(have State) string {
 	}
 	best := ""
 	for _, v := range all(have.offers[driver]) {
-		if v = upstream(v); s.satisfied(v) && versionForm.MatchString(v) && newer(v, best) && has(fabric, v) {
+		if v = upstream(v); s.satisfied(v) && versionForm.MatchString(v) && packages.Compare(v, best) > 0 && has(fabric, v) {
 			best = v
 		}
 	}

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ const dropNouveau = `modprobe -r nouveau`
 // load brings the installed module into the kernel, by a reboot where nothing
 // else helps and one is allowed.
 func (a *applier) load(ctx context.Context) error {
-	if a.have.Loaded != "" && !a.exchanges() {
+	if a.have.Loaded != "" && !a.have.exchanges(a.want) {
 		return nil
 	}
 	if k := a.have.kernel(a.have.Kernel.Running); k.Version != a.have.Installed() {
@@ -165,7 +166,7 @@ func (a *applier) notWorking() string {
 	s, n := a.have, len(a.have.Devices)
 	switch {
 	case !a.want.satisfied(s.Installed()):
-		return fmt.Sprintf("driver %s is installed, not %s", orNone(s.Installed()), a.want.declared())
+		return fmt.Sprintf("driver %s is installed, not %s", cmp.Or(s.Installed(), "none"), a.want.declared())
 	case s.Loaded == "":
 		return "its module is not in the kernel"
 	case s.Loaded != s.Installed():

@@ -99,12 +99,7 @@ func (r *restorer) holds(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	var ours []string
-	for _, name := range r.have.Held {
-		if driverPackage.MatchString(name) && !slices.Contains(before, name) {
-			ours = append(ours, name)
-		}
-	}
+	ours := slices.DeleteFunc(ofDriver(r.have.Held), func(name string) bool { return slices.Contains(before, name) })
 	if len(ours) > 0 {
 		if _, err := host.Script(ctx, r.m, unhold, ours...); err != nil {
 			return fmt.Errorf("release packages: %w", err)
@@ -126,28 +121,19 @@ func (r *restorer) files(ctx context.Context) error {
 				return err
 			}
 		}
-		outcome, err := r.rec.RestoreFile(ctx, name)
-		if err == nil {
-			err = r.rec.Forget(ctx, keyFile+name)
-		}
+		outcomes, err := r.rec.GiveBack(ctx, keyFile+name, name)
 		if err != nil {
 			return err
 		}
-		r.done = append(r.done, outcome)
+		r.done = append(r.done, outcomes...)
 		if name == RuntimeFile && r.have.Units[containerd].Active {
 			if _, err := host.Run(ctx, r.m, "systemctl", "restart", containerd); err != nil {
 				return err
 			}
 		}
 	}
-	var due bool
-	if _, err := r.rec.Was(keyInitramfs, &due); err != nil {
+	if err := makeInitramfs(ctx, r.m, r.rec); err != nil {
 		return err
-	}
-	if due {
-		if _, err := host.Script(ctx, r.m, initramfs); err != nil {
-			return err
-		}
 	}
 	if err := host.Remove(ctx, r.m, newCDIFile); err != nil { // under /run; the service that wrote it is gone
 		return err
@@ -161,10 +147,5 @@ func (r *restorer) files(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, key := range []string{keyHeld, keyPackages, keyInitramfs, keyFolders} {
-		if err := r.rec.Forget(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.rec.Forget(ctx, keyHeld, keyPackages, keyFolders)
 }

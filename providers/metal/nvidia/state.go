@@ -1,10 +1,9 @@
 package nvidia
 
 import (
+	"maps"
 	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/facts"
@@ -104,9 +103,12 @@ type Containerd struct {
 	Imports    bool // it imports conf.d
 }
 
-// subnetManager reports whether the fabric needs nvlsm, too.
-func (s State) subnetManager() bool {
-	return s.NVSwitch && slices.ContainsFunc(s.Devices, Device.fabric)
+// fabric are the fabric manager's package and nvlsm, where the fabric needs that, too.
+func (s State) fabric(manager Package) []Package {
+	if s.NVSwitch && slices.ContainsFunc(s.Devices, Device.fabric) {
+		return []Package{manager, {Name: "nvlsm"}}
+	}
+	return []Package{manager}
 }
 
 // fabricManager reports whether want means a fabric manager here.
@@ -116,10 +118,8 @@ func (s State) fabricManager(want Spec) bool {
 
 // kernel finds an installed kernel.
 func (s State) kernel(release string) Kernel {
-	for _, k := range s.Kernels {
-		if k.Release == release {
-			return k
-		}
+	if i := slices.IndexFunc(s.Kernels, func(k Kernel) bool { return k.Release == release }); i >= 0 {
+		return s.Kernels[i]
 	}
 	return Kernel{Release: release}
 }
@@ -136,16 +136,13 @@ func (s State) needed() []string {
 // driverPackage matches the packages of driver, toolkit and fabric.
 var driverPackage = regexp.MustCompile(`^(lib)?nvidia-|^libnvidia|^linux-(modules|objects|signatures)-nvidia-|^cuda-drivers|^libcuda1$|^nvlsm$|^xserver-xorg-video-nvidia|^firmware-nvidia-gsp`)
 
+func ofDriver(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !driverPackage.MatchString(name) })
+}
+
 // Driver lists the installed packages of driver, toolkit and fabric, sorted.
 func (s State) Driver() []string {
-	var names []string
-	for name := range s.Packages {
-		if driverPackage.MatchString(name) {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names
+	return ofDriver(slices.Sorted(maps.Keys(s.Packages)))
 }
 
 // Installed is the version of the installed driver without its packages'
@@ -154,29 +151,12 @@ func (s State) Installed() string {
 	best := ""
 	for name, version := range s.Packages {
 		if name == "libcuda1" || strings.HasPrefix(name, "libnvidia-compute") || strings.HasPrefix(name, "nvidia-utils") || name == "nvidia-smi" {
-			if v := upstream(version); versionForm.MatchString(v) && newer(v, best) {
+			if v := upstream(version); versionForm.MatchString(v) && packages.Compare(v, best) > 0 {
 				best = v
 			}
 		}
 	}
 	return best
-}
-
-// newer compares two versions number by number; any is newer than "".
-func newer(a, b string) bool {
-	return slices.Compare(numbers(a), numbers(b)) > 0
-}
-
-func numbers(version string) []int {
-	if version == "" {
-		return nil
-	}
-	var n []int
-	for _, part := range strings.Split(version, ".") {
-		i, _ := strconv.Atoi(part)
-		n = append(n, i)
-	}
-	return n
 }
 
 // upstream is a package's version without epoch and revision.
@@ -192,13 +172,12 @@ func upstream(version string) string {
 // notHeld lists the installed packages of driver, toolkit and fabric that apt
 // may change on its own.
 func (s State) notHeld() []string {
-	var free []string
-	for _, name := range s.Driver() {
-		if !slices.Contains(s.Held, name) {
-			free = append(free, name)
-		}
-	}
-	return free
+	return slices.DeleteFunc(s.Driver(), func(name string) bool { return slices.Contains(s.Held, name) })
+}
+
+// held lists those of them that somebody holds.
+func (s State) held() []string {
+	return slices.DeleteFunc(s.Driver(), func(name string) bool { return !slices.Contains(s.Held, name) })
 }
 
 // services are processes that hold the driver and are known to go when asked.
@@ -212,13 +191,7 @@ var services = map[string]string{
 // driver's nor in a container of the kubelet's, which starts those anew: nobody
 // but their owner can stop them.
 func (s State) Strangers() []User {
-	var users []User
-	for _, u := range s.Users {
-		if u.Container == "" && services[u.Name] == "" {
-			users = append(users, u)
-		}
-	}
-	return users
+	return slices.DeleteFunc(slices.Clone(s.Users), func(u User) bool { return u.Container != "" || services[u.Name] != "" })
 }
 
 // own are the driver's modules and those that unload takes out with them.

@@ -130,7 +130,7 @@ func (a *applier) release(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.initramfs(ctx)
+	return makeInitramfs(ctx, a.m, a.rec)
 }
 
 func (a *applier) releaseCDI(ctx context.Context) error {
@@ -142,13 +142,14 @@ func (a *applier) releaseCDI(ctx context.Context) error {
 	return host.Remove(ctx, a.m, newCDIFile)
 }
 
-func (a *applier) initramfs(ctx context.Context) error {
+// makeInitramfs makes it anew where that is due.
+func makeInitramfs(ctx context.Context, m host.Machine, rec *host.Record) error {
 	due := false
-	if _, err := a.rec.Was(keyInitramfs, &due); err != nil || !due {
+	if _, err := rec.Was(keyInitramfs, &due); err != nil || !due {
 		return err
 	}
-	if _, err := host.Script(ctx, a.m, initramfs); err != nil {
+	if _, err := host.Script(ctx, m, initramfs); err != nil {
 		return err
 	}
-	return a.rec.Forget(ctx, keyInitramfs)
+	return rec.Forget(ctx, keyInitramfs)
 }

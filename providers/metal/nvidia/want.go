@@ -53,6 +53,14 @@ type Wanted struct {
 	Remove []string
 }
 
+// pinning begins the names of NVIDIA's packages that keep to a branch or version.
+const pinning = "nvidia-driver-pinning-"
+
+// has reports whether a package is to be installed by its name.
+func (w Wanted) has(name string) bool {
+	return slices.ContainsFunc(w.Packages, func(p Package) bool { return p.Name == name })
+}
+
 // Want says which packages the declared driver means on this machine. It needs
 // no candidates.
 func (s Spec) Want(have State) (Wanted, error) {
@@ -83,16 +91,12 @@ func (s Spec) Want(have State) (Wanted, error) {
 // nobody named them: they are held, and have to change their version together
 // with it. One that the new version no longer has is left out.
 func (s Spec) dependencies(have State, w Wanted) []Package {
-	wanted := map[string]bool{}
-	for _, p := range w.Packages {
-		wanted[p.Name] = true
-	}
 	installed := have.Installed()
 	var all []Package
 	for _, name := range have.Driver() {
 		version := have.Packages[name]
 		switch {
-		case wanted[name] || slices.Contains(w.Remove, name):
+		case w.has(name) || slices.Contains(w.Remove, name):
 		case installed == "" || upstream(version) != installed: // it has versions of its own
 		case s.satisfied(version), slices.ContainsFunc(have.offers[name].Versions, s.satisfied):
 			all = append(all, Package{name, s.pattern()})
@@ -128,10 +132,7 @@ func (s Spec) fromUbuntu(have State) Wanted {
 		w.Packages = append(w.Packages, Package{Name: "linux-modules-nvidia-" + series + "-" + k})
 	}
 	if have.fabricManager(s) {
-		w.Packages = append(w.Packages, Package{"nvidia-fabricmanager-" + s.Branch, pattern})
-		if have.subnetManager() {
-			w.Packages = append(w.Packages, Package{Name: "nvlsm"})
-		}
+		w.Packages = append(w.Packages, have.fabric(Package{"nvidia-fabricmanager-" + s.Branch, pattern})...)
 	}
 	return w
 }
@@ -144,7 +145,7 @@ func (s Spec) fromNVIDIA(have State) Wanted {
 		w.Sources = append(w.Sources, s.debianSources(have, "contrib")...)
 	}
 	if s.branch() >= 580 { // before, each branch had packages of its own instead
-		w.Pin = "nvidia-driver-pinning-" + s.declared()
+		w.Pin = pinning + s.declared()
 		w.Packages = append(w.Packages, Package{Name: w.Pin})
 	}
 	for _, names := range []string{"*nvidia*", "cuda-drivers*", "libcuda*", "libnv*"} {
@@ -153,10 +154,7 @@ func (s Spec) fromNVIDIA(have State) Wanted {
 	w.Packages = append(w.Packages, have.headers()...)
 	w.Packages = append(w.Packages, Package{driver, s.pattern()})
 	if have.fabricManager(s) {
-		w.Packages = append(w.Packages, Package{fabric, s.pattern()})
-		if have.subnetManager() {
-			w.Packages = append(w.Packages, Package{Name: "nvlsm"})
-		}
+		w.Packages = append(w.Packages, have.fabric(Package{fabric, s.pattern()})...)
 	}
 	return w
 }
@@ -198,12 +196,12 @@ func (s Spec) driverSource(have State) Source {
 	if have.OS == "debian" && have.Release == "13" {
 		key, file = debian13Key, "8793F200.pub"
 	}
-	return s.DriverRepository.over(Source{Name: "nvidia-driver", URL: url, Suite: "/", KeyURL: url + file, Fingerprint: key})
+	return s.DriverRepository.Over(Source{Name: "nvidia-driver", URL: url, Suite: "/", KeyURL: url + file, Fingerprint: key})
 }
 
 func (s Spec) toolkitSource(have State) Source {
 	url := ToolkitURL + "/stable/deb/" + have.Arch + "/"
-	return s.ToolkitRepository.over(Source{
+	return s.ToolkitRepository.Over(Source{
 		Name: "nvidia-toolkit", URL: url, Suite: "/",
 		KeyURL: ToolkitURL + "/gpgkey", Fingerprint: toolkitKey,
 	})
@@ -216,21 +214,13 @@ func (s Spec) debianSources(have State, components ...string) []Source {
 	if s.DebianRepository.URL == "" {
 		return nil
 	}
-	return []Source{s.DebianRepository.over(Source{Name: "nvidia-debian", Suite: have.Codename, Components: components})}
+	return []Source{s.DebianRepository.Over(Source{Name: "nvidia-debian", Suite: have.Codename, Components: components})}
 }
 
-// over puts what is declared over a default. Another URL keeps the key's
+// Over puts what is declared over a default. Another URL keeps the key's
 // fingerprint: a mirror serves what its origin has signed.
-func (r Repository) over(d Source) Source {
-	if r.URL != "" {
-		d.URL = r.URL
-	}
-	if r.KeyURL != "" {
-		d.KeyURL = r.KeyURL
-	}
-	if r.Fingerprint != "" {
-		d.Fingerprint = r.Fingerprint
-	}
+func (r Repository) Over(d Source) Source {
+	d.URL, d.KeyURL, d.Fingerprint = cmp.Or(r.URL, d.URL), cmp.Or(r.KeyURL, d.KeyURL), cmp.Or(r.Fingerprint, d.Fingerprint)
 	return d
 }
 
@@ -298,17 +288,7 @@ var series = regexp.MustCompile(`-([1-9][0-9]{2})(-server)?(-open)?(-|$)`)
 // in their name change their version instead, but for the module's own when the
 // other modules are wanted.
 func (s Spec) remove(have State, w Wanted) []string {
-	wanted := map[string]bool{}
-	for _, p := range w.Packages {
-		wanted[p.Name] = true
-	}
-	var gone []string
-	for _, name := range have.Driver() {
-		if !wanted[name] && s.foreign(name, have) {
-			gone = append(gone, name)
-		}
-	}
-	return gone
+	return slices.DeleteFunc(have.Driver(), func(name string) bool { return w.has(name) || !s.foreign(name, have) })
 }
 
 // otherModules are the packages of one kind of modules without a branch in their
@@ -319,28 +299,20 @@ var otherModules = map[string][]string{
 }
 
 func (s Spec) foreign(name string, have State) bool {
-	if slices.Contains(otherModules[s.Modules], name) {
-		return true
-	}
-	if strings.HasPrefix(name, "nvidia-driver-pinning-") {
-		return true
-	}
 	m := series.FindStringSubmatch(name)
-	if m == nil {
-		return false
-	}
-	if m[1] != s.Branch {
+	switch {
+	case slices.Contains(otherModules[s.Modules], name) || strings.HasPrefix(name, pinning):
 		return true
-	}
-	if !s.precompiled(have) {
+	case m == nil:
+		return false
+	case m[1] != s.Branch:
+		return true
+	case !s.precompiled(have) || strings.HasPrefix(name, "nvidia-fabricmanager"):
 		return false
 	}
 	// Ubuntu: the open modules' packages say so, and so do the server's
 	modules := strings.HasPrefix(name, "linux-modules-nvidia-") || strings.HasPrefix(name, "nvidia-headless-") ||
 		strings.HasPrefix(name, "nvidia-dkms-") || strings.HasPrefix(name, "nvidia-kernel-source-")
-	if strings.HasPrefix(name, "nvidia-fabricmanager") {
-		return false
-	}
 	return (m[2] != "") != s.Server || modules && (m[3] != "") != (s.Modules == Open)
 }
 
@@ -357,7 +329,7 @@ func (s State) Declared() Spec {
 		d.Modules = Proprietary
 	}
 	for name := range s.Packages {
-		if name == "nvidia-open" || name == "cuda-drivers" || strings.HasPrefix(name, "nvidia-driver-pinning-") {
+		if name == "nvidia-open" || name == "cuda-drivers" || strings.HasPrefix(name, pinning) {
 			d.Source = NVIDIA
 		}
 		d.Server = d.Server || strings.HasPrefix(name, "nvidia-utils-") && strings.HasSuffix(name, "-server")

@@ -96,7 +96,7 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 		if _, differs := diffFile("", name, settings[name], have); !differs {
 			continue
 		}
-		if err := a.put(ctx, name, []byte(settings[name])); err != nil {
+		if err := a.rec.WriteFile(ctx, name, []byte(settings[name])); err != nil {
 			return changed, err
 		}
 	}
@@ -114,7 +114,7 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 		if err := a.dropLists(ctx, sourcesFile(name), have, settings[sourcesFile(name)]); err != nil {
 			return changed, err
 		}
-		if err := a.put(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
+		if err := a.rec.WriteFile(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
 			return changed, err
 		}
 	}

@@ -51,7 +51,7 @@ func (a *apply) install(ctx context.Context, flags []string, args ...string) err
 	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives(a.want.Owner)); err != nil {
 		return fmt.Errorf("make %s: %w", archives(a.want.Owner), err)
 	}
-	if err := a.apt(ctx, slices.Concat([]string{"install", "-o", "Dir::Cache::archives=" + archives(a.want.Owner)}, a.want.options(), flags, args)...); err != nil {
+	if err := a.apt(ctx, slices.Concat([]string{"install", "-o", "Dir::Cache::archives=" + archives(a.want.Owner), noRecommends}, flags, args)...); err != nil {
 		return err
 	}
 	if slices.Contains(flags, "--download-only") {

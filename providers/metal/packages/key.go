@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -120,13 +119,5 @@ func (a *apply) installKey(ctx context.Context, name string) error {
 	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", keyringsDir); err != nil {
 		return fmt.Errorf("make %s: %w", keyringsDir, err)
 	}
-	return a.put(ctx, keyringFile(name), binary)
-}
-
-// put writes a file of ours, after what was there has been kept.
-func (a *apply) put(ctx context.Context, name string, content []byte) error {
-	if err := a.rec.KeepFile(ctx, name); err != nil {
-		return err
-	}
-	return a.m.Put(ctx, ssh.File{Path: name, Content: content, Mode: 0o644, Owner: "root:root"})
+	return a.rec.WriteFile(ctx, keyringFile(name), binary)
 }

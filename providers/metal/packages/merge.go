@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,7 +46,6 @@ func Merge(specs ...Spec) (Spec, error) {
 			put(&all.Packages, name, p)
 		}
 		all.Absent, all.Allow = union(all.Absent, s.Absent), union(all.Allow, s.Allow)
-		all.Recommends = all.Recommends || s.Recommends
 		all.Patience = max(all.Patience, s.Patience)
 		if s.Limit != nil && (all.Limit == nil || *s.Limit < *all.Limit) {
 			all.Limit = s.Limit
@@ -76,19 +76,14 @@ func (p Package) merge(o Package) (Package, error) {
 	if p.Version != "" && o.Version != "" && p.Version != o.Version {
 		return p, fmt.Errorf("is wanted in version %s by %s and in %s by %s", p.Version, because(p.Why), o.Version, because(o.Why))
 	}
-	if p.Version == "" {
-		p.Version = o.Version
-	}
+	p.Version = cmp.Or(p.Version, o.Version)
 	p.Hold, p.Exclude = p.Hold || o.Hold, p.Exclude || o.Exclude
 	p.Why = reasons(p.Why, o.Why)
 	return p, nil
 }
 
 func because(why string) string {
-	if why == "" {
-		return "the configuration"
-	}
-	return why
+	return cmp.Or(why, "the configuration")
 }
 
 func reasons(a, b string) string {
@@ -99,8 +94,7 @@ func reasons(a, b string) string {
 }
 
 func union(a, b []string) []string {
-	all := slices.Sorted(slices.Values(slices.Concat(a, b)))
-	return slices.Compact(all)
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 func put[V any](m *map[string]V, k string, v V) {

@@ -33,13 +33,17 @@ type Offer struct {
 // A version that only dpkg knows cannot be installed again.
 func parsePolicy(text string) (map[string]Offer, error) {
 	all := map[string]Offer{}
-	name, version := "", ""
+	name, version, of := "", "", Offer{}
 	begin := func(words []string) {
 		version = words[0]
-		if n, err := strconv.Atoi(words[1]); err == nil && n > pinPriority && all[name].preferred == "" {
-			a := all[name]
-			a.preferred = version
-			all[name] = a
+		if n, err := strconv.Atoi(words[1]); err == nil && n > pinPriority && of.preferred == "" {
+			of.preferred = version
+		}
+	}
+	done := func() {
+		if name != "" {
+			of.Versions = sortVersions(of.Versions)
+			all[name] = of
 		}
 	}
 	for line := range strings.Lines(text) {
@@ -53,32 +57,25 @@ func parsePolicy(text string) (map[string]Offer, error) {
 			if !ok {
 				return nil, fmt.Errorf("apt-cache policy: line %.80q cannot be read", line)
 			}
-			name, version = n, ""
-			all[name] = Offer{}
+			done()
+			name, version, of = n, "", Offer{}
 		case name == "":
 			return nil, fmt.Errorf("apt-cache policy: line %.80q belongs to no package", line)
 		case words[0] == "Candidate:" && len(words) == 2:
 			if words[1] != "(none)" {
-				a := all[name]
-				a.Candidate = words[1]
-				all[name] = a
+				of.Candidate = words[1]
 			}
 		case words[0] == "***" && len(words) >= 3:
 			begin(words[1:])
 		case indent == 5 && len(words) >= 2:
 			begin(words)
 		case indent >= 8 && len(words) >= 2 && version != "" && words[1] != "/var/lib/dpkg/status":
-			a := all[name]
-			if !slices.Contains(a.Versions, version) {
-				a.Versions = append(a.Versions, version)
+			if !slices.Contains(of.Versions, version) {
+				of.Versions = append(of.Versions, version)
 			}
-			all[name] = a
 		}
 	}
-	for n, a := range all {
-		a.Versions = sortVersions(a.Versions)
-		all[n] = a
-	}
+	done()
 	return all, nil
 }
 

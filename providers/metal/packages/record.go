@@ -2,6 +2,8 @@ package packages
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -70,19 +72,27 @@ func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	return rec.Replace(ctx, is, drop...)
 }
 
-// note writes down what there is of all that is declared for the first time, and
-// that it is declared.
-func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
+// alter writes down what do makes of all that is known of packages.
+func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) error {
 	all, err := recorded(rec)
 	if err != nil {
 		return err
 	}
-	for name, w := range all {
-		w.Declared = w.Declared || want.declares(name)
-		w.Asked = w.Asked || w.Declared
-		all[name] = w
-	}
-	if err := record(ctx, rec, all); err != nil {
+	do(all)
+	return record(ctx, rec, all)
+}
+
+// note writes down what there is of all that is declared for the first time, and
+// that it is declared.
+func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
+	err := alter(ctx, rec, func(all map[string]was) {
+		for name, w := range all {
+			w.Declared = w.Declared || want.declares(name)
+			w.Asked = w.Asked || w.Declared
+			all[name] = w
+		}
+	})
+	if err != nil {
 		return err
 	}
 	return Table.Note(ctx, rec, want, have)
@@ -91,62 +101,48 @@ func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
 // remember writes down how packages are before they change. have speaks of all
 // of them.
 func remember(ctx context.Context, rec *host.Record, have State, want Spec, names []string) error {
-	all, err := recorded(rec)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		w, known := all[name]
-		if !known {
-			w = before(have.Packages[name])
+	return alter(ctx, rec, func(all map[string]was) {
+		for _, name := range names {
+			w, known := all[name]
+			if !known {
+				w = before(have.Packages[name])
+			}
+			w.Declared = want.declares(name)
+			w.Asked, w.Open = w.Asked || w.Declared, true
+			all[name] = w
 		}
-		w.Declared = want.declares(name)
-		w.Asked, w.Open = w.Asked || w.Declared, true
-		all[name] = w
-	}
-	return record(ctx, rec, all)
+	})
+}
+
+// left writes down how stoke left the packages that were being changed.
+func left(ctx context.Context, rec *host.Record, have State) error {
+	return alter(ctx, rec, func(all map[string]was) {
+		for name, w := range all {
+			if !w.Open {
+				continue
+			}
+			w.Now, w.Open = "", false
+			if p := have.Packages[name]; p.There() {
+				w.Now = p.Version
+			}
+			all[name] = w
+		}
+	})
 }
 
 // brought are the packages that came in because others needed them: what becomes
 // of them is for stoke's packages to say.
 func brought(rec *host.Record) ([]string, error) {
-	all, err := recorded(rec)
-	var names []string
-	for name, w := range all {
-		if w.Version == "" && !w.Asked {
-			names = append(names, name)
-		}
-	}
-	return names, err
+	return those(rec, func(w was) bool { return w.Version == "" && !w.Asked })
 }
 
 // open are the packages that were being changed when it was last written down.
 func open(rec *host.Record) ([]string, error) {
-	all, err := recorded(rec)
-	var names []string
-	for name, w := range all {
-		if w.Open {
-			names = append(names, name)
-		}
-	}
-	return names, err
+	return those(rec, func(w was) bool { return w.Open })
 }
 
-// left writes down how stoke left the packages that were being changed.
-func left(ctx context.Context, rec *host.Record, have State) error {
+func those(rec *host.Record, are func(was) bool) ([]string, error) {
 	all, err := recorded(rec)
-	if err != nil {
-		return err
-	}
-	for name, w := range all {
-		if !w.Open {
-			continue
-		}
-		w.Now, w.Open = "", false
-		if p := have.Packages[name]; p.There() {
-			w.Now = p.Version
-		}
-		all[name] = w
-	}
-	return record(ctx, rec, all)
+	maps.DeleteFunc(all, func(_ string, w was) bool { return !are(w) })
+	return slices.Collect(maps.Keys(all)), err
 }

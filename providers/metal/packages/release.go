@@ -24,24 +24,11 @@ func (a *apply) undeclaredFiles() []string {
 
 func (a *apply) releaseFiles(ctx context.Context) error {
 	for _, name := range a.undeclaredFiles() {
-		if _, err := a.release(ctx, noteFile+name, name); err != nil {
+		if _, err := a.rec.GiveBack(ctx, noteFile+name, name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// release puts files back and then forgets their note.
-func (a *apply) release(ctx context.Context, key string, files ...string) ([]host.Outcome, error) {
-	var outcomes []host.Outcome
-	for _, name := range files {
-		o, err := a.rec.RestoreFile(ctx, name)
-		if err != nil {
-			return outcomes, err
-		}
-		outcomes = append(outcomes, o)
-	}
-	return outcomes, a.rec.Forget(ctx, key)
 }
 
 // releaseRepositories gives back the repositories that are not declared any more:
@@ -102,7 +89,7 @@ func (a *apply) releaseRepository(ctx context.Context, name string, have State) 
 		return nil, err
 	}
 	if !was.Joined {
-		return a.release(ctx, key, file, keyring)
+		return a.rec.GiveBack(ctx, key, file, keyring)
 	}
 	for _, f := range []string{file, keyring} {
 		if err := errors.Join(host.Remove(ctx, a.m, f), a.rec.DropFile(ctx, f)); err != nil {

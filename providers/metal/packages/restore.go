@@ -52,7 +52,7 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 		return outcomes, err
 	}
 	for _, name := range a.undeclaredFiles() {
-		o, err := a.release(ctx, noteFile+name, name)
+		o, err := a.rec.GiveBack(ctx, noteFile+name, name)
 		if outcomes = append(outcomes, o...); err != nil {
 			return outcomes, err
 		}

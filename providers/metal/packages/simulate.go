@@ -200,7 +200,7 @@ func (e *ImpossibleError) Error() string {
 
 // simulate asks apt what a command would do.
 func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Action, error) {
-	line := slices.Concat([]string{"sh", "-c", simulateScript, "sh"}, s.environment(), []string{"apt-get", "-s", "-q"}, s.options(), args)
+	line := slices.Concat([]string{"sh", "-c", simulateScript, "sh"}, s.environment(), []string{"apt-get", "-s", "-q", noRecommends}, args)
 	out, status, err := host.LookStatus(ctx, m, line...)
 	if err != nil {
 		return nil, fmt.Errorf("simulate apt: %w", err)
@@ -212,7 +212,7 @@ func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Ac
 		if problems := parseUpdate(string(out)); len(problems) > 0 && strings.Contains(string(out), "list of sources") {
 			return nil, &UpdateError{Problems: problems}
 		}
-		return nil, &ssh.CommandError{Host: m.Name(), Command: ssh.QuoteAll(slices.Concat([]string{"apt-get", "-s"}, s.options(), args)...), Status: status, Output: lastLines(string(out), 10)}
+		return nil, &ssh.CommandError{Host: m.Name(), Command: ssh.QuoteAll(slices.Concat([]string{"apt-get", "-s", noRecommends}, args)...), Status: status, Output: lastLines(string(out), 10)}
 	}
 	actions, err := parseSimulation(string(out))
 	if err != nil {
@@ -224,12 +224,9 @@ func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Ac
 	return actions, nil
 }
 
-func (s Spec) options() []string {
-	if s.Recommends {
-		return []string{"--install-recommends"}
-	}
-	return []string{"--no-install-recommends"}
-}
+// noRecommends is for every command that chooses packages: only what they need
+// comes along.
+const noRecommends = "--no-install-recommends"
 
 var unmetLine = regexp.MustCompile(`(?m)^ *([a-z0-9][a-z0-9+.:-]*) : (.+)$|^ +((?:Pre)?Depends|Conflicts|Breaks|Recommends): (.+)$|^E: ((?:Version|Package|Unable to locate|Pkg).+)$`)
 

@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,8 +28,7 @@ type Spec struct {
 	Pinned map[string]string
 	// Allow are packages that apt may upgrade, downgrade or remove where
 	// what is declared needs that.
-	Allow      []string
-	Recommends bool // install recommended packages, too
+	Allow []string
 	// Patience is for how long apt's lock is waited for; 0: 5 minutes.
 	Patience time.Duration
 	// Limit is what Apply may interrupt, as it was planned; nil: anything, which
@@ -241,10 +241,7 @@ func normalFingerprint(f string) string {
 }
 
 func (s Spec) patience() time.Duration {
-	if s.Patience > 0 {
-		return s.Patience
-	}
-	return 5 * time.Minute
+	return cmp.Or(s.Patience, 5*time.Minute)
 }
 
 // names are all packages that the Spec speaks of, sorted.

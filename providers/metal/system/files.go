@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -57,7 +57,7 @@ func ModeText(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }
 
 func diffFiles(want map[string]File, have map[string]FileFacts) []host.Change {
 	var changes []host.Change
-	for _, name := range slices.Sorted(maps.Keys(want)) {
+	for _, name := range keys(want) {
 		changes = append(changes, diffFile(name, want[name], have[name])...)
 	}
 	return changes
@@ -117,13 +117,13 @@ const (
 
 func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[string]File, have map[string]FileFacts) error {
 	var wrong []error
-	for _, name := range slices.Sorted(maps.Keys(want)) {
+	for _, name := range keys(want) {
 		wrong = append(wrong, have[name].obstacle(name))
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
+	for _, name := range keys(want) {
 		if len(diffFile(name, want[name], have[name])) > 0 {
 			if err := applyFile(ctx, m, rec, name, want[name], have[name]); err != nil {
 				return err
@@ -169,6 +169,14 @@ replace() {
 }
 `
 
+// length is LENGTH, "" where nothing is to be replaced.
+func length(content []byte) string {
+	if content == nil {
+		return ""
+	}
+	return strconv.Itoa(len(content))
+}
+
 // restoreFiles puts back the files that are not wanted any more.
 func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
@@ -178,15 +186,8 @@ func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) (
 		if _, still := want[name]; still {
 			continue
 		}
-		outcome, err := rec.RestoreFile(ctx, name)
-		if err == nil {
-			err = rec.Forget(ctx, note)
-		}
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		outcomes = append(outcomes, outcome)
+		given, err := rec.GiveBack(ctx, note, name)
+		outcomes, failed = append(outcomes, given...), append(failed, err)
 	}
 	return outcomes, errors.Join(failed...)
 }

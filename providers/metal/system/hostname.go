@@ -3,9 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
-	"strconv"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -66,11 +64,7 @@ fi
 [ "$(cat /proc/sys/kernel/hostname)" = "$3" ] || printf '%s' "$3" >/proc/sys/kernel/hostname`
 
 func writeName(ctx context.Context, m host.Machine, static, live string, hosts []byte) error {
-	size := ""
-	if hosts != nil {
-		size = strconv.Itoa(len(hosts))
-	}
-	_, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", setName, "sh", static, size, live}, Stdin: hosts})
+	_, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", setName, "sh", static, length(hosts), live}, Stdin: hosts})
 	if err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
@@ -79,10 +73,7 @@ func writeName(ctx context.Context, m host.Machine, static, live string, hosts [
 
 func applyName(ctx context.Context, m host.Machine, rec *host.Record, want string, have *NameFacts) error {
 	if have.Cloud == "sets" {
-		if err := rec.KeepFile(ctx, cloudFile); err != nil {
-			return err
-		}
-		if err := m.Put(ctx, ssh.File{Path: cloudFile, Content: []byte(cloudText), Mode: 0o644, Owner: "root:root"}); err != nil {
+		if err := rec.WriteFile(ctx, cloudFile, []byte(cloudText)); err != nil {
 			return err
 		}
 	}

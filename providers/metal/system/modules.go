@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -121,11 +120,9 @@ func applyModules(ctx context.Context, m host.Machine, rec *host.Record, want []
 			boot = append(boot, name)
 		}
 	}
-	if fix {
-		if len(load) > 0 {
-			if _, err := host.Script(ctx, m, loadModules, load...); err != nil {
-				return fmt.Errorf("load kernel modules: %w", err)
-			}
+	if len(load) > 0 {
+		if _, err := host.Script(ctx, m, loadModules, load...); err != nil {
+			return fmt.Errorf("load kernel modules: %w", err)
 		}
 	}
 	return writeList(ctx, m, rec, modulesFile, "kernel modules", boot, fix)
@@ -155,10 +152,7 @@ func writeList(ctx context.Context, m host.Machine, rec *host.Record, name, what
 	if err != nil || exists && string(now) == text {
 		return err
 	}
-	if err := rec.KeepFile(ctx, name); err != nil {
-		return err
-	}
-	return m.Put(ctx, ssh.File{Path: name, Content: []byte(text), Mode: 0o644, Owner: "root:root"})
+	return rec.WriteFile(ctx, name, []byte(text))
 }
 
 // restoreModules lets go of the modules that are not wanted any more. They stay
@@ -183,7 +177,5 @@ func restoreModules(ctx context.Context, rec *host.Record, want []string) ([]hos
 func keys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
 func sorted(names []string) []string {
-	s := slices.Clone(names)
-	slices.Sort(s)
-	return slices.Compact(s)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }

@@ -3,8 +3,6 @@ package system
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -149,7 +147,7 @@ func questions(want Spec) []string {
 	if len(want.Modules) > 0 {
 		args = append(args, "modules")
 	}
-	for _, k := range slices.Sorted(maps.Keys(want.Sysctl)) {
+	for _, k := range keys(want.Sysctl) {
 		p, err := sysctlPath(k)
 		if err == nil { // Validate says what is wrong
 			args = append(args, "sysctl", k, p)
@@ -170,7 +168,7 @@ func questions(want Spec) []string {
 	for _, q := range want.owners() {
 		args = append(args, q[0], q[1])
 	}
-	for _, name := range slices.Sorted(maps.Keys(want.Files)) {
+	for _, name := range keys(want.Files) {
 		f := want.Files[name]
 		shown := "open"
 		if f.Sensitive {

@@ -88,7 +88,7 @@ func (s Spec) Validate() error {
 			add("kernel module %q: a name is letters, digits, - and _", m)
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Sysctl)) {
+	for _, k := range keys(s.Sysctl) {
 		if _, err := sysctlPath(k); err != nil {
 			add("sysctl %q: %w", k, err)
 		}
@@ -109,7 +109,7 @@ func (s Spec) Validate() error {
 	if s.Timezone != "" && !zone.MatchString(s.Timezone) {
 		add("time zone %q: it is called as under /usr/share/zoneinfo, such as Europe/Berlin", s.Timezone)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+	for _, name := range keys(s.Files) {
 		if err := s.Files[name].validate(name); err != nil {
 			add("file %q: %w", name, err)
 		}

@@ -2,11 +2,9 @@ package system
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -94,12 +92,11 @@ func applySwap(ctx context.Context, m host.Machine, rec *host.Record, have *Swap
 			}
 		}
 	}
-	size, fstab := "", []byte(nil)
+	var fstab []byte
 	if have.inFstab() {
 		fstab = []byte(withoutSwap(have.Fstab))
-		size = strconv.Itoa(len(fstab))
 	}
-	args := append([]string{"sh", "-c", stopSwap, "sh", size}, mask...)
+	args := append([]string{"sh", "-c", stopSwap, "sh", length(fstab)}, mask...)
 	if _, err := m.Run(ctx, host.Command{Args: args, Stdin: fstab}); err != nil {
 		return fmt.Errorf("switch swap off: %w", err)
 	}
@@ -117,16 +114,12 @@ func rememberSwap(ctx context.Context, rec *host.Record, now swapWas) error {
 	if !known {
 		return rec.Remember(ctx, swapKey, now)
 	}
-	before, _ := json.Marshal(was)
 	was.Fstab = was.Fstab || now.Fstab
 	for _, u := range now.Units {
 		if !slices.ContainsFunc(was.Units, func(o swapUnit) bool { return o.Name == u.Name }) {
 			u.Active = u.Active && !was.Off
 			was.Units = append(was.Units, u)
 		}
-	}
-	if after, _ := json.Marshal(was); string(after) == string(before) {
-		return nil
 	}
 	return rec.Set(ctx, swapKey, was)
 }
@@ -175,10 +168,9 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	if was.untouched() {
 		return outcomes, rec.Forget(ctx, swapKey)
 	}
-	size, fstab := "", []byte(nil)
+	var fstab []byte
 	if back := withSwap(string(now), was.before); exists && back != string(now) {
 		fstab = []byte(back)
-		size = strconv.Itoa(len(fstab))
 	}
 	var units, start []string
 	var kept []error
@@ -200,7 +192,7 @@ func restoreSwap(ctx context.Context, m host.Machine, rec *host.Record) ([]host.
 	if err := errors.Join(kept...); err != nil {
 		return nil, err
 	}
-	args := append([]string{"sh", "-c", startSwap, "sh", size}, append(start, was.Active...)...)
+	args := append([]string{"sh", "-c", startSwap, "sh", length(fstab)}, append(start, was.Active...)...)
 	out, err := m.Run(ctx, host.Command{Args: args, Stdin: fstab})
 	if err != nil {
 		return nil, fmt.Errorf("switch swap on again: %w", err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -119,11 +118,7 @@ func diffTime(want Time, have *TimeFacts) []host.Change {
 	var changes []host.Change
 	service := have.Service(want)
 	if shown := have.Shown(want); shown != service || service == "" {
-		w := service
-		if w == "" {
-			w = "any"
-		}
-		changes = append(changes, host.Change{Fact: "time service", Path: []string{"time_sync", "service"}, Have: shown, Want: w})
+		changes = append(changes, host.Change{Fact: "time service", Path: []string{"time_sync", "service"}, Have: shown, Want: cmp.Or(service, "any")})
 	}
 	if name, text := serversFile(service, want.Servers); len(want.Servers) > 0 && have.files[name] != text {
 		changes = append(changes, host.Change{Fact: "time servers", Path: []string{"time_sync", "servers"},
@@ -159,13 +154,10 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 			return fmt.Errorf("stoke sets time servers for chrony and systemd-timesyncd, not for %s: write its configuration with files", service)
 		}
 		if have.files[name] != text {
-			if err := rec.KeepFile(ctx, name); err != nil {
-				return err
-			}
 			if err := rec.MakeFolder(ctx, part, path.Dir(name)); err != nil {
 				return err
 			}
-			if err := m.Put(ctx, ssh.File{Path: name, Content: []byte(text), Mode: 0o644, Owner: "root:root"}); err != nil {
+			if err := rec.WriteFile(ctx, name, []byte(text)); err != nil {
 				return err
 			}
 			verb = "restart"
