@@ -103,21 +103,20 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 	if c.Clusters, err = s.clusters(tokens); err != nil {
 		return nil, fmt.Errorf("make the client of the container API: %w", err)
 	}
-	if c.Compute, err = compute.NewService(context.Background(), s.options(s.Compute, "/compute/v1/", tokens)...); err != nil {
+	if c.Compute, err = compute.NewService(context.Background(), s.options(s.Compute, tokens)...); err != nil {
 		return nil, fmt.Errorf("make the client of the compute API: %w", err)
 	}
-	if c.File, err = file.NewService(context.Background(), s.options(s.File, "/", tokens)...); err != nil {
+	if c.File, err = file.NewService(context.Background(), s.options(s.File, tokens)...); err != nil {
 		return nil, fmt.Errorf("make the client of the Filestore API: %w", err)
 	}
 	return c, nil
 }
 
-// options are those of a client over HTTP. root is the path that the service's
-// calls start from.
-func (s Settings) options(endpoint, root string, tokens oauth2.TokenSource) []option.ClientOption {
+// options are those of a client over HTTP.
+func (s Settings) options(endpoint string, tokens oauth2.TokenSource) []option.ClientOption {
 	var o []option.ClientOption
 	if endpoint != "" {
-		o = append(o, option.WithEndpoint(strings.TrimSuffix(endpoint, "/")+root))
+		o = append(o, option.WithEndpoint(endpoint))
 	}
 	if p, _ := plain(endpoint); p {
 		return append(o, option.WithHTTPClient(&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}))
@@ -131,9 +130,7 @@ func (s Settings) options(endpoint, root string, tokens oauth2.TokenSource) []op
 
 func (s Settings) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
 	if s.Transport == REST {
-		// Its own paths begin with /v1.
-		o := s.options(s.Container, "", tokens)
-		return container.NewClusterManagerRESTClient(context.Background(), o...)
+		return container.NewClusterManagerRESTClient(context.Background(), s.options(strings.TrimSuffix(s.Container, "/"), tokens)...)
 	}
 	var o []option.ClientOption
 	p, _ := plain(s.Container)
@@ -153,6 +150,23 @@ func (s Settings) clusters(tokens oauth2.TokenSource) (*container.ClusterManager
 		o = append(o, option.WithQuotaProject(s.QuotaProject))
 	}
 	return container.NewClusterManagerClient(context.Background(), o...)
+}
+
+// In is the same services for another project; "" is its own.
+func (c *Cloud) In(project string) *Cloud {
+	if project == "" || project == c.Project {
+		return c
+	}
+	other := *c
+	other.Project = project
+	return &other
+}
+
+// Paced is the same services with another pace, for tests.
+func (c *Cloud) Paced(p Pace) *Cloud {
+	other := *c
+	other.pace = p
+	return &other
 }
 
 // Close ends the connections.
