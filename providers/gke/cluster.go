@@ -113,10 +113,10 @@ func clusterSchema(context.Context) schema.Schema {
 			"maintenance_exclusions": exclusionSchema(),
 			"labels":                 optionalMap("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
-			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node. Default: the project's default one, which many projects have deleted.", PlanModifiers: nil},
+			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node. Default: the project's default one, which many projects have deleted."},
 			"bootstrap_pool":         schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
 			"access":                 access,
-			"kubeconfig":             computed("A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."),
+			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},
 	}
 }
@@ -168,11 +168,14 @@ func place(j job, id, collection string) (project, location, name string, err er
 func (m *clusterModel) check(_ context.Context, j job, prior *clusterModel) {
 	m.place(j)
 	m.checkChoices(j)
-	if prior != nil {
-		m.checkVersion(prior)
+	if prior == nil {
+		m.MasterVersion = types.StringUnknown()
 		return
 	}
-	m.MasterVersion = types.StringUnknown()
+	m.checkVersion(prior)
+	if either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
+		m.Kubeconfig = prior.Kubeconfig
+	}
 }
 
 // place fills in where things are that name no place.

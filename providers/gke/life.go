@@ -187,6 +187,7 @@ func (l *life[M, P]) unfinished(ctx context.Context, diags *diag.Diagnostics, wh
 
 // store stores what was planned, and what is there of what was not known.
 func (l *life[M, P]) store(ctx context.Context, plan P, j job, planned tfsdk.Plan, state *tfsdk.State) {
+	j.sizes.forget()
 	found, _, err := plan.read(ctx, j)
 	if err == nil && !found {
 		err = errors.New("it is gone again; somebody else may have deleted it")

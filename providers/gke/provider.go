@@ -36,6 +36,7 @@ type settings struct {
 	cloud       *cloud.Cloud
 	clusters    *kubernetes.Pool
 	credentials string // a file, "" for the application default ones
+	sizes       *sizes
 }
 
 // opening is how long credentials, network and project may take to be checked.
@@ -106,7 +107,7 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 		addError(&resp.Diagnostics, path.Empty(), "Google Cloud cannot be used", err)
 		return
 	}
-	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile}
+	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{}}
 	resp.ResourceData, resp.DataSourceData = p.settings, p.settings
 }
 
@@ -160,6 +161,7 @@ func reach(ctx context.Context, c *cloud.Cloud) error {
 func (p *gkeProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return &life[clusterModel, *clusterModel]{} },
+		func() resource.Resource { return &life[poolModel, *poolModel]{} },
 	}
 }
 

@@ -166,7 +166,7 @@ func classify(code codes.Code, reason, message string) Kind {
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled
-	case has("consumer_invalid", "project_deleted") || code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
+	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
 		return NoProject
 	case has("resourceinusebyanotherresource", "is already being used by"):
 		return InUse

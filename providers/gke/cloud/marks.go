@@ -38,8 +38,13 @@ func Request(mark, call string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("stoke/"+mark+"/"+call)).String()
 }
 
-// theirs are the labels that the services set themselves.
-func theirs(name string) bool { return name == Mark || strings.HasPrefix(name, "goog-") }
+// Step is the label that says which step of a fallback made an object.
+const Step = "stoke-step"
+
+// theirs are the labels that stoke and the services set themselves.
+func theirs(name string) bool {
+	return name == Mark || name == Step || strings.HasPrefix(name, "goog-")
+}
 
 // Marked is labels with the provider's default ones and a mark. "" is none.
 func (s Settings) Marked(labels map[string]string, mark string) map[string]string {
