@@ -91,6 +91,9 @@ func (c *Cloud) process(ctx context.Context, call *Call, check func() error, wor
 	if err := check(); err != nil {
 		return nil, err
 	}
+	if err := c.isEnabled(call); err != nil {
+		return nil, err
+	}
 	if err := c.fault(call, Before); err != nil {
 		return nil, err
 	}
@@ -144,11 +147,18 @@ func (c *Cloud) overGRPC(ctx context.Context, request any, info *grpc.UnaryServe
 		ctx = context.WithValue(ctx, callKey{}, call)
 	}
 	call.Method = info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
-	call.Body = body
+	if call.Transport == "grpc" {
+		call.Body = body
+	}
 	call.Target = target(message)
 	call.Mutating = !reads(call.Method)
 	return c.answer(ctx, call,
-		func() error { return checkMessage(message) },
+		func() error {
+			if err := checkMessage(message); err != nil {
+				return err
+			}
+			return checkOutputOnly(string(message.ProtoReflect().Descriptor().Name()), body)
+		},
 		func() (any, error) { return handler(ctx, request) })
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	compute "google.golang.org/api/compute/v1"
+	file "google.golang.org/api/file/v1"
 	"google.golang.org/grpc"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -28,6 +30,16 @@ type Options struct {
 	Quota map[string]map[string]float64
 	// Services are the enabled APIs, such as "container.googleapis.com"; all if nil.
 	Services []string
+	// Networks are those of the project beside "default", which has one subnetwork
+	// in every region, as they have.
+	Networks []string
+	// Subnetworks are those with more to say than their name; Region and Network
+	// may be names.
+	Subnetworks []*compute.Subnetwork
+	// Routers and Reservations are what projects have of them; Region, Network and
+	// Zone may be names.
+	Routers      []*compute.Router
+	Reservations []*compute.Reservation
 	// APIServer is the endpoint of every cluster that is created.
 	APIServer APIServer
 }
@@ -41,28 +53,36 @@ type APIServer struct {
 // Cloud is a running double. Its methods may be called from anywhere at any time.
 type Cloud struct {
 	containerpb.UnimplementedClusterManagerServer
-	options  Options
-	grpc     string
-	rest     string
-	mu       sync.Mutex // guards everything below; never held while a hook or a sleep runs
-	calls    []*Call
-	faults   []*Fault
-	hooks    map[When][]Hook
-	slow     []*slowness
-	serial   int // calls so far
-	begun    int // operations so far
-	capacity map[Capacity]int
-	quota    map[string]map[string]float64
-	attempts []Attempt
-	enabled  map[string]bool
-	clusters map[string]*cluster
-	running  []*operation
+	options   Options
+	grpc      string
+	rest      string
+	mu        sync.Mutex // guards everything below; never held while a hook or a sleep runs
+	calls     []*Call
+	faults    []*Fault
+	hooks     map[When][]Hook
+	slow      []*slowness
+	serial    int // calls so far
+	begun     int // operations so far
+	capacity  map[Capacity]int
+	quota     map[string]map[string]float64
+	attempts  []Attempt
+	enabled   map[string]bool
+	clusters  map[string]*cluster
+	running   []*operation
+	requests  map[string]started // of compute v1, by request id
+	disks     map[string]*compute.Disk
+	snapshots map[string]*compute.Snapshot
+	firewalls map[string]*compute.Firewall
+	files     map[string]*file.Instance
 }
 
 // New starts a double that is stopped when the test ends.
 func New(t testing.TB, o Options) *Cloud {
 	t.Helper()
 	c := newCloud(o)
+	if _, err := documents(); err != nil {
+		t.Fatal(err)
+	}
 	c.listen(t, func(l net.Listener) (serve func() error, stop func()) {
 		c.grpc = l.Addr().String()
 		server := grpc.NewServer(grpc.UnaryInterceptor(c.overGRPC))
@@ -71,7 +91,7 @@ func New(t testing.TB, o Options) *Cloud {
 	})
 	c.listen(t, func(l net.Listener) (serve func() error, stop func()) {
 		c.rest = "http://" + l.Addr().String()
-		server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
+		server := &http.Server{Handler: c, ReadHeaderTimeout: time.Minute}
 		return func() error { return server.Serve(l) }, func() { _ = server.Close() }
 	})
 	return c
@@ -97,11 +117,16 @@ func newCloud(o Options) *Cloud {
 		o.Zones = DefaultZones()
 	}
 	c := &Cloud{
-		options:  o,
-		hooks:    make(map[When][]Hook),
-		capacity: make(map[Capacity]int),
-		quota:    make(map[string]map[string]float64),
-		clusters: make(map[string]*cluster),
+		options:   o,
+		hooks:     make(map[When][]Hook),
+		capacity:  make(map[Capacity]int),
+		quota:     make(map[string]map[string]float64),
+		clusters:  make(map[string]*cluster),
+		requests:  make(map[string]started),
+		disks:     make(map[string]*compute.Disk),
+		snapshots: make(map[string]*compute.Snapshot),
+		firewalls: make(map[string]*compute.Firewall),
+		files:     make(map[string]*file.Instance),
 	}
 	for region, limits := range o.Quota {
 		for metric, limit := range limits {

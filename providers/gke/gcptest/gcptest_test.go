@@ -2,11 +2,14 @@ package gcptest_test
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
 	container "cloud.google.com/go/container/apiv1"
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,7 +33,7 @@ type world struct {
 
 // transports run a test over both.
 func transports(t *testing.T, o gcptest.Options, test func(w world)) {
-	for _, transport := range []string{"grpc"} {
+	for _, transport := range []string{"grpc", "rest"} {
 		t.Run(transport, func(t *testing.T) {
 			cloud := gcptest.New(t, o)
 			test(world{T: t, cloud: cloud, client: dial(t, cloud, transport)})
@@ -106,10 +109,20 @@ func (w world) get(path string) *containerpb.NodePool {
 	return p
 }
 
+var snake = regexp.MustCompile("([a-z])([A-Z])")
+
 // refused checks the code and the words of an error.
 func (w world) refused(err error, code codes.Code, words string) {
 	w.Helper()
-	if status.Code(err) != code || !strings.Contains(err.Error(), words) {
+	got := status.Code(err)
+	var rest *googleapi.Error
+	if errors.As(err, &rest) {
+		got = codes.Unknown
+		if strings.Contains(rest.Body, `"status":"`+strings.ToUpper(snake.ReplaceAllString(code.String(), "${1}_$2"))+`"`) {
+			got = code
+		}
+	}
+	if got != code || !strings.Contains(err.Error(), words) {
 		w.Errorf("got %v, want %v with %q", err, code, words)
 	}
 }
