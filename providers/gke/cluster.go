@@ -138,13 +138,9 @@ func exclusionSchema() schema.Attribute {
 }
 
 // named is that of model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
-func (m *clusterModel) named(j job, id string) error {
+func (m *clusterModel) named(j job, id string) (map[string]string, error) {
 	project, location, name, err := place(j, id, "clusters")
-	if err != nil {
-		return err
-	}
-	m.Project, m.Location, m.Name = types.StringValue(project), types.StringValue(location), types.StringValue(name)
-	return nil
+	return map[string]string{"project": project, "location": location, "name": name}, err
 }
 
 // place takes an import's id apart, of something that lies in a location.

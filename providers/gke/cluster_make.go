@@ -77,26 +77,20 @@ func (m *clusterModel) create(ctx context.Context, j job, mark string, started f
 	if err != nil {
 		return err
 	}
-	for there == nil {
-		op, err := cloud.Change(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+	if there == nil {
+		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			return c.Clusters.CreateCluster(ctx, &containerpb.CreateClusterRequest{Parent: fmt.Sprintf("projects/%s/locations/%s", c.Project, m.Location.ValueString()), Cluster: wanted})
+		}, func(ctx context.Context) (bool, error) {
+			var err error
+			there, err = m.get(ctx, c)
+			return there != nil, err
 		})
-		if err == nil {
+		if err != nil {
+			return err
+		}
+		if !found {
 			started()
-			if err := c.Wait(ctx, op, "making the cluster "+m.Name.ValueString()); err != nil {
-				return err
-			}
-			return nil
-		}
-		if kind := cloud.KindOf(err); kind != cloud.Ambiguous && kind != cloud.Exists {
-			return err
-		}
-		refused := err
-		if there, err = m.get(ctx, c); err != nil {
-			return err
-		}
-		if there == nil {
-			return refused // nothing came of it, and the engine may try again
+			return c.Wait(ctx, op, "making the cluster "+m.Name.ValueString())
 		}
 	}
 	if there.GetResourceLabels()[cloud.Mark] != mark {

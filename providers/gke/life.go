@@ -44,8 +44,8 @@ type model[M any] interface {
 	// update makes the object what the model says, from what it was.
 	update(ctx context.Context, j job, prior *M) error
 	remove(ctx context.Context, j job) error
-	// named sets what says which object is imported.
-	named(j job, id string) error
+	// named are the attributes that say which object is imported.
+	named(j job, id string) (map[string]string, error)
 	// check looks at a plan. prior is nil for a create.
 	check(ctx context.Context, j job, prior *M)
 }
@@ -254,16 +254,18 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 // ImportState takes over what is there.
 func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	state := P(new(M))
-	resp.Diagnostics.Append(resp.State.Get(ctx, state)...)
 	j, err := l.job(state, &resp.Diagnostics)
+	var named map[string]string
 	if err == nil {
-		err = state.named(j, req.ID)
+		named, err = state.named(j, req.ID)
 	}
 	if err != nil {
 		resp.Diagnostics.AddError("Invalid import identifier", sentence(err))
 		return
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+	for name, value := range named {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+	}
 }
 
 // addError says an error in the words of Google's, where it is one.

@@ -201,18 +201,16 @@ func acceleratorSchema() schema.Block {
 
 // named is that of model: PROJECT/LOCATION/CLUSTER/NAME, LOCATION/CLUSTER/NAME,
 // or the path.
-func (m *poolModel) named(j job, id string) error {
+func (m *poolModel) named(j job, id string) (map[string]string, error) {
 	cluster, name := id, ""
 	if at := strings.LastIndexByte(id, '/'); at > 0 {
 		cluster, name = strings.TrimSuffix(id[:at], "/nodePools"), id[at+1:]
 	}
 	project, location, of, err := place(j, cluster, "clusters")
 	if err != nil || name == "" {
-		return fmt.Errorf("%q names no node pool: give PROJECT/LOCATION/CLUSTER/NAME, or LOCATION/CLUSTER/NAME", id)
+		return nil, fmt.Errorf("%q names no node pool: give PROJECT/LOCATION/CLUSTER/NAME, or LOCATION/CLUSTER/NAME", id)
 	}
-	m.Project, m.Name = types.StringValue(project), types.StringValue(name)
-	m.Cluster = types.StringValue(fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of))
-	return nil
+	return map[string]string{"project": project, "name": name, "cluster": fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)}, nil
 }
 
 // step is the pool as a step of its fallback has it; 0 is itself.

@@ -86,23 +86,20 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 		return failed(now)
 	}
 	wanted := m.step(n).wanted(j, mark, n)
-	op, err := cloud.Change(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+	op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.CreateNodePool(ctx, &containerpb.CreateNodePoolRequest{Parent: where.cluster, NodePool: wanted})
+	}, func(ctx context.Context) (bool, error) {
+		var err error
+		there, err = getPool(ctx, c, where.pool)
+		return there != nil, err
 	})
-	if kind := cloud.KindOf(err); kind == cloud.Ambiguous || kind == cloud.Exists {
-		now, again := getPool(ctx, c, where.pool)
-		switch {
-		case again != nil:
-			return again
-		case now == nil:
-			return err
-		case now.GetConfig().GetResourceLabels()[cloud.Mark] != mark:
-			return taken("node pool", where.pool)
-		}
-		return m.try(ctx, j, where, now, mark, n, started)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case found && there.GetConfig().GetResourceLabels()[cloud.Mark] != mark:
+		return taken("node pool", where.pool)
+	case found:
+		return m.try(ctx, j, where, there, mark, n, started)
 	}
 	started()
 	return c.Wait(ctx, op, what)

@@ -82,3 +82,26 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		}
 	}
 }
+
+// Make makes the call of a create. An answer that leaves open what came of it, or
+// that says there is one already, is followed by a look: there says that look found
+// an object, whose mark is the caller's to check. Where there is none the call is
+// made again, which can make no second one, because names are unique.
+func Make[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error), look func(context.Context) (there bool, err error)) (out T, there bool, err error) {
+	w := waits{pace: c.pace}
+	for n := 1; ; n++ {
+		out, err = Change(ctx, c, call)
+		kind := KindOf(err)
+		if kind != Ambiguous && kind != Exists {
+			return out, false, err
+		}
+		refused := err
+		there, err = look(ctx)
+		if there || err != nil {
+			return out, there, err
+		}
+		if n >= again || w.pause(ctx) != nil {
+			return out, false, refused
+		}
+	}
+}
