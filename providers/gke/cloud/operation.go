@@ -22,9 +22,9 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("the operation %s is still running; apply again to go on waiting, or give more time in timeouts", e.Operation)
 }
 
-// watch looks at something until it is done. A time limit, or the first Ctrl-C,
+// Until looks at something until it is done. A time limit, or the first Ctrl-C,
 // makes a RunningError of it.
-func (c *Cloud) watch(ctx context.Context, name string, look func(context.Context) (done bool, err error)) error {
+func (c *Cloud) Until(ctx context.Context, name string, look func(context.Context) (done bool, err error)) error {
 	stopping := providers.CallFrom(ctx).Stopping
 	w := waits{pace: c.pace}
 	for {
@@ -49,7 +49,7 @@ func (c *Cloud) watch(ctx context.Context, name string, look func(context.Contex
 // Wait waits for an operation of the container API and tells its progress.
 func (c *Cloud) Wait(ctx context.Context, op *containerpb.Operation, what string) error {
 	name := fmt.Sprintf("projects/%s/locations/%s/operations/%s", c.Project, locationOf(op), op.GetName())
-	return c.watch(ctx, op.GetName(), func(ctx context.Context) (bool, error) {
+	return c.Until(ctx, op.GetName(), func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			return c.Clusters.GetOperation(ctx, &containerpb.GetOperationRequest{Name: name})
 		})
@@ -183,7 +183,7 @@ func (c *Cloud) Settle(ctx context.Context, target, location, what string) error
 // have failed all the same: its errors are looked at, whatever the HTTP status.
 func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what string) error {
 	last := func(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
-	return c.watch(ctx, op.Name, func(ctx context.Context) (bool, error) {
+	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
 			switch {
 			case op.Zone != "":
@@ -209,7 +209,7 @@ func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what str
 
 // WaitFile waits for an operation of the Filestore API.
 func (c *Cloud) WaitFile(ctx context.Context, op *file.Operation, what string) error {
-	return c.watch(ctx, op.Name, func(ctx context.Context) (bool, error) {
+	return c.Until(ctx, op.Name, func(ctx context.Context) (bool, error) {
 		now, err := Read(ctx, c, func(ctx context.Context) (*file.Operation, error) {
 			return c.File.Projects.Locations.Operations.Get(op.Name).Context(ctx).Do()
 		})
