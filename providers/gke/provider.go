@@ -161,7 +161,7 @@ func reach(ctx context.Context, c *cloud.Cloud) error {
 func (p *gkeProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		func() resource.Resource { return &life[clusterModel, *clusterModel]{} },
-		func() resource.Resource { return &life[poolModel, *poolModel]{} },life[poolModel, *poolModel]{} },
+		func() resource.Resource { return &life[poolModel, *poolModel]{} },
 		func() resource.Resource { return &life[diskModel, *diskModel]{} },
 		func() resource.Resource { return &life[firewallModel, *firewallModel]{} },
 	}

@@ -61,7 +61,7 @@ func nulls(ty cty.Type) map[string]cty.Value {
 	v := map[string]cty.Value{}
 	for name, t := range ty.AttributeTypes() {
 		v[name] = cty.NullVal(t)
-		if t.IsListType() && t.ElementType().IsObjectType() && name == "fallback" {
+		if t.IsListType() && t.ElementType().IsObjectType() && (name == "fallback" || name == "allow" || name == "deny") {
 			v[name] = cty.ListValEmpty(t.ElementType()) // a block
 		}
 	}
