@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sort"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -192,13 +191,4 @@ func sendMaintenance(ctx context.Context, m *clusterModel, j job) (*containerpb.
 	}
 	policy.ResourceVersion = now.GetMaintenancePolicy().GetResourceVersion()
 	return j.cloud.Clusters.SetMaintenancePolicy(ctx, &containerpb.SetMaintenancePolicyRequest{Name: m.path(j.cloud.Project), MaintenancePolicy: policy})
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

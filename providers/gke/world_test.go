@@ -1,7 +1,11 @@
 package gke
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,11 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 
 	"github.com/zclconf/go-cty/cty"
 

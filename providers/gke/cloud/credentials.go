@@ -28,7 +28,7 @@ func (s Settings) tokens(ctx context.Context) (oauth2.TokenSource, error) {
 	kept := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: tokenTime})
 	source, what, err := s.source(kept)
 	if err != nil {
-		return nil, &Error{Summary: "No Google credentials", Detail: err.Error()}
+		return nil, &Error{Summary: "No Google credentials", Detail: strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."}
 	}
 	if s.Impersonate != "" {
 		what = fmt.Sprintf("%s as %s", what, s.Impersonate)
@@ -60,23 +60,23 @@ func (s Settings) source(ctx context.Context) (oauth2.TokenSource, string, error
 	if s.CredentialsFile == "" {
 		found, err := google.FindDefaultCredentials(ctx, scope)
 		if err != nil {
-			return nil, "", errors.New("There are no application default credentials: run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS, or give credentials in the block provider \"gke\".")
+			return nil, "", errors.New("there are no application default credentials: run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS, or give credentials in the block provider \"gke\"")
 		}
 		return found.TokenSource, "the application default credentials", nil
 	}
 	text, err := os.ReadFile(s.CredentialsFile)
 	if err != nil {
-		return nil, "", fmt.Errorf("The credentials cannot be read: %w.", err)
+		return nil, "", fmt.Errorf("the credentials cannot be read: %w", err)
 	}
 	var head struct {
 		Type google.CredentialsType `json:"type"`
 	}
 	if json.Unmarshal(text, &head) != nil || head.Type == "" {
-		return nil, "", fmt.Errorf("%s is no file of Google's credentials: give the key of a service account, or what `gcloud auth application-default login` wrote.", s.CredentialsFile)
+		return nil, "", fmt.Errorf("%s is no file of Google's credentials: give the key of a service account, or what `gcloud auth application-default login` wrote", s.CredentialsFile)
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, scope)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s cannot be used as %q.", s.CredentialsFile, head.Type) // the library's error may quote it
+		return nil, "", fmt.Errorf("%s cannot be used as %q", s.CredentialsFile, head.Type) // the library's error may quote it
 	}
 	return found.TokenSource, "the credentials in " + s.CredentialsFile, nil
 }
