@@ -84,7 +84,16 @@ func (s Settings) source(ctx context.Context) (oauth2.TokenSource, string, error
 // tokenError says why there is no token, and what to do.
 func tokenError(what string, err error) error {
 	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && refused.ErrorCode != "" {
+	if errors.As(err, &refused) && refused.ErrorCode == "" { // keys of service accounts leave the answer as it is
+		var said struct {
+			Error       string `json:"error"`
+			Description string `json:"error_description"`
+		}
+		if json.Unmarshal(refused.Body, &said) == nil {
+			refused.ErrorCode, refused.ErrorDescription = said.Error, said.Description
+		}
+	}
+	if refused != nil && refused.ErrorCode != "" {
 		detail := fmt.Sprintf("Google hands out no token for %s (%s", what, refused.ErrorCode)
 		if refused.ErrorDescription != "" {
 			detail += ": " + strings.TrimSuffix(refused.ErrorDescription, ".")

@@ -140,7 +140,7 @@ var stockOuts = []string{"gce_stockout", "zone_resource_pool_exhausted", "does n
 
 // quotas are how projects say that they may not have so much. GKE says it as
 // "permission denied".
-var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quota exceeded", "exceeded quota"}
+var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quotaexceeded", "quota exceeded", "exceeded quota"}
 
 // Classify is the kind of what a finished operation says.
 func Classify(reason, message string) Kind { return classify(codes.Unknown, reason, message) }
