@@ -85,7 +85,7 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 		e.Request = web.Header.Get("X-Request-Id")
 	}
 	if api, ok := apierror.FromError(err); ok {
-		if s := api.GRPCStatus(); s != nil {
+		if s := api.GRPCStatus(); s != nil && web == nil { // of HTTP's 409 the library makes Aborted
 			message, code = s.Message(), s.Code()
 		}
 		if reason := api.Reason(); reason != "" {
