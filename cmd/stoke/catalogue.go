@@ -14,6 +14,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/builtin"
 	"github.com/stokehq/stoke/providers/filetest"
+	"github.com/stokehq/stoke/providers/gke"
 	"github.com/stokehq/stoke/providers/kube"
 	"github.com/stokehq/stoke/providers/metal"
 	"github.com/stokehq/stoke/providers/train"
@@ -25,6 +26,7 @@ func catalogue() providers.Catalogue {
 	own.Functions = lang.TfvarsFunctions()
 	return providers.Catalogue{
 		builtin.Source:  own,
+		gke.Source:      gke.Entry(version),
 		kube.Source:     kube.Entry(version),
 		metal.Source:    metal.Entry(version),
 		train.Source:    train.Entry(version),

@@ -1,10 +1,12 @@
 package connect
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/zclconf/go-cty/cty"
@@ -194,6 +196,15 @@ func (c Capacity) Value() (cty.Value, error) {
 		return cty.NilVal, fmt.Errorf("write capacity: %w", err)
 	}
 	return v, nil
+}
+
+// Object is the capacity as the framework stores it.
+func (c Capacity) Object(ctx context.Context) (types.Object, diag.Diagnostics) {
+	w := wireCapacity{Groups: []wireGroup{}}
+	for _, g := range c.Groups {
+		w.Groups = append(w.Groups, wireOfGroup(g))
+	}
+	return types.ObjectValueFrom(ctx, CapacityAttribute("").GetType().(types.ObjectType).AttrTypes, w)
 }
 
 func wireOfGroup(g NodeGroup) wireGroup {

@@ -1,0 +1,219 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/googleapis/gax-go/v2/apierror"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Kind is what callers tell errors apart by.
+type Kind uint8
+
+const (
+	Other     Kind = iota
+	NotFound       // there is no such object
+	Exists         // an object of this name is there already
+	Conflict       // another operation is under way, or the etag is stale: wait and try again
+	Busy           // too many calls or operations, or the service is away for a moment
+	Quota          // the project may not have so much
+	StockOut       // the zone has none left
+	Ambiguous      // nobody knows whether the call had an effect
+	Forbidden      // a role is missing
+	Disabled       // the API is not enabled
+	NoProject      // there is no such project
+	InUse          // something else uses the object
+)
+
+// Error is one of Google's errors, for people.
+type Error struct {
+	Summary string // at most eight words
+	Detail  string // what Google said, and what to do
+	Kind    Kind
+	Reason  string // Google's word for it, such as QUOTA_EXCEEDED; "" for none
+	Request string // the id of the request, which Google's support asks for; "" for none
+	Err     error
+}
+
+func (e *Error) Error() string { return e.Summary + ": " + e.Detail }
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf is the kind of an error of a call or an operation.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Other
+}
+
+// requestID is how GKE names its requests.
+var requestID = regexp.MustCompile(`\b0x[0-9a-f]{6,}\b`)
+
+// Explain makes an Error of what a client returned; nil stays nil.
+func Explain(err error) error {
+	var already *Error
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	e := &Error{Err: err}
+	message, code := parts(err, e)
+	e.Kind = classify(code, e.Reason, message)
+	e.phrase(message)
+	return e
+}
+
+// parts takes an error of gRPC or HTTP apart.
+func parts(err error, e *Error) (message string, code codes.Code) {
+	message, code = err.Error(), codes.Unknown
+	var web *googleapi.Error
+	if errors.As(err, &web) {
+		message, code = web.Message, fromHTTP(web.Code)
+		if message == "" {
+			message = strings.TrimSpace(web.Body)
+		}
+		if len(web.Errors) > 0 {
+			e.Reason = web.Errors[0].Reason
+		}
+		e.Request = web.Header.Get("X-Request-Id")
+	}
+	if api, ok := apierror.FromError(err); ok {
+		if s := api.GRPCStatus(); s != nil && web == nil { // of HTTP's 409 the library makes Aborted
+			message, code = s.Message(), s.Code()
+		}
+		if reason := api.Reason(); reason != "" {
+			e.Reason = reason
+		}
+		if info := api.Details().RequestInfo; info != nil {
+			e.Request = info.GetRequestId()
+		}
+	} else if s, ok := status.FromError(err); ok {
+		message, code = s.Message(), s.Code()
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		code = codes.DeadlineExceeded
+	case web == nil && code == codes.Unknown && !errors.Is(err, context.Canceled):
+		code = codes.Unavailable // the connection broke
+	}
+	if e.Request == "" {
+		e.Request = requestID.FindString(message)
+	}
+	return message, code
+}
+
+func fromHTTP(n int) codes.Code {
+	switch n {
+	case http.StatusBadRequest:
+		return codes.InvalidArgument
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	case http.StatusNotFound:
+		return codes.NotFound
+	case http.StatusConflict:
+		return codes.AlreadyExists
+	case http.StatusPreconditionFailed:
+		return codes.Aborted
+	case http.StatusTooManyRequests:
+		return codes.ResourceExhausted
+	case http.StatusServiceUnavailable, http.StatusBadGateway:
+		return codes.Unavailable
+	case http.StatusGatewayTimeout:
+		return codes.DeadlineExceeded
+	case http.StatusInternalServerError:
+		return codes.Internal
+	}
+	return codes.Unknown
+}
+
+// stockOuts are how zones say that they have none left.
+var stockOuts = []string{"gce_stockout", "zone_resource_pool_exhausted", "does not have enough resources available"}
+
+// quotas are how projects say that they may not have so much. GKE says it as
+// "permission denied".
+var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quotaexceeded", "quota exceeded", "exceeded quota"}
+
+// Classify is the kind of what a finished operation says.
+func Classify(reason, message string) Kind { return classify(codes.Unknown, reason, message) }
+
+func classify(code codes.Code, reason, message string) Kind {
+	text := strings.ToLower(reason + " " + message)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has(stockOuts...):
+		return StockOut
+	case has("concurrent operations quota", "too many operations"):
+		return Busy
+	case code != codes.ResourceExhausted && has(quotas...):
+		return Quota
+	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready"):
+		return Conflict
+	case has("service_disabled", "accessnotconfigured", "it is disabled"):
+		return Disabled
+	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
+		return NoProject
+	case has("resourceinusebyanotherresource", "is already being used by"):
+		return InUse
+	}
+	switch code {
+	case codes.NotFound:
+		return NotFound
+	case codes.AlreadyExists:
+		return Exists
+	case codes.Aborted:
+		return Conflict
+	case codes.ResourceExhausted:
+		return Busy
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal:
+		return Ambiguous
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return Forbidden
+	}
+	return Other
+}
+
+// phrase writes summary and detail.
+func (e *Error) phrase(message string) {
+	what := map[Kind][2]string{
+		NotFound:  {"Not found", ""},
+		Exists:    {"Already exists", "Import it to manage it here."},
+		Conflict:  {"Another operation is under way", "It was waited for, and did not end in time; apply again."},
+		Busy:      {"Too many calls", "Google was asked again, and still refuses; apply again later."},
+		Quota:     {"Quota of the project is exhausted", "Ask for more at https://console.cloud.google.com/iam-admin/quotas, or declare less. No role helps here."},
+		StockOut:  {"The zone has none left", "Name other zones or machine types, declare a fallback or a reservation, or apply again later."},
+		Ambiguous: {"Google did not answer", "Look at the network; apply again, which finds what was begun."},
+		Forbidden: {"Permission denied", "Grant the account the role that has this permission, such as roles/container.admin, and roles/iam.serviceAccountUser on the nodes' service account."},
+		Disabled:  {"API is not enabled", "Enable it, such as with `gcloud services enable container.googleapis.com compute.googleapis.com file.googleapis.com`, and wait a minute."},
+		NoProject: {"No such project", "Correct project in the block provider \"gke\": it is the id, not the name, and the account has to see it."},
+		InUse:     {"Still in use", "Detach it first."},
+		Other:     {"Google refuses this", ""},
+	}[e.Kind]
+	e.Summary = what[0]
+	detail := strings.TrimSuffix(strings.TrimSpace(message), ".") + "."
+	if e.Reason != "" && !strings.Contains(message, e.Reason) {
+		detail += fmt.Sprintf(" (Reason: %s.)", e.Reason)
+	}
+	if e.Request != "" && !strings.Contains(message, e.Request) {
+		detail += fmt.Sprintf(" (Request: %s.)", e.Request)
+	}
+	if what[1] != "" {
+		detail += " " + what[1]
+	}
+	e.Detail = detail
+}

@@ -1,0 +1,108 @@
+package cloud
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Mark is the label that says which create made an object.
+const Mark = "stoke-operation"
+
+// lastLine begins the last line of a description, which marks what has no labels.
+const lastLine = Mark + ": "
+
+// labelValue is what the value of a label may be.
+var labelValue = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
+
+// MarkOf is the mark of a create with this operation id; one is drawn where the
+// engine gives none.
+func MarkOf(operation string) string {
+	if operation == "" {
+		operation = rand.Text()
+	}
+	if mark := strings.ToLower(operation); labelValue.MatchString(mark) {
+		return mark
+	}
+	sum := sha256.Sum256([]byte(operation))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Request is the id by which compute knows a call that is made again: the same
+// for the same create, call and attempt.
+func Request(mark, call string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("stoke/"+mark+"/"+call)).String()
+}
+
+// Step is the label that says which step of a fallback made an object.
+const Step = "stoke-step"
+
+// theirs are the labels that stoke and the services set themselves.
+func theirs(name string) bool {
+	return name == Mark || name == Step || strings.HasPrefix(name, "goog-")
+}
+
+// Marked is labels with the provider's default ones and a mark. "" is none.
+func (s Settings) Marked(labels map[string]string, mark string) map[string]string {
+	all := make(map[string]string, len(labels)+len(s.Labels)+1)
+	for k, v := range s.Labels {
+		all[k] = v
+	}
+	for k, v := range labels {
+		all[k] = v
+	}
+	if mark != "" {
+		all[Mark] = mark
+	}
+	return all
+}
+
+// Declared is labels without the mark, without those that Google sets, and
+// without the provider's default ones that were not declared. It is never nil.
+func (s Settings) Declared(labels, declared map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range labels {
+		_, own := declared[k]
+		if !own && (theirs(k) || s.Labels[k] == v && s.Labels[k] != "") {
+			continue
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// Relabel is what labels become: what is wanted, and of those that are there the
+// mark and what Google set.
+func (s Settings) Relabel(there, wanted map[string]string) map[string]string {
+	all := s.Marked(wanted, "")
+	for k, v := range there {
+		if _, ok := all[k]; !ok && theirs(k) {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+// Describe puts a mark below a description.
+func Describe(text, mark string) string {
+	if mark == "" {
+		return text
+	}
+	if text == "" {
+		return lastLine + mark
+	}
+	return text + "\n" + lastLine + mark
+}
+
+// Description takes the mark off a description.
+func Description(text string) (declared, mark string) {
+	at := strings.LastIndex(text, lastLine)
+	if at < 0 || at > 0 && text[at-1] != '\n' || strings.Contains(text[at:], "\n") {
+		return text, ""
+	}
+	return strings.TrimSuffix(text[:at], "\n"), text[at+len(lastLine):]
+}

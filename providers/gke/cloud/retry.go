@@ -1,0 +1,107 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// again is how often a call is made that Google is too busy for.
+const again = 8
+
+// Say tells whoever runs the command what is waited for.
+func Say(ctx context.Context, percent float64, format string, args ...any) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf(format, args...), Percent: percent})
+}
+
+// waits gives longer and longer pauses, with some chance in them so that many
+// callers do not come back together.
+type waits struct {
+	pace Pace
+	next time.Duration
+}
+
+func (w *waits) pause(ctx context.Context) error {
+	if w.next == 0 {
+		w.next = w.pace.First
+	}
+	d := w.next/2 + rand.N(w.next/2+1)
+	w.next = min(w.next*3/2, w.pace.Most)
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Read makes a call that changes nothing, again where Google is busy or away.
+func Read[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error)) (T, error) {
+	return attempt(ctx, c, again, []Kind{Busy, Ambiguous}, call)
+}
+
+// Change makes a call that changes something. It is made again only where the
+// answer says that nothing came of it: another operation under way, which is
+// waited for as long as ctx allows, or too many calls. What is Ambiguous is the
+// caller's to look at.
+func Change[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error)) (T, error) {
+	return attempt(ctx, c, 0, []Kind{Busy, Conflict}, call)
+}
+
+// Repeat is Change for calls that do no harm when made twice.
+func Repeat[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error)) (T, error) {
+	return attempt(ctx, c, 0, []Kind{Busy, Conflict, Ambiguous}, call)
+}
+
+// attempt makes a call until it is no longer one of these kinds. Ambiguous ones
+// count, because an endpoint that is not there never answers; most 0 lets the
+// others go on until ctx ends.
+func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call func(context.Context) (T, error)) (T, error) {
+	w := waits{pace: c.pace}
+	for n := 1; ; n++ {
+		out, err := call(ctx)
+		if err == nil {
+			return out, nil
+		}
+		err = Explain(err)
+		kind := KindOf(err)
+		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil {
+			return out, err
+		}
+		var e *Error
+		if errors.As(err, &e) {
+			Say(ctx, -1, "%s; trying again", e.Summary)
+		}
+		if w.pause(ctx) != nil {
+			return out, err
+		}
+	}
+}
+
+// Make makes the call of a create. An answer that leaves open what came of it, or
+// that says there is one already, is followed by a look: there says that look found
+// an object, whose mark is the caller's to check. Where there is none the call is
+// made again, which can make no second one, because names are unique.
+func Make[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error), look func(context.Context) (there bool, err error)) (out T, there bool, err error) {
+	w := waits{pace: c.pace}
+	for n := 1; ; n++ {
+		out, err = Change(ctx, c, call)
+		kind := KindOf(err)
+		if kind != Ambiguous && kind != Exists {
+			return out, false, err
+		}
+		refused := err
+		there, err = look(ctx)
+		if there || err != nil {
+			return out, there, err
+		}
+		if n >= again || w.pause(ctx) != nil {
+			return out, false, refused
+		}
+	}
+}

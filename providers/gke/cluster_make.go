@@ -1,0 +1,207 @@
+package gke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// bootstrap is the pool that a cluster is made with.
+const bootstrap = "stoke-bootstrap"
+
+// checkChoices refuses what the API will refuse.
+func (m *clusterModel) checkChoices(j job) {
+	oneOf := func(name, value string, all ...string) {
+		if value != "" && !slices.Contains(all, value) {
+			j.diags.AddAttributeError(path.Root(name), "Unknown "+strings.ReplaceAll(name, "_", " "), fmt.Sprintf("%q is none: give one of %s.", value, strings.Join(all, ", ")))
+		}
+	}
+	oneOf("release_channel", m.ReleaseChannel.ValueString(), "RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE")
+	oneOf("endpoint", m.Endpoint.ValueString(), "dns", "public", "private")
+	for _, c := range list(m.Logging) {
+		oneOf("logging", c, enumNames(containerpb.LoggingComponentConfig_Component_value)...)
+	}
+	for _, c := range list(m.Monitoring) {
+		oneOf("monitoring", c, enumNames(containerpb.MonitoringComponentConfig_Component_value)...)
+	}
+	if m.Location.IsUnknown() && j.cloud.Location() == "" && m.ID.IsUnknown() {
+		j.diags.AddAttributeError(path.Root("location"), "No location", "Give location, or zone or region in the block provider \"gke\".")
+	}
+	for _, cidr := range list(m.AuthorizedNetworks) {
+		if cidr == "0.0.0.0/0" {
+			j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody may reach the API server", "0.0.0.0/0 is every address.")
+		}
+	}
+}
+
+func enumNames(values map[string]int32) []string {
+	var all []string
+	for name, n := range values {
+		if n != 0 {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// get is the cluster as it is; nil where there is none.
+func (m *clusterModel) get(ctx context.Context, c *cloud.Cloud) (*containerpb.Cluster, error) {
+	name := m.path(c.Project)
+	got, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.Cluster, error) {
+		return c.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: name})
+	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil, nil
+	}
+	return got, err
+}
+
+// create is that of model. The cluster is looked for first: one of this name that
+// has not our mark is somebody else's.
+func (m *clusterModel) create(ctx context.Context, j job, mark string, started func()) error {
+	m.place(j)
+	c := j.cloud
+	wanted, err := m.wanted(ctx, j, mark)
+	if err != nil {
+		return err
+	}
+	there, err := m.get(ctx, c)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+			return c.Clusters.CreateCluster(ctx, &containerpb.CreateClusterRequest{Parent: fmt.Sprintf("projects/%s/locations/%s", c.Project, m.Location.ValueString()), Cluster: wanted})
+		}, func(ctx context.Context) (bool, error) {
+			var err error
+			there, err = m.get(ctx, c)
+			return there != nil, err
+		})
+		if err != nil {
+			return err
+		}
+		if !found {
+			started()
+			return c.Wait(ctx, op, "making the cluster "+m.Name.ValueString())
+		}
+	}
+	if there.GetResourceLabels()[cloud.Mark] != mark {
+		return taken("cluster", m.path(c.Project))
+	}
+	started()
+	return c.Settle(ctx, m.path(c.Project), m.Location.ValueString(), "making the cluster "+m.Name.ValueString())
+}
+
+// taken says that an object of the same name is somebody else's.
+func taken(what, name string) error {
+	return &cloud.Error{Summary: "Already exists", Kind: cloud.Exists, Detail: fmt.Sprintf("There is a %s %s that this configuration has not made. Import it to manage it here, or take another name.", what, name)}
+}
+
+// wanted is the cluster as it is asked for.
+func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*containerpb.Cluster, error) {
+	zone, err := m.firstZone(ctx, j.cloud)
+	if err != nil {
+		return nil, err
+	}
+	k := &containerpb.Cluster{
+		Name: m.Name.ValueString(), Network: m.Network.ValueString(), Subnetwork: m.Subnetwork.ValueString(),
+		Locations:      list(m.NodeLocations),
+		ResourceLabels: j.cloud.Marked(texts(m.Labels), mark),
+		IpAllocationPolicy: &containerpb.IPAllocationPolicy{
+			UseIpAliases:              true,
+			ClusterSecondaryRangeName: m.PodsRange.ValueString(), ServicesSecondaryRangeName: m.ServicesRange.ValueString(),
+			ClusterIpv4CidrBlock: m.PodsCIDR.ValueString(), ServicesIpv4CidrBlock: m.ServicesCIDR.ValueString(),
+		},
+		InitialClusterVersion: m.Version.ValueString(),
+		NodePools: []*containerpb.NodePool{{
+			Name: bootstrap, InitialNodeCount: 1, Locations: zone,
+			Config: &containerpb.NodeConfig{MachineType: "e2-medium", DiskSizeGb: 30, DiskType: "pd-standard", ServiceAccount: m.ServiceAccount.ValueString(),
+				OauthScopes: []string{"https://www.googleapis.com/auth/cloud-platform"}, ResourceLabels: j.cloud.Marked(texts(m.Labels), mark)},
+		}},
+	}
+	if p := m.maintenance(); p != nil {
+		k.MaintenancePolicy = p
+	}
+	if given(m.PrivateNodes) {
+		v := m.PrivateNodes.ValueBool()
+		k.NetworkConfig = &containerpb.NetworkConfig{DefaultEnablePrivateNodes: &v}
+	}
+	var u containerpb.ClusterUpdate
+	for _, row := range clusterTable {
+		if row.fill != nil && row.declared(m) {
+			row.fill(m, &u, j.cloud)
+		}
+	}
+	k.ReleaseChannel, k.WorkloadIdentityConfig, k.AddonsConfig = u.GetDesiredReleaseChannel(), u.GetDesiredWorkloadIdentityConfig(), u.GetDesiredAddonsConfig()
+	k.ShieldedNodes, k.LoggingConfig, k.MonitoringConfig = u.GetDesiredShieldedNodes(), u.GetDesiredLoggingConfig(), u.GetDesiredMonitoringConfig()
+	k.ControlPlaneEndpointsConfig = u.GetDesiredControlPlaneEndpointsConfig()
+	return k, nil
+}
+
+// firstZone is the one zone of the first pool of a regional cluster; nil where
+// there is only one anyway.
+func (m *clusterModel) firstZone(ctx context.Context, c *cloud.Cloud) ([]string, error) {
+	location := m.Location.ValueString()
+	if strings.Count(location, "-") > 1 {
+		return nil, nil
+	}
+	if zones := list(m.NodeLocations); len(zones) > 0 {
+		return zones[:1], nil
+	}
+	zones, err := regionZones(ctx, c, location)
+	if err != nil {
+		return nil, fmt.Errorf("read the zones of %s: %w", location, err)
+	}
+	if len(zones) == 0 {
+		return nil, fmt.Errorf("the region %s has no zones", location)
+	}
+	return zones[:1], nil
+}
+
+func regionZones(ctx context.Context, c *cloud.Cloud, region string) ([]string, error) {
+	return cloud.Read(ctx, c, func(ctx context.Context) ([]string, error) {
+		r, err := c.Compute.Regions.Get(c.Project, region).Context(ctx).Do()
+		if err != nil {
+			return nil, err
+		}
+		var zones []string
+		for _, z := range r.Zones {
+			zones = append(zones, last(z))
+		}
+		slices.Sort(zones)
+		return zones, nil
+	})
+}
+
+// remove is that of model.
+func (m *clusterModel) remove(ctx context.Context, j job) error {
+	if m.DeletionProtection.ValueBool() {
+		return errors.New("deletion_protection is true: set it to false, apply, and destroy then")
+	}
+	c, name := j.cloud, m.path(j.cloud.Project)
+	what := "deleting the cluster " + m.Name.ValueString()
+	if err := c.Settle(ctx, name, m.Location.ValueString(), "before "+what); err != nil && cloud.KindOf(err) == cloud.Other {
+		var running *cloud.RunningError
+		if errors.As(err, &running) {
+			return err
+		}
+	}
+	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+		return c.Clusters.DeleteCluster(ctx, &containerpb.DeleteClusterRequest{Name: name})
+	})
+	if err == nil {
+		err = c.Wait(ctx, op, what)
+	}
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,255 @@
+package gke
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// read is that of model.
+func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
+	m.place(j)
+	k, err := m.get(ctx, j.cloud)
+	if k == nil || err != nil {
+		return false, "", err
+	}
+	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(k.GetStatus().String())
+	m.NodeLocations = setOf(k.GetLocations())
+	m.Network, m.Subnetwork = link(m.Network, either(k.GetNetworkConfig().GetNetwork(), k.GetNetwork())), link(m.Subnetwork, either(k.GetNetworkConfig().GetSubnetwork(), k.GetSubnetwork()))
+	ip := k.GetIpAllocationPolicy()
+	m.PodsRange, m.ServicesRange = textOrNull(ip.GetClusterSecondaryRangeName()), textOrNull(ip.GetServicesSecondaryRangeName())
+	m.PodsCIDR, m.ServicesCIDR = cidr(m.PodsCIDR, ip.GetClusterIpv4CidrBlock()), cidr(m.ServicesCIDR, ip.GetServicesIpv4CidrBlock())
+	m.MasterVersion = types.StringValue(k.GetCurrentMasterVersion())
+	m.ReleaseChannel = types.StringValue("NONE")
+	if ch := k.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {
+		m.ReleaseChannel = types.StringValue(ch.String())
+	}
+	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) //nolint:staticcheck // older clusters have only this
+	m.readNetworks(k)
+	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
+	a := k.GetAddonsConfig()
+	m.FilestoreCSI, m.GCSFuseCSI = types.BoolValue(a.GetGcpFilestoreCsiDriverConfig().GetEnabled()), types.BoolValue(a.GetGcsFuseCsiDriverConfig().GetEnabled())
+	m.DiskCSI = types.BoolValue(a.GetGcePersistentDiskCsiDriverConfig().GetEnabled())
+	m.ShieldedNodes = types.BoolValue(k.GetShieldedNodes().GetEnabled())
+	m.Logging = setOf(components(k.GetLoggingConfig().GetComponentConfig().GetEnableComponents()))
+	m.Monitoring = setOf(components(k.GetMonitoringConfig().GetComponentConfig().GetEnableComponents()))
+	m.readMaintenance(k.GetMaintenancePolicy())
+	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(k.GetResourceLabels(), texts(m.Labels)))
+	m.BootstrapPool = types.BoolValue(slices.ContainsFunc(k.GetNodePools(), ours))
+	m.readAccess(ctx, j, k)
+	return true, k.GetResourceLabels()[cloud.Mark], nil
+}
+
+// ours tells whether a pool is the one that the cluster was made with.
+func ours(p *containerpb.NodePool) bool {
+	return p.GetName() == bootstrap && p.GetConfig().GetResourceLabels()[cloud.Mark] != ""
+}
+
+func components[C fmt.Stringer](all []C) []string {
+	out := []string{}
+	for _, c := range all {
+		out = append(out, c.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// cidr keeps a declared size such as "/14" of which Google chose the addresses.
+func cidr(was types.String, now string) types.String {
+	if s := was.ValueString(); strings.HasPrefix(s, "/") && strings.HasSuffix(now, s) {
+		return was
+	}
+	return textOrNull(now)
+}
+
+func (m *clusterModel) readNetworks(k *containerpb.Cluster) {
+	networks := k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetAuthorizedNetworksConfig()
+	if networks == nil {
+		networks = k.GetMasterAuthorizedNetworksConfig() //nolint:staticcheck // older clusters have only this
+	}
+	if !networks.GetEnabled() {
+		m.AuthorizedNetworks = types.SetNull(types.StringType)
+		return
+	}
+	all := []string{}
+	for _, b := range networks.GetCidrBlocks() {
+		all = append(all, b.GetCidrBlock())
+	}
+	m.AuthorizedNetworks = setOf(all)
+}
+
+// maintenance is the policy as it is declared; nil where nothing is.
+func (m *clusterModel) maintenance() *containerpb.MaintenancePolicy {
+	if m.MaintenanceWindow == nil && len(m.Exclusions) == 0 {
+		return nil
+	}
+	w := &containerpb.MaintenanceWindow{}
+	if d := m.MaintenanceWindow; d != nil {
+		w.Policy = &containerpb.MaintenanceWindow_RecurringWindow{RecurringWindow: &containerpb.RecurringTimeWindow{Window: window(d.Start, d.End), Recurrence: d.Recurrence.ValueString()}}
+	}
+	for name, e := range m.Exclusions {
+		if w.MaintenanceExclusions == nil {
+			w.MaintenanceExclusions = map[string]*containerpb.TimeWindow{}
+		}
+		t := window(e.Start, e.End)
+		t.Options = &containerpb.TimeWindow_MaintenanceExclusionOptions{MaintenanceExclusionOptions: &containerpb.MaintenanceExclusionOptions{
+			Scope: containerpb.MaintenanceExclusionOptions_Scope(containerpb.MaintenanceExclusionOptions_Scope_value[e.Scope.ValueString()])}}
+		w.MaintenanceExclusions[name] = t
+	}
+	return &containerpb.MaintenancePolicy{Window: w}
+}
+
+func window(start, end types.String) *containerpb.TimeWindow {
+	stamp := func(s types.String) *timestamppb.Timestamp {
+		t, _ := time.Parse(time.RFC3339, s.ValueString())
+		return timestamppb.New(t)
+	}
+	return &containerpb.TimeWindow{StartTime: stamp(start), EndTime: stamp(end)}
+}
+
+func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy) {
+	text := func(was types.String, t *timestamppb.Timestamp) types.String {
+		if is, err := time.Parse(time.RFC3339, was.ValueString()); err == nil && is.Equal(t.AsTime()) {
+			return was
+		}
+		return types.StringValue(t.AsTime().Format(time.RFC3339))
+	}
+	if r := p.GetWindow().GetRecurringWindow(); r == nil {
+		m.MaintenanceWindow = nil
+	} else {
+		was := windowModel{}
+		if m.MaintenanceWindow != nil {
+			was = *m.MaintenanceWindow
+		}
+		m.MaintenanceWindow = &windowModel{text(was.Start, r.GetWindow().GetStartTime()), text(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
+	}
+	var all map[string]excludeModel
+	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
+		if all == nil {
+			all = map[string]excludeModel{}
+		}
+		was := m.Exclusions[name]
+		x := excludeModel{text(was.Start, e.GetStartTime()), text(was.End, e.GetEndTime()), was.Scope}
+		if scope := e.GetMaintenanceExclusionOptions().GetScope(); scope != 0 || was.Scope.ValueString() != "NO_UPGRADES" {
+			x.Scope = textOrNull(strings.TrimPrefix(scope.String(), "NO_UPGRADES"))
+			if scope != 0 {
+				x.Scope = types.StringValue(scope.String())
+			}
+		}
+		all[name] = x
+	}
+	if all == nil && m.Exclusions != nil && len(m.Exclusions) == 0 {
+		return
+	}
+	m.Exclusions = all
+}
+
+// reached is how long the cluster may take to say which it is.
+const reached = 10 * time.Second
+
+// readAccess makes the connection. Which cluster it is, its API server says: one
+// that cannot be reached is asked again by the next read, and is never taken for
+// another cluster.
+func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Cluster) {
+	was, _, _ := connect.FromObject(ctx, m.Access)
+	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials}}}
+	if was != nil {
+		c.ID = was.ID
+	}
+	host := k.GetEndpoint()
+	switch m.Endpoint.ValueString() {
+	case "dns":
+		host = k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetEndpoint()
+	case "private":
+		host = either(k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpoint(), k.GetPrivateClusterConfig().GetPrivateEndpoint()) //nolint:staticcheck // older clusters have only this
+	}
+	if host != "" {
+		c.Endpoint = "https://" + host
+	}
+	if m.Endpoint.ValueString() != "dns" { // its certificate is a public one
+		ca, err := base64.StdEncoding.DecodeString(k.GetMasterAuth().GetClusterCaCertificate())
+		if err != nil {
+			j.diags.AddAttributeWarning(path.Root("access"), "Certificate of the cluster cannot be read", sentence(err))
+		}
+		c.CA = string(ca)
+	}
+	if c.ID == "" && c.Endpoint != "" && k.GetStatus() == containerpb.Cluster_RUNNING {
+		ctx, cancel := context.WithTimeout(ctx, reached)
+		defer cancel()
+		if client, err := j.clusters.Get(ctx, c); err == nil {
+			c.ID = client.ID
+		} else {
+			j.diags.AddAttributeWarning(path.Root("access"), "Cluster cannot be reached", "Which cluster it is (access.id) is filled in once its API server can be reached: "+sentence(err))
+		}
+	}
+	object, diags := c.Object(ctx)
+	j.diags.Append(diags...)
+	m.Access = object
+	m.Kubeconfig = types.StringValue(kubeconfig(m.Name.ValueString(), c))
+}
+
+func kubeconfig(name string, c connect.Connection) string {
+	ca := ""
+	if c.CA != "" {
+		ca = "\n    certificate-authority-data: " + base64.StdEncoding.EncodeToString([]byte(c.CA))
+	}
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: %[1]s
+clusters:
+- name: %[1]s
+  cluster:
+    server: %[2]s%[3]s
+contexts:
+- name: %[1]s
+  context: {cluster: %[1]s, user: %[1]s}
+users:
+- name: %[1]s
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1beta1
+      command: gke-gcloud-auth-plugin
+      interactiveMode: IfAvailable
+      provideClusterInfo: true
+`, name, c.Endpoint, ca)
+}
+
+// accessKept keeps the connection while the cluster is updated, unless another
+// endpoint is asked for.
+type accessKept struct{}
+
+func (accessKept) Description(context.Context) string { return "An update keeps the connection." }
+
+func (a accessKept) MarkdownDescription(ctx context.Context) string { return a.Description(ctx) }
+
+// PlanModifyObject is that of planmodifier.Object.
+func (accessKept) PlanModifyObject(ctx context.Context, req planmodifier.ObjectRequest, resp *planmodifier.ObjectResponse) {
+	if req.StateValue.IsNull() || req.State.Raw.IsNull() {
+		return
+	}
+	var was, now types.String
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("endpoint"), &was)...)
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("endpoint"), &now)...)
+	if either(was.ValueString(), "public") == either(now.ValueString(), "public") {
+		resp.PlanValue = req.StateValue
+	}
+}

@@ -1,0 +1,194 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// clusterRow says which call brings a change of an attribute about, and in which
+// of its fields. The API takes one field in each UpdateCluster, so that rows with
+// one field are one operation, and rows with two are two.
+type clusterRow struct {
+	attribute, call, field string
+	of                     func(*clusterModel) any
+	// fill puts what is declared into the field of an UpdateCluster; nil for other calls.
+	fill func(*clusterModel, *containerpb.ClusterUpdate, *cloud.Cloud)
+	// send makes another call.
+	send func(context.Context, *clusterModel, job) (*containerpb.Operation, error)
+}
+
+// clusterTable is in the order in which changes are made: the control plane before
+// anything that needs its version.
+var clusterTable = []clusterRow{
+	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) any { return m.ReleaseChannel }, fill: fillChannel},
+	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) any { return m.MasterVersion }, fill: fillVersion},
+	{attribute: "node_locations", call: "UpdateCluster", field: "desired_locations", of: func(m *clusterModel) any { return m.NodeLocations },
+		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+			u.DesiredLocations = list(m.NodeLocations)
+		}},
+	{attribute: "private_nodes", call: "UpdateCluster", field: "desired_default_enable_private_nodes", of: func(m *clusterModel) any { return m.PrivateNodes },
+		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+			u.DesiredDefaultEnablePrivateNodes = m.PrivateNodes.ValueBoolPointer()
+		}},
+	{attribute: "endpoint", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) any { return m.Endpoint }, fill: fillEndpoints},
+	{attribute: "authorized_networks", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) any { return m.AuthorizedNetworks }, fill: fillEndpoints},
+	{attribute: "workload_identity", call: "UpdateCluster", field: "desired_workload_identity_config", of: func(m *clusterModel) any { return m.WorkloadIdentity }, fill: fillIdentity},
+	{attribute: "filestore_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.FilestoreCSI }, fill: fillAddons},
+	{attribute: "gcs_fuse_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.GCSFuseCSI }, fill: fillAddons},
+	{attribute: "disk_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.DiskCSI }, fill: fillAddons},
+	{attribute: "shielded_nodes", call: "UpdateCluster", field: "desired_shielded_nodes", of: func(m *clusterModel) any { return m.ShieldedNodes },
+		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+			u.DesiredShieldedNodes = &containerpb.ShieldedNodes{Enabled: m.ShieldedNodes.ValueBool()}
+		}},
+	{attribute: "logging", call: "UpdateCluster", field: "desired_logging_config", of: func(m *clusterModel) any { return m.Logging }, fill: fillLogging},
+	{attribute: "monitoring", call: "UpdateCluster", field: "desired_monitoring_config", of: func(m *clusterModel) any { return m.Monitoring }, fill: fillMonitoring},
+	{attribute: "maintenance_window", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) any { return m.MaintenanceWindow }, send: sendMaintenance},
+	{attribute: "maintenance_exclusions", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) any { return m.Exclusions }, send: sendMaintenance},
+	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) any { return m.Labels }, send: sendLabels},
+}
+
+// declared tells whether there is something to say about a row.
+func (r clusterRow) declared(m *clusterModel) bool {
+	if r.attribute == "endpoint" {
+		return m.Endpoint.ValueString() == "dns"
+	}
+	v, ok := r.of(m).(attr.Value)
+	return ok && given(v)
+}
+
+// changed tells whether an update has to make the row's call.
+func (r clusterRow) changed(plan, prior *clusterModel) bool {
+	switch r.attribute {
+	case "version":
+		return plan.MasterVersion.IsUnknown()
+	case "endpoint": // the others are there anyway
+		return plan.Endpoint.ValueString() == "dns" && prior.Endpoint.ValueString() != "dns"
+	}
+	if v, ok := r.of(plan).(attr.Value); ok {
+		return changed(v, r.of(prior).(attr.Value))
+	}
+	return !reflect.DeepEqual(r.of(plan), r.of(prior))
+}
+
+// update is that of model: one operation for each field that changed, one after
+// another, because the operations of a cluster exclude each other.
+func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) error {
+	c, name, location := j.cloud, m.path(j.cloud.Project), m.Location.ValueString()
+	if err := c.Settle(ctx, name, location, "finishing the cluster "+m.Name.ValueString()); err != nil {
+		return err
+	}
+	var done []string
+	for _, row := range clusterTable {
+		if slices.Contains(done, row.field) || !row.changed(m, prior) {
+			continue
+		}
+		done = append(done, row.field)
+		op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+			if row.send != nil {
+				return row.send(ctx, m, j)
+			}
+			u := &containerpb.ClusterUpdate{}
+			row.fill(m, u, c)
+			return c.Clusters.UpdateCluster(ctx, &containerpb.UpdateClusterRequest{Name: name, Update: u})
+		})
+		if err == nil {
+			err = c.Wait(ctx, op, "changing "+row.attribute)
+		}
+		if err != nil {
+			return fmt.Errorf("change %s: %w", row.attribute, err)
+		}
+	}
+	return nil
+}
+
+func fillChannel(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	u.DesiredReleaseChannel = &containerpb.ReleaseChannel{Channel: containerpb.ReleaseChannel_Channel(containerpb.ReleaseChannel_Channel_value[m.ReleaseChannel.ValueString()])}
+}
+
+func fillVersion(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	u.DesiredMasterVersion = m.Version.ValueString()
+}
+
+func fillEndpoints(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	e := &containerpb.ControlPlaneEndpointsConfig{}
+	if m.Endpoint.ValueString() == "dns" {
+		open := true
+		e.DnsEndpointConfig = &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{AllowExternalTraffic: &open}
+	}
+	networks := &containerpb.MasterAuthorizedNetworksConfig{Enabled: !m.AuthorizedNetworks.IsNull()}
+	for _, cidr := range list(m.AuthorizedNetworks) {
+		networks.CidrBlocks = append(networks.CidrBlocks, &containerpb.MasterAuthorizedNetworksConfig_CidrBlock{CidrBlock: cidr})
+	}
+	e.IpEndpointsConfig = &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{AuthorizedNetworksConfig: networks}
+	u.DesiredControlPlaneEndpointsConfig = e
+}
+
+func fillIdentity(m *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud) {
+	u.DesiredWorkloadIdentityConfig = &containerpb.WorkloadIdentityConfig{}
+	if m.WorkloadIdentity.ValueBool() {
+		u.DesiredWorkloadIdentityConfig.WorkloadPool = c.Project + ".svc.id.goog"
+	}
+}
+
+func fillAddons(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	a := &containerpb.AddonsConfig{}
+	if given(m.FilestoreCSI) {
+		a.GcpFilestoreCsiDriverConfig = &containerpb.GcpFilestoreCsiDriverConfig{Enabled: m.FilestoreCSI.ValueBool()}
+	}
+	if given(m.GCSFuseCSI) {
+		a.GcsFuseCsiDriverConfig = &containerpb.GcsFuseCsiDriverConfig{Enabled: m.GCSFuseCSI.ValueBool()}
+	}
+	if given(m.DiskCSI) {
+		a.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: m.DiskCSI.ValueBool()}
+	}
+	u.DesiredAddonsConfig = a
+}
+
+func fillLogging(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	k := &containerpb.LoggingComponentConfig{}
+	for _, name := range list(m.Logging) {
+		k.EnableComponents = append(k.EnableComponents, containerpb.LoggingComponentConfig_Component(containerpb.LoggingComponentConfig_Component_value[name]))
+	}
+	u.DesiredLoggingConfig = &containerpb.LoggingConfig{ComponentConfig: k}
+}
+
+func fillMonitoring(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+	k := &containerpb.MonitoringComponentConfig{}
+	for _, name := range list(m.Monitoring) {
+		k.EnableComponents = append(k.EnableComponents, containerpb.MonitoringComponentConfig_Component(containerpb.MonitoringComponentConfig_Component_value[name]))
+	}
+	u.DesiredMonitoringConfig = &containerpb.MonitoringConfig{ComponentConfig: k}
+}
+
+// sendLabels replaces all labels: the mark and Google's own are sent again.
+func sendLabels(ctx context.Context, m *clusterModel, j job) (*containerpb.Operation, error) {
+	now, err := m.get(ctx, j.cloud)
+	if err != nil {
+		return nil, err
+	}
+	return j.cloud.Clusters.SetLabels(ctx, &containerpb.SetLabelsRequest{
+		Name: m.path(j.cloud.Project), LabelFingerprint: now.GetLabelFingerprint(),
+		ResourceLabels: j.cloud.Relabel(now.GetResourceLabels(), texts(m.Labels)),
+	})
+}
+
+// sendMaintenance replaces the whole policy, of the version that is there.
+func sendMaintenance(ctx context.Context, m *clusterModel, j job) (*containerpb.Operation, error) {
+	now, err := m.get(ctx, j.cloud)
+	if err != nil {
+		return nil, err
+	}
+	policy := m.maintenance()
+	if policy == nil {
+		policy = &containerpb.MaintenancePolicy{}
+	}
+	policy.ResourceVersion = now.GetMaintenancePolicy().GetResourceVersion()
+	return j.cloud.Clusters.SetMaintenancePolicy(ctx, &containerpb.SetMaintenancePolicyRequest{Name: m.path(j.cloud.Project), MaintenancePolicy: policy})
+}

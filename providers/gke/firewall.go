@@ -1,0 +1,276 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	compute "google.golang.org/api/compute/v1"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// firewallModel is the value of a gke_firewall_rule.
+type firewallModel struct {
+	ID       types.String   `tfsdk:"id"`
+	Project  types.String   `tfsdk:"project"`
+	Status   types.String   `tfsdk:"status"`
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+
+	Name        types.String `tfsdk:"name"`
+	Network     types.String `tfsdk:"network"`
+	Description types.String `tfsdk:"description"`
+	Sources     types.Set    `tfsdk:"source_ranges"`
+	TargetTags  types.Set    `tfsdk:"target_tags"`
+	Priority    types.Int64  `tfsdk:"priority"`
+	Disabled    types.Bool   `tfsdk:"disabled"`
+	Allow       []ruleModel  `tfsdk:"allow"`
+	Deny        []ruleModel  `tfsdk:"deny"`
+}
+
+// ruleModel is a protocol with its ports.
+type ruleModel struct {
+	Protocol types.String `tfsdk:"protocol"`
+	Ports    types.List   `tfsdk:"ports"`
+}
+
+func (m *firewallModel) kind() kind {
+	return kind{name: "firewall_rule", what: "Firewall rule", limit: 10 * time.Minute, schema: firewallSchema}
+}
+
+func (m *firewallModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+
+func firewallSchema(context.Context) schema.Schema {
+	rules := func(description string) schema.Block {
+		return schema.ListNestedBlock{Description: description, NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+			"protocol": schema.StringAttribute{Required: true, Description: "tcp, udp, icmp, all, or a number."},
+			"ports":    schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: `Ports and ranges of them, such as "22" and "30000-32767". Default: all.`},
+		}}}
+	}
+	sources := optionalSet("Ranges of addresses that it is about, such as 10.0.0.0/8. 0.0.0.0/0 is everybody, of which the plan warns.")
+	sources.Optional, sources.Required = false, true
+	return schema.Schema{
+		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
+		Attributes: map[string]schema.Attribute{
+			"name":          requiredFixed("Its name."),
+			"network":       serversFixed("VPC network, by name or in full. Default: default."),
+			"description":   schema.StringAttribute{Optional: true, Description: "What it is for."},
+			"source_ranges": sources,
+			"target_tags":   optionalSet("Network tags of the machines that it is for. Default: all of the network."),
+			"priority":      serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
+			"disabled":      serversFlag("Whether it is without effect."),
+		},
+		Blocks: map[string]schema.Block{"allow": rules("What is let in."), "deny": rules("What is kept out.")},
+	}
+}
+
+func (m *firewallModel) path(project string) string {
+	return fmt.Sprintf("projects/%s/global/firewalls/%s", project, m.Name.ValueString())
+}
+
+// named is that of model: PROJECT/NAME, NAME, or the path.
+func (m *firewallModel) named(j job, id string) (map[string]string, error) {
+	parts := strings.Split(strings.Trim(id, "/"), "/")
+	switch {
+	case len(parts) == 5 && parts[0] == "projects" && parts[3] == "firewalls":
+		return map[string]string{"project": parts[1], "name": parts[4]}, nil
+	case len(parts) == 2:
+		return map[string]string{"project": parts[0], "name": parts[1]}, nil
+	case len(parts) == 1 && id != "":
+		return map[string]string{"project": j.cloud.Project, "name": id}, nil
+	}
+	return nil, fmt.Errorf("%q names no firewall rule: give NAME, PROJECT/NAME, or projects/PROJECT/global/firewalls/NAME", id)
+}
+
+// check is that of model.
+func (m *firewallModel) check(_ context.Context, j job, _ *firewallModel) {
+	if m.Project.IsUnknown() {
+		m.Project = types.StringValue(j.cloud.Project)
+	}
+	if (len(m.Allow) > 0) == (len(m.Deny) > 0) {
+		j.diags.AddError("Neither allow nor deny, or both", "A firewall rule lets in or keeps out: give blocks allow, or blocks deny.")
+	}
+	for _, everybody := range []string{"0.0.0.0/0", "::/0"} {
+		if len(m.Allow) > 0 && slices.Contains(list(m.Sources), everybody) {
+			j.diags.AddAttributeWarning(path.Root("source_ranges"), "Open to everybody", everybody+" is every address of the internet. Name those that are meant.")
+		}
+	}
+}
+
+func (m *firewallModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Firewall, error) {
+	f, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Firewall, error) {
+		return c.Compute.Firewalls.Get(c.Project, m.Name.ValueString()).Context(ctx).Do()
+	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil, nil
+	}
+	return f, err
+}
+
+// wanted is the rule as it is asked for, with a mark below its description.
+func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
+	f := &compute.Firewall{
+		Name: m.Name.ValueString(), Description: cloud.Describe(m.Description.ValueString(), mark), Direction: "INGRESS",
+		SourceRanges: list(m.Sources), TargetTags: list(m.TargetTags), Disabled: m.Disabled.ValueBool(), ForceSendFields: []string{"Disabled", "TargetTags"},
+		Network: m.Network.ValueString(),
+	}
+	if f.Network == "" {
+		f.Network = "default"
+	}
+	if !strings.Contains(f.Network, "/") {
+		f.Network = fmt.Sprintf("projects/%s/global/networks/%s", c.Project, f.Network)
+	}
+	if given(m.Priority) {
+		f.Priority = m.Priority.ValueInt64()
+		f.ForceSendFields = append(f.ForceSendFields, "Priority")
+	}
+	for _, r := range m.Allow {
+		f.Allowed = append(f.Allowed, &compute.FirewallAllowed{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
+	}
+	for _, r := range m.Deny {
+		f.Denied = append(f.Denied, &compute.FirewallDenied{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
+	}
+	return f
+}
+
+// ports are in the order in which they are declared.
+func (r ruleModel) ports() []string {
+	var all []string
+	for _, e := range r.Ports.Elements() {
+		if s, ok := e.(types.String); ok {
+			all = append(all, s.ValueString())
+		}
+	}
+	return all
+}
+
+// create is that of model.
+func (m *firewallModel) create(ctx context.Context, j job, mark string, started func()) error {
+	c, what := j.cloud, "making the firewall rule "+m.Name.ValueString()
+	there, err := m.get(ctx, c)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		wanted := m.wanted(c, mark)
+		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
+			return c.Compute.Firewalls.Insert(c.Project, wanted).RequestId(cloud.Request(mark, "firewalls.insert "+m.path(c.Project))).Context(ctx).Do()
+		}, func(ctx context.Context) (bool, error) {
+			var err error
+			there, err = m.get(ctx, c)
+			return there != nil, err
+		})
+		if err != nil {
+			return err
+		}
+		if !found {
+			started()
+			return c.WaitCompute(ctx, op, what)
+		}
+	}
+	if _, theirs := cloud.Description(there.Description); theirs != mark {
+		return taken("firewall rule", m.path(c.Project))
+	}
+	started()
+	return nil
+}
+
+// read is that of model.
+func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
+	f, err := m.get(ctx, j.cloud)
+	if f == nil || err != nil {
+		return false, "", err
+	}
+	text, mark := cloud.Description(f.Description)
+	m.ID, m.Project, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(j.cloud.Project), types.StringValue("READY")
+	m.Network = link(m.Network, strings.TrimPrefix(f.Network, "https://www.googleapis.com/compute/v1/"))
+	if text != "" || m.Description.ValueString() != "" {
+		m.Description = textOrNull(text)
+	}
+	m.Sources, m.TargetTags = setOf(f.SourceRanges), setOrNull(m.TargetTags, f.TargetTags)
+	m.Priority, m.Disabled = types.Int64Value(f.Priority), types.BoolValue(f.Disabled)
+	var allow, deny []ruleModel
+	for _, a := range f.Allowed {
+		allow = append(allow, rule(a.IPProtocol, a.Ports))
+	}
+	for _, d := range f.Denied {
+		deny = append(deny, rule(d.IPProtocol, d.Ports))
+	}
+	m.Allow, m.Deny = sameRules(m.Allow, allow), sameRules(m.Deny, deny)
+	return true, mark, nil
+}
+
+func rule(protocol string, ports []string) ruleModel {
+	r := ruleModel{types.StringValue(protocol), types.ListNull(types.StringType)}
+	if len(ports) > 0 {
+		r.Ports, _ = types.ListValueFrom(context.Background(), types.StringType, ports)
+	}
+	return r
+}
+
+// sameRules keeps the order that was declared where the rules are the same.
+func sameRules(was, now []ruleModel) []ruleModel {
+	texts := func(all []ruleModel) []string {
+		var out []string
+		for _, r := range all {
+			out = append(out, r.Protocol.ValueString()+" "+strings.Join(r.ports(), ","))
+		}
+		slices.Sort(out)
+		return out
+	}
+	if len(was) > 0 && slices.Equal(texts(was), texts(now)) {
+		return was
+	}
+	if now == nil {
+		return []ruleModel{}
+	}
+	return now
+}
+
+// update is that of model: one call for all that changed.
+func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel) error {
+	same := !changed(m.Description, prior.Description) && !changed(m.Sources, prior.Sources) && !changed(m.TargetTags, prior.TargetTags) && !changed(m.Priority, prior.Priority) &&
+		!changed(m.Disabled, prior.Disabled) && reflect.DeepEqual(m.Allow, prior.Allow) && reflect.DeepEqual(m.Deny, prior.Deny)
+	if same {
+		return nil
+	}
+	c := j.cloud
+	there, err := m.get(ctx, c)
+	if err != nil {
+		return err
+	}
+	if there == nil {
+		return fmt.Errorf("the firewall rule %s is gone; the next plan makes it anew", m.Name.ValueString())
+	}
+	_, mark := cloud.Description(there.Description)
+	wanted := m.wanted(c, mark)
+	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
+		return c.Compute.Firewalls.Update(c.Project, m.Name.ValueString(), wanted).Context(ctx).Do()
+	})
+	if err == nil {
+		err = c.WaitCompute(ctx, op, "changing the firewall rule "+m.Name.ValueString())
+	}
+	return err
+}
+
+// remove is that of model.
+func (m *firewallModel) remove(ctx context.Context, j job) error {
+	c := j.cloud
+	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
+		return c.Compute.Firewalls.Delete(c.Project, m.Name.ValueString()).Context(ctx).Do()
+	})
+	if err == nil {
+		err = c.WaitCompute(ctx, op, "deleting the firewall rule "+m.Name.ValueString())
+	}
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package gcptest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+)
+
+// Versions are what GetServerConfig offers, newest first.
+var Versions = []string{"1.36.2-gke.1400", "1.36.1-gke.1100", "1.35.6-gke.1250", "1.34.9-gke.1700"}
+
+// channels are the default versions of the release channels.
+var channels = map[containerpb.ReleaseChannel_Channel]string{
+	containerpb.ReleaseChannel_RAPID:    Versions[0],
+	containerpb.ReleaseChannel_REGULAR:  Versions[2],
+	containerpb.ReleaseChannel_STABLE:   Versions[3],
+	containerpb.ReleaseChannel_EXTENDED: Versions[2],
+}
+
+// resolve is the version that a request means: "" and "-" the default, "latest",
+// a whole version, or the newest one of "1.36" or "1.36.1".
+func resolve(version, standard string) (string, error) {
+	switch version {
+	case "", "-":
+		return standard, nil
+	case "latest":
+		return Versions[0], nil
+	}
+	for _, v := range Versions {
+		if v == version || strings.HasPrefix(v, version+".") || strings.HasPrefix(v, version+"-gke.") {
+			return v, nil
+		}
+	}
+	return "", invalid("Master version %q is unsupported.", version)
+}
+
+// fillCluster checks a declared cluster and adds what the server adds. Every
+// value here that nobody declared is one that the provider must leave alone.
+func (c *Cloud) fillCluster(k *cluster, p *containerpb.Cluster) error {
+	channel := p.GetReleaseChannel().GetChannel()
+	if p.GetReleaseChannel() == nil {
+		channel = containerpb.ReleaseChannel_REGULAR
+		p.ReleaseChannel = &containerpb.ReleaseChannel{Channel: channel}
+	}
+	standard := channels[channel]
+	if standard == "" {
+		standard = channels[containerpb.ReleaseChannel_REGULAR]
+	}
+	version, err := resolve(p.GetInitialClusterVersion(), standard)
+	if err != nil {
+		return err
+	}
+	if err := checkLabels(p.GetResourceLabels()); err != nil {
+		return err
+	}
+	if err := c.fillLocations(k, p); err != nil {
+		return err
+	}
+	p.InitialClusterVersion, p.CurrentMasterVersion, p.InitialNodeCount = version, version, 0
+	p.Status = containerpb.Cluster_PROVISIONING
+	p.CreateTime = c.now()
+	p.Id = hash(16, k.path, p.CreateTime) + hash(16, "id", k.path)
+	p.Location, p.Zone = k.location, k.location
+	p.SelfLink = containerURL + inZones(k.path)
+	p.NodeIpv4CidrSize = 24
+	c.fillNetwork(k, p)
+	fillAddons(p)
+	c.fillEndpoint(k, p)
+	fillFeatures(p)
+	k.proto = p
+	return nil
+}
+
+func (c *Cloud) fillLocations(k *cluster, p *containerpb.Cluster) error {
+	if len(p.GetLocations()) == 0 {
+		p.Locations = c.zonesOf(k.location)
+		p.Locations = p.Locations[:min(len(p.Locations), 3)]
+		return nil
+	}
+	for _, zone := range p.GetLocations() {
+		if _, ok := c.options.Zones[zone]; !ok || regionOf(zone) != regionOf(k.location) {
+			return invalid("Cluster.locations: zone %q is not in region %q.", zone, regionOf(k.location))
+		}
+	}
+	if isZone(k.location) && !slices.Contains(p.GetLocations(), k.location) {
+		return invalid("Cluster.locations must contain the cluster's zone %q.", k.location)
+	}
+	slices.Sort(p.Locations)
+	return nil
+}
+
+func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) {
+	last := func(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+	standard(&p.Network, "default")
+	standard(&p.Subnetwork, "default")
+	if p.NetworkConfig == nil {
+		p.NetworkConfig = &containerpb.NetworkConfig{}
+	}
+	host := "projects/" + c.options.Project
+	if parts := strings.Split(p.Network, "/"); len(parts) > 2 && parts[0] == "projects" {
+		host = "projects/" + parts[1]
+	}
+	p.NetworkConfig.Network = host + "/global/networks/" + last(p.Network)
+	p.NetworkConfig.Subnetwork = host + "/regions/" + regionOf(k.location) + "/subnetworks/" + last(p.Subnetwork)
+	p.Network, p.Subnetwork = last(p.Network), last(p.Subnetwork)
+	if p.NetworkConfig.DatapathProvider == 0 {
+		p.NetworkConfig.DatapathProvider = containerpb.DatapathProvider_LEGACY_DATAPATH
+	}
+	set(&p.NetworkConfig.DefaultSnatStatus, &containerpb.DefaultSnatStatus{})
+	set(&p.NetworkConfig.ServiceExternalIpsConfig, &containerpb.ServiceExternalIPsConfig{})
+	set(&p.NetworkConfig.DefaultEnablePrivateNodes, proto.Bool(p.GetPrivateClusterConfig().GetEnablePrivateNodes())) //nolint:staticcheck // the older field is still honoured
+	n := len(c.clusters) % 200
+	set(&p.IpAllocationPolicy, &containerpb.IPAllocationPolicy{})
+	ip := p.IpAllocationPolicy
+	ip.UseIpAliases = true
+	standard(&ip.ClusterIpv4CidrBlock, fmt.Sprintf("10.%d.0.0/17", 20+n))
+	standard(&ip.ServicesIpv4CidrBlock, "34.118.224.0/20")
+	standard(&ip.ClusterSecondaryRangeName, "gke-"+k.name+"-pods-"+hash(8, k.path))
+	ip.StackType = max(ip.StackType, containerpb.StackType_IPV4)
+	p.ClusterIpv4Cidr, p.ServicesIpv4Cidr = ip.ClusterIpv4CidrBlock, ip.ServicesIpv4CidrBlock
+	set(&p.DefaultMaxPodsConstraint, &containerpb.MaxPodsConstraint{MaxPodsPerNode: 110})
+}
+
+func fillAddons(p *containerpb.Cluster) {
+	set(&p.AddonsConfig, &containerpb.AddonsConfig{})
+	a := p.AddonsConfig
+	a.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: true} // whatever was asked for
+	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true})                     //nolint:staticcheck // still answered
+	set(&a.NetworkPolicyConfig, &containerpb.NetworkPolicyConfig{Disabled: true})
+	set(&a.DnsCacheConfig, &containerpb.DnsCacheConfig{})
+	set(&a.HttpLoadBalancing, &containerpb.HttpLoadBalancing{})
+	set(&a.HorizontalPodAutoscaling, &containerpb.HorizontalPodAutoscaling{})
+}
+
+// fillEndpoint is where the cluster's API is reached.
+func (c *Cloud) fillEndpoint(k *cluster, p *containerpb.Cluster) {
+	endpoint, ca := c.options.APIServer.Endpoint, c.options.APIServer.CA
+	standard(&endpoint, fmt.Sprintf("34.%d.%d.10", 60+len(c.clusters)%100, number(k.path)%250))
+	if ca == nil {
+		ca = inventedCA()
+	}
+	p.Endpoint = endpoint
+	p.MasterAuth = &containerpb.MasterAuth{ClusterCaCertificate: base64.StdEncoding.EncodeToString(ca), ClientCertificateConfig: &containerpb.ClientCertificateConfig{}}
+	set(&p.ControlPlaneEndpointsConfig, &containerpb.ControlPlaneEndpointsConfig{})
+	set(&p.ControlPlaneEndpointsConfig.DnsEndpointConfig, &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{})
+	dns := p.ControlPlaneEndpointsConfig.DnsEndpointConfig
+	set(&dns.AllowExternalTraffic, proto.Bool(false))
+	dns.Endpoint = fmt.Sprintf("gke-%s-%s.%s.gke.goog", hash(16, k.path), c.projectNumber(), regionOf(k.location))
+	set(&p.ControlPlaneEndpointsConfig.IpEndpointsConfig, &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{})
+	ip := p.ControlPlaneEndpointsConfig.IpEndpointsConfig
+	set(&ip.Enabled, proto.Bool(true))
+	set(&ip.EnablePublicEndpoint, proto.Bool(true))
+	set(&ip.GlobalAccess, proto.Bool(false))
+	if p.GetMasterAuthorizedNetworksConfig() != nil { //nolint:staticcheck // the older field is still honoured
+		set(&ip.AuthorizedNetworksConfig, p.MasterAuthorizedNetworksConfig) //nolint:staticcheck // see above
+	}
+	set(&ip.AuthorizedNetworksConfig, &containerpb.MasterAuthorizedNetworksConfig{})
+	ip.PublicEndpoint, ip.PrivateEndpoint = endpoint, fmt.Sprintf("10.128.0.%d", 2+len(c.clusters)%250)
+	c.mirror(p)
+}
+
+// mirror repeats the endpoints in the older fields that still show them.
+func (c *Cloud) mirror(p *containerpb.Cluster) {
+	ip := p.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig()
+	p.MasterAuthorizedNetworksConfig = ip.GetAuthorizedNetworksConfig() //nolint:staticcheck // still answered
+	set(&p.PrivateClusterConfig, &containerpb.PrivateClusterConfig{})
+	p.PrivateClusterConfig.PublicEndpoint = ip.GetPublicEndpoint()                                  //nolint:staticcheck // still answered
+	p.PrivateClusterConfig.PrivateEndpoint = ip.GetPrivateEndpoint()                                //nolint:staticcheck // still answered
+	p.PrivateClusterConfig.EnablePrivateEndpoint = !ip.GetEnablePublicEndpoint()                    //nolint:staticcheck // still answered
+	p.PrivateClusterConfig.EnablePrivateNodes = p.GetNetworkConfig().GetDefaultEnablePrivateNodes() //nolint:staticcheck // still answered
+}
+
+func fillFeatures(p *containerpb.Cluster) {
+	logs := []containerpb.LoggingComponentConfig_Component{containerpb.LoggingComponentConfig_SYSTEM_COMPONENTS, containerpb.LoggingComponentConfig_WORKLOADS}
+	set(&p.LoggingConfig, &containerpb.LoggingConfig{ComponentConfig: &containerpb.LoggingComponentConfig{EnableComponents: logs}})
+	set(&p.MonitoringConfig, &containerpb.MonitoringConfig{ComponentConfig: &containerpb.MonitoringComponentConfig{EnableComponents: []containerpb.MonitoringComponentConfig_Component{
+		containerpb.MonitoringComponentConfig_SYSTEM_COMPONENTS, containerpb.MonitoringComponentConfig_STORAGE,
+		containerpb.MonitoringComponentConfig_POD, containerpb.MonitoringComponentConfig_DEPLOYMENT,
+		containerpb.MonitoringComponentConfig_DCGM,
+	}}})
+	set(&p.MonitoringConfig.ManagedPrometheusConfig, &containerpb.ManagedPrometheusConfig{Enabled: true})
+	standard(&p.LoggingService, "logging.googleapis.com/kubernetes")
+	standard(&p.MonitoringService, "monitoring.googleapis.com/kubernetes")
+	set(&p.DatabaseEncryption, &containerpb.DatabaseEncryption{State: containerpb.DatabaseEncryption_DECRYPTED})
+	set(&p.ShieldedNodes, &containerpb.ShieldedNodes{Enabled: true})
+	set(&p.Autoscaling, &containerpb.ClusterAutoscaling{AutoscalingProfile: containerpb.ClusterAutoscaling_BALANCED})
+	set(&p.LegacyAbac, &containerpb.LegacyAbac{})
+	set(&p.NodePoolDefaults, &containerpb.NodePoolDefaults{NodeConfigDefaults: &containerpb.NodeConfigDefaults{LoggingConfig: &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}}}})
+	set(&p.SecurityPostureConfig, &containerpb.SecurityPostureConfig{Mode: containerpb.SecurityPostureConfig_BASIC.Enum(), VulnerabilityMode: containerpb.SecurityPostureConfig_VULNERABILITY_DISABLED.Enum()})
+	set(&p.MaintenancePolicy, &containerpb.MaintenancePolicy{})
+	version(p.MaintenancePolicy)
+}
+
+// set fills in what is not set.
+func set[T any](field **T, value *T) {
+	if *field == nil {
+		*field = value
+	}
+}
+
+// standard fills in what is zero.
+func standard[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+func checkName(field, name string) error {
+	if validName.MatchString(name) {
+		return nil
+	}
+	return invalid("%s %q must match the pattern '%s'.", field, name, validName)
+}
+
+var (
+	labelName  = regexp.MustCompile(`^[a-z][-_a-z0-9]{0,62}$`)
+	labelValue = regexp.MustCompile(`^[-_a-z0-9]{0,63}$`)
+)
+
+func checkLabels(labels map[string]string) error {
+	if len(labels) > 64 {
+		return invalid("Too many resource labels: %d, at most 64 are allowed.", len(labels))
+	}
+	for name, value := range labels {
+		if !labelName.MatchString(name) || !labelValue.MatchString(value) {
+			return invalid("Invalid resource label %q: %q. Keys must match %s and values %s.", name, value, labelName, labelValue)
+		}
+	}
+	return nil
+}
+
+// inventedCA is a certificate that nobody's server has.
+var inventedCA = sync.OnceValue(func() []byte {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "gcptest"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+})

@@ -1,0 +1,223 @@
+package gcptest
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	compute "google.golang.org/api/compute/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/google/uuid"
+)
+
+// started remembers an operation by the request that began it, so that the same
+// request begins no other.
+type started struct {
+	method, target string
+	operation      *operation
+}
+
+// once begins what a request asks for, or finds what an earlier request with
+// the same id began: the answer is the same operation.
+func (c *Cloud) once(r *request, begin func() (*operation, error)) (any, error) {
+	id := r.Query.Get("requestId")
+	if id != "" {
+		parsed, err := uuid.Parse(id)
+		if err != nil || parsed == uuid.Nil {
+			return nil, computeInvalid("Invalid value for field 'requestId': '%s'. Must be a valid UUID other than the zero UUID.", id)
+		}
+		if before, ok := c.requests[id]; ok {
+			if before.method != r.Method || before.target != r.Target {
+				return nil, computeInvalid("Invalid value for field 'requestId': '%s'. The request id was used for another request.", id)
+			}
+			return c.computeOperation(before.operation), nil
+		}
+	}
+	o, err := begin()
+	if err != nil {
+		return nil, err
+	}
+	if id != "" {
+		c.requests[id] = started{r.Method, r.Target, o}
+	}
+	return c.computeOperation(o), nil
+}
+
+func computeInvalid(format string, args ...any) error {
+	return &restError{http.StatusBadRequest, "invalid", fmt.Sprintf(format, args...)}
+}
+
+func computeNotFound(path string) error {
+	return &restError{http.StatusNotFound, "notFound", fmt.Sprintf("The resource '%s' was not found", path)}
+}
+
+func computeExists(path string) error {
+	return &restError{http.StatusConflict, "alreadyExists", fmt.Sprintf("The resource '%s' already exists", path)}
+}
+
+// scope is the collection above a path's objects: "projects/p/zones/z",
+// "projects/p/regions/r" or "projects/p/global". What is not there is refused.
+func (c *Cloud) scope(r *request) (string, error) {
+	if p := r.path["project"]; p != c.options.Project && p != c.projectNumber() {
+		return "", &restError{http.StatusForbidden, "forbidden", fmt.Sprintf("Required 'compute.projects.get' permission for 'projects/%s'", p)}
+	}
+	scope := "projects/" + c.options.Project
+	switch {
+	case r.path["zone"] != "":
+		scope += "/zones/" + r.path["zone"]
+		if _, ok := c.options.Zones[r.path["zone"]]; !ok {
+			return "", computeNotFound(scope)
+		}
+	case r.path["region"] != "":
+		scope += "/regions/" + r.path["region"]
+		if len(c.zonesOf(r.path["region"])) == 0 || isZone(r.path["region"]) {
+			return "", computeNotFound(scope)
+		}
+	default:
+		scope += "/global"
+	}
+	return scope, nil
+}
+
+// computeOperation is an operation in the words of compute v1.
+func (c *Cloud) computeOperation(o *operation) *compute.Operation {
+	out := &compute.Operation{
+		Kind: "compute#operation", Id: o.id, Name: o.name, OperationType: o.kind,
+		SelfLink: computeURL + o.parent + "/operations/" + o.name, TargetLink: computeURL + o.target, TargetId: number(o.target),
+		User:       "stoke@" + c.options.Project + ".iam.gserviceaccount.com",
+		InsertTime: c.stamp(o.start), Status: "PENDING", ClientOperationId: o.call.Query.Get("requestId"),
+	}
+	switch parts := strings.Split(o.parent, "/"); parts[2] {
+	case "zones":
+		out.Zone = computeURL + o.parent
+	case "regions":
+		out.Region = computeURL + o.parent
+	}
+	if o.looks > 0 {
+		out.Status, out.StartTime = "RUNNING", out.InsertTime
+		out.Progress = int64(100 * min(o.looks, 99) / (max(o.need, 99) + 1))
+	}
+	if !o.done() {
+		return out
+	}
+	out.Status, out.Progress, out.StartTime, out.EndTime = "DONE", 100, out.InsertTime, c.stamp(o.end)
+	if s := status.Convert(o.err); s.Code() != codes.OK {
+		// The error stands in a field; that there is an HTTP status beside it is
+		// nothing to build on.
+		out.Error = &compute.OperationError{Errors: []*compute.OperationErrorErrors{{Code: computeCode(s.Code()), Message: s.Message()}}}
+	}
+	return out
+}
+
+func computeCode(of codes.Code) string {
+	switch of {
+	case codes.ResourceExhausted:
+		return "ZONE_RESOURCE_POOL_EXHAUSTED"
+	case codes.PermissionDenied:
+		return "QUOTA_EXCEEDED"
+	case codes.FailedPrecondition:
+		return "RESOURCE_IN_USE_BY_ANOTHER_RESOURCE"
+	}
+	return "INTERNAL_ERROR"
+}
+
+func (c *Cloud) getComputeOperation(r *request) (any, error) {
+	scope, err := c.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	o := c.findOperation("compute", scope, r.path["operation"])
+	if o == nil {
+		return nil, computeNotFound(scope + "/operations/" + r.path["operation"])
+	}
+	r.Operation = o.name
+	c.look(o)
+	return c.computeOperation(o), nil
+}
+
+func (c *Cloud) listComputeOperations(r *request) (any, error) {
+	scope, err := c.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	out := &compute.OperationList{Kind: "compute#operationList"}
+	for _, o := range c.running {
+		if o.service == "compute" && o.parent == scope {
+			c.look(o)
+			out.Items = append(out.Items, c.computeOperation(o))
+		}
+	}
+	return list(r, "compute#operationList", out.Items, func(o *compute.Operation) map[string]string {
+		return map[string]string{"name": o.Name, "targetLink": o.TargetLink, "status": o.Status, "operationType": o.OperationType}
+	})
+}
+
+// listing is the form of every list of compute v1.
+type listing[T any] struct {
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+	Items []T    `json:"items,omitempty"`
+}
+
+// list answers the items that a call's filter lets through, in the order given.
+func list[T any](r *request, kind string, items []T, fields func(T) map[string]string) (any, error) {
+	keep, err := filter(r.Query.Get("filter"))
+	if err != nil {
+		return nil, err
+	}
+	out := listing[T]{Kind: kind, ID: strings.TrimPrefix(r.Path, "/compute/v1/")}
+	for _, item := range items {
+		if keep(fields(item)) {
+			out.Items = append(out.Items, item)
+		}
+	}
+	return out, nil
+}
+
+// term is one condition of a filter: name = "x", or name eq x with a regular
+// expression; conditions may be in brackets and follow one another.
+var term = regexp.MustCompile(`^\s*\(?\s*([\w.]+)\s*(=|!=|:|eq|ne)\s*("[^"]*"|[^\s()]+)\s*\)?\s*(AND\s+)?`)
+
+// filter tells which items a filter expression lets through. Of the grammar it
+// knows the conjunctions; the rest is refused.
+func filter(text string) (func(fields map[string]string) bool, error) {
+	type condition struct{ field, operator, value string }
+	var all []condition
+	for rest := text; strings.TrimSpace(rest) != ""; {
+		found := term.FindStringSubmatch(rest)
+		if found == nil {
+			return nil, computeInvalid("Invalid value for field 'filter': '%s'. Invalid list filter expression.", text)
+		}
+		all = append(all, condition{found[1], found[2], strings.Trim(found[3], `"`)})
+		rest = rest[len(found[0]):]
+	}
+	return func(fields map[string]string) bool {
+		return !slices.ContainsFunc(all, func(one condition) bool {
+			value, known := fields[one.field]
+			equal := value == one.value
+			switch one.operator {
+			case "eq", "ne":
+				matched, err := regexp.MatchString("^(?:"+one.value+")$", value)
+				equal = err == nil && matched
+			case ":":
+				equal = known && (one.value == "*" || strings.Contains(value, strings.Trim(one.value, "*")))
+			}
+			return equal == (one.operator == "!=" || one.operator == "ne")
+		})
+	}, nil
+}
+
+// labelFields are labels as filters name them.
+func labelFields(fields map[string]string, labels map[string]string) map[string]string {
+	for name, value := range labels {
+		fields["labels."+name] = value
+	}
+	return fields
+}
+
+// last is the last part of a path or URL.
+func last(path string) string { return path[strings.LastIndex(path, "/")+1:] }

@@ -1,0 +1,371 @@
+package gcptest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	compute "google.golang.org/api/compute/v1"
+)
+
+// diskKind is a type of disk: its least and greatest size in GiB, and whether
+// speed and access can be chosen.
+type diskKind struct {
+	least, most      int64
+	iops, throughput int64 // what is provisioned if nobody says how much; 0 if it cannot be
+	access           []string
+	regional         bool
+}
+
+var hyperAccess = []string{"READ_WRITE_SINGLE", "READ_WRITE_MANY", "READ_ONLY_MANY"}
+
+var diskKinds = map[string]diskKind{
+	"pd-standard":                          {least: 10, most: 65536, regional: true},
+	"pd-balanced":                          {least: 10, most: 65536, regional: true},
+	"pd-ssd":                               {least: 10, most: 65536, regional: true},
+	"pd-extreme":                           {least: 500, most: 65536, iops: 100000},
+	"hyperdisk-balanced":                   {least: 4, most: 65536, iops: 3600, throughput: 290, access: hyperAccess},
+	"hyperdisk-balanced-high-availability": {least: 4, most: 65536, iops: 3600, throughput: 290, access: hyperAccess, regional: true},
+	"hyperdisk-extreme":                    {least: 64, most: 65536, iops: 10000},
+	"hyperdisk-throughput":                 {least: 2048, most: 32768, throughput: 90},
+	"hyperdisk-ml":                         {least: 4, most: 65536, throughput: 1200, access: []string{"READ_WRITE_SINGLE", "READ_ONLY_MANY"}},
+}
+
+// disk finds the disk of a call; operations on it come nearer to their end.
+func (c *Cloud) disk(r *request) (string, *compute.Disk, error) {
+	scope, err := c.scope(r)
+	if err != nil {
+		return "", nil, err
+	}
+	path := scope + "/disks/" + r.path["disk"] + r.path["resource"]
+	if d := c.disks[path]; d != nil {
+		return path, d, nil
+	}
+	return path, nil, computeNotFound(path)
+}
+
+func (c *Cloud) getDisk(r *request) (any, error) {
+	path, _, err := c.disk(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range c.runningOn("compute", path) {
+		c.look(o)
+	}
+	_, d, err := c.disk(r)
+	return d, err
+}
+
+func (c *Cloud) listDisks(r *request) (any, error) {
+	scope, err := c.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	var items []*compute.Disk
+	for _, d := range sortedValues(c.disks) {
+		if strings.HasPrefix(d.SelfLink, computeURL+scope+"/") {
+			items = append(items, d)
+		}
+	}
+	return list(r, "compute#diskList", items, func(d *compute.Disk) map[string]string {
+		return labelFields(map[string]string{"name": d.Name, "status": d.Status, "type": d.Type}, d.Labels)
+	})
+}
+
+func (c *Cloud) insertDisk(r *request) (any, error) {
+	return c.once(r, func() (*operation, error) {
+		scope, err := c.scope(r)
+		if err != nil {
+			return nil, err
+		}
+		d := &compute.Disk{}
+		if err := r.decode(d); err != nil {
+			return nil, err
+		}
+		path := scope + "/disks/" + d.Name
+		if err := checkComputeName(d.Name); err != nil {
+			return nil, err
+		}
+		if c.disks[path] != nil {
+			return nil, computeExists(path)
+		}
+		if err := c.fillDisk(d, scope, r.path["zone"]); err != nil {
+			return nil, err
+		}
+		c.disks[path] = d
+		return c.begin("compute", scope, "insert", path, func(half error) error {
+			if half != nil {
+				delete(c.disks, path)
+				return half
+			}
+			d.Status = "READY"
+			return nil
+		}), nil
+	})
+}
+
+// fillDisk checks a declared disk and adds what the server adds.
+func (c *Cloud) fillDisk(d *compute.Disk, scope, zone string) error {
+	kind := last(d.Type)
+	standard(&kind, "pd-standard")
+	limits, ok := diskKinds[kind]
+	if !ok || (zone == "" && !limits.regional) || (zone != "" && kind == "hyperdisk-balanced-high-availability") {
+		return computeNotFound(scope + "/diskTypes/" + kind)
+	}
+	if at := strings.Index(d.Type, "/diskTypes/"); at >= 0 && !strings.HasSuffix(strings.TrimPrefix(d.Type[:at], computeURL), scope[strings.Index(scope, "/")+1+len(c.options.Project)+1:]) {
+		return computeInvalid("Invalid value for field 'resource.type': '%s'. It is not in %s.", d.Type, scope)
+	}
+	if d.SourceSnapshot != "" {
+		source := c.snapshots["projects/"+c.options.Project+"/global/snapshots/"+last(d.SourceSnapshot)]
+		if source == nil {
+			return computeNotFound("projects/" + c.options.Project + "/global/snapshots/" + last(d.SourceSnapshot))
+		}
+		standard(&d.SizeGb, source.DiskSizeGb)
+		if d.SizeGb < source.DiskSizeGb {
+			return computeInvalid("Invalid value for field 'resource.sizeGb': '%d'. Requested disk size cannot be smaller than the snapshot size (%d GB)", d.SizeGb, source.DiskSizeGb)
+		}
+		d.SourceSnapshot, d.SourceSnapshotId = source.SelfLink, fmt.Sprint(source.Id)
+	}
+	standard(&d.SizeGb, max(500, limits.least))
+	if d.SizeGb < limits.least || d.SizeGb > limits.most {
+		return computeInvalid("Invalid value for field 'resource.sizeGb': '%d'. Disk size: '%d' GB must be between '%d' and '%d' GB.", d.SizeGb, d.SizeGb, limits.least, limits.most)
+	}
+	if err := checkSpeed(kind, limits, d.ProvisionedIops, d.ProvisionedThroughput); err != nil {
+		return err
+	}
+	if d.AccessMode != "" && !slices.Contains(limits.access, d.AccessMode) {
+		return computeInvalid("Invalid value for field 'resource.accessMode': '%s'. Access mode is not supported for disk type %s.", d.AccessMode, kind)
+	}
+	if err := c.mayStore(regionOf(last(scope)), kind, d.SizeGb); err != nil {
+		return err
+	}
+	if limits.access != nil {
+		standard(&d.AccessMode, "READ_WRITE_SINGLE")
+	}
+	standard(&d.ProvisionedIops, limits.iops)
+	standard(&d.ProvisionedThroughput, limits.throughput)
+	if err := checkReplicas(d, last(scope), zone); err != nil {
+		return err
+	}
+	d.Kind, d.Id, d.Status = "compute#disk", number(scope, d.Name, fmt.Sprint(c.begun)), "CREATING"
+	d.CreationTimestamp, d.SelfLink = c.now(), computeURL+scope+"/disks/"+d.Name
+	d.Type = computeURL + scope + "/diskTypes/" + kind
+	d.LabelFingerprint = fingerprint(d.Labels)
+	standard(&d.PhysicalBlockSizeBytes, 4096)
+	if zone != "" {
+		d.Zone = computeURL + scope
+	} else {
+		d.Region = computeURL + scope
+	}
+	return nil
+}
+
+func checkSpeed(kind string, limits diskKind, iops, throughput int64) error {
+	if iops != 0 && limits.iops == 0 {
+		return computeInvalid("Invalid value for field 'resource.provisionedIops': '%d'. Provisioned IOPS cannot be specified for disk type %s.", iops, kind)
+	}
+	if throughput != 0 && limits.throughput == 0 {
+		return computeInvalid("Invalid value for field 'resource.provisionedThroughput': '%d'. Provisioned throughput cannot be specified for disk type %s.", throughput, kind)
+	}
+	return nil
+}
+
+func checkReplicas(d *compute.Disk, region, zone string) error {
+	switch {
+	case zone != "" && len(d.ReplicaZones) > 0:
+		return computeInvalid("Invalid value for field 'resource.replicaZones': a zonal disk has none.")
+	case zone == "" && len(d.ReplicaZones) != 2:
+		return computeInvalid("Invalid value for field 'resource.replicaZones': a regional disk needs exactly two zones.")
+	}
+	for _, replica := range d.ReplicaZones {
+		if regionOf(last(replica)) != region {
+			return computeInvalid("Invalid value for field 'resource.replicaZones': '%s' is not in region %s.", replica, region)
+		}
+	}
+	return nil
+}
+
+// mayStore refuses a disk that goes beyond a quota of its region.
+func (c *Cloud) mayStore(region, kind string, more int64) error {
+	metric := "SSD_TOTAL_GB"
+	if kind == "pd-standard" {
+		metric = "DISKS_TOTAL_GB"
+	}
+	limit, limited := c.quota[region][metric]
+	if !limited {
+		return nil
+	}
+	used := int64(0)
+	for _, d := range c.disks {
+		if regionOf(strings.Split(strings.TrimPrefix(d.SelfLink, computeURL), "/")[3]) == region && (last(d.Type) == "pd-standard") == (kind == "pd-standard") {
+			used += d.SizeGb
+		}
+	}
+	if float64(used+more) <= limit {
+		return nil
+	}
+	return &restError{http.StatusForbidden, "quotaExceeded", fmt.Sprintf("Quota '%s' exceeded.  Limit: %.1f in region %s.", metric, limit, region)}
+}
+
+// changeDisk begins an operation that changes a disk at its end.
+func (c *Cloud) changeDisk(r *request, kind, path string, change func(*compute.Disk)) *operation {
+	return c.begin("compute", path[:strings.Index(path, "/disks/")], kind, path, func(half error) error {
+		if d := c.disks[path]; d != nil && half == nil {
+			changed := *d
+			change(&changed)
+			c.disks[path] = &changed
+		}
+		return half
+	})
+}
+
+func (c *Cloud) resizeDisk(r *request) (any, error) {
+	return c.once(r, func() (*operation, error) {
+		path, d, err := c.disk(r)
+		if err != nil {
+			return nil, err
+		}
+		wanted := &compute.DisksResizeRequest{}
+		if err := r.decode(wanted); err != nil {
+			return nil, err
+		}
+		switch {
+		case d.Status == "CREATING":
+			return nil, notReady(path)
+		case wanted.SizeGb <= d.SizeGb:
+			return nil, computeInvalid("Invalid value for field 'sizeGb': '%d'. New disk size '%d' GiB must be larger than existing size '%d' GiB.", wanted.SizeGb, wanted.SizeGb, d.SizeGb)
+		case wanted.SizeGb > diskKinds[last(d.Type)].most:
+			return nil, computeInvalid("Invalid value for field 'sizeGb': '%d'. Disk size cannot exceed '%d' GB.", wanted.SizeGb, diskKinds[last(d.Type)].most)
+		}
+		if err := c.mayStore(regionOf(last(path[:strings.Index(path, "/disks/")])), last(d.Type), wanted.SizeGb-d.SizeGb); err != nil {
+			return nil, err
+		}
+		return c.changeDisk(r, "resizeDisk", path, func(d *compute.Disk) { d.SizeGb = wanted.SizeGb }), nil
+	})
+}
+
+func notReady(path string) error {
+	return &restError{http.StatusBadRequest, "resourceNotReady", fmt.Sprintf("The resource '%s' is not ready", path)}
+}
+
+// updateDisk changes the fields that the mask, or paths, name: speed and access.
+func (c *Cloud) updateDisk(r *request) (any, error) {
+	return c.once(r, func() (*operation, error) {
+		path, d, err := c.disk(r)
+		if err != nil {
+			return nil, err
+		}
+		wanted := &compute.Disk{}
+		if err := r.decode(wanted); err != nil {
+			return nil, err
+		}
+		fields := r.Query["paths"]
+		if mask := r.Query.Get("updateMask"); mask != "" {
+			fields = append(fields, strings.Split(mask, ",")...)
+		}
+		if len(fields) == 0 {
+			return nil, computeInvalid("Invalid value for field 'updateMask': ''. At least one field must be updated.")
+		}
+		if d.Status == "CREATING" {
+			return nil, notReady(path)
+		}
+		limits := diskKinds[last(d.Type)]
+		changed := *d
+		for _, field := range fields {
+			switch field {
+			case "provisionedIops", "provisioned_iops":
+				changed.ProvisionedIops = wanted.ProvisionedIops
+			case "provisionedThroughput", "provisioned_throughput":
+				changed.ProvisionedThroughput = wanted.ProvisionedThroughput
+			case "accessMode", "access_mode":
+				if !slices.Contains(limits.access, wanted.AccessMode) {
+					return nil, computeInvalid("Invalid value for field 'resource.accessMode': '%s'.", wanted.AccessMode)
+				}
+				changed.AccessMode = wanted.AccessMode
+			default:
+				return nil, computeInvalid("Invalid value for field 'paths': '%s'. Updating it is not supported.", field)
+			}
+		}
+		if err := checkSpeed(last(d.Type), limits, changed.ProvisionedIops, changed.ProvisionedThroughput); err != nil {
+			return nil, err
+		}
+		return c.changeDisk(r, "update", path, func(d *compute.Disk) {
+			d.ProvisionedIops, d.ProvisionedThroughput, d.AccessMode = changed.ProvisionedIops, changed.ProvisionedThroughput, changed.AccessMode
+		}), nil
+	})
+}
+
+func (c *Cloud) labelDisk(r *request) (any, error) {
+	return c.once(r, func() (*operation, error) {
+		path, d, err := c.disk(r)
+		if err != nil {
+			return nil, err
+		}
+		wanted := &compute.ZoneSetLabelsRequest{} // that of regions has the same fields
+		if err := r.decode(wanted); err != nil {
+			return nil, err
+		}
+		if err := checkFingerprint(wanted.LabelFingerprint, d.Labels); err != nil {
+			return nil, err
+		}
+		return c.changeDisk(r, "setLabels", path, func(d *compute.Disk) {
+			d.Labels, d.LabelFingerprint = maps.Clone(wanted.Labels), fingerprint(wanted.Labels)
+		}), nil
+	})
+}
+
+// checkFingerprint refuses labels that replace others than the caller has seen.
+func checkFingerprint(sent string, labels map[string]string) error {
+	if sent == fingerprint(labels) {
+		return nil
+	}
+	return &restError{http.StatusPreconditionFailed, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed"}
+}
+
+func (c *Cloud) deleteDisk(r *request) (any, error) {
+	return c.once(r, func() (*operation, error) {
+		path, d, err := c.disk(r)
+		if err != nil {
+			return nil, err
+		}
+		if len(d.Users) > 0 {
+			return nil, inUse("disk", path, d.Users[0])
+		}
+		d.Status = "DELETING"
+		return c.begin("compute", path[:strings.Index(path, "/disks/")], "delete", path, func(half error) error {
+			if half == nil {
+				delete(c.disks, path)
+			} else {
+				d.Status = "READY"
+			}
+			return half
+		}), nil
+	})
+}
+
+func inUse(kind, path, by string) error {
+	return &restError{http.StatusBadRequest, "resourceInUseByAnotherResource",
+		fmt.Sprintf("The %s resource '%s' is already being used by '%s'", kind, path, strings.TrimPrefix(by, computeURL))}
+}
+
+// Attach makes an instance use a disk, or no longer: path is
+// "projects/p/zones/z/disks/d", instance the name of one in the same scope.
+func (c *Cloud) Attach(path, instance string, attached bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.disks[path]
+	if d == nil {
+		return computeNotFound(path)
+	}
+	link := computeURL + path[:strings.Index(path, "/disks/")] + "/instances/" + instance
+	d.Users = slices.DeleteFunc(slices.Clone(d.Users), func(user string) bool { return user == link })
+	if attached {
+		d.Users = append(d.Users, link)
+		d.LastAttachTimestamp = c.now()
+	} else {
+		d.LastDetachTimestamp = c.now()
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package gcptest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+)
+
+// newPool checks a declared pool and adds what the server adds.
+func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
+	p := &pool{cluster: k, path: k.path + "/nodePools/" + d.GetName(), proto: d, want: map[string]int{}, nodes: map[string]int{}}
+	if err := checkName("NodePool.name", d.GetName()); err != nil {
+		return nil, err
+	}
+	set(&d.Config, &containerpb.NodeConfig{})
+	if len(d.GetLocations()) == 0 {
+		d.Locations = slices.Clone(k.proto.GetLocations())
+	}
+	slices.Sort(d.Locations)
+	for _, zone := range d.GetLocations() {
+		if _, ok := c.options.Zones[zone]; !ok || regionOf(zone) != regionOf(k.location) {
+			return nil, invalid("NodePool.locations: zone %q is not in region %q.", zone, regionOf(k.location))
+		}
+	}
+	standard(&d.Config.MachineType, "e2-medium")
+	if err := c.checkPool(k, d); err != nil {
+		return nil, err
+	}
+	version, err := resolve(d.GetVersion(), k.proto.GetCurrentMasterVersion())
+	if err != nil {
+		return nil, err
+	}
+	d.Version = version
+	d.Status = containerpb.NodePool_PROVISIONING
+	d.SelfLink = containerURL + inZones(p.path)
+	fillNodes(d.Config, k)
+	if d.Config.ResourceLabels == nil {
+		d.Config.ResourceLabels = map[string]string{}
+	}
+	maps.Copy(d.Config.ResourceLabels, ownLabels(d.Config))
+	fillPool(d, k)
+	count := int(d.GetInitialNodeCount())
+	for _, zone := range d.GetLocations() {
+		p.want[zone] = count
+	}
+	p.scale()
+	if err := c.mayHave(regionOf(k.location), p, p.wanted()); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// scale brings what a pool wants into the limits of its autoscaling.
+func (p *pool) scale() {
+	a := p.proto.GetAutoscaling()
+	if !a.GetEnabled() {
+		return
+	}
+	for _, zone := range p.proto.GetLocations() {
+		if a.GetMaxNodeCount() > 0 {
+			p.want[zone] = min(max(p.want[zone], int(a.GetMinNodeCount())), int(a.GetMaxNodeCount()))
+		}
+	}
+	for i := 0; p.wanted() < int(a.GetTotalMinNodeCount()); i++ {
+		p.want[p.proto.GetLocations()[i%len(p.proto.GetLocations())]]++
+	}
+}
+
+var defaultScopes = []string{
+	"https://www.googleapis.com/auth/devstorage.read_only",
+	"https://www.googleapis.com/auth/logging.write",
+	"https://www.googleapis.com/auth/monitoring",
+	"https://www.googleapis.com/auth/service.management.readonly",
+	"https://www.googleapis.com/auth/servicecontrol",
+	"https://www.googleapis.com/auth/trace.append",
+}
+
+const (
+	cloudPlatform   = "https://www.googleapis.com/auth/cloud-platform"
+	monitoringScope = "https://www.googleapis.com/auth/monitoring"
+)
+
+// fillNodes adds what the server adds to a node's configuration.
+func fillNodes(n *containerpb.NodeConfig, k *cluster) {
+	standard(&n.DiskSizeGb, int32(n.GetBootDisk().GetSizeGb())) //nolint:gosec // GiB
+	standard(&n.DiskType, n.GetBootDisk().GetDiskType())
+	standard(&n.DiskSizeGb, 100)
+	standard(&n.DiskType, "pd-balanced")
+	standard(&n.ImageType, "COS_CONTAINERD")
+	standard(&n.ServiceAccount, "default")
+	n.ImageType = strings.ToUpper(n.ImageType)
+	set(&n.BootDisk, &containerpb.BootDisk{})
+	n.BootDisk.DiskType, n.BootDisk.SizeGb = n.DiskType, int64(n.DiskSizeGb)
+	switch {
+	case len(n.OauthScopes) == 0:
+		n.OauthScopes = slices.Clone(defaultScopes)
+	case !slices.Contains(n.OauthScopes, cloudPlatform) && !slices.Contains(n.OauthScopes, monitoringScope):
+		n.OauthScopes = append(n.OauthScopes, monitoringScope)
+	}
+	if n.Metadata == nil {
+		n.Metadata = map[string]string{}
+	}
+	if _, ok := n.Metadata["disable-legacy-endpoints"]; !ok {
+		n.Metadata["disable-legacy-endpoints"] = "true"
+	}
+	set(&n.ShieldedInstanceConfig, &containerpb.ShieldedInstanceConfig{EnableIntegrityMonitoring: true})
+	if k.proto.GetWorkloadIdentityConfig().GetWorkloadPool() != "" {
+		set(&n.WorkloadMetadataConfig, &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_GKE_METADATA})
+	}
+	set(&n.KubeletConfig, &containerpb.NodeKubeletConfig{})
+	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(true))
+	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
+	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
+	fillGPUs(n, k)
+}
+
+// ownLabels are the resource labels that GKE puts on every pool when it is made.
+// An update that does not send them again takes them away.
+func ownLabels(n *containerpb.NodeConfig) map[string]string {
+	model := "on-demand"
+	switch {
+	case n.GetFlexStart():
+		model = "flex-start"
+	case n.GetSpot():
+		model = "spot"
+	case n.GetPreemptible():
+		model = "preemptible"
+	}
+	labels := map[string]string{"goog-gke-node-pool-provisioning-model": model}
+	if len(n.GetAccelerators()) > 0 {
+		labels["goog-gke-accelerator-type"] = n.GetAccelerators()[0].GetAcceleratorType()
+	}
+	return labels
+}
+
+// fillGPUs adds the taint, which a cluster without any other nodes does not get,
+// and the driver.
+func fillGPUs(n *containerpb.NodeConfig, k *cluster) {
+	if len(n.Accelerators) == 0 {
+		return
+	}
+	for _, gpu := range n.Accelerators {
+		set(&gpu.GpuDriverInstallationConfig, &containerpb.GPUDriverInstallationConfig{GpuDriverVersion: containerpb.GPUDriverInstallationConfig_DEFAULT.Enum()})
+	}
+	others := slices.ContainsFunc(k.pools, func(p *pool) bool { return len(p.proto.GetConfig().GetAccelerators()) == 0 })
+	tainted := slices.ContainsFunc(n.Taints, func(t *containerpb.NodeTaint) bool { return t.GetKey() == gpuTaint })
+	if others && !tainted {
+		n.Taints = append(n.Taints, &containerpb.NodeTaint{Key: gpuTaint, Value: "present", Effect: containerpb.NodeTaint_NO_SCHEDULE})
+	}
+}
+
+const gpuTaint = "nvidia.com/gpu"
+
+// fillPool adds what the server adds beside the nodes' configuration.
+func fillPool(d *containerpb.NodePool, k *cluster) {
+	set(&d.Management, &containerpb.NodeManagement{AutoRepair: !d.GetConfig().GetFlexStart(), AutoUpgrade: true})
+	set(&d.UpgradeSettings, &containerpb.NodePool_UpgradeSettings{MaxSurge: 1})
+	set(&d.UpgradeSettings.Strategy, containerpb.NodePoolUpdateStrategy_SURGE.Enum())
+	set(&d.MaxPodsConstraint, proto.Clone(k.proto.GetDefaultMaxPodsConstraint()).(*containerpb.MaxPodsConstraint))
+	standard(&d.PodIpv4CidrSize, 24)
+	set(&d.NetworkConfig, &containerpb.NodeNetworkConfig{})
+	standard(&d.NetworkConfig.PodRange, k.proto.GetIpAllocationPolicy().GetClusterSecondaryRangeName())
+	standard(&d.NetworkConfig.PodIpv4CidrBlock, k.proto.GetClusterIpv4Cidr())
+	set(&d.NetworkConfig.EnablePrivateNodes, proto.Bool(k.proto.GetNetworkConfig().GetDefaultEnablePrivateNodes()))
+	if d.GetQueuedProvisioning().GetEnabled() {
+		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "cloud.google.com/gke-queued", Value: "true", Effect: containerpb.NodeTaint_NO_SCHEDULE})
+	}
+	if d.GetAutoscaling() != nil {
+		fillAutoscaling(d.Autoscaling)
+	}
+}
+
+func fillAutoscaling(a *containerpb.NodePoolAutoscaling) {
+	if a.GetEnabled() {
+		standard(&a.LocationPolicy, containerpb.NodePoolAutoscaling_BALANCED)
+	}
+}

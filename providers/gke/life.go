@@ -1,0 +1,286 @@
+package gke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// kind is what tells one kind of resource from another.
+type kind struct {
+	name   string // behind gke_
+	what   string // in messages: Cluster, Node pool
+	limit  time.Duration
+	schema func(ctx context.Context) schema.Schema
+	// unfinished are the values of status of objects that an update goes on with.
+	unfinished []string
+}
+
+// model is the value of a resource.
+type model[M any] interface {
+	*M
+	kind() kind
+	head() head
+	// create makes the object and waits for it. What has the mark is taken over
+	// after a call whose outcome nobody knows. started is called as soon as there
+	// is an object that may be stored.
+	create(ctx context.Context, j job, mark string, started func()) error
+	// read sets the model to what is there, and tells the mark of that. found is
+	// false where there is nothing. What is declared and means the same stays.
+	read(ctx context.Context, j job) (found bool, mark string, err error)
+	// update makes the object what the model says, from what it was.
+	update(ctx context.Context, j job, prior *M) error
+	remove(ctx context.Context, j job) error
+	// named are the attributes that say which object is imported.
+	named(j job, id string) (map[string]string, error)
+	// check looks at a plan. prior is nil for a create.
+	check(ctx context.Context, j job, prior *M)
+}
+
+// head is what every model has.
+type head struct {
+	id, project, status *types.String
+	timeouts            timeouts.Value
+}
+
+// job is what a call works with.
+type job struct {
+	*settings
+	cloud *cloud.Cloud // of the object's project
+	diags *diag.Diagnostics
+}
+
+// life is what resources have in common, from the schema to the end.
+type life[M any, P model[M]] struct{ settings *settings }
+
+var errUnconfigured = errors.New("the block provider \"gke\" depends on values that are not known yet")
+
+func (l *life[M, P]) kind() kind { return P(new(M)).kind() }
+
+func (l *life[M, P]) job(of P, diags *diag.Diagnostics) (job, error) {
+	if l.settings == nil {
+		return job{}, errUnconfigured
+	}
+	return job{l.settings, l.settings.cloud.In(of.head().project.ValueString()), diags}, nil
+}
+
+// Metadata names the type.
+func (l *life[M, P]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + l.kind().name
+}
+
+// Schema is the kind's, with what all have.
+func (l *life[M, P]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	k := l.kind()
+	s := k.schema(ctx)
+	s.Attributes["id"] = computed("What it is called in the API.")
+	s.Attributes["project"] = serversFixed("Project that it is in. Default: that of the provider.")
+	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: settled(k.unfinished)}
+	if s.Blocks == nil {
+		s.Blocks = map[string]schema.Block{}
+	}
+	s.Blocks["timeouts"] = timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true})
+	resp.Schema = s
+}
+
+// Configure takes the settings; there are none while validating.
+func (l *life[M, P]) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	if s, ok := req.ProviderData.(*settings); ok {
+		l.settings = s
+	}
+}
+
+// ModifyPlan lets the kind look at what is planned.
+func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var prior *M
+	if !req.State.Raw.IsNull() {
+		prior = new(M)
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if req.Plan.Raw.IsNull() || resp.Diagnostics.HasError() {
+		return
+	}
+	plan := P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	j, err := l.job(plan, &resp.Diagnostics)
+	if err != nil || resp.Diagnostics.HasError() {
+		return
+	}
+	plan.check(ctx, j, prior)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+	}
+}
+
+// Create makes the object and stores as much of it as there is.
+func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	plan := P(new(M))
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	j, err := l.job(plan, &resp.Diagnostics)
+	if err != nil {
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" is not made", err)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, diags := plan.head().timeouts.Create(ctx, l.kind().limit)
+	resp.Diagnostics.Append(diags...)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begun := false
+	err = plan.create(limited, j, cloud.MarkOf(providers.CallFrom(ctx).Operation), func() { begun = true })
+	if begun {
+		l.store(ctx, plan, j, req.Plan, &resp.State)
+	}
+	l.unfinished(ctx, &resp.Diagnostics, "is not made", err)
+}
+
+// Update makes the object what is planned.
+func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	plan, prior := P(new(M)), new(M)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	j, err := l.job(plan, &resp.Diagnostics)
+	if err != nil {
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" is not changed", err)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	limit, diags := plan.head().timeouts.Update(ctx, l.kind().limit)
+	resp.Diagnostics.Append(diags...)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = plan.update(limited, j, prior)
+	if err == nil {
+		l.store(ctx, plan, j, req.Plan, &resp.State)
+	} else if found, _, again := P(prior).read(ctx, j); found && again == nil {
+		resp.Diagnostics.Append(resp.State.Set(ctx, prior)...) // as far as it came
+	}
+	l.unfinished(ctx, &resp.Diagnostics, "is not changed", err)
+}
+
+// unfinished says why a call did not do all. What only takes longer is kept for
+// the next apply.
+func (l *life[M, P]) unfinished(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
+	var running *cloud.RunningError
+	if errors.As(err, &running) {
+		providers.CallFrom(ctx).KeepOnError()
+		diags.AddError(l.kind().what+" is still running", sentence(err))
+		return
+	}
+	addError(diags, path.Empty(), l.kind().what+" "+what, err)
+}
+
+// store stores what was planned, and what is there of what was not known.
+func (l *life[M, P]) store(ctx context.Context, plan P, j job, planned tfsdk.Plan, state *tfsdk.State) {
+	j.sizes.forget()
+	found, _, err := plan.read(ctx, j)
+	if err == nil && !found {
+		err = errors.New("it is gone again; somebody else may have deleted it")
+	}
+	if err != nil {
+		addError(j.diags, path.Empty(), l.kind().what+" cannot be read", err)
+	}
+	j.diags.Append(state.Set(ctx, plan)...)
+	raw, err := fill(planned.Raw, state.Raw)
+	if err != nil {
+		j.diags.AddError("State cannot be stored", sentence(err))
+		return
+	}
+	state.Raw = raw
+}
+
+// Read looks what is there. A create that was interrupted is known by its mark.
+func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	state := P(new(M))
+	if resp.Diagnostics.Append(req.State.Get(ctx, state)...); resp.Diagnostics.HasError() {
+		return
+	}
+	call := providers.CallFrom(ctx)
+	j, err := l.job(state, &resp.Diagnostics)
+	if err != nil {
+		if call.Settling {
+			addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
+		}
+		return
+	}
+	found, mark, err := state.read(ctx, j)
+	switch {
+	case err != nil && call.Settling:
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
+	case err != nil:
+		var e *cloud.Error
+		if errors.As(err, &e) && slices.Contains([]cloud.Kind{cloud.Ambiguous, cloud.Busy}, e.Kind) {
+			resp.Diagnostics.AddWarning(l.kind().what+" cannot be read", sentence(err)+" What the state says is taken for what there is.")
+			return
+		}
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
+	case !found, call.Settling && mark != cloud.MarkOf(call.Operation):
+		resp.State.RemoveResource(ctx)
+	default:
+		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+	}
+}
+
+// Delete removes the object and waits until it is gone.
+func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	state := P(new(M))
+	resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+	j, err := l.job(state, &resp.Diagnostics)
+	if err == nil && !resp.Diagnostics.HasError() {
+		limit, diags := state.head().timeouts.Delete(ctx, l.kind().limit)
+		resp.Diagnostics.Append(diags...)
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		err = state.remove(limited, j)
+	}
+	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
+}
+
+// ImportState takes over what is there.
+func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	state := P(new(M))
+	j, err := l.job(state, &resp.Diagnostics)
+	var named map[string]string
+	if err == nil {
+		named, err = state.named(j, req.ID)
+	}
+	if err != nil {
+		resp.Diagnostics.AddError("Invalid import identifier", sentence(err))
+		return
+	}
+	for name, value := range named {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+	}
+}
+
+// addError says an error in the words of Google's, where it is one.
+func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
+	if err == nil {
+		return
+	}
+	detail := sentence(err)
+	var e *cloud.Error
+	if errors.As(err, &e) {
+		summary, detail = fmt.Sprintf("%s: %s", summary, lower(e.Summary)), e.Detail
+	}
+	if len(at.Steps()) == 0 {
+		diags.AddError(summary, detail)
+		return
+	}
+	diags.AddAttributeError(at, summary, detail)
+}

@@ -1,0 +1,149 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// check is that of model: what the API would refuse after minutes, and what would
+// cost money without being of use, is refused by the plan.
+func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
+	if m.Project.IsUnknown() && !m.Cluster.IsUnknown() {
+		if project, _, _, err := m.place(j); err == nil {
+			m.Project = types.StringValue(project)
+		}
+	}
+	m.checkWords(j)
+	for n := range len(m.Fallback) + 1 {
+		at := path.Empty()
+		if n > 0 {
+			at = path.Root("fallback").AtListIndex(n - 1)
+		}
+		m.step(n).checkStep(j, at)
+	}
+	if !m.Cluster.IsUnknown() {
+		if _, _, _, err := m.place(j); err != nil {
+			j.diags.AddAttributeError(path.Root("cluster"), "No such place", sentence(err))
+		}
+	}
+	m.forecast(ctx, j, prior)
+}
+
+// forecast plans what the nodes will have, and says how many there will be.
+func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
+	zones := list(m.Zones)
+	_, location, _, err := m.place(j)
+	if zones == nil && err == nil && strings.Count(location, "-") == 2 {
+		zones = []string{location}
+	}
+	planned := m.capacity(ctx, zones, nil)
+	if prior != nil && planned.Equal(prior.capacity(ctx, list(prior.Zones), nil)) {
+		m.Capacity = prior.Capacity // what the cluster adds is in there
+		if n := prior.Step.ValueInt64(); n > 0 {
+			call := providers.CallFrom(ctx)
+			call.AddNote(providers.Note{Kind: providers.NoteFact, Path: nil, Text: fmt.Sprintf("It runs by step %d of its fallback. Where there is capacity again, go back with: stoke apply -replace='%s'", n, call.Address)})
+		}
+		return
+	}
+	m.Capacity = planned
+	if n := m.NodeCount.ValueInt64(); n > 0 && len(zones) > 1 {
+		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("%d zones × %d = %d nodes", len(zones), n, int64(len(zones))*n)})
+	}
+}
+
+// checkWords refuses words that the API does not know.
+func (m *poolModel) checkWords(j job) {
+	oneOf := func(at path.Path, v types.String, all map[string]int32) {
+		if s := v.ValueString(); s != "" && !slices.Contains(enumNames(all), s) {
+			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(enumNames(all), ", ")))
+		}
+	}
+	oneOf(path.Root("workload_metadata"), m.WorkloadMetadata, containerpb.WorkloadMetadataConfig_Mode_value)
+	for i, t := range m.Taints {
+		oneOf(path.Root("taints").AtListIndex(i).AtName("effect"), t.Effect, containerpb.NodeTaint_Effect_value)
+	}
+	if a := m.Accelerator; a != nil {
+		at := path.Root("accelerator")
+		oneOf(at.AtName("sharing"), a.Sharing, containerpb.GPUSharingConfig_GPUSharingStrategy_value)
+		oneOf(at.AtName("driver_version"), a.Driver, containerpb.GPUDriverInstallationConfig_GPUDriverVersion_value)
+		if a.Type.IsNull() || a.Count.IsNull() {
+			j.diags.AddAttributeError(at, "Incomplete accelerator", "Give type and count.")
+		}
+		if a.Sharing.IsNull() != a.Clients.IsNull() {
+			j.diags.AddAttributeError(at, "Incomplete sharing", "Give sharing and shared_clients, or neither.")
+		}
+	}
+	if s := m.Autoscaling; s != nil {
+		oneOf(path.Root("autoscaling").AtName("location_policy"), s.Location, containerpb.NodePoolAutoscaling_LocationPolicy_value)
+		if !s.Max.IsNull() && !s.TotalMax.IsNull() {
+			j.diags.AddAttributeError(path.Root("autoscaling"), "Limits given twice", "Give min and max, or total_min and total_max.")
+		}
+		if s.Max.IsNull() && s.TotalMax.IsNull() {
+			j.diags.AddAttributeError(path.Root("autoscaling"), "No upper limit", "Give max or total_max.")
+		}
+	}
+}
+
+// checkStep holds the rules of where machines come from, of one step.
+func (m *poolModel) checkStep(j job, at path.Path) {
+	refuse := func(name, summary, detail string) {
+		where := at.AtName(name)
+		if len(at.Steps()) == 0 {
+			where = path.Root(name)
+		}
+		j.diags.AddAttributeError(where, summary, detail)
+	}
+	flex, queued, spot, compact := m.FlexStart.ValueBool(), m.Queued.ValueBool(), m.Spot.ValueBool(), m.Compact.ValueBool()
+	switch {
+	case spot && flex:
+		refuse("spot", "Spot and flex-start at once", "Take one of them.")
+	case m.Reservation.ValueString() != "" && (spot || flex || queued):
+		refuse("reservation", "Reservation of such machines", "Spot, flex-start and queued machines never come from a reservation; in a fallback, give reservation = \"\".")
+	case flex && m.Autoscaling == nil:
+		refuse("flex_start", "Flex-start without autoscaling", "Declare autoscaling, and leave node_count out.")
+	case flex && m.AutoRepair.ValueBool() && !m.AutoRepair.IsUnknown():
+		refuse("flex_start", "Flex-start with repairs", "Set auto_repair = false: such machines are never made anew.")
+	case queued && spot:
+		refuse("queued_provisioning", "Queued and spot at once", "Take one of them.")
+	case queued && (m.Autoscaling == nil || m.Autoscaling.TotalMin.ValueInt64() != 0 || m.Autoscaling.TotalMax.IsNull()):
+		refuse("queued_provisioning", "Queued without autoscaling from 0", "Declare autoscaling with total_min = 0 and total_max.")
+	case queued && compact:
+		refuse("queued_provisioning", "Queued and compact at once", "Take one of them.")
+	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1:
+		refuse("zones", "Compact placement in several zones", "Name one zone.")
+	}
+	if m.Autoscaling != nil && given(m.NodeCount) && m.ID.IsUnknown() {
+		refuse("node_count", "Size and autoscaling at once", "Leave node_count out.")
+	}
+	m.checkGPUs(j, refuse)
+}
+
+// checkGPUs looks whether machine type and GPUs go together.
+func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) {
+	a, name := m.Accelerator, m.MachineType.ValueString()
+	kind, ok := machineOf(name)
+	switch {
+	case m.MachineType.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
+		return
+	case kind.gpu != "" && a == nil:
+		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.gpus, kind.gpu, kind.gpu, kind.gpus))
+	case kind.gpu != "" && (a.Type.ValueString() != kind.gpu || a.Count.ValueInt64() != kind.gpus):
+		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.gpus, kind.gpu, a.Count.ValueInt64(), a.Type.ValueString()))
+	case kind.gpu == "" && a != nil && !strings.HasPrefix(name, "n1-"):
+		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3 and g2 ones; %s has none.", either(name, "e2-medium")))
+	}
+	if a == nil {
+		return
+	}
+	if _, location, _, err := m.place(j); err == nil && strings.Count(location, "-") == 1 && m.ID.IsUnknown() && m.Zones.IsUnknown() {
+		refuse("zones", "Zones of the GPUs are missing", "Name the zones: few zones of a region have the GPU, and each has node_count nodes.")
+	}
+}

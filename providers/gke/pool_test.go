@@ -1,0 +1,297 @@
+package gke
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"google.golang.org/grpc/codes"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/gke/gcptest"
+)
+
+func cpu(more map[string]any) map[string]any {
+	all := map[string]any{"cluster": labPath, "name": "cpu", "machine_type": "n2-standard-4", "node_count": 2}
+	maps.Copy(all, more)
+	return all
+}
+
+func gpu(more map[string]any) map[string]any {
+	all := map[string]any{"cluster": labPath, "name": "gpu", "machine_type": "g2-standard-8", "node_count": 1, "accelerator": map[string]any{"type": "nvidia-l4", "count": 1}}
+	maps.Copy(all, more)
+	return all
+}
+
+// withLab is a world that has a cluster.
+func withLab(w *world) *world {
+	w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(nil)))
+	w.mutations()
+	return w
+}
+
+func TestPoolLife(t *testing.T) {
+	transports(t, gcptest.Options{}, func(w *world) {
+		withLab(w)
+		config := w.conf("gke_node_pool", gpu(map[string]any{"labels": map[string]any{"a": "b"}, "taints": []any{map[string]any{"key": "team", "value": "x", "effect": "NO_SCHEDULE"}}}))
+		first := w.make(thing{kind: "gke_node_pool"}, config)
+		if got := w.mutations(); !slices.Equal(got, []string{"CreateNodePool"}) {
+			w.Errorf("a GPU pool is made by %v", got)
+		}
+		first = w.empty(first, config)
+		if strings.Contains(first.state.GoString(), "stoke-operation") || strings.Contains(first.state.GoString(), "goog-gke") {
+			w.Error("marks or Google's labels are in the state")
+		}
+		w.empty(w.importing("gke_node_pool", labPath+"/nodePools/gpu"), config)
+
+		// A pool for any pod takes the first one away.
+		second := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", cpu(nil)))
+		if got := w.mutations(); !slices.Equal(got, []string{"CreateNodePool", "DeleteNodePool"}) {
+			w.Errorf("a CPU pool is made by %v", got)
+		}
+		w.empty(second, w.conf("gke_node_pool", cpu(nil)))
+
+		pl := w.plan(first, w.conf("gke_node_pool", gpu(map[string]any{"machine_type": "g2-standard-24", "accelerator": map[string]any{"type": "nvidia-l4", "count": 2}, "spot": true, "max_pods_per_node": 32})))
+		for _, name := range []string{"accelerator.count", "spot", "max_pods_per_node"} {
+			if !slices.Contains(pl.replaced(), name) {
+				w.Errorf("%s does not replace: %v", name, pl.replaced())
+			}
+		}
+		if r := w.destroy(first); r.Diagnostics.HasErrors() {
+			w.Error(r.Diagnostics)
+		}
+		if now := w.refresh(first); !now.state.IsNull() {
+			w.Error("it is still there")
+		}
+	})
+}
+
+// TestPoolInPlace: each attribute that can be changed is, by the one call that the
+// table says, and all of a group together are one call.
+func TestPoolInPlace(t *testing.T) {
+	values := map[string]any{
+		"auto_repair": false, "auto_upgrade": false, "machine_type": "g2-standard-12", "disk_type": "pd-ssd", "disk_size_gb": 200, "image_type": "UBUNTU_CONTAINERD",
+		"labels": map[string]any{"a": "c"}, "taints": []any{map[string]any{"key": "k", "value": "v", "effect": "NO_EXECUTE"}}, "tags": []any{"web"},
+		"resource_labels": map[string]any{"cost": "lab"}, "workload_metadata": "GCE_METADATA", "image_streaming": true, "gvnic": true, "fast_socket": true,
+		"accelerator": map[string]any{"type": "nvidia-l4", "count": 1, "sharing": "TIME_SHARING", "shared_clients": 4, "driver_version": "LATEST"},
+		"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2,
+	}
+	transports(t, gcptest.Options{}, func(w *world) {
+		w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"release_channel": "NONE", "node_locations": []any{zone, "us-central1-c"}})))
+		given := gpu(map[string]any{"zones": []any{zone}})
+		it := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
+		w.mutations()
+		for _, row := range poolTable {
+			value, ok := values[row.attribute]
+			if row.attribute == "autoscaling" {
+				continue // below
+			}
+			if !ok {
+				w.Errorf("no value for %s", row.attribute)
+				continue
+			}
+			given[row.attribute] = value
+			it = w.make(it, w.conf(it.kind, given))
+			if got := w.mutations(); !slices.Equal(got, []string{row.call}) {
+				w.Errorf("%s is changed by %v, not by one %s", row.attribute, got, row.call)
+			}
+			it = w.empty(it, w.conf(it.kind, given))
+		}
+		delete(given, "node_count")
+		given["autoscaling"] = map[string]any{"min": 1, "max": 3}
+		it = w.make(it, w.conf(it.kind, given))
+		if got := w.mutations(); !slices.Equal(got, []string{"SetNodePoolAutoscaling"}) {
+			w.Errorf("autoscaling is changed by %v", got)
+		}
+		it = w.empty(it, w.conf(it.kind, given))
+
+		before := w.google.Recreations(labPath + "/nodePools/gpu")
+		maps.Copy(given, map[string]any{"machine_type": "g2-standard-8", "disk_size_gb": 300, "image_type": "COS_CONTAINERD", "gvnic": true, "labels": map[string]any{"z": "z"}})
+		it = w.make(it, w.conf(it.kind, given))
+		if got := w.mutations(); !slices.Equal(got, []string{"UpdateNodePool"}) {
+			w.Errorf("what makes nodes anew is changed by %v", got)
+		}
+		if n := w.google.Recreations(labPath+"/nodePools/gpu") - before; n != 1 {
+			w.Errorf("nodes are made anew %d times", n)
+		}
+		w.empty(it, w.conf(it.kind, given))
+	})
+}
+
+func TestPoolDrift(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	config := w.conf("gke_node_pool", gpu(map[string]any{"labels": map[string]any{"a": "b"}}))
+	it := w.make(thing{kind: "gke_node_pool"}, config)
+	if err := w.google.ChangePool(labPath+"/nodePools/gpu", func(p *containerpb.NodePool) { p.Config.Labels["a"] = "other" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.google.Resize(labPath+"/nodePools/gpu", zone, 3); err != nil {
+		t.Fatal(err)
+	}
+	w.mutations()
+	it = w.make(w.refresh(it), config)
+	if got := w.mutations(); !slices.Equal(got, []string{"UpdateNodePool", "SetNodePoolSize"}) {
+		t.Errorf("drift is mended by %v", got)
+	}
+	w.empty(it, config)
+}
+
+// TestPoolFallback: a stock-out and a missing quota lead to the next step, and
+// nothing is left of the one before.
+func TestPoolFallback(t *testing.T) {
+	steps := []any{map[string]any{"spot": true}, map[string]any{"zones": []any{"us-central1-c"}}}
+	given := gpu(map[string]any{"zones": []any{zone}, "fallback": steps})
+	for _, test := range []struct {
+		name string
+		set  func(*gcptest.Cloud)
+		step int64
+		want []string
+	}{
+		{"capacity", func(*gcptest.Cloud) {}, 0, []string{"CreateNodePool"}},
+		{"no on-demand", func(c *gcptest.Cloud) { c.SetCapacity(gcptest.Capacity{Zone: zone, Provisioning: "on-demand"}, 0) }, 1, []string{"CreateNodePool", "DeleteNodePool", "CreateNodePool"}},
+		{"no zone", func(c *gcptest.Cloud) { c.SetCapacity(gcptest.Capacity{Zone: zone}, 0) }, 2, []string{"CreateNodePool", "DeleteNodePool", "CreateNodePool", "DeleteNodePool", "CreateNodePool"}},
+		{"no quota", func(c *gcptest.Cloud) { c.SetQuota("us-central1", "NVIDIA_L4_GPUS", 0) }, 1, []string{"CreateNodePool"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, "grpc", gcptest.Options{})
+			w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"node_locations": []any{zone, "us-central1-c"}})))
+			w.mutations()
+			test.set(w.google)
+			config := w.conf("gke_node_pool", given)
+			it := w.make(thing{kind: "gke_node_pool"}, config)
+			if got, _ := it.state.GetAttr("step").AsBigFloat().Int64(); got != test.step {
+				t.Errorf("step %d, want %d", got, test.step)
+			}
+			if got := w.mutations(); !slices.Equal(got, test.want) {
+				t.Errorf("calls %v", got)
+			}
+			it = w.empty(it, config)
+			notes := strings.Join(w.plan(it, config).notes, "\n")
+			if back := strings.Contains(notes, "-replace="); back != (test.step > 0) {
+				t.Errorf("the way back: %q", notes)
+			}
+		})
+	}
+}
+
+// TestPoolWithoutFallback: a stock-out and a missing quota are told apart, and end
+// the create at once.
+func TestPoolWithoutFallback(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	config := w.conf("gke_node_pool", gpu(nil))
+	w.google.SetCapacity(gcptest.Capacity{Zone: zone}, 0)
+	it, r := w.apply("op-1", w.plan(thing{kind: "gke_node_pool"}, config))
+	if !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Summary, "the zone has none left") || r.Keep || it.state.IsNull() {
+		t.Errorf("a stock-out says %v", r.Diagnostics)
+	}
+	w.destroy(it)
+	w.google.SetQuota("us-central1", "NVIDIA_L4_GPUS", 0)
+	_, r = w.apply("op-2", w.plan(thing{kind: "gke_node_pool"}, config))
+	if !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Summary, "quota") || !strings.Contains(r.Diagnostics[0].Detail, "No role helps") || !r.State.IsNull() {
+		t.Errorf("a missing quota says %v", r.Diagnostics)
+	}
+}
+
+// TestPoolUnsure: lost answers and other operations in the way lead to one pool.
+func TestPoolUnsure(t *testing.T) {
+	for _, when := range []gcptest.When{gcptest.Before, gcptest.After} {
+		w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+		for _, method := range []string{"CreateNodePool", "GetOperation", "GetNodePool", "DeleteNodePool"} {
+			w.google.Fail(gcptest.Fault{Method: method, When: when})
+			w.google.Fail(gcptest.Fault{Method: method, When: gcptest.Before, Code: codes.ResourceExhausted, Message: "Too many operations: cluster \"lab\" hits the concurrent operations quota 5, please try again later.", Skip: 1})
+		}
+		config := w.conf("gke_node_pool", cpu(nil))
+		it := w.make(thing{kind: "gke_node_pool"}, config)
+		w.empty(it, config)
+		if r := w.destroy(it); r.Diagnostics.HasErrors() {
+			t.Error(r.Diagnostics)
+		}
+	}
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	config := w.conf("gke_node_pool", cpu(nil))
+	w.make(thing{kind: "gke_node_pool"}, config)
+	if _, r := w.apply("another", w.plan(thing{kind: "gke_node_pool"}, config)); !r.Diagnostics.HasErrors() || !r.State.IsNull() {
+		t.Errorf("somebody else's pool: %v", r.Diagnostics)
+	}
+}
+
+// TestPoolKilled: a create that was killed while it ran is found by its mark, and
+// goes on with the fallback where it ended in a stock-out.
+func TestPoolKilled(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	w.google.SetCapacity(gcptest.Capacity{Zone: zone, Provisioning: "on-demand"}, 0)
+	given := gpu(map[string]any{"fallback": []any{map[string]any{"spot": true}}, "timeouts": map[string]any{"create": "100ms"}})
+	w.google.Slow("CreateNodePool", 1<<20, 1)
+	pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
+	w.apply("op-1", pl)
+	w.google.Settle()
+	found := w.settle("op-1", pl)
+	if found.state.IsNull() {
+		t.Fatal("it was not found again")
+	}
+	w.mutations()
+	update := w.plan(found, w.conf("gke_node_pool", given))
+	it, r := w.apply("", update)
+	if r.Diagnostics.HasErrors() {
+		t.Fatal(r.Diagnostics)
+	}
+	if got := w.mutations(); !slices.Equal(got, []string{"DeleteNodePool", "CreateNodePool"}) {
+		t.Errorf("finished by %v", got)
+	}
+	w.empty(it, w.conf("gke_node_pool", given))
+}
+
+// TestPoolRules: what would be refused after minutes, the plan refuses.
+func TestPoolRules(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	scaled := map[string]any{"total_min": 0, "total_max": 4}
+	for _, test := range []struct {
+		name  string
+		given map[string]any
+		want  string // "" for what is fine
+	}{
+		{"spot and flex-start", gpu(map[string]any{"spot": true, "flex_start": true, "node_count": nil, "autoscaling": scaled}), "Spot and flex-start at once"},
+		{"flex-start without autoscaling", gpu(map[string]any{"flex_start": true}), "Flex-start without autoscaling"},
+		{"flex-start", gpu(map[string]any{"flex_start": true, "node_count": nil, "autoscaling": scaled}), ""},
+		{"queued", gpu(map[string]any{"queued_provisioning": true, "node_count": nil, "autoscaling": scaled}), ""},
+		{"queued, not from 0", gpu(map[string]any{"queued_provisioning": true, "node_count": nil, "autoscaling": map[string]any{"total_min": 1, "total_max": 4}}), "Queued without autoscaling from 0"},
+		{"reserved spot", gpu(map[string]any{"spot": true, "reservation": "r"}), "Reservation of such machines"},
+		{"fallback from a reservation to spot", gpu(map[string]any{"reservation": "r", "fallback": []any{map[string]any{"spot": true}}}), "Reservation of such machines"},
+		{"compact in two zones", gpu(map[string]any{"compact_placement": true, "zones": []any{zone, "us-central1-c"}}), "Compact placement in several zones"},
+		{"wrong GPU", gpu(map[string]any{"accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 1}}), "Machine has other GPUs"},
+		{"GPU that is not declared", gpu(map[string]any{"accelerator": nil}), "GPUs are not declared"},
+		{"no GPU possible", cpu(map[string]any{"accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 1}}), "Machine cannot have GPUs"},
+		{"GPU on n1", cpu(map[string]any{"machine_type": "n1-standard-4", "accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 1}}), ""},
+		{"size twice", cpu(map[string]any{"autoscaling": map[string]any{"max": 3}}), "Size and autoscaling at once"},
+		{"regional GPUs without zones", gpu(map[string]any{"cluster": "us-central1/big"}), "Zones of the GPUs are missing"},
+		{"unknown effect", cpu(map[string]any{"taints": []any{map[string]any{"key": "a", "value": "b", "effect": "NoSchedule"}}}), "Unknown value"},
+	} {
+		pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", test.given))
+		var got []string
+		for _, d := range pl.Diagnostics {
+			got = append(got, d.Summary)
+		}
+		if test.want == "" && len(got) > 0 || test.want != "" && !slices.Contains(got, test.want) {
+			t.Errorf("%s: %v, want %q", test.name, got, test.want)
+		}
+	}
+	if got := w.mutations(); len(got) > 0 {
+		t.Errorf("plans made %v", got)
+	}
+}
+
+// TestPoolCapacity: a plan knows nodes that are not there yet.
+func TestPoolCapacity(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", gpu(map[string]any{"zones": []any{zone}, "node_count": 3})))
+	c, err := connect.CapacityFromValue(pl.Planned.GetAttr("capacity"))
+	if err != nil || len(c.Groups) != 1 {
+		t.Fatal(c, err)
+	}
+	g := c.Groups[0]
+	if g.Min != 3 || g.Max != 3 || g.Extended["nvidia.com/gpu"] != 1 || g.CPU != 7910 || g.Memory >= 32<<30 || g.Memory < 27<<30 {
+		t.Errorf("%+v", g)
+	}
+}

@@ -1,0 +1,162 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// fill is what was planned, with what is there in the places that were not known.
+func fill(planned, there tftypes.Value) (tftypes.Value, error) {
+	if planned.IsFullyKnown() {
+		return planned, nil
+	}
+	if !planned.IsKnown() {
+		return known(there)
+	}
+	var parts, now map[string]tftypes.Value
+	if _, ok := planned.Type().(tftypes.Object); !ok || planned.IsNull() || there.IsNull() {
+		return known(there)
+	}
+	if err := planned.As(&parts); err != nil {
+		return planned, err
+	}
+	if err := there.As(&now); err != nil {
+		return planned, err
+	}
+	all := make(map[string]tftypes.Value, len(parts))
+	for name, p := range parts {
+		v, err := fill(p, now[name])
+		if err != nil {
+			return planned, fmt.Errorf("%s: %w", name, err)
+		}
+		all[name] = v
+	}
+	return tftypes.NewValue(planned.Type(), all), nil
+}
+
+// known makes null what nobody came to know.
+func known(v tftypes.Value) (tftypes.Value, error) {
+	return tftypes.Transform(v, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if !v.IsKnown() {
+			return tftypes.NewValue(v.Type(), nil), nil
+		}
+		return v, nil
+	})
+}
+
+// texts is a map of strings; nil for null.
+func texts(m types.Map) map[string]string {
+	if m.IsNull() || m.IsUnknown() {
+		return nil
+	}
+	out := make(map[string]string, len(m.Elements()))
+	for k, v := range m.Elements() {
+		if s, ok := v.(types.String); ok {
+			out[k] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// list is a set or list of strings, sorted; nil for null.
+func list(v interface {
+	attr.Value
+	Elements() []attr.Value
+}) []string {
+	if v.IsNull() || v.IsUnknown() {
+		return nil
+	}
+	out := make([]string, 0, len(v.Elements()))
+	for _, e := range v.Elements() {
+		if s, ok := e.(types.String); ok {
+			out = append(out, s.ValueString())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func setOf(all []string) types.Set {
+	v, _ := types.SetValueFrom(context.Background(), types.StringType, all)
+	return v
+}
+
+// setOrNull keeps null where nothing was declared and nothing is there.
+func setOrNull(was types.Set, all []string) types.Set {
+	if len(all) == 0 && was.IsNull() {
+		return was
+	}
+	if all == nil {
+		all = []string{}
+	}
+	return setOf(all)
+}
+
+// mapOrNull keeps null where nothing was declared and nothing is there.
+func mapOrNull(was types.Map, all map[string]string) types.Map {
+	if len(all) == 0 && (was.IsNull() || was.IsUnknown()) {
+		return types.MapNull(types.StringType)
+	}
+	v, _ := types.MapValueFrom(context.Background(), types.StringType, all)
+	return v
+}
+
+// last is the last part of a link or a path.
+func last(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
+
+// link is what is there, unless what was declared names the same thing by fewer words.
+func link(was types.String, now string) types.String {
+	if s := was.ValueString(); s != "" && last(s) == last(now) {
+		return was
+	}
+	return textOrNull(now)
+}
+
+func textOrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+func numberOrNull[N int | int32 | int64](n N) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(n))
+}
+
+// changed tells whether an update has to bring a value about: what is not known
+// is the server's choice.
+func changed(plan, prior attr.Value) bool {
+	return !plan.IsUnknown() && !plan.Equal(prior)
+}
+
+// given tells whether a value was declared or is known of the object.
+func given(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// sentence is an error as one.
+func sentence(err error) string {
+	s := []rune(strings.TrimSuffix(err.Error(), "."))
+	if len(s) == 0 {
+		return ""
+	}
+	s[0] = unicode.ToUpper(s[0])
+	return string(s) + "."
+}
+
+func lower(s string) string {
+	r := []rune(s)
+	if len(r) > 1 && unicode.IsUpper(r[1]) || strings.HasPrefix(s, "Google") {
+		return s
+	}
+	r[0] = unicode.ToLower(r[0])
+	return string(r)
+}
