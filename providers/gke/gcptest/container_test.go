@@ -100,6 +100,7 @@ func TestOneFieldPerUpdate(t *testing.T) {
 		if got := w.read().GetCurrentMasterVersion(); got != gcptest.Versions[0] {
 			w.Errorf("master is %s, want %s", got, gcptest.Versions[0])
 		}
+		w.done(w.client.UpdateMaster(w.Context(), &containerpb.UpdateMasterRequest{Name: cluster, MasterVersion: "latest"}))
 		_, err = w.update(&containerpb.ClusterUpdate{DesiredMasterVersion: "1.35"})
 		w.refused(err, codes.InvalidArgument, "downgraded")
 	})

@@ -82,6 +82,7 @@ var documents = sync.OnceValues(func() (map[string]*document, error) {
 			return nil, fmt.Errorf("read Google's discovery document of %s: %w", name, err)
 		}
 		d.collect(&d.resources)
+		slices.SortFunc(d.routes, func(a, b *route) int { return strings.Compare(a.ID, b.ID) })
 		all[name] = d
 	}
 	return all, nil
@@ -127,6 +128,7 @@ func (d *document) find(verb, path string) (*route, map[string]string, error) {
 		}
 		return one, params, nil
 	}
+	slices.Sort(verbs)
 	if len(verbs) > 0 {
 		return nil, nil, status.Errorf(codes.Unimplemented, "the discovery document has %s for the path %s, not %s", strings.Join(verbs, ", "), path, verb)
 	}

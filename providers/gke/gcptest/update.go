@@ -149,6 +149,18 @@ func assign(m protoreflect.Message, path []protoreflect.Name, value protoreflect
 	}
 }
 
+// UpdateMaster brings a cluster's control plane to another version.
+func (c *Cloud) UpdateMaster(_ context.Context, r *containerpb.UpdateMasterRequest) (*containerpb.Operation, error) {
+	k, err := c.findCluster(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayOperate(k, ""); err != nil {
+		return nil, err
+	}
+	return c.updateMaster(k, r.GetMasterVersion())
+}
+
 func (c *Cloud) updateMaster(k *cluster, wanted string) (*containerpb.Operation, error) {
 	version, err := resolve(wanted, channels[k.proto.GetReleaseChannel().GetChannel()])
 	if err != nil {
