@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
 )
 
 // Call is one call as it arrived.
@@ -29,7 +31,7 @@ type Call struct {
 	Query     url.Values // of HTTP
 	Body      json.RawMessage
 	Header    map[string][]string // HTTP headers or gRPC metadata, names in lower case
-	Target    string              // the object or its parent: "projects/p/zones/z/disks/d"
+	Target    string              // the object, "projects/p/zones/z/disks/d", also when it is being made, or the collection
 	Code      codes.Code          // of the answer, once it is given
 	Operation string              // the operation that was started, or is asked for
 	Mutating  bool
@@ -175,8 +177,14 @@ func incoming(ctx context.Context) map[string][]string {
 	return header
 }
 
-// target is the object that a request names, or the parent of what it makes.
+// target is the object that a request names, or that it makes.
 func target(m proto.Message) string {
+	switch r := m.(type) {
+	case *containerpb.CreateClusterRequest:
+		return r.GetParent() + "/clusters/" + r.GetCluster().GetName()
+	case *containerpb.CreateNodePoolRequest:
+		return r.GetParent() + "/nodePools/" + r.GetNodePool().GetName()
+	}
 	for _, field := range []protoreflect.Name{"name", "parent"} {
 		if f := m.ProtoReflect().Descriptor().Fields().ByName(field); f != nil {
 			return m.ProtoReflect().Get(f).String()

@@ -40,6 +40,11 @@ type Options struct {
 	// Zone may be names.
 	Routers      []*compute.Router
 	Reservations []*compute.Reservation
+	// HostProjects are projects that share their networks with this one: each has
+	// the same ones.
+	HostProjects []string
+	// PageSize is the greatest number of items in an answer of compute v1; 500 if 0.
+	PageSize int
 	// APIServer is the endpoint of every cluster that is created.
 	APIServer APIServer
 }
@@ -109,6 +114,9 @@ func newCloud(o Options) *Cloud {
 		o.Polls = 1
 	case o.Polls < 0:
 		o.Polls = 0
+	}
+	if o.PageSize == 0 {
+		o.PageSize = 500
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -160,6 +160,10 @@ func (c *Cloud) CreateCluster(_ context.Context, r *containerpb.CreateClusterReq
 func firstPools(k *containerpb.Cluster) ([]*containerpb.NodePool, error) {
 	pools := k.GetNodePools()
 	switch {
+	case k.GetAutopilot().GetEnabled() && (len(pools) > 0 || k.GetNodeConfig() != nil || k.GetInitialNodeCount() != 0):
+		return nil, invalid("Autopilot clusters do not take node pools.")
+	case k.GetAutopilot().GetEnabled():
+		return nil, nil
 	case len(pools) > 0 && (k.GetInitialNodeCount() != 0 || k.GetNodeConfig() != nil):
 		return nil, invalid("Cluster.initial_node_count and Cluster.node_config may not be specified together with Cluster.node_pools.")
 	case len(pools) == 0 && k.GetInitialNodeCount() <= 0:
@@ -271,3 +275,31 @@ func (c *Cloud) changeCluster(k *cluster, kind string, change func(*containerpb.
 	})
 	return c.containerOperation(o)
 }
+
+// GetServerConfig answers the versions that a location offers.
+func (c *Cloud) GetServerConfig(_ context.Context, r *containerpb.GetServerConfigRequest) (*containerpb.ServerConfig, error) {
+	if err := c.inProject(r.GetName(), "locations"); err != nil {
+		return nil, err
+	}
+	if err := c.location(strings.Split(r.GetName(), "/")[3]); err != nil {
+		return nil, err
+	}
+	out := &containerpb.ServerConfig{
+		DefaultClusterVersion: channels[containerpb.ReleaseChannel_REGULAR],
+		ValidMasterVersions:   slices.Clone(Versions),
+		ValidNodeVersions:     slices.Clone(Versions),
+		DefaultImageType:      "COS_CONTAINERD",
+		ValidImageTypes:       []string{"COS_CONTAINERD", "UBUNTU_CONTAINERD"},
+	}
+	for _, channel := range []containerpb.ReleaseChannel_Channel{
+		containerpb.ReleaseChannel_RAPID, containerpb.ReleaseChannel_REGULAR, containerpb.ReleaseChannel_STABLE, containerpb.ReleaseChannel_EXTENDED,
+	} {
+		at := slices.Index(Versions, channels[channel])
+		out.Channels = append(out.Channels, &containerpb.ServerConfig_ReleaseChannelConfig{
+			Channel: channel, DefaultVersion: channels[channel], ValidVersions: slices.Clone(Versions[at:]), UpgradeTargetVersion: channels[channel],
+		})
+	}
+	return out, nil
+}
+
+func number10(n int64) string { return strconv.FormatInt(n, 10) }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	compute "google.golang.org/api/compute/v1"
 	"google.golang.org/protobuf/proto"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -78,7 +79,9 @@ func (c *Cloud) fillCluster(k *cluster, p *containerpb.Cluster) error {
 	p.Location, p.Zone = k.location, k.location
 	p.SelfLink = containerURL + inZones(k.path)
 	p.NodeIpv4CidrSize = 24
-	c.fillNetwork(k, p)
+	if err := c.fillNetwork(k, p); err != nil {
+		return err
+	}
 	fillAddons(p)
 	c.fillEndpoint(k, p)
 	fillFeatures(p)
@@ -104,17 +107,29 @@ func (c *Cloud) fillLocations(k *cluster, p *containerpb.Cluster) error {
 	return nil
 }
 
-func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) {
-	last := func(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) error {
 	standard(&p.Network, "default")
-	standard(&p.Subnetwork, "default")
+	standard(&p.Subnetwork, last(p.Network)) // as networks with automatic subnetworks have it
 	if p.NetworkConfig == nil {
 		p.NetworkConfig = &containerpb.NetworkConfig{}
 	}
-	host := "projects/" + c.options.Project
+	project := c.options.Project
 	if parts := strings.Split(p.Network, "/"); len(parts) > 2 && parts[0] == "projects" {
-		host = "projects/" + parts[1]
+		project = parts[1]
 	}
+	if project != c.options.Project && !slices.Contains(c.options.HostProjects, project) {
+		return invalid("Network %q: project %q does not share its networks.", p.Network, project)
+	}
+	network, err := c.networkOf(project, last(p.Network))
+	if err != nil {
+		return invalid("Network %q does not exist.", p.Network)
+	}
+	if !slices.ContainsFunc(c.subnetworks(project, regionOf(k.location)), func(one *compute.Subnetwork) bool {
+		return one.Name == last(p.Subnetwork) && one.Network == network.SelfLink
+	}) {
+		return invalid("Subnetwork %q does not exist in network %q and region %q.", p.Subnetwork, p.Network, regionOf(k.location))
+	}
+	host := "projects/" + project
 	p.NetworkConfig.Network = host + "/global/networks/" + last(p.Network)
 	p.NetworkConfig.Subnetwork = host + "/regions/" + regionOf(k.location) + "/subnetworks/" + last(p.Subnetwork)
 	p.Network, p.Subnetwork = last(p.Network), last(p.Subnetwork)
@@ -134,6 +149,7 @@ func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) {
 	ip.StackType = max(ip.StackType, containerpb.StackType_IPV4)
 	p.ClusterIpv4Cidr, p.ServicesIpv4Cidr = ip.ClusterIpv4CidrBlock, ip.ServicesIpv4CidrBlock
 	set(&p.DefaultMaxPodsConstraint, &containerpb.MaxPodsConstraint{MaxPodsPerNode: 110})
+	return nil
 }
 
 func fillAddons(p *containerpb.Cluster) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	compute "google.golang.org/api/compute/v1"
@@ -62,7 +63,11 @@ func computeExists(path string) error {
 // scope is the collection above a path's objects: "projects/p/zones/z",
 // "projects/p/regions/r" or "projects/p/global". What is not there is refused.
 func (c *Cloud) scope(r *request) (string, error) {
-	if p := r.path["project"]; p != c.options.Project && p != c.projectNumber() {
+	p := r.path["project"]
+	if slices.Contains(c.options.HostProjects, p) && strings.Contains(r.route.ID, "networks.") {
+		return "projects/" + p, nil
+	}
+	if p != c.options.Project && p != c.projectNumber() {
 		return "", &restError{http.StatusForbidden, "forbidden", fmt.Sprintf("Required 'compute.projects.get' permission for 'projects/%s'", p)}
 	}
 	scope := "projects/" + c.options.Project
@@ -161,9 +166,11 @@ type listing[T any] struct {
 	Kind  string `json:"kind"`
 	ID    string `json:"id"`
 	Items []T    `json:"items,omitempty"`
+	Next  string `json:"nextPageToken,omitempty"`
 }
 
-// list answers the items that a call's filter lets through, in the order given.
+// list answers a page of the items that a call's filter lets through, in the
+// order given. A page's token is the number of items before it.
 func list[T any](r *request, kind string, items []T, fields func(T) map[string]string) (any, error) {
 	keep, err := filter(r.Query.Get("filter"))
 	if err != nil {
@@ -174,6 +181,23 @@ func list[T any](r *request, kind string, items []T, fields func(T) map[string]s
 		if keep(fields(item)) {
 			out.Items = append(out.Items, item)
 		}
+	}
+	from, size := 0, r.page
+	if token := r.Query.Get("pageToken"); token != "" {
+		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > len(out.Items) {
+			return nil, computeInvalid("Invalid value for field 'pageToken': '%s'.", token)
+		}
+	}
+	if text := r.Query.Get("maxResults"); text != "" {
+		most, err := strconv.Atoi(text)
+		if err != nil || most < 0 || most > 500 {
+			return nil, computeInvalid("Invalid value for field 'maxResults': '%s'. Must be between 0 and 500.", text)
+		}
+		size = min(size, most)
+	}
+	out.Items = out.Items[from:]
+	if size > 0 && len(out.Items) > size {
+		out.Items, out.Next = out.Items[:size], strconv.Itoa(from+size)
 	}
 	return out, nil
 }

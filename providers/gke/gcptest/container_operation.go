@@ -87,9 +87,18 @@ func progress(o *operation) *containerpb.OperationProgress {
 		out := &containerpb.OperationProgress{}
 		const total = 10
 		for i, stage := range stages {
-			at := total * (len(stages)*done/steps - i)
-			at = min(max(at, total*done/steps/(i+1)), total)
-			out.Metrics = append(out.Metrics, metric(stage, at), metric(stage+"_TOTAL", total))
+			// All of them together count from 0 to the end.
+			at := min(max(total*len(stages)*done/steps-total*i, 0), total)
+			metrics := []*containerpb.OperationProgress_Metric{metric(stage, at), metric(stage+"_TOTAL", total)}
+			state := containerpb.Operation_RUNNING
+			switch at {
+			case 0:
+				state = containerpb.Operation_PENDING
+			case total:
+				state = containerpb.Operation_DONE
+			}
+			out.Metrics = append(out.Metrics, metrics...)
+			out.Stages = append(out.Stages, &containerpb.OperationProgress{Name: stage, Status: state, Metrics: metrics})
 		}
 		return out
 	case "CREATE_NODE_POOL", "UPDATE_NODE_POOL", "UPGRADE_NODES", "SET_NODE_POOL_SIZE":

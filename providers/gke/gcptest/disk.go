@@ -210,7 +210,7 @@ func (c *Cloud) mayStore(region, kind string, more int64) error {
 }
 
 // changeDisk begins an operation that changes a disk at its end.
-func (c *Cloud) changeDisk(r *request, kind, path string, change func(*compute.Disk)) *operation {
+func (c *Cloud) changeDisk(kind, path string, change func(*compute.Disk)) *operation {
 	return c.begin("compute", path[:strings.Index(path, "/disks/")], kind, path, func(half error) error {
 		if d := c.disks[path]; d != nil && half == nil {
 			changed := *d
@@ -242,7 +242,7 @@ func (c *Cloud) resizeDisk(r *request) (any, error) {
 		if err := c.mayStore(regionOf(last(path[:strings.Index(path, "/disks/")])), last(d.Type), wanted.SizeGb-d.SizeGb); err != nil {
 			return nil, err
 		}
-		return c.changeDisk(r, "resizeDisk", path, func(d *compute.Disk) { d.SizeGb = wanted.SizeGb }), nil
+		return c.changeDisk("resizeDisk", path, func(d *compute.Disk) { d.SizeGb = wanted.SizeGb }), nil
 	})
 }
 
@@ -291,7 +291,7 @@ func (c *Cloud) updateDisk(r *request) (any, error) {
 		if err := checkSpeed(last(d.Type), limits, changed.ProvisionedIops, changed.ProvisionedThroughput); err != nil {
 			return nil, err
 		}
-		return c.changeDisk(r, "update", path, func(d *compute.Disk) {
+		return c.changeDisk("update", path, func(d *compute.Disk) {
 			d.ProvisionedIops, d.ProvisionedThroughput, d.AccessMode = changed.ProvisionedIops, changed.ProvisionedThroughput, changed.AccessMode
 		}), nil
 	})
@@ -310,7 +310,7 @@ func (c *Cloud) labelDisk(r *request) (any, error) {
 		if err := checkFingerprint(wanted.LabelFingerprint, d.Labels); err != nil {
 			return nil, err
 		}
-		return c.changeDisk(r, "setLabels", path, func(d *compute.Disk) {
+		return c.changeDisk("setLabels", path, func(d *compute.Disk) {
 			d.Labels, d.LabelFingerprint = maps.Clone(wanted.Labels), fingerprint(wanted.Labels)
 		}), nil
 	})

@@ -148,8 +148,8 @@ func (c *Cloud) hook(e Event) error {
 
 // slowness is what Slow was told.
 type slowness struct {
-	method, target string
-	polls, times   int
+	method       string
+	polls, times int
 }
 
 // Slow makes the next operations of a method (a pattern as in path.Match) run
@@ -165,7 +165,7 @@ func (c *Cloud) Slow(method string, polls, times int) {
 // need is the number of looks that the operation of a call takes.
 func (c *Cloud) need(call *Call) int {
 	for _, s := range c.slow {
-		if s.times == 0 || !meets(s.method, s.target, call) {
+		if s.times == 0 || !meets(s.method, "", call) {
 			continue
 		}
 		if s.times > 0 {

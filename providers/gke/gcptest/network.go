@@ -6,24 +6,28 @@ import (
 	compute "google.golang.org/api/compute/v1"
 )
 
-// network is the network of a name.
+// network is the network of a name, of this project.
 func (c *Cloud) network(name string) (*compute.Network, error) {
-	for _, one := range c.networks() {
+	return c.networkOf(c.options.Project, name)
+}
+
+func (c *Cloud) networkOf(project, name string) (*compute.Network, error) {
+	for _, one := range c.networks(project) {
 		if one.Name == name {
 			return one, nil
 		}
 	}
-	return nil, computeNotFound("projects/" + c.options.Project + "/global/networks/" + name)
+	return nil, computeNotFound("projects/" + project + "/global/networks/" + name)
 }
 
-func (c *Cloud) networks() []*compute.Network {
+func (c *Cloud) networks(project string) []*compute.Network {
 	var out []*compute.Network
 	for _, name := range append([]string{"default"}, c.options.Networks...) {
-		self := computeURL + "projects/" + c.options.Project + "/global/networks/" + name
+		self := computeURL + "projects/" + project + "/global/networks/" + name
 		one := &compute.Network{Kind: "compute#network", Id: number(self), Name: name, SelfLink: self, AutoCreateSubnetworks: name == "default",
 			ForceSendFields: []string{"AutoCreateSubnetworks"}, RoutingConfig: &compute.NetworkRoutingConfig{RoutingMode: "REGIONAL"}, Mtu: 1460}
 		for _, region := range c.regions() {
-			for _, sub := range c.subnetworks(region) {
+			for _, sub := range c.subnetworks(project, region) {
 				if sub.Network == self {
 					one.Subnetworks = append(one.Subnetworks, sub.SelfLink)
 				}
@@ -36,8 +40,8 @@ func (c *Cloud) networks() []*compute.Network {
 
 // subnetworks are those of a region: one for every network, and what the
 // options say.
-func (c *Cloud) subnetworks(region string) []*compute.Subnetwork {
-	project := computeURL + "projects/" + c.options.Project
+func (c *Cloud) subnetworks(of, region string) []*compute.Subnetwork {
+	project := computeURL + "projects/" + of
 	scope := project + "/regions/" + region
 	var out []*compute.Subnetwork
 	complete := func(one compute.Subnetwork, network string) {
@@ -67,38 +71,45 @@ func (c *Cloud) subnetworks(region string) []*compute.Subnetwork {
 	return out
 }
 
+// named is the project that a call names, by its id.
+func (c *Cloud) named(r *request) string {
+	if r.path["project"] == c.projectNumber() {
+		return c.options.Project
+	}
+	return r.path["project"]
+}
+
 func (c *Cloud) getNetwork(r *request) (any, error) {
 	if _, err := c.scope(r); err != nil {
 		return nil, err
 	}
-	return c.network(r.path["network"])
+	return c.networkOf(c.named(r), r.path["network"])
 }
 
 func (c *Cloud) listNetworks(r *request) (any, error) {
 	if _, err := c.scope(r); err != nil {
 		return nil, err
 	}
-	return list(r, "compute#networkList", c.networks(), func(one *compute.Network) map[string]string { return map[string]string{"name": one.Name} })
+	return list(r, "compute#networkList", c.networks(c.named(r)), func(one *compute.Network) map[string]string { return map[string]string{"name": one.Name} })
 }
 
 func (c *Cloud) getSubnetwork(r *request) (any, error) {
-	scope, err := c.scope(r)
-	if err != nil {
+	if _, err := c.scope(r); err != nil {
 		return nil, err
 	}
-	for _, one := range c.subnetworks(r.path["region"]) {
+	for _, one := range c.subnetworks(c.named(r), r.path["region"]) {
 		if one.Name == r.path["subnetwork"] {
 			return one, nil
 		}
 	}
-	return nil, computeNotFound(scope + "/subnetworks/" + r.path["subnetwork"])
+	return nil, computeNotFound("projects/" + c.named(r) + "/regions/" + r.path["region"] + "/subnetworks/" + r.path["subnetwork"])
 }
 
 func (c *Cloud) listSubnetworks(r *request) (any, error) {
 	if _, err := c.scope(r); err != nil {
 		return nil, err
 	}
-	return list(r, "compute#subnetworkList", c.subnetworks(r.path["region"]), func(one *compute.Subnetwork) map[string]string {
+	return list(r, "compute#subnetworkList", c.subnetworks(c.named(r), r.path["region"]), func(one *compute.Subnetwork) map[string]string {
 		return map[string]string{"name": one.Name, "network": one.Network}
 	})
 }

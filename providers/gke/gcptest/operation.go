@@ -92,6 +92,7 @@ func (c *Cloud) runningOn(service, path string) []*operation {
 }
 
 func (c *Cloud) findOperation(service, parent, name string) *operation {
+	parent = strings.Replace(parent, "projects/"+c.projectNumber()+"/", "projects/"+c.options.Project+"/", 1)
 	at := slices.IndexFunc(c.running, func(o *operation) bool {
 		return o.service == service && o.parent == parent && o.name == name
 	})

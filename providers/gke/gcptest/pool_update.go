@@ -121,7 +121,10 @@ func apply(k *cluster, p *containerpb.NodePool, f protoreflect.FieldDescriptor, 
 		p.Config.ResourceLabels = maps.Clone(v.Message().Interface().(*containerpb.ResourceLabels).GetLabels())
 	case wrapped[name] != "":
 		inner := v.Message().Descriptor().Fields().ByName(wrapped[name])
-		config.Set(config.Descriptor().Fields().ByName(name), v.Message().Get(inner))
+		config.Clear(config.Descriptor().Fields().ByName(name))
+		if v.Message().Has(inner) {
+			config.Set(config.Descriptor().Fields().ByName(name), v.Message().Get(inner))
+		}
 	case config.Descriptor().Fields().ByName(name) != nil:
 		config.Set(config.Descriptor().Fields().ByName(name), v)
 	case all.Descriptor().Fields().ByName(name) != nil:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
@@ -22,6 +23,7 @@ type request struct {
 	document *document
 	route    *route
 	path     map[string]string // what the path says, by name
+	page     int               // the greatest number of items in an answer
 }
 
 // decode reads the body into one of Google's types.
@@ -89,7 +91,7 @@ func (c *Cloud) overREST(ctx context.Context, service, path string, call *Call) 
 		return refuse(err)
 	}
 	call.Method = route.ID
-	r := &request{Call: call, document: d, route: route, path: params}
+	r := &request{Call: call, document: d, route: route, path: params, page: c.options.PageSize}
 	check := func() error {
 		if err := d.checkQuery(route, call.Query); err != nil {
 			return err
@@ -125,20 +127,29 @@ func standardMethod(method, service string) string {
 	return method
 }
 
-// target is the object that a call is about, or the parent of what it makes.
+// verbs are what a path of compute v1 may end in after an object.
+var verbs = []string{"resize", "setLabels", "createSnapshot", "wait"}
+
+// target is the object that a call is about, or that it makes, or the
+// collection that it lists.
 func (r *request) target() string {
-	if r.path["name"] != "" {
+	switch {
+	case r.path["name"] != "":
 		return r.path["name"]
-	}
-	if r.path["parent"] != "" {
+	case r.Query.Has("instanceId"):
+		return r.path["parent"] + "/instances/" + r.Query.Get("instanceId")
+	case r.path["parent"] != "":
 		return r.path["parent"]
 	}
-	path := "projects/" + r.path["project"]
-	_, rest, _ := strings.Cut(r.Path, path)
-	if last := r.route.Path[strings.LastIndex(r.route.Path, "/")+1:]; !strings.HasPrefix(last, "{") && r.Verb == http.MethodPost && strings.Count(r.route.Path, "{") > 2 {
-		rest = strings.TrimSuffix(rest, "/"+last)
+	path := strings.TrimPrefix(r.Path, "/compute/v1/")
+	if slices.Contains(verbs, last(path)) {
+		return path[:strings.LastIndex(path, "/")]
 	}
-	return path + rest
+	var made struct{ Name string }
+	if strings.HasSuffix(r.route.ID, ".insert") && json.Unmarshal(r.Body, &made) == nil {
+		path += "/" + made.Name
+	}
+	return path
 }
 
 // restError is an error in the words of compute v1.

@@ -19,7 +19,6 @@ var qualifiers = []protoreflect.Name{"etag", "desired_node_pool_id"}
 // name does not tell; "/" leads into a message.
 var elsewhere = map[protoreflect.Name]string{
 	"desired_cluster_autoscaling":                "autoscaling",
-	"desired_l4ilb_subsetting_config":            "",
 	"desired_master_version":                     "current_master_version",
 	"desired_node_pool_auto_config_network_tags": "node_pool_auto_config/network_tags",
 	"desired_gcfs_config":                        "node_pool_defaults/node_config_defaults/gcfs_config",
@@ -35,7 +34,8 @@ var elsewhere = map[protoreflect.Name]string{
 	"desired_datapath_provider":                  "network_config/datapath_provider",
 	"desired_enable_multi_networking":            "network_config/enable_multi_networking",
 	"desired_network_performance_config":         "network_config/network_performance_config",
-	"desired_enable_private_endpoint":            "private_cluster_config/enable_private_endpoint",
+	"desired_master_authorized_networks_config":  "control_plane_endpoints_config/ip_endpoints_config/authorized_networks_config",
+	"desired_enable_private_endpoint":            "",
 	"desired_k8s_beta_apis":                      "enable_k8s_beta_apis",
 }
 
@@ -73,7 +73,7 @@ func (c *Cloud) UpdateCluster(_ context.Context, r *containerpb.UpdateClusterReq
 			return nil, err
 		}
 	}
-	path, err := clusterField(field)
+	path, err := clusterField(r.GetUpdate().ProtoReflect().Descriptor().Fields().ByName(field))
 	if err != nil {
 		return nil, err
 	}
@@ -106,22 +106,27 @@ func oneField(u *containerpb.ClusterUpdate) (protoreflect.Name, protoreflect.Val
 }
 
 // clusterField is the path of the cluster's field that an update's field sets.
-func clusterField(field protoreflect.Name) ([]protoreflect.Name, error) {
-	name, known := elsewhere[field]
+// Fields of the update that no field of a cluster goes with are refused.
+func clusterField(of protoreflect.FieldDescriptor) ([]protoreflect.Name, error) {
+	name, known := elsewhere[of.Name()]
 	if !known {
-		name = strings.TrimPrefix(string(field), "desired_")
+		name = strings.TrimPrefix(string(of.Name()), "desired_")
 	}
 	var path []protoreflect.Name
+	var f protoreflect.FieldDescriptor
 	descriptor := (&containerpb.Cluster{}).ProtoReflect().Descriptor()
 	for part := range strings.SplitSeq(name, "/") {
-		var f protoreflect.FieldDescriptor
+		f = nil
 		if descriptor != nil {
 			f = descriptor.Fields().ByName(protoreflect.Name(part))
 		}
 		if f == nil {
-			return nil, detailed(codes.Unimplemented, "the double does not apply the field "+string(field))
+			break
 		}
 		path, descriptor = append(path, f.Name()), f.Message()
+	}
+	if f == nil || f.Kind() != of.Kind() || f.Message() != of.Message() || f.IsList() != of.IsList() {
+		return nil, detailed(codes.Unimplemented, "the double does not apply the field "+string(of.Name()))
 	}
 	return path, nil
 }
@@ -142,6 +147,18 @@ func assign(m protoreflect.Message, path []protoreflect.Name, value protoreflect
 	default:
 		m.Set(f, value)
 	}
+}
+
+// UpdateMaster brings a cluster's control plane to another version.
+func (c *Cloud) UpdateMaster(_ context.Context, r *containerpb.UpdateMasterRequest) (*containerpb.Operation, error) {
+	k, err := c.findCluster(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayOperate(k, ""); err != nil {
+		return nil, err
+	}
+	return c.updateMaster(k, r.GetMasterVersion())
 }
 
 func (c *Cloud) updateMaster(k *cluster, wanted string) (*containerpb.Operation, error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Zone is what a zone has.
@@ -173,5 +172,3 @@ func (c *Cloud) acceleratorIn(zone, name string) error {
 	}
 	return detailed(codes.InvalidArgument, fmt.Sprintf("Accelerator type %q does not exist in zone %s.", name, zone))
 }
-
-var errUnimplemented = status.Error(codes.Unimplemented, "the double does not do this")
