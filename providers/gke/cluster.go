@@ -113,7 +113,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"maintenance_exclusions": exclusionSchema(),
 			"labels":                 optionalMap("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
-			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node. Default: the project's default one, which many projects have deleted."},
+			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node, when the cluster is made. Default: the project's default one, which many projects have deleted."},
 			"bootstrap_pool":         schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
 			"access":                 access,
 			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},

@@ -36,7 +36,7 @@ func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
 	if ch := k.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {
 		m.ReleaseChannel = types.StringValue(ch.String())
 	}
-	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) //nolint:staticcheck // older clusters have only this
+	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) // older clusters have only this
 	m.readNetworks(k)
 	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
 	a := k.GetAddonsConfig()
@@ -84,7 +84,7 @@ func cidr(was types.String, now string) types.String {
 func (m *clusterModel) readNetworks(k *containerpb.Cluster) {
 	networks := k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetAuthorizedNetworksConfig()
 	if networks == nil {
-		networks = k.GetMasterAuthorizedNetworksConfig() //nolint:staticcheck // older clusters have only this
+		networks = k.GetMasterAuthorizedNetworksConfig() // older clusters have only this
 	}
 	if !networks.GetEnabled() {
 		m.AuthorizedNetworks = types.SetNull(types.StringType)
@@ -180,7 +180,7 @@ func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Clu
 	case "dns":
 		host = k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetEndpoint()
 	case "private":
-		host = either(k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpoint(), k.GetPrivateClusterConfig().GetPrivateEndpoint()) //nolint:staticcheck // older clusters have only this
+		host = either(k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpoint(), k.GetPrivateClusterConfig().GetPrivateEndpoint()) // older clusters have only this
 	}
 	if host != "" {
 		c.Endpoint = "https://" + host

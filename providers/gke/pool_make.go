@@ -16,7 +16,6 @@ import (
 // at is where a pool is.
 type at struct {
 	cluster, pool, location string // paths of the API
-	zone                    string // of a zonal cluster
 }
 
 func (m *poolModel) at(j job) (at, error) {
@@ -118,7 +117,7 @@ func failed(p *containerpb.NodePool) error {
 			return &cloud.Error{Summary: "Quota of the project is exhausted", Kind: cloud.Quota, Reason: "GCE_QUOTA_EXCEEDED", Detail: k.GetMessage()}
 		}
 	}
-	return errors.New("the node pool could not be made: " + either(p.GetStatusMessage(), "it is in error")) //nolint:staticcheck // older answers have nothing else
+	return errors.New("the node pool could not be made: " + either(p.GetStatusMessage(), "it is in error")) // older answers have nothing else
 }
 
 // relieve takes the pool away that the cluster was made with, once another one

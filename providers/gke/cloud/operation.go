@@ -69,7 +69,7 @@ func locationOf(op *containerpb.Operation) string {
 	if op.GetLocation() != "" {
 		return op.GetLocation()
 	}
-	return op.GetZone() //nolint:staticcheck // old answers have nothing else
+	return op.GetZone() // old answers have nothing else
 }
 
 // progress is the stage of an operation that is under way, and how far it has come.
@@ -122,7 +122,7 @@ func failure(op *containerpb.Operation) error {
 	if e := op.GetError(); e != nil && (e.GetCode() != 0 || e.GetMessage() != "") {
 		return operationError("", e.GetMessage(), op.GetName())
 	}
-	if m := op.GetStatusMessage(); m != "" { //nolint:staticcheck // old answers have nothing else
+	if m := op.GetStatusMessage(); m != "" { // old answers have nothing else
 		return operationError("", m, op.GetName())
 	}
 	return nil

@@ -138,7 +138,7 @@ func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) error {
 	}
 	set(&p.NetworkConfig.DefaultSnatStatus, &containerpb.DefaultSnatStatus{})
 	set(&p.NetworkConfig.ServiceExternalIpsConfig, &containerpb.ServiceExternalIPsConfig{})
-	set(&p.NetworkConfig.DefaultEnablePrivateNodes, proto.Bool(p.GetPrivateClusterConfig().GetEnablePrivateNodes())) //nolint:staticcheck // the older field is still honoured
+	set(&p.NetworkConfig.DefaultEnablePrivateNodes, proto.Bool(p.GetPrivateClusterConfig().GetEnablePrivateNodes())) // the older field is still honoured
 	n := len(c.clusters) % 200
 	set(&p.IpAllocationPolicy, &containerpb.IPAllocationPolicy{})
 	ip := p.IpAllocationPolicy
@@ -156,7 +156,7 @@ func fillAddons(p *containerpb.Cluster) {
 	set(&p.AddonsConfig, &containerpb.AddonsConfig{})
 	a := p.AddonsConfig
 	a.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: true} // whatever was asked for
-	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true})                     //nolint:staticcheck // still answered
+	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true})                     // still answered
 	set(&a.NetworkPolicyConfig, &containerpb.NetworkPolicyConfig{Disabled: true})
 	set(&a.DnsCacheConfig, &containerpb.DnsCacheConfig{})
 	set(&a.HttpLoadBalancing, &containerpb.HttpLoadBalancing{})
@@ -182,8 +182,8 @@ func (c *Cloud) fillEndpoint(k *cluster, p *containerpb.Cluster) {
 	set(&ip.Enabled, proto.Bool(true))
 	set(&ip.EnablePublicEndpoint, proto.Bool(true))
 	set(&ip.GlobalAccess, proto.Bool(false))
-	if p.GetMasterAuthorizedNetworksConfig() != nil { //nolint:staticcheck // the older field is still honoured
-		set(&ip.AuthorizedNetworksConfig, p.MasterAuthorizedNetworksConfig) //nolint:staticcheck // see above
+	if p.GetMasterAuthorizedNetworksConfig() != nil { // the older field is still honoured
+		set(&ip.AuthorizedNetworksConfig, p.MasterAuthorizedNetworksConfig) // see above
 	}
 	set(&ip.AuthorizedNetworksConfig, &containerpb.MasterAuthorizedNetworksConfig{})
 	ip.PublicEndpoint, ip.PrivateEndpoint = endpoint, fmt.Sprintf("10.128.0.%d", 2+len(c.clusters)%250)
@@ -193,12 +193,12 @@ func (c *Cloud) fillEndpoint(k *cluster, p *containerpb.Cluster) {
 // mirror repeats the endpoints in the older fields that still show them.
 func (c *Cloud) mirror(p *containerpb.Cluster) {
 	ip := p.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig()
-	p.MasterAuthorizedNetworksConfig = ip.GetAuthorizedNetworksConfig() //nolint:staticcheck // still answered
+	p.MasterAuthorizedNetworksConfig = ip.GetAuthorizedNetworksConfig() // still answered
 	set(&p.PrivateClusterConfig, &containerpb.PrivateClusterConfig{})
-	p.PrivateClusterConfig.PublicEndpoint = ip.GetPublicEndpoint()                                  //nolint:staticcheck // still answered
-	p.PrivateClusterConfig.PrivateEndpoint = ip.GetPrivateEndpoint()                                //nolint:staticcheck // still answered
-	p.PrivateClusterConfig.EnablePrivateEndpoint = !ip.GetEnablePublicEndpoint()                    //nolint:staticcheck // still answered
-	p.PrivateClusterConfig.EnablePrivateNodes = p.GetNetworkConfig().GetDefaultEnablePrivateNodes() //nolint:staticcheck // still answered
+	p.PrivateClusterConfig.PublicEndpoint = ip.GetPublicEndpoint()                                  // still answered
+	p.PrivateClusterConfig.PrivateEndpoint = ip.GetPrivateEndpoint()                                // still answered
+	p.PrivateClusterConfig.EnablePrivateEndpoint = !ip.GetEnablePublicEndpoint()                    // still answered
+	p.PrivateClusterConfig.EnablePrivateNodes = p.GetNetworkConfig().GetDefaultEnablePrivateNodes() // still answered
 }
 
 func fillFeatures(p *containerpb.Cluster) {

@@ -170,7 +170,7 @@ func TestUnknownFieldsOverGRPC(t *testing.T) {
 	k.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 9999, protowire.VarintType), 1))
 	_, err := w.client.CreateCluster(t.Context(), &containerpb.CreateClusterRequest{Parent: zoneA, Cluster: k})
 	w.refused(err, codes.InvalidArgument, "Unknown field")
-	_, err = w.client.GetCluster(t.Context(), &containerpb.GetClusterRequest{ProjectId: "stoke-test", Zone: "us-central1-a", ClusterId: "c"}) //nolint:staticcheck // that it is refused is the point
+	_, err = w.client.GetCluster(t.Context(), &containerpb.GetClusterRequest{ProjectId: "stoke-test", Zone: "us-central1-a", ClusterId: "c"}) // that it is refused is the point
 	w.refused(err, codes.InvalidArgument, "deprecated")
 	if got := len(cloud.Inventory()); got != 0 {
 		t.Errorf("%d objects, want none", got)
