@@ -27,7 +27,7 @@ func TestModuleScripts(t *testing.T) {
 		t.Skip("git is not installed")
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/modules", UpdateScripts: *rewrite,
+		Files: scripts(t, "testdata/modules"), UpdateScripts: *rewrite,
 		Setup: func(env *testscript.Env) error {
 			server := moduleServer(t)
 			authority := filepath.Join(env.WorkDir, "authority.pem")
