@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -74,6 +77,20 @@ func (m *clusterModel) kind() kind {
 }
 
 func (m *clusterModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+
+// unread has a plan leave open what a cluster that is being made does not say yet.
+func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
+	if prior.Status.ValueString() == containerpb.Cluster_PROVISIONING.String() {
+		m.Access, m.Kubeconfig = types.ObjectUnknown(prior.Access.AttributeTypes(ctx)), types.StringUnknown()
+	}
+}
+
+// doomed is said of a cluster that is to be destroyed.
+func (m *clusterModel) doomed(diags *diag.Diagnostics) {
+	if m.DeletionProtection.ValueBool() {
+		diags.AddAttributeError(path.Root("deletion_protection"), "Cluster is protected", "deletion_protection is true: set it to false, apply, and destroy then.")
+	}
+}
 
 // path is the cluster's name in the container API.
 func (m *clusterModel) path(project string) string {
@@ -161,7 +178,7 @@ func place(j job, id, collection string) (project, location, name string, err er
 }
 
 // check is that of model.
-func (m *clusterModel) check(_ context.Context, j job, prior *clusterModel) {
+func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	m.place(j)
 	m.checkChoices(j)
 	if prior == nil {
@@ -172,6 +189,7 @@ func (m *clusterModel) check(_ context.Context, j job, prior *clusterModel) {
 	if either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
 		m.Kubeconfig = prior.Kubeconfig
 	}
+	m.unread(ctx, prior)
 }
 
 // place fills in where things are that name no place.
@@ -188,7 +206,7 @@ func (m *clusterModel) place(j job) {
 // and nothing else: an upgrade by Google is no difference.
 func (m *clusterModel) checkVersion(prior *clusterModel) {
 	m.MasterVersion = prior.MasterVersion
-	if v := m.Version.ValueString(); v != "" && older(prior.MasterVersion.ValueString(), v) {
+	if v := m.Version.ValueString(); v != "" && prior.MasterVersion.ValueString() != "" && older(prior.MasterVersion.ValueString(), v) {
 		m.MasterVersion = types.StringUnknown()
 	}
 }

@@ -97,7 +97,23 @@ func (m *clusterModel) create(ctx context.Context, j job, mark string, started f
 		return taken("cluster", m.path(c.Project))
 	}
 	started()
-	return c.Settle(ctx, m.path(c.Project), m.Location.ValueString(), "making the cluster "+m.Name.ValueString())
+	if err := c.Settle(ctx, m.path(c.Project), m.Location.ValueString(), "making the cluster "+m.Name.ValueString()); err != nil {
+		return err
+	}
+	now, err := m.get(ctx, c)
+	if err == nil && now.GetStatus() == containerpb.Cluster_ERROR {
+		err = errors.New("the cluster could not be made: " + reasons(now))
+	}
+	return err
+}
+
+// reasons are what a cluster says is wrong with it.
+func reasons(k *containerpb.Cluster) string {
+	var all []string
+	for _, s := range k.GetConditions() {
+		all = append(all, s.GetMessage())
+	}
+	return either(strings.Join(all, "; "), "it is in error")
 }
 
 // taken says that an object of the same name is somebody else's.

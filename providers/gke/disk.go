@@ -9,8 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	compute "google.golang.org/api/compute/v1"
 
@@ -55,9 +53,9 @@ func diskSchema(context.Context) schema.Schema {
 			"access_mode":             servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, by which many nodes read one set of data."),
 			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose."),
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
-			"snapshot":                schema.StringAttribute{Optional: true, Description: "A snapshot that the disk begins as, by name or in full.", PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}},
+			"snapshot":                serversFixed("A snapshot that the disk begins as, by name or in full."),
 			"labels":                  optionalMap("Labels. Google's own are left alone."),
-			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID, stays, and bills. Default: false."},
+			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. Default: false."},
 		},
 	}
 }

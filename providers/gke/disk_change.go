@@ -3,6 +3,8 @@ package gke
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	compute "google.golang.org/api/compute/v1"
 
@@ -112,6 +114,13 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 	if now == nil || err != nil {
 		return err
 	}
+	if len(now.Users) > 0 { // before a snapshot is taken of what still changes
+		var users []string
+		for _, u := range now.Users {
+			users = append(users, last(u))
+		}
+		return &cloud.Error{Summary: "Still in use", Kind: cloud.InUse, Detail: fmt.Sprintf("The disk %s is attached to %s. Detach it first.", name, strings.Join(users, ", "))}
+	}
 	if m.SnapshotBefore.ValueBool() {
 		if err := m.keep(ctx, c, now); err != nil {
 			return fmt.Errorf("take the snapshot before: %w; the disk is still there", err)
@@ -130,11 +139,16 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 	return err
 }
 
-// keep takes a snapshot of the disk under a name that can be found again. One that
-// an interrupted destroy has taken is as good.
+// keep takes a snapshot of the disk under a name that can be found again: it has
+// the disk's id, and when the disk was detached last. What is on a disk that is not
+// attached stays the same, so that the one which an interrupted destroy has taken
+// is as good.
 func (m *diskModel) keep(ctx context.Context, c *cloud.Cloud, d *compute.Disk) error {
 	location, name := m.Location.ValueString(), m.Name.ValueString()
 	tail := fmt.Sprintf("-before-destroy-%d", d.Id)
+	if at, err := time.Parse(time.RFC3339, d.LastDetachTimestamp); err == nil {
+		tail += fmt.Sprintf("-%d", at.Unix())
+	}
 	s := &compute.Snapshot{Name: name[:min(len(name), 63-len(tail))] + tail, Labels: c.Marked(texts(m.Labels), "")}
 	cloud.Say(ctx, -1, "taking the snapshot %s, which stays and bills", s.Name)
 	err := m.send(ctx, c, "taking the snapshot "+s.Name,
@@ -149,6 +163,9 @@ func (m *diskModel) keep(ctx context.Context, c *cloud.Cloud, d *compute.Disk) e
 			now, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Snapshot, error) {
 				return c.Compute.Snapshots.Get(c.Project, s.Name).Context(ctx).Do()
 			})
+			if err == nil && now.Status == "FAILED" {
+				err = fmt.Errorf("the snapshot %s has failed: delete it, and destroy again", s.Name)
+			}
 			return err == nil && now.Status == "READY", err
 		})
 	}

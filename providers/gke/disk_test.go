@@ -89,6 +89,65 @@ func TestDiskSnapshotBefore(t *testing.T) {
 	}
 }
 
+// TestDiskInUse: a disk that is attached is neither kept nor deleted, and what was
+// written to it since an earlier snapshot is in another one.
+func TestDiskInUse(t *testing.T) {
+	w := newWorld(t, "grpc", gcptest.Options{})
+	given := data(map[string]any{"snapshot_before_destroy": true})
+	it := w.make(thing{kind: "gke_disk"}, w.conf("gke_disk", given))
+	w.google.Fail(gcptest.Fault{Method: "compute.disks.delete", Code: 7, Message: "Required 'compute.disks.delete' permission"})
+	if r := w.destroy(it); !r.Diagnostics.HasErrors() {
+		t.Fatal("a destroy without the right")
+	}
+	name := it.state.GetAttr("id").AsString()
+	if err := w.google.Attach(name, "node-1", true); err != nil {
+		t.Fatal(err)
+	}
+	w.mutations()
+	if r := w.destroy(it); !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Detail, "attached to node-1") || len(w.mutations()) > 0 {
+		t.Errorf("a disk in use: %v", r.Diagnostics)
+	}
+	if err := w.google.Attach(name, "node-1", false); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.destroy(it); r.Diagnostics.HasErrors() {
+		t.Fatal(r.Diagnostics)
+	}
+	if got := w.mutations(); !slices.Equal(got, []string{"compute.disks.createSnapshot", "compute.disks.delete"}) {
+		t.Errorf("destroyed by %v", got)
+	}
+}
+
+// TestCreateCutOff: a create whose answer is lost, with nobody to ask, is kept, and
+// the next apply goes on with it.
+func TestCreateCutOff(t *testing.T) {
+	for _, test := range []struct {
+		kind, create, read string
+		given              map[string]any
+	}{
+		{"gke_cluster", "CreateCluster", "GetCluster", lab(nil)},
+		{"gke_disk", "compute.disks.insert", "compute.disks.get", data(nil)},
+	} {
+		t.Run(test.kind, func(t *testing.T) {
+			w := newWorld(t, "grpc", gcptest.Options{})
+			config := w.conf(test.kind, test.given)
+			pl := w.plan(thing{kind: test.kind}, config)
+			w.google.Fail(gcptest.Fault{Method: test.create, When: gcptest.After})
+			w.google.Fail(gcptest.Fault{Method: test.read, Skip: 1, Times: 8, Code: 13})
+			it, r := w.apply("op-1", pl)
+			if !r.Diagnostics.HasErrors() || !r.Keep || it.state.IsNull() {
+				t.Fatalf("kept %v: %v", r.Keep, r.Diagnostics)
+			}
+			w.google.Settle()
+			it = w.make(w.refresh(it), config)
+			w.empty(it, config)
+			if n := len(w.google.Calls(test.create)); n != 1 {
+				t.Errorf("%d creates", n)
+			}
+		})
+	}
+}
+
 // TestDiskUnsure: lost answers make one disk, and nobody else's is taken.
 func TestDiskUnsure(t *testing.T) {
 	for _, when := range []gcptest.When{gcptest.Before, gcptest.After} {

@@ -2,9 +2,11 @@ package gke
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -61,6 +63,37 @@ type job struct {
 	*settings
 	cloud *cloud.Cloud // of the object's project
 	diags *diag.Diagnostics
+	begun begun // what an earlier apply has left to be finished
+}
+
+// begun is what is recorded beside an object that an apply has not seen finished.
+// An object that is not well for another reason is not stoke's to finish.
+type begun string
+
+const (
+	begunCreate begun = "create"
+	begunUpdate begun = "update"
+)
+
+const begunKey = "begun"
+
+type privateGetter interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+type privateSetter interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+func readBegun(ctx context.Context, p privateGetter) (b begun) {
+	if text, diags := p.GetKey(ctx, begunKey); !diags.HasError() {
+		_ = json.Unmarshal(text, &b) // what cannot be read was not written by us
+	}
+	return b
+}
+
+func writeBegun(ctx context.Context, p privateSetter, b begun) diag.Diagnostics {
+	return p.SetKey(ctx, begunKey, strconv.AppendQuote(nil, string(b)))
 }
 
 // life is what resources have in common, from the schema to the end.
@@ -74,7 +107,7 @@ func (l *life[M, P]) job(of P, diags *diag.Diagnostics) (job, error) {
 	if l.settings == nil {
 		return job{}, errUnconfigured
 	}
-	return job{l.settings, l.settings.cloud.In(of.head().project.ValueString()), diags}, nil
+	return job{settings: l.settings, cloud: l.settings.cloud.In(of.head().project.ValueString()), diags: diags}, nil
 }
 
 // Metadata names the type.
@@ -103,12 +136,27 @@ func (l *life[M, P]) Configure(_ context.Context, req resource.ConfigureRequest,
 	}
 }
 
+// ValidateConfig lets the kind look at what is declared, which a plan mixes with
+// what is there.
+func (l *life[M, P]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	if of, ok := any(P(new(M))).(interface {
+		validate(context.Context, tfsdk.Config, *diag.Diagnostics)
+	}); ok {
+		of.validate(ctx, req.Config, &resp.Diagnostics)
+	}
+}
+
 // ModifyPlan lets the kind look at what is planned.
 func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var prior *M
 	if !req.State.Raw.IsNull() {
 		prior = new(M)
 		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if req.Plan.Raw.IsNull() && prior != nil && !resp.Diagnostics.HasError() {
+		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok {
+			of.doomed(&resp.Diagnostics)
+		}
 	}
 	if req.Plan.Raw.IsNull() || resp.Diagnostics.HasError() {
 		return
@@ -140,12 +188,42 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 	resp.Diagnostics.Append(diags...)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	begun := false
-	err = plan.create(limited, j, cloud.MarkOf(providers.CallFrom(ctx).Operation), func() { begun = true })
-	if begun {
+	there := false
+	err = plan.create(limited, j, cloud.MarkOf(providers.CallFrom(ctx).Operation), func() { there = true })
+	if err != nil && !there {
+		there = l.unsure(ctx, plan, j, err)
+	}
+	if there {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
+		if err == nil && resp.Diagnostics.HasError() {
+			providers.CallFrom(ctx).KeepOnError() // it is made, and could not be read
+		}
+		if err != nil || resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunCreate)...)
+		}
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not made", err)
+}
+
+// lookTime is how long a create whose outcome nobody knows is looked after.
+const lookTime = 30 * time.Second
+
+// unsure looks what became of a create that got no answer, or that was cut off. One
+// that happened is kept, and the next apply goes on with it.
+func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) bool {
+	if kind := cloud.KindOf(err); kind != cloud.Ambiguous && kind != cloud.Other {
+		return false
+	}
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	now := new(M)
+	*now = *plan
+	found, mark, again := P(now).read(looking, j)
+	if again != nil || !found || mark != cloud.MarkOf(providers.CallFrom(ctx).Operation) {
+		return false
+	}
+	providers.CallFrom(ctx).KeepOnError()
+	return true
 }
 
 // Update makes the object what is planned.
@@ -164,11 +242,16 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	resp.Diagnostics.Append(diags...)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	j.begun = readBegun(ctx, req.Private)
 	err = plan.update(limited, j, prior)
 	if err == nil {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
+		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, "")...)
 	} else if found, _, again := P(prior).read(ctx, j); found && again == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, prior)...) // as far as it came
+	}
+	if running := new(cloud.RunningError); errors.As(err, &running) && j.begun == "" {
+		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunUpdate)...)
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not changed", err)
 }
@@ -233,6 +316,9 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		resp.State.RemoveResource(ctx)
 	default:
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
+		if call.Settling { // nobody saw the end of its create
+			resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunCreate)...)
+		}
 	}
 }
 

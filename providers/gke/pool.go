@@ -144,7 +144,7 @@ func poolSchema(context.Context) schema.Schema {
 			"spot":                serversFlagFixed("Whether the machines are cheap ones that Google may take back."),
 			"flex_start":          serversFlagFixed("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
 			"queued_provisioning": serversFlagFixed("Whether nodes come by ProvisioningRequest alone. It needs autoscaling with total_min = 0."),
-			"reservation":         schema.StringAttribute{Optional: true, Description: "Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME.", PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}},
+			"reservation":         serversFixed("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
 			"compact_placement":   serversFlagFixed("Whether the machines stand close to each other, in one zone."),
 			"local_ssd_count":     serversNumberFixed("Local SSDs that are the pods' ephemeral storage."),
 			"image_streaming":     serversFlag("Whether containers start before their images are there in full."),
@@ -209,6 +209,9 @@ func (m *poolModel) named(j job, id string) (map[string]string, error) {
 	project, location, of, err := place(j, cluster, "clusters")
 	if err != nil || name == "" {
 		return nil, fmt.Errorf("%q names no node pool: give PROJECT/LOCATION/CLUSTER/NAME, or LOCATION/CLUSTER/NAME", id)
+	}
+	if name == bootstrap {
+		return nil, fmt.Errorf("%s is the pool that a cluster is made with, which goes once another one runs: it is not managed by itself", bootstrap)
 	}
 	return map[string]string{"project": project, "name": name, "cluster": fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)}, nil
 }

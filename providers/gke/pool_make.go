@@ -57,7 +57,8 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 		err := m.try(ctx, j, where, there, mark, n, started)
 		there = nil
 		if err == nil {
-			return m.relieve(ctx, j, where)
+			m.relieve(ctx, j, where)
+			return nil
 		}
 		kind := cloud.KindOf(err)
 		if kind != cloud.StockOut && kind != cloud.Quota || n >= len(m.Fallback) {
@@ -106,7 +107,7 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 
 // failed is why a pool that is there could not be made; nil for a good one.
 func failed(p *containerpb.NodePool) error {
-	if p.GetStatus() != containerpb.NodePool_ERROR {
+	if s := p.GetStatus(); s != containerpb.NodePool_ERROR && s != containerpb.NodePool_RUNNING_WITH_ERROR {
 		return nil
 	}
 	for _, k := range p.GetConditions() {
@@ -121,8 +122,14 @@ func failed(p *containerpb.NodePool) error {
 }
 
 // relieve takes the pool away that the cluster was made with, once another one
-// runs pods without taints.
-func (m *poolModel) relieve(ctx context.Context, j job, where at) error {
+// runs pods without taints. That it cannot is no fault of the pool at hand.
+func (m *poolModel) relieve(ctx context.Context, j job, where at) {
+	if err := m.takeAway(ctx, j, where); err != nil {
+		addWarning(j, "The cluster's first node pool is still there", fmt.Errorf("the next change of a node pool takes it away: %w", err))
+	}
+}
+
+func (m *poolModel) takeAway(ctx context.Context, j job, where at) error {
 	c := j.cloud
 	all, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.ListNodePoolsResponse, error) {
 		return c.Clusters.ListNodePools(ctx, &containerpb.ListNodePoolsRequest{Parent: where.cluster})
@@ -140,7 +147,8 @@ func (m *poolModel) relieve(ctx context.Context, j job, where at) error {
 // general tells whether any pod may run in a pool.
 func general(p *containerpb.NodePool) bool {
 	s := p.GetStatus()
-	return !ours(p) && (s == containerpb.NodePool_RUNNING || s == containerpb.NodePool_RECONCILING) &&
+	peopled := p.GetInitialNodeCount() > 0 || p.GetAutoscaling().GetEnabled()
+	return peopled && !ours(p) && (s == containerpb.NodePool_RUNNING || s == containerpb.NodePool_RECONCILING) &&
 		len(p.GetConfig().GetAccelerators()) == 0 && !slices.ContainsFunc(p.GetConfig().GetTaints(), func(t *containerpb.NodeTaint) bool {
 		return t.GetEffect() != containerpb.NodeTaint_PREFER_NO_SCHEDULE
 	})

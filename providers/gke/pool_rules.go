@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
@@ -35,6 +37,22 @@ func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 		}
 	}
 	m.forecast(ctx, j, prior)
+}
+
+// validate refuses a size beside autoscaling, and the first pool's name.
+func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics) {
+	var size types.Int64
+	var scaling types.Object
+	var name types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("node_count"), &size)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("autoscaling"), &scaling)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("name"), &name)...)
+	if given(size) && given(scaling) {
+		diags.AddAttributeError(path.Root("node_count"), "Size and autoscaling at once", "Leave node_count out.")
+	}
+	if name.ValueString() == bootstrap {
+		diags.AddAttributeError(path.Root("name"), "Name is taken", fmt.Sprintf("%q is the pool that a cluster is made with, which goes once another one runs. Take another name.", bootstrap))
+	}
 }
 
 // forecast plans what the nodes will have, and says how many there will be.
@@ -119,9 +137,6 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 		refuse("queued_provisioning", "Queued and compact at once", "Take one of them.")
 	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1:
 		refuse("zones", "Compact placement in several zones", "Name one zone.")
-	}
-	if m.Autoscaling != nil && given(m.NodeCount) && m.ID.IsUnknown() {
-		refuse("node_count", "Size and autoscaling at once", "Leave node_count out.")
 	}
 	m.checkGPUs(j, refuse)
 }

@@ -90,6 +90,9 @@ func fillUpgrade(m *poolModel, r *containerpb.UpdateNodePoolRequest, _ *containe
 }
 
 func (r poolRow) changed(plan, prior *poolModel) bool {
+	if r.group == bySize && plan.Autoscaling != nil {
+		return false // its size is the autoscaler's
+	}
 	if v, ok := r.of(plan).(attr.Value); ok {
 		return changed(v, r.of(prior).(attr.Value))
 	}
@@ -98,6 +101,7 @@ func (r poolRow) changed(plan, prior *poolModel) bool {
 
 // update is that of model. What an apply left unfinished is finished first: a
 // pool that is in error after a create goes on with the next step of its fallback.
+// One that has been whole keeps what it got: it may be full of work.
 func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	where, err := m.at(j)
 	if err != nil {
@@ -112,10 +116,14 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 		return err
 	case now == nil:
 		return errors.New("the node pool is gone; the next plan makes it anew")
-	case failed(now) != nil:
+	case failed(now) != nil && j.begun == begunCreate:
 		return m.walk(ctx, j, where, now, now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now), func() {})
 	}
-	wanted := m.step(stepOf(now))
+	// The step that the pool runs by is the one that was declared then: another
+	// fallback is for other creates.
+	declared := *m
+	declared.Fallback = prior.Fallback
+	wanted := declared.step(stepOf(now))
 	was := prior.step(stepOf(now))
 	var done []string
 	for _, row := range poolTable {
@@ -131,7 +139,8 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 			return fmt.Errorf("change %s: %w", row.attribute, err)
 		}
 	}
-	return m.relieve(ctx, j, where)
+	m.relieve(ctx, j, where)
+	return nil
 }
 
 // change makes the one call of a group.

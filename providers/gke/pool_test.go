@@ -176,6 +176,48 @@ func TestPoolFallback(t *testing.T) {
 	}
 }
 
+// TestPoolWords: what a plan cannot tell from what is there is refused as it is
+// declared; an empty map is as good as none.
+func TestPoolWords(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	for _, given := range []map[string]any{
+		cpu(map[string]any{"autoscaling": map[string]any{"min": 1, "max": 2}}),
+		cpu(map[string]any{"name": "stoke-bootstrap"}),
+	} {
+		if pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given)); !pl.Diagnostics.HasErrors() {
+			t.Errorf("%v is planned", given)
+		}
+	}
+	config := w.conf("gke_node_pool", cpu(map[string]any{"labels": map[string]any{}, "resource_labels": map[string]any{}}))
+	w.empty(w.make(thing{kind: "gke_node_pool"}, config), config)
+}
+
+// TestPoolOutgrown: a pool that was whole keeps what it got where it cannot grow, and
+// is never deleted for that, whatever its fallback says.
+func TestPoolOutgrown(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	given := func(n int) map[string]any {
+		return gpu(map[string]any{"node_count": n, "fallback": []any{map[string]any{"spot": true}}})
+	}
+	it := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given(1)))
+	w.google.SetCapacity(gcptest.Capacity{Zone: zone}, 0)
+	for _, status := range []containerpb.NodePool_Status{containerpb.NodePool_RUNNING_WITH_ERROR, containerpb.NodePool_ERROR} {
+		grown, r := w.apply("", w.plan(it, w.conf("gke_node_pool", given(3))))
+		if !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Detail, "does not have enough resources") {
+			t.Fatalf("a resize without capacity says %v", r.Diagnostics)
+		}
+		if err := w.google.ChangePool(labPath+"/nodePools/gpu", func(p *containerpb.NodePool) { p.Status = status }); err != nil {
+			t.Fatal(err)
+		}
+		grown = w.empty(grown, w.conf("gke_node_pool", given(3)))
+		w.mutations()
+		it = w.make(grown, w.conf("gke_node_pool", given(1)))
+		if got := w.mutations(); !slices.Equal(got, []string{"SetNodePoolSize"}) {
+			t.Errorf("a pool that is %s is made smaller by %v", status, got)
+		}
+	}
+}
+
 // TestPoolWithoutFallback: a stock-out and a missing quota are told apart, and end
 // the create at once.
 func TestPoolWithoutFallback(t *testing.T) {

@@ -73,8 +73,8 @@ func computed(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, Description: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
 }
 
-// settled keeps a status that will not change by itself. Of an object that is not
-// finished it is not known, which makes the plan an update that finishes it.
+// settled keeps a status. Of an object that an apply has begun and not seen finished
+// it is not known, which makes the plan an update that finishes it.
 func settled(unfinished []string) []planmodifier.String {
 	return []planmodifier.String{settles{unfinished}}
 }
@@ -88,10 +88,10 @@ func (s settles) Description(context.Context) string {
 func (s settles) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
 
 // PlanModifyString is that of planmodifier.String.
-func (s settles) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (s settles) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	switch {
 	case req.State.Raw.IsNull():
-	case slices.Contains(s.unfinished, req.StateValue.ValueString()):
+	case slices.Contains(s.unfinished, req.StateValue.ValueString()) && readBegun(ctx, req.Private) != "":
 		resp.PlanValue = types.StringUnknown()
 	default:
 		resp.PlanValue = req.StateValue

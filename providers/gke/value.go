@@ -104,6 +104,9 @@ func mapOrNull(was types.Map, all map[string]string) types.Map {
 	if len(all) == 0 && (was.IsNull() || was.IsUnknown()) {
 		return types.MapNull(types.StringType)
 	}
+	if all == nil {
+		all = map[string]string{} // {} was declared
+	}
 	v, _ := types.MapValueFrom(context.Background(), types.StringType, all)
 	return v
 }

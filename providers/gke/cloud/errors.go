@@ -83,6 +83,9 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 			e.Reason = web.Errors[0].Reason
 		}
 		e.Request = web.Header.Get("X-Request-Id")
+		if web.Code == http.StatusConflict && strings.Contains(web.Body, `"ABORTED"`) {
+			code = codes.Aborted // HTTP has one word for both
+		}
 	}
 	if api, ok := apierror.FromError(err); ok {
 		if s := api.GRPCStatus(); s != nil && web == nil { // of HTTP's 409 the library makes Aborted
@@ -142,6 +145,9 @@ var stockOuts = []string{"gce_stockout", "zone_resource_pool_exhausted", "does n
 // "permission denied".
 var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quotaexceeded", "quota exceeded", "exceeded quota"}
 
+// computeQuota is how compute says it: Quota 'NVIDIA_L4_GPUS' exceeded.
+var computeQuota = regexp.MustCompile(`(?i)\bquota '[^']+' exceeded`)
+
 // Classify is the kind of what a finished operation says.
 func Classify(reason, message string) Kind { return classify(codes.Unknown, reason, message) }
 
@@ -158,11 +164,11 @@ func classify(code codes.Code, reason, message string) Kind {
 	switch {
 	case has(stockOuts...):
 		return StockOut
-	case has("concurrent operations quota", "too many operations"):
+	case has("concurrent operations quota", "too many operations", "ratelimitexceeded", "rate limit exceeded", "quota metric"):
 		return Busy
-	case code != codes.ResourceExhausted && has(quotas...):
+	case code != codes.ResourceExhausted && (has(quotas...) || computeQuota.MatchString(message)):
 		return Quota
-	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready"):
+	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready", "try again once it is done"):
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled

@@ -29,9 +29,12 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 	w := waits{pace: c.pace}
 	for {
 		done, err := look(ctx)
+		kind := KindOf(err)
 		switch {
 		case ctx.Err() != nil:
 			return &RunningError{name}
+		case kind == Ambiguous || kind == Busy: // it goes on, whether it can be looked at or not
+			Say(ctx, -1, "%s cannot be looked at: %v; trying again", name, err)
 		case err != nil || done:
 			return err
 		}

@@ -73,6 +73,11 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil {
 			return out, err
 		}
+		select {
+		case <-providers.CallFrom(ctx).Stopping:
+			return out, err
+		default:
+		}
 		var e *Error
 		if errors.As(err, &e) {
 			Say(ctx, -1, "%s; trying again", e.Summary)
