@@ -35,6 +35,11 @@ type world struct {
 	entry     providers.Entry
 	provider  map[string]cty.Value // of the block, beside the usual ones
 
+	// single says that a phase ends where the next one begins; otherwise all end
+	// with the test.
+	single bool
+	ended  func() error
+
 	mu    sync.Mutex
 	steps []string // progress
 }
@@ -74,7 +79,14 @@ func (w *world) open() (providers.Provider, providers.Diagnostics) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() { p.Close() })
+	if w.single {
+		if w.ended != nil {
+			w.ended()
+		}
+		w.ended = p.Close
+	} else {
+		w.Cleanup(func() { p.Close() })
+	}
 	schema, diags := p.Schema(w.Context())
 	if diags.HasErrors() {
 		w.Fatal(diags)
