@@ -116,7 +116,7 @@ func (m *market) enough() (int, bool) {
 }
 
 // tried are the steps that the double saw, by its log, and those that got all.
-func (m *market) tried(t *testing.T, attempts []gcptest.Attempt) (steps, whole []int) {
+func (m *market) tried(t testing.TB, attempts []gcptest.Attempt) (steps, whole []int) {
 	t.Helper()
 	for i := 0; i < len(attempts); {
 		operation, good := attempts[i].Operation, true
@@ -223,7 +223,7 @@ func (m *market) create(w *world, config cty.Value, operation string) (thing, bo
 	w.Helper()
 	seen := len(w.google.Attempts())
 	it, r := w.apply(operation, w.plan(thing{kind: "gke_node_pool"}, config))
-	steps, whole := m.tried(w.T, w.google.Attempts()[seen:])
+	steps, whole := m.tried(w.TB, w.google.Attempts()[seen:])
 	want, ok := m.enough()
 	last := want
 	if !ok {
