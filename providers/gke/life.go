@@ -157,6 +157,9 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok {
 			of.doomed(&resp.Diagnostics)
 		}
+		if of, ok := any(prior).(interface{ leaves(context.Context) }); ok {
+			of.leaves(ctx)
+		}
 	}
 	if req.Plan.Raw.IsNull() || resp.Diagnostics.HasError() {
 		return
