@@ -164,6 +164,7 @@ func (p *gkeProvider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return &life[poolModel, *poolModel]{} },
 		func() resource.Resource { return &life[diskModel, *diskModel]{} },
 		func() resource.Resource { return &life[snapshotModel, *snapshotModel]{} },
+		func() resource.Resource { return &life[filestoreModel, *filestoreModel]{} },
 		func() resource.Resource { return &life[firewallModel, *firewallModel]{} },
 	}
 }
