@@ -191,7 +191,13 @@ func (m *diskModel) read(ctx context.Context, j job) (bool, string, error) {
 	if d == nil || err != nil {
 		return false, "", err
 	}
-	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(d.Status)
+	m.show(j.cloud, d)
+	return true, d.Labels[cloud.Mark], nil
+}
+
+// show sets the model to a disk.
+func (m *diskModel) show(c *cloud.Cloud, d *compute.Disk) {
+	m.ID, m.Status = types.StringValue(m.path(c.Project)), types.StringValue(d.Status)
 	zones := []string{}
 	for _, z := range d.ReplicaZones {
 		zones = append(zones, last(z))
@@ -199,6 +205,5 @@ func (m *diskModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.ReplicaZones, m.Type, m.Size = setOf(zones), link(m.Type, last(d.Type)), types.Int64Value(d.SizeGb)
 	m.AccessMode, m.IOPS, m.Throughput = textOrNull(d.AccessMode), numberOrNull(d.ProvisionedIops), numberOrNull(d.ProvisionedThroughput)
 	m.Snapshot = link(m.Snapshot, d.SourceSnapshot)
-	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(d.Labels, texts(m.Labels)))
-	return true, d.Labels[cloud.Mark], nil
+	m.Labels = mapOrNull(m.Labels, c.Declared(d.Labels, texts(m.Labels)))
 }

@@ -67,7 +67,7 @@ func until(ctx context.Context, c *cloud.Cloud, what, name, ready string, failed
 		}
 		for _, f := range failed {
 			if now.status == f {
-				return false, fmt.Errorf("the %s %s could not be made (%s); delete it, and apply again", what, last(name), either(now.why, strings.ToLower(f)))
+				return false, fmt.Errorf("the %s %s is %s (%s): mend it in the Cloud Console, or delete it and apply again", what, last(name), f, either(now.why, "Google does not say why"))
 			}
 		}
 		cloud.Say(ctx, -1, "waiting for the %s %s: %s", what, last(name), strings.ToLower(now.status))
