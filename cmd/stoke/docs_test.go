@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/stokehq/stoke/plan/state/store/storetest"
+	"github.com/stokehq/stoke/providers/gke/gcptest"
 )
 
 // commandTime is how long a command line may take before it is taken for one
@@ -188,7 +190,7 @@ func (r *reading) serve(h http.Handler) string {
 }
 
 // copied are the examples that pages call.
-var copied = []string{"elasticdl-cluster", "mlbench", "mnist", "quickstart"}
+var copied = []string{"elasticdl-cluster", "gke-elastic", "gke-mlbench", "mlbench", "mnist", "quickstart"}
 
 // repository lays out what those pages speak of that are read in a checkout:
 // the programs and the examples. The quickstart trains for a moment only.
@@ -198,6 +200,9 @@ func (r *reading) repository() {
 		if err := copyConfiguration(filepath.Join(r.dir, "examples", name), filepath.Join(r.root, "examples", name)); err != nil {
 			r.Fatal(err)
 		}
+	}
+	if example, ok := strings.CutSuffix(strings.TrimPrefix(r.name, "examples/"), "/README.md"); ok && slices.Contains(onGoogle, example) {
+		write(r.T, filepath.Join(r.dir, "examples", example, "double_override.tf"), []byte(doubleOf(gcptest.New(r.T, gcptest.Options{Project: "my-project"}))))
 	}
 	stoke, err := exec.LookPath("stoke")
 	if err != nil {
@@ -220,6 +225,18 @@ func (r *reading) repository() {
 	if err := os.WriteFile(main, []byte(short), 0o644); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// doubleOf leads the provider gke to the double of Google Cloud. It is an override
+// file, so that the example is what people read.
+func doubleOf(google *gcptest.Cloud) string {
+	return fmt.Sprintf(`provider "gke" {
+  container_endpoint     = "http://%s"
+  compute_endpoint       = "%[2]s/compute/v1/"
+  file_endpoint          = "%[2]s/file/"
+  service_usage_endpoint = "%[2]s/serviceusage/"
+}
+`, google.Container(), google.REST())
 }
 
 func (r *reading) block(b *block) {

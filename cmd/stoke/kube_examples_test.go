@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,10 +21,14 @@ var onLibrary = []string{"elasticdl-cluster", "mlbench"}
 
 const exampleLines = 60
 
+// onGoogle are those that make clusters on Google Cloud. TestDocs applies them, as
+// their pages say, to the double.
+var onGoogle = []string{"gke-elastic", "gke-mlbench"}
+
 // TestExamplesAreShort counts all lines of configuration that somebody reads who
 // wants to train on a cluster.
 func TestExamplesAreShort(t *testing.T) {
-	for _, name := range onLibrary {
+	for _, name := range slices.Concat(onLibrary, onGoogle) {
 		files, err := filepath.Glob(filepath.Join(moduleRoot, "examples", name, "*.tf"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no configuration: %v", name, err)

@@ -37,7 +37,7 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 
 // exampleCalls are the modules of the library that examples call, and the
 // examples: those have tests of their own.
-var exampleCalls = map[string]string{"cluster-training": "mlbench"}
+var exampleCalls = map[string]string{"cluster-training": "mlbench", "gke-benchmark": "gke-mlbench", "gke-elastic": "gke-elastic"}
 
 // TestLibrary makes and removes what each module of the library describes, but
 // for those that need a cluster.
@@ -57,7 +57,7 @@ func TestLibrary(t *testing.T) {
 			continue // TestKubernetesLibrary has it
 		}
 		if example := exampleCalls[name]; example != "" {
-			if !slices.Contains(onLibrary, example) {
+			if !slices.Contains(slices.Concat(onLibrary, onGoogle), example) {
 				t.Errorf("no test applies the example %s, which calls %s", example, name)
 			}
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	compute "google.golang.org/api/compute/v1"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
@@ -92,14 +93,29 @@ func (m *diskModel) settle(j job) {
 }
 
 // check is that of model.
-func (m *diskModel) check(_ context.Context, j job, prior *diskModel) {
+func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 	if prior == nil {
 		m.settle(j)
 		return
 	}
+	if m.replaces(prior) {
+		prior.leaves(ctx)
+	}
 	if given(m.Size) && m.Size.ValueInt64() < prior.Size.ValueInt64() {
 		j.diags.AddAttributeError(path.Root("size_gb"), "Disks do not shrink",
 			fmt.Sprintf("It has %d GiB and %d are declared. Declare its size; or, where the data may go, make it anew with -replace.", prior.Size.ValueInt64(), m.Size.ValueInt64()))
+	}
+}
+
+// replaces tells whether this disk is another one.
+func (m *diskModel) replaces(prior *diskModel) bool {
+	return !m.Name.Equal(prior.Name) || !m.Project.Equal(prior.Project) || !m.Location.Equal(prior.Location) || !m.Type.Equal(prior.Type) || !m.Snapshot.Equal(prior.Snapshot) || !m.ReplicaZones.Equal(prior.ReplicaZones)
+}
+
+// leaves is said in a plan that deletes the disk.
+func (m *diskModel) leaves(ctx context.Context) {
+	if m.SnapshotBefore.ValueBool() {
+		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("Before the disk is deleted, a snapshot %s-before-destroy-… is taken of its %d GiB. It stays, and bills until you delete it.", m.Name.ValueString(), m.Size.ValueInt64())})
 	}
 }
 
@@ -119,53 +135,33 @@ func (m *diskModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Disk, err
 // create is that of model.
 func (m *diskModel) create(ctx context.Context, j job, mark string, started func()) error {
 	m.settle(j)
-	c, what := j.cloud, "making the disk "+m.Name.ValueString()
-	there, err := m.get(ctx, c)
-	if err != nil {
-		return err
-	}
-	if there == nil {
-		wanted := m.wanted(c, mark)
-		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-			id := cloud.Request(mark, "disks.insert "+m.path(c.Project))
+	c, wanted := j.cloud, m.wanted(j.cloud, mark)
+	return making[compute.Disk, *compute.Operation]{
+		what:   "disk",
+		path:   m.path(c.Project),
+		get:    func(ctx context.Context) (*compute.Disk, error) { return m.get(ctx, c) },
+		markOf: func(d *compute.Disk) string { return d.Labels[cloud.Mark] },
+		insert: func(ctx context.Context, id string) (*compute.Operation, error) {
 			if m.regional() {
 				return c.Compute.RegionDisks.Insert(c.Project, m.Location.ValueString(), wanted).RequestId(id).Context(ctx).Do()
 			}
 			return c.Compute.Disks.Insert(c.Project, m.Location.ValueString(), wanted).RequestId(id).Context(ctx).Do()
-		}, func(ctx context.Context) (bool, error) {
-			var err error
-			there, err = m.get(ctx, c)
-			return there != nil, err
-		})
-		if err != nil {
-			return err
-		}
-		if !found {
-			started()
-			return c.WaitCompute(ctx, op, what)
-		}
-	}
-	if there.Labels[cloud.Mark] != mark {
-		return taken("disk", m.path(c.Project))
-	}
-	started()
-	return m.ready(ctx, c, what)
+		},
+		wait: func(ctx context.Context, op *compute.Operation) error {
+			return c.WaitCompute(ctx, op, "making the disk "+wanted.Name)
+		},
+		ready: func(ctx context.Context) error { return m.ready(ctx, c) },
+	}.run(ctx, c, mark, started)
 }
 
 // ready waits for a disk whose operation nobody knows.
-func (m *diskModel) ready(ctx context.Context, c *cloud.Cloud, what string) error {
-	return c.Until(ctx, m.path(c.Project), func(ctx context.Context) (bool, error) {
+func (m *diskModel) ready(ctx context.Context, c *cloud.Cloud) error {
+	return until(ctx, c, "disk", m.path(c.Project), "READY", []string{"FAILED"}, func(ctx context.Context) (*state, error) {
 		d, err := m.get(ctx, c)
-		switch {
-		case err != nil:
-			return false, err
-		case d == nil:
-			return false, fmt.Errorf("the disk %s could not be made, and is gone; apply again", m.Name.ValueString())
-		case d.Status == "FAILED":
-			return false, fmt.Errorf("the disk %s could not be made", m.Name.ValueString())
+		if d == nil || err != nil {
+			return nil, err
 		}
-		cloud.Say(ctx, -1, "%s: %s", what, strings.ToLower(d.Status))
-		return d.Status == "READY", nil
+		return &state{status: d.Status}, nil
 	})
 }
 
@@ -181,17 +177,11 @@ func (m *diskModel) wanted(c *cloud.Cloud, mark string) *compute.Disk {
 		d.ReplicaZones = append(d.ReplicaZones, fmt.Sprintf("projects/%s/zones/%s", c.Project, zone))
 	}
 	if s := m.Snapshot.ValueString(); s != "" {
-		d.SourceSnapshot = snapshotLink(c, s)
+		if d.SourceSnapshot = s; !strings.Contains(s, "/") {
+			d.SourceSnapshot = snapshotPath(c.Project, s)
+		}
 	}
 	return d
-}
-
-// snapshotLink is a snapshot's name in full.
-func snapshotLink(c *cloud.Cloud, name string) string {
-	if strings.Contains(name, "/") {
-		return name
-	}
-	return fmt.Sprintf("projects/%s/global/snapshots/%s", c.Project, name)
 }
 
 // read is that of model.
@@ -201,7 +191,13 @@ func (m *diskModel) read(ctx context.Context, j job) (bool, string, error) {
 	if d == nil || err != nil {
 		return false, "", err
 	}
-	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(d.Status)
+	m.show(j.cloud, d)
+	return true, d.Labels[cloud.Mark], nil
+}
+
+// show sets the model to a disk.
+func (m *diskModel) show(c *cloud.Cloud, d *compute.Disk) {
+	m.ID, m.Status = types.StringValue(m.path(c.Project)), types.StringValue(d.Status)
 	zones := []string{}
 	for _, z := range d.ReplicaZones {
 		zones = append(zones, last(z))
@@ -209,6 +205,5 @@ func (m *diskModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.ReplicaZones, m.Type, m.Size = setOf(zones), link(m.Type, last(d.Type)), types.Int64Value(d.SizeGb)
 	m.AccessMode, m.IOPS, m.Throughput = textOrNull(d.AccessMode), numberOrNull(d.ProvisionedIops), numberOrNull(d.ProvisionedThroughput)
 	m.Snapshot = link(m.Snapshot, d.SourceSnapshot)
-	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(d.Labels, texts(m.Labels)))
-	return true, d.Labels[cloud.Mark], nil
+	m.Labels = mapOrNull(m.Labels, c.Declared(d.Labels, texts(m.Labels)))
 }

@@ -3,6 +3,7 @@ package gke
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func (m *diskModel) send(ctx context.Context, c *cloud.Cloud, what string, zonal
 // update is that of model: size, speed and access, labels are a call each.
 func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 	c, location, name := j.cloud, m.Location.ValueString(), m.Name.ValueString()
-	if err := m.ready(ctx, c, "finishing the disk "+name); err != nil {
+	if err := m.ready(ctx, c); err != nil {
 		return err
 	}
 	if changed(m.Size, prior.Size) {
@@ -79,32 +80,20 @@ func (m *diskModel) tune(ctx context.Context, c *cloud.Cloud, prior *diskModel) 
 		})
 }
 
-// relabel replaces the labels; the mark and Google's own are sent again. The
-// fingerprint is read each time, as a call that is repeated needs a new one.
 func (m *diskModel) relabel(ctx context.Context, c *cloud.Cloud) error {
 	location, name := m.Location.ValueString(), m.Name.ValueString()
-	now := func(ctx context.Context) (map[string]string, string, error) {
+	return relabel(ctx, c, "disk "+name, texts(m.Labels), func(ctx context.Context) (*labelled, error) {
 		d, err := m.get(ctx, c)
 		if d == nil || err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		return c.Relabel(d.Labels, texts(m.Labels)), d.LabelFingerprint, nil
-	}
-	return m.send(ctx, c, "labelling the disk "+name,
-		func(ctx context.Context) (*compute.Operation, error) {
-			labels, print, err := now(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return c.Compute.Disks.SetLabels(c.Project, location, name, &compute.ZoneSetLabelsRequest{Labels: labels, LabelFingerprint: print}).Context(ctx).Do()
-		},
-		func(ctx context.Context) (*compute.Operation, error) {
-			labels, print, err := now(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return c.Compute.RegionDisks.SetLabels(c.Project, location, name, &compute.RegionSetLabelsRequest{Labels: labels, LabelFingerprint: print}).Context(ctx).Do()
-		})
+		return &labelled{d.Labels, d.LabelFingerprint}, nil
+	}, func(ctx context.Context, l labelled) (*compute.Operation, error) {
+		if m.regional() {
+			return c.Compute.RegionDisks.SetLabels(c.Project, location, name, &compute.RegionSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).Context(ctx).Do()
+		}
+		return c.Compute.Disks.SetLabels(c.Project, location, name, &compute.ZoneSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).Context(ctx).Do()
+	})
 }
 
 // remove is that of model.
@@ -114,12 +103,8 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 	if now == nil || err != nil {
 		return err
 	}
-	if len(now.Users) > 0 { // before a snapshot is taken of what still changes
-		var users []string
-		for _, u := range now.Users {
-			users = append(users, last(u))
-		}
-		return &cloud.Error{Summary: "Still in use", Kind: cloud.InUse, Detail: fmt.Sprintf("The disk %s is attached to %s. Detach it first.", name, strings.Join(users, ", "))}
+	if now, err = m.detached(ctx, c, now); now == nil || err != nil { // before a snapshot is taken of what still changes
+		return err
 	}
 	if m.SnapshotBefore.ValueBool() {
 		if err := m.keep(ctx, c, now); err != nil {
@@ -139,35 +124,62 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 	return err
 }
 
+// going are the states of a machine that is being deleted, in which it lets go of
+// its disks. One that only stops keeps them: it becomes TERMINATED.
+var going = []string{"STOPPING", "DEPROVISIONING", "PENDING_STOP"}
+
+// detached waits until no machine has the disk, as long as those that have it are
+// being deleted. It returns the disk as it is then, nil where it is gone.
+func (m *diskModel) detached(ctx context.Context, c *cloud.Cloud, d *compute.Disk) (*compute.Disk, error) {
+	err := c.Until(ctx, m.path(c.Project), func(ctx context.Context) (bool, error) {
+		var err error
+		if d, err = m.get(ctx, c); d == nil || err != nil {
+			return err == nil, err
+		}
+		var users, others []string
+		for _, link := range d.Users {
+			users = append(users, last(link))
+			status, err := machineStatus(ctx, c, link)
+			if err != nil || !slices.Contains(going, status) && status != "" {
+				others = append(others, last(link))
+			}
+		}
+		if len(others) > 0 {
+			return false, &cloud.Error{Summary: "Still in use", Kind: cloud.InUse, Detail: fmt.Sprintf("The disk %s is attached to %s. Detach it first, or destroy what uses it.", m.Name.ValueString(), strings.Join(others, ", "))}
+		}
+		if len(users) > 0 {
+			cloud.Say(ctx, -1, "waiting for %s, which is being deleted, to let go of the disk %s", strings.Join(users, ", "), m.Name.ValueString())
+		}
+		return len(users) == 0, nil
+	})
+	return d, err
+}
+
+// machineStatus is how a machine stands; "" where it is gone.
+func machineStatus(ctx context.Context, c *cloud.Cloud, link string) (string, error) {
+	i, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Instance, error) {
+		return c.Compute.Instances.Get(c.Project, zoneOf(link), last(link)).Context(ctx).Do()
+	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return i.Status, nil
+}
+
 // keep takes a snapshot of the disk under a name that can be found again: it has
 // the disk's id, and when the disk was detached last. What is on a disk that is not
 // attached stays the same, so that the one which an interrupted destroy has taken
 // is as good.
 func (m *diskModel) keep(ctx context.Context, c *cloud.Cloud, d *compute.Disk) error {
-	location, name := m.Location.ValueString(), m.Name.ValueString()
+	name := m.Name.ValueString()
 	tail := fmt.Sprintf("-before-destroy-%d", d.Id)
 	if at, err := time.Parse(time.RFC3339, d.LastDetachTimestamp); err == nil {
 		tail += fmt.Sprintf("-%d", at.Unix())
 	}
-	s := &compute.Snapshot{Name: name[:min(len(name), 63-len(tail))] + tail, Labels: c.Marked(texts(m.Labels), "")}
+	s := &compute.Snapshot{Name: name[:min(len(name), 63-len(tail))] + tail, SourceDisk: m.path(c.Project), Labels: c.Marked(texts(m.Labels), "")}
 	cloud.Say(ctx, -1, "taking the snapshot %s, which stays and bills", s.Name)
-	err := m.send(ctx, c, "taking the snapshot "+s.Name,
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.Disks.CreateSnapshot(c.Project, location, name, s).Context(ctx).Do()
-		},
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.RegionDisks.CreateSnapshot(c.Project, location, name, s).Context(ctx).Do()
-		})
-	if cloud.KindOf(err) == cloud.Exists {
-		return c.Until(ctx, s.Name, func(ctx context.Context) (bool, error) {
-			now, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Snapshot, error) {
-				return c.Compute.Snapshots.Get(c.Project, s.Name).Context(ctx).Do()
-			})
-			if err == nil && now.Status == "FAILED" {
-				err = fmt.Errorf("the snapshot %s has failed: delete it, and destroy again", s.Name)
-			}
-			return err == nil && now.Status == "READY", err
-		})
-	}
-	return err
+	return takeSnapshot(ctx, c, s, "", func() {}) // its name is the mark
 }

@@ -84,7 +84,7 @@ func TestDiskSnapshotBefore(t *testing.T) {
 	if r := w.destroy(it); r.Diagnostics.HasErrors() {
 		t.Error(r.Diagnostics)
 	}
-	if got := w.mutations(); !slices.Equal(got, []string{"compute.disks.createSnapshot", "compute.disks.delete"}) {
+	if got := w.mutations(); !slices.Equal(got, []string{"compute.snapshots.insert", "compute.disks.delete"}) {
 		t.Errorf("destroyed by %v", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestDiskInUse(t *testing.T) {
 	if r := w.destroy(it); r.Diagnostics.HasErrors() {
 		t.Fatal(r.Diagnostics)
 	}
-	if got := w.mutations(); !slices.Equal(got, []string{"compute.disks.createSnapshot", "compute.disks.delete"}) {
+	if got := w.mutations(); !slices.Equal(got, []string{"compute.snapshots.insert", "compute.disks.delete"}) {
 		t.Errorf("destroyed by %v", got)
 	}
 }
@@ -200,7 +200,7 @@ func TestFirewallRuleLife(t *testing.T) {
 	for name, value := range map[string]any{"description": "x", "source_ranges": []any{"10.1.0.0/16", "10.2.0.0/16"}, "target_tags": []any{"gpu"}, "priority": 900, "disabled": true, "allow": []any{map[string]any{"protocol": "udp", "ports": []any{"53", "100-200"}}}} {
 		given[name] = value
 		it = w.make(it, w.conf(it.kind, given))
-		if got := w.mutations(); !slices.Equal(got, []string{"compute.firewalls.update"}) {
+		if got := w.mutations(); !slices.Equal(got, []string{"compute.firewalls.patch"}) {
 			t.Errorf("%s is changed by %v", name, got)
 		}
 		it = w.empty(it, w.conf(it.kind, given))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -28,7 +29,12 @@ type firewallModel struct {
 	Network     types.String `tfsdk:"network"`
 	Description types.String `tfsdk:"description"`
 	Sources     types.Set    `tfsdk:"source_ranges"`
+	SourceTags  types.Set    `tfsdk:"source_tags"`
+	SourceMails types.Set    `tfsdk:"source_service_accounts"`
+	Targets     types.Set    `tfsdk:"destination_ranges"`
 	TargetTags  types.Set    `tfsdk:"target_tags"`
+	TargetMails types.Set    `tfsdk:"target_service_accounts"`
+	Log         types.Bool   `tfsdk:"log"`
 	Priority    types.Int64  `tfsdk:"priority"`
 	Disabled    types.Bool   `tfsdk:"disabled"`
 	Allow       []ruleModel  `tfsdk:"allow"`
@@ -63,9 +69,15 @@ func firewallSchema(context.Context) schema.Schema {
 			"network":       serversFixed("VPC network, by name or in full. Default: default."),
 			"description":   schema.StringAttribute{Optional: true, Description: "What it is for."},
 			"source_ranges": sources,
+			"source_tags":   optionalSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
 			"target_tags":   optionalSet("Network tags of the machines that it is for. Default: all of the network."),
 			"priority":      serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
 			"disabled":      serversFlag("Whether it is without effect."),
+			"log":           serversFlag("Whether connections are logged, which bills."),
+
+			"source_service_accounts": optionalSet("Service accounts of machines that it is about beside source_ranges: one of the two has to fit. Not together with tags."),
+			"target_service_accounts": optionalSet("Service accounts of the machines that it is for. Not together with tags."),
+			"destination_ranges":      optionalSet("Ranges of the addresses that are called. Default: all."),
 		},
 		Blocks: map[string]schema.Block{"allow": rules("What is let in."), "deny": rules("What is kept out.")},
 	}
@@ -75,18 +87,9 @@ func (m *firewallModel) path(project string) string {
 	return fmt.Sprintf("projects/%s/global/firewalls/%s", project, m.Name.ValueString())
 }
 
-// named is that of model: PROJECT/NAME, NAME, or the path.
+// named is that of model.
 func (m *firewallModel) named(j job, id string) (map[string]string, error) {
-	parts := strings.Split(strings.Trim(id, "/"), "/")
-	switch {
-	case len(parts) == 5 && parts[0] == "projects" && parts[3] == "firewalls":
-		return map[string]string{"project": parts[1], "name": parts[4]}, nil
-	case len(parts) == 2:
-		return map[string]string{"project": parts[0], "name": parts[1]}, nil
-	case len(parts) == 1 && id != "":
-		return map[string]string{"project": j.cloud.Project, "name": id}, nil
-	}
-	return nil, fmt.Errorf("%q names no firewall rule: give NAME, PROJECT/NAME, or projects/PROJECT/global/firewalls/NAME", id)
+	return globally(j, id, "firewalls", "firewall rule")
 }
 
 // check is that of model.
@@ -114,12 +117,50 @@ func (m *firewallModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Firew
 	return f, err
 }
 
+// ruleFields are the fields of a rule that can be changed, and how each is asked for.
+// A patch sends those that differ, also where they are empty; what nobody declares,
+// such as fields that came with an import, is left as it is.
+var ruleFields = []struct {
+	name string // in the API's client
+	of   func(m *firewallModel) any
+	set  func(f *compute.Firewall, m *firewallModel, mark string)
+}{
+	{"Description", func(m *firewallModel) any { return m.Description.ValueString() }, func(f *compute.Firewall, m *firewallModel, mark string) {
+		f.Description = cloud.Describe(m.Description.ValueString(), mark)
+	}},
+	{"SourceRanges", func(m *firewallModel) any { return list(m.Sources) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.SourceRanges = list(m.Sources) }},
+	{"SourceTags", func(m *firewallModel) any { return list(m.SourceTags) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.SourceTags = list(m.SourceTags) }},
+	{"SourceServiceAccounts", func(m *firewallModel) any { return list(m.SourceMails) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.SourceServiceAccounts = list(m.SourceMails) }},
+	{"DestinationRanges", func(m *firewallModel) any { return list(m.Targets) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.DestinationRanges = list(m.Targets) }},
+	{"TargetTags", func(m *firewallModel) any { return list(m.TargetTags) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.TargetTags = list(m.TargetTags) }},
+	{"TargetServiceAccounts", func(m *firewallModel) any { return list(m.TargetMails) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.TargetServiceAccounts = list(m.TargetMails) }},
+	{"Priority", func(m *firewallModel) any { return m.Priority }, func(f *compute.Firewall, m *firewallModel, _ string) { f.Priority = m.Priority.ValueInt64() }},
+	{"Disabled", func(m *firewallModel) any { return m.Disabled }, func(f *compute.Firewall, m *firewallModel, _ string) { f.Disabled = m.Disabled.ValueBool() }},
+	{"LogConfig", func(m *firewallModel) any { return m.Log }, func(f *compute.Firewall, m *firewallModel, _ string) {
+		f.LogConfig = &compute.FirewallLogConfig{Enable: m.Log.ValueBool(), ForceSendFields: []string{"Enable"}}
+	}},
+	{"Allowed", func(m *firewallModel) any { return m.Allow }, func(f *compute.Firewall, m *firewallModel, _ string) {
+		for _, r := range m.Allow {
+			f.Allowed = append(f.Allowed, &compute.FirewallAllowed{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
+		}
+	}},
+	{"Denied", func(m *firewallModel) any { return m.Deny }, func(f *compute.Firewall, m *firewallModel, _ string) {
+		for _, r := range m.Deny {
+			f.Denied = append(f.Denied, &compute.FirewallDenied{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
+		}
+	}},
+}
+
 // wanted is the rule as it is asked for, with a mark below its description.
 func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
-	f := &compute.Firewall{
-		Name: m.Name.ValueString(), Description: cloud.Describe(m.Description.ValueString(), mark), Direction: "INGRESS",
-		SourceRanges: list(m.Sources), TargetTags: list(m.TargetTags), Disabled: m.Disabled.ValueBool(), ForceSendFields: []string{"Disabled", "TargetTags"},
-		Network: m.Network.ValueString(),
+	f := &compute.Firewall{Name: m.Name.ValueString(), Direction: "INGRESS", Network: m.Network.ValueString()}
+	for _, field := range ruleFields {
+		if v, ok := field.of(m).(attr.Value); !ok || given(v) {
+			field.set(f, m, mark)
+			if ok { // priority 0 is one
+				f.ForceSendFields = append(f.ForceSendFields, field.name)
+			}
+		}
 	}
 	if f.Network == "" {
 		f.Network = "default"
@@ -127,15 +168,22 @@ func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
 	if !strings.Contains(f.Network, "/") {
 		f.Network = fmt.Sprintf("projects/%s/global/networks/%s", c.Project, f.Network)
 	}
-	if given(m.Priority) {
-		f.Priority = m.Priority.ValueInt64()
-		f.ForceSendFields = append(f.ForceSendFields, "Priority")
-	}
-	for _, r := range m.Allow {
-		f.Allowed = append(f.Allowed, &compute.FirewallAllowed{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
-	}
-	for _, r := range m.Deny {
-		f.Denied = append(f.Denied, &compute.FirewallDenied{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
+	return f
+}
+
+// patch is what changes of a rule; nil if nothing does.
+func (m *firewallModel) patch(prior *firewallModel, mark string) *compute.Firewall {
+	var f *compute.Firewall
+	for _, field := range ruleFields {
+		is, was := field.of(m), field.of(prior)
+		if v, ok := is.(attr.Value); ok && v.IsUnknown() || reflect.DeepEqual(is, was) {
+			continue
+		}
+		if f == nil {
+			f = &compute.Firewall{}
+		}
+		field.set(f, m, mark)
+		f.ForceSendFields = append(f.ForceSendFields, field.name)
 	}
 	return f
 }
@@ -153,33 +201,23 @@ func (r ruleModel) ports() []string {
 
 // create is that of model.
 func (m *firewallModel) create(ctx context.Context, j job, mark string, started func()) error {
-	c, what := j.cloud, "making the firewall rule "+m.Name.ValueString()
-	there, err := m.get(ctx, c)
-	if err != nil {
-		return err
-	}
-	if there == nil {
-		wanted := m.wanted(c, mark)
-		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.Firewalls.Insert(c.Project, wanted).RequestId(cloud.Request(mark, "firewalls.insert "+m.path(c.Project))).Context(ctx).Do()
-		}, func(ctx context.Context) (bool, error) {
-			var err error
-			there, err = m.get(ctx, c)
-			return there != nil, err
-		})
-		if err != nil {
-			return err
-		}
-		if !found {
-			started()
-			return c.WaitCompute(ctx, op, what)
-		}
-	}
-	if _, theirs := cloud.Description(there.Description); theirs != mark {
-		return taken("firewall rule", m.path(c.Project))
-	}
-	started()
-	return nil
+	c, wanted := j.cloud, m.wanted(j.cloud, mark)
+	return making[compute.Firewall, *compute.Operation]{
+		what: "firewall rule",
+		path: m.path(c.Project),
+		get:  func(ctx context.Context) (*compute.Firewall, error) { return m.get(ctx, c) },
+		markOf: func(f *compute.Firewall) string {
+			_, theirs := cloud.Description(f.Description)
+			return theirs
+		},
+		insert: func(ctx context.Context, id string) (*compute.Operation, error) {
+			return c.Compute.Firewalls.Insert(c.Project, wanted).RequestId(id).Context(ctx).Do()
+		},
+		wait: func(ctx context.Context, op *compute.Operation) error {
+			return c.WaitCompute(ctx, op, "making the firewall rule "+wanted.Name)
+		},
+		ready: func(context.Context) error { return nil }, // it is there at once, or not at all
+	}.run(ctx, c, mark, started)
 }
 
 // read is that of model.
@@ -188,6 +226,9 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 	if f == nil || err != nil {
 		return false, "", err
 	}
+	if f.Direction == "EGRESS" {
+		return false, "", fmt.Errorf("the firewall rule %s is for what goes out (EGRESS), and gke_firewall_rule is for what comes in: manage it elsewhere, and take it out of the state with `stoke state rm` if it is there", m.Name.ValueString())
+	}
 	text, mark := cloud.Description(f.Description)
 	m.ID, m.Project, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(j.cloud.Project), types.StringValue("READY")
 	m.Network = link(m.Network, strings.TrimPrefix(f.Network, "https://www.googleapis.com/compute/v1/"))
@@ -195,7 +236,9 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 		m.Description = textOrNull(text)
 	}
 	m.Sources, m.TargetTags = setOf(f.SourceRanges), setOrNull(m.TargetTags, f.TargetTags)
-	m.Priority, m.Disabled = types.Int64Value(f.Priority), types.BoolValue(f.Disabled)
+	m.SourceTags, m.SourceMails = setOrNull(m.SourceTags, f.SourceTags), setOrNull(m.SourceMails, f.SourceServiceAccounts)
+	m.Targets, m.TargetMails = setOrNull(m.Targets, f.DestinationRanges), setOrNull(m.TargetMails, f.TargetServiceAccounts)
+	m.Priority, m.Disabled, m.Log = types.Int64Value(f.Priority), types.BoolValue(f.Disabled), types.BoolValue(f.LogConfig != nil && f.LogConfig.Enable)
 	var allow, deny []ruleModel
 	for _, a := range f.Allowed {
 		allow = append(allow, rule(a.IPProtocol, a.Ports))
@@ -236,9 +279,7 @@ func sameRules(was, now []ruleModel) []ruleModel {
 
 // update is that of model: one call for all that changed.
 func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel) error {
-	same := !changed(m.Description, prior.Description) && !changed(m.Sources, prior.Sources) && !changed(m.TargetTags, prior.TargetTags) && !changed(m.Priority, prior.Priority) &&
-		!changed(m.Disabled, prior.Disabled) && reflect.DeepEqual(m.Allow, prior.Allow) && reflect.DeepEqual(m.Deny, prior.Deny)
-	if same {
+	if m.patch(prior, "") == nil {
 		return nil
 	}
 	c := j.cloud
@@ -250,9 +291,9 @@ func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel)
 		return fmt.Errorf("the firewall rule %s is gone; the next plan makes it anew", m.Name.ValueString())
 	}
 	_, mark := cloud.Description(there.Description)
-	wanted := m.wanted(c, mark)
+	wanted := m.patch(prior, mark)
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-		return c.Compute.Firewalls.Update(c.Project, m.Name.ValueString(), wanted).Context(ctx).Do()
+		return c.Compute.Firewalls.Patch(c.Project, m.Name.ValueString(), wanted).Context(ctx).Do()
 	})
 	if err == nil {
 		err = c.WaitCompute(ctx, op, "changing the firewall rule "+m.Name.ValueString())

@@ -157,6 +157,9 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok {
 			of.doomed(&resp.Diagnostics)
 		}
+		if of, ok := any(prior).(interface{ leaves(context.Context) }); ok {
+			of.leaves(ctx)
+		}
 	}
 	if req.Plan.Raw.IsNull() || resp.Diagnostics.HasError() {
 		return
@@ -166,6 +169,9 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	j, err := l.job(plan, &resp.Diagnostics)
 	if err != nil || resp.Diagnostics.HasError() {
 		return
+	}
+	if prior == nil {
+		j.checkServices(ctx, l.kind().name)
 	}
 	plan.check(ctx, j, prior)
 	if !resp.Diagnostics.HasError() {
@@ -189,6 +195,10 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	there := false
+	if err = j.enableServices(limited, l.kind().name); err != nil {
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" is not made", err)
+		return
+	}
 	err = plan.create(limited, j, cloud.MarkOf(providers.CallFrom(ctx).Operation), func() { there = true })
 	if err != nil && !there {
 		there = l.unsure(ctx, plan, j, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -37,6 +38,9 @@ type settings struct {
 	clusters    *kubernetes.Pool
 	credentials string // a file, "" for the application default ones
 	sizes       *sizes
+	services    *cloud.Services
+	enable      bool      // services that are missing
+	noted       *sync.Map // what plans have been told, which say it once
 }
 
 // opening is how long credentials, network and project may take to be checked.
@@ -60,6 +64,8 @@ type providerModel struct {
 	Container    types.String `tfsdk:"container_endpoint"`
 	Compute      types.String `tfsdk:"compute_endpoint"`
 	File         types.String `tfsdk:"file_endpoint"`
+	Usage        types.String `tfsdk:"service_usage_endpoint"`
+	Enable       types.Bool   `tfsdk:"enable_services"`
 }
 
 func (p *gkeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
@@ -72,7 +78,7 @@ func (p *gkeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *
 	project := text("Id of the project that things are in.")
 	project.Optional, project.Required = false, true
 	resp.Schema = schema.Schema{
-		Description: "GKE clusters and node pools, disks and firewall rules on Google Cloud. Credentials and project are checked once, before anything is touched.",
+		Description: "GKE clusters and node pools, disks and their snapshots, Filestore and firewall rules on Google Cloud. Credentials and project are checked once, before anything is touched.",
 		Attributes: map[string]schema.Attribute{
 			"project":                     project,
 			"region":                      text(`Region of what names no place, such as "us-central1".`),
@@ -85,6 +91,8 @@ func (p *gkeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *
 			"container_endpoint":          endpoint("container", "https://container.googleapis.com"),
 			"compute_endpoint":            endpoint("compute", "https://compute.googleapis.com/compute/v1/"),
 			"file_endpoint":               endpoint("Filestore", "https://file.googleapis.com/"),
+			"service_usage_endpoint":      endpoint("Service Usage", "https://serviceusage.googleapis.com/"),
+			"enable_services":             schema.BoolAttribute{Optional: true, Description: "Whether an apply enables the APIs that resources need and the project has not enabled. They stay enabled. Default: false, by which a plan says which are missing."},
 		},
 	}
 }
@@ -107,7 +115,8 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 		addError(&resp.Diagnostics, path.Empty(), "Google Cloud cannot be used", err)
 		return
 	}
-	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{}}
+	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{},
+		services: cloud.NewServices(c), enable: s.EnableServices, noted: &sync.Map{}}
 	resp.ResourceData, resp.DataSourceData = p.settings, p.settings
 }
 
@@ -124,7 +133,8 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 	s = cloud.Settings{
 		Project: m.Project.ValueString(), Region: m.Region.ValueString(), Zone: m.Zone.ValueString(),
 		Impersonate: m.Impersonate.ValueString(), QuotaProject: m.QuotaProject.ValueString(), Labels: texts(m.Labels),
-		Transport: m.Transport.ValueString(), Container: m.Container.ValueString(), Compute: m.Compute.ValueString(), File: m.File.ValueString(),
+		Transport: m.Transport.ValueString(), Container: m.Container.ValueString(), Compute: m.Compute.ValueString(), File: m.File.ValueString(), Usage: m.Usage.ValueString(),
+		EnableServices: m.Enable.ValueBool(),
 	}
 	var err error
 	if s.CredentialsFile, err = connect.ExpandHome(m.Credentials.ValueString()); err != nil {
@@ -143,12 +153,13 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 }
 
 // reach makes one call, which shows that the network, the account and the project
-// are good. Only an account that may not list clusters can still do other things.
+// are good. An account that may not list clusters can still do other things, and so
+// can a project without the API; plans say where it is needed.
 func reach(ctx context.Context, c *cloud.Cloud) error {
 	_, err := c.Clusters.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + c.Project + "/locations/-"})
 	err = cloud.Explain(err)
 	switch cloud.KindOf(err) {
-	case cloud.Forbidden, cloud.Busy:
+	case cloud.Forbidden, cloud.Busy, cloud.Disabled:
 		return nil
 	case cloud.NotFound:
 		var e *cloud.Error
@@ -163,8 +174,17 @@ func (p *gkeProvider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return &life[clusterModel, *clusterModel]{} },
 		func() resource.Resource { return &life[poolModel, *poolModel]{} },
 		func() resource.Resource { return &life[diskModel, *diskModel]{} },
+		func() resource.Resource { return &life[snapshotModel, *snapshotModel]{} },
+		func() resource.Resource { return &life[filestoreModel, *filestoreModel]{} },
 		func() resource.Resource { return &life[firewallModel, *firewallModel]{} },
 	}
 }
 
-func (p *gkeProvider) DataSources(context.Context) []func() datasource.DataSource { return nil }
+func (p *gkeProvider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		func() datasource.DataSource { return &source[clusterFound, *clusterFound]{} },
+		func() datasource.DataSource { return &source[diskFound, *diskFound]{} },
+		func() datasource.DataSource { return &source[versionsFound, *versionsFound]{} },
+		func() datasource.DataSource { return &source[acceleratorsFound, *acceleratorsFound]{} },
+	}
+}

@@ -29,7 +29,11 @@ func Check(t *testing.T, p tfprotov6.ProviderServer, name, docs, index string, u
 		pages[name+".md"] = page(name, "resource \""+name+"\" \"NAME\" { … }", s.Block)
 	}
 	for name, s := range resp.DataSourceSchemas {
-		pages[name+".md"] = page("The data source "+name, "data \""+name+"\" \"NAME\" { … }", s.Block)
+		file := name + ".md"
+		if pages[file] != "" { // a resource has the name, too
+			file = name + "_data.md"
+		}
+		pages[file] = page("The data source "+name, "data \""+name+"\" \"NAME\" { … }", s.Block)
 	}
 	there, err := filepath.Glob(filepath.Join(docs, "reference", name+"*.md"))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	compute "google.golang.org/api/compute/v1"
 	file "google.golang.org/api/file/v1"
 	"google.golang.org/api/option"
+	serviceusage "google.golang.org/api/serviceusage/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -32,9 +33,11 @@ type Settings struct {
 	QuotaProject          string // "" for the project of the credentials
 	Labels                map[string]string
 	Transport             string // GRPC or REST
-	// Container, Compute and File are endpoints: "" for Google's own, else a URL.
-	// A URL with http:// has to lead to this machine; no token is sent there.
-	Container, Compute, File string
+	EnableServices        bool   // services that are missing are enabled
+	// Container, Compute, File and Usage are endpoints: "" for Google's own, else a
+	// URL. A URL with http:// has to lead to this machine; no token is sent there.
+	// Where the first three do, and Usage is "", nobody is asked for services.
+	Container, Compute, File, Usage string
 }
 
 // Location is where things are whose place is not given: the zone, else the region.
@@ -52,6 +55,7 @@ type Cloud struct {
 	Clusters *container.ClusterManagerClient
 	Compute  *compute.Service
 	File     *file.Service
+	Usage    *serviceusage.Service // nil where there is none to ask
 
 	pace Pace
 }
@@ -92,14 +96,18 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 		}
 		bare = bare && p
 	}
+	own, err := plain(s.Usage)
+	if err != nil {
+		return nil, err
+	}
+	usage := s.Usage != "" || !bare
+	bare = bare && (own || !usage)
 	var tokens oauth2.TokenSource
 	if !bare || s.CredentialsFile != "" || s.Impersonate != "" {
-		var err error
 		if tokens, err = s.tokens(ctx); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if c.Clusters, err = s.clusters(tokens); err != nil {
 		return nil, fmt.Errorf("make the client of the container API: %w", err)
 	}
@@ -108,6 +116,11 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 	}
 	if c.File, err = file.NewService(context.Background(), s.options(s.File, tokens)...); err != nil {
 		return nil, fmt.Errorf("make the client of the Filestore API: %w", err)
+	}
+	if usage {
+		if c.Usage, err = serviceusage.NewService(context.Background(), s.options(s.Usage, tokens)...); err != nil {
+			return nil, fmt.Errorf("make the client of the Service Usage API: %w", err)
+		}
 	}
 	return c, nil
 }

@@ -194,6 +194,9 @@ func classify(code codes.Code, reason, message string) Kind {
 	return Other
 }
 
+// disabledService finds a service and its project in Google's words.
+var disabledService = regexp.MustCompile(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=(\w+)`)
+
 // phrase writes summary and detail.
 func (e *Error) phrase(message string) {
 	what := map[Kind][2]string{
@@ -210,6 +213,9 @@ func (e *Error) phrase(message string) {
 		InUse:     {"Still in use", "Detach it first."},
 		Other:     {"Google refuses this", ""},
 	}[e.Kind]
+	if found := disabledService.FindStringSubmatch(message); e.Kind == Disabled && found != nil {
+		what[1] = fmt.Sprintf("Enable it with `gcloud services enable %s --project %s`, or have an apply do it: enable_services = true in the block provider \"gke\".", found[1], found[2])
+	}
 	e.Summary = what[0]
 	detail := strings.TrimSuffix(strings.TrimSpace(message), ".") + "."
 	if e.Reason != "" && !strings.Contains(message, e.Reason) {

@@ -79,6 +79,7 @@ type Cloud struct {
 	snapshots map[string]*compute.Snapshot
 	firewalls map[string]*compute.Firewall
 	files     map[string]*file.Instance
+	instances map[string]*compute.Instance
 }
 
 // New starts a double that is stopped when the test ends.
@@ -135,6 +136,7 @@ func newCloud(o Options) *Cloud {
 		snapshots: make(map[string]*compute.Snapshot),
 		firewalls: make(map[string]*compute.Firewall),
 		files:     make(map[string]*file.Instance),
+		instances: make(map[string]*compute.Instance),
 	}
 	for region, limits := range o.Quota {
 		for metric, limit := range limits {

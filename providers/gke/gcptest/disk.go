@@ -351,7 +351,8 @@ func inUse(kind, path, by string) error {
 }
 
 // Attach makes an instance use a disk, or no longer: path is
-// "projects/p/zones/z/disks/d", instance the name of one in the same scope.
+// "projects/p/zones/z/disks/d", instance the name of one in the same scope, which
+// runs if it is new.
 func (c *Cloud) Attach(path, instance string, attached bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -359,7 +360,7 @@ func (c *Cloud) Attach(path, instance string, attached bool) error {
 	if d == nil {
 		return computeNotFound(path)
 	}
-	link := computeURL + path[:strings.Index(path, "/disks/")] + "/instances/" + instance
+	link := c.attachTo(path[:strings.Index(path, "/disks/")] + "/instances/" + instance).SelfLink
 	d.Users = slices.DeleteFunc(slices.Clone(d.Users), func(user string) bool { return user == link })
 	if attached {
 		d.Users = append(d.Users, link)

@@ -70,9 +70,9 @@ func (c *Cloud) Paths() []string {
 }
 
 // Put makes an object of somebody else, as the console does, or changes one:
-// value is a *compute.Disk, *compute.Snapshot, *compute.Firewall or
-// *file.Instance, at the path that Object has. It must be whole: nothing is
-// filled in. Change, ChangePool and Resize do this for clusters and pools.
+// value is a *compute.Disk, *compute.Snapshot, *compute.Firewall,
+// *compute.Instance or *file.Instance, at the path that Object has. It must be
+// whole: nothing is filled in. Machines are in no inventory. Change, ChangePool and Resize do this for clusters and pools.
 func (c *Cloud) Put(path string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,6 +91,9 @@ func (c *Cloud) Put(path string, value any) {
 	case *file.Instance:
 		one := *v
 		c.files[path] = &one
+	case *compute.Instance:
+		one := *v
+		c.instances[path] = &one
 	}
 }
 
@@ -103,6 +106,7 @@ func (c *Cloud) Remove(path string) {
 	delete(c.snapshots, path)
 	delete(c.firewalls, path)
 	delete(c.files, path)
+	delete(c.instances, path)
 	if k := c.clusters[path]; k != nil {
 		for _, p := range k.pools {
 			c.release(p)

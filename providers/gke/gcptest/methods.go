@@ -63,6 +63,7 @@ var methods = map[string]func(c *Cloud, r *request) (any, error){
 	"compute.instanceGroupManagers.list":           (*Cloud).listGroupManagers,
 	"compute.instanceGroupManagers.aggregatedList": (*Cloud).aggregateGroupManagers,
 	"compute.instanceGroups.list":                  (*Cloud).listGroups,
+	"compute.instances.get":                        (*Cloud).getInstance,
 
 	"file.projects.locations.instances.get":    (*Cloud).getFile,
 	"file.projects.locations.instances.list":   (*Cloud).listFiles,

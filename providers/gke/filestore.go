@@ -1,0 +1,201 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// filestoreModel is the value of a gke_filestore.
+type filestoreModel struct {
+	ID       types.String   `tfsdk:"id"`
+	Project  types.String   `tfsdk:"project"`
+	Status   types.String   `tfsdk:"status"`
+	Timeouts timeouts.Value `tfsdk:"timeouts"`
+
+	Name          types.String  `tfsdk:"name"`
+	Location      types.String  `tfsdk:"location"`
+	Tier          types.String  `tfsdk:"tier"`
+	Protocol      types.String  `tfsdk:"protocol"`
+	Share         types.String  `tfsdk:"share"`
+	Capacity      types.Int64   `tfsdk:"capacity_gb"`
+	Network       types.String  `tfsdk:"network"`
+	ConnectMode   types.String  `tfsdk:"connect_mode"`
+	ReservedRange types.String  `tfsdk:"reserved_ip_range"`
+	Key           types.String  `tfsdk:"kms_key"`
+	Description   types.String  `tfsdk:"description"`
+	Labels        types.Map     `tfsdk:"labels"`
+	Protection    types.Bool    `tfsdk:"deletion_protection"`
+	Exports       []exportModel `tfsdk:"export"`
+	Addresses     types.List    `tfsdk:"ip_addresses"`
+}
+
+// exportModel says who may do what with the share.
+type exportModel struct {
+	Ranges types.Set    `tfsdk:"ip_ranges"`
+	Access types.String `tfsdk:"access_mode"`
+	Squash types.String `tfsdk:"squash_mode"`
+	UID    types.Int64  `tfsdk:"anonymous_uid"`
+	GID    types.Int64  `tfsdk:"anonymous_gid"`
+}
+
+func (m *filestoreModel) kind() kind {
+	return kind{name: "filestore", what: "Filestore instance", limit: 60 * time.Minute, schema: filestoreSchema, unfinished: []string{"CREATING", "REPAIRING"}}
+}
+
+func (m *filestoreModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+
+func filestoreSchema(context.Context) schema.Schema {
+	export := map[string]schema.Attribute{
+		"ip_ranges":     optionalSet("Addresses and ranges of them that this is about, such as 10.0.0.0/8. Default: all of the network."),
+		"access_mode":   schema.StringAttribute{Optional: true, Description: "READ_WRITE, which is the default, or READ_ONLY."},
+		"squash_mode":   schema.StringAttribute{Optional: true, Description: "NO_ROOT_SQUASH, which is the default, or ROOT_SQUASH, by which root is nobody in particular."},
+		"anonymous_uid": schema.Int64Attribute{Optional: true, Description: "User that root is under ROOT_SQUASH. Default: 65534."},
+		"anonymous_gid": schema.Int64Attribute{Optional: true, Description: "Group that root is under ROOT_SQUASH. Default: 65534."},
+	}
+	return schema.Schema{
+		Description: "A Filestore instance: a share that all nodes of a network can mount over NFS, to read and to write. Arguments that are left out are Google's choice and never a difference.",
+		Attributes: map[string]schema.Attribute{
+			"name":                requiredFixed("Its name."),
+			"location":            serversFixed("A zone, or a region for the tiers REGIONAL and ENTERPRISE. Default: zone or region of the provider."),
+			"tier":                requiredFixed("BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL, ENTERPRISE, or one of the older STANDARD, PREMIUM, HIGH_SCALE_SSD."),
+			"protocol":            serversFixed("NFS_V3, which is the default, or NFS_V4_1, which ZONAL, REGIONAL and ENTERPRISE have, too."),
+			"share":               requiredFixed("Name of the share, which is the path that is mounted."),
+			"capacity_gb":         schema.Int64Attribute{Required: true, Description: "Size in GiB. It grows in place; BASIC_HDD and BASIC_SSD do not shrink. Each tier has a least size and steps."},
+			"network":             serversFixed("VPC network, by name or in full. Default: default."),
+			"connect_mode":        serversFixed("DIRECT_PEERING, which is the default, PRIVATE_SERVICE_ACCESS, which a Shared VPC needs, or PRIVATE_SERVICE_CONNECT."),
+			"reserved_ip_range":   serversFixed("Range that its addresses are from: a /29, for the older and larger tiers a /24 or /26, or the name of an allocated range. Default: Google's choice."),
+			"kms_key":             serversFixed("Key that the data is encrypted with, in full. Default: Google's own."),
+			"description":         schema.StringAttribute{Optional: true, Description: "What it is for."},
+			"labels":              optionalMap("Labels. Google's own are left alone."),
+			"deletion_protection": schema.BoolAttribute{Optional: true, Description: "Whether Google refuses to delete it, and a plan that would is an error. Default: false."},
+			"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "Addresses to mount it from.",
+				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()}},
+		},
+		Blocks: map[string]schema.Block{"export": schema.ListNestedBlock{
+			Description: "Who may do what with the share; several for different addresses. Default: all of the network may read and write.", NestedObject: schema.NestedBlockObject{Attributes: export}}},
+	}
+}
+
+// tier is what a tier of Filestore allows, which the API says only of an instance
+// that is there. https://cloud.google.com/filestore/docs/service-tiers
+type tier struct{ regional, shrinks bool }
+
+var tiers = map[string]tier{
+	"STANDARD": {}, "BASIC_HDD": {}, "PREMIUM": {}, "BASIC_SSD": {},
+	"HIGH_SCALE_SSD": {shrinks: true}, "ZONAL": {shrinks: true},
+	"REGIONAL": {regional: true, shrinks: true}, "ENTERPRISE": {regional: true, shrinks: true},
+}
+
+// path is the instance's name in the Filestore API.
+func (m *filestoreModel) path(project string) string {
+	return m.parent(project) + "/instances/" + m.Name.ValueString()
+}
+
+func (m *filestoreModel) parent(project string) string {
+	return fmt.Sprintf("projects/%s/locations/%s", project, m.Location.ValueString())
+}
+
+// named is that of model.
+func (m *filestoreModel) named(j job, id string) (map[string]string, error) {
+	project, location, name, err := place(j, id, "instances")
+	return map[string]string{"project": project, "location": location, "name": name}, err
+}
+
+// settle fills in where an instance is that names no place.
+func (m *filestoreModel) settle(j job) {
+	if m.Project.IsUnknown() || m.Project.IsNull() {
+		m.Project = types.StringValue(j.cloud.Project)
+	}
+	if !m.Location.IsUnknown() && !m.Location.IsNull() {
+		return
+	}
+	location := j.cloud.Location()
+	if tiers[m.Tier.ValueString()].regional && scopeOf(location) == "zones" {
+		location = either(j.cloud.Region, location[:max(0, strings.LastIndexByte(location, '-'))])
+	}
+	if location != "" {
+		m.Location = types.StringValue(location)
+	}
+}
+
+// doomed is said of an instance that is to be destroyed.
+func (m *filestoreModel) doomed(diags *diag.Diagnostics) {
+	if m.Protection.ValueBool() {
+		diags.AddAttributeError(path.Root("deletion_protection"), "Filestore instance is protected", "deletion_protection is true: set it to false, apply, and destroy then.")
+	}
+}
+
+// check is that of model.
+func (m *filestoreModel) check(_ context.Context, j job, prior *filestoreModel) {
+	if prior == nil {
+		m.settle(j)
+	}
+	if given(m.Tier) {
+		m.checkTier(j, prior)
+	}
+	if prior == nil {
+		return
+	}
+	if prior.Protection.ValueBool() && m.replaces(prior) {
+		prior.doomed(j.diags)
+	}
+	if prior.Status.ValueString() == "CREATING" { // it does not say these yet
+		if len(prior.Addresses.Elements()) == 0 {
+			m.Addresses = types.ListUnknown(types.StringType)
+		}
+		if prior.ReservedRange.IsNull() && m.ReservedRange.IsNull() {
+			m.ReservedRange = types.StringUnknown()
+		}
+	}
+}
+
+func (m *filestoreModel) checkTier(j job, prior *filestoreModel) {
+	name := m.Tier.ValueString()
+	t, ok := tiers[name]
+	switch {
+	case !ok:
+		j.diags.AddAttributeWarning(path.Root("tier"), "Unknown tier", fmt.Sprintf("%s is none that stoke knows; Google may. Known are BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL and ENTERPRISE.", name))
+	case given(m.Location) && t.regional != (scopeOf(m.Location.ValueString()) == "regions"):
+		j.diags.AddAttributeError(path.Root("location"), "Tier is not for this location",
+			fmt.Sprintf("Instances of the tier %s are in a %s, and location is %s.", name, map[bool]string{true: "region", false: "zone"}[t.regional], m.Location.ValueString()))
+	case prior != nil && !t.shrinks && !m.replaces(prior) && given(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
+		j.diags.AddAttributeError(path.Root("capacity_gb"), "Instances of this tier do not shrink",
+			fmt.Sprintf("It has %d GiB, %d are declared, and the tier is %s. Declare its size; or, where the data may go, make it anew with -replace.", prior.Capacity.ValueInt64(), m.Capacity.ValueInt64(), name))
+	}
+}
+
+// replaces tells whether this instance is another one.
+func (m *filestoreModel) replaces(prior *filestoreModel) bool {
+	for _, pair := range [][2]types.String{
+		{m.Name, prior.Name}, {m.Project, prior.Project}, {m.Location, prior.Location}, {m.Tier, prior.Tier}, {m.Protocol, prior.Protocol}, {m.Share, prior.Share},
+		{m.Network, prior.Network}, {m.ConnectMode, prior.ConnectMode}, {m.ReservedRange, prior.ReservedRange}, {m.Key, prior.Key},
+	} {
+		if !pair[0].Equal(pair[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// ready waits for an instance whose operation nobody knows.
+func (m *filestoreModel) ready(ctx context.Context, c *cloud.Cloud) error {
+	return until(ctx, c, "Filestore instance", m.path(c.Project), "READY", []string{"ERROR", "SUSPENDED"}, func(ctx context.Context) (*state, error) {
+		f, err := m.get(ctx, c)
+		if f == nil || err != nil {
+			return nil, err
+		}
+		return &state{status: f.State, why: f.StatusMessage}, nil
+	})
+}

@@ -1,0 +1,200 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	file "google.golang.org/api/file/v1"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+func (m *filestoreModel) get(ctx context.Context, c *cloud.Cloud) (*file.Instance, error) {
+	f, err := cloud.Read(ctx, c, func(ctx context.Context) (*file.Instance, error) {
+		return c.File.Projects.Locations.Instances.Get(m.path(c.Project)).Context(ctx).Do()
+	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil, nil
+	}
+	return f, err
+}
+
+// create is that of model. It takes minutes, and for the larger tiers an hour.
+func (m *filestoreModel) create(ctx context.Context, j job, mark string, started func()) error {
+	m.settle(j)
+	c, wanted := j.cloud, m.wanted(j.cloud, mark)
+	return making[file.Instance, *file.Operation]{
+		what:   "Filestore instance",
+		path:   m.path(c.Project),
+		get:    func(ctx context.Context) (*file.Instance, error) { return m.get(ctx, c) },
+		markOf: func(f *file.Instance) string { return f.Labels[cloud.Mark] },
+		insert: func(ctx context.Context, _ string) (*file.Operation, error) { // the API knows no request ids
+			return c.File.Projects.Locations.Instances.Create(m.parent(c.Project), wanted).InstanceId(m.Name.ValueString()).Context(ctx).Do()
+		},
+		wait: func(ctx context.Context, op *file.Operation) error {
+			return c.WaitFile(ctx, op, "making the Filestore instance "+m.Name.ValueString())
+		},
+		ready: func(ctx context.Context) error { return m.ready(ctx, c) },
+	}.run(ctx, c, mark, started)
+}
+
+func (m *filestoreModel) wanted(c *cloud.Cloud, mark string) *file.Instance {
+	return &file.Instance{
+		Tier: m.Tier.ValueString(), Protocol: m.Protocol.ValueString(), KmsKeyName: m.Key.ValueString(), Description: m.Description.ValueString(),
+		Labels: c.Marked(texts(m.Labels), mark), DeletionProtectionEnabled: m.Protection.ValueBool(), FileShares: m.shares(),
+		Networks: []*file.NetworkConfig{{
+			Network: either(m.Network.ValueString(), "default"), Modes: []string{"MODE_IPV4"},
+			ConnectMode: m.ConnectMode.ValueString(), ReservedIpRange: m.ReservedRange.ValueString(),
+		}},
+	}
+}
+
+func (m *filestoreModel) shares() []*file.FileShareConfig {
+	s := &file.FileShareConfig{Name: m.Share.ValueString(), CapacityGb: m.Capacity.ValueInt64()}
+	for _, e := range m.Exports {
+		s.NfsExportOptions = append(s.NfsExportOptions, e.options())
+	}
+	return []*file.FileShareConfig{s}
+}
+
+// options are an export with Google's choices in place of what is left out.
+func (e exportModel) options() *file.NfsExportOptions {
+	o := &file.NfsExportOptions{
+		IpRanges: list(e.Ranges), AccessMode: either(e.Access.ValueString(), "READ_WRITE"), SquashMode: either(e.Squash.ValueString(), "NO_ROOT_SQUASH"),
+		AnonUid: e.UID.ValueInt64(), AnonGid: e.GID.ValueInt64(),
+	}
+	if given(e.UID) {
+		o.ForceSendFields = append(o.ForceSendFields, "AnonUid")
+	}
+	if given(e.GID) {
+		o.ForceSendFields = append(o.ForceSendFields, "AnonGid")
+	}
+	return o
+}
+
+// nobody is the user and the group that root is where none is given.
+const nobody = 65534
+
+// sameExports keeps what was declared where it means what is there.
+func sameExports(was []exportModel, now []*file.NfsExportOptions) []exportModel {
+	if slices.EqualFunc(was, now, func(e exportModel, o *file.NfsExportOptions) bool {
+		d := e.options()
+		if d.SquashMode == "ROOT_SQUASH" {
+			d.AnonUid, d.AnonGid = anonymous(e.UID), anonymous(e.GID)
+		}
+		is := *o
+		is.AccessMode, is.SquashMode = either(o.AccessMode, "READ_WRITE"), either(o.SquashMode, "NO_ROOT_SQUASH")
+		if is.SquashMode == "ROOT_SQUASH" && is.AnonUid == 0 && !given(e.UID) {
+			is.AnonUid = nobody
+		}
+		if is.SquashMode == "ROOT_SQUASH" && is.AnonGid == 0 && !given(e.GID) {
+			is.AnonGid = nobody
+		}
+		slices.Sort(is.IpRanges)
+		return slices.Equal(d.IpRanges, is.IpRanges) && d.AccessMode == is.AccessMode && d.SquashMode == is.SquashMode && d.AnonUid == is.AnonUid && d.AnonGid == is.AnonGid
+	}) {
+		if was == nil {
+			return []exportModel{}
+		}
+		return was
+	}
+	all := []exportModel{}
+	for _, o := range now {
+		all = append(all, exportModel{Ranges: setOrNull(types.SetNull(types.StringType), o.IpRanges), Access: textOrNull(o.AccessMode), Squash: textOrNull(o.SquashMode), UID: numberOrNull(o.AnonUid), GID: numberOrNull(o.AnonGid)})
+	}
+	return all
+}
+
+func anonymous(id types.Int64) int64 {
+	if given(id) {
+		return id.ValueInt64()
+	}
+	return nobody
+}
+
+// read is that of model.
+func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) {
+	m.settle(j)
+	f, err := m.get(ctx, j.cloud)
+	if f == nil || err != nil {
+		return false, "", err
+	}
+	if len(f.FileShares) != 1 || len(f.Networks) != 1 {
+		return false, "", fmt.Errorf("the Filestore instance %s has %d shares and %d networks, and gke_filestore is for those with one of each", m.Name.ValueString(), len(f.FileShares), len(f.Networks))
+	}
+	share, network := f.FileShares[0], f.Networks[0]
+	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(f.State)
+	m.Tier, m.Protocol, m.Key = types.StringValue(f.Tier), textOrNull(f.Protocol), textOrNull(f.KmsKeyName)
+	m.Share, m.Capacity, m.Exports = types.StringValue(share.Name), types.Int64Value(share.CapacityGb), sameExports(m.Exports, share.NfsExportOptions)
+	m.Network, m.ConnectMode, m.ReservedRange = link(m.Network, network.Network), textOrNull(network.ConnectMode), textOrNull(network.ReservedIpRange)
+	if f.Description != "" || m.Description.ValueString() != "" {
+		m.Description = textOrNull(f.Description)
+	}
+	if f.DeletionProtectionEnabled || m.Protection.ValueBool() {
+		m.Protection = types.BoolValue(f.DeletionProtectionEnabled)
+	}
+	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(f.Labels, texts(m.Labels)))
+	m.Addresses, _ = types.ListValueFrom(ctx, types.StringType, append([]string{}, network.IpAddresses...))
+	return true, f.Labels[cloud.Mark], nil
+}
+
+// update is that of model: one call for all that changed.
+func (m *filestoreModel) update(ctx context.Context, j job, prior *filestoreModel) error {
+	c, name := j.cloud, m.path(j.cloud.Project)
+	if err := m.ready(ctx, c); err != nil {
+		return err
+	}
+	wanted := &file.Instance{}
+	var mask []string
+	if changed(m.Capacity, prior.Capacity) || !reflect.DeepEqual(m.Exports, prior.Exports) {
+		mask, wanted.FileShares = append(mask, "file_shares"), m.shares()
+	}
+	if changed(m.Description, prior.Description) {
+		mask, wanted.Description = append(mask, "description"), m.Description.ValueString()
+	}
+	if m.Protection.ValueBool() != prior.Protection.ValueBool() {
+		mask, wanted.DeletionProtectionEnabled = append(mask, "deletion_protection_enabled"), m.Protection.ValueBool()
+	}
+	if changed(m.Labels, prior.Labels) {
+		mask = append(mask, "labels")
+	}
+	if len(mask) == 0 {
+		return nil
+	}
+	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*file.Operation, error) {
+		if changed(m.Labels, prior.Labels) { // the mark and Google's own are sent again
+			there, err := m.get(ctx, c)
+			if err == nil && there == nil {
+				err = fmt.Errorf("the Filestore instance %s is gone; the next plan makes it anew", m.Name.ValueString())
+			}
+			if err != nil {
+				return nil, err
+			}
+			wanted.Labels = c.Relabel(there.Labels, texts(m.Labels))
+		}
+		return c.File.Projects.Locations.Instances.Patch(name, wanted).UpdateMask(strings.Join(mask, ",")).Context(ctx).Do()
+	})
+	if err == nil {
+		err = c.WaitFile(ctx, op, "changing the Filestore instance "+m.Name.ValueString())
+	}
+	return err
+}
+
+// remove is that of model.
+func (m *filestoreModel) remove(ctx context.Context, j job) error {
+	c := j.cloud
+	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*file.Operation, error) {
+		return c.File.Projects.Locations.Instances.Delete(m.path(c.Project)).Context(ctx).Do()
+	})
+	if err == nil {
+		err = c.WaitFile(ctx, op, "deleting the Filestore instance "+m.Name.ValueString())
+	}
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}

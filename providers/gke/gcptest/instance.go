@@ -1,0 +1,26 @@
+package gcptest
+
+import (
+	compute "google.golang.org/api/compute/v1"
+)
+
+// getInstance answers a machine that Attach or Put has made.
+func (c *Cloud) getInstance(r *request) (any, error) {
+	scope, err := c.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	path := scope + "/instances/" + r.path["instance"]
+	if i := c.instances[path]; i != nil {
+		return i, nil
+	}
+	return nil, computeNotFound(path)
+}
+
+// attachTo is the machine at a path, which runs if it is new.
+func (c *Cloud) attachTo(path string) *compute.Instance {
+	if c.instances[path] == nil {
+		c.instances[path] = &compute.Instance{Kind: "compute#instance", Id: number(path), Name: last(path), SelfLink: computeURL + path, Status: "RUNNING"}
+	}
+	return c.instances[path]
+}
