@@ -37,6 +37,7 @@ type settings struct {
 	clusters    *kubernetes.Pool
 	credentials string // a file, "" for the application default ones
 	sizes       *sizes
+	advice      *advice
 }
 
 // opening is how long credentials, network and project may take to be checked.
@@ -107,7 +108,7 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 		addError(&resp.Diagnostics, path.Empty(), "Google Cloud cannot be used", err)
 		return
 	}
-	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{}}
+	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{}, advice: &advice{}}
 	resp.ResourceData, resp.DataSourceData = p.settings, p.settings
 }
 

@@ -2,6 +2,7 @@ package gke
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -86,4 +87,12 @@ func zoneOf(link string) string {
 		}
 	}
 	return ""
+}
+
+// regionOf is the region of a zone, or itself.
+func regionOf(location string) string {
+	if strings.Count(location, "-") > 1 {
+		return location[:strings.LastIndexByte(location, '-')]
+	}
+	return location
 }
