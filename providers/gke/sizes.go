@@ -91,8 +91,11 @@ func zoneOf(link string) string {
 
 // regionOf is the region of a zone, or itself.
 func regionOf(location string) string {
-	if strings.Count(location, "-") > 1 {
+	if isZone(location) {
 		return location[:strings.LastIndexByte(location, '-')]
 	}
 	return location
 }
+
+// isZone tells a zone, us-central1-a, from a region, us-central1.
+func isZone(location string) bool { return strings.Count(location, "-") == 2 }
