@@ -45,6 +45,9 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 			continue
 		}
 		done = append(done, row.group)
+		if same, err := wanted.matches(ctx, j, now, row.group, was); err == nil && same {
+			continue // an import, or an apply that was interrupted, says less than there is
+		}
 		if err := wanted.change(ctx, j, where, row.group, was, now); err != nil {
 			return fmt.Errorf("change %s: %w", row.attribute, err)
 		}
@@ -96,8 +99,21 @@ func (m *poolModel) change(ctx context.Context, j job, where at, group string, p
 // matches tells whether a pool has what the call of a group was to change.
 func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool, group string, prior *poolModel) (bool, error) {
 	is := *m
+	groups := []func(*poolModel) *types.Object{
+		func(m *poolModel) *types.Object { return &m.Kubelet }, func(m *poolModel) *types.Object { return &m.Linux },
+		func(m *poolModel) *types.Object { return &m.Drain }, func(m *poolModel) *types.Object { return &m.BlueGreen }}
+	for _, of := range groups { // of what is taken out, what was there is looked for
+		if of(m).IsNull() {
+			*of(&is) = *of(prior)
+		}
+	}
 	is.readNodes(j, p, false)
 	is.readPolicies(p, false)
+	for _, of := range groups {
+		if of(m).IsNull() && !of(&is).Equal(*of(prior)) {
+			*of(&is) = *of(m)
+		}
+	}
 	if group == bySize {
 		j.sizes.forget()
 		n, err := j.sizes.of(ctx, j.cloud, p)

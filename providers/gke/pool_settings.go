@@ -3,6 +3,7 @@ package gke
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -144,7 +145,19 @@ func lasting(was types.String, is *durationpb.Duration, imported bool) types.Str
 	if d, err := time.ParseDuration(was.ValueString()); err == nil && d == is.AsDuration() {
 		return was
 	}
-	return optional(was, types.StringNull(), types.StringValue(is.AsDuration().String()), is.AsDuration() == 0, imported)
+	return optional(was, types.StringNull(), types.StringValue(short(is.AsDuration())), is.AsDuration() == 0, imported)
+}
+
+// short is a duration as people write it: 2h, not 2h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // duration is a declared one; nil for none. checkSettings refuses what is none.
@@ -295,7 +308,9 @@ func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
 }
 
 func (m *poolModel) readUpgrade(u *containerpb.NodePool_UpgradeSettings, imported bool) {
-	m.MaxSurge, m.MaxUnavailable = types.Int64Value(int64(u.GetMaxSurge())), types.Int64Value(int64(u.GetMaxUnavailable()))
+	if u.GetStrategy() != containerpb.NodePoolUpdateStrategy_BLUE_GREEN || !given(m.MaxSurge) || !given(m.MaxUnavailable) {
+		m.MaxSurge, m.MaxUnavailable = types.Int64Value(int64(u.GetMaxSurge())), types.Int64Value(int64(u.GetMaxUnavailable()))
+	} // those of a pool that is upgraded otherwise say nothing
 	if u.GetStrategy() != containerpb.NodePoolUpdateStrategy_BLUE_GREEN {
 		m.BlueGreen = types.ObjectNull(typesOf(blueGreenSchema()))
 		return
