@@ -63,7 +63,8 @@ func connectionAttributes(k kind) map[string]schema.Attribute {
 			"api_version": k.text(false, "Version of the plugin's protocol; client.authentication.k8s.io/v1 when left out."),
 		}),
 		"google": k.object("From Google.", map[string]schema.Attribute{
-			"credentials_file": k.text(false, "Path of a credentials file; the application default credentials when left out."),
+			"credentials_file":            k.text(false, "Path of a credentials file; the application default credentials when left out."),
+			"impersonate_service_account": k.text(false, "E-mail address of a service account to act as."),
 		}),
 		"ssh": k.object("Over SSH, on the control plane.", sshAttributes(k)),
 		"certificate": k.object("By a client certificate.", map[string]schema.Attribute{

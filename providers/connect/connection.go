@@ -67,6 +67,7 @@ type InCluster struct{}
 // Google asks Google for a token.
 type Google struct {
 	CredentialsFile string // "" for the application default credentials
+	Impersonate     string // service account to act as; "" for none
 }
 
 // SSH gets a short-lived client certificate on the control plane, and dials
@@ -95,7 +96,7 @@ var Type = cty.Object(map[string]cty.Type{
 	"credential": cty.Object(map[string]cty.Type{
 		"kubeconfig":  cty.Object(map[string]cty.Type{"path": cty.String, "context": cty.String}),
 		"exec":        cty.Object(map[string]cty.Type{"command": cty.String, "args": cty.List(cty.String), "api_version": cty.String}),
-		"google":      cty.Object(map[string]cty.Type{"credentials_file": cty.String}),
+		"google":      cty.Object(map[string]cty.Type{"credentials_file": cty.String, "impersonate_service_account": cty.String}),
 		"ssh":         SSHType,
 		"certificate": cty.Object(map[string]cty.Type{"certificate_file": cty.String, "key_file": cty.String}),
 		"token_file":  cty.Object(map[string]cty.Type{"path": cty.String}),

@@ -42,6 +42,7 @@ type wireExec struct {
 
 type wireGoogle struct {
 	CredentialsFile *string `tfsdk:"credentials_file" cty:"credentials_file"`
+	Impersonate     *string `tfsdk:"impersonate_service_account" cty:"impersonate_service_account"`
 }
 
 type wireSSH struct {
@@ -104,7 +105,7 @@ func (w wire) connection() Connection {
 		c.Credential.Exec = &Exec{Command: text(e.Command), Args: e.Args, APIVersion: text(e.APIVersion)}
 	}
 	if g := w.Credential.Google; g != nil {
-		c.Credential.Google = &Google{CredentialsFile: text(g.CredentialsFile)}
+		c.Credential.Google = &Google{CredentialsFile: text(g.CredentialsFile), Impersonate: text(g.Impersonate)}
 	}
 	if s := w.Credential.SSH; s != nil {
 		ssh := s.ssh()
@@ -131,7 +132,7 @@ func wireOf(c Connection) wire {
 		w.Credential.Exec = &wireExec{Command: pointer(e.Command), Args: e.Args, APIVersion: pointer(e.APIVersion)}
 	}
 	if g := c.Credential.Google; g != nil {
-		w.Credential.Google = &wireGoogle{CredentialsFile: pointer(g.CredentialsFile)}
+		w.Credential.Google = &wireGoogle{CredentialsFile: pointer(g.CredentialsFile), Impersonate: pointer(g.Impersonate)}
 	}
 	if s := c.Credential.SSH; s != nil {
 		ssh := wireOfSSH(*s)

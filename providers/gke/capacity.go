@@ -107,9 +107,8 @@ func (m *poolModel) capacity(ctx context.Context, zones []string, p *containerpb
 	if len(zones) == 0 || m.MachineType.IsUnknown() && p == nil && m.ID.ValueString() != "" {
 		return unknown
 	}
-	is := m.step(int(m.Step.ValueInt64()))
-	group := is.nodes(p)
-	group.Min, group.Max = is.count(int64(len(zones)))
+	group := m.nodes(p)
+	group.Min, group.Max = m.count(int64(len(zones)))
 	if group.Min < 0 {
 		return unknown
 	}

@@ -3,6 +3,7 @@ package gke
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 )
 
@@ -25,51 +27,38 @@ type clusterModel struct {
 	Status   types.String   `tfsdk:"status"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
-	Name               types.String            `tfsdk:"name"`
-	Location           types.String            `tfsdk:"location"`
-	NodeLocations      types.Set               `tfsdk:"node_locations"`
-	Network            types.String            `tfsdk:"network"`
-	Subnetwork         types.String            `tfsdk:"subnetwork"`
-	PodsRange          types.String            `tfsdk:"pods_range"`
-	ServicesRange      types.String            `tfsdk:"services_range"`
-	PodsCIDR           types.String            `tfsdk:"pods_cidr"`
-	ServicesCIDR       types.String            `tfsdk:"services_cidr"`
-	ReleaseChannel     types.String            `tfsdk:"release_channel"`
-	Version            types.String            `tfsdk:"version"`
-	MasterVersion      types.String            `tfsdk:"master_version"`
-	PrivateNodes       types.Bool              `tfsdk:"private_nodes"`
-	Endpoint           types.String            `tfsdk:"endpoint"`
-	AuthorizedNetworks types.Set               `tfsdk:"authorized_networks"`
-	WorkloadIdentity   types.Bool              `tfsdk:"workload_identity"`
-	FilestoreCSI       types.Bool              `tfsdk:"filestore_csi"`
-	GCSFuseCSI         types.Bool              `tfsdk:"gcs_fuse_csi"`
-	DiskCSI            types.Bool              `tfsdk:"disk_csi"`
-	ShieldedNodes      types.Bool              `tfsdk:"shielded_nodes"`
-	Logging            types.Set               `tfsdk:"logging"`
-	Monitoring         types.Set               `tfsdk:"monitoring"`
-	MaintenanceWindow  *windowModel            `tfsdk:"maintenance_window"`
-	Exclusions         map[string]excludeModel `tfsdk:"maintenance_exclusions"`
-	Labels             types.Map               `tfsdk:"labels"`
-	DeletionProtection types.Bool              `tfsdk:"deletion_protection"`
-	ServiceAccount     types.String            `tfsdk:"node_service_account"`
+	Name               types.String `tfsdk:"name"`
+	Location           types.String `tfsdk:"location"`
+	NodeLocations      types.Set    `tfsdk:"node_locations"`
+	Network            types.String `tfsdk:"network"`
+	Subnetwork         types.String `tfsdk:"subnetwork"`
+	NetworkProject     types.String `tfsdk:"network_project"`
+	PodsRange          types.String `tfsdk:"pods_range"`
+	ServicesRange      types.String `tfsdk:"services_range"`
+	PodsCIDR           types.String `tfsdk:"pods_cidr"`
+	ServicesCIDR       types.String `tfsdk:"services_cidr"`
+	ReleaseChannel     types.String `tfsdk:"release_channel"`
+	Version            types.String `tfsdk:"version"`
+	MasterVersion      types.String `tfsdk:"master_version"`
+	PrivateNodes       types.Bool   `tfsdk:"private_nodes"`
+	Endpoint           types.String `tfsdk:"endpoint"`
+	AuthorizedNetworks types.Set    `tfsdk:"authorized_networks"`
+	WorkloadIdentity   types.Bool   `tfsdk:"workload_identity"`
+	FilestoreCSI       types.Bool   `tfsdk:"filestore_csi"`
+	GCSFuseCSI         types.Bool   `tfsdk:"gcs_fuse_csi"`
+	DiskCSI            types.Bool   `tfsdk:"disk_csi"`
+	ShieldedNodes      types.Bool   `tfsdk:"shielded_nodes"`
+	Logging            types.Set    `tfsdk:"logging"`
+	Monitoring         types.Set    `tfsdk:"monitoring"`
+	MaintenanceWindow  types.Object `tfsdk:"maintenance_window"`
+	Exclusions         types.Map    `tfsdk:"maintenance_exclusions"`
+	Labels             types.Map    `tfsdk:"labels"`
+	DeletionProtection types.Bool   `tfsdk:"deletion_protection"`
+	ServiceAccount     types.String `tfsdk:"node_service_account"`
 
 	BootstrapPool types.Bool   `tfsdk:"bootstrap_pool"`
 	Access        types.Object `tfsdk:"access"`
 	Kubeconfig    types.String `tfsdk:"kubeconfig"`
-}
-
-// windowModel is when upgrades may happen.
-type windowModel struct {
-	Start      types.String `tfsdk:"start"`
-	End        types.String `tfsdk:"end"`
-	Recurrence types.String `tfsdk:"recurrence"`
-}
-
-// excludeModel is when they may not.
-type excludeModel struct {
-	Start types.String `tfsdk:"start"`
-	End   types.String `tfsdk:"end"`
-	Scope types.String `tfsdk:"scope"`
 }
 
 func (m *clusterModel) kind() kind {
@@ -107,7 +96,8 @@ func clusterSchema(context.Context) schema.Schema {
 			"name":                   requiredFixed("Its name."),
 			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
 			"node_locations":         serversSet("Zones of the nodes of pools that name none."),
-			"network":                serversFixed("VPC network, by name or, of a Shared VPC, as projects/PROJECT/global/networks/NAME. Default: default."),
+			"network":                serversFixed("VPC network, by name. Default: default."),
+			"network_project":        serversFixed("Host project of the network, where it is a Shared VPC. It needs subnetwork. Default: the cluster's own project."),
 			"subnetwork":             serversFixed("Subnetwork of the nodes, by name or in full."),
 			"pods_range":             serversFixed("Name of the subnetwork's secondary range for pods."),
 			"services_range":         serversFixed("Name of the subnetwork's secondary range for services."),
@@ -118,7 +108,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"master_version":         schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
 			"private_nodes":          serversFlag("Whether nodes have no public addresses. They then need Cloud NAT to reach registries outside of Google."),
 			"endpoint":               schema.StringAttribute{Optional: true, Description: "How access leads to the API server: dns (by Google's name for it, which works for private clusters too, and which this opens), public or private. Default: public."},
-			"authorized_networks":    optionalSet("Ranges of addresses that may reach the public endpoint. Default: all."),
+			"authorized_networks":    optionalSet("Ranges of addresses that may reach the public endpoint. While none are declared, those that were set elsewhere stay; taken out of the configuration, everybody may reach it."),
 			"workload_identity":      serversFlag("Whether pods can act as service accounts of Google's."),
 			"filestore_csi":          serversFlag("Whether volumes can be Filestore shares."),
 			"gcs_fuse_csi":           serversFlag("Whether volumes can be buckets."),
@@ -136,22 +126,6 @@ func clusterSchema(context.Context) schema.Schema {
 			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},
 		},
 	}
-}
-
-func windowSchema() schema.Attribute {
-	return schema.SingleNestedAttribute{Optional: true, Description: "When Google may upgrade things.", Attributes: map[string]schema.Attribute{
-		"start":      schema.StringAttribute{Required: true, Description: `Beginning of the first window, such as "2026-01-03T02:00:00Z".`},
-		"end":        schema.StringAttribute{Required: true, Description: "End of the first window."},
-		"recurrence": schema.StringAttribute{Required: true, Description: `How it comes back, such as "FREQ=WEEKLY;BYDAY=SA,SU".`},
-	}}
-}
-
-func exclusionSchema() schema.Attribute {
-	return schema.MapNestedAttribute{Optional: true, Description: "When it may not, by name.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-		"start": schema.StringAttribute{Required: true, Description: "Beginning."},
-		"end":   schema.StringAttribute{Required: true, Description: "End."},
-		"scope": schema.StringAttribute{Optional: true, Description: "NO_UPGRADES, which is the default, NO_MINOR_UPGRADES, or NO_MINOR_OR_NODE_UPGRADES."},
-	}}}
 }
 
 // named is that of model: PROJECT/LOCATION/NAME, LOCATION/NAME, NAME, or the path.
@@ -181,11 +155,13 @@ func place(j job, id, collection string) (project, location, name string, err er
 func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	m.place(j)
 	m.checkChoices(j)
+	m.checkMaintenance(j)
+	m.checkNetwork(ctx, j, prior)
 	if prior == nil {
 		m.MasterVersion = types.StringUnknown()
 		return
 	}
-	m.checkVersion(prior)
+	m.checkVersion(ctx, prior)
 	if either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
 		m.Kubeconfig = prior.Kubeconfig
 	}
@@ -204,11 +180,31 @@ func (m *clusterModel) place(j job) {
 
 // checkVersion plans an upgrade where the control plane is older than declared,
 // and nothing else: an upgrade by Google is no difference.
-func (m *clusterModel) checkVersion(prior *clusterModel) {
+func (m *clusterModel) checkVersion(ctx context.Context, prior *clusterModel) {
 	m.MasterVersion = prior.MasterVersion
-	if v := m.Version.ValueString(); v != "" && prior.MasterVersion.ValueString() != "" && older(prior.MasterVersion.ValueString(), v) {
+	if outdated(prior.MasterVersion, m.Version) {
 		m.MasterVersion = types.StringUnknown()
+		return
 	}
+	upgraded(ctx, "control plane", m.Version, prior.MasterVersion)
+}
+
+// outdated tells whether what is there is below a least version.
+func outdated(is, least types.String) bool {
+	return given(is) && least.ValueString() != "" && older(is.ValueString(), least.ValueString())
+}
+
+// upgraded says that Google has gone beyond a declared version, which is no difference.
+func upgraded(ctx context.Context, what string, least, is types.String) {
+	if least.ValueString() != "" && given(is) && beyond(is.ValueString(), least.ValueString()) {
+		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("The %s has been upgraded to %s; version %s is a least one.", what, is.ValueString(), least.ValueString())})
+	}
+}
+
+// beyond tells whether a version is above a least one in a part that this one has.
+func beyond(is, least string) bool {
+	a, b := numbers(is), numbers(least)
+	return slices.Compare(a[:min(len(a), len(b))], b) > 0
 }
 
 // older tells whether a version is below a least one, which may have fewer parts.

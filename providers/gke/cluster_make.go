@@ -77,6 +77,11 @@ func (m *clusterModel) create(ctx context.Context, j job, mark string, started f
 	if err != nil {
 		return err
 	}
+	if there.GetStatus() == containerpb.Cluster_STOPPING { // somebody destroys one of this name
+		if there, err = m.gone(ctx, c); err != nil {
+			return err
+		}
+	}
 	if there == nil {
 		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			return c.Clusters.CreateCluster(ctx, &containerpb.CreateClusterRequest{Parent: fmt.Sprintf("projects/%s/locations/%s", c.Project, m.Location.ValueString()), Cluster: wanted})
@@ -128,7 +133,8 @@ func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*contain
 		return nil, err
 	}
 	k := &containerpb.Cluster{
-		Name: m.Name.ValueString(), Network: m.Network.ValueString(), Subnetwork: m.Subnetwork.ValueString(),
+		Name: m.Name.ValueString(), Network: m.shared("global/networks/", m.Network),
+		Subnetwork:     m.shared("regions/"+regionOf(m.Location.ValueString())+"/subnetworks/", m.Subnetwork),
 		Locations:      list(m.NodeLocations),
 		ResourceLabels: j.cloud.Marked(texts(m.Labels), mark),
 		IpAllocationPolicy: &containerpb.IPAllocationPolicy{
@@ -143,8 +149,8 @@ func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*contain
 				OauthScopes: []string{"https://www.googleapis.com/auth/cloud-platform"}, ResourceLabels: j.cloud.Marked(texts(m.Labels), mark)},
 		}},
 	}
-	if p := m.maintenance(); p != nil {
-		k.MaintenancePolicy = p
+	if given(m.MaintenanceWindow) || len(m.exclusions()) > 0 {
+		k.MaintenancePolicy = m.maintenance(&clusterModel{}, nil)
 	}
 	if given(m.PrivateNodes) {
 		v := m.PrivateNodes.ValueBool()
@@ -153,7 +159,7 @@ func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*contain
 	var u containerpb.ClusterUpdate
 	for _, row := range clusterTable {
 		if row.fill != nil && row.declared(m) {
-			row.fill(m, &u, j.cloud)
+			row.fill(m, &clusterModel{}, &u, j.cloud)
 		}
 	}
 	k.ReleaseChannel, k.WorkloadIdentityConfig, k.AddonsConfig = u.GetDesiredReleaseChannel(), u.GetDesiredWorkloadIdentityConfig(), u.GetDesiredAddonsConfig()
@@ -213,11 +219,26 @@ func (m *clusterModel) remove(ctx context.Context, j job) error {
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.DeleteCluster(ctx, &containerpb.DeleteClusterRequest{Name: name})
 	})
-	if err == nil {
-		err = c.Wait(ctx, op, what)
-	}
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil
 	}
+	if err == nil {
+		err = c.Wait(ctx, op, what)
+	}
+	if cloud.KindOf(err) == cloud.NotFound { // of the operation, which says nothing of the cluster
+		_, err = m.gone(ctx, c)
+	}
 	return err
+}
+
+// gone waits until a cluster that is being deleted is no more. One that is there
+// and not being deleted is returned.
+func (m *clusterModel) gone(ctx context.Context, c *cloud.Cloud) (there *containerpb.Cluster, err error) {
+	err = c.Until(ctx, "deleting "+m.Name.ValueString(), func(ctx context.Context) (bool, error) {
+		cloud.Say(ctx, -1, "waiting until the cluster %s is deleted", m.Name.ValueString())
+		var err error
+		there, err = m.get(ctx, c)
+		return there == nil || there.GetStatus() != containerpb.Cluster_STOPPING, err
+	})
+	return there, err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/gke/cloud"
@@ -25,8 +24,18 @@ func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
 	if k == nil || err != nil {
 		return false, "", err
 	}
+	m.take(j, k)
+	m.readAccess(ctx, j, k)
+	return true, k.GetResourceLabels()[cloud.Mark], nil
+}
+
+// take sets the model to what there is, but for the connection. An object that is
+// imported has no id yet: of that, all is taken that may be declared.
+func (m *clusterModel) take(j job, k *containerpb.Cluster) {
+	imported := m.ID.IsNull()
 	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(k.GetStatus().String())
 	m.NodeLocations = setOf(k.GetLocations())
+	m.NetworkProject = types.StringValue(either(projectIn(k.GetNetworkConfig().GetNetwork()), j.cloud.Project))
 	m.Network, m.Subnetwork = link(m.Network, either(k.GetNetworkConfig().GetNetwork(), k.GetNetwork())), link(m.Subnetwork, either(k.GetNetworkConfig().GetSubnetwork(), k.GetSubnetwork()))
 	ip := k.GetIpAllocationPolicy()
 	m.PodsRange, m.ServicesRange = textOrNull(ip.GetClusterSecondaryRangeName()), textOrNull(ip.GetServicesSecondaryRangeName())
@@ -37,7 +46,7 @@ func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
 		m.ReleaseChannel = types.StringValue(ch.String())
 	}
 	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) // older clusters have only this
-	m.readNetworks(k)
+	m.readNetworks(k, imported)
 	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
 	a := k.GetAddonsConfig()
 	m.FilestoreCSI, m.GCSFuseCSI = types.BoolValue(a.GetGcpFilestoreCsiDriverConfig().GetEnabled()), types.BoolValue(a.GetGcsFuseCsiDriverConfig().GetEnabled())
@@ -45,16 +54,22 @@ func (m *clusterModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.ShieldedNodes = types.BoolValue(k.GetShieldedNodes().GetEnabled())
 	m.Logging = setOf(components(k.GetLoggingConfig().GetComponentConfig().GetEnableComponents()))
 	m.Monitoring = setOf(components(k.GetMonitoringConfig().GetComponentConfig().GetEnableComponents()))
-	m.readMaintenance(k.GetMaintenancePolicy())
+	m.readMaintenance(k.GetMaintenancePolicy(), imported)
 	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(k.GetResourceLabels(), texts(m.Labels)))
 	m.BootstrapPool = types.BoolValue(slices.ContainsFunc(k.GetNodePools(), ours))
-	m.readAccess(ctx, j, k)
-	return true, k.GetResourceLabels()[cloud.Mark], nil
 }
 
 // ours tells whether a pool is the one that the cluster was made with.
 func ours(p *containerpb.NodePool) bool {
 	return p.GetName() == bootstrap && p.GetConfig().GetResourceLabels()[cloud.Mark] != ""
+}
+
+// projectIn is the project in a path such as projects/p/global/networks/n.
+func projectIn(path string) string {
+	if parts := strings.Split(path, "/"); len(parts) > 1 && parts[0] == "projects" {
+		return parts[1]
+	}
+	return ""
 }
 
 func components[C fmt.Stringer](all []C) []string {
@@ -81,7 +96,11 @@ func cidr(was types.String, now string) types.String {
 	return textOrNull(now)
 }
 
-func (m *clusterModel) readNetworks(k *containerpb.Cluster) {
+// readNetworks leaves alone what somebody set where nothing is declared.
+func (m *clusterModel) readNetworks(k *containerpb.Cluster, imported bool) {
+	if m.AuthorizedNetworks.IsNull() && !imported {
+		return
+	}
 	networks := k.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetAuthorizedNetworksConfig()
 	if networks == nil {
 		networks = k.GetMasterAuthorizedNetworksConfig() // older clusters have only this
@@ -97,72 +116,6 @@ func (m *clusterModel) readNetworks(k *containerpb.Cluster) {
 	m.AuthorizedNetworks = setOf(all)
 }
 
-// maintenance is the policy as it is declared; nil where nothing is.
-func (m *clusterModel) maintenance() *containerpb.MaintenancePolicy {
-	if m.MaintenanceWindow == nil && len(m.Exclusions) == 0 {
-		return nil
-	}
-	w := &containerpb.MaintenanceWindow{}
-	if d := m.MaintenanceWindow; d != nil {
-		w.Policy = &containerpb.MaintenanceWindow_RecurringWindow{RecurringWindow: &containerpb.RecurringTimeWindow{Window: window(d.Start, d.End), Recurrence: d.Recurrence.ValueString()}}
-	}
-	for name, e := range m.Exclusions {
-		if w.MaintenanceExclusions == nil {
-			w.MaintenanceExclusions = map[string]*containerpb.TimeWindow{}
-		}
-		t := window(e.Start, e.End)
-		t.Options = &containerpb.TimeWindow_MaintenanceExclusionOptions{MaintenanceExclusionOptions: &containerpb.MaintenanceExclusionOptions{
-			Scope: containerpb.MaintenanceExclusionOptions_Scope(containerpb.MaintenanceExclusionOptions_Scope_value[e.Scope.ValueString()])}}
-		w.MaintenanceExclusions[name] = t
-	}
-	return &containerpb.MaintenancePolicy{Window: w}
-}
-
-func window(start, end types.String) *containerpb.TimeWindow {
-	stamp := func(s types.String) *timestamppb.Timestamp {
-		t, _ := time.Parse(time.RFC3339, s.ValueString())
-		return timestamppb.New(t)
-	}
-	return &containerpb.TimeWindow{StartTime: stamp(start), EndTime: stamp(end)}
-}
-
-func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy) {
-	text := func(was types.String, t *timestamppb.Timestamp) types.String {
-		if is, err := time.Parse(time.RFC3339, was.ValueString()); err == nil && is.Equal(t.AsTime()) {
-			return was
-		}
-		return types.StringValue(t.AsTime().Format(time.RFC3339))
-	}
-	if r := p.GetWindow().GetRecurringWindow(); r == nil {
-		m.MaintenanceWindow = nil
-	} else {
-		was := windowModel{}
-		if m.MaintenanceWindow != nil {
-			was = *m.MaintenanceWindow
-		}
-		m.MaintenanceWindow = &windowModel{text(was.Start, r.GetWindow().GetStartTime()), text(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
-	}
-	var all map[string]excludeModel
-	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
-		if all == nil {
-			all = map[string]excludeModel{}
-		}
-		was := m.Exclusions[name]
-		x := excludeModel{text(was.Start, e.GetStartTime()), text(was.End, e.GetEndTime()), was.Scope}
-		if scope := e.GetMaintenanceExclusionOptions().GetScope(); scope != 0 || was.Scope.ValueString() != "NO_UPGRADES" {
-			x.Scope = textOrNull(strings.TrimPrefix(scope.String(), "NO_UPGRADES"))
-			if scope != 0 {
-				x.Scope = types.StringValue(scope.String())
-			}
-		}
-		all[name] = x
-	}
-	if all == nil && m.Exclusions != nil && len(m.Exclusions) == 0 {
-		return
-	}
-	m.Exclusions = all
-}
-
 // reached is how long the cluster may take to say which it is.
 const reached = 10 * time.Second
 
@@ -171,7 +124,7 @@ const reached = 10 * time.Second
 // another cluster.
 func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Cluster) {
 	was, _, _ := connect.FromObject(ctx, m.Access)
-	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials}}}
+	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials, Impersonate: j.cloud.Impersonate}}}
 	if was != nil {
 		c.ID = was.ID
 	}

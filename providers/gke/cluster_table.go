@@ -18,10 +18,11 @@ import (
 type clusterRow struct {
 	attribute, call, field string
 	of                     func(*clusterModel) any
-	// fill puts what is declared into the field of an UpdateCluster; nil for other calls.
-	fill func(*clusterModel, *containerpb.ClusterUpdate, *cloud.Cloud)
+	// fill puts what is declared into the field of an UpdateCluster; nil for other
+	// calls. prior is what was declared before, empty for a create.
+	fill func(m, prior *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud)
 	// send makes another call.
-	send func(context.Context, *clusterModel, job) (*containerpb.Operation, error)
+	send func(ctx context.Context, m, prior *clusterModel, j job) (*containerpb.Operation, error)
 }
 
 // clusterTable is in the order in which changes are made: the control plane before
@@ -30,11 +31,11 @@ var clusterTable = []clusterRow{
 	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) any { return m.ReleaseChannel }, fill: fillChannel},
 	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) any { return m.MasterVersion }, fill: fillVersion},
 	{attribute: "node_locations", call: "UpdateCluster", field: "desired_locations", of: func(m *clusterModel) any { return m.NodeLocations },
-		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredLocations = list(m.NodeLocations)
 		}},
 	{attribute: "private_nodes", call: "UpdateCluster", field: "desired_default_enable_private_nodes", of: func(m *clusterModel) any { return m.PrivateNodes },
-		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredDefaultEnablePrivateNodes = m.PrivateNodes.ValueBoolPointer()
 		}},
 	{attribute: "endpoint", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) any { return m.Endpoint }, fill: fillEndpoints},
@@ -44,7 +45,7 @@ var clusterTable = []clusterRow{
 	{attribute: "gcs_fuse_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.GCSFuseCSI }, fill: fillAddons},
 	{attribute: "disk_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.DiskCSI }, fill: fillAddons},
 	{attribute: "shielded_nodes", call: "UpdateCluster", field: "desired_shielded_nodes", of: func(m *clusterModel) any { return m.ShieldedNodes },
-		fill: func(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredShieldedNodes = &containerpb.ShieldedNodes{Enabled: m.ShieldedNodes.ValueBool()}
 		}},
 	{attribute: "logging", call: "UpdateCluster", field: "desired_logging_config", of: func(m *clusterModel) any { return m.Logging }, fill: fillLogging},
@@ -67,7 +68,7 @@ func (r clusterRow) declared(m *clusterModel) bool {
 func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	switch r.attribute {
 	case "version":
-		return plan.MasterVersion.IsUnknown()
+		return plan.MasterVersion.IsUnknown() && outdated(prior.MasterVersion, plan.Version)
 	case "endpoint": // the others are there anyway
 		return plan.Endpoint.ValueString() == "dns" && prior.Endpoint.ValueString() != "dns"
 	}
@@ -90,15 +91,15 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 			continue
 		}
 		done = append(done, row.field)
-		op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
+		op, happened, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			if row.send != nil {
-				return row.send(ctx, m, j)
+				return row.send(ctx, m, prior, j)
 			}
 			u := &containerpb.ClusterUpdate{}
-			row.fill(m, u, c)
+			row.fill(m, prior, u, c)
 			return c.Clusters.UpdateCluster(ctx, &containerpb.UpdateClusterRequest{Name: name, Update: u})
-		})
-		if err == nil {
+		}, func(ctx context.Context) (bool, error) { return m.happened(ctx, j, prior, row) })
+		if err == nil && !happened {
 			err = c.Wait(ctx, op, "changing "+row.attribute)
 		}
 		if err != nil {
@@ -108,36 +109,62 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	return nil
 }
 
-func fillChannel(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+// happened tells what became of a call that got no answer: it waits for what is
+// under way, and looks whether the cluster is what it was to become. A call is not
+// made again blindly, because each one is an operation that may take long.
+func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel, row clusterRow) (bool, error) {
+	if err := j.cloud.Settle(ctx, m.path(j.cloud.Project), m.Location.ValueString(), "changing "+row.attribute); err != nil {
+		return false, err
+	}
+	k, err := m.get(ctx, j.cloud)
+	if err != nil || k == nil {
+		return false, err
+	}
+	now := *prior
+	now.take(j, k)
+	for _, other := range clusterTable {
+		if other.field == row.field && other.changed(m, &now) {
+			return false, nil
+		}
+	}
+	return row.attribute != "endpoint" || k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetAllowExternalTraffic(), nil
+}
+
+func fillChannel(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	u.DesiredReleaseChannel = &containerpb.ReleaseChannel{Channel: containerpb.ReleaseChannel_Channel(containerpb.ReleaseChannel_Channel_value[m.ReleaseChannel.ValueString()])}
 }
 
-func fillVersion(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+func fillVersion(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	u.DesiredMasterVersion = m.Version.ValueString()
 }
 
-func fillEndpoints(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+// fillEndpoints leaves authorized networks alone that were never declared: opening
+// a cluster to everybody is no side effect of another change.
+func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	e := &containerpb.ControlPlaneEndpointsConfig{}
 	if m.Endpoint.ValueString() == "dns" {
 		open := true
 		e.DnsEndpointConfig = &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{AllowExternalTraffic: &open}
+	}
+	u.DesiredControlPlaneEndpointsConfig = e
+	if m.AuthorizedNetworks.IsNull() && prior.AuthorizedNetworks.IsNull() {
+		return
 	}
 	networks := &containerpb.MasterAuthorizedNetworksConfig{Enabled: !m.AuthorizedNetworks.IsNull()}
 	for _, cidr := range list(m.AuthorizedNetworks) {
 		networks.CidrBlocks = append(networks.CidrBlocks, &containerpb.MasterAuthorizedNetworksConfig_CidrBlock{CidrBlock: cidr})
 	}
 	e.IpEndpointsConfig = &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{AuthorizedNetworksConfig: networks}
-	u.DesiredControlPlaneEndpointsConfig = e
 }
 
-func fillIdentity(m *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud) {
+func fillIdentity(m, _ *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud) {
 	u.DesiredWorkloadIdentityConfig = &containerpb.WorkloadIdentityConfig{}
 	if m.WorkloadIdentity.ValueBool() {
 		u.DesiredWorkloadIdentityConfig.WorkloadPool = c.Project + ".svc.id.goog"
 	}
 }
 
-func fillAddons(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+func fillAddons(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	a := &containerpb.AddonsConfig{}
 	if given(m.FilestoreCSI) {
 		a.GcpFilestoreCsiDriverConfig = &containerpb.GcpFilestoreCsiDriverConfig{Enabled: m.FilestoreCSI.ValueBool()}
@@ -151,7 +178,7 @@ func fillAddons(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	u.DesiredAddonsConfig = a
 }
 
-func fillLogging(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+func fillLogging(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	k := &containerpb.LoggingComponentConfig{}
 	for _, name := range list(m.Logging) {
 		k.EnableComponents = append(k.EnableComponents, containerpb.LoggingComponentConfig_Component(containerpb.LoggingComponentConfig_Component_value[name]))
@@ -159,7 +186,7 @@ func fillLogging(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) 
 	u.DesiredLoggingConfig = &containerpb.LoggingConfig{ComponentConfig: k}
 }
 
-func fillMonitoring(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
+func fillMonitoring(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	k := &containerpb.MonitoringComponentConfig{}
 	for _, name := range list(m.Monitoring) {
 		k.EnableComponents = append(k.EnableComponents, containerpb.MonitoringComponentConfig_Component(containerpb.MonitoringComponentConfig_Component_value[name]))
@@ -168,7 +195,7 @@ func fillMonitoring(m *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Clou
 }
 
 // sendLabels replaces all labels: the mark and Google's own are sent again.
-func sendLabels(ctx context.Context, m *clusterModel, j job) (*containerpb.Operation, error) {
+func sendLabels(ctx context.Context, m, _ *clusterModel, j job) (*containerpb.Operation, error) {
 	now, err := m.get(ctx, j.cloud)
 	if err != nil {
 		return nil, err
@@ -177,18 +204,4 @@ func sendLabels(ctx context.Context, m *clusterModel, j job) (*containerpb.Opera
 		Name: m.path(j.cloud.Project), LabelFingerprint: now.GetLabelFingerprint(),
 		ResourceLabels: j.cloud.Relabel(now.GetResourceLabels(), texts(m.Labels)),
 	})
-}
-
-// sendMaintenance replaces the whole policy, of the version that is there.
-func sendMaintenance(ctx context.Context, m *clusterModel, j job) (*containerpb.Operation, error) {
-	now, err := m.get(ctx, j.cloud)
-	if err != nil {
-		return nil, err
-	}
-	policy := m.maintenance()
-	if policy == nil {
-		policy = &containerpb.MaintenancePolicy{}
-	}
-	policy.ResourceVersion = now.GetMaintenancePolicy().GetResourceVersion()
-	return j.cloud.Clusters.SetMaintenancePolicy(ctx, &containerpb.SetMaintenancePolicyRequest{Name: m.path(j.cloud.Project), MaintenancePolicy: policy})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -34,7 +35,7 @@ type poolModel struct {
 	DiskSize         types.Int64       `tfsdk:"disk_size_gb"`
 	ImageType        types.String      `tfsdk:"image_type"`
 	Labels           types.Map         `tfsdk:"labels"`
-	Taints           []taintModel      `tfsdk:"taints"`
+	Taints           types.List        `tfsdk:"taints"`
 	Tags             types.Set         `tfsdk:"tags"`
 	ResourceLabels   types.Map         `tfsdk:"resource_labels"`
 	ServiceAccount   types.String      `tfsdk:"service_account"`
@@ -52,15 +53,26 @@ type poolModel struct {
 	Reservation      types.String      `tfsdk:"reservation"`
 	Compact          types.Bool        `tfsdk:"compact_placement"`
 	LocalSSDs        types.Int64       `tfsdk:"local_ssd_count"`
+	RawSSDs          types.Int64       `tfsdk:"raw_local_ssd_count"`
+	BootDisks        types.List        `tfsdk:"secondary_boot_disks"`
+	MaxRun           types.String      `tfsdk:"max_run_duration"`
+	Kubelet          types.Object      `tfsdk:"kubelet"`
+	Linux            types.Object      `tfsdk:"linux"`
+	Drain            types.Object      `tfsdk:"drain"`
+	BlueGreen        types.Object      `tfsdk:"blue_green"`
+	Excluded         types.Bool        `tfsdk:"exclude_upgrades_until_end_of_support"`
+	AllowDataLoss    types.Bool        `tfsdk:"allow_data_loss"`
 	ImageStreaming   types.Bool        `tfsdk:"image_streaming"`
 	GVNIC            types.Bool        `tfsdk:"gvnic"`
 	FastSocket       types.Bool        `tfsdk:"fast_socket"`
 	Accelerator      *acceleratorModel `tfsdk:"accelerator"`
 	Fallback         []fallbackModel   `tfsdk:"fallback"`
 
-	Step     types.Int64  `tfsdk:"step"`
-	Version  types.String `tfsdk:"version"`
-	Capacity types.Object `tfsdk:"capacity"`
+	Version     types.String `tfsdk:"version"`
+	NodeVersion types.String `tfsdk:"node_version"`
+	Step        types.Int64  `tfsdk:"step"`
+	Taken       types.Object `tfsdk:"step_arguments"`
+	Capacity    types.Object `tfsdk:"capacity"`
 }
 
 type scalingModel struct {
@@ -86,16 +98,6 @@ type acceleratorModel struct {
 	Driver    types.String `tfsdk:"driver_version"`
 }
 
-// fallbackModel is a step that a create takes where the one before ended in a
-// stock-out or a missing quota. What is null is the pool's own argument.
-type fallbackModel struct {
-	Zones       types.Set    `tfsdk:"zones"`
-	MachineType types.String `tfsdk:"machine_type"`
-	Reservation types.String `tfsdk:"reservation"`
-	FlexStart   types.Bool   `tfsdk:"flex_start"`
-	Spot        types.Bool   `tfsdk:"spot"`
-}
-
 func (m *poolModel) kind() kind {
 	return kind{name: "node_pool", what: "Node pool", limit: 60 * time.Minute, schema: poolSchema, unfinished: []string{"PROVISIONING", "RECONCILING", "ERROR"}}
 }
@@ -117,42 +119,53 @@ func poolSchema(context.Context) schema.Schema {
 		return schema.Int64Attribute{Optional: true, Description: description}
 	}
 	return schema.Schema{
-		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, taints, tags and autoscaling, which are taken away. " +
+		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, taints, tags, autoscaling and the groups of settings, which are taken away. " +
 			"What makes nodes anew is sent in one call, so that they are made anew once.",
 		Attributes: map[string]schema.Attribute{
-			"cluster":             requiredFixed("The id of a gke_cluster, or LOCATION/NAME."),
-			"name":                requiredFixed("Its name."),
-			"node_count":          serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
-			"zones":               serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
-			"machine_type":        servers(`Machine type, such as "n2-standard-8" or "a2-highgpu-1g". Default: e2-medium.`),
-			"disk_type":           servers("Type of the boot disk."),
-			"disk_size_gb":        serversNumber("Size of the boot disk, in GiB."),
-			"image_type":          servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
-			"labels":              optionalMap("Labels of the nodes in Kubernetes."),
-			"taints":              taintSchema(),
-			"tags":                optionalSet("Network tags, which firewall rules name."),
-			"resource_labels":     optionalMap("Labels of the machines in Google Cloud. Google's own are left alone."),
-			"service_account":     serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
-			"oauth_scopes":        serversSetFixed("What the nodes may ask tokens for. Google adds one for monitoring, which is no difference."),
-			"auto_repair":         serversFlag("Whether broken nodes are made anew. Flex-start goes without."),
-			"auto_upgrade":        serversFlag("Whether nodes are upgraded. A cluster with a release channel wants it."),
-			"max_surge":           serversNumber("Nodes that an upgrade may have too many."),
-			"max_unavailable":     serversNumber("Nodes that an upgrade may lack."),
-			"max_pods_per_node":   serversNumberFixed("Largest number of pods on one node."),
-			"pod_range":           serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
-			"workload_metadata":   servers("GKE_METADATA, by which pods act as their own service accounts, or GCE_METADATA."),
-			"spot":                serversFlagFixed("Whether the machines are cheap ones that Google may take back."),
-			"flex_start":          serversFlagFixed("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
-			"queued_provisioning": serversFlagFixed("Whether nodes come by ProvisioningRequest alone. It needs autoscaling with total_min = 0."),
-			"reservation":         serversFixed("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
-			"compact_placement":   serversFlagFixed("Whether the machines stand close to each other, in one zone."),
-			"local_ssd_count":     serversNumberFixed("Local SSDs that are the pods' ephemeral storage."),
-			"image_streaming":     serversFlag("Whether containers start before their images are there in full."),
-			"gvnic":               serversFlag("Whether nodes have Google's virtual network card."),
-			"fast_socket":         serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
-			"step":                schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
-			"version":             computed("Version of the nodes."),
-			"capacity":            connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
+			"cluster":                               requiredFixed("The id of a gke_cluster, or LOCATION/NAME."),
+			"name":                                  requiredFixed("Its name."),
+			"node_count":                            serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
+			"zones":                                 serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
+			"machine_type":                          servers(`Machine type, such as "n2-standard-8" or "a2-highgpu-1g". Default: e2-medium.`),
+			"disk_type":                             servers("Type of the boot disk."),
+			"disk_size_gb":                          serversNumber("Size of the boot disk, in GiB."),
+			"image_type":                            servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
+			"labels":                                optionalMap("Labels of the nodes in Kubernetes."),
+			"taints":                                taintSchema(),
+			"tags":                                  optionalSet("Network tags, which firewall rules name."),
+			"resource_labels":                       optionalMap("Labels of the machines in Google Cloud. Google's own are left alone."),
+			"service_account":                       serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
+			"oauth_scopes":                          serversSetFixed("What the nodes may ask tokens for. Google adds one for monitoring, which is no difference."),
+			"auto_repair":                           serversFlag("Whether broken nodes are made anew. Flex-start goes without."),
+			"auto_upgrade":                          serversFlag("Whether nodes are upgraded. A cluster with a release channel wants it."),
+			"max_surge":                             serversNumber("Nodes that an upgrade may have too many."),
+			"max_unavailable":                       serversNumber("Nodes that an upgrade may lack."),
+			"max_pods_per_node":                     serversNumberFixed("Largest number of pods on one node."),
+			"pod_range":                             serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
+			"workload_metadata":                     servers("GKE_METADATA, by which pods act as their own service accounts, or GCE_METADATA."),
+			"spot":                                  serversFlagFixed("Whether the machines are cheap ones that Google may take back."),
+			"flex_start":                            serversFlagFixed("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
+			"queued_provisioning":                   serversFlagFixed("Whether nodes come by ProvisioningRequest alone. It needs autoscaling with total_min = 0."),
+			"reservation":                           serversFixed("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
+			"compact_placement":                     serversFlagFixed("Whether the machines stand close to each other, in one zone."),
+			"local_ssd_count":                       serversNumberFixed("Local SSDs that are the pods' ephemeral storage."),
+			"raw_local_ssd_count":                   serversNumberFixed("Local SSDs that pods take as block devices."),
+			"secondary_boot_disks":                  bootDisksSchema(),
+			"max_run_duration":                      servers(`How long a node lives, such as "24h". Flex-start nodes live seven days at most.`),
+			"kubelet":                               kubeletSchema(),
+			"linux":                                 linuxSchema(),
+			"drain":                                 drainSchema(),
+			"blue_green":                            blueGreenSchema(),
+			"exclude_upgrades_until_end_of_support": serversFlag("Whether Google upgrades the nodes only when their version is supported no more: protection for long runs."),
+			"allow_data_loss":                       schema.BoolAttribute{Optional: true, Description: "Whether what lies on local SSDs may be lost when nodes are made anew or the pool is replaced. Without it such a plan is refused."},
+			"image_streaming":                       serversFlag("Whether containers start before their images are there in full."),
+			"gvnic":                                 serversFlag("Whether nodes have Google's virtual network card."),
+			"fast_socket":                           serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
+			"version":                               schema.StringAttribute{Optional: true, Description: `Least version of the nodes, such as "1.35". Anything newer will do: nothing is ever downgraded. The cluster's control plane has to have it first; the nodes get the control plane's version, or this one if it is given in full, such as "1.35.2-gke.1000".`},
+			"node_version":                          schema.StringAttribute{Computed: true, Description: "Version that the nodes have."},
+			"step_arguments":                        schema.SingleNestedAttribute{Computed: true, Description: "What the step that was taken has in place of the pool's own arguments; null for step 0.", PlanModifiers: []planmodifier.Object{objectplanmodifier.UseStateForUnknown()}, Attributes: stepSchema()},
+			"step":                                  schema.Int64Attribute{Computed: true, Description: "Which step was taken: 0 is the pool's own arguments, 1 the first fallback.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
+			"capacity":                              connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
 		},
 		Blocks: map[string]schema.Block{
 			"autoscaling": schema.SingleNestedBlock{Description: "How many nodes there may be. min and max are in each zone, total_min and total_max in all.", Attributes: map[string]schema.Attribute{
@@ -160,13 +173,7 @@ func poolSchema(context.Context) schema.Schema {
 				"location_policy": schema.StringAttribute{Optional: true, Description: "BALANCED, or ANY, which takes machines where there are some. Default: Google's choice."},
 			}},
 			"accelerator": acceleratorSchema(),
-			"fallback": schema.ListNestedBlock{Description: "What to try, in this order, when making the pool ends in a stock-out or a missing quota. A pool that is there never leaves its step.", NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-				"zones":        optionalSet("Other zones."),
-				"machine_type": schema.StringAttribute{Optional: true, Description: "Another machine type."},
-				"reservation":  schema.StringAttribute{Optional: true, Description: `Another reservation; "" is none.`},
-				"flex_start":   schema.BoolAttribute{Optional: true, Description: "Another flex_start."},
-				"spot":         schema.BoolAttribute{Optional: true, Description: "Another spot."},
-			}}},
+			"fallback":    fallbackSchema(),
 		},
 	}
 }
@@ -178,6 +185,15 @@ func taintSchema() schema.Attribute {
 	return schema.ListNestedAttribute{Optional: true, Description: "Taints of the nodes. Those that GKE sets by itself, such as nvidia.com/gpu, are left alone.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"key": text("Key."), "value": text("Value."), "effect": text("NO_SCHEDULE, PREFER_NO_SCHEDULE, or NO_EXECUTE."),
 	}}}
+}
+
+func bootDisksSchema() schema.Attribute {
+	return schema.ListNestedAttribute{Optional: true, Description: "Disks with container images or data, which each node has from its beginning. They need image_streaming.",
+		PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplace()},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"disk_image": schema.StringAttribute{Required: true, Description: "The disk image, as projects/PROJECT/global/images/NAME."},
+			"mode":       optionalText("CONTAINER_IMAGE_CACHE for images of containers; left out, the disk holds data."),
+		}}}
 }
 
 func acceleratorSchema() schema.Block {
@@ -214,29 +230,4 @@ func (m *poolModel) named(j job, id string) (map[string]string, error) {
 		return nil, fmt.Errorf("%s is the pool that a cluster is made with, which goes once another one runs: it is not managed by itself", bootstrap)
 	}
 	return map[string]string{"project": project, "name": name, "cluster": fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)}, nil
-}
-
-// step is the pool as a step of its fallback has it; 0 is itself.
-func (m *poolModel) step(n int) *poolModel {
-	out := *m
-	if n < 1 || n > len(m.Fallback) {
-		return &out
-	}
-	f := m.Fallback[n-1]
-	if !f.Zones.IsNull() {
-		out.Zones = f.Zones
-	}
-	if !f.MachineType.IsNull() {
-		out.MachineType = f.MachineType
-	}
-	if !f.Reservation.IsNull() {
-		out.Reservation = f.Reservation
-	}
-	if !f.FlexStart.IsNull() {
-		out.FlexStart = f.FlexStart
-	}
-	if !f.Spot.IsNull() {
-		out.Spot = f.Spot
-	}
-	return &out
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
@@ -18,10 +17,12 @@ type at struct {
 	cluster, pool, location string // paths of the API
 }
 
-func (m *poolModel) at(j job) (at, error) {
+// at also makes a pool's calls those of its cluster's project.
+func (m *poolModel) at(j job) (at, job, error) {
 	project, location, cluster, err := m.place(j)
 	parent := fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, cluster)
-	return at{cluster: parent, pool: parent + "/nodePools/" + m.Name.ValueString(), location: location}, err
+	j.cloud = j.cloud.In(project)
+	return at{cluster: parent, pool: parent + "/nodePools/" + m.Name.ValueString(), location: location}, j, err
 }
 
 func getPool(ctx context.Context, c *cloud.Cloud, name string) (*containerpb.NodePool, error) {
@@ -36,13 +37,18 @@ func getPool(ctx context.Context, c *cloud.Cloud, name string) (*containerpb.Nod
 
 // create is that of model.
 func (m *poolModel) create(ctx context.Context, j job, mark string, started func()) error {
-	where, err := m.at(j)
+	where, j, err := m.at(j)
 	if err != nil {
 		return err
 	}
 	there, err := getPool(ctx, j.cloud, where.pool)
 	if err != nil {
 		return err
+	}
+	if there.GetStatus() == containerpb.NodePool_STOPPING { // somebody destroys one of this name
+		if there, err = gonePool(ctx, j.cloud, where); err != nil {
+			return err
+		}
 	}
 	if there != nil && there.GetConfig().GetResourceLabels()[cloud.Mark] != mark {
 		return taken("node pool", where.pool)
@@ -74,6 +80,7 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 // try makes the pool by one step and waits for it.
 func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb.NodePool, mark string, n int, started func()) error {
 	c, what := j.cloud, "making the node pool "+m.Name.ValueString()
+	m.record(n)
 	if there != nil {
 		started()
 		if err := c.Settle(ctx, where.pool, where.location, what); err != nil {
@@ -159,172 +166,38 @@ func deletePool(ctx context.Context, c *cloud.Cloud, where at, what string) erro
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.DeleteNodePool(ctx, &containerpb.DeleteNodePoolRequest{Name: where.pool})
 	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
 	if err == nil {
 		err = c.Wait(ctx, op, what)
 	}
-	if cloud.KindOf(err) == cloud.NotFound {
-		return nil
+	if cloud.KindOf(err) == cloud.NotFound { // of the operation, which says nothing of the pool
+		var there *containerpb.NodePool
+		if there, err = gonePool(ctx, c, where); there != nil {
+			err = fmt.Errorf("the node pool is still there, in the state %s; apply again", there.GetStatus())
+		}
 	}
 	return err
 }
 
+// gonePool waits until a pool that is being deleted is no more. One that is there
+// and not being deleted is returned.
+func gonePool(ctx context.Context, c *cloud.Cloud, where at) (there *containerpb.NodePool, err error) {
+	err = c.Until(ctx, "deleting "+last(where.pool), func(ctx context.Context) (bool, error) {
+		cloud.Say(ctx, -1, "waiting until the node pool %s is deleted", last(where.pool))
+		var err error
+		there, err = getPool(ctx, c, where.pool)
+		return there == nil || there.GetStatus() != containerpb.NodePool_STOPPING, err
+	})
+	return there, err
+}
+
 // remove is that of model.
 func (m *poolModel) remove(ctx context.Context, j job) error {
-	where, err := m.at(j)
+	where, j, err := m.at(j)
 	if err != nil {
 		return err
 	}
 	return deletePool(ctx, j.cloud, where, "deleting the node pool "+m.Name.ValueString())
-}
-
-// wanted is the pool as it is asked for.
-func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
-	labels := j.cloud.Marked(texts(m.ResourceLabels), mark)
-	if n > 0 {
-		labels[cloud.Step] = strconv.Itoa(n)
-	}
-	config := &containerpb.NodeConfig{
-		MachineType: m.MachineType.ValueString(), DiskType: m.DiskType.ValueString(), DiskSizeGb: int32(m.DiskSize.ValueInt64()), //nolint:gosec // GiB
-		ImageType: m.ImageType.ValueString(), Labels: texts(m.Labels), Tags: list(m.Tags), Taints: m.taints(nil), ResourceLabels: labels,
-		ServiceAccount: m.ServiceAccount.ValueString(), OauthScopes: list(m.Scopes), Spot: m.Spot.ValueBool(),
-		Accelerators: m.accelerators(),
-	}
-	if len(config.OauthScopes) == 0 {
-		config.OauthScopes = []string{"https://www.googleapis.com/auth/cloud-platform"}
-	}
-	if m.FlexStart.ValueBool() {
-		flex := true
-		config.FlexStart = &flex
-	}
-	config.ReservationAffinity = m.affinity()
-	if given(m.WorkloadMetadata) {
-		config.WorkloadMetadataConfig = m.metadata()
-	}
-	if k := m.LocalSSDs.ValueInt64(); k > 0 {
-		config.EphemeralStorageLocalSsdConfig = &containerpb.EphemeralStorageLocalSsdConfig{LocalSsdCount: int32(k)} //nolint:gosec // a few
-	}
-	if given(m.ImageStreaming) {
-		config.GcfsConfig = &containerpb.GcfsConfig{Enabled: m.ImageStreaming.ValueBool()}
-	}
-	if given(m.GVNIC) {
-		config.Gvnic = &containerpb.VirtualNIC{Enabled: m.GVNIC.ValueBool()}
-	}
-	if given(m.FastSocket) {
-		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
-	}
-	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, InitialNodeCount: int32(m.NodeCount.ValueInt64()), Locations: list(m.Zones)} //nolint:gosec // nodes
-	m.policies(p)
-	return p
-}
-
-// policies are what is beside the nodes' configuration.
-func (m *poolModel) policies(p *containerpb.NodePool) {
-	if m.Autoscaling != nil {
-		p.Autoscaling = m.Autoscaling.wanted()
-	}
-	flex := m.FlexStart.ValueBool()
-	if given(m.AutoRepair) || given(m.AutoUpgrade) || flex {
-		p.Management = m.management()
-	}
-	if given(m.MaxSurge) || given(m.MaxUnavailable) {
-		p.UpgradeSettings = m.upgrade()
-	}
-	if k := m.PodsPerNode.ValueInt64(); k > 0 {
-		p.MaxPodsConstraint = &containerpb.MaxPodsConstraint{MaxPodsPerNode: k}
-	}
-	if r := m.PodRange.ValueString(); r != "" {
-		p.NetworkConfig = &containerpb.NodeNetworkConfig{PodRange: r}
-	}
-	if m.Compact.ValueBool() {
-		p.PlacementPolicy = &containerpb.NodePool_PlacementPolicy{Type: containerpb.NodePool_PlacementPolicy_COMPACT}
-	}
-	if m.Queued.ValueBool() {
-		p.QueuedProvisioning = &containerpb.NodePool_QueuedProvisioning{Enabled: true}
-	}
-}
-
-// affinity is where machines are taken from. Flex-start, queued and spot ones
-// never come from reservations.
-func (m *poolModel) affinity() *containerpb.ReservationAffinity {
-	switch r := m.Reservation.ValueString(); {
-	case r != "":
-		return &containerpb.ReservationAffinity{ConsumeReservationType: containerpb.ReservationAffinity_SPECIFIC_RESERVATION, Key: "compute.googleapis.com/reservation-name", Values: []string{r}}
-	case m.FlexStart.ValueBool() || m.Queued.ValueBool() || m.Spot.ValueBool():
-		return &containerpb.ReservationAffinity{ConsumeReservationType: containerpb.ReservationAffinity_NO_RESERVATION}
-	}
-	return nil
-}
-
-func (m *poolModel) metadata() *containerpb.WorkloadMetadataConfig {
-	return &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_Mode(containerpb.WorkloadMetadataConfig_Mode_value[m.WorkloadMetadata.ValueString()])}
-}
-
-// management is as declared, on where nothing is: false there would be a choice.
-func (m *poolModel) management() *containerpb.NodeManagement {
-	on := func(v types.Bool, otherwise bool) bool {
-		if given(v) {
-			return v.ValueBool()
-		}
-		return otherwise
-	}
-	return &containerpb.NodeManagement{AutoRepair: on(m.AutoRepair, !m.FlexStart.ValueBool()), AutoUpgrade: on(m.AutoUpgrade, true)}
-}
-
-func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
-	surge := containerpb.NodePoolUpdateStrategy_SURGE
-	return &containerpb.NodePool_UpgradeSettings{MaxSurge: int32(m.MaxSurge.ValueInt64()), MaxUnavailable: int32(m.MaxUnavailable.ValueInt64()), Strategy: &surge} //nolint:gosec // nodes
-}
-
-func (s *scalingModel) wanted() *containerpb.NodePoolAutoscaling {
-	if s == nil {
-		return &containerpb.NodePoolAutoscaling{}
-	}
-	return &containerpb.NodePoolAutoscaling{
-		Enabled: true, MinNodeCount: int32(s.Min.ValueInt64()), MaxNodeCount: int32(s.Max.ValueInt64()), //nolint:gosec // nodes
-		TotalMinNodeCount: int32(s.TotalMin.ValueInt64()), TotalMaxNodeCount: int32(s.TotalMax.ValueInt64()), //nolint:gosec // nodes
-		LocationPolicy: containerpb.NodePoolAutoscaling_LocationPolicy(containerpb.NodePoolAutoscaling_LocationPolicy_value[s.Location.ValueString()]),
-	}
-}
-
-func (m *poolModel) accelerators() []*containerpb.AcceleratorConfig {
-	a := m.Accelerator
-	if a == nil {
-		return nil
-	}
-	out := &containerpb.AcceleratorConfig{AcceleratorType: a.Type.ValueString(), AcceleratorCount: a.Count.ValueInt64(), GpuPartitionSize: a.Partition.ValueString()}
-	if s := a.Sharing.ValueString(); s != "" {
-		strategy := containerpb.GPUSharingConfig_GPUSharingStrategy(containerpb.GPUSharingConfig_GPUSharingStrategy_value[s])
-		out.GpuSharingConfig = &containerpb.GPUSharingConfig{GpuSharingStrategy: &strategy, MaxSharedClientsPerGpu: a.Clients.ValueInt64()}
-	}
-	if d := a.Driver.ValueString(); d != "" {
-		version := containerpb.GPUDriverInstallationConfig_GPUDriverVersion(containerpb.GPUDriverInstallationConfig_GPUDriverVersion_value[d])
-		out.GpuDriverInstallationConfig = &containerpb.GPUDriverInstallationConfig{GpuDriverVersion: &version}
-	}
-	return []*containerpb.AcceleratorConfig{out}
-}
-
-// taints are those declared, and of those that are there the ones that GKE set
-// itself: whoever sends taints replaces all.
-func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTaint {
-	var all []*containerpb.NodeTaint
-	for _, t := range m.Taints {
-		all = append(all, &containerpb.NodeTaint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: containerpb.NodeTaint_Effect(containerpb.NodeTaint_Effect_value[t.Effect.ValueString()])})
-	}
-	for _, t := range there {
-		if gkes(t) && !m.declares(t) {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
-// gkes tells whether a taint is one that GKE sets by itself.
-func gkes(t *containerpb.NodeTaint) bool {
-	return t.GetKey() == "nvidia.com/gpu" && t.GetValue() == "present" || t.GetKey() == "cloud.google.com/gke-queued"
-}
-
-func (m *poolModel) declares(t *containerpb.NodeTaint) bool {
-	return slices.ContainsFunc(m.Taints, func(d taintModel) bool {
-		return d.Key.ValueString() == t.GetKey() && d.Effect.ValueString() == t.GetEffect().String()
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
@@ -20,7 +22,7 @@ func stepOf(p *containerpb.NodePool) int {
 // read is that of model. What a step of the fallback chose in place of an argument
 // is no difference of the argument.
 func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
-	where, err := m.at(j)
+	where, j, err := m.at(j)
 	if err != nil {
 		return false, "", err
 	}
@@ -28,14 +30,14 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	if p == nil || err != nil {
 		return false, "", err
 	}
+	imported := m.ID.IsNull()
 	project, _, _, _ := m.place(j)
 	m.ID, m.Project, m.Status = types.StringValue(where.pool), types.StringValue(project), types.StringValue(p.GetStatus().String())
-	step := stepOf(p)
-	m.Step, m.Version = types.Int64Value(int64(step)), types.StringValue(p.GetVersion())
+	m.record(stepOf(p))
 	declared := *m
-	m.readNodes(j, p)
-	m.readPolicies(p)
-	m.restore(declared, step)
+	m.readNodes(j, p, imported)
+	m.readPolicies(p, imported)
+	m.restore(&declared)
 	if m.Autoscaling != nil {
 		m.NodeCount = types.Int64Null()
 	} else if n, err := j.sizes.of(ctx, j.cloud, p); err == nil {
@@ -43,47 +45,27 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	} else {
 		addWarning(j, "Size of the node pool cannot be read", err)
 	}
-	m.Capacity = m.capacity(ctx, p.GetLocations(), p)
+	m.Capacity = m.as(m.taken()).capacity(ctx, p.GetLocations(), p)
 	return true, p.GetConfig().GetResourceLabels()[cloud.Mark], nil
 }
 
-// restore puts declared arguments back that a step took other ones for.
-func (m *poolModel) restore(declared poolModel, step int) {
-	if step < 1 || step > len(m.Fallback) {
-		return
-	}
-	f := m.Fallback[step-1]
-	if !f.Zones.IsNull() {
-		m.Zones = declared.Zones
-	}
-	if !f.MachineType.IsNull() {
-		m.MachineType = declared.MachineType
-	}
-	if !f.Reservation.IsNull() {
-		m.Reservation = declared.Reservation
-	}
-	if !f.FlexStart.IsNull() {
-		m.FlexStart = declared.FlexStart
-	}
-	if !f.Spot.IsNull() {
-		m.Spot = declared.Spot
-	}
-}
-
-func (m *poolModel) readNodes(j job, p *containerpb.NodePool) {
+func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	n := p.GetConfig()
+	m.NodeVersion = types.StringValue(p.GetVersion())
 	m.Zones, m.MachineType = setOf(p.GetLocations()), textOrNull(n.GetMachineType())
 	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), textOrNull(n.GetImageType())
 	m.Labels, m.Tags = mapOrNull(m.Labels, n.GetLabels()), setOrNull(m.Tags, n.GetTags())
 	m.ResourceLabels = mapOrNull(m.ResourceLabels, j.cloud.Declared(n.GetResourceLabels(), texts(m.ResourceLabels)))
-	var taints []taintModel
+	taints := []taintModel{}
 	for _, t := range n.GetTaints() {
 		if !gkes(t) || m.declares(t) {
 			taints = append(taints, taintModel{types.StringValue(t.GetKey()), types.StringValue(t.GetValue()), types.StringValue(t.GetEffect().String())})
 		}
 	}
-	if len(taints) > 0 || len(m.Taints) > 0 {
-		m.Taints = taints
+	if len(taints) > 0 || given(m.Taints) {
+		m.Taints, _ = types.ListValueFrom(context.Background(), taintType(), taints)
+	} else {
+		m.Taints = types.ListNull(taintType())
 	}
 	m.ServiceAccount = link(m.ServiceAccount, n.GetServiceAccount())
 	m.Scopes = scopes(m.Scopes, n.GetOauthScopes())
@@ -99,7 +81,31 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool) {
 	if mode := n.GetWorkloadMetadataConfig().GetMode(); mode != 0 {
 		m.WorkloadMetadata = types.StringValue(mode.String())
 	}
+	m.RawSSDs, m.MaxRun = types.Int64Value(int64(n.GetLocalNvmeSsdBlockConfig().GetLocalSsdCount())), lasting(m.MaxRun, n.GetMaxRunDuration(), true)
+	if n.GetMaxRunDuration().AsDuration() == 0 {
+		m.MaxRun = types.StringNull()
+	}
+	m.readBootDisks(n.GetSecondaryBootDisks())
+	m.readKubelet(n.GetKubeletConfig(), imported)
+	m.readLinux(n.GetLinuxNodeConfig(), imported)
 	m.readGPUs(n.GetAccelerators())
+}
+
+func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
+	disks := []bootDiskModel{}
+	for _, d := range all {
+		now := bootDiskModel{Image: types.StringValue(d.GetDiskImage()), Mode: types.StringNull()}
+		if d.GetMode() != 0 {
+			now.Mode = types.StringValue(d.GetMode().String())
+		}
+		disks = append(disks, now)
+	}
+	kind := bootDisksSchema().(schema.ListNestedAttribute).NestedObject.Type()
+	if len(disks) == 0 && !given(m.BootDisks) {
+		m.BootDisks = types.ListNull(kind)
+		return
+	}
+	m.BootDisks, _ = types.ListValueFrom(context.Background(), kind, disks)
 }
 
 // scopes leaves the one out that Google adds to those declared.
@@ -127,9 +133,11 @@ func (m *poolModel) readGPUs(all []*containerpb.AcceleratorConfig) {
 	m.Accelerator = out
 }
 
-func (m *poolModel) readPolicies(p *containerpb.NodePool) {
+func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
 	m.AutoRepair, m.AutoUpgrade = types.BoolValue(p.GetManagement().GetAutoRepair()), types.BoolValue(p.GetManagement().GetAutoUpgrade())
-	m.MaxSurge, m.MaxUnavailable = types.Int64Value(int64(p.GetUpgradeSettings().GetMaxSurge())), types.Int64Value(int64(p.GetUpgradeSettings().GetMaxUnavailable()))
+	m.readUpgrade(p.GetUpgradeSettings(), imported)
+	m.readDrain(p.GetNodeDrainConfig(), imported)
+	m.Excluded = types.BoolValue(p.GetMaintenancePolicy().GetExclusionUntilEndOfSupport().GetEnabled())
 	m.PodsPerNode, m.PodRange = numberOrNull(p.GetMaxPodsConstraint().GetMaxPodsPerNode()), textOrNull(p.GetNetworkConfig().GetPodRange())
 	a := p.GetAutoscaling()
 	if !a.GetEnabled() {
@@ -155,3 +163,5 @@ func (m *poolModel) readPolicies(p *containerpb.NodePool) {
 
 // addWarning says what could not be read beside the object itself.
 func addWarning(j job, summary string, err error) { j.diags.AddWarning(summary, sentence(err)) }
+
+func taintType() attr.Type { return taintSchema().(schema.ListNestedAttribute).NestedObject.Type() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -18,25 +19,53 @@ import (
 // check is that of model: what the API would refuse after minutes, and what would
 // cost money without being of use, is refused by the plan.
 func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
-	if m.Project.IsUnknown() && !m.Cluster.IsUnknown() {
-		if project, _, _, err := m.place(j); err == nil {
-			m.Project = types.StringValue(project)
-		}
-	}
+	m.checkPlace(j)
 	m.checkWords(j)
+	m.checkSettings(j)
 	for n := range len(m.Fallback) + 1 {
 		at := path.Empty()
 		if n > 0 {
 			at = path.Root("fallback").AtListIndex(n - 1)
 		}
-		m.step(n).checkStep(j, at)
-	}
-	if !m.Cluster.IsUnknown() {
-		if _, _, _, err := m.place(j); err != nil {
-			j.diags.AddAttributeError(path.Root("cluster"), "No such place", sentence(err))
+		step := m.step(n)
+		step.checkStep(j, at)
+		if prior == nil {
+			step.checkZones(ctx, j, at)
 		}
 	}
+	m.checkVersion(ctx, prior)
+	if prior != nil {
+		m.checkLoss(j, prior)
+	}
+	if m.Status.IsUnknown() { // its create goes on, perhaps by another step
+		m.Step, m.Taken = types.Int64Unknown(), types.ObjectUnknown(stepTypes())
+	}
 	m.forecast(ctx, j, prior)
+}
+
+// checkPlace finds the project of the pool, which is its cluster's.
+func (m *poolModel) checkPlace(j job) {
+	if m.Cluster.IsUnknown() {
+		return
+	}
+	project, _, _, err := m.place(j)
+	switch {
+	case err != nil:
+		j.diags.AddAttributeError(path.Root("cluster"), "No such place", sentence(err))
+	case m.Project.IsUnknown():
+		m.Project = types.StringValue(project)
+	case m.Project.ValueString() != project:
+		j.diags.AddAttributeError(path.Root("project"), "Cluster is in another project", fmt.Sprintf("The cluster is in %s, and project says %s. Leave project out: a node pool is where its cluster is.", project, m.Project.ValueString()))
+	}
+}
+
+// checkVersion plans an upgrade where the nodes are older than declared.
+func (m *poolModel) checkVersion(ctx context.Context, prior *poolModel) {
+	m.NodeVersion = types.StringUnknown()
+	if prior != nil && !outdated(prior.NodeVersion, m.Version) && !m.Version.IsUnknown() {
+		m.NodeVersion = prior.NodeVersion
+		upgraded(ctx, "nodes", m.Version, prior.NodeVersion)
+	}
 }
 
 // validate refuses a size beside autoscaling, and the first pool's name.
@@ -57,24 +86,33 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 
 // forecast plans what the nodes will have, and says how many there will be.
 func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
-	zones := list(m.Zones)
-	_, location, _, err := m.place(j)
-	if zones == nil && err == nil && strings.Count(location, "-") == 2 {
-		zones = []string{location}
+	is := m.as(m.taken())
+	zones := is.nodeZones(j)
+	planned := is.capacity(ctx, zones, nil)
+	call := providers.CallFrom(ctx)
+	if n := m.Step.ValueInt64(); prior != nil && n > 0 {
+		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It runs by step %d of its fallback. Where there is capacity again, go back with: stoke apply -replace='%s'", n, call.Address)})
 	}
-	planned := m.capacity(ctx, zones, nil)
-	if prior != nil && planned.Equal(prior.capacity(ctx, list(prior.Zones), nil)) {
-		m.Capacity = prior.Capacity // what the cluster adds is in there
-		if n := prior.Step.ValueInt64(); n > 0 {
-			call := providers.CallFrom(ctx)
-			call.AddNote(providers.Note{Kind: providers.NoteFact, Path: nil, Text: fmt.Sprintf("It runs by step %d of its fallback. Where there is capacity again, go back with: stoke apply -replace='%s'", n, call.Address)})
+	if prior != nil {
+		was := prior.as(prior.taken())
+		if planned.Equal(was.capacity(ctx, was.nodeZones(j), nil)) {
+			m.Capacity = prior.Capacity // what the cluster adds is in there
+			return
 		}
-		return
 	}
 	m.Capacity = planned
 	if n := m.NodeCount.ValueInt64(); n > 0 && len(zones) > 1 {
-		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("%d zones × %d = %d nodes", len(zones), n, int64(len(zones))*n)})
+		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("%d zones × %d = %d nodes", len(zones), n, int64(len(zones))*n)})
 	}
+}
+
+// nodeZones are the zones of the nodes, as far as they are known.
+func (m *poolModel) nodeZones(j job) []string {
+	zones := list(m.Zones)
+	if _, location, _, err := m.place(j); zones == nil && err == nil && isZone(location) {
+		return []string{location}
+	}
+	return zones
 }
 
 // checkWords refuses words that the API does not know.
@@ -85,7 +123,7 @@ func (m *poolModel) checkWords(j job) {
 		}
 	}
 	oneOf(path.Root("workload_metadata"), m.WorkloadMetadata, containerpb.WorkloadMetadataConfig_Mode_value)
-	for i, t := range m.Taints {
+	for i, t := range elementsOf[taintModel](m.Taints) {
 		oneOf(path.Root("taints").AtListIndex(i).AtName("effect"), t.Effect, containerpb.NodeTaint_Effect_value)
 	}
 	if a := m.Accelerator; a != nil {
@@ -135,10 +173,28 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 		refuse("queued_provisioning", "Queued without autoscaling from 0", "Declare autoscaling with total_min = 0 and total_max.")
 	case queued && compact:
 		refuse("queued_provisioning", "Queued and compact at once", "Take one of them.")
-	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1:
+	case compact && given(m.BlueGreen):
+		refuse("compact_placement", "Compact placement with blue-green upgrades", "Leave blue_green out: a second set of nodes does not fit into the same place.")
+	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1, compact && m.ID.IsUnknown() && m.Zones.IsUnknown() && m.regional(j):
 		refuse("zones", "Compact placement in several zones", "Name one zone.")
+	case compact && (strings.HasPrefix(m.MachineType.ValueString(), "e2-") || strings.HasPrefix(m.MachineType.ValueString(), "n1-")):
+		refuse("machine_type", "Machine cannot be placed compactly", fmt.Sprintf("%s machines have no compact placement; take one such as c3, n2, g2, a2 or a3.", m.MachineType.ValueString()[:2]))
+	}
+	if d := duration(m.MaxRun); flex && d != nil && d.AsDuration() > mostFlex {
+		refuse("max_run_duration", "Flex-start nodes live seven days", fmt.Sprintf("%s is longer: give 168h at most, or leave it out.", m.MaxRun.ValueString()))
 	}
 	m.checkGPUs(j, refuse)
+	m.checkLocalSSDs(refuse)
+}
+
+// mostFlex is how long machines of flex-start live at most:
+// https://cloud.google.com/kubernetes-engine/docs/concepts/dws
+const mostFlex = 7 * 24 * time.Hour
+
+// regional tells whether the pool's cluster is one of a region.
+func (m *poolModel) regional(j job) bool {
+	_, location, _, err := m.place(j)
+	return err == nil && !isZone(location) && !m.Cluster.IsUnknown()
 }
 
 // checkGPUs looks whether machine type and GPUs go together.
@@ -158,7 +214,7 @@ func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) 
 	if a == nil {
 		return
 	}
-	if _, location, _, err := m.place(j); err == nil && strings.Count(location, "-") == 1 && m.ID.IsUnknown() && m.Zones.IsUnknown() {
+	if m.regional(j) && m.ID.IsUnknown() && m.Zones.IsUnknown() {
 		refuse("zones", "Zones of the GPUs are missing", "Name the zones: few zones of a region have the GPU, and each has node_count nodes.")
 	}
 }

@@ -76,12 +76,20 @@ func TestPoolInPlace(t *testing.T) {
 		"labels": map[string]any{"a": "c"}, "taints": []any{map[string]any{"key": "k", "value": "v", "effect": "NO_EXECUTE"}}, "tags": []any{"web"},
 		"resource_labels": map[string]any{"cost": "lab"}, "workload_metadata": "GCE_METADATA", "image_streaming": true, "gvnic": true, "fast_socket": true,
 		"accelerator": map[string]any{"type": "nvidia-l4", "count": 1, "sharing": "TIME_SHARING", "shared_clients": 4, "driver_version": "LATEST"},
-		"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2,
+		"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2, "version": gcptest.Versions[0], "max_run_duration": "100h",
+		"blue_green": map[string]any{"batch_percentage": 0.25, "batch_soak": "5m", "pool_soak": "1h"}, "exclude_upgrades_until_end_of_support": true,
+		"kubelet": map[string]any{"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node", "memory_manager_policy": "static", "pod_pids_limit": 4096, "cpu_cfs_quota": false, "cpu_cfs_quota_period": "50ms",
+			"container_log_max_size": "20Mi", "container_log_max_files": 4, "allowed_unsafe_sysctls": []any{"kernel.shm*"}, "insecure_readonly_port": false, "max_parallel_image_pulls": 3, "single_process_oom_kill": true},
+		"linux": map[string]any{"sysctls": map[string]any{"net.core.rmem_max": "16777216"}, "cgroup_mode": "CGROUP_MODE_V2", "hugepages_2m": 512, "hugepages_1g": 1, "transparent_hugepage": "TRANSPARENT_HUGEPAGE_ENABLED_MADVISE"},
+		"drain": map[string]any{"pdb_timeout": "2h", "grace_termination": "1m30s", "respect_pdb_on_deletion": true},
 	}
 	transports(t, gcptest.Options{}, func(w *world) {
-		w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"release_channel": "NONE", "node_locations": []any{zone, "us-central1-c"}})))
+		old := lab(map[string]any{"release_channel": "NONE", "node_locations": []any{zone, "us-central1-c"}, "version": gcptest.Versions[3]})
+		cluster := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", old))
 		given := gpu(map[string]any{"zones": []any{zone}})
 		it := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
+		old["version"] = gcptest.Versions[0]
+		w.make(cluster, w.conf("gke_cluster", old)) // the master before its pools
 		w.mutations()
 		for _, row := range poolTable {
 			value, ok := values[row.attribute]
@@ -94,11 +102,21 @@ func TestPoolInPlace(t *testing.T) {
 			}
 			given[row.attribute] = value
 			it = w.make(it, w.conf(it.kind, given))
-			if got := w.mutations(); !slices.Equal(got, []string{row.call}) {
-				w.Errorf("%s is changed by %v, not by one %s", row.attribute, got, row.call)
-			}
+			w.brought(row.attribute, row.call, row.field)
 			it = w.empty(it, w.conf(it.kind, given))
 		}
+		delete(given, "version") // it is of the configuration alone
+		delete(given, "max_surge")
+		delete(given, "max_unavailable")
+		w.empty(w.importing("gke_node_pool", labPath+"/nodePools/gpu"), w.conf(it.kind, given))
+		for _, name := range []string{"blue_green", "kubelet", "linux", "drain"} {
+			delete(given, name)
+		}
+		it = w.make(it, w.conf(it.kind, given)) // back to Google's choice, in one call
+		if got := w.mutations(); !slices.Equal(got, []string{"UpdateNodePool"}) {
+			w.Errorf("settings are taken away by %v", got)
+		}
+		it = w.empty(it, w.conf(it.kind, given))
 		delete(given, "node_count")
 		given["autoscaling"] = map[string]any{"min": 1, "max": 3}
 		it = w.make(it, w.conf(it.kind, given))

@@ -41,6 +41,7 @@ type settings struct {
 	services    *cloud.Services
 	enable      bool      // services that are missing
 	noted       *sync.Map // what plans have been told, which say it once
+	advice      *advice
 }
 
 // opening is how long credentials, network and project may take to be checked.
@@ -116,7 +117,7 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 		return
 	}
 	p.settings = &settings{cloud: c, clusters: &p.clusters, credentials: s.CredentialsFile, sizes: &sizes{},
-		services: cloud.NewServices(c), enable: s.EnableServices, noted: &sync.Map{}}
+		services: cloud.NewServices(c), enable: s.EnableServices, noted: &sync.Map{}, advice: &advice{}}
 	resp.ResourceData, resp.DataSourceData = p.settings, p.settings
 }
 

@@ -91,6 +91,8 @@ func (s settles) MarkdownDescription(ctx context.Context) string { return s.Desc
 func (s settles) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	switch {
 	case req.State.Raw.IsNull():
+	case req.StateValue.ValueString() == "STOPPING": // it goes: another one is made when it is gone
+		resp.PlanValue, resp.RequiresReplace = types.StringUnknown(), true
 	case slices.Contains(s.unfinished, req.StateValue.ValueString()) && readBegun(ctx, req.Private) != "":
 		resp.PlanValue = types.StringUnknown()
 	default:

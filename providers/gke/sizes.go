@@ -2,6 +2,7 @@ package gke
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -87,3 +88,14 @@ func zoneOf(link string) string {
 	}
 	return ""
 }
+
+// regionOf is the region of a zone, or itself.
+func regionOf(location string) string {
+	if isZone(location) {
+		return location[:strings.LastIndexByte(location, '-')]
+	}
+	return location
+}
+
+// isZone tells a zone, us-central1-a, from a region, us-central1.
+func isZone(location string) bool { return strings.Count(location, "-") == 2 }

@@ -8,7 +8,9 @@ import (
 	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -162,4 +164,31 @@ func lower(s string) string {
 	}
 	r[0] = unicode.ToLower(r[0])
 	return string(r)
+}
+
+// objectOf is a nested object as its model; nil for null and for what is not known yet.
+func objectOf[T any](o types.Object) *T {
+	if o.IsNull() || o.IsUnknown() {
+		return nil
+	}
+	out := new(T)
+	if o.As(context.Background(), out, basetypes.ObjectAsOptions{}).HasError() {
+		return nil
+	}
+	return out
+}
+
+// elementsOf are those of a list as their models; nil for null and for what is not
+// known yet.
+func elementsOf[T any](l types.List) []T {
+	var out []T
+	if l.IsNull() || l.IsUnknown() || l.ElementsAs(context.Background(), &out, false).HasError() {
+		return nil
+	}
+	return out
+}
+
+// typesOf are the attribute types of a nested attribute.
+func typesOf(a schema.Attribute) map[string]attr.Type {
+	return a.GetType().(attr.TypeWithAttributeTypes).AttributeTypes()
 }

@@ -158,6 +158,8 @@ func convert(data any, ty cty.Type) (cty.Value, error) {
 			return cty.BoolVal(d), nil
 		case int:
 			return cty.NumberIntVal(int64(d)), nil
+		case float64:
+			return cty.NumberFloatVal(d), nil
 		}
 	case ty.IsObjectType():
 		d, ok := data.(map[string]any)
@@ -356,6 +358,23 @@ func (w *world) mutations() []string {
 	}
 	w.google.Forget()
 	return all
+}
+
+// brought checks that one call of a method was made for an attribute, with the one
+// field that the table says.
+func (w *world) brought(attribute, method, field string) {
+	w.Helper()
+	calls := w.google.Calls("UpdateCluster", "UpdateNodePool")
+	if got := w.mutations(); !slices.Equal(got, []string{method}) {
+		w.Errorf("%s is changed by %v, not by one %s", attribute, got, method)
+	}
+	fields := sent(w.T, calls)
+	if attribute == "machine_type" || attribute == "disk_type" || attribute == "disk_size_gb" { // they go together
+		fields = slices.DeleteFunc(fields, func(f string) bool { return f != camel(field) })
+	}
+	if len(calls) > 0 && !slices.Equal(fields, []string{camel(field)}) {
+		w.Errorf("%s is changed by the fields %v, not by %s", attribute, fields, camel(field))
+	}
 }
 
 // importing reads an object by the id that people know.

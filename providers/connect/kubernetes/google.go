@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"google.golang.org/api/impersonate"
+	"google.golang.org/api/option"
 
 	"github.com/stokehq/stoke/providers/connect"
 )
@@ -26,36 +28,50 @@ const googleTime = 30 * time.Second
 func (e *endpoint) google(k connect.Google) error {
 	// The context is of the source, which lives as long as the client.
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: googleTime})
+	source, err := e.googleSource(ctx, k)
+	if err != nil {
+		return err
+	}
+	if k.Impersonate != "" {
+		e.credential += " as " + k.Impersonate
+		source, err = impersonate.CredentialsTokenSource(ctx, impersonate.CredentialsConfig{TargetPrincipal: k.Impersonate, Scopes: []string{cloudPlatform}}, option.WithTokenSource(source))
+		if err != nil {
+			return err
+		}
+	}
+	e.tokens = &timedTokens{source, googleTime}
+	return nil
+}
+
+func (e *endpoint) googleSource(ctx context.Context, k connect.Google) (oauth2.TokenSource, error) {
 	if k.CredentialsFile == "" {
 		e.credential = "Google's application default credentials"
 		found, err := google.FindDefaultCredentials(ctx, cloudPlatform)
 		if err != nil {
-			return errors.New("there are none: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
+			return nil, errors.New("there are none: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
 		}
-		e.tokens = &timedTokens{found.TokenSource, googleTime}
-		return nil
+		return found.TokenSource, nil
 	}
 	e.credential = "Google's credentials in " + k.CredentialsFile
 	path, err := connect.ExpandHome(k.CredentialsFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var head struct {
 		Type google.CredentialsType `json:"type"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil || head.Type == "" {
-		return errors.New("it is no file of Google's credentials")
+		return nil, errors.New("it is no file of Google's credentials")
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, cloudPlatform)
 	if err != nil {
-		return fmt.Errorf("it cannot be used as %q", head.Type) // the library's error may quote it
+		return nil, fmt.Errorf("it cannot be used as %q", head.Type) // the library's error may quote it
 	}
-	e.tokens = &timedTokens{found.TokenSource, googleTime}
-	return nil
+	return found.TokenSource, nil
 }
 
 // timedTokens gives up on a source that does not answer: the protocol of

@@ -38,13 +38,16 @@ func TestGoogleIsSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
-	for _, k := range []connect.Google{{}, {CredentialsFile: file}} {
+	for _, k := range []connect.Google{{}, {CredentialsFile: file}, {CredentialsFile: file, Impersonate: "ci@p.iam.gserviceaccount.com"}} {
 		var e endpoint
 		if err := e.google(k); err != nil {
 			t.Fatal(err)
 		}
 		if s, ok := e.tokens.(*timedTokens); !ok || s.limit != 30*time.Second {
 			t.Errorf("%#v: %#v", k, e.tokens)
+		}
+		if !strings.Contains(e.credential, k.Impersonate) {
+			t.Errorf("%#v is called %q", k, e.credential)
 		}
 	}
 }

@@ -1,0 +1,116 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	compute "google.golang.org/api/compute/v1"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// advice is what plans ask Google beside the objects themselves: each question once
+// in a run, whoever has it. What is not answered is no error: a plan without it says
+// less, and says so in a note.
+type advice struct {
+	mu      sync.Mutex
+	answers map[string]*answer
+}
+
+type answer struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+// advised is how long Google may take to answer.
+const advised = 10 * time.Second
+
+// ask is the answer to a question, which what names in the note that there is none.
+func ask[T any](ctx context.Context, j job, key, what string, call func(context.Context) (T, error)) (value T, ok bool) {
+	j.advice.mu.Lock()
+	if j.advice.answers == nil {
+		j.advice.answers = map[string]*answer{}
+	}
+	a := j.advice.answers[j.cloud.Project+"/"+key]
+	if a == nil {
+		a = &answer{}
+		j.advice.answers[j.cloud.Project+"/"+key] = a
+	}
+	j.advice.mu.Unlock()
+	a.once.Do(func() {
+		// The answer is for all that ask, whose calls may end before.
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), advised)
+		defer cancel()
+		a.value, a.err = cloud.Read(limited, j.cloud, call)
+	})
+	if a.err != nil {
+		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("Not checked: %s. %s", what, sentence(a.err))})
+		return value, false
+	}
+	value, ok = a.value.(T)
+	return value, ok
+}
+
+// acceleratorsIn are the types of GPU that a zone has.
+func acceleratorsIn(ctx context.Context, j job, zone string) ([]string, bool) {
+	return ask(ctx, j, "accelerators/"+zone, "whether "+zone+" has the GPUs", func(ctx context.Context) ([]string, error) {
+		all := []string{}
+		err := j.cloud.Compute.AcceleratorTypes.List(j.cloud.Project, zone).Pages(ctx, func(page *compute.AcceleratorTypeList) error {
+			for _, a := range page.Items {
+				all = append(all, a.Name)
+			}
+			return nil
+		})
+		return all, err
+	})
+}
+
+// quotasOf are what the project may still have in a region, by metric.
+func quotasOf(ctx context.Context, j job, region string) (map[string]*compute.Quota, bool) {
+	return ask(ctx, j, "quotas/"+region, "the quotas of "+region, func(ctx context.Context) (map[string]*compute.Quota, error) {
+		r, err := j.cloud.Compute.Regions.Get(j.cloud.Project, region).Context(ctx).Do()
+		if err != nil {
+			return nil, err
+		}
+		all := map[string]*compute.Quota{}
+		for _, q := range r.Quotas {
+			all[q.Metric] = q
+		}
+		return all, nil
+	})
+}
+
+// clusterAt is the cluster at a path, nil where there is none yet.
+func clusterAt(ctx context.Context, j job, path string) (*containerpb.Cluster, bool) {
+	return ask(ctx, j, path, "what the cluster is like", func(ctx context.Context) (*containerpb.Cluster, error) {
+		k, err := j.cloud.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: path})
+		if cloud.KindOf(cloud.Explain(err)) == cloud.NotFound {
+			return nil, nil
+		}
+		return k, err
+	})
+}
+
+// routersOf are the routers of a region, of which Cloud NAT is a part.
+func routersOf(ctx context.Context, j job, region string) ([]*compute.Router, bool) {
+	return ask(ctx, j, "routers/"+region, "whether private nodes have Cloud NAT", func(ctx context.Context) ([]*compute.Router, error) {
+		all := []*compute.Router{}
+		err := j.cloud.Compute.Routers.List(j.cloud.Project, region).Pages(ctx, func(page *compute.RouterList) error {
+			all = append(all, page.Items...)
+			return nil
+		})
+		return all, err
+	})
+}
+
+// subnetworkOf is a subnetwork with its ranges.
+func subnetworkOf(ctx context.Context, j job, region, name string) (*compute.Subnetwork, bool) {
+	return ask(ctx, j, "subnetworks/"+region+"/"+name, "whether its ranges suffice", func(ctx context.Context) (*compute.Subnetwork, error) {
+		return j.cloud.Compute.Subnetworks.Get(j.cloud.Project, region, name).Context(ctx).Do()
+	})
+}

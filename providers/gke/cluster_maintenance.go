@@ -1,0 +1,191 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// windowModel is when upgrades may happen.
+type windowModel struct {
+	Start      types.String `tfsdk:"start"`
+	End        types.String `tfsdk:"end"`
+	Recurrence types.String `tfsdk:"recurrence"`
+}
+
+// excludeModel is when they may not.
+type excludeModel struct {
+	Start types.String `tfsdk:"start"`
+	End   types.String `tfsdk:"end"`
+	Scope types.String `tfsdk:"scope"`
+}
+
+func windowSchema() schema.Attribute {
+	return schema.SingleNestedAttribute{Optional: true, Description: "When Google may upgrade things. Taken out, upgrades may happen at any time again; a window that was set elsewhere stays while none is declared.", Attributes: map[string]schema.Attribute{
+		"start":      schema.StringAttribute{Required: true, Description: `Beginning of the first window, such as "2026-01-03T02:00:00Z".`},
+		"end":        schema.StringAttribute{Required: true, Description: "End of the first window."},
+		"recurrence": schema.StringAttribute{Required: true, Description: `How it comes back, such as "FREQ=WEEKLY;BYDAY=SA,SU".`},
+	}}
+}
+
+func exclusionSchema() schema.Attribute {
+	return schema.MapNestedAttribute{Optional: true, Description: "When it may not, by name. Exclusions that were set elsewhere under other names stay.", NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+		"start": schema.StringAttribute{Required: true, Description: "Beginning."},
+		"end":   schema.StringAttribute{Required: true, Description: "End."},
+		"scope": schema.StringAttribute{Optional: true, Description: "NO_UPGRADES, which is the default, NO_MINOR_UPGRADES, or NO_MINOR_OR_NODE_UPGRADES."},
+	}}}
+}
+
+func exclusionType() attr.Type {
+	return exclusionSchema().(schema.MapNestedAttribute).NestedObject.Type()
+}
+
+// exclusions are those declared; nil where they are not known yet.
+func (m *clusterModel) exclusions() map[string]excludeModel {
+	var all map[string]excludeModel
+	if !given(m.Exclusions) || m.Exclusions.ElementsAs(context.Background(), &all, false).HasError() {
+		return nil
+	}
+	return all
+}
+
+// checkMaintenance refuses windows that are none, which would otherwise be sent
+// as the year 1.
+func (m *clusterModel) checkMaintenance(j job) {
+	moments := func(at path.Path, start, end types.String) {
+		from, known := readTime(j, at.AtName("start"), start)
+		to, also := readTime(j, at.AtName("end"), end)
+		if known && also && !to.After(from) {
+			j.diags.AddAttributeError(at.AtName("end"), "End before the start", "The end of a window comes after its start.")
+		}
+	}
+	if w := objectOf[windowModel](m.MaintenanceWindow); w != nil {
+		at := path.Root("maintenance_window")
+		moments(at, w.Start, w.End)
+		if r := w.Recurrence.ValueString(); given(w.Recurrence) && !strings.HasPrefix(r, "FREQ=") {
+			j.diags.AddAttributeError(at.AtName("recurrence"), "Invalid recurrence", fmt.Sprintf("%q is no rule of RFC 5545 such as FREQ=WEEKLY;BYDAY=SA,SU.", r))
+		}
+	}
+	for name, e := range m.exclusions() {
+		at := path.Root("maintenance_exclusions").AtMapKey(name)
+		moments(at, e.Start, e.End)
+		all := slices.Sorted(maps.Keys(containerpb.MaintenanceExclusionOptions_Scope_value))
+		if s := e.Scope.ValueString(); s != "" && !slices.Contains(all, s) {
+			j.diags.AddAttributeError(at.AtName("scope"), "Unknown scope", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(all, ", ")))
+		}
+	}
+}
+
+// readTime reads a time; ok is false for one that is none or is not known yet.
+func readTime(j job, at path.Path, v types.String) (t time.Time, ok bool) {
+	if !given(v) {
+		return t, false
+	}
+	t, err := time.Parse(time.RFC3339, v.ValueString())
+	if err != nil {
+		j.diags.AddAttributeError(at, "Invalid time", fmt.Sprintf("%q is no time such as 2026-01-03T02:00:00Z.", v.ValueString()))
+	}
+	return t, err == nil
+}
+
+// maintenance is the policy as it is to be: what is declared over what is there.
+// What was set in the console stays, a daily window and a disruption budget too;
+// what was declared before and is no more goes.
+func (m *clusterModel) maintenance(prior *clusterModel, now *containerpb.MaintenancePolicy) *containerpb.MaintenancePolicy {
+	p := &containerpb.MaintenancePolicy{}
+	if now != nil {
+		p = proto.Clone(now).(*containerpb.MaintenancePolicy)
+	}
+	if p.Window == nil {
+		p.Window = &containerpb.MaintenanceWindow{}
+	}
+	w := p.Window
+	if d := objectOf[windowModel](m.MaintenanceWindow); d != nil {
+		w.Policy = &containerpb.MaintenanceWindow_RecurringWindow{RecurringWindow: &containerpb.RecurringTimeWindow{Window: window(d.Start, d.End), Recurrence: d.Recurrence.ValueString()}}
+	} else if !prior.MaintenanceWindow.IsNull() {
+		w.Policy = nil
+	}
+	for name := range prior.exclusions() {
+		delete(w.MaintenanceExclusions, name)
+	}
+	for name, e := range m.exclusions() {
+		if w.MaintenanceExclusions == nil {
+			w.MaintenanceExclusions = map[string]*containerpb.TimeWindow{}
+		}
+		t := window(e.Start, e.End)
+		t.Options = &containerpb.TimeWindow_MaintenanceExclusionOptions{MaintenanceExclusionOptions: &containerpb.MaintenanceExclusionOptions{
+			Scope: containerpb.MaintenanceExclusionOptions_Scope(containerpb.MaintenanceExclusionOptions_Scope_value[e.Scope.ValueString()])}}
+		w.MaintenanceExclusions[name] = t
+	}
+	return p
+}
+
+func window(start, end types.String) *containerpb.TimeWindow {
+	stamp := func(s types.String) *timestamppb.Timestamp {
+		t, _ := time.Parse(time.RFC3339, s.ValueString()) // checkMaintenance has refused what is none
+		return timestamppb.New(t)
+	}
+	return &containerpb.TimeWindow{StartTime: stamp(start), EndTime: stamp(end)}
+}
+
+// sendMaintenance replaces the whole policy, of the version that is there.
+func sendMaintenance(ctx context.Context, m, prior *clusterModel, j job) (*containerpb.Operation, error) {
+	now, err := m.get(ctx, j.cloud)
+	if err != nil {
+		return nil, err
+	}
+	policy := m.maintenance(prior, now.GetMaintenancePolicy())
+	policy.ResourceVersion = now.GetMaintenancePolicy().GetResourceVersion()
+	return j.cloud.Clusters.SetMaintenancePolicy(ctx, &containerpb.SetMaintenancePolicyRequest{Name: m.path(j.cloud.Project), MaintenancePolicy: policy})
+}
+
+// readMaintenance reads what is declared, and all of a cluster that is imported.
+func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, imported bool) {
+	if r := p.GetWindow().GetRecurringWindow(); r == nil {
+		m.MaintenanceWindow = types.ObjectNull(typesOf(windowSchema()))
+	} else if given(m.MaintenanceWindow) || imported {
+		was := windowModel{}
+		if d := objectOf[windowModel](m.MaintenanceWindow); d != nil {
+			was = *d
+		}
+		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
+		m.MaintenanceWindow, _ = types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now)
+	}
+	declared, all := m.exclusions(), map[string]excludeModel{}
+	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
+		was, ours := declared[name]
+		if !ours && !imported {
+			continue
+		}
+		scope := e.GetMaintenanceExclusionOptions().GetScope()
+		x := excludeModel{moment(was.Start, e.GetStartTime()), moment(was.End, e.GetEndTime()), types.StringValue(scope.String())}
+		if scope == 0 && was.Scope.ValueString() == "" { // the default, which need not be declared
+			x.Scope = types.StringNull()
+		}
+		all[name] = x
+	}
+	if m.Exclusions.IsNull() && len(all) == 0 {
+		m.Exclusions = types.MapNull(exclusionType())
+		return
+	}
+	m.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), all)
+}
+
+// moment keeps the way in which a time was declared.
+func moment(was types.String, t *timestamppb.Timestamp) types.String {
+	if is, err := time.Parse(time.RFC3339, was.ValueString()); err == nil && is.Equal(t.AsTime()) {
+		return was
+	}
+	return types.StringValue(t.AsTime().Format(time.RFC3339))
+}

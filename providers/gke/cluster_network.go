@@ -1,0 +1,50 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	compute "google.golang.org/api/compute/v1"
+)
+
+// shared is the full name of something of a network, where a Shared VPC has it.
+func (m *clusterModel) shared(below string, name types.String) string {
+	if host := m.NetworkProject.ValueString(); host != "" && name.ValueString() != "" && !strings.Contains(name.ValueString(), "/") {
+		return "projects/" + host + "/" + below + name.ValueString()
+	}
+	return name.ValueString()
+}
+
+// checkNetwork looks at what a cluster's network lacks.
+func (m *clusterModel) checkNetwork(ctx context.Context, j job, prior *clusterModel) {
+	if prior != nil && !prior.AuthorizedNetworks.IsNull() && m.AuthorizedNetworks.IsNull() {
+		j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody will reach the API server",
+			fmt.Sprintf("authorized_networks was %s and is taken out: the public endpoint then answers every address. Keep the argument to keep the limits.", strings.Join(list(prior.AuthorizedNetworks), ", ")))
+	}
+	if prior == nil && given(m.NetworkProject) && m.NetworkProject.ValueString() != j.cloud.Project && m.Subnetwork.ValueString() == "" && !m.Subnetwork.IsUnknown() {
+		j.diags.AddAttributeError(path.Root("network_project"), "Shared VPC without a subnetwork", "Give network and subnetwork, which the host project has to share with this one.")
+	}
+	if m.PrivateNodes.ValueBool() && (prior == nil || !prior.PrivateNodes.ValueBool()) {
+		m.checkNAT(ctx, j)
+	}
+}
+
+// checkNAT warns of private nodes that reach nothing outside of Google.
+func (m *clusterModel) checkNAT(ctx context.Context, j job) {
+	region := regionOf(m.Location.ValueString())
+	if region == "" || m.Network.IsUnknown() && given(m.ID) || m.NetworkProject.IsUnknown() && given(m.ID) {
+		return
+	}
+	host := j
+	host.cloud = j.cloud.In(m.NetworkProject.ValueString())
+	network := either(last(m.Network.ValueString()), "default")
+	routers, ok := routersOf(ctx, host, region)
+	if ok && !slices.ContainsFunc(routers, func(r *compute.Router) bool { return last(r.Network) == network && len(r.Nats) > 0 }) {
+		j.diags.AddAttributeWarning(path.Root("private_nodes"), "Private nodes without Cloud NAT",
+			fmt.Sprintf("The network %s has no Cloud NAT in %s: such nodes reach Google's registries and storage, and nothing else. Images and data from elsewhere need a router with Cloud NAT.", network, region))
+	}
+}

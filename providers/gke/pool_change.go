@@ -1,0 +1,149 @@
+package gke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// update is that of model. What an apply left unfinished is finished first: a
+// pool that is in error after a create goes on with the next step of its fallback.
+// One that has been whole keeps what it got: it may be full of work.
+func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
+	where, j, err := m.at(j)
+	if err != nil {
+		return err
+	}
+	if err := j.cloud.Settle(ctx, where.pool, where.location, "finishing the node pool "+m.Name.ValueString()); err != nil && cloud.KindOf(err) != cloud.StockOut && cloud.KindOf(err) != cloud.Quota {
+		return err
+	}
+	now, err := getPool(ctx, j.cloud, where.pool)
+	switch {
+	case err != nil:
+		return err
+	case now == nil:
+		return errors.New("the node pool is gone; the next plan makes it anew")
+	case failed(now) != nil && j.begun == begunCreate:
+		return m.walk(ctx, j, where, now, now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now), func() {})
+	}
+	if err := m.follows(ctx, j, where, prior); err != nil {
+		return err
+	}
+	// The step that the pool runs by is the one that was taken then: another
+	// fallback is for other creates.
+	taken := prior.taken()
+	wanted, was := m.as(taken), prior.as(taken)
+	var done []string
+	for _, row := range poolTable {
+		if slices.Contains(done, row.group) || !row.changed(wanted, was) {
+			continue
+		}
+		done = append(done, row.group)
+		if same, err := wanted.matches(ctx, j, now, row.group, was); err == nil && same {
+			continue // an import, or an apply that was interrupted, says less than there is
+		}
+		if err := wanted.change(ctx, j, where, row.group, was, now); err != nil {
+			return fmt.Errorf("change %s: %w", row.attribute, err)
+		}
+	}
+	m.relieve(ctx, j, where)
+	return nil
+}
+
+// follows refuses nodes of a version that the control plane does not have yet,
+// which is upgraded first.
+func (m *poolModel) follows(ctx context.Context, j job, where at, prior *poolModel) error {
+	if !outdated(prior.NodeVersion, m.Version) {
+		return nil
+	}
+	k, err := cloud.Read(ctx, j.cloud, func(ctx context.Context) (*containerpb.Cluster, error) {
+		return j.cloud.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: where.cluster})
+	})
+	if err != nil {
+		return err
+	}
+	if older(k.GetCurrentMasterVersion(), m.Version.ValueString()) {
+		return fmt.Errorf("the nodes cannot have version %s before the control plane, which has %s: raise version of the cluster first", m.Version.ValueString(), k.GetCurrentMasterVersion())
+	}
+	return nil
+}
+
+// change makes the one call of a group, and waits. One whose answer was lost is
+// not made again before it was looked what became of it: each may make all nodes anew.
+func (m *poolModel) change(ctx context.Context, j job, where at, group string, prior *poolModel, now *containerpb.NodePool) error {
+	what := "changing " + group + " of the node pool " + m.Name.ValueString()
+	op, happened, err := cloud.Make(ctx, j.cloud, func(ctx context.Context) (*containerpb.Operation, error) {
+		return m.send(ctx, j.cloud, where, group, prior, now)
+	}, func(ctx context.Context) (bool, error) {
+		if err := j.cloud.Settle(ctx, where.pool, where.location, what); err != nil {
+			return false, err
+		}
+		p, err := getPool(ctx, j.cloud, where.pool)
+		if p == nil || err != nil {
+			return false, err
+		}
+		return m.matches(ctx, j, p, group, prior)
+	})
+	if err != nil || happened {
+		return err
+	}
+	return j.cloud.Wait(ctx, op, what)
+}
+
+// matches tells whether a pool has what the call of a group was to change.
+func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool, group string, prior *poolModel) (bool, error) {
+	is := *m
+	groups := []func(*poolModel) *types.Object{
+		func(m *poolModel) *types.Object { return &m.Kubelet }, func(m *poolModel) *types.Object { return &m.Linux },
+		func(m *poolModel) *types.Object { return &m.Drain }, func(m *poolModel) *types.Object { return &m.BlueGreen }}
+	for _, of := range groups { // of what is taken out, what was there is looked for
+		if of(m).IsNull() {
+			*of(&is) = *of(prior)
+		}
+	}
+	is.readNodes(j, p, false)
+	is.readPolicies(p, false)
+	for _, of := range groups {
+		if of(m).IsNull() && !of(&is).Equal(*of(prior)) {
+			*of(&is) = *of(m)
+		}
+	}
+	if group == bySize {
+		j.sizes.forget()
+		n, err := j.sizes.of(ctx, j.cloud, p)
+		if err != nil {
+			return false, err
+		}
+		is.NodeCount = types.Int64Value(n)
+	}
+	for _, row := range poolTable {
+		if row.group == group && row.changed(m, prior) && row.changed(m, &is) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (m *poolModel) send(ctx context.Context, c *cloud.Cloud, where at, group string, prior *poolModel, now *containerpb.NodePool) (*containerpb.Operation, error) {
+	switch group {
+	case byManagement:
+		return c.Clusters.SetNodePoolManagement(ctx, &containerpb.SetNodePoolManagementRequest{Name: where.pool, Management: m.management()})
+	case byAutoscaling:
+		return c.Clusters.SetNodePoolAutoscaling(ctx, &containerpb.SetNodePoolAutoscalingRequest{Name: where.pool, Autoscaling: m.Autoscaling.wanted()})
+	case bySize:
+		return c.Clusters.SetNodePoolSize(ctx, &containerpb.SetNodePoolSizeRequest{Name: where.pool, NodeCount: int32(m.NodeCount.ValueInt64())}) //nolint:gosec // nodes
+	}
+	r := &containerpb.UpdateNodePoolRequest{Name: where.pool}
+	for _, row := range poolTable {
+		if row.group == group && row.changed(m, prior) {
+			row.fill(m, r, now, c)
+		}
+	}
+	return c.Clusters.UpdateNodePool(ctx, r)
+}

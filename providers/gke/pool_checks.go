@@ -1,0 +1,183 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// checkSettings refuses values of settings that the API would refuse.
+func (m *poolModel) checkSettings(j job) {
+	wrong := func(at path.Path, v types.String, all ...string) {
+		if s := v.ValueString(); s != "" && !slices.Contains(all, s) {
+			j.diags.AddAttributeError(at, "Unknown value", fmt.Sprintf("%q is none: give one of %s.", s, strings.Join(all, ", ")))
+		}
+	}
+	lasts := func(at path.Path, v types.String) {
+		if !given(v) {
+			return
+		}
+		if d, err := time.ParseDuration(v.ValueString()); err != nil || d <= 0 {
+			j.diags.AddAttributeError(at, "Invalid duration", fmt.Sprintf("%q is no duration such as 30m or 24h.", v.ValueString()))
+		}
+	}
+	lasts(path.Root("max_run_duration"), m.MaxRun)
+	if k, at := objectOf[kubeletModel](m.Kubelet), path.Root("kubelet"); k != nil {
+		wrong(at.AtName("cpu_manager_policy"), k.CPUManager, "none", "static")
+		wrong(at.AtName("memory_manager_policy"), k.Memory, "none", "static")
+		wrong(at.AtName("topology_manager_policy"), k.Topology, "none", "restricted", "best-effort", "single-numa-node")
+		lasts(at.AtName("cpu_cfs_quota_period"), k.CFSPeriod)
+	}
+	if l, at := objectOf[linuxModel](m.Linux), path.Root("linux"); l != nil {
+		wrong(at.AtName("cgroup_mode"), l.Cgroup, enumNames(containerpb.LinuxNodeConfig_CgroupMode_value)...)
+		wrong(at.AtName("transparent_hugepage"), l.HugeAuto, enumNames(containerpb.LinuxNodeConfig_TransparentHugepageEnabled_value)...)
+	}
+	if d, at := objectOf[drainModel](m.Drain), path.Root("drain"); d != nil {
+		lasts(at.AtName("pdb_timeout"), d.PDB)
+		lasts(at.AtName("grace_termination"), d.Grace)
+	}
+	for i, d := range elementsOf[bootDiskModel](m.BootDisks) {
+		wrong(path.Root("secondary_boot_disks").AtListIndex(i).AtName("mode"), d.Mode, enumNames(containerpb.SecondaryBootDisk_Mode_value)...)
+	}
+	if len(m.BootDisks.Elements()) > 0 && !m.ImageStreaming.ValueBool() && !m.ImageStreaming.IsUnknown() || len(m.BootDisks.Elements()) > 0 && m.ImageStreaming.IsUnknown() && m.ID.IsUnknown() {
+		j.diags.AddAttributeError(path.Root("secondary_boot_disks"), "Secondary boot disks without image streaming", "Set image_streaming = true: it is what uses them.")
+	}
+	if m.FastSocket.ValueBool() && !m.GVNIC.ValueBool() && given(m.GVNIC) {
+		j.diags.AddAttributeError(path.Root("fast_socket"), "Fast socket without gVNIC", "Set gvnic = true.")
+	}
+	m.checkBlueGreen(j, lasts)
+}
+
+func (m *poolModel) checkBlueGreen(j job, lasts func(path.Path, types.String)) {
+	b, at := objectOf[blueGreenModel](m.BlueGreen), path.Root("blue_green")
+	if b == nil {
+		return
+	}
+	lasts(at.AtName("batch_soak"), b.BatchSoak)
+	lasts(at.AtName("pool_soak"), b.PoolSoak)
+	switch p := b.Percentage.ValueFloat64(); {
+	case given(b.Percentage) && given(b.Count):
+		j.diags.AddAttributeError(at, "Batch given twice", "Give batch_percentage or batch_node_count.")
+	case given(b.Percentage) && (p <= 0 || p > 1):
+		j.diags.AddAttributeError(at.AtName("batch_percentage"), "Batch is no part", fmt.Sprintf("%v is not between 0 and 1.", p))
+	}
+}
+
+// checkZones looks whether the zones have the GPU: Google's own list tells, and
+// where that cannot be read a table that may be out of date.
+func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
+	a := m.Accelerator
+	if a == nil || !given(a.Type) {
+		return
+	}
+	where := at.AtName("zones")
+	if len(at.Steps()) == 0 {
+		where = path.Root("zones")
+	}
+	kind := a.Type.ValueString()
+	for _, zone := range m.nodeZones(j) {
+		all, live := acceleratorsIn(ctx, j, zone)
+		switch known := zonesOf[kind]; {
+		case live && !slices.Contains(all, kind):
+			j.diags.AddAttributeError(where, "Zone does not have this GPU", fmt.Sprintf("%s has no %s. It has: %s.%s", zone, kind, either(strings.Join(all, ", "), "no GPUs"), elsewhere(kind, zone)))
+		case !live && known != nil && !slices.Contains(known, zone):
+			j.diags.AddAttributeWarning(where, "Zone may not have this GPU", fmt.Sprintf("By the table of %s, %s has no %s.%s", zonesAsOf, zone, kind, elsewhere(kind, zone)))
+		}
+	}
+}
+
+// elsewhere names zones of the same region that have a GPU by the table.
+func elsewhere(kind, zone string) string {
+	near := slices.DeleteFunc(slices.Clone(zonesOf[kind]), func(other string) bool { return regionOf(other) != regionOf(zone) || other == zone })
+	if len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" By the table of %s it is in %s.", zonesAsOf, strings.Join(near, ", "))
+}
+
+// checkLocalSSDs looks whether a machine type can have so many local SSDs.
+func (m *poolModel) checkLocalSSDs(refuse func(name, summary, detail string)) {
+	scratch, raw := m.LocalSSDs.ValueInt64(), m.RawSSDs.ValueInt64()
+	name, n := "local_ssd_count", scratch
+	if raw > 0 {
+		name, n = "raw_local_ssd_count", raw
+	}
+	machine := either(m.MachineType.ValueString(), "e2-medium")
+	allowed, ok := localSSDs(machine)
+	switch {
+	case scratch > 0 && raw > 0:
+		refuse("raw_local_ssd_count", "Local SSDs of two kinds", "Give local_ssd_count for ephemeral storage, or raw_local_ssd_count for block devices.")
+	case n == 0 || !ok || m.MachineType.IsUnknown() && !m.ID.IsUnknown():
+	case len(allowed) == 0:
+		refuse(name, "Machine cannot have local SSDs", machine+" machines have none.")
+	case !slices.Contains(allowed, n):
+		refuse(name, "Machine cannot have so many local SSDs", fmt.Sprintf("%s has %s of them, not %d.", machine, numbersOr(allowed), n))
+	}
+}
+
+func numbersOr(all []int64) string {
+	var words []string
+	for _, n := range all {
+		words = append(words, fmt.Sprint(n))
+	}
+	return strings.Join(words, " or ")
+}
+
+// poolFixed are the arguments whose change makes another pool.
+var poolFixed = map[string]func(*poolModel) attr.Value{
+	"cluster": func(m *poolModel) attr.Value { return m.Cluster }, "name": func(m *poolModel) attr.Value { return m.Name },
+	"project": func(m *poolModel) attr.Value { return m.Project }, "service_account": func(m *poolModel) attr.Value { return m.ServiceAccount },
+	"oauth_scopes": func(m *poolModel) attr.Value { return m.Scopes }, "max_pods_per_node": func(m *poolModel) attr.Value { return m.PodsPerNode },
+	"pod_range": func(m *poolModel) attr.Value { return m.PodRange }, "spot": func(m *poolModel) attr.Value { return m.Spot },
+	"flex_start": func(m *poolModel) attr.Value { return m.FlexStart }, "queued_provisioning": func(m *poolModel) attr.Value { return m.Queued },
+	"reservation": func(m *poolModel) attr.Value { return m.Reservation }, "compact_placement": func(m *poolModel) attr.Value { return m.Compact },
+	"local_ssd_count": func(m *poolModel) attr.Value { return m.LocalSSDs }, "raw_local_ssd_count": func(m *poolModel) attr.Value { return m.RawSSDs },
+	"secondary_boot_disks": func(m *poolModel) attr.Value { return m.BootDisks },
+}
+
+// checkLoss refuses to make nodes anew whose local SSDs hold data, unless that is
+// allowed: nothing brings it back.
+func (m *poolModel) checkLoss(j job, prior *poolModel) {
+	if prior.LocalSSDs.ValueInt64()+prior.RawSSDs.ValueInt64() == 0 {
+		return
+	}
+	var why []string
+	for _, name := range slices.Sorted(maps.Keys(poolFixed)) {
+		if changed(poolFixed[name](m), poolFixed[name](prior)) {
+			why = append(why, name)
+		}
+	}
+	if gpusDiffer(m.Accelerator, prior.Accelerator) {
+		why = append(why, "accelerator")
+	}
+	for _, row := range poolTable {
+		if row.anew && !slices.Contains(why, row.attribute) && row.changed(m, prior) {
+			why = append(why, row.attribute)
+		}
+	}
+	if len(why) == 0 {
+		return
+	}
+	detail := fmt.Sprintf("The change of %s makes the nodes of this pool anew, and what lies on their local SSDs is lost.", strings.Join(why, ", "))
+	if m.AllowDataLoss.ValueBool() {
+		j.diags.AddAttributeWarning(path.Root("allow_data_loss"), "Data on local SSDs is lost", detail)
+		return
+	}
+	j.diags.AddAttributeError(path.Root("allow_data_loss"), "Data on local SSDs would be lost", detail+" Save what is needed, and set allow_data_loss = true.")
+}
+
+func gpusDiffer(a, b *acceleratorModel) bool {
+	if a == nil || b == nil {
+		return a != b
+	}
+	return !reflect.DeepEqual([]attr.Value{a.Type, a.Count, a.Partition}, []attr.Value{b.Type, b.Count, b.Partition})
+}

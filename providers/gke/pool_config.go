@@ -1,0 +1,188 @@
+package gke
+
+import (
+	"slices"
+	"strconv"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
+)
+
+// wanted is the pool as it is asked for.
+func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
+	labels := j.cloud.Marked(texts(m.ResourceLabels), mark)
+	if n > 0 {
+		labels[cloud.Step] = strconv.Itoa(n)
+	}
+	config := &containerpb.NodeConfig{
+		MachineType: m.MachineType.ValueString(), DiskType: m.DiskType.ValueString(), DiskSizeGb: int32(m.DiskSize.ValueInt64()), //nolint:gosec // GiB
+		ImageType: m.ImageType.ValueString(), Labels: texts(m.Labels), Tags: list(m.Tags), Taints: m.taints(nil), ResourceLabels: labels,
+		ServiceAccount: m.ServiceAccount.ValueString(), OauthScopes: list(m.Scopes), Spot: m.Spot.ValueBool(),
+		Accelerators: m.accelerators(),
+	}
+	if len(config.OauthScopes) == 0 {
+		config.OauthScopes = []string{"https://www.googleapis.com/auth/cloud-platform"}
+	}
+	if m.FlexStart.ValueBool() {
+		flex := true
+		config.FlexStart = &flex
+	}
+	config.ReservationAffinity = m.affinity()
+	if given(m.WorkloadMetadata) {
+		config.WorkloadMetadataConfig = m.metadata()
+	}
+	if k := m.LocalSSDs.ValueInt64(); k > 0 {
+		config.EphemeralStorageLocalSsdConfig = &containerpb.EphemeralStorageLocalSsdConfig{LocalSsdCount: int32(k)} //nolint:gosec // a few
+	}
+	if k := m.RawSSDs.ValueInt64(); k > 0 {
+		config.LocalNvmeSsdBlockConfig = &containerpb.LocalNvmeSsdBlockConfig{LocalSsdCount: int32(k)} //nolint:gosec // a few
+	}
+	m.settings(config)
+	if given(m.ImageStreaming) {
+		config.GcfsConfig = &containerpb.GcfsConfig{Enabled: m.ImageStreaming.ValueBool()}
+	}
+	if given(m.GVNIC) {
+		config.Gvnic = &containerpb.VirtualNIC{Enabled: m.GVNIC.ValueBool()}
+	}
+	if given(m.FastSocket) {
+		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
+	}
+	p := &containerpb.NodePool{Version: m.Version.ValueString(), Name: m.Name.ValueString(), Config: config, InitialNodeCount: int32(m.NodeCount.ValueInt64()), Locations: list(m.Zones)} //nolint:gosec // nodes
+	m.policies(p)
+	return p
+}
+
+// policies are what is beside the nodes' configuration.
+func (m *poolModel) policies(p *containerpb.NodePool) {
+	if m.Autoscaling != nil {
+		p.Autoscaling = m.Autoscaling.wanted()
+	}
+	flex := m.FlexStart.ValueBool()
+	if given(m.AutoRepair) || given(m.AutoUpgrade) || flex {
+		p.Management = m.management()
+	}
+	if given(m.MaxSurge) || given(m.MaxUnavailable) || given(m.BlueGreen) {
+		p.UpgradeSettings = m.upgrade()
+	}
+	if given(m.Drain) {
+		p.NodeDrainConfig = m.drain()
+	}
+	if m.Excluded.ValueBool() {
+		p.MaintenancePolicy = m.maintenance()
+	}
+	if k := m.PodsPerNode.ValueInt64(); k > 0 {
+		p.MaxPodsConstraint = &containerpb.MaxPodsConstraint{MaxPodsPerNode: k}
+	}
+	if r := m.PodRange.ValueString(); r != "" {
+		p.NetworkConfig = &containerpb.NodeNetworkConfig{PodRange: r}
+	}
+	if m.Compact.ValueBool() {
+		p.PlacementPolicy = &containerpb.NodePool_PlacementPolicy{Type: containerpb.NodePool_PlacementPolicy_COMPACT}
+	}
+	if m.Queued.ValueBool() {
+		p.QueuedProvisioning = &containerpb.NodePool_QueuedProvisioning{Enabled: true}
+	}
+}
+
+// settings are those in groups, and what nodes are made with alone.
+func (m *poolModel) settings(config *containerpb.NodeConfig) {
+	if given(m.Kubelet) {
+		config.KubeletConfig = m.kubelet()
+	}
+	if given(m.Linux) {
+		config.LinuxNodeConfig = m.linux()
+	}
+	config.MaxRunDuration = duration(m.MaxRun)
+	for _, d := range elementsOf[bootDiskModel](m.BootDisks) {
+		config.SecondaryBootDisks = append(config.SecondaryBootDisks, &containerpb.SecondaryBootDisk{
+			DiskImage: d.Image.ValueString(), Mode: containerpb.SecondaryBootDisk_Mode(containerpb.SecondaryBootDisk_Mode_value[d.Mode.ValueString()])})
+	}
+}
+
+// maintenance keeps Google from upgrading nodes while their version is supported.
+func (m *poolModel) maintenance() *containerpb.NodePool_NodePoolMaintenancePolicy {
+	return &containerpb.NodePool_NodePoolMaintenancePolicy{ExclusionUntilEndOfSupport: &containerpb.NodePool_ExclusionUntilEndOfSupport{Enabled: m.Excluded.ValueBool()}}
+}
+
+// affinity is where machines are taken from. Flex-start, queued and spot ones
+// never come from reservations.
+func (m *poolModel) affinity() *containerpb.ReservationAffinity {
+	switch r := m.Reservation.ValueString(); {
+	case r != "":
+		return &containerpb.ReservationAffinity{ConsumeReservationType: containerpb.ReservationAffinity_SPECIFIC_RESERVATION, Key: "compute.googleapis.com/reservation-name", Values: []string{r}}
+	case m.FlexStart.ValueBool() || m.Queued.ValueBool() || m.Spot.ValueBool():
+		return &containerpb.ReservationAffinity{ConsumeReservationType: containerpb.ReservationAffinity_NO_RESERVATION}
+	}
+	return nil
+}
+
+func (m *poolModel) metadata() *containerpb.WorkloadMetadataConfig {
+	return &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_Mode(containerpb.WorkloadMetadataConfig_Mode_value[m.WorkloadMetadata.ValueString()])}
+}
+
+// management is as declared, on where nothing is: false there would be a choice.
+func (m *poolModel) management() *containerpb.NodeManagement {
+	on := func(v types.Bool, otherwise bool) bool {
+		if given(v) {
+			return v.ValueBool()
+		}
+		return otherwise
+	}
+	return &containerpb.NodeManagement{AutoRepair: on(m.AutoRepair, !m.FlexStart.ValueBool()), AutoUpgrade: on(m.AutoUpgrade, true)}
+}
+
+func (s *scalingModel) wanted() *containerpb.NodePoolAutoscaling {
+	if s == nil {
+		return &containerpb.NodePoolAutoscaling{}
+	}
+	return &containerpb.NodePoolAutoscaling{
+		Enabled: true, MinNodeCount: int32(s.Min.ValueInt64()), MaxNodeCount: int32(s.Max.ValueInt64()), //nolint:gosec // nodes
+		TotalMinNodeCount: int32(s.TotalMin.ValueInt64()), TotalMaxNodeCount: int32(s.TotalMax.ValueInt64()), //nolint:gosec // nodes
+		LocationPolicy: containerpb.NodePoolAutoscaling_LocationPolicy(containerpb.NodePoolAutoscaling_LocationPolicy_value[s.Location.ValueString()]),
+	}
+}
+
+func (m *poolModel) accelerators() []*containerpb.AcceleratorConfig {
+	a := m.Accelerator
+	if a == nil {
+		return nil
+	}
+	out := &containerpb.AcceleratorConfig{AcceleratorType: a.Type.ValueString(), AcceleratorCount: a.Count.ValueInt64(), GpuPartitionSize: a.Partition.ValueString()}
+	if s := a.Sharing.ValueString(); s != "" {
+		strategy := containerpb.GPUSharingConfig_GPUSharingStrategy(containerpb.GPUSharingConfig_GPUSharingStrategy_value[s])
+		out.GpuSharingConfig = &containerpb.GPUSharingConfig{GpuSharingStrategy: &strategy, MaxSharedClientsPerGpu: a.Clients.ValueInt64()}
+	}
+	if d := a.Driver.ValueString(); d != "" {
+		version := containerpb.GPUDriverInstallationConfig_GPUDriverVersion(containerpb.GPUDriverInstallationConfig_GPUDriverVersion_value[d])
+		out.GpuDriverInstallationConfig = &containerpb.GPUDriverInstallationConfig{GpuDriverVersion: &version}
+	}
+	return []*containerpb.AcceleratorConfig{out}
+}
+
+// taints are those declared, and of those that are there the ones that GKE set
+// itself: whoever sends taints replaces all.
+func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTaint {
+	var all []*containerpb.NodeTaint
+	for _, t := range elementsOf[taintModel](m.Taints) {
+		all = append(all, &containerpb.NodeTaint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: containerpb.NodeTaint_Effect(containerpb.NodeTaint_Effect_value[t.Effect.ValueString()])})
+	}
+	for _, t := range there {
+		if gkes(t) && !m.declares(t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// gkes tells whether a taint is one that GKE sets by itself.
+func gkes(t *containerpb.NodeTaint) bool {
+	return t.GetKey() == "nvidia.com/gpu" && t.GetValue() == "present" || t.GetKey() == "cloud.google.com/gke-queued"
+}
+
+func (m *poolModel) declares(t *containerpb.NodeTaint) bool {
+	return slices.ContainsFunc(elementsOf[taintModel](m.Taints), func(d taintModel) bool {
+		return d.Key.ValueString() == t.GetKey() && d.Effect.ValueString() == t.GetEffect().String()
+	})
+}
