@@ -97,7 +97,7 @@ func TestAdvice(t *testing.T) {
 		want  string
 	}{
 		{gpu(map[string]any{"zones": []any{"us-central1-b"}, "machine_type": "a3-highgpu-8g", "accelerator": map[string]any{"type": "nvidia-h100-80gb", "count": 8}}), "Zone does not have this GPU"},
-		{gpu(map[string]any{"fallback": []any{map[string]any{"zones": []any{"us-central1-x"}}}}), "Zone does not have this GPU"},
+		{gpu(map[string]any{"zones": []any{zone}, "machine_type": "a3-highgpu-8g", "accelerator": map[string]any{"type": "nvidia-h100-80gb", "count": 8}, "fallback": []any{map[string]any{"zones": []any{"us-central1-b"}}}}), "Zone does not have this GPU"},
 	} {
 		pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", test.given))
 		if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != test.want {
