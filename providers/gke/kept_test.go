@@ -139,16 +139,16 @@ func TestStopping(t *testing.T) {
 	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
 	conf := w.conf("gke_node_pool", gpu(nil))
 	it := w.make(thing{kind: "gke_node_pool"}, conf)
-	w.google.Slow("DeleteNodePool", 6, 1)
-	pl := w.plan(it, w.conf(it.kind, gpu(map[string]any{"timeouts": map[string]any{"delete": "1ns"}})))
+	w.google.Slow("DeleteNodePool", 400, 1)
+	pl := w.plan(it, w.conf(it.kind, gpu(map[string]any{"timeouts": map[string]any{"delete": "300ms"}})))
 	short, _ := w.apply("", pl)
 	w.destroy(short)
-	if now := w.refresh(it); now.state.IsNull() || now.state.GetAttr("status").AsString() == "STOPPING" {
-		if !now.state.IsNull() {
-			if again := w.plan(now, conf); !slices.Contains(again.replaced(), "status") {
-				t.Errorf("a pool that goes is replaced because of %v", again.replaced())
-			}
-		}
+	now := w.refresh(it)
+	if now.state.IsNull() || now.state.GetAttr("status").AsString() != "STOPPING" {
+		t.Fatalf("it is %v", now.state)
+	}
+	if again := w.plan(now, conf); !slices.Contains(again.replaced(), "status") {
+		t.Errorf("a pool that goes is replaced because of %v", again.replaced())
 	}
 	made := w.make(thing{kind: it.kind}, conf)
 	w.empty(made, conf)
