@@ -55,6 +55,7 @@ type clusterModel struct {
 	Labels             types.Map    `tfsdk:"labels"`
 	DeletionProtection types.Bool   `tfsdk:"deletion_protection"`
 	ServiceAccount     types.String `tfsdk:"node_service_account"`
+	CloudObjects       types.Set    `tfsdk:"destroy_cloud_objects"`
 
 	BootstrapPool types.Bool   `tfsdk:"bootstrap_pool"`
 	Access        types.Object `tfsdk:"access"`
@@ -121,6 +122,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"labels":                 optionalMap("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
 			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node, when the cluster is made. Default: the project's default one, which many projects have deleted."},
+			"destroy_cloud_objects":  optionalSet("What destroying the cluster deletes before, of what it has made in the cloud: load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes say Delete, with all that is on them). What is not named stays, and bills; the destroy says what that is. It takes effect when it has been applied."),
 			"bootstrap_pool":         schema.BoolAttribute{Computed: true, Description: "Whether the pool is there that the cluster was made with.", PlanModifiers: []planmodifier.Bool{boolplanmodifier.UseStateForUnknown()}},
 			"access":                 access,
 			"kubeconfig":             schema.StringAttribute{Computed: true, Description: "A kubeconfig for kubectl, which gets its tokens from gke-gcloud-auth-plugin."},

@@ -24,6 +24,9 @@ func (m *clusterModel) checkChoices(j job) {
 		}
 	}
 	oneOf("release_channel", m.ReleaseChannel.ValueString(), "RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE")
+	for _, k := range list(m.CloudObjects) {
+		oneOf("destroy_cloud_objects", k, loadBalancers, ingresses, gateways, volumes)
+	}
 	oneOf("endpoint", m.Endpoint.ValueString(), "dns", "public", "private")
 	for _, c := range list(m.Logging) {
 		oneOf("logging", c, enumNames(containerpb.LoggingComponentConfig_Component_value)...)
@@ -215,6 +218,9 @@ func (m *clusterModel) remove(ctx context.Context, j job) error {
 		if errors.As(err, &running) {
 			return err
 		}
+	}
+	if err := m.clear(ctx, j); err != nil {
+		return err
 	}
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.DeleteCluster(ctx, &containerpb.DeleteClusterRequest{Name: name})

@@ -16,10 +16,12 @@ func Entry(version string) providers.Entry {
 }
 
 func entry(make func() *gkeProvider, version string) providers.Entry {
-	return providers.Linked(func() (tfprotov6.ProviderServer, error) {
+	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		p := make()
 		return closing{providerserver.NewProtocol6(p)(), p}, nil
 	}, version, providers.ServerOptions{Name: "stokehq/gke", Marks: true})
+	e.Review = review
+	return e
 }
 
 // closing ends the provider's connections with it.

@@ -101,6 +101,12 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 		}
 	}
 	m.Capacity = planned
+	for n := range m.Fallback { // nobody knows yet which step it will be
+		step := m.step(n + 1)
+		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, step.nodeZones(j), nil)) {
+			m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
+		}
+	}
 	if n := m.NodeCount.ValueInt64(); n > 0 && len(zones) > 1 {
 		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("%d zones × %d = %d nodes", len(zones), n, int64(len(zones))*n)})
 	}
