@@ -4,7 +4,7 @@
 VERSION   ?= 0.1.0-dev
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME  ?= 10s
-BENCH     ?= ./cmd/stoke ./plan/run ./runtime/engine/cpu
+BENCH     ?= ./cmd/stoke ./plan/run ./providers/gke ./runtime/engine/cpu
 
 GO    := go
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'

@@ -44,7 +44,7 @@ type settings struct {
 }
 
 // opening is how long credentials, network and project may take to be checked.
-const opening = 10 * time.Second
+const opening = 9 * time.Second
 
 func (p *gkeProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = "gke"

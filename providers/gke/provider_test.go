@@ -2,9 +2,12 @@ package gke
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -64,4 +67,46 @@ func TestOpening(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSilence: where nobody answers, that is one error within ten seconds, before
+// anything is touched.
+func TestSilence(t *testing.T) {
+	if opening > 10*time.Second {
+		t.Errorf("Google Cloud may take %v", opening)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	mute := make(chan struct{})
+	defer close(mute)
+	nowhere := cty.StringVal("http://" + silent.Addr().String())
+	worlds := map[string]*world{}
+	for name, block := range map[string]map[string]cty.Value{
+		"API over gRPC": {"container_endpoint": nowhere},
+		"API over REST": {"container_endpoint": nowhere, "transport": cty.StringVal("rest")},
+		"token's server": {"credentials": cty.StringVal(key(t, func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-mute:
+			case <-r.Context().Done():
+			}
+		}))},
+	} {
+		worlds[name] = newWorld(t, "grpc", gcptest.Options{})
+		worlds[name].provider = block
+	}
+	var group sync.WaitGroup
+	for name, w := range worlds {
+		group.Go(func() {
+			if _, diags := w.open(); len(diags) != 1 || !diags.HasErrors() || !strings.Contains(diags[0].Detail, "network") {
+				t.Errorf("%s: %v", name, diags)
+			}
+			if got := w.google.Calls(); len(got) > 0 {
+				t.Errorf("%s: %d calls", name, len(got))
+			}
+		})
+	}
+	group.Wait()
 }

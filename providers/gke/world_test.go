@@ -29,11 +29,16 @@ const zone = "us-central1-a"
 // world drives the provider as the engine does: each phase has a provider of its
 // own. Google is the double.
 type world struct {
-	*testing.T
+	testing.TB
 	google    *gcptest.Cloud
 	transport string
 	entry     providers.Entry
 	provider  map[string]cty.Value // of the block, beside the usual ones
+
+	// single says that a phase ends where the next one begins; otherwise all end
+	// with the test.
+	single bool
+	ended  func() error
 
 	mu    sync.Mutex
 	steps []string // progress
@@ -46,10 +51,10 @@ func transports(t *testing.T, o gcptest.Options, test func(w *world)) {
 	}
 }
 
-func newWorld(t *testing.T, transport string, o gcptest.Options) *world {
+func newWorld(t testing.TB, transport string, o gcptest.Options) *world {
 	t.Helper()
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "none.json"))
-	w := &world{T: t, google: gcptest.New(t, o), transport: transport}
+	w := &world{TB: t, google: gcptest.New(t, o), transport: transport}
 	w.entry = entry(func() *gkeProvider {
 		return &gkeProvider{version: "test", pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}}
 	}, "test")
@@ -74,7 +79,14 @@ func (w *world) open() (providers.Provider, providers.Diagnostics) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.Cleanup(func() { p.Close() })
+	if w.single {
+		if w.ended != nil {
+			w.ended()
+		}
+		w.ended = p.Close
+	} else {
+		w.Cleanup(func() { p.Close() })
+	}
 	schema, diags := p.Schema(w.Context())
 	if diags.HasErrors() {
 		w.Fatal(diags)

@@ -83,9 +83,12 @@ func (c *Cloud) answer(ctx context.Context, call *Call, check func() error, work
 }
 
 func (c *Cloud) process(ctx context.Context, call *Call, check func() error, work func() (any, error)) (any, error) {
-	if c.options.Latency > 0 {
+	c.mu.Lock()
+	latency := c.options.Latency
+	c.mu.Unlock()
+	if latency > 0 {
 		select {
-		case <-time.After(c.options.Latency):
+		case <-time.After(latency):
 		case <-ctx.Done():
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -150,6 +151,13 @@ func (c *Cloud) hook(e Event) error {
 type slowness struct {
 	method       string
 	polls, times int
+}
+
+// SetLatency adds a time to every call from now on.
+func (c *Cloud) SetLatency(latency time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.options.Latency = latency
 }
 
 // Slow makes the next operations of a method (a pattern as in path.Match) run
