@@ -42,8 +42,10 @@ func (m *clusterFound) within() string { return m.Project.ValueString() }
 
 func (m *clusterFound) find(ctx context.Context, j job) error {
 	k := &clusterModel{Name: m.Name, Project: m.Project, Location: m.Location, Endpoint: m.Endpoint, Access: types.ObjectNull(connect.AttributeTypes())}
-	k.place(j)
-	if !given(k.Location) {
+	if k.Location.IsNull() {
+		k.Location = textOrNull(j.cloud.Location())
+	}
+	if k.Project = types.StringValue(j.cloud.Project); !given(k.Location) {
 		nowhere(j.diags, "location")
 		return nil
 	}

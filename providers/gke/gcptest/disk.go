@@ -360,9 +360,11 @@ func (c *Cloud) Attach(path, instance string, attached bool) error {
 	if d == nil {
 		return computeNotFound(path)
 	}
-	link := c.attachTo(path[:strings.Index(path, "/disks/")] + "/instances/" + instance).SelfLink
+	machine := path[:strings.Index(path, "/disks/")] + "/instances/" + instance
+	link := computeURL + machine
 	d.Users = slices.DeleteFunc(slices.Clone(d.Users), func(user string) bool { return user == link })
 	if attached {
+		c.attachTo(machine)
 		d.Users = append(d.Users, link)
 		d.LastAttachTimestamp = c.now()
 	} else {

@@ -17,10 +17,9 @@ func (c *Cloud) getInstance(r *request) (any, error) {
 	return nil, computeNotFound(path)
 }
 
-// attachTo is the machine at a path, which runs if it is new.
-func (c *Cloud) attachTo(path string) *compute.Instance {
+// attachTo makes the machine at a path, which runs, if there is none.
+func (c *Cloud) attachTo(path string) {
 	if c.instances[path] == nil {
 		c.instances[path] = &compute.Instance{Kind: "compute#instance", Id: number(path), Name: last(path), SelfLink: computeURL + path, Status: "RUNNING"}
 	}
-	return c.instances[path]
 }
