@@ -13,7 +13,7 @@ import (
 // its stages, and the very next run of each stage ends what that one began.
 func TestGoogleKillsEverywhere(t *testing.T) {
 	for _, transport := range []string{cloud.GRPC, cloud.REST} {
-		moments := recorded(t, transport)
+		moments := googleMoments(t, transport)
 		lives, kills := 0, 0
 		for _, stage := range googleStages {
 			lives = max(lives, len(moments[stage]))

@@ -15,13 +15,13 @@ import (
 // TestGoogleKills kills stoke at the first call of each kind, in each stage of a
 // configuration's life, one after another: each run that follows a kill comes
 // further and is killed by the next kind of call, until one ends. There is a life
-// for each moment of a call. `make e2e-gke` kills at every call by itself.
+// for each killing of a call. `make e2e-gke` kills at every call by itself.
 func TestGoogleKills(t *testing.T) {
 	t.Parallel()
 	if underRace {
 		t.Skip("what it looks for is no race within a process")
 	}
-	moments := recorded(t, cloud.GRPC)
+	moments := googleMoments(t, cloud.GRPC)
 	for when, transport := range map[gcptest.When]string{gcptest.Before: cloud.GRPC, gcptest.After: cloud.REST, gcptest.Polling: cloud.GRPC} {
 		t.Run(whenNames[when], func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +43,7 @@ func TestGoogleKills(t *testing.T) {
 				}) {
 				}
 				slices.Sort(killed)
-				if want := methods(moments[stage]); !slices.Equal(killed, want) {
+				if want := googleMethods(moments[stage]); !slices.Equal(killed, want) {
 					l.Errorf("%s: killed at %v, the calls are %v", stage, killed, want)
 				}
 				l.settled(stage)

@@ -58,8 +58,8 @@ resource "gke_node_pool" "spare" {
   machine_type = "n2-standard-4"
   spot         = true
   autoscaling {
-    min_nodes = 0
-    max_nodes = <3|5>
+    min = 0
+    max = <3|5>
   }
 }
 resource "gke_disk" "data" {
@@ -90,11 +90,11 @@ resource "gke_firewall_rule" "ssh" {
 // The stages of the configuration's life, in their order.
 const (
 	made      = "made"
-	changed   = "changed"
+	altered   = "altered"
 	destroyed = "destroyed"
 )
 
-var googleStages = []string{made, changed, destroyed}
+var googleStages = []string{made, altered, destroyed}
 
 // googleLab is a folder with the configuration, and the Google that it is about.
 type googleLab struct {
@@ -131,7 +131,7 @@ func (l *googleLab) declare(stage string) {
 		}
 		choice, after, _ := strings.Cut(rest, ">")
 		was, is, _ := strings.Cut(choice, "|")
-		if stage == changed {
+		if stage == altered {
 			was = is
 		}
 		text = before + was + after
@@ -276,8 +276,8 @@ func (l *googleLab) check(stage string) {
 			l.Errorf("%s has %d nodes, the state says %v", o.Path, o.Nodes, n)
 		}
 	}
-	if recorded := slices.Sorted(maps.Keys(state)); !slices.Equal(recorded, there) {
-		l.Errorf("the state has\n%s\nGoogle has\n%s", strings.Join(recorded, "\n"), strings.Join(there, "\n"))
+	if ours := slices.Sorted(maps.Keys(state)); !slices.Equal(ours, there) {
+		l.Errorf("the state has\n%s\nGoogle has\n%s", strings.Join(ours, "\n"), strings.Join(there, "\n"))
 	}
 	want, kept := 7, 0
 	if stage == destroyed {
@@ -328,8 +328,8 @@ func (l *googleLab) settled(stage string) {
 	l.check(stage)
 }
 
-// moment is when stoke is to be killed: at the n-th call of a method for a target.
-type moment struct {
+// killing is when stoke is to be killed: at the n-th call of a method for a target.
+type killing struct {
 	when           gcptest.When
 	method, target string
 	n              int
@@ -337,13 +337,13 @@ type moment struct {
 
 var whenNames = map[gcptest.When]string{gcptest.Before: "before commit", gcptest.After: "after commit", gcptest.Polling: "while polling"}
 
-func (m moment) String() string {
+func (m killing) String() string {
 	target := m.target[strings.LastIndex(m.target, "/")+1:]
 	return fmt.Sprintf("%s %s %d %s", m.method, target, m.n, whenNames[m.when])
 }
 
-// at is the trap of a moment.
-func (m moment) at() func(gcptest.Event) bool {
+// at is the trap of a killing.
+func (m killing) at() func(gcptest.Event) bool {
 	numbers := []int{} // of the calls so far
 	return func(e gcptest.Event) bool {
 		call := e.Call
@@ -360,11 +360,11 @@ func (m moment) at() func(gcptest.Event) bool {
 	}
 }
 
-// recorded lives the whole life without a kill, and tells the moments of each stage.
-func recorded(t *testing.T, transport string) map[string][]moment {
+// googleMoments lives the whole life without a kill, and tells the moments of each stage.
+func googleMoments(t *testing.T, transport string) map[string][]killing {
 	t.Helper()
 	l := newGoogleLab(t, transport)
-	all := map[string][]moment{}
+	all := map[string][]killing{}
 	for _, stage := range googleStages {
 		l.declare(stage)
 		l.google.Forget()
@@ -373,7 +373,7 @@ func recorded(t *testing.T, transport string) map[string][]moment {
 		for _, c := range l.accepted() {
 			count[c.Method+" "+c.Target]++
 			for _, when := range []gcptest.When{gcptest.Before, gcptest.After, gcptest.Polling} {
-				all[stage] = append(all[stage], moment{when, c.Method, c.Target, count[c.Method+" "+c.Target]})
+				all[stage] = append(all[stage], killing{when, c.Method, c.Target, count[c.Method+" "+c.Target]})
 			}
 		}
 		l.settled(stage)
@@ -381,8 +381,8 @@ func recorded(t *testing.T, transport string) map[string][]moment {
 	return all
 }
 
-// methods are those of moments.
-func methods(all []moment) []string {
+// googleMethods are those of moments.
+func googleMethods(all []killing) []string {
 	names := map[string]bool{}
 	for _, m := range all {
 		names[m.method] = true
