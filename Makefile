@@ -54,7 +54,11 @@ test: ## Run every test that needs nothing but Go.
 
 .PHONY: e2e
 e2e: build ## Run the slow suites (build tag e2e): processes killed at random moments.
-	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m -skip RealPods $(E2E)
+	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m -skip 'RealPods|GoogleKillsEverywhere' $(E2E)
+
+.PHONY: e2e-gke
+e2e-gke: ## Kill stoke at every call by which it changes something on Google Cloud.
+	$(GO) test -tags e2e -count=1 -parallel 6 -timeout 30m -run '^TestGoogleKillsEverywhere$$' ./cmd/stoke
 
 .PHONY: e2e-order
 e2e-order: ## Change and destroy 500 random graphs of 200 objects, where e2e takes 100.

@@ -29,6 +29,9 @@ type kind struct {
 	schema func(ctx context.Context) schema.Schema
 	// unfinished are the values of status of objects that an update goes on with.
 	unfinished []string
+	// finishes tells that a create has something to do when the object is there:
+	// after one that was interrupted an update does that.
+	finishes bool
 }
 
 // model is the value of a resource.
@@ -174,6 +177,9 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		j.checkServices(ctx, l.kind().name)
 	}
 	plan.check(ctx, j, prior)
+	if prior != nil && l.kind().finishes && readBegun(ctx, req.Private) == begunCreate {
+		*plan.head().status = types.StringUnknown()
+	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	}
@@ -203,6 +209,9 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 	if err != nil && !there {
 		there = l.unsure(ctx, plan, j, err)
 	}
+	if err != nil && there {
+		there = l.left(ctx, plan, j)
+	}
 	if there {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
 		if err == nil && resp.Diagnostics.HasError() {
@@ -213,6 +222,16 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		}
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not made", err)
+}
+
+// left tells whether a create that failed has left something; what cannot be seen
+// may be there.
+func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
+	now := new(M)
+	*now = *plan
+	j.diags = &diag.Diagnostics{} // store says the same again
+	found, _, err := P(now).read(ctx, j)
+	return found || err != nil
 }
 
 // lookTime is how long a create whose outcome nobody knows is looked after.

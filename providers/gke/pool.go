@@ -99,7 +99,7 @@ type acceleratorModel struct {
 }
 
 func (m *poolModel) kind() kind {
-	return kind{name: "node_pool", what: "Node pool", limit: 60 * time.Minute, schema: poolSchema, unfinished: []string{"PROVISIONING", "RECONCILING", "ERROR"}}
+	return kind{name: "node_pool", what: "Node pool", limit: 60 * time.Minute, schema: poolSchema, unfinished: []string{"PROVISIONING", "RECONCILING", "ERROR"}, finishes: true}
 }
 
 func (m *poolModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }

@@ -83,6 +83,7 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 			e.Reason = web.Errors[0].Reason
 		}
 		e.Request = web.Header.Get("X-Request-Id")
+		e.detail(web.Details)
 		if web.Code == http.StatusConflict && strings.Contains(web.Body, `"ABORTED"`) {
 			code = codes.Aborted // HTTP has one word for both
 		}
@@ -110,6 +111,25 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 		e.Request = requestID.FindString(message)
 	}
 	return message, code
+}
+
+// detail takes reason and request out of the details of an answer over HTTP. The
+// client's own reading gives up where the older list of errors is beside them.
+func (e *Error) detail(details []any) {
+	for _, d := range details {
+		fields, _ := d.(map[string]any)
+		kind, _ := fields["@type"].(string)
+		switch kind[strings.LastIndexByte(kind, '.')+1:] {
+		case "ErrorInfo":
+			if reason, _ := fields["reason"].(string); reason != "" {
+				e.Reason = reason
+			}
+		case "RequestInfo":
+			if id, _ := fields["requestId"].(string); id != "" {
+				e.Request = id
+			}
+		}
+	}
 }
 
 func fromHTTP(n int) codes.Code {

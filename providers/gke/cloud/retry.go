@@ -63,6 +63,7 @@ func Repeat[T any](ctx context.Context, c *Cloud, call func(context.Context) (T,
 // others go on until ctx ends.
 func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call func(context.Context) (T, error)) (T, error) {
 	w := waits{pace: c.pace}
+	var said *Error // by Google before, which says more than that no time is left
 	for n := 1; ; n++ {
 		out, err := call(ctx)
 		if err == nil {
@@ -70,6 +71,11 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		}
 		err = Explain(err)
 		kind := KindOf(err)
+		if ctx.Err() != nil && said != nil {
+			last := *said
+			last.Kind, last.Err = kind, err // the call that was cut off may have had an effect
+			return out, &last
+		}
 		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil {
 			return out, err
 		}
@@ -78,9 +84,8 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 			return out, err
 		default:
 		}
-		var e *Error
-		if errors.As(err, &e) {
-			Say(ctx, -1, "%s; trying again", e.Summary)
+		if errors.As(err, &said) {
+			Say(ctx, -1, "%s; trying again", said.Summary)
 		}
 		if w.pause(ctx) != nil {
 			return out, err
@@ -102,6 +107,9 @@ func Make[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, e
 		}
 		refused := err
 		there, err = look(ctx)
+		if err != nil && ctx.Err() != nil {
+			return out, there, refused // there was no time left to look
+		}
 		if there || err != nil {
 			return out, there, err
 		}

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 )
 
 // When is a moment in the life of a call.
@@ -59,6 +61,13 @@ func (c *Cloud) Fail(f Fault) {
 	c.faults = append(c.faults, &f)
 }
 
+// Heal takes back the faults that have not met a call yet.
+func (c *Cloud) Heal() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = nil
+}
+
 var faultMessages = map[codes.Code]string{
 	codes.Unavailable:       "The service is currently unavailable.",
 	codes.Internal:          "An internal error has occurred.",
@@ -71,10 +80,28 @@ var faultMessages = map[codes.Code]string{
 func (c *Cloud) fault(call *Call, when When) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.takeFault(call, when); f != nil {
+	f := c.takeFault(call, when)
+	if f == nil {
+		return nil
+	}
+	var details []protoadapt.MessageV1
+	if reason := faultReasons[f.Code]; reason[0] != "" {
+		details = append(details, &errdetails.ErrorInfo{Reason: reason[0], Domain: reason[1]})
+	}
+	if !strings.Contains(call.Method, ".") { // container v1
+		return detailed(f.Code, f.Message, details...)
+	}
+	s, err := status.New(f.Code, f.Message).WithDetails(details...)
+	if err != nil {
 		return status.Error(f.Code, f.Message)
 	}
-	return nil
+	return s.Err()
+}
+
+// faultReasons are reason and domain of refusals that say so.
+var faultReasons = map[codes.Code][2]string{
+	codes.PermissionDenied:  {"IAM_PERMISSION_DENIED", "iam.googleapis.com"},
+	codes.ResourceExhausted: {"RATE_LIMIT_EXCEEDED", "googleapis.com"},
 }
 
 // takeFault finds the first fault for a call, and uses it up once.
