@@ -19,7 +19,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// hostFacts is metal_host_facts: what a machine is now.
 type hostFacts struct{ configured }
 
 // configured is what data sources have in common: the settings, of which there are

@@ -62,7 +62,6 @@ func (s *seen) of(address, hostKey string) (sight, bool) {
 	return found, ok
 }
 
-// gather looks at a machine, and remembers what it saw.
 func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
 	if err == nil {

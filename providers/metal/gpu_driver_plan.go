@@ -83,7 +83,6 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	return promise{}
 }
 
-// reportPlan says what is wrong, what apply would do and whom it interrupts.
 func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
 	for _, p := range nvidia.Check(want, l.have, l.managed) {

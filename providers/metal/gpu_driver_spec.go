@@ -14,7 +14,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
-// spec is what the model declares, in the package's terms.
 func (m *gpuDriverModel) spec() nvidia.Spec {
 	return nvidia.Spec{
 		Branch: m.Branch.ValueString(), Version: m.Version.ValueString(), Modules: m.Modules.ValueString(), Source: m.Source.ValueString(),

@@ -47,7 +47,6 @@ func (s containerdSection) observe(ctx context.Context, m host.Machine, declared
 	return failed(into.containerdModel.write(ctx, d, want, have))
 }
 
-// write puts what the machine has into what is declared.
 func (m *containerdModel) write(ctx context.Context, d declaredRuntime, want containerd.Spec, have containerd.Facts) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	if d.runtime != nil {

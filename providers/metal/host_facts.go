@@ -14,7 +14,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// factsModel is what metal_host says of the machine itself.
 type factsModel struct {
 	Facts         types.Object `tfsdk:"facts"`
 	AllowCgroupV1 types.Bool   `tfsdk:"allow_cgroup_v1"`

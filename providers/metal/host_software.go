@@ -26,7 +26,6 @@ type softwareModel struct {
 	CUDA              types.Object `tfsdk:"cuda_toolkit"`
 }
 
-// softwarePackage is one of them.
 type softwarePackage struct {
 	Version    types.String        `tfsdk:"version"`
 	Source     types.String        `tfsdk:"source"`
@@ -70,7 +69,6 @@ func softwareAttributes() map[string]schema.Attribute {
 	}
 }
 
-// declaredSoftware is the model where all of it is known.
 type declaredSoftware struct{ containerd, cuda *softwarePackage }
 
 func (m *softwareModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredSoftware, ok bool) {
@@ -113,7 +111,6 @@ func (p *softwarePackage) pattern(os string) string {
 	return version + "-*"
 }
 
-// runtime is the name of containerd's package.
 func (p *softwarePackage) runtime() string {
 	if p.Source.ValueString() == fromDistribution {
 		return "containerd"
@@ -123,7 +120,6 @@ func (p *softwarePackage) runtime() string {
 
 const cudaPrefix = "cuda-toolkit-"
 
-// spec is what the software means on a machine.
 func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine) (packages.Spec, error) {
 	s := packages.Spec{Owner: hostRecord}
 	if d.containerd == nil && d.cuda == nil {
@@ -163,7 +159,6 @@ func (p *softwarePackage) repository(on *settings, from nvidia.Source, why strin
 	return aptRepository(p.Repository.override().Over(from), why)
 }
 
-// aptRepository is a source of packages as apt takes it.
 func aptRepository(from nvidia.Source, why string) packages.Repository {
 	return packages.Repository{
 		URIs: []string{from.URL}, Suites: []string{from.Suite}, Components: from.Components,

@@ -50,7 +50,6 @@ func (s systemSection) observe(ctx context.Context, m host.Machine, declared, in
 	return failed(into.systemModel.write(ctx, d, want, have))
 }
 
-// write puts what the machine has into what is declared.
 func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.Spec, have system.Facts) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	if want.Hostname != "" {

@@ -40,7 +40,6 @@ func (p *metalProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 	resp.Version = p.version
 }
 
-// providerModel is the provider block.
 type providerModel struct {
 	SSH         types.Object `tfsdk:"ssh"`
 	Parallelism types.Int64  `tfsdk:"parallelism"`

@@ -142,7 +142,6 @@ func unreachable(address string, err error) (summary, detail string) {
 	return "Machine cannot be reached", why + " Nothing is known of it beyond what the state says."
 }
 
-// notLooked says that a plan is made without looking at a machine.
 func notLooked(diags *diag.Diagnostics, at path.Path, address string, err error) {
 	summary, detail := unreachable(address, err)
 	diags.AddAttributeWarning(at, summary, detail+" The plan is made without looking; apply looks before it changes anything.")
@@ -156,7 +155,6 @@ func lost(err error) bool {
 	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit) && !errors.As(err, &answer)
 }
 
-// addError turns an error of work on a machine into a diagnostic.
 func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, sentence(err))

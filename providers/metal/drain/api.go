@@ -103,7 +103,6 @@ func (a *api) refuses(what string) string {
 	return fmt.Sprintf("the cluster does not let node %s %s", a.name, what)
 }
 
-// bearer logs in by a token, where there is one.
 type bearer struct {
 	http.RoundTripper
 	token string
@@ -163,7 +162,6 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// read sends a request and reads the object that answers it.
 func (a *api) read(ctx context.Context, req *rest.Request, into any) error {
 	out, err := a.do(ctx, req)
 	if err == nil && json.Unmarshal(out, into) != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// kubeletConf is where kubeadm puts the kubelet's kubeconfig.
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
 
 const (
@@ -42,7 +41,6 @@ type identity struct {
 	file     string // of a kubeconfig that is no node's
 }
 
-// who is what messages call it.
 func (id *identity) who() string {
 	if id.file != "" {
 		return "the user of " + id.file

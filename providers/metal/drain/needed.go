@@ -145,7 +145,6 @@ func effect(d host.Disruption, hurt []Pod) string {
 	return ""
 }
 
-// facts names what interrupts most.
 func facts(changes []host.Change, d host.Disruption) string {
 	var all []string
 	for _, c := range changes {
@@ -156,7 +155,6 @@ func facts(changes []host.Change, d host.Disruption) string {
 	return few(all)
 }
 
-// few lists the first ones for a message.
 func few(all []string) string {
 	const most = 3
 	if more := len(all) - most; more > 0 {

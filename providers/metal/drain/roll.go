@@ -31,7 +31,6 @@ type Roll struct {
 	listers  map[string]*identity // by cluster; see CountBy
 }
 
-// cluster is what the Roll knows of one.
 type cluster struct {
 	known   map[string]*seen
 	turns   map[string]bool // nodes that are being worked on
@@ -41,7 +40,6 @@ type cluster struct {
 	noList  bool            // the API server does not let nodes list all nodes
 }
 
-// seen is a node as it was a moment ago.
 type seen struct {
 	api   *api
 	at    time.Time

@@ -47,7 +47,6 @@ func Escalate(ctx context.Context, changes []host.Change) error {
 	return t.prepare(ctx, changes)
 }
 
-// prepare does what changes need before they are carried out.
 func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	node := t.node
 	// The plan is older than the machine: who runs there now?

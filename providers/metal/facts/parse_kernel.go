@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// kernel says which kernel boots next.
 func (a *answer) kernel(running string) Kernel {
 	k := Kernel{Running: running, Installed: []string{}}
 	for _, line := range a.sections["kernels"] {
@@ -175,7 +174,6 @@ func (a *answer) menu() (root *entry, defaults []string) {
 	return root, defaults
 }
 
-// shellWords splits a line of grub.cfg into its words.
 func shellWords(s string) []string {
 	var words []string
 	var b strings.Builder

@@ -23,7 +23,6 @@ func madeForContainers(name string) bool {
 	return begins(name, "cali", "cilium_", "cni", "flannel", "kube-bridge", "kube-ipvs", "lxc", "nodelocaldns", "tunl", "veth", "vxlan.calico", "vxlan-v6.calico", "weave") && !begins(name, "lxcbr")
 }
 
-// begins reports whether a name begins with one of several texts.
 func begins(name string, with ...string) bool {
 	return slices.ContainsFunc(with, func(p string) bool { return strings.HasPrefix(name, p) })
 }

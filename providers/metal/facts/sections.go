@@ -70,7 +70,6 @@ func split(out []byte) (*answer, error) {
 	return a, nil
 }
 
-// odd notes a line that was not understood.
 func (a *answer) odd(section, line string) {
 	if len(a.unread) < 20 {
 		a.unread = append(a.unread, clean(section+": "+line))

@@ -77,7 +77,6 @@ func leaseFrom(ctx context.Context) *lease {
 	return s
 }
 
-// answer is what the machine says of its lock.
 type answer struct {
 	state          string // held, busy, lost or free
 	who            string // has it, or has taken it
@@ -100,7 +99,6 @@ func (s *lease) ask(ctx context.Context, what, dead string) (answer, error) {
 	return answer{}, fmt.Errorf("the machine's lock answers %q", oneLine(a.state))
 }
 
-// start begins to renew a lease that was just taken.
 func (s *lease) start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s.ctx, s.lose = context.WithCancelCause(ctx)
@@ -214,7 +212,6 @@ func (s *lease) resume(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the heartbeat and waits for it.
 func (s *lease) stop() {
 	s.end()
 	dead := time.AfterFunc(2*s.beat, func() { Forget(s.machine) }) // a connection that does not even end what is cancelled

@@ -89,7 +89,6 @@ func (a *applier) drain(ctx context.Context) error {
 	return err
 }
 
-// look observes again.
 func (a *applier) look(ctx context.Context) (err error) {
 	have, err := Observe(ctx, a.m, a.want)
 	if err == nil {
@@ -285,7 +284,6 @@ func (a *applier) install(ctx context.Context) error {
 
 const autoinstall = `dkms autoinstall -k "$1" || { cat /var/lib/dkms/nvidia*/*/build/make.log 2>/dev/null | tail -n 20 >&2; exit 1; }`
 
-// build has dkms make the modules that a kernel lacks.
 func (a *applier) build(ctx context.Context) error {
 	if a.want.precompiled(a.have) {
 		return nil

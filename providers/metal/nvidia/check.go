@@ -83,7 +83,6 @@ func (c *checker) warn(summary, detail string, args ...any) {
 	c.found = append(c.found, Problem{Summary: summary, Detail: fmt.Sprintf(detail, args...), Warning: true})
 }
 
-// gpus checks that there are GPUs and that the declared driver drives them.
 func (c *checker) gpus() {
 	gpus := c.have.Devices
 	if len(gpus) == 0 {
@@ -171,7 +170,6 @@ func (c *checker) kernels() {
 	}
 }
 
-// modulesFor is Ubuntu's package of modules for a kernel.
 func (c *checker) modulesFor(kernel string) string {
 	name := "linux-modules-nvidia-" + c.want.Branch
 	if c.want.Server {
@@ -331,7 +329,6 @@ func describe(users []User) string {
 	return strings.Join(all, ", ")
 }
 
-// containers checks that containerd will read the runtime's file.
 func (c *checker) containers() {
 	ctd := c.have.Containerd
 	if c.want.Toolkit == "" || !ctd.Configured {

@@ -87,7 +87,6 @@ func flavour(open bool) string {
 	return Proprietary
 }
 
-// driver compares what is installed and what is in the kernel.
 func (d *differ) driver() {
 	installed := d.have.Installed()
 	if !d.want.satisfied(installed) {
@@ -133,7 +132,6 @@ func (d *differ) kernels() {
 	}
 }
 
-// answers compares the GPUs that the driver lists with those of the PCI bus.
 func (d *differ) answers() {
 	if d.have.Loaded == "" || !d.want.satisfied(d.have.Installed()) {
 		return // it cannot answer before it is loaded
@@ -190,7 +188,6 @@ func (d *differ) toolkit() {
 	}
 }
 
-// keeping compares what keeps the driver as it is.
 func (d *differ) keeping() {
 	if free := d.have.notHeld(); len(free) > 0 {
 		d.add("packages held", nil, "not "+strings.Join(free, " "), "all", host.None)

@@ -38,7 +38,6 @@ type Device struct {
 	ID uint16 // PCI device id
 }
 
-// devices are NVIDIA's of a machine's GPUs.
 func devices(gpus []facts.GPU) []Device {
 	var all []Device
 	for _, g := range gpus {
@@ -69,7 +68,6 @@ func (d Device) Architecture() Architecture {
 // (Driver Installation Guide, "Kernel Modules").
 func (d Device) graceHopper() bool { return d.ID >= 0x2340 && d.ID <= 0x234f }
 
-// needsOpen reports whether only the open kernel modules drive the GPU.
 func (d Device) needsOpen() bool { return d.Architecture() >= Blackwell || d.graceHopper() }
 
 // tooOldForOpen reports whether only the proprietary ones do: those before

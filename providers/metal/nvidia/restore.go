@@ -44,7 +44,6 @@ type restorer struct {
 	done []host.Outcome
 }
 
-// units stops what did not run before.
 func (r *restorer) units(ctx context.Context) error {
 	for _, name := range restoredUnits {
 		if err := r.unit(ctx, name); err != nil {
@@ -92,7 +91,6 @@ func (r *restorer) unload(ctx context.Context) error {
 	return nil
 }
 
-// holds releases the packages that were not held before.
 func (r *restorer) holds(ctx context.Context) error {
 	var before []string
 	known, err := r.rec.Was(keyHeld, &before)
@@ -109,7 +107,6 @@ func (r *restorer) holds(ctx context.Context) error {
 	return nil
 }
 
-// files puts files back, and what was made of them.
 func (r *restorer) files(ctx context.Context) error {
 	kept := r.rec.KeptFiles()
 	for _, name := range []string{NouveauFile, UpgradesFile, RuntimeFile, oldCDIFile} {

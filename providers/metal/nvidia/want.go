@@ -56,7 +56,6 @@ type Wanted struct {
 // pinning begins the names of NVIDIA's packages that keep to a branch or version.
 const pinning = "nvidia-driver-pinning-"
 
-// has reports whether a package is to be installed by its name.
 func (w Wanted) has(name string) bool {
 	return slices.ContainsFunc(w.Packages, func(p Package) bool { return p.Name == name })
 }
@@ -178,7 +177,6 @@ func (s Spec) fromDebian(have State) Wanted {
 	return w
 }
 
-// pattern is the version that packages of the driver must have.
 func (s Spec) pattern() string {
 	if v := cmp.Or(s.Version, s.agreed); v != "" {
 		return v + "-*"

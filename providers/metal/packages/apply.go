@@ -13,7 +13,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// apply is one Apply or Restore on its way.
 type apply struct {
 	m        host.Machine
 	rec      *host.Record
@@ -342,7 +341,6 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	return outcomes, record(ctx, a.rec, all)
 }
 
-// verify looks once more.
 func (a *apply) verify(ctx context.Context) error {
 	names, err := open(a.rec)
 	if err != nil {

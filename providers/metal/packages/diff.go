@@ -105,7 +105,6 @@ func diffRepository(name string, want Spec, have State) []host.Change {
 	return all
 }
 
-// parsedRepository is the one entry of a sources file of ours.
 func parsedRepository(f File) source {
 	if all := parseDeb822("", string(f.Content)); len(all) == 1 && !all[0].Disabled {
 		return all[0]

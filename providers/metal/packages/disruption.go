@@ -59,7 +59,6 @@ var interrupts = []struct {
 	{"multipath-tools", host.ReloadsSystemd, host.ReloadsSystemd},
 }
 
-// disruption is what a package's coming, changing or going interrupts.
 func disruption(name string, there, scripts bool) (d host.Disruption) {
 	if scripts {
 		d = host.ReloadsSystemd

@@ -148,7 +148,6 @@ func (s Spec) conflicts(have State) []string {
 	return all
 }
 
-// pending are the repositories that apply would add or change.
 func (s Spec) pending(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {

@@ -46,7 +46,6 @@ func (r request) flags() []string {
 	return f
 }
 
-// install runs one transaction.
 func (a *apply) install(ctx context.Context, flags []string, args ...string) error {
 	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives(a.want.Owner)); err != nil {
 		return fmt.Errorf("make %s: %w", archives(a.want.Owner), err)
@@ -67,7 +66,6 @@ func (a *apply) dropArchives(ctx context.Context) error {
 	return nil
 }
 
-// apt runs a command of apt-get that changes packages.
 func (a *apply) apt(ctx context.Context, args ...string) error {
 	return a.transaction(ctx, slices.Concat([]string{"apt-get"}, dpkgOptions, args)...)
 }
@@ -115,7 +113,6 @@ func errorLines(out string) string {
 
 var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing package (\S+) \(--`)
 
-// failedScripts are the packages that dpkg could not finish.
 func failedScripts(out string) []string {
 	var names []string
 	for _, m := range failedScript.FindAllStringSubmatch(out, -1) {

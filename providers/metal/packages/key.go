@@ -63,7 +63,6 @@ func (r Repository) check(name string, content []byte, now time.Time) ([]byte, e
 	return binary, nil
 }
 
-// unusable says why none of the keys can be used.
 func unusable(keys []publicKey, now time.Time) string {
 	why := ""
 	for _, k := range keys {
@@ -100,7 +99,6 @@ func (r Repository) trusted(content []byte, now time.Time) string {
 	return want
 }
 
-// installKey gets a repository's key and puts it in its place.
 func (a *apply) installKey(ctx context.Context, name string) error {
 	r := a.want.Repositories[name]
 	content := []byte(r.Key.Inline)

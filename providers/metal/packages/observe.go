@@ -142,7 +142,6 @@ func observe(ctx context.Context, m host.Machine, want Spec, more []string) (Sta
 	return r.st, nil
 }
 
-// reader reads what observeScript prints.
 type reader struct {
 	st     State
 	names  []string

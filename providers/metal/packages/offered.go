@@ -73,7 +73,6 @@ func (f *Forecast) doubt(without []Unavailable, why string) {
 	}
 }
 
-// offered reads what offeredScript prints.
 type offered struct{ update, policy, status string }
 
 func (o *offered) lines() host.Lines {

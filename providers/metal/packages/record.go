@@ -58,7 +58,6 @@ func recorded(rec *host.Record) (map[string]was, error) {
 	return all, nil
 }
 
-// record writes down all that is known of packages.
 func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	is, drop := map[string]any{}, []string{noteAll}
 	for name, w := range all {

@@ -92,7 +92,6 @@ func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error
 	return a.transaction(ctx, append([]string{"dpkg", "--force-remove-reinstreq", "--force-depends", "--purge"}, half...)...)
 }
 
-// undo is what is to become of the packages.
 type undo struct {
 	purge, remove []string          // what came in; remove keeps configuration files that were there before
 	install       map[string]string // the version that was there

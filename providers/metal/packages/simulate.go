@@ -113,7 +113,6 @@ func parseAction(rest string, comes bool) (Action, error) {
 	return a, nil
 }
 
-// request is what apt-get install is asked for.
 type request struct {
 	args      []string // name=version, and name- for what is to go
 	missing   []Unavailable
@@ -198,7 +197,6 @@ func (e *ImpossibleError) Error() string {
 	return "apt cannot do it: " + e.Why + ": declare versions that go together"
 }
 
-// simulate asks apt what a command would do.
 func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Action, error) {
 	line := slices.Concat([]string{"sh", "-c", simulateScript, "sh"}, s.environment(), []string{"apt-get", "-s", "-q", noRecommends}, args)
 	out, status, err := host.LookStatus(ctx, m, line...)

@@ -244,7 +244,6 @@ func (s Spec) patience() time.Duration {
 	return cmp.Or(s.Patience, 5*time.Minute)
 }
 
-// names are all packages that the Spec speaks of, sorted.
 func (s Spec) names() []string {
 	names := append(slices.Collect(maps.Keys(s.Packages)), s.Absent...)
 	slices.Sort(names)

@@ -213,7 +213,6 @@ func readConf(data string) []confFile {
 	return append(files, beside...)
 }
 
-// boots tells whether a unit file in this state is started at boot.
 func boots(state string) bool {
 	return slices.Contains([]string{"enabled", "enabled-runtime", "generated", "static", "linked", "alias"}, state)
 }

@@ -95,7 +95,6 @@ func diffFile(name string, want File, have FileFacts) []host.Change {
 	return changes
 }
 
-// obstacle is why a file cannot be written where it is to be.
 func (f FileFacts) obstacle(name string) error {
 	switch {
 	case f.Fixed == name:
@@ -177,7 +176,6 @@ func length(content []byte) string {
 	return strconv.Itoa(len(content))
 }
 
-// restoreFiles puts back the files that are not wanted any more.
 func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
 	var failed []error

@@ -81,7 +81,6 @@ func ownLine(names []string, comment string) string {
 	return line + "\n"
 }
 
-// renamed are the names of the machine's own line.
 func renamed(names []string, name string, old []string) []string {
 	short, _, qualified := strings.Cut(name, ".")
 	var now []string
@@ -116,7 +115,6 @@ func renamed(names []string, name string, old []string) []string {
 	return now
 }
 
-// ownLines are the machine's own lines of /etc/hosts.
 func ownLines(text string) []string {
 	var own []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -105,7 +105,6 @@ func (t *TimeFacts) Shown(want Time) string {
 	return service
 }
 
-// missing says that the service is not installed.
 func (t *TimeFacts) missing(want Time) error {
 	service := t.Service(want)
 	if service != "" && t.unit(service).Load == "loaded" {

@@ -9,7 +9,6 @@ import (
 
 const zoneKey = "system timezone"
 
-// zoneFiles say which zone it is.
 var zoneFiles = []string{"/etc/localtime", "/etc/timezone"}
 
 func diffTimezone(want, have string) []host.Change {
