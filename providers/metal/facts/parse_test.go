@@ -215,14 +215,3 @@ menuentry 'Firmware' {
 		}
 	}
 }
-
-func TestCompareVersions(t *testing.T) {
-	order := []string{"5.15.0-9-generic", "5.15.0-101-generic", "6.1.0-9-amd64", "6.1.0-40-amd64", "6.8.0-rc1", "6.8.0", "6.8.0-85-generic", "6.12.1"}
-	for i, x := range order {
-		for j, y := range order {
-			if got := compareVersions(x, y); (got < 0) != (i < j) || (got > 0) != (i > j) {
-				t.Errorf("compareVersions(%s, %s) = %d", x, y, got)
-			}
-		}
-	}
-}

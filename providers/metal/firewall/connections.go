@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -102,11 +101,12 @@ func readConnections(out []byte) (Connections, error) {
 				connected(p)
 			}
 		case !established:
-			l, open, err := readListener(fields)
-			if err != nil {
-				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
+			is, address, ok := facts.ReadListener(text)
+			if !ok {
+				return c, fmt.Errorf("ss: %q is no listener of tcp or udp", shorten(text))
 			}
-			if open && !seen[l] {
+			l := Listener{map[string]Protocol{"tcp": TCP, "udp": UDP}[is.Protocol], uint16(is.Port), strings.ReplaceAll(is.Process, "\uFFFD", "?")}
+			if !address.Unmap().IsLoopback() && !seen[l] { // others can reach it
 				seen[l] = true
 				c.Listeners = append(c.Listeners, l)
 				listens[l.Port] = listens[l.Port] || l.Protocol == TCP
@@ -133,42 +133,6 @@ func readConnections(out []byte) (Connections, error) {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Address.Compare(b.Address))
 	})
 	return c, nil
-}
-
-// readListener reads a line such as
-//
-//	tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
-//
-// open is false for one that only this machine can reach.
-func readListener(fields []string) (l Listener, open bool, err error) {
-	if len(fields) < 6 {
-		return l, false, fmt.Errorf("it has %d fields where at least 6 are expected", len(fields))
-	}
-	switch fields[0] {
-	case "tcp":
-		l.Protocol = TCP
-	case "udp":
-		l.Protocol = UDP
-	default:
-		return l, false, fmt.Errorf("it is neither tcp nor udp")
-	}
-	address, port, err := readEndpoint(fields[4])
-	if err != nil {
-		return l, false, err
-	}
-	l.Port = port
-	if _, after, ok := strings.Cut(strings.Join(fields[6:], " "), `(("`); ok {
-		name, _, _ := strings.Cut(after, `"`)
-		l.Program = strings.Map(printable, name) // whoever started it has chosen it
-	}
-	return l, !address.IsLoopback(), nil
-}
-
-func printable(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return '?'
 }
 
 // readPeer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000"; at is the

@@ -14,7 +14,7 @@ import (
 // interrupt, only Foresee knows.
 func Diff(want Spec, have State) []host.Change {
 	var all []host.Change
-	if len(have.Broken) > 0 || have.Interrupted {
+	if have.unfinished() {
 		was := strings.Join(have.Broken, ", ")
 		if was == "" {
 			was = "cut off"

@@ -18,7 +18,6 @@ const (
 	noteRepository = "packages repository " // NAME: repositoryWas
 	noteFile       = "packages file "       // PATH: true
 	noteOwner      = "packages owner"       // string
-	noteOS         = "packages os"          // string: whose tool it was
 	noteLists      = "packages lists"       // true: all of apt's lists were refreshed
 	// noteAll is map[string]was, of records of before there was a note for each.
 	noteAll = "packages was"
@@ -83,10 +82,13 @@ func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) e
 
 // note writes down what there is of all that is declared for the first time, and
 // that it is declared.
-func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
-	err := alter(ctx, rec, func(all map[string]was) {
+func (a *apply) note(ctx context.Context) error {
+	if err := a.rec.Remember(ctx, noteOwner, a.want.Owner); err != nil {
+		return err
+	}
+	err := alter(ctx, a.rec, func(all map[string]was) {
 		for name, w := range all {
-			w.Declared = w.Declared || want.declares(name)
+			w.Declared = w.Declared || a.want.declares(name)
 			w.Asked = w.Asked || w.Declared
 			all[name] = w
 		}
@@ -94,7 +96,7 @@ func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
 	if err != nil {
 		return err
 	}
-	return Table.Note(ctx, rec, want, have)
+	return Table.Note(ctx, a.rec, a.want, a.have)
 }
 
 // remember writes down how packages are before they change. have speaks of all

@@ -62,9 +62,7 @@ var Table = host.Table[Spec, State]{
 			return w
 		},
 		Diff: diffPackages,
-		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: "package " + name + " becomes what it was before"}
-		},
+		Back: host.Becomes("package"),
 	},
 }
 
