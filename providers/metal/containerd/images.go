@@ -138,10 +138,7 @@ func bring(ctx context.Context, m host.Machine, archive string, want map[string]
 	if len(replaced) == 0 {
 		return nil
 	}
-	if _, err := host.Script(ctx, m, dropNameless, replaced...); err != nil {
-		return fmt.Errorf("remove what %s was before: %w", names, err)
-	}
-	return nil
+	return host.Do(ctx, m, "remove what "+names+" was before", dropNameless, replaced...)
 }
 
 // nameless removes what the kubelet's side calls the image of digest $1, its

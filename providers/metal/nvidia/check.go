@@ -107,7 +107,7 @@ func (c *checker) gpus() {
 
 func (c *checker) gpu(d Device) {
 	a := d.Architecture()
-	newest, oldest := a.Newest(), d.oldest()
+	newest, oldest := branches[a].newest, d.oldest()
 	switch {
 	case a == Unknown:
 		c.warn("An unknown GPU", "%s at %s is in no list of this version of stoke, and so not checked against branch %s.", d.Name(), d.Address, c.want.Branch)

@@ -135,10 +135,7 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[
 func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name string, want File, have FileFacts) error {
 	if have.Digest == want.Digest {
 		const script = `set -e; chown -- "$2" "$1"; chmod -- "$3" "$1"`
-		if _, err := host.Script(ctx, m, script, name, want.Owner+":"+want.Group, ModeText(want.Mode)); err != nil {
-			return fmt.Errorf("fix %s: %w", name, err)
-		}
-		return nil
+		return host.Do(ctx, m, "fix "+name, script, name, want.Owner+":"+want.Group, ModeText(want.Mode))
 	}
 	if Digest(want.Salt, want.Content) != want.Digest {
 		return fmt.Errorf("file %s differs from what is declared, and its content is not known here: give it in the configuration", name)

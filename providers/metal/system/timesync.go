@@ -162,10 +162,7 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 			verb = "restart"
 		}
 	}
-	if _, err := host.Script(ctx, m, startTime, service, verb); err != nil {
-		return fmt.Errorf("start %s: %w", service, err)
-	}
-	return nil
+	return host.Do(ctx, m, "start "+service, startTime, service, verb)
 }
 
 // stopTime puts a service back: $2 whether it was enabled, $3 whether it ran, $4 restart or start.
