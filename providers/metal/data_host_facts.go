@@ -48,7 +48,6 @@ func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 	}
 }
 
-// computed is an attribute of any type that facts have.
 func computed(t attr.Type, description string) schema.Attribute {
 	switch t := t.(type) {
 	case types.ListType:

@@ -11,8 +11,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/facts"
 )
 
-// factsTypes is the type of a machine's facts in the framework's terms: that of
-// facts.Facts.
 func factsTypes() map[string]attr.Type {
 	return typeOf(reflect.TypeFor[facts.Facts]()).(types.ObjectType).AttrTypes
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 )
 
-// gpuDriverRecord is the kind of metal_gpu_driver's record on the machine, and
-// the owner of its packages.
 const gpuDriverRecord = "gpu-driver"
 
 type gpuDriverResource struct {

@@ -104,7 +104,6 @@ func refused(m host.Machine, problems []nvidia.Problem) error {
 	return fmt.Errorf("%s: %s", m.Name(), strings.Join(all, "\n"))
 }
 
-// bring changes the machine, with pods out of the way where that is needed.
 func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, policy drain.Policy, l driverLook) error {
 	install := func(ctx context.Context, w nvidia.Wanted) error { return s.installed(ctx, m, rec, want, w) }
 	changes := func(ctx context.Context) ([]host.Change, error) {

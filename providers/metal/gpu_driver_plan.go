@@ -48,7 +48,6 @@ func otherMachine(ctx context.Context, was, is types.Object) bool {
 	return known && also && a.HostKey != b.HostKey
 }
 
-// examine looks at the machine on behalf of a plan, and returns what it promises.
 func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) promise {
 	if r.settings == nil || plan.Branch.IsUnknown() || plan.Version.IsUnknown() || plan.Toolkit.IsUnknown() {
 		return promise{}

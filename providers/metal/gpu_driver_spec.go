@@ -99,7 +99,6 @@ func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, change
 	return append(diags, more...)
 }
 
-// gpuModels are the GPUs on the bus, with what the driver says of them.
 func gpuModels(have nvidia.State) []gpuModel {
 	all := []gpuModel{}
 	for _, d := range have.Devices {

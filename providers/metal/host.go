@@ -143,7 +143,6 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 }
 
-// inCluster checks the address that other nodes are to use.
 func (m *hostModel) inCluster(diags *diag.Diagnostics) {
 	at, name := path.Root("private_address"), m.PrivateAddress
 	if name.IsNull() {

@@ -106,7 +106,6 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 	}
 }
 
-// declaredRuntime is the model where all of it is known.
 type declaredRuntime struct {
 	runtime  *runtimeModel
 	images   map[string]imageModel

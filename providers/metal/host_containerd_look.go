@@ -139,10 +139,8 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	return changes
 }
 
-// mostLost is how many lines of somebody else's configuration a plan shows.
 const mostLost = 8
 
-// noteLost shows what somebody wrote into a configuration that is replaced.
 func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 	for i, line := range lines {
 		if i == mostLost {

@@ -24,14 +24,12 @@ type packagesModel struct {
 	Allow        types.List `tfsdk:"allow_package_changes"`
 }
 
-// declaredPackages is the model where all of it is known.
 type declaredPackages struct {
 	repositories  map[string]repositoryModel
 	packages      map[string]packageModel
 	absent, allow []types.String
 }
 
-// read takes the model apart; ok is false while something of it is unknown.
 func (m *packagesModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredPackages, ok bool) {
 	if !wholly(ctx, m.Repositories, m.Packages, m.Absent, m.Allow) {
 		return d, false
@@ -322,7 +320,6 @@ func same(declared []types.String, has []string) []types.String {
 	return values(has)
 }
 
-// values is texts backwards.
 func values(has []string) []types.String {
 	l := make([]types.String, len(has))
 	for i, s := range has {

@@ -221,12 +221,10 @@ func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, erro
 		if seen, ok := s.seen.of(r.Target.Address, r.Target.HostKey); ok {
 			return seen.facts, nil
 		}
-		return s.gather(ctx, r)
 	}
-	return facts.Gather(ctx, m)
+	return s.gather(ctx, m)
 }
 
-// observed puts what the machine has in place of the versions.
 func (m *softwareModel) observed(ctx context.Context, d declaredSoftware, want packages.Spec, have packages.State) diag.Diagnostics {
 	var diags diag.Diagnostics
 	is := have.Spec(want)

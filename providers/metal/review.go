@@ -193,7 +193,6 @@ func (r *reviewed) add(found []facts.Mutual) {
 	}
 }
 
-// say adds a diagnostic about a machine, once.
 func (r *reviewed) say(about string, p facts.Problem) {
 	d := providers.Diagnostic{Address: about, Severity: p.Severity, Summary: p.Summary, Detail: p.Detail}
 	if len(p.Path) > 0 {

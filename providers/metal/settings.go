@@ -38,13 +38,11 @@ func newSettings(s connect.SSHSettings, with *shared) *settings {
 	return is
 }
 
-// slowSudo tells who waits for a machine's sudo why it takes so long.
 func (s *settings) slowSudo(ctx context.Context, name, why string) {
 	host.Step(ctx, "sudo on %s takes long: %s", name, why)
 	s.slow.Store(name, why)
 }
 
-// noteSlowSudo is for whoever reads a plan afterwards.
 func (s *settings) noteSlowSudo(m host.Machine, diags *diag.Diagnostics) {
 	if why, slow := s.slow.Load(m.Name()); slow {
 		diags.AddAttributeWarning(path.Root("address"), "sudo is slow", fmt.Sprintf("%s: sudo takes seconds each time: %s. With hostname in metal_host, apply writes that line.", m.Name(), why))

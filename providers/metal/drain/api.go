@@ -107,7 +107,6 @@ func (a *api) refuses(what string) string {
 	return fmt.Sprintf("the cluster does not let node %s %s", a.name, what)
 }
 
-// bounded ends answers that are too long.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {

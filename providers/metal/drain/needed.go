@@ -116,7 +116,6 @@ func Classed(changes []host.Change, node *Node) []host.Change {
 	return changes
 }
 
-// hurtBy are the pods that do not go on.
 func (n *Node) hurtBy(changes []host.Change) []Pod {
 	busy := n.Busy()
 	switch {

@@ -105,7 +105,6 @@ func (a *answer) routes() []Route {
 	return slices.Compact(list)
 }
 
-// kinds of routes that `ip route` names before the destination.
 var routeKinds = []string{"unicast", "unreachable", "blackhole", "prohibit", "throw", "nat"}
 
 func (a *answer) route(line string) (Route, bool) {

@@ -76,7 +76,6 @@ func (a *answer) odd(section, line string) {
 	}
 }
 
-// first is a section's first line that is not empty.
 func (a *answer) first(section string) string {
 	for _, line := range a.sections[section] {
 		if strings.TrimSpace(line) != "" {

@@ -51,7 +51,6 @@ printf '%s\n%s\n%s\n%s\n' "$3" "$now" "$4" "$6" >"$1/lock.new"
 mv -f -- "$1/lock.new" "$1/lock"
 printf 'held\n%s\n' "$4"`
 
-// lease is the lock on one machine, held and renewed.
 type lease struct {
 	machine     Machine
 	token, who  string

@@ -79,7 +79,6 @@ type applier struct {
 	empty bool // pods have left
 }
 
-// drain has pods leave, once.
 func (a *applier) drain(ctx context.Context) error {
 	if a.empty || a.hooks.Drain == nil {
 		return nil
@@ -110,7 +109,6 @@ const (
 // restoredUnits are those that are as before when the driver is gone.
 var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRefresh}
 
-// remember writes down what Restore puts back: holds, and which services ran.
 func (a *applier) remember(ctx context.Context) error {
 	if err := a.rec.RememberAll(ctx, map[string]any{keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver()}); err != nil {
 		return err

@@ -225,7 +225,6 @@ func (c *checker) rivals() {
 	}
 }
 
-// others looks for a driver that somebody else has installed, pinned or held.
 func (c *checker) others(managed bool) {
 	s := c.have
 	if s.RunFile != "" {

@@ -46,7 +46,6 @@ func (d *differ) add(fact string, path []string, have, want string, disruption h
 	d.changes = append(d.changes, host.Change{Fact: fact, Path: path, Have: have, Want: want, Disruption: disruption})
 }
 
-// exchange is what it interrupts to put another module into the kernel.
 func (d *differ) exchange() host.Disruption {
 	switch {
 	case d.have.NouveauBusy && d.have.Loaded == "":

@@ -72,5 +72,4 @@ func (c *checker) fabricVersion() {
 	}
 }
 
-// all are the versions that apt could install.
 func all(o packages.Offer) []string { return append([]string{o.Candidate}, o.Versions...) }

@@ -17,7 +17,12 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 		return nil, err
 	}
 	r := &restorer{m: m, rec: rec, have: have}
-	for _, step := range []func(context.Context) error{r.units, r.unload, r.holds} {
+	for _, name := range restoredUnits {
+		if err := r.unit(ctx, name); err != nil { // what did not run before is stopped
+			return r.done, err
+		}
+	}
+	for _, step := range []func(context.Context) error{r.unload, r.holds} {
 		if err := step(ctx); err != nil {
 			return r.done, err
 		}
@@ -42,15 +47,6 @@ type restorer struct {
 	rec  *host.Record
 	have State
 	done []host.Outcome
-}
-
-func (r *restorer) units(ctx context.Context) error {
-	for _, name := range restoredUnits {
-		if err := r.unit(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *restorer) unit(ctx context.Context, name string) error {

@@ -140,7 +140,6 @@ func (a *applier) releaseCDI(ctx context.Context) error {
 	return host.Remove(ctx, a.m, newCDIFile)
 }
 
-// makeInitramfs makes it anew where that is due.
 func makeInitramfs(ctx context.Context, m host.Machine, rec *host.Record) error {
 	due := false
 	if _, err := rec.Was(keyInitramfs, &due); err != nil || !due {

@@ -257,7 +257,6 @@ func (s State) headers() []Package {
 // nor a key for signing them are needed.
 func (s Spec) precompiled(have State) bool { return s.Source == Distribution && have.OS == "ubuntu" }
 
-// asks are the packages about which apt is asked before anything is changed.
 func (s State) asks(want Spec) []string {
 	if want.Branch == "" {
 		return nil

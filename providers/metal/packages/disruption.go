@@ -48,7 +48,6 @@ func disruption(name string, there, scripts bool) (d host.Disruption) {
 	return d
 }
 
-// interrupted is what all actions together interrupt, and the one that does most.
 func interrupted(actions []Action) (most host.Disruption, which Action) {
 	for _, a := range actions {
 		if d := disruption(a.Package, a.Old != "", a.Scripts); d > most {

@@ -133,7 +133,6 @@ func (s Spec) others(have State) []string {
 	return all
 }
 
-// conflicts are what makes apt, or another owner, unhappy with our files.
 func (s Spec) conflicts(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {

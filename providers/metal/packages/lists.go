@@ -24,7 +24,6 @@ func (a *apply) dropLists(ctx context.Context, name string, have State, next str
 	return host.Do(ctx, a.m, "drop the lists of a repository", dropListsScript, lists...)
 }
 
-// dropListsScript removes lists by the beginning of their names.
 const dropListsScript = `# remove lists of packages
 cd /var/lib/apt/lists || exit 0
 for p; do

@@ -207,7 +207,6 @@ func (r *reader) finish() error {
 	return err
 }
 
-// key is what a package is called here.
 func (st State) key(name, arch string) string {
 	if arch == "all" || arch == st.Architecture || arch == "" {
 		return name

@@ -70,7 +70,6 @@ func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	return rec.Replace(ctx, is, drop...)
 }
 
-// alter writes down what do makes of all that is known of packages.
 func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) error {
 	all, err := recorded(rec)
 	if err != nil {
@@ -115,7 +114,6 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	})
 }
 
-// left writes down how stoke left the packages that were being changed.
 func left(ctx context.Context, rec *host.Record, have State) error {
 	return alter(ctx, rec, func(all map[string]was) {
 		for name, w := range all {

@@ -176,7 +176,6 @@ func (u undo) args() []string {
 	return args
 }
 
-// extra is what apt would do beyond what is to be undone.
 func (u undo) extra(actions []Action) []string {
 	var all []string
 	for _, x := range actions {
