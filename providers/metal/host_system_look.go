@@ -120,10 +120,10 @@ func (m *systemModel) writeFiles(ctx context.Context, d declaredSystem, want sys
 		if h.Mode != w.Mode {
 			f.Mode = types.StringValue(system.ModeText(h.Mode))
 		}
-		if is := h.OwnerText(w.Owner); is != w.Owner {
+		if is := system.OwnerText(w.Owner, h.Owner); is != w.Owner {
 			f.Owner = types.StringValue(is)
 		}
-		if is := h.GroupText(w.Group); is != w.Group {
+		if is := system.OwnerText(w.Group, h.Group); is != w.Group {
 			f.Group = types.StringValue(is)
 		}
 		files[name] = f

@@ -263,31 +263,6 @@ func (g *guarded) Put(ctx context.Context, f ssh.File) error {
 	return g.Machine.Put(ctx, f)
 }
 
-// guard is the machine with the lease before it, able to do what it was able to.
-func guard(m Machine, s *lease) Machine {
-	g := &guarded{Machine: m, lease: s}
-	if r, ok := m.(redialled); ok {
-		return &guardedAnew{guarded: g, redialled: r}
-	}
-	return g
-}
-
-// redialled is a machine to which there may be a second connection.
-type redialled interface {
-	Fresh(patience time.Duration) (m Machine, done func())
-}
-
-// guardedAnew is guarded for such a one.
-type guardedAnew struct {
-	*guarded
-	redialled
-}
-
-func (g *guardedAnew) Fresh(patience time.Duration) (Machine, func()) {
-	m, done := g.redialled.Fresh(patience)
-	return guard(m, g.lease), done
-}
-
 func (g *guarded) identity() string { return identity(g.Machine) }
 func (g *guarded) Forget()          { Forget(g.Machine) }
 

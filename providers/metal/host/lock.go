@@ -129,7 +129,7 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	}
 	lock := &Lock{locks: l, turns: t, key: key, lease: t.lease}
 	lock.ctx, lock.done = t.lease.bind(context.WithValue(ctx, leaseKey{}, t.lease))
-	lock.machine = guard(m, t.lease)
+	lock.machine = &guarded{Machine: m, lease: t.lease}
 	return lock, nil
 }
 

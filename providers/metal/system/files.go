@@ -34,15 +34,9 @@ func (f FileFacts) Text(want File) string {
 	return "sha256:" + f.Digest
 }
 
-// OwnerText and GroupText are the declared ones where they are meant, else what
-// the machine calls them.
-func (f FileFacts) OwnerText(want string) string { return owner(want, f.Owner) }
-
-// GroupText is OwnerText for the group.
-func (f FileFacts) GroupText(want string) string { return owner(want, f.Group) }
-
-// owner is the declared one where it is meant, else the machine's name for it.
-func owner(want string, is [2]string) string {
+// OwnerText is the declared owner or group where it is meant, else what the machine
+// calls the one that is.
+func OwnerText(want string, is [2]string) string {
 	if want == is[0] || want == is[1] {
 		return want
 	}
@@ -90,8 +84,8 @@ func diffFile(name string, want File, have FileFacts) []host.Change {
 		changes = append(changes, host.Change{Fact: "content of " + name, Path: append(slices.Clone(at), "content"), Have: has, Want: wants})
 	}
 	add("mode", ModeText(have.Mode), ModeText(want.Mode))
-	add("owner", owner(want.Owner, have.Owner), want.Owner)
-	add("group", owner(want.Group, have.Group), want.Group)
+	add("owner", OwnerText(want.Owner, have.Owner), want.Owner)
+	add("group", OwnerText(want.Group, have.Group), want.Group)
 	return changes
 }
 
