@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -212,6 +214,22 @@ menuentry 'Firmware' {
 		a := &answer{sections: map[string][]string{"grub": strings.Split(strings.Replace(menu, "DEFAULT", tt.set, 1), "\n"), "grubenv": strings.Split(tt.env, "\n")}}
 		if got := a.grub(); got != tt.want {
 			t.Errorf("default %q, %q: boots %q, want %q", tt.set, tt.env, got, tt.want)
+		}
+	}
+}
+
+func TestOldestFirst(t *testing.T) {
+	order := []string{"5.15.0-9-generic", "5.15.0-101-generic", "6.1.0-9-amd64", "6.1.0-40-amd64", "6.8.0-rc1", "6.8.0", "6.8.0-85-generic", "6.12.1"}
+	names := "vmlinuz-" + strings.Join(order, "\nvmlinuz-") + "\n"
+	for range 10 {
+		mixed := strings.SplitAfter(strings.TrimSuffix(names, "\n"), "\n")
+		mixed[len(mixed)-1] += "\n"
+		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		sort := exec.Command("sh", "-c", oldestFirst)
+		sort.Stdin = strings.NewReader(strings.Join(mixed, ""))
+		got, err := sort.Output()
+		if diff := cmp.Diff(names, string(got)); diff != "" || err != nil {
+			t.Errorf("%v %s", err, diff)
 		}
 	}
 }
