@@ -67,8 +67,6 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	return p
 }
 
-// observed puts what the machine has into the attributes of what is declared;
-// what has none of its own is in drift.
 func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, changes []host.Change) diag.Diagnostics {
 	drift := map[string]attr.Value{}
 	for _, c := range changes {

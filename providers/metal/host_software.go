@@ -152,8 +152,6 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	return s, nil
 }
 
-// repository is where the software is from: as declared, else the provider's
-// mirror of it, else the original.
 func (p *softwarePackage) repository(on *settings, from nvidia.Source, why string) packages.Repository {
 	from.URL, from.KeyURL = on.mirror(from.URL), on.mirror(from.KeyURL)
 	return aptRepository(p.Repository.override().Over(from), why)

@@ -50,8 +50,6 @@ func (id *identity) who() string {
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// readIdentity reads the kubelet's identity. It is nil where the machine is no
-// node.
 func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 	conf, exists, err := host.ReadFile(ctx, m, kubeletConf)
 	if err != nil || !exists {

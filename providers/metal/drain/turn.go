@@ -82,8 +82,6 @@ func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	return nil
 }
 
-// end waits until the node is back after work that ended with err, and ends its
-// turn.
 func (t *turn) end(ctx context.Context, m host.Machine, err error) error {
 	if t.done == nil {
 		return err

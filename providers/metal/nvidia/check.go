@@ -54,8 +54,6 @@ func Check(want Spec, have State, managed bool) []Problem {
 	return c.found
 }
 
-// ready reports whether the declared driver is installed, loaded and built for
-// every kernel that needs it, so that no module has to be exchanged.
 func (s State) ready(want Spec) bool {
 	if !want.satisfied(s.Installed()) || s.Loaded != s.Installed() || s.LoadedOpen != (want.Modules == Open) {
 		return false

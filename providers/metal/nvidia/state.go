@@ -122,8 +122,6 @@ func (s State) kernel(release string) Kernel {
 	return Kernel{Release: release}
 }
 
-// needed are the kernels that must have the module: the one that runs, and the
-// one that boots next.
 func (s State) needed() []string {
 	if s.Kernel.Next == s.Kernel.Running {
 		return []string{s.Kernel.Running}
@@ -166,8 +164,6 @@ func upstream(version string) string {
 	return version
 }
 
-// notHeld lists the installed packages of driver, toolkit and fabric that apt
-// may change on its own.
 func (s State) notHeld() []string {
 	return slices.DeleteFunc(s.Driver(), func(name string) bool { return slices.Contains(s.Held, name) })
 }

@@ -293,8 +293,6 @@ func (a *apply) mark(ctx context.Context, verb string, names []string) error {
 	return nil
 }
 
-// undeclared takes back what an earlier Apply brought and the Spec no longer
-// speaks of.
 func (a *apply) undeclared(ctx context.Context) error {
 	outcomes, err := a.undeclaredPackages(ctx)
 	if err != nil {

@@ -98,8 +98,6 @@ func (a *apply) note(ctx context.Context) error {
 	return Table.Note(ctx, a.rec, a.want, a.have)
 }
 
-// remember writes down how packages are before they change. have speaks of all
-// of them.
 func remember(ctx context.Context, rec *host.Record, have State, want Spec, names []string) error {
 	return alter(ctx, rec, func(all map[string]was) {
 		for _, name := range names {

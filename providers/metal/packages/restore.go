@@ -103,8 +103,6 @@ func (u *undo) left(name, why string, args ...any) {
 	u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Left, Why: fmt.Sprintf(why, args...)})
 }
 
-// restorePackages brings packages back, as far as that can be, and takes those
-// that are as they were out of all.
 func (a *apply) restorePackages(ctx context.Context, all map[string]was, names []string) ([]host.Outcome, error) {
 	have, err := observe(ctx, a.m, a.want, names)
 	if err != nil {
