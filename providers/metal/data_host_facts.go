@@ -19,7 +19,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// hostFacts is metal_host_facts: what a machine is now.
 type hostFacts struct{ configured }
 
 // configured is what data sources have in common: the settings, of which there are
@@ -49,7 +48,6 @@ func (d *hostFacts) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 	}
 }
 
-// computed is an attribute of any type that facts have.
 func computed(t attr.Type, description string) schema.Attribute {
 	switch t := t.(type) {
 	case types.ListType:

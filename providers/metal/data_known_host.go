@@ -19,7 +19,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// knownHost is metal_known_host: the host key of a machine.
 type knownHost struct{ configured }
 
 type knownHostModel struct {

@@ -30,7 +30,6 @@ func newShared() *shared {
 	return &shared{locks: &host.Locks{Holder: who}, roll: &drain.Roll{By: who}}
 }
 
-// countBy has the nodes of a cluster counted by a kubeconfig's user.
 func (s *shared) countBy(file types.String) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if file.IsNull() || file.IsUnknown() {
@@ -58,7 +57,6 @@ type disruptionModel struct {
 	DrainUnmanaged types.Bool   `tfsdk:"drain_unmanaged_pods"`
 }
 
-// disruptionAttributes are those of disruptionModel.
 func disruptionAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"disruption": schema.StringAttribute{
@@ -85,7 +83,6 @@ func (m disruptionModel) policy() drain.Policy {
 	}
 }
 
-// atLeastOne validates counts.
 type atLeastOne struct{}
 
 func (atLeastOne) Description(context.Context) string         { return "at least 1" }

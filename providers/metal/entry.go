@@ -27,7 +27,6 @@ func Entry(version string) providers.Entry {
 	return e
 }
 
-// closing ends the provider's connections with it.
 type closing struct {
 	tfprotov6.ProviderServer
 	provider *metalProvider

@@ -42,7 +42,6 @@ func (s *seen) note(address, hostKey string, is sight) {
 	s.by[sightOf(address, hostKey)] = is
 }
 
-// lacksNft notes that a machine lacks the program that loads a firewall's rules.
 func (s *seen) lacksNft(address, hostKey string) {
 	if s == nil {
 		return
@@ -62,11 +61,10 @@ func (s *seen) of(address, hostKey string) (sight, bool) {
 	return found, ok
 }
 
-// gather looks at a machine, and remembers what it saw.
-func (s *settings) gather(ctx context.Context, m *host.Remote) (facts.Facts, error) {
+func (s *settings) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
-	if err == nil {
-		s.seen.note(m.Target.Address, m.Target.HostKey, sight{facts: f, m: m, noProxy: s.noProxy()})
+	if r, far := m.(*host.Remote); far && err == nil {
+		s.seen.note(r.Target.Address, r.Target.HostKey, sight{facts: f, m: m, noProxy: s.noProxy()})
 	}
 	return f, err
 }

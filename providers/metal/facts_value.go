@@ -11,20 +11,16 @@ import (
 	"github.com/stokehq/stoke/providers/metal/facts"
 )
 
-// factsTypes is the type of a machine's facts in the framework's terms: that of
-// facts.Facts.
 func factsTypes() map[string]attr.Type {
 	return typeOf(reflect.TypeFor[facts.Facts]()).(types.ObjectType).AttrTypes
 }
 
-// factsObject is the facts as the framework stores them.
 func factsObject(ctx context.Context, f facts.Facts) (types.Object, diag.Diagnostics) {
 	return types.ObjectValueFrom(ctx, factsTypes(), f)
 }
 
 func nameOf(f reflect.StructField) string { return f.Tag.Get("tfsdk") }
 
-// typeOf translates the few kinds of types that facts are made of.
 func typeOf(t reflect.Type) attr.Type {
 	switch t.Kind() {
 	case reflect.String:

@@ -14,12 +14,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
-// firewallResource is metal_firewall: who may connect to one machine.
 type firewallResource struct {
 	life[firewallModel, *firewallModel]
 }
 
-// firewallModel is metal_firewall's value.
 type firewallModel struct {
 	onMachine
 	Role          types.String `tfsdk:"role"`
@@ -40,7 +38,6 @@ type firewallModel struct {
 	Persistent types.Bool   `tfsdk:"persistent"`
 }
 
-// firewallRuleModel is a block rule or node_port.
 type firewallRuleModel struct {
 	Ports   types.Set    `tfsdk:"ports"`
 	From    types.Set    `tfsdk:"from"`

@@ -13,7 +13,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// firewallRecord is the kind of metal_firewall's record on the machine.
 const firewallRecord = "firewall"
 
 // While rules are tried that cut us off, nobody can renew the lock, and the

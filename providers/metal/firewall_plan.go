@@ -17,7 +17,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/firewall"
 )
 
-// mostCuts bounds how many notes a plan gets of each kind.
 const mostCuts = 20
 
 // ModifyPlan computes the rules, and says whom they would cut.

@@ -124,7 +124,6 @@ func parseNode(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// sshPort is the port that the machine's SSH server listens on.
 func (r *specReader) sshPort(m *firewallModel) uint16 {
 	r.unknown = r.unknown || m.SSHPort.IsUnknown()
 	port := m.SSHPort.ValueInt64()

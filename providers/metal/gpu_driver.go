@@ -18,16 +18,12 @@ import (
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 )
 
-// gpuDriverRecord is the kind of metal_gpu_driver's record on the machine, and
-// the owner of its packages.
 const gpuDriverRecord = "gpu-driver"
 
-// gpuDriverResource is metal_gpu_driver: the NVIDIA stack of one machine.
 type gpuDriverResource struct {
 	life[gpuDriverModel, *gpuDriverModel]
 }
 
-// gpuDriverModel is metal_gpu_driver's value.
 type gpuDriverModel struct {
 	onMachine
 	Branch            types.String        `tfsdk:"branch"`
@@ -49,14 +45,12 @@ type gpuDriverModel struct {
 	disruptionModel
 }
 
-// gpuRepositoryModel overrides where packages come from.
 type gpuRepositoryModel struct {
 	URL         types.String `tfsdk:"url"`
 	KeyURL      types.String `tfsdk:"key_url"`
 	Fingerprint types.String `tfsdk:"key_fingerprint"`
 }
 
-// gpuModel is a GPU of the machine.
 type gpuModel struct {
 	Address types.String `tfsdk:"address"`
 	Device  types.String `tfsdk:"device"`

@@ -24,7 +24,6 @@ func (m *gpuDriverModel) adopt(ctx context.Context, by gpuDriverModel) bool {
 	return !m.Source.IsNull()
 }
 
-// observe sets the model to what the machine has of what is declared.
 func (m *gpuDriverModel) observe(ctx context.Context, s *settings, on host.Machine, declared gpuDriverModel, diags *diag.Diagnostics) error {
 	declared.ID, declared.Host = m.ID, m.Host
 	if declared.Source.IsUnknown() {
@@ -92,7 +91,6 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 	return &is, err
 }
 
-// refused joins all problems that stand in the way.
 func refused(m host.Machine, problems []nvidia.Problem) error {
 	var all []string
 	for _, p := range problems {
@@ -106,7 +104,6 @@ func refused(m host.Machine, problems []nvidia.Problem) error {
 	return fmt.Errorf("%s: %s", m.Name(), strings.Join(all, "\n"))
 }
 
-// bring changes the machine, with pods out of the way where that is needed.
 func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, policy drain.Policy, l driverLook) error {
 	install := func(ctx context.Context, w nvidia.Wanted) error { return s.installed(ctx, m, rec, want, w) }
 	changes := func(ctx context.Context) ([]host.Change, error) {
@@ -130,7 +127,6 @@ func (s *settings) bring(ctx context.Context, m host.Machine, rec *host.Record, 
 	})
 }
 
-// installed brings packages about that differ.
 func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Record, want nvidia.Spec, w nvidia.Wanted) error {
 	have, err := nvidia.Observe(ctx, m, want)
 	if err != nil {
@@ -149,7 +145,6 @@ func (s *settings) installed(ctx context.Context, m host.Machine, rec *host.Reco
 	return packages.Apply(ctx, m, rec, spec, is)
 }
 
-// reboot restarts the machine and waits for another boot.
 func reboot(m host.Machine) func(context.Context) error {
 	return func(ctx context.Context) error {
 		host.Step(ctx, "rebooting %s", m.Name())
@@ -158,7 +153,6 @@ func reboot(m host.Machine) func(context.Context) error {
 	}
 }
 
-// restore takes the driver away, with pods out of the way.
 func (m *gpuDriverModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {
 	changes := func(context.Context) ([]host.Change, error) {
 		return []host.Change{{Fact: "driver", Disruption: host.Drains}}, nil

@@ -9,7 +9,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
-// driverLook is what a look at a machine found out about its driver.
 type driverLook struct {
 	have     nvidia.State
 	want     packages.Spec  // what the driver means in packages
@@ -18,7 +17,6 @@ type driverLook struct {
 	rec      *host.Record   // what it noted then
 }
 
-// look observes the driver and its packages.
 func (s *settings) look(ctx context.Context, m host.Machine, want nvidia.Spec) (driverLook, error) {
 	l := driverLook{}
 	var err error

@@ -48,7 +48,6 @@ func otherMachine(ctx context.Context, was, is types.Object) bool {
 	return known && also && a.HostKey != b.HostKey
 }
 
-// examine looks at the machine on behalf of a plan, and returns what it promises.
 func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) promise {
 	if r.settings == nil || plan.Branch.IsUnknown() || plan.Version.IsUnknown() || plan.Toolkit.IsUnknown() {
 		return promise{}
@@ -83,7 +82,6 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 	return promise{}
 }
 
-// reportPlan says what is wrong, what apply would do and whom it interrupts.
 func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
 	for _, p := range nvidia.Check(want, l.have, l.managed) {

@@ -14,7 +14,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
-// spec is what the model declares, in the package's terms.
 func (m *gpuDriverModel) spec() nvidia.Spec {
 	return nvidia.Spec{
 		Branch: m.Branch.ValueString(), Version: m.Version.ValueString(), Modules: m.Modules.ValueString(), Source: m.Source.ValueString(),
@@ -68,8 +67,6 @@ func (s *settings) install(w nvidia.Wanted, have nvidia.State) packages.Spec {
 	return p
 }
 
-// observed puts what the machine has into the attributes of what is declared;
-// what has none of its own is in drift.
 func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, changes []host.Change) diag.Diagnostics {
 	drift := map[string]attr.Value{}
 	for _, c := range changes {
@@ -100,7 +97,6 @@ func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, change
 	return append(diags, more...)
 }
 
-// gpuModels are the GPUs on the bus, with what the driver says of them.
 func gpuModels(have nvidia.State) []gpuModel {
 	all := []gpuModel{}
 	for _, d := range have.Devices {

@@ -19,10 +19,8 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
-// hostResource is metal_host: one machine and its operating system.
 type hostResource struct{ life[hostModel, *hostModel] }
 
-// hostModel is metal_host's value. Each section has a part of its own.
 type hostModel struct {
 	ID               types.String `tfsdk:"id"`
 	Address          types.String `tfsdk:"address"`
@@ -50,7 +48,6 @@ type hostModel struct {
 	config *hostModel // the configuration, where it is at hand: it alone has what is write-only
 }
 
-// bastionModel is a machine on the way.
 type bastionModel struct {
 	Address    types.String `tfsdk:"address"`
 	Port       types.Int64  `tfsdk:"port"`
@@ -146,7 +143,6 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 }
 
-// inCluster checks the address that other nodes are to use.
 func (m *hostModel) inCluster(diags *diag.Diagnostics) {
 	at, name := path.Root("private_address"), m.PrivateAddress
 	if name.IsNull() {

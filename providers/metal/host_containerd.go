@@ -20,7 +20,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/containerd"
 )
 
-// containerdModel is what metal_host declares of the container runtime.
 type containerdModel struct {
 	Containerd types.Object `tfsdk:"containerd"`
 	Images     types.Map    `tfsdk:"images"`
@@ -59,7 +58,6 @@ func runtimeStateTypes() map[string]attr.Type {
 	return map[string]attr.Type{"version": types.StringType, "service": types.StringType, "config": types.StringType, "proxy": types.StringType}
 }
 
-// containerdSection looks after the container runtime.
 type containerdSection struct{ settings *settings }
 
 func (containerdSection) attributes() map[string]schema.Attribute {
@@ -108,7 +106,6 @@ func (containerdSection) attributes() map[string]schema.Attribute {
 	}
 }
 
-// declaredRuntime is the model where all of it is known.
 type declaredRuntime struct {
 	runtime  *runtimeModel
 	images   map[string]imageModel
@@ -133,7 +130,6 @@ func (m *containerdModel) read(ctx context.Context, diags *diag.Diagnostics) (d 
 // noArchive stands for an archive that is not known yet.
 var noArchive = strings.Repeat("0", 64)
 
-// spec is what the model declares, in the package's terms.
 func (d declaredRuntime) spec(on *settings) containerd.Spec {
 	var s containerd.Spec
 	if r := d.runtime; r != nil {
@@ -231,7 +227,6 @@ func sameRuntime(prior, plan *hostModel) bool {
 	return prior.Packages.Equal(plan.Packages) && prior.Repositories.Equal(plan.Repositories) && prior.ContainerdPackage.Equal(plan.ContainerdPackage)
 }
 
-// archives reads the archives of images.
 func (s containerdSection) archives(ctx context.Context, images types.Map, diags *diag.Diagnostics) types.Map {
 	declared, sums := map[string]imageModel{}, map[string]attr.Value{}
 	diags.Append(images.ElementsAs(ctx, &declared, false)...)

@@ -15,31 +15,31 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// look is the declaration with what the machine has of it; ok is false where
-// something is unknown.
-func (s containerdSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredRuntime, want containerd.Spec, have containerd.Facts, ok bool, err error) {
-	var diags diag.Diagnostics
-	d, ok = of.containerdModel.read(ctx, &diags)
-	if !ok {
-		return d, want, have, false, failed(diags)
+// spec is the declaration in the package's terms, of nothing where of is nil; ok is
+// false where something is unknown.
+func (s containerdSection) spec(ctx context.Context, of *hostModel) (d declaredRuntime, want containerd.Spec, ok bool, err error) {
+	if of == nil {
+		return d, want, true, nil
 	}
-	want = d.spec(s.settings)
-	have, err = containerd.Observe(ctx, m, want)
-	return d, want, have, err == nil, err
+	var diags diag.Diagnostics
+	if d, ok = of.containerdModel.read(ctx, &diags); ok {
+		want = d.spec(s.settings)
+	}
+	return d, want, ok, failed(diags)
+}
+
+// look is spec with what the machine has of it.
+func (s containerdSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredRuntime, want containerd.Spec, have containerd.Facts, ok bool, err error) {
+	if d, want, ok, err = s.spec(ctx, of); ok {
+		have, err = containerd.Observe(ctx, m, want)
+	}
+	return d, want, have, ok && err == nil, err
 }
 
 func (s containerdSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
-	archives := into.Archives // of the last look, where those that were declared were not known yet
-	into.containerdModel = declared.containerdModel
-	into.State = types.ObjectNull(runtimeStateTypes())
 	from := *declared
-	if !wholly(ctx, from.Archives) {
-		from.Archives = archives
-	}
-	if !wholly(ctx, from.Archives) {
-		from.Archives = types.MapNull(types.StringType)
-	}
-	into.Archives = from.Archives
+	from.Archives, from.State = lastKnown(ctx, declared.Archives, into.Archives), types.ObjectNull(runtimeStateTypes())
+	into.containerdModel = from.containerdModel
 	d, want, have, ok, err := s.look(ctx, m, &from)
 	if err != nil || !ok {
 		return err
@@ -47,7 +47,6 @@ func (s containerdSection) observe(ctx context.Context, m host.Machine, declared
 	return failed(into.containerdModel.write(ctx, d, want, have))
 }
 
-// write puts what the machine has into what is declared.
 func (m *containerdModel) write(ctx context.Context, d declaredRuntime, want containerd.Spec, have containerd.Facts) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	if d.runtime != nil {
@@ -140,10 +139,8 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 	return changes
 }
 
-// mostLost is how many lines of somebody else's configuration a plan shows.
 const mostLost = 8
 
-// noteLost shows what somebody wrote into a configuration that is replaced.
 func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 	for i, line := range lines {
 		if i == mostLost {
@@ -158,15 +155,10 @@ func noteLost(ctx context.Context, diags *diag.Diagnostics, lines []string) {
 }
 
 func (s containerdSection) undoing(ctx context.Context, _ host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
-	if want == nil {
-		return containerd.Table.Undoing(rec, containerd.Spec{}), nil
-	}
-	var diags diag.Diagnostics
-	d, ok := want.containerdModel.read(ctx, &diags)
+	_, spec, ok, err := s.spec(ctx, want)
 	if !ok {
-		return nil, failed(diags)
+		return nil, err
 	}
-	spec := d.spec(s.settings)
 	return containerd.Table.Undoing(rec, spec), nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// factsModel is what metal_host says of the machine itself.
 type factsModel struct {
 	Facts         types.Object `tfsdk:"facts"`
 	AllowCgroupV1 types.Bool   `tfsdk:"allow_cgroup_v1"`
@@ -41,7 +40,7 @@ func (factsSection) plan(context.Context, *hostModel, *hostModel, *diag.Diagnost
 func (factsSection) validate(context.Context, *hostModel, *diag.Diagnostics) {}
 
 func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *hostModel) error {
-	f, err := s.gather(ctx, m)
+	f, err := s.settings.gather(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -100,16 +99,9 @@ func (factsSection) undoing(context.Context, host.Machine, *host.Record, *hostMo
 	return nil, nil
 }
 
-func (s factsSection) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {
-	if r, ok := m.(*host.Remote); ok {
-		return s.settings.gather(ctx, r)
-	}
-	return facts.Gather(ctx, m)
-}
-
 // changes says everything that stands in the way, and changes nothing.
 func (s factsSection) changes(ctx context.Context, m host.Machine, want *hostModel, diags *diag.Diagnostics) []host.Change {
-	f, err := s.gather(ctx, m)
+	f, err := s.settings.gather(ctx, m)
 	if err != nil {
 		diags.AddWarning("Machine cannot be examined", err.Error()+".")
 		return nil
@@ -141,7 +133,6 @@ func (s factsSection) nodeName(ctx context.Context, m host.Machine) string {
 	return node.Name
 }
 
-// needs are what the model wants of the machine, as far as it is known.
 func (m *hostModel) needs() facts.Needs {
 	n := facts.Needs{
 		Role: m.Role.ValueString(), Hostname: m.Hostname.ValueString(), PrivateAddress: m.PrivateAddress.ValueString(), AllowCgroupV1: m.AllowCgroupV1.ValueBool(),

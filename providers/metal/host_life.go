@@ -13,7 +13,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/system"
 )
 
-// hostRecord is the kind of metal_host's record on the machine.
 const hostRecord = "host"
 
 func (*hostModel) kind() kind {

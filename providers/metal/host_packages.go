@@ -17,7 +17,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
-// packagesModel is what metal_host declares of packages.
 type packagesModel struct {
 	Repositories types.Map  `tfsdk:"apt_repositories"`
 	Packages     types.Map  `tfsdk:"packages"`
@@ -25,14 +24,12 @@ type packagesModel struct {
 	Allow        types.List `tfsdk:"allow_package_changes"`
 }
 
-// declaredPackages is the model where all of it is known.
 type declaredPackages struct {
 	repositories  map[string]repositoryModel
 	packages      map[string]packageModel
 	absent, allow []types.String
 }
 
-// read takes the model apart; ok is false while something of it is unknown.
 func (m *packagesModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredPackages, ok bool) {
 	if !wholly(ctx, m.Repositories, m.Packages, m.Absent, m.Allow) {
 		return d, false
@@ -70,7 +67,6 @@ type packageModel struct {
 	Hold    types.Bool   `tfsdk:"hold"`
 }
 
-// packagesSection looks after repositories and packages.
 type packagesSection struct{ settings *settings }
 
 func (packagesSection) attributes() map[string]schema.Attribute {
@@ -104,7 +100,6 @@ func (packagesSection) attributes() map[string]schema.Attribute {
 	return all
 }
 
-// spec is what the model declares, in the package's terms.
 func (m declaredPackages) spec(on *settings) packages.Spec {
 	s := packages.Spec{Owner: hostRecord, Absent: texts(m.absent), Allow: texts(m.allow)}
 	if on != nil {
@@ -176,12 +171,10 @@ func (s packagesSection) observe(ctx context.Context, m host.Machine, declared, 
 	return failed(diags)
 }
 
-// nothing reports whether a Spec declares nothing.
 func nothing(s packages.Spec) bool {
 	return len(s.Packages) == 0 && len(s.Repositories) == 0 && len(s.Absent) == 0 && s.Proxy == nil
 }
 
-// observedPackages is what is declared as the machine has it.
 func observedPackages(declared declaredPackages, want packages.Spec, have packages.State) declaredPackages {
 	is := have.Spec(want)
 	var m declaredPackages
@@ -308,7 +301,6 @@ func (packagesSection) restore(ctx context.Context, m host.Machine, rec *host.Re
 	return packages.Restore(ctx, m, rec)
 }
 
-// texts is a list as strings.
 func texts(l []types.String) []string {
 	var all []string
 	for _, s := range l {
@@ -328,7 +320,6 @@ func same(declared []types.String, has []string) []types.String {
 	return values(has)
 }
 
-// values is texts backwards.
 func values(has []string) []types.String {
 	l := make([]types.String, len(has))
 	for i, s := range has {

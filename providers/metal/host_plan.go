@@ -58,7 +58,6 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), plan.ID)...)
 }
 
-// derive sets what follows from the arguments.
 func (m *hostModel) derive(ctx context.Context, way connect.SSH, diags *diag.Diagnostics) {
 	m.SSH = types.ObjectUnknown(connect.MachineTypes())
 	if _, known := m.way(); known && way.HostKey != "" {
@@ -97,7 +96,6 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 	return shown
 }
 
-// examine looks at the machine on behalf of a plan, and returns what it promises.
 func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) promise {
 	at := path.Root("address")
 	m, err := r.settings.reach(way, nil)

@@ -26,7 +26,6 @@ type softwareModel struct {
 	CUDA              types.Object `tfsdk:"cuda_toolkit"`
 }
 
-// softwarePackage is one of them.
 type softwarePackage struct {
 	Version    types.String        `tfsdk:"version"`
 	Source     types.String        `tfsdk:"source"`
@@ -70,7 +69,6 @@ func softwareAttributes() map[string]schema.Attribute {
 	}
 }
 
-// declaredSoftware is the model where all of it is known.
 type declaredSoftware struct{ containerd, cuda *softwarePackage }
 
 func (m *softwareModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredSoftware, ok bool) {
@@ -113,7 +111,6 @@ func (p *softwarePackage) pattern(os string) string {
 	return version + "-*"
 }
 
-// runtime is the name of containerd's package.
 func (p *softwarePackage) runtime() string {
 	if p.Source.ValueString() == fromDistribution {
 		return "containerd"
@@ -123,7 +120,6 @@ func (p *softwarePackage) runtime() string {
 
 const cudaPrefix = "cuda-toolkit-"
 
-// spec is what the software means on a machine.
 func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine) (packages.Spec, error) {
 	s := packages.Spec{Owner: hostRecord}
 	if d.containerd == nil && d.cuda == nil {
@@ -156,14 +152,11 @@ func (d declaredSoftware) spec(ctx context.Context, on *settings, m host.Machine
 	return s, nil
 }
 
-// repository is where the software is from: as declared, else the provider's
-// mirror of it, else the original.
 func (p *softwarePackage) repository(on *settings, from nvidia.Source, why string) packages.Repository {
 	from.URL, from.KeyURL = on.mirror(from.URL), on.mirror(from.KeyURL)
 	return aptRepository(p.Repository.override().Over(from), why)
 }
 
-// aptRepository is a source of packages as apt takes it.
 func aptRepository(from nvidia.Source, why string) packages.Repository {
 	return packages.Repository{
 		URIs: []string{from.URL}, Suites: []string{from.Suite}, Components: from.Components,
@@ -226,12 +219,10 @@ func (s *settings) known(ctx context.Context, m host.Machine) (facts.Facts, erro
 		if seen, ok := s.seen.of(r.Target.Address, r.Target.HostKey); ok {
 			return seen.facts, nil
 		}
-		return s.gather(ctx, r)
 	}
-	return facts.Gather(ctx, m)
+	return s.gather(ctx, m)
 }
 
-// observed puts what the machine has in place of the versions.
 func (m *softwareModel) observed(ctx context.Context, d declaredSoftware, want packages.Spec, have packages.State) diag.Diagnostics {
 	var diags diag.Diagnostics
 	is := have.Spec(want)

@@ -19,7 +19,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/system"
 )
 
-// systemModel is what metal_host declares of the operating system.
 type systemModel struct {
 	Hostname types.String `tfsdk:"hostname"`
 	Swap     types.String `tfsdk:"swap"`
@@ -45,7 +44,6 @@ type fileModel struct {
 	Group     types.String `tfsdk:"group"`
 }
 
-// systemSection looks after the operating system.
 type systemSection struct{}
 
 func (systemSection) attributes() map[string]schema.Attribute {
@@ -82,7 +80,6 @@ func (systemSection) attributes() map[string]schema.Attribute {
 	}
 }
 
-// declaredSystem is the model where all of it is known.
 type declaredSystem struct {
 	model   *systemModel
 	modules []types.String
@@ -115,7 +112,6 @@ func (m *systemModel) read(ctx context.Context, config *hostModel, diags *diag.D
 	return d, !diags.HasError()
 }
 
-// spec is what the model declares, in the package's terms.
 func (d declaredSystem) spec() (system.Spec, error) {
 	m := d.model
 	s := system.Spec{Hostname: m.Hostname.ValueString(), SwapOff: m.Swap.ValueString() == "off", Modules: texts(d.modules), Timezone: m.Timezone.ValueString()}

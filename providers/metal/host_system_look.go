@@ -17,32 +17,31 @@ import (
 	"github.com/stokehq/stoke/providers/metal/system"
 )
 
-// look is the declaration with what the machine has of it; ok is false where
-// nothing is declared or something is unknown.
-func (systemSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredSystem, want system.Spec, have system.Facts, ok bool, err error) {
+// spec is the declaration in the package's terms, of nothing where of is nil; ok is
+// false where something is unknown.
+func (systemSection) spec(ctx context.Context, of *hostModel) (d declaredSystem, want system.Spec, ok bool, err error) {
+	if of == nil {
+		return d, want, true, nil
+	}
 	var diags diag.Diagnostics
-	d, ok = of.systemModel.read(ctx, of.config, &diags)
-	if !ok {
-		return d, want, have, false, failed(diags)
+	if d, ok = of.systemModel.read(ctx, of.config, &diags); ok {
+		want, err = d.spec()
 	}
-	if want, err = d.spec(); err != nil {
-		return d, want, have, false, err
+	return d, want, ok && err == nil, errors.Join(err, failed(diags))
+}
+
+// look is spec with what the machine has of it.
+func (s systemSection) look(ctx context.Context, m host.Machine, of *hostModel) (d declaredSystem, want system.Spec, have system.Facts, ok bool, err error) {
+	if d, want, ok, err = s.spec(ctx, of); ok {
+		have, err = system.Observe(ctx, m, want)
 	}
-	have, err = system.Observe(ctx, m, want)
-	return d, want, have, err == nil, err
+	return d, want, have, ok && err == nil, err
 }
 
 func (s systemSection) observe(ctx context.Context, m host.Machine, declared, into *hostModel) error {
-	digests := into.Digests // of the last look, where those that were declared were not known yet
-	into.systemModel = declared.systemModel
 	from := *declared
-	if from.Digests.IsUnknown() {
-		from.Digests = digests
-	}
-	if from.Digests.IsUnknown() {
-		from.Digests = types.MapNull(types.StringType)
-	}
-	into.Digests = from.Digests
+	from.Digests = lastKnown(ctx, declared.Digests, into.Digests)
+	into.systemModel = from.systemModel
 	d, want, have, ok, err := s.look(ctx, m, &from)
 	if err != nil || !ok {
 		return err
@@ -50,7 +49,6 @@ func (s systemSection) observe(ctx context.Context, m host.Machine, declared, in
 	return failed(into.systemModel.write(ctx, d, want, have))
 }
 
-// write puts what the machine has into what is declared.
 func (m *systemModel) write(ctx context.Context, d declaredSystem, want system.Spec, have system.Facts) diag.Diagnostics {
 	var diags, more diag.Diagnostics
 	if want.Hostname != "" {
@@ -122,10 +120,10 @@ func (m *systemModel) writeFiles(ctx context.Context, d declaredSystem, want sys
 		if h.Mode != w.Mode {
 			f.Mode = types.StringValue(system.ModeText(h.Mode))
 		}
-		if is := h.OwnerText(w.Owner); is != w.Owner {
+		if is := system.OwnerText(w.Owner, h.Owner); is != w.Owner {
 			f.Owner = types.StringValue(is)
 		}
-		if is := h.GroupText(w.Group); is != w.Group {
+		if is := system.OwnerText(w.Group, h.Group); is != w.Group {
 			f.Group = types.StringValue(is)
 		}
 		files[name] = f
@@ -202,18 +200,10 @@ func (s systemSection) apply(ctx context.Context, m host.Machine, rec *host.Reco
 	return system.Apply(ctx, m, rec, spec, have)
 }
 
-func (systemSection) undoing(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
-	if want == nil {
-		return system.Undoing(ctx, m, rec, system.Spec{})
-	}
-	var diags diag.Diagnostics
-	d, ok := want.systemModel.read(ctx, want.config, &diags)
+func (s systemSection) undoing(ctx context.Context, m host.Machine, rec *host.Record, want *hostModel) ([]host.Change, error) {
+	_, spec, ok, err := s.spec(ctx, want)
 	if !ok {
-		return nil, failed(diags)
-	}
-	spec, err := d.spec()
-	if err != nil {
-		return nil, nil // as changes says
+		return nil, err
 	}
 	return system.Undoing(ctx, m, rec, spec)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
-// knownKey is a machine's host key and where it is from.
 type knownKey struct {
 	key    ssh.PublicKey
 	source string

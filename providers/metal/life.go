@@ -74,7 +74,6 @@ func (*onMachine) named(ctx context.Context, way connect.SSH) (map[string]any, d
 	return map[string]any{"host": o}, diags
 }
 
-// job is what work gets.
 type job[M any] struct {
 	settings *settings
 	machine  host.Machine // locked
@@ -110,7 +109,6 @@ func (l *life[M, P]) Schema(_ context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = l.kind().schema()
 }
 
-// machine is where the resource is.
 func (l *life[M, P]) machine(ctx context.Context, of P) (*host.Remote, connect.SSH, error) {
 	if l.settings == nil {
 		return nil, connect.SSH{}, connect.ErrUnknown

@@ -29,7 +29,6 @@ func note(ctx context.Context, diags *diag.Diagnostics, kind providers.NoteKind,
 	}
 }
 
-// noteFacts are several remarks about what the machine has, at one argument.
 func noteFacts(ctx context.Context, diags *diag.Diagnostics, argument string, texts []string) {
 	for _, text := range texts {
 		note(ctx, diags, providers.NoteFact, []string{argument}, text)
@@ -43,7 +42,6 @@ func noted(ctx context.Context) context.Context {
 	return providers.WithCall(ctx, &call)
 }
 
-// noteChanges tells what carrying out changes interrupts.
 func noteChanges(ctx context.Context, diags *diag.Diagnostics, changes []host.Change) {
 	for _, c := range changes {
 		if c.Disruption > host.None {

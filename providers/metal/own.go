@@ -15,7 +15,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// takenError says that another resource manages a machine.
 type takenError struct {
 	machine, kind string
 	owner         string // its address when it began; "" where nobody wrote it down
@@ -33,7 +32,6 @@ func (e *takenError) Error() string {
 	return fmt.Sprintf("%s is managed by stoke already%s (%s/%s/record.json). Import it to manage it here%sIf whoever managed it is gone for good, and nothing is to be restored, remove that file instead", e.machine, as, host.Root, e.kind, take)
 }
 
-// by says how the resource of a call takes the machine over.
 func (e *takenError) by(ctx context.Context, way connect.SSH) *takenError {
 	if address := providers.CallFrom(ctx).Address; address != "" && way.HostKey != "" {
 		e.take = "stoke import " + ssh.QuoteAll(address, importID(way))

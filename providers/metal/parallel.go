@@ -18,7 +18,6 @@ type parallel struct {
 	provider *metalProvider
 }
 
-// placed does what an operation asks for once there is a place for it.
 func placed[Q, R any](ctx context.Context, p parallel, req Q, do func(context.Context, Q) (R, error)) (none R, err error) {
 	if s := p.provider.settings; s != nil && s.places != nil {
 		select {

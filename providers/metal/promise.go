@@ -23,7 +23,6 @@ type promise struct {
 	Reloads bool            `json:"reloads"`
 }
 
-// promising sums changes up.
 func promising(changes []host.Change) promise {
 	return promise{Looked: true, Most: host.Greatest(changes), Reloads: host.Reloads(changes)}
 }
@@ -37,7 +36,6 @@ func forecastChanges(changes []host.Change, f packages.Forecast, at []string) []
 	return changes
 }
 
-// keep notes the promise in what a plan leaves for apply.
 func (p promise) keep(ctx context.Context, private privateSetter, diags *diag.Diagnostics) {
 	b, err := json.Marshal(p)
 	if err != nil {

@@ -40,7 +40,6 @@ func (p *metalProvider) Metadata(_ context.Context, _ provider.MetadataRequest, 
 	resp.Version = p.version
 }
 
-// providerModel is the provider block.
 type providerModel struct {
 	SSH         types.Object `tfsdk:"ssh"`
 	Parallelism types.Int64  `tfsdk:"parallelism"`
@@ -132,10 +131,10 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 	for _, from := range slices.Sorted(maps.Keys(s.mirrors)) {
 		at := path.Root("mirrors").AtMapKey(from)
 		if !mirrored(from) {
-			diags.AddAttributeError(at, "Nothing is fetched from there", fmt.Sprintf("%q: a mirror is for the beginning of a URL that machines fetch from, and they fetch from these:\n  %s\nRepositories that you declare have their own URLs.", withoutUser(from), strings.Join(wellKnown(), "\n  ")))
+			diags.AddAttributeError(at, "Nothing is fetched from there", fmt.Sprintf("%q: a mirror is for the beginning of a URL that machines fetch from, and they fetch from these:\n  %s\nRepositories that you declare have their own URLs.", packages.WithoutUser(from), strings.Join(wellKnown(), "\n  ")))
 		}
 		if err := validMirror(s.mirrors[from]); err != nil {
-			diags.AddAttributeError(at, "Invalid mirror", fmt.Sprintf("%s: %s.", withoutUser(from), err))
+			diags.AddAttributeError(at, "Invalid mirror", fmt.Sprintf("%s: %s.", packages.WithoutUser(from), err))
 		}
 	}
 	var proxy struct {
@@ -166,14 +165,6 @@ func mirrored(from string) bool {
 		return url == base || strings.HasPrefix(url, strings.TrimSuffix(base, "/")+"/")
 	}
 	return slices.ContainsFunc(wellKnown(), func(known string) bool { return within(known, from) || within(from, known) }) && from != ""
-}
-
-// withoutUser is a URL for messages, which show no password.
-func withoutUser(text string) string {
-	if at := strings.LastIndexByte(text, '@'); at >= 0 {
-		return "…" + text[at:]
-	}
-	return text
 }
 
 // validMirror takes a URL without credentials: what machines fetch from there is

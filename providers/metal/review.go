@@ -48,7 +48,6 @@ func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.No
 	return nil, r.diags
 }
 
-// plannedHost is one metal_host.
 type plannedHost struct {
 	name, cluster string
 	hostKey       string
@@ -58,7 +57,6 @@ type plannedHost struct {
 	repositories  []string // names of hosts
 }
 
-// node says that the machine is to work with others.
 func (h plannedHost) node() bool { return h.cluster != "" || h.member.Needs.Role != "" }
 
 type reviewed struct {
@@ -148,7 +146,6 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 	}
 }
 
-// machineOf names the machine that an object leads to.
 func machineOf(o cty.Value) string { return sightOf(textOf(o, "address"), textOf(o, "host_key")) }
 
 // part is a known attribute of an object; cty.NilVal when there is none.
@@ -196,7 +193,6 @@ func (r *reviewed) add(found []facts.Mutual) {
 	}
 }
 
-// say adds a diagnostic about a machine, once.
 func (r *reviewed) say(about string, p facts.Problem) {
 	d := providers.Diagnostic{Address: about, Severity: p.Severity, Summary: p.Summary, Detail: p.Detail}
 	if len(p.Path) > 0 {

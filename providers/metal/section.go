@@ -42,7 +42,6 @@ func sections(s *settings) []section {
 	return []section{packagesSection{s}, systemSection{}, containerdSection{s}, factsSection{s}}
 }
 
-// observeAll asks all sections.
 func observeAll(ctx context.Context, s *settings, m host.Machine, declared, into *hostModel) error {
 	for _, part := range sections(s) {
 		if err := part.observe(ctx, m, declared, into); err != nil {

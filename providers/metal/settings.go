@@ -38,13 +38,11 @@ func newSettings(s connect.SSHSettings, with *shared) *settings {
 	return is
 }
 
-// slowSudo tells who waits for a machine's sudo why it takes so long.
 func (s *settings) slowSudo(ctx context.Context, name, why string) {
 	host.Step(ctx, "sudo on %s takes long: %s", name, why)
 	s.slow.Store(name, why)
 }
 
-// noteSlowSudo is for whoever reads a plan afterwards.
 func (s *settings) noteSlowSudo(m host.Machine, diags *diag.Diagnostics) {
 	if why, slow := s.slow.Load(m.Name()); slow {
 		diags.AddAttributeWarning(path.Root("address"), "sudo is slow", fmt.Sprintf("%s: sudo takes seconds each time: %s. With hostname in metal_host, apply writes that line.", m.Name(), why))
@@ -142,7 +140,6 @@ func unreachable(address string, err error) (summary, detail string) {
 	return "Machine cannot be reached", why + " Nothing is known of it beyond what the state says."
 }
 
-// notLooked says that a plan is made without looking at a machine.
 func notLooked(diags *diag.Diagnostics, at path.Path, address string, err error) {
 	summary, detail := unreachable(address, err)
 	diags.AddAttributeWarning(at, summary, detail+" The plan is made without looking; apply looks before it changes anything.")
@@ -156,7 +153,6 @@ func lost(err error) bool {
 	return err != nil && !errors.As(err, &command) && !errors.As(err, &unfit) && !errors.As(err, &answer)
 }
 
-// addError turns an error of work on a machine into a diagnostic.
 func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) {
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, sentence(err))

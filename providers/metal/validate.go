@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
 
-// oneOf validates a string that is one of a few words.
 type oneOf []string
 
 func (o oneOf) Description(context.Context) string {
@@ -57,7 +56,6 @@ func (m *hostModel) validateWay(diags *diag.Diagnostics) {
 	}
 }
 
-// partly is what is wrong with one argument.
 type partly struct {
 	argument string
 	err      error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // wholly reports whether values are known with all that is in them.
@@ -18,6 +19,17 @@ func wholly(ctx context.Context, values ...attr.Value) bool {
 		}
 	}
 	return true
+}
+
+// lastKnown is the first of some maps that is known, as that of the last look is
+// where what was planned is not; null where none is.
+func lastKnown(ctx context.Context, maps ...types.Map) types.Map {
+	for _, m := range maps {
+		if wholly(ctx, m) {
+			return m
+		}
+	}
+	return types.MapNull(types.StringType)
 }
 
 // mapped is a map with other values; nil for one with nothing in it.

@@ -3,7 +3,6 @@ package containerd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -148,10 +147,7 @@ func applyConfig(ctx context.Context, m host.Machine, rec *host.Record, want Spe
 	if err := write(ctx, m, rec, ConfigFile, candidateFile, text); err != nil {
 		return err
 	}
-	if _, err := host.Script(ctx, m, takeConfig, candidateFile, ConfigFile); err != nil {
-		return fmt.Errorf("check containerd's configuration: %w", err)
-	}
-	return nil
+	return host.Do(ctx, m, "check containerd's configuration", takeConfig, candidateFile, ConfigFile)
 }
 
 func applyService(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts, changes []host.Change, reload bool) error {
@@ -172,8 +168,5 @@ func applyService(ctx context.Context, m host.Machine, rec *host.Record, want Sp
 		how = "reload"
 	}
 	host.Step(ctx, "%sing containerd", verb)
-	if _, err := host.Script(ctx, m, restart, how, verb); err != nil {
-		return fmt.Errorf("%s containerd: %w", verb, err)
-	}
-	return nil
+	return host.Do(ctx, m, ""+verb+" containerd", restart, how, verb)
 }

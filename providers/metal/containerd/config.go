@@ -87,7 +87,6 @@ func runtimes(table string) string {
 `, table)
 }
 
-// hostsFile is where containerd looks for a registry's mirrors.
 func hostsFile(registry string) string { return certsDir + "/" + registry + "/hosts.toml" }
 
 // Owns tells whether a file of the machine is written for the declaration.
@@ -126,7 +125,6 @@ func (m Mirror) Text(registry string) string {
 	return b.String()
 }
 
-// text is the service's drop-in.
 func (p Proxy) text() string {
 	var b strings.Builder
 	b.WriteString("# Written by stoke.\n[Service]\n")

@@ -95,7 +95,6 @@ func diffFiles(want Spec, have Facts) []host.Change {
 	return changes
 }
 
-// restarts is what a change of the configuration costs.
 func restarts(have Facts) host.Disruption {
 	if have.Active {
 		return host.RestartsContainer

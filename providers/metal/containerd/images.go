@@ -48,7 +48,6 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open reads the archive as it was planned.
 func (i Image) open() (io.ReadCloser, error) {
 	if i.Open == nil {
 		return nil, errors.New("its archive is not known")
@@ -64,7 +63,6 @@ const ctrPath = `export LC_ALL=C PATH="$PATH:/usr/local/bin:/usr/sbin:/sbin"
 digest() { ctr -n k8s.io images ls "name==$1" | awk -v ref="$1" '$1 == ref { print $3 }'; }
 `
 
-// importArchive imports the archive on standard input.
 const importArchive = "# import images\n" + ctrPath + `ctr -n k8s.io images import - >&2`
 
 // labelImages takes the digest of an archive and then references, each with
@@ -140,10 +138,7 @@ func bring(ctx context.Context, m host.Machine, archive string, want map[string]
 	if len(replaced) == 0 {
 		return nil
 	}
-	if _, err := host.Script(ctx, m, dropNameless, replaced...); err != nil {
-		return fmt.Errorf("remove what %s was before: %w", names, err)
-	}
-	return nil
+	return host.Do(ctx, m, "remove what "+names+" was before", dropNameless, replaced...)
 }
 
 // nameless removes what the kubelet's side calls the image of digest $1, its
@@ -165,8 +160,6 @@ func pinned(pin bool) string {
 	return ""
 }
 
-// restoreImages removes the images that are not wanted any more and were not
-// there before.
 func restoreImages(ctx context.Context, m host.Machine, rec *host.Record, want map[string]Image) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
 	for _, note := range rec.Keys(imageKey) {

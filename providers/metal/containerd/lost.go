@@ -17,7 +17,6 @@ func Lost(want Spec, have Facts) []string {
 	return slices.DeleteFunc(settings(have.Config), func(line string) bool { return slices.Contains(kept, line) })
 }
 
-// settings are the lines of a configuration that set something.
 func settings(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {

@@ -83,7 +83,6 @@ while [ $# -gt 0 ]; do
 done
 echo end`
 
-// files are the files that belong to a declaration, with their content.
 func (s Spec) files() map[string]string {
 	f := map[string]string{}
 	for registry, m := range s.Mirrors {
@@ -95,7 +94,6 @@ func (s Spec) files() map[string]string {
 	return f
 }
 
-// empty tells whether nothing is declared.
 func (s Spec) empty() bool {
 	return !s.Config && s.Proxy == nil && len(s.Mirrors)+len(s.Images) == 0
 }
@@ -116,7 +114,6 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
 
 var versionLine = regexp.MustCompile(`^containerd \S+ v?([0-9]+\.[0-9]+[^\s~]*)`)
 
-// reader reads what look prints.
 func reader(asked []string) (*Facts, host.Lines) {
 	f := &Facts{Files: map[string]string{}, Images: map[string]ImageFacts{}}
 	lines := host.Lines{

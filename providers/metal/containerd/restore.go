@@ -41,7 +41,6 @@ type released struct {
 	service  bool // the service is as before
 }
 
-// release puts back what want does not declare any more.
 func release(ctx context.Context, m host.Machine, rec *host.Record, want Spec) (released, error) {
 	var r released
 	images, err := restoreImages(ctx, m, rec, want.Images)

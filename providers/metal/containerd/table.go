@@ -55,7 +55,7 @@ var Table = host.Table[Spec, Facts]{
 			if name == proxyFile || name == ConfigFile {
 				return back(true)
 			}
-			return host.Change{Fact: "file " + name + " becomes what it was before"}
+			return host.Becomes("file")(rec, name)
 		},
 	},
 	{
@@ -71,9 +71,7 @@ var Table = host.Table[Spec, Facts]{
 			unseen := !have.Seen && have.Version != "" && want.Config // the service comes first, then it can be asked what it has
 			return diffImages(want.Images, have.Images, unseen)
 		},
-		Back: func(_ *host.Record, ref string) host.Change {
-			return host.Change{Fact: "image " + ref + " becomes what it was before"}
-		},
+		Back: host.Becomes("image"),
 	},
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -48,7 +48,7 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 	if err := core.AddToScheme(known); err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{
+	dialled := &http.Transport{
 		// The address is the machine's, and so is the way there: no proxy of ours.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return host.Dial(ctx, m, network, address)
@@ -59,18 +59,22 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 		MaxIdleConns:        2,
 	}
 	if id.cert.Certificate != nil {
-		transport.TLSClientConfig.Certificates = []tls.Certificate{id.cert}
+		dialled.TLSClientConfig.Certificates = []tls.Certificate{id.cert}
 	}
 	config := &rest.Config{
 		Host: id.endpoint.String(), APIPath: "/api", QPS: -1, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{GroupVersion: &core.SchemeGroupVersion, NegotiatedSerializer: serializer.NewCodecFactory(known).WithoutConversion()},
 	}
-	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: bounded{bearer{transport, id.token}}})
+	var through http.RoundTripper = bounded{dialled}
+	if id.token != "" {
+		through = transport.NewBearerAuthRoundTripper(id.token, through)
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, &http.Client{Transport: through})
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", id.endpoint, err)
 	}
 	a := &api{
-		name: id.name, client: client, forget: transport.CloseIdleConnections,
+		name: id.name, client: client, forget: dialled.CloseIdleConnections,
 		who: fmt.Sprintf("API server %s, asked from %s as %s", id.endpoint.Host, m.Name(), id.who()),
 		as:  func(other *identity) (*api, error) { return newAPI(m, other) },
 	}
@@ -103,42 +107,14 @@ func (a *api) refuses(what string) string {
 	return fmt.Sprintf("the cluster does not let node %s %s", a.name, what)
 }
 
-// bearer logs in by a token, where there is one.
-type bearer struct {
-	http.RoundTripper
-	token string
-}
-
-func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if b.token != "" {
-		req = req.Clone(req.Context())
-		req.Header.Set("Authorization", "Bearer "+b.token)
-	}
-	return b.RoundTripper.RoundTrip(req)
-}
-
-// bounded ends answers that are too long.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(req)
 	if err == nil {
-		resp.Body = &boundedBody{ReadCloser: resp.Body, left: mostAnswer}
+		resp.Body = http.MaxBytesReader(nil, resp.Body, mostAnswer)
 	}
 	return resp, err
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the API server's answer has more than %d bytes", mostAnswer)
-	}
-	return n, err
 }
 
 // do sends a request once, or again where the server asks to come back.
@@ -163,7 +139,6 @@ func (a *api) do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// read sends a request and reads the object that answers it.
 func (a *api) read(ctx context.Context, req *rest.Request, into any) error {
 	out, err := a.do(ctx, req)
 	if err == nil && json.Unmarshal(out, into) != nil {

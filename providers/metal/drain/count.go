@@ -30,7 +30,6 @@ func (r *Roll) CountBy(file string) error {
 	return nil
 }
 
-// readLister reads a kubeconfig with the files that it names.
 func readLister(file string) (*identity, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, err

@@ -95,7 +95,6 @@ func (r *Roll) keepAway(ctx context.Context, n *Node, p Policy) error {
 	return err
 }
 
-// back waits until the node is ready and lets pods back.
 func (n *Node) back(ctx context.Context, m host.Machine, limits Limits) error {
 	host.Step(ctx, "waiting for node %s", n.Name)
 	boot := ""

@@ -198,7 +198,6 @@ func passing(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err)
 }
 
-// budget is what the API server says of the PodDisruptionBudget.
 func budget(err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) && status.ErrStatus.Details != nil {

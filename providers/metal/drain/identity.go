@@ -22,7 +22,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// kubeletConf is where kubeadm puts the kubelet's kubeconfig.
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
 
 const (
@@ -42,7 +41,6 @@ type identity struct {
 	file     string // of a kubeconfig that is no node's
 }
 
-// who is what messages call it.
 func (id *identity) who() string {
 	if id.file != "" {
 		return "the user of " + id.file
@@ -52,8 +50,6 @@ func (id *identity) who() string {
 
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// readIdentity reads the kubelet's identity. It is nil where the machine is no
-// node.
 func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 	conf, exists, err := host.ReadFile(ctx, m, kubeletConf)
 	if err != nil || !exists {

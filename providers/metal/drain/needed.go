@@ -116,7 +116,6 @@ func Classed(changes []host.Change, node *Node) []host.Change {
 	return changes
 }
 
-// hurtBy are the pods that do not go on.
 func (n *Node) hurtBy(changes []host.Change) []Pod {
 	busy := n.Busy()
 	switch {
@@ -145,7 +144,6 @@ func effect(d host.Disruption, hurt []Pod) string {
 	return ""
 }
 
-// facts names what interrupts most.
 func facts(changes []host.Change, d host.Disruption) string {
 	var all []string
 	for _, c := range changes {
@@ -156,7 +154,6 @@ func facts(changes []host.Change, d host.Disruption) string {
 	return few(all)
 }
 
-// few lists the first ones for a message.
 func few(all []string) string {
 	const most = 3
 	if more := len(all) - most; more > 0 {

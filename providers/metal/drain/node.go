@@ -112,7 +112,6 @@ func LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, erro
 	return n, err
 }
 
-// look asks anew.
 func (n *Node) look(ctx context.Context) error {
 	node, err := n.api.node(ctx)
 	if err != nil {
@@ -210,7 +209,6 @@ func (n *Node) Busy() []Pod {
 	return slices.DeleteFunc(slices.Clone(n.Pods), func(p Pod) bool { return p.Kind < Foreign })
 }
 
-// names lists pods for a message.
 func names(pods []Pod) string {
 	var all []string
 	for _, p := range pods {

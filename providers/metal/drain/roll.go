@@ -31,7 +31,6 @@ type Roll struct {
 	listers  map[string]*identity // by cluster; see CountBy
 }
 
-// cluster is what the Roll knows of one.
 type cluster struct {
 	known   map[string]*seen
 	turns   map[string]bool // nodes that are being worked on
@@ -41,7 +40,6 @@ type cluster struct {
 	noList  bool            // the API server does not let nodes list all nodes
 }
 
-// seen is a node as it was a moment ago.
 type seen struct {
 	api   *api
 	at    time.Time
@@ -73,26 +71,21 @@ func (e *UnavailableError) Error() string {
 
 // Look is Look, and counts the node among those of its cluster.
 func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
-	n, err := Look(ctx, m)
-	if n != nil {
-		r.know(n, err)
-	}
-	return n, err
+	return r.know(Look(ctx, m))
 }
 
 // LookBy is LookBy, and counts the node among those of its cluster.
 func (r *Roll) LookBy(ctx context.Context, c *kubernetes.Client, name string) (*Node, error) {
-	n, err := LookBy(ctx, c, name)
-	if n != nil {
-		r.know(n, err)
-	}
-	return n, err
+	return r.know(LookBy(ctx, c, name))
 }
 
-func (r *Roll) know(n *Node, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cluster(n.Cluster).known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+func (r *Roll) know(n *Node, err error) (*Node, error) {
+	if n != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.cluster(n.Cluster).known[n.Name] = &seen{api: n.api, at: time.Now(), state: state(n, err)}
+	}
+	return n, err
 }
 
 func state(n *Node, err error) string {

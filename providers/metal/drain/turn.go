@@ -47,7 +47,6 @@ func Escalate(ctx context.Context, changes []host.Change) error {
 	return t.prepare(ctx, changes)
 }
 
-// prepare does what changes need before they are carried out.
 func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	node := t.node
 	// The plan is older than the machine: who runs there now?
@@ -83,8 +82,6 @@ func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	return nil
 }
 
-// end waits until the node is back after work that ended with err, and ends its
-// turn.
 func (t *turn) end(ctx context.Context, m host.Machine, err error) error {
 	if t.done == nil {
 		return err

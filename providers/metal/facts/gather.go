@@ -64,7 +64,6 @@ func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, e
 	return f, nil
 }
 
-// oneLine makes one line of an error that shows what a machine said.
 func oneLine(text string) string {
 	var line strings.Builder
 	for part := range strings.Lines(text) {
@@ -110,7 +109,6 @@ func between(sent, received, begin, end time.Time) reading {
 	return reading{offset: (most + least) / 2, error: max((most-least)/2, 0)}
 }
 
-// doubtful says that it is worth asking again.
 func (r reading) doubtful() bool { return r.error >= 0.5 }
 
 func (r reading) rounded() (offset, resolution float64) {

@@ -69,7 +69,6 @@ func (a *answer) machine(f *Facts) error {
 	return nil
 }
 
-// architecture is Debian's and Go's name of what uname -m says.
 func architecture(machine string) string {
 	switch machine {
 	case "x86_64":

@@ -1,13 +1,11 @@
 package facts
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// kernel says which kernel boots next.
 func (a *answer) kernel(running string) Kernel {
 	k := Kernel{Running: running, Installed: []string{}}
 	for _, line := range a.sections["kernels"] {
@@ -15,7 +13,6 @@ func (a *answer) kernel(running string) Kernel {
 			k.Installed = append(k.Installed, v)
 		}
 	}
-	slices.SortFunc(k.Installed, compareVersions)
 	k.Installed = slices.Compact(k.Installed)
 	if v := a.grub(); v != "" {
 		k.Next, k.DecidedBy = v, "grub"
@@ -45,53 +42,6 @@ func kernelOf(path string) string {
 		}
 	}
 	return ""
-}
-
-// compareVersions orders kernel versions: runs of digits as numbers, the rest
-// as text.
-func compareVersions(x, y string) int {
-	for x != "" && y != "" {
-		xn, xr := digits(x)
-		yn, yr := digits(y)
-		if xn != "" && yn != "" {
-			xn, yn = strings.TrimLeft(xn, "0"), strings.TrimLeft(yn, "0")
-			if c := cmp.Or(len(xn)-len(yn), strings.Compare(xn, yn)); c != 0 {
-				return c
-			}
-			x, y = xr, yr
-			continue
-		}
-		// A release comes after its own release candidates.
-		if c := cmp.Or(weight(x[0])-weight(y[0]), int(x[0])-int(y[0])); c != 0 {
-			return c
-		}
-		x, y = x[1:], y[1:]
-	}
-	switch {
-	case strings.HasPrefix(x, "~") || strings.HasPrefix(x, "-rc"):
-		return -1
-	case strings.HasPrefix(y, "~") || strings.HasPrefix(y, "-rc"):
-		return 1
-	}
-	return len(x) - len(y)
-}
-
-func digits(s string) (number, rest string) {
-	i := 0
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		i++
-	}
-	return s[:i], s[i:]
-}
-
-func weight(c byte) int {
-	switch {
-	case c == '~':
-		return -1
-	case c >= '0' && c <= '9':
-		return 2
-	}
-	return 1
 }
 
 // entry is one of GRUB's, or a submenu of them.
@@ -175,7 +125,6 @@ func (a *answer) menu() (root *entry, defaults []string) {
 	return root, defaults
 }
 
-// shellWords splits a line of grub.cfg into its words.
 func shellWords(s string) []string {
 	var words []string
 	var b strings.Builder

@@ -23,7 +23,6 @@ func madeForContainers(name string) bool {
 	return begins(name, "cali", "cilium_", "cni", "flannel", "kube-bridge", "kube-ipvs", "lxc", "nodelocaldns", "tunl", "veth", "vxlan.calico", "vxlan-v6.calico", "weave") && !begins(name, "lxcbr")
 }
 
-// begins reports whether a name begins with one of several texts.
 func begins(name string, with ...string) bool {
 	return slices.ContainsFunc(with, func(p string) bool { return strings.HasPrefix(name, p) })
 }
@@ -106,7 +105,6 @@ func (a *answer) routes() []Route {
 	return slices.Compact(list)
 }
 
-// kinds of routes that `ip route` names before the destination.
 var routeKinds = []string{"unicast", "unreachable", "blackhole", "prohibit", "throw", "nat"}
 
 func (a *answer) route(line string) (Route, bool) {
@@ -165,32 +163,34 @@ func network(text string, six bool) (netip.Prefix, bool) {
 func (a *answer) listeners() []Listener {
 	list := []Listener{}
 	for _, line := range a.sections["sockets"] {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
-		}
-		l := Listener{}
-		ok := len(fields) >= 6 && (fields[0] == "tcp" || fields[0] == "udp")
-		if ok {
-			var ip netip.Addr
-			ip, l.Port, ok = Endpoint(fields[4])
-			l.Protocol, l.Address = fields[0], ip.String()
-		}
-		if !ok {
+		if l, _, ok := ReadListener(line); ok {
+			list = append(list, l)
+		} else if strings.TrimSpace(line) != "" {
 			a.odd("sockets", line)
-			continue
 		}
-		// The name of a process may have anything in it.
-		if _, rest, ok := strings.Cut(line, `users:(("`); ok {
-			name, _, _ := strings.Cut(rest, `",pid=`)
-			l.Process = clean(name)
-		}
-		list = append(list, l)
 	}
 	slices.SortFunc(list, func(x, y Listener) int {
 		return cmp.Or(strings.Compare(x.Protocol, y.Protocol), x.Port-y.Port, strings.Compare(x.Address, y.Address), strings.Compare(x.Process, y.Process))
 	})
 	return slices.Compact(list)
+}
+
+// ReadListener reads a line of ss about a listener, such as
+//
+//	tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
+func ReadListener(line string) (l Listener, address netip.Addr, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 6 || fields[0] != "tcp" && fields[0] != "udp" {
+		return l, address, false
+	}
+	address, l.Port, ok = Endpoint(fields[4])
+	l.Protocol, l.Address = fields[0], address.String()
+	// The name of a process may have anything in it.
+	if _, rest, named := strings.Cut(line, `users:(("`); named {
+		name, _, _ := strings.Cut(rest, `",pid=`)
+		l.Process = clean(name)
+	}
+	return l, address, ok
 }
 
 // Endpoint reads an address as ss shows it: 127.0.0.1%lo:53, [::1]:22, *:22.

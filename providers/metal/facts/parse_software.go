@@ -58,7 +58,6 @@ func otherKubernetes(running []string) string {
 	return ""
 }
 
-// packages are those that are installed, of the ones asked for, by name.
 func (a *answer) packages() map[string]string {
 	m := map[string]string{}
 	for _, row := range a.rows("packages", 3) {
@@ -69,7 +68,6 @@ func (a *answer) packages() map[string]string {
 	return m
 }
 
-// packagesOf are the packages that a runtime comes with.
 func packagesOf(runtime string) []string {
 	switch runtime {
 	case "containerd":

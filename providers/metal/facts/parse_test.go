@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,13 +218,18 @@ menuentry 'Firmware' {
 	}
 }
 
-func TestCompareVersions(t *testing.T) {
+func TestOldestFirst(t *testing.T) {
 	order := []string{"5.15.0-9-generic", "5.15.0-101-generic", "6.1.0-9-amd64", "6.1.0-40-amd64", "6.8.0-rc1", "6.8.0", "6.8.0-85-generic", "6.12.1"}
-	for i, x := range order {
-		for j, y := range order {
-			if got := compareVersions(x, y); (got < 0) != (i < j) || (got > 0) != (i > j) {
-				t.Errorf("compareVersions(%s, %s) = %d", x, y, got)
-			}
+	names := "vmlinuz-" + strings.Join(order, "\nvmlinuz-") + "\n"
+	for range 10 {
+		mixed := strings.SplitAfter(strings.TrimSuffix(names, "\n"), "\n")
+		mixed[len(mixed)-1] += "\n"
+		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		sort := exec.Command("sh", "-c", oldestFirst)
+		sort.Stdin = strings.NewReader(strings.Join(mixed, ""))
+		got, err := sort.Output()
+		if diff := cmp.Diff(names, string(got)); diff != "" || err != nil {
+			t.Errorf("%v %s", err, diff)
 		}
 	}
 }

@@ -47,7 +47,6 @@ type Problem struct {
 	Path     []string // the attribute it belongs to; nil for the machine itself
 }
 
-// problems collects them.
 type problems []Problem
 
 func (p *problems) add(s providers.Severity, path, summary, detail string, args ...any) {
@@ -116,7 +115,6 @@ const (
 	workerMemory       = 900 * mib
 )
 
-// node checks what a Kubernetes node needs.
 func (p *problems) node(f Facts, want Needs) {
 	switch {
 	case want.Role == ControlPlane && f.Memory < controlPlaneMemory:
@@ -232,7 +230,6 @@ func (p *problems) clock(f Facts, want Needs) {
 	}
 }
 
-// side is where a clock is by its offset.
 func side(offset float64) string {
 	if offset < 0 {
 		return "behind"
@@ -240,7 +237,6 @@ func side(offset float64) string {
 	return "ahead of"
 }
 
-// size is a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n >= 10*gib:

@@ -100,7 +100,6 @@ func (f *Facts) connected(to netip.Prefix, dev string) bool {
 	})
 }
 
-// prefixes are the interface's addresses with their lengths.
 func (n NIC) prefixes() []netip.Prefix {
 	var all []netip.Prefix
 	for _, a := range n.Addresses {
@@ -111,7 +110,6 @@ func (n NIC) prefixes() []netip.Prefix {
 	return all
 }
 
-// addresses are those of the machine's interfaces, without prefix lengths.
 func (f *Facts) addresses() []string {
 	var list []string
 	for _, nic := range f.NICs {

@@ -127,8 +127,11 @@ all /etc/environment
 s apt; has apt-config && t apt-config dump | grep -iE '^(Acquire::(https?|ftp)::Proxy|APT::Periodic::Unattended-Upgrade) '
 `
 
+// oldestFirst sorts names of kernels: a release comes after its own candidates.
+const oldestFirst = "sed 's/-rc/~rc/' | sort -t - -k 2 -V | sed 's/~rc/-rc/'"
+
 const kernelScript = `
-s kernels; for f in /boot/vmlinu[xz]-*; do [ -e "$f" ] && echo "${f##*/}"; done
+s kernels; for f in /boot/vmlinu[xz]-*; do [ -e "$f" ] && echo "${f##*/}"; done | ` + oldestFirst + `
 s links; for l in /vmlinuz /boot/vmlinuz; do [ -L "$l" ] && readlink "$l"; done
 s grub 262144
 for f in /boot/grub/grub.cfg /boot/grub2/grub.cfg; do

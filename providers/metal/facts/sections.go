@@ -70,14 +70,12 @@ func split(out []byte) (*answer, error) {
 	return a, nil
 }
 
-// odd notes a line that was not understood.
 func (a *answer) odd(section, line string) {
 	if len(a.unread) < 20 {
 		a.unread = append(a.unread, clean(section+": "+line))
 	}
 }
 
-// first is a section's first line that is not empty.
 func (a *answer) first(section string) string {
 	for _, line := range a.sections[section] {
 		if strings.TrimSpace(line) != "" {

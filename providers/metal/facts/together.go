@@ -26,7 +26,6 @@ func (m Member) MTU() int {
 	return nic.MTU
 }
 
-// name is what the machine will be called.
 func (m Member) name() string { return strings.ToLower(cmp.Or(m.Needs.Hostname, m.Facts.Hostname)) }
 
 // InCluster is its address in the cluster's network.

@@ -90,7 +90,6 @@ func (h Have) Usable(want Spec) error {
 // Exists reports whether there is something on the machine that has our name.
 func (h Have) Exists() bool { return h.table || len(h.ufw) > 0 }
 
-// persist makes what is live come back after a reboot.
 func persist(ctx context.Context, m host.Machine, table NftTable, have Have) error {
 	host.Step(ctx, "making the firewall rules permanent")
 	if have.unit != unit {

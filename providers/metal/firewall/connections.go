@@ -1,7 +1,6 @@
 package firewall
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -47,151 +45,89 @@ type Peer struct {
 // has come to node ports of this machine.
 const connectionsScript = `# list connections
 export LC_ALL=C
-ss -Htulpn && echo established && ss -Htn state established && echo tracked || exit 1
+l=$(ss -Htulpn) && p=$(ss -Htn state established) || exit 1
+said() { printf '%s\n' "$2" | tr '\t' ' ' | sed -n "s/^./$1\t&/p"; }
+said listener "$l"; said peer "$p"
 { ip -o addr show; cat /proc/net/nf_conntrack 2>/dev/null; } | awk '
 $3 ~ /^inet/ { sub("/.*", "", $4); own[$4] = 1 }
 $3 == "tcp" && $6 == "ESTABLISHED" {
   split($7, src, "="); split($8, dst, "="); split($10, port, "=")
-  if (own[dst[2]] && port[2] >= 30000 && port[2] <= 32767 && !seen[src[2], port[2]]++ && n++ < 1000) print src[2], port[2]
+  if (own[dst[2]] && port[2] >= 30000 && port[2] <= 32767 && !seen[src[2], port[2]]++ && n++ < 1000) print "tracked\t" src[2] "\t" port[2]
 }'
 echo end`
 
 // ReadConnections looks at who would notice a firewall.
 func ReadConnections(ctx context.Context, m host.Machine) (Connections, error) {
-	out, err := host.LookScript(ctx, m, connectionsScript)
-	if err != nil {
-		return Connections{}, fmt.Errorf("list listeners and connections: %w", err)
+	r := newSockets()
+	if err := host.Look(ctx, m, "listeners and connections", connectionsScript, r.lines()); err != nil {
+		return Connections{}, err
 	}
-	c, err := readConnections(out)
-	if err != nil {
-		return Connections{}, fmt.Errorf("%s: %w", m.Name(), err)
-	}
-	own := ownAddress(ctx, m)
+	c, own := r.finish(), ownAddress(ctx, m)
 	c.Own, c.OwnPort = own.Addr(), own.Port()
 	return c, nil
 }
 
-func readConnections(out []byte) (Connections, error) {
-	var c Connections
-	established, tracked, whole := false, false, false
-	seen := map[Listener]bool{}
-	peers, listens, own := map[Peer]bool{}, map[uint16]bool{}, map[netip.Addr]bool{}
-	connected := func(p Peer) {
-		if !p.Address.IsLoopback() && !peers[p] {
-			peers[p] = true
-			c.Peers = append(c.Peers, p)
-		}
+// sockets reads what connectionsScript prints.
+type sockets struct {
+	c       Connections
+	listens map[uint16]bool     // TCP ports that others can reach
+	own     map[netip.Addr]bool // addresses of this machine that peers have connected to
+}
+
+func newSockets() *sockets {
+	return &sockets{listens: map[uint16]bool{}, own: map[netip.Addr]bool{}}
+}
+
+func (s *sockets) lines() host.Lines {
+	return host.Lines{"listener": host.Fields(1, s.listener), "peer": host.Fields(1, s.peer), "tracked": host.Fields(2, s.tracked)}
+}
+
+func (s *sockets) listener(f []string) error {
+	l, address, ok := facts.ReadListener(f[0])
+	if !ok {
+		return fmt.Errorf("%q is no listener of tcp or udp", shorten(f[0]))
 	}
-	for line := range bytes.Lines(out) {
-		text := strings.TrimSpace(string(line))
-		fields := strings.Fields(text)
-		switch {
-		case text == "":
-		case text == "established":
-			established = true
-		case text == "tracked":
-			tracked = true
-		case text == "end":
-			whole = true
-		case tracked:
-			p, err := readTracked(fields)
-			if err != nil {
-				return c, fmt.Errorf("tracked connections: %q: %w", shorten(text), err)
-			}
-			if !listens[p.Port] {
-				connected(p)
-			}
-		case !established:
-			l, open, err := readListener(fields)
-			if err != nil {
-				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
-			}
-			if open && !seen[l] {
-				seen[l] = true
-				c.Listeners = append(c.Listeners, l)
-				listens[l.Port] = listens[l.Port] || l.Protocol == TCP
-			}
-		default:
-			p, at, err := readPeer(fields)
-			if err != nil {
-				return c, fmt.Errorf("ss: %q: %w", shorten(text), err)
-			}
-			if own[at] = true; listens[p.Port] {
-				connected(p)
-			}
-		}
+	if protocol := (map[string]Protocol{"tcp": TCP, "udp": UDP}[l.Protocol]); !address.Unmap().IsLoopback() { // others can reach it
+		s.c.Listeners = append(s.c.Listeners, Listener{protocol, uint16(l.Port), strings.ReplaceAll(l.Process, "\uFFFD", "?")})
+		s.listens[uint16(l.Port)] = s.listens[uint16(l.Port)] || protocol == TCP
 	}
-	if !whole {
-		return c, fmt.Errorf("the list of listeners and connections broke off")
+	return nil
+}
+
+// peer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000".
+func (s *sockets) peer(f []string) error {
+	fields := strings.Fields(f[0])
+	if len(fields) < 4 {
+		return fmt.Errorf("%q has %d fields where 4 are expected", shorten(f[0]), len(fields))
 	}
+	at, port, err := readEndpoint(fields[2])
+	from, _, wrong := readEndpoint(fields[3])
+	if s.own[at] = true; s.listens[port] {
+		s.c.Peers = append(s.c.Peers, Peer{Address: from, Port: port})
+	}
+	return errors.Join(err, wrong)
+}
+
+func (s *sockets) tracked(f []string) error {
+	address, errA := netip.ParseAddr(f[0])
+	port, errP := strconv.ParseUint(f[1], 10, 16)
+	if !s.listens[uint16(port)] {
+		s.c.Peers = append(s.c.Peers, Peer{address.Unmap().WithZone(""), uint16(port), true})
+	}
+	return errors.Join(errA, errP)
+}
+
+func (s *sockets) finish() Connections {
 	// What the machine says to itself goes over lo, whatever the addresses.
-	c.Peers = slices.DeleteFunc(c.Peers, func(p Peer) bool { return own[p.Address] })
-	slices.SortFunc(c.Listeners, func(a, b Listener) int {
-		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port))
+	s.c.Peers = slices.DeleteFunc(s.c.Peers, func(p Peer) bool { return p.Address.IsLoopback() || s.own[p.Address] })
+	slices.SortStableFunc(s.c.Listeners, func(a, b Listener) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Program, b.Program))
 	})
-	slices.SortFunc(c.Peers, func(a, b Peer) int {
+	slices.SortFunc(s.c.Peers, func(a, b Peer) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Address.Compare(b.Address))
 	})
-	return c, nil
-}
-
-// readListener reads a line such as
-//
-//	tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
-//
-// open is false for one that only this machine can reach.
-func readListener(fields []string) (l Listener, open bool, err error) {
-	if len(fields) < 6 {
-		return l, false, fmt.Errorf("it has %d fields where at least 6 are expected", len(fields))
-	}
-	switch fields[0] {
-	case "tcp":
-		l.Protocol = TCP
-	case "udp":
-		l.Protocol = UDP
-	default:
-		return l, false, fmt.Errorf("it is neither tcp nor udp")
-	}
-	address, port, err := readEndpoint(fields[4])
-	if err != nil {
-		return l, false, err
-	}
-	l.Port = port
-	if _, after, ok := strings.Cut(strings.Join(fields[6:], " "), `(("`); ok {
-		name, _, _ := strings.Cut(after, `"`)
-		l.Program = strings.Map(printable, name) // whoever started it has chosen it
-	}
-	return l, !address.IsLoopback(), nil
-}
-
-func printable(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return '?'
-}
-
-// readPeer reads a line such as "0 0 10.0.0.1:22 10.0.0.2:40000"; at is the
-// address of this machine that the peer has connected to.
-func readPeer(fields []string) (p Peer, at netip.Addr, err error) {
-	if len(fields) < 4 {
-		return p, at, fmt.Errorf("it has %d fields where 4 are expected", len(fields))
-	}
-	if at, p.Port, err = readEndpoint(fields[2]); err != nil {
-		return p, at, err
-	}
-	p.Address, _, err = readEndpoint(fields[3])
-	return p, at, err
-}
-
-// readTracked reads a line such as "10.0.0.2 30080".
-func readTracked(fields []string) (Peer, error) {
-	if len(fields) != 2 {
-		return Peer{}, fmt.Errorf("it has %d fields where 2 are expected", len(fields))
-	}
-	address, errA := netip.ParseAddr(fields[0])
-	port, errP := strconv.ParseUint(fields[1], 10, 16)
-	return Peer{address.Unmap().WithZone(""), uint16(port), true}, errors.Join(errA, errP)
+	s.c.Listeners, s.c.Peers = slices.Compact(s.c.Listeners), slices.Compact(s.c.Peers)
+	return s.c
 }
 
 // readEndpoint reads "10.0.0.1:22", "[::]:22", "*:22", "127.0.0.53%lo:53",

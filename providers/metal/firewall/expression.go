@@ -35,7 +35,6 @@ func statement(v any) string {
 	return compact(v)
 }
 
-// match writes a comparison.
 func match(arg any) (string, bool) {
 	m, ok := arg.(map[string]any)
 	if !ok || len(m) != 3 {
@@ -56,7 +55,6 @@ func match(arg any) (string, bool) {
 	return left + " " + op + right(left, m["right"]), true
 }
 
-// operand writes what is compared.
 func operand(v any) (string, bool) {
 	m, ok := v.(map[string]any)
 	if !ok || len(m) != 1 {
@@ -84,7 +82,6 @@ func operand(v any) (string, bool) {
 	return "", false
 }
 
-// right writes what something is compared with.
 func right(left string, v any) string {
 	switch left {
 	case "ct state":

@@ -100,7 +100,6 @@ func readObjects(data []byte) ([]object, error) {
 	return objects, nil
 }
 
-// text is a field that is text; "" for any other.
 func (o object) text(field string) string {
 	s, _ := o.fields[field].(string)
 	return s
@@ -197,7 +196,6 @@ func compactText(v any) string {
 	return compact(v)
 }
 
-// parseRange reads an address or a range of addresses.
 func parseRange(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return netip.PrefixFrom(a, a.BitLen()), nil

@@ -152,7 +152,6 @@ func (e *UnfitError) Error() string { return fmt.Sprintf("%s: %v", e.Host, e.Err
 
 func (e *UnfitError) Unwrap() error { return e.Err }
 
-// sections takes what observeScript says apart.
 func sections(said map[string][]byte) host.Lines {
 	lines := host.Lines{}
 	for _, name := range []string{"ufw.conf", "ufw.default", "user.rules", "user6.rules", "ufw.enabled", "ufw.status", "firewalld", "enabled", "active", "file", "unit", "pending", "tables", "legacy", "filters", "table", "listed"} {
@@ -190,7 +189,6 @@ func readObserved(said map[string][]byte, want Spec) (Have, error) {
 	return h, nil
 }
 
-// readTables reads our table and who else filters.
 func (h *Have) readTables(said map[string][]byte) error {
 	if !h.nft {
 		return nil
@@ -220,7 +218,6 @@ func (h *Have) readTables(said map[string][]byte) error {
 	return nil
 }
 
-// judgePersistence says whether what is declared comes back after a reboot.
 func (h *Have) judgePersistence(want Spec) {
 	table := want.Table()
 	if h.Backend.isUFW() {

@@ -208,8 +208,8 @@ func FuzzReadObserved(f *testing.F) {
 }
 
 func FuzzReadConnections(f *testing.F) {
-	f.Add([]byte(ssOutput))
-	f.Fuzz(func(t *testing.T, out []byte) {
+	f.Add(ssOutput)
+	f.Fuzz(func(t *testing.T, out string) {
 		c, err := readConnections(out)
 		if err == nil && len(c.Listeners) > len(out) {
 			t.Error("more listeners than bytes")

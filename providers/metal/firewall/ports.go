@@ -80,7 +80,6 @@ func ParsePorts(protocol Protocol, s string) (Ports, error) {
 	return Ports{protocol, uint16(a), uint16(b)}, nil
 }
 
-// overlap is the part of the ports that is within a range.
 func (p Ports) overlap(first, last uint16) (Ports, bool) {
 	if p.First == 0 && p.Last == 0 {
 		p.First, p.Last = 1, 65535

@@ -173,6 +173,5 @@ set -e
 [ "$1" != true ] || systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
 [ "$2" != true ] || systemctl start stoke-firewall.service`
 
-// tidyScript removes folders of ours that are empty.
 const tidyScript = `# remove empty folders
 rmdir /etc/stoke 2>/dev/null || :`

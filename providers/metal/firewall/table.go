@@ -6,7 +6,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// rulesKey is the record's note of the rules that were there before us.
 const rulesKey = "firewall rules"
 
 // rulesWas is what there was of our name before us, such as an import finds: as a
@@ -17,7 +16,6 @@ type rulesWas struct {
 	Enabled, Active bool      // the unit
 }
 
-// nothing reports whether there were no rules.
 func (w rulesWas) nothing() bool { return w.Table == "" && len(w.UFW) == 0 }
 
 // Table is what this package looks after. The rules are one fact: they are loaded,

@@ -31,7 +31,6 @@ func (r ufwRule) command() string {
 	return strings.Join(r.args(), " ")
 }
 
-// args is the rule as ufw takes it.
 func (r ufwRule) args() []string {
 	args := []string{"allow"}
 	if r.Proto != "any" {
@@ -82,7 +81,6 @@ func (s Spec) ufwRules(b Backend) (rules []ufwRule, cannot []string) {
 	return rules, cannot
 }
 
-// sources are the ranges of a source.
 func (s Spec) sources(from Source) []netip.Prefix {
 	switch {
 	case from == Source{}:

@@ -52,7 +52,6 @@ func (h *Have) readUFW(said map[string][]byte) error {
 	return nil
 }
 
-// setting is a variable of one of ufw's configuration files.
 func setting(file []byte, name string) string {
 	value := ""
 	for line := range strings.Lines(string(file)) {

@@ -15,7 +15,6 @@ while [ "$d" ] && [ ! -d "$d" ]; do l="$d
 $l"; d=${d%/*}; done
 printf %s "$l"`
 
-// emptyFolders removes folders and lists those that are not empty.
 const emptyFolders = `# remove empty folders
 for d; do [ ! -d "$d" ] || rmdir -- "$d" 2>/dev/null || printf '%s\n' "$d"; done`
 

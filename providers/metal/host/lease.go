@@ -51,7 +51,6 @@ printf '%s\n%s\n%s\n%s\n' "$3" "$now" "$4" "$6" >"$1/lock.new"
 mv -f -- "$1/lock.new" "$1/lock"
 printf 'held\n%s\n' "$4"`
 
-// lease is the lock on one machine, held and renewed.
 type lease struct {
 	machine     Machine
 	token, who  string
@@ -77,7 +76,6 @@ func leaseFrom(ctx context.Context) *lease {
 	return s
 }
 
-// answer is what the machine says of its lock.
 type answer struct {
 	state          string // held, busy, lost or free
 	who            string // has it, or has taken it
@@ -100,7 +98,6 @@ func (s *lease) ask(ctx context.Context, what, dead string) (answer, error) {
 	return answer{}, fmt.Errorf("the machine's lock answers %q", oneLine(a.state))
 }
 
-// start begins to renew a lease that was just taken.
 func (s *lease) start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	s.ctx, s.lose = context.WithCancelCause(ctx)
@@ -214,7 +211,6 @@ func (s *lease) resume(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the heartbeat and waits for it.
 func (s *lease) stop() {
 	s.end()
 	dead := time.AfterFunc(2*s.beat, func() { Forget(s.machine) }) // a connection that does not even end what is cancelled
@@ -265,31 +261,6 @@ func (g *guarded) Put(ctx context.Context, f ssh.File) error {
 	ctx, done := g.lease.bind(ctx)
 	defer done()
 	return g.Machine.Put(ctx, f)
-}
-
-// guard is the machine with the lease before it, able to do what it was able to.
-func guard(m Machine, s *lease) Machine {
-	g := &guarded{Machine: m, lease: s}
-	if r, ok := m.(redialled); ok {
-		return &guardedAnew{guarded: g, redialled: r}
-	}
-	return g
-}
-
-// redialled is a machine to which there may be a second connection.
-type redialled interface {
-	Fresh(patience time.Duration) (m Machine, done func())
-}
-
-// guardedAnew is guarded for such a one.
-type guardedAnew struct {
-	*guarded
-	redialled
-}
-
-func (g *guardedAnew) Fresh(patience time.Duration) (Machine, func()) {
-	m, done := g.redialled.Fresh(patience)
-	return guard(m, g.lease), done
 }
 
 func (g *guarded) identity() string { return identity(g.Machine) }

@@ -67,7 +67,6 @@ func ThisProcess() string {
 	return fmt.Sprintf("%s@%s, process %d, %s, since %s", who, where, os.Getpid(), what, time.Now().UTC().Format(time.RFC3339))
 }
 
-// turns is a machine's place in Locks.
 type turns struct {
 	users int           // who waits for a turn or has it
 	turn  chan struct{} // one token
@@ -130,7 +129,7 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	}
 	lock := &Lock{locks: l, turns: t, key: key, lease: t.lease}
 	lock.ctx, lock.done = t.lease.bind(context.WithValue(ctx, leaseKey{}, t.lease))
-	lock.machine = guard(m, t.lease)
+	lock.machine = &guarded{Machine: m, lease: t.lease}
 	return lock, nil
 }
 
@@ -212,7 +211,6 @@ func (l *Locks) leave(key string, t *turns) {
 	}
 }
 
-// take waits for the lock on the machine itself.
 func (l *Locks) take(ctx context.Context, m Machine) (*lease, error) {
 	limit, s := cmp.Or(l.Wait, lockWait), l.newLease(m)
 	began, told, gone, pause := time.Now(), "", "", 100*time.Millisecond

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -49,6 +50,14 @@ func Run(ctx context.Context, m Machine, args ...string) ([]byte, error) {
 // errors and in the machine's log of sudo.
 func Script(ctx context.Context, m Machine, script string, args ...string) ([]byte, error) {
 	return Run(ctx, m, append([]string{"sh", "-c", script, "sh"}, args...)...)
+}
+
+// Do is Script for what it does alone, which is named in errors.
+func Do(ctx context.Context, m Machine, what, script string, args ...string) error {
+	if _, err := Script(ctx, m, script, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // LookScript is Script for one that changes nothing; see Command.Look.

@@ -21,7 +21,6 @@ type Boot struct {
 	Failed []string
 }
 
-// same reports whether two observations are of one life.
 func (b Boot) same(other Boot) bool { return b.ID == other.ID && b.Start == other.Start }
 
 // RebootLimits are how long to wait; zero values are the defaults.
@@ -120,7 +119,6 @@ func Reboot(ctx context.Context, m Machine, limits RebootLimits) (Boot, error) {
 	return after, nil
 }
 
-// rebooting is a reboot under way.
 type rebooting struct {
 	machine Machine
 	limits  RebootLimits
@@ -201,7 +199,6 @@ func (w *rebooting) patience(ctx context.Context, err error, began time.Time) er
 	return nil
 }
 
-// settle waits until systemd has started everything.
 func (w *rebooting) settle(ctx context.Context, b Boot) (Boot, error) {
 	up, began := b, time.Now()
 	for {

@@ -43,7 +43,6 @@ func (r *Remote) Run(ctx context.Context, cmd Command) (ssh.Output, error) {
 	}, !cmd.Once)
 }
 
-// input is a stream that is opened when it is read.
 type input struct {
 	open func() (io.ReadCloser, error)
 	from io.ReadCloser

@@ -42,6 +42,14 @@ func One[W, H any](declared func(W) bool) func(W, H) []string {
 	}
 }
 
+// Becomes is Back of facts of a kind that are given back as they were, which
+// interrupts nobody.
+func Becomes(kind string) func(*Record, string) Change {
+	return func(_ *Record, name string) Change {
+		return Change{Fact: strings.TrimSpace(kind+" "+name) + " becomes what it was before"}
+	}
+}
+
 // Diff compares what is declared with what there is.
 func (t Table[W, H]) Diff(want W, have H) []Change {
 	var changes []Change

@@ -79,7 +79,6 @@ type applier struct {
 	empty bool // pods have left
 }
 
-// drain has pods leave, once.
 func (a *applier) drain(ctx context.Context) error {
 	if a.empty || a.hooks.Drain == nil {
 		return nil
@@ -89,7 +88,6 @@ func (a *applier) drain(ctx context.Context) error {
 	return err
 }
 
-// look observes again.
 func (a *applier) look(ctx context.Context) (err error) {
 	have, err := Observe(ctx, a.m, a.want)
 	if err == nil {
@@ -111,7 +109,6 @@ const (
 // restoredUnits are those that are as before when the driver is gone.
 var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRefresh}
 
-// remember writes down what Restore puts back: holds, and which services ran.
 func (a *applier) remember(ctx context.Context) error {
 	if err := a.rec.RememberAll(ctx, map[string]any{keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver()}); err != nil {
 		return err
@@ -285,7 +282,6 @@ func (a *applier) install(ctx context.Context) error {
 
 const autoinstall = `dkms autoinstall -k "$1" || { cat /var/lib/dkms/nvidia*/*/build/make.log 2>/dev/null | tail -n 20 >&2; exit 1; }`
 
-// build has dkms make the modules that a kernel lacks.
 func (a *applier) build(ctx context.Context) error {
 	if a.want.precompiled(a.have) {
 		return nil

@@ -54,8 +54,6 @@ func Check(want Spec, have State, managed bool) []Problem {
 	return c.found
 }
 
-// ready reports whether the declared driver is installed, loaded and built for
-// every kernel that needs it, so that no module has to be exchanged.
 func (s State) ready(want Spec) bool {
 	if !want.satisfied(s.Installed()) || s.Loaded != s.Installed() || s.LoadedOpen != (want.Modules == Open) {
 		return false
@@ -83,7 +81,6 @@ func (c *checker) warn(summary, detail string, args ...any) {
 	c.found = append(c.found, Problem{Summary: summary, Detail: fmt.Sprintf(detail, args...), Warning: true})
 }
 
-// gpus checks that there are GPUs and that the declared driver drives them.
 func (c *checker) gpus() {
 	gpus := c.have.Devices
 	if len(gpus) == 0 {
@@ -108,7 +105,7 @@ func (c *checker) gpus() {
 
 func (c *checker) gpu(d Device) {
 	a := d.Architecture()
-	newest, oldest := a.Newest(), d.oldest()
+	newest, oldest := branches[a].newest, d.oldest()
 	switch {
 	case a == Unknown:
 		c.warn("An unknown GPU", "%s at %s is in no list of this version of stoke, and so not checked against branch %s.", d.Name(), d.Address, c.want.Branch)
@@ -171,7 +168,6 @@ func (c *checker) kernels() {
 	}
 }
 
-// modulesFor is Ubuntu's package of modules for a kernel.
 func (c *checker) modulesFor(kernel string) string {
 	name := "linux-modules-nvidia-" + c.want.Branch
 	if c.want.Server {
@@ -227,7 +223,6 @@ func (c *checker) rivals() {
 	}
 }
 
-// others looks for a driver that somebody else has installed, pinned or held.
 func (c *checker) others(managed bool) {
 	s := c.have
 	if s.RunFile != "" {
@@ -331,7 +326,6 @@ func describe(users []User) string {
 	return strings.Join(all, ", ")
 }
 
-// containers checks that containerd will read the runtime's file.
 func (c *checker) containers() {
 	ctd := c.have.Containerd
 	if c.want.Toolkit == "" || !ctd.Configured {

@@ -8,7 +8,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// generate writes a CDI specification whole.
 const generate = `# describe the GPUs for containers
 set -e
 mkdir -p -- "$(dirname -- "$1")"
@@ -20,7 +19,6 @@ const refresh = `# start the refresh of the CDI file
 systemctl --no-reload enable -- "$2" "$1" 2>/dev/null || :
 systemctl start -- "$2" && systemctl restart -- "$1"`
 
-// containers gives those containers GPUs that ask for them.
 func (a *applier) containers(ctx context.Context) error {
 	if a.want.Toolkit == "" {
 		return nil

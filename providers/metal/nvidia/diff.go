@@ -46,7 +46,6 @@ func (d *differ) add(fact string, path []string, have, want string, disruption h
 	d.changes = append(d.changes, host.Change{Fact: fact, Path: path, Have: have, Want: want, Disruption: disruption})
 }
 
-// exchange is what it interrupts to put another module into the kernel.
 func (d *differ) exchange() host.Disruption {
 	switch {
 	case d.have.NouveauBusy && d.have.Loaded == "":
@@ -87,7 +86,6 @@ func flavour(open bool) string {
 	return Proprietary
 }
 
-// driver compares what is installed and what is in the kernel.
 func (d *differ) driver() {
 	installed := d.have.Installed()
 	if !d.want.satisfied(installed) {
@@ -133,7 +131,6 @@ func (d *differ) kernels() {
 	}
 }
 
-// answers compares the GPUs that the driver lists with those of the PCI bus.
 func (d *differ) answers() {
 	if d.have.Loaded == "" || !d.want.satisfied(d.have.Installed()) {
 		return // it cannot answer before it is loaded
@@ -190,7 +187,6 @@ func (d *differ) toolkit() {
 	}
 }
 
-// keeping compares what keeps the driver as it is.
 func (d *differ) keeping() {
 	if free := d.have.notHeld(); len(free) > 0 {
 		d.add("packages held", nil, "not "+strings.Join(free, " "), "all", host.None)

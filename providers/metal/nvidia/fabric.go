@@ -6,7 +6,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
-// fabricPackages are the driver's own package and the fabric manager's.
 func (s Spec) fabricPackages() (driver, fabric string) {
 	switch {
 	case s.Source == Distribution:
@@ -51,7 +50,6 @@ func (s Spec) agree(have State) string {
 	return best
 }
 
-// fabric checks what the fabric manager's packages ask for.
 func (c *checker) fabric() {
 	if !c.have.fabricManager(c.want) || c.want.Source != Distribution {
 		return
@@ -64,8 +62,6 @@ func (c *checker) fabric() {
 	}
 }
 
-// fabricVersion checks that there is a fabric manager of exactly the driver's
-// version.
 func (c *checker) fabricVersion() {
 	if !c.have.fabricManager(c.want) || c.want.Version != "" || c.want.agree(c.have) != "" {
 		return
@@ -76,5 +72,4 @@ func (c *checker) fabricVersion() {
 	}
 }
 
-// all are the versions that apt could install.
 func all(o packages.Offer) []string { return append([]string{o.Candidate}, o.Versions...) }

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// nouveau is what keeps the kernel's own driver away.
 const nouveau = `# Written by stoke: NVIDIA's driver does not load beside nouveau.
 blacklist nouveau
 options nouveau modeset=0

@@ -186,7 +186,6 @@ func (a *applier) notWorking() string {
 	return ""
 }
 
-// missing names the GPUs that the driver does not list.
 func missing(s State) string {
 	listed := map[string]bool{}
 	for _, g := range s.GPUs {
@@ -211,7 +210,6 @@ command -v dkms >/dev/null && dkms status 2>/dev/null | grep -i nvidia | head -n
 systemctl is-failed -q nvidia-fabricmanager.service 2>/dev/null && journalctl -u nvidia-fabricmanager.service -n 5 --no-pager -o cat 2>/dev/null | cut -c 1-300 | sed 's/^/fabric manager: /'
 :`
 
-// diagnose adds what the machine says to what is wrong.
 func (a *applier) diagnose(ctx context.Context, why string) error {
 	e := &NotWorkingError{Host: a.m.Name(), Why: why}
 	if out, err := host.Script(ctx, a.m, said); err == nil {

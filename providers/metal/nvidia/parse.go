@@ -8,7 +8,6 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// reader reads what look prints.
 type reader struct {
 	s       State
 	version string // of the module in the kernel

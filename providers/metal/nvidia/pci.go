@@ -38,7 +38,6 @@ type Device struct {
 	ID uint16 // PCI device id
 }
 
-// devices are NVIDIA's of a machine's GPUs.
 func devices(gpus []facts.GPU) []Device {
 	var all []Device
 	for _, g := range gpus {
@@ -69,7 +68,6 @@ func (d Device) Architecture() Architecture {
 // (Driver Installation Guide, "Kernel Modules").
 func (d Device) graceHopper() bool { return d.ID >= 0x2340 && d.ID <= 0x234f }
 
-// needsOpen reports whether only the open kernel modules drive the GPU.
 func (d Device) needsOpen() bool { return d.Architecture() >= Blackwell || d.graceHopper() }
 
 // tooOldForOpen reports whether only the proprietary ones do: those before
@@ -79,41 +77,22 @@ func (d Device) tooOldForOpen() bool {
 	return a != Unknown && a < Turing
 }
 
-// Newest is the last branch that drives GPUs of the architecture; 0 for no
-// limit. Branch 580 is the last one for Maxwell, Pascal and Volta
-// (forums.developer.nvidia.com, "Unix graphics feature deprecation schedule").
-func (a Architecture) Newest() int {
-	switch a {
-	case Ancient:
-		return 470
-	case Maxwell, Pascal, Volta:
-		return 580
-	}
-	return 0
-}
-
-// Oldest is the first branch that drives GPUs of the architecture (NVIDIA's
+// branches are the first branch that drives GPUs of an architecture (NVIDIA's
 // release notes: Ampere's A100 in 450, Hopper in 525, Ada in 525, Blackwell's
-// B200 in 570). Some of its GPUs are later; see Device.oldest.
-func (a Architecture) Oldest() int {
-	switch a {
-	case Ampere:
-		return 450
-	case Hopper, Ada:
-		return 525
-	case Blackwell:
-		return 570
-	}
-	return 0
+// B200 in 570), and the last; 0 for no limit. Branch 580 is the last one for
+// Maxwell, Pascal and Volta (forums.developer.nvidia.com, "Unix graphics feature
+// deprecation schedule").
+var branches = map[Architecture]struct{ oldest, newest int }{
+	Ancient: {0, 470}, Maxwell: {0, 580}, Pascal: {0, 580}, Volta: {0, 580}, Ampere: {450, 0}, Hopper: {525, 0}, Ada: {525, 0}, Blackwell: {570, 0},
 }
 
-// oldest is Architecture.Oldest, but for GPUs that came later: B300 in 580 (MIG
+// oldest is that of the architecture, but for GPUs that came later: B300 in 580 (MIG
 // User Guide, "Deployment Considerations", which has a table of first drivers).
 func (d Device) oldest() int {
 	if d.ID == 0x3182 {
 		return 580
 	}
-	return d.Architecture().Oldest()
+	return branches[d.Architecture()].oldest
 }
 
 // fabric reports whether NVSwitches beside the GPU are reached through a ConnectX

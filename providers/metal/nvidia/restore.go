@@ -17,7 +17,12 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 		return nil, err
 	}
 	r := &restorer{m: m, rec: rec, have: have}
-	for _, step := range []func(context.Context) error{r.units, r.unload, r.holds} {
+	for _, name := range restoredUnits {
+		if err := r.unit(ctx, name); err != nil { // what did not run before is stopped
+			return r.done, err
+		}
+	}
+	for _, step := range []func(context.Context) error{r.unload, r.holds} {
 		if err := step(ctx); err != nil {
 			return r.done, err
 		}
@@ -42,16 +47,6 @@ type restorer struct {
 	rec  *host.Record
 	have State
 	done []host.Outcome
-}
-
-// units stops what did not run before.
-func (r *restorer) units(ctx context.Context) error {
-	for _, name := range restoredUnits {
-		if err := r.unit(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *restorer) unit(ctx context.Context, name string) error {
@@ -92,7 +87,6 @@ func (r *restorer) unload(ctx context.Context) error {
 	return nil
 }
 
-// holds releases the packages that were not held before.
 func (r *restorer) holds(ctx context.Context) error {
 	var before []string
 	known, err := r.rec.Was(keyHeld, &before)
@@ -109,7 +103,6 @@ func (r *restorer) holds(ctx context.Context) error {
 	return nil
 }
 
-// files puts files back, and what was made of them.
 func (r *restorer) files(ctx context.Context) error {
 	kept := r.rec.KeptFiles()
 	for _, name := range []string{NouveauFile, UpgradesFile, RuntimeFile, oldCDIFile} {

@@ -98,7 +98,6 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// branch is the branch as a number.
 func (s Spec) branch() int { n, _ := strconv.Atoi(s.Branch); return n }
 
 // satisfied reports whether a driver's version is what is declared. A package's

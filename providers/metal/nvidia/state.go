@@ -111,12 +111,10 @@ func (s State) fabric(manager Package) []Package {
 	return []Package{manager}
 }
 
-// fabricManager reports whether want means a fabric manager here.
 func (s State) fabricManager(want Spec) bool {
 	return want.FabricManager == Always || want.FabricManager == Auto && s.NVSwitch
 }
 
-// kernel finds an installed kernel.
 func (s State) kernel(release string) Kernel {
 	if i := slices.IndexFunc(s.Kernels, func(k Kernel) bool { return k.Release == release }); i >= 0 {
 		return s.Kernels[i]
@@ -124,8 +122,6 @@ func (s State) kernel(release string) Kernel {
 	return Kernel{Release: release}
 }
 
-// needed are the kernels that must have the module: the one that runs, and the
-// one that boots next.
 func (s State) needed() []string {
 	if s.Kernel.Next == s.Kernel.Running {
 		return []string{s.Kernel.Running}
@@ -159,7 +155,6 @@ func (s State) Installed() string {
 	return best
 }
 
-// upstream is a package's version without epoch and revision.
 func upstream(version string) string {
 	if _, rest, ok := strings.Cut(version, ":"); ok {
 		version = rest
@@ -169,13 +164,10 @@ func upstream(version string) string {
 	return version
 }
 
-// notHeld lists the installed packages of driver, toolkit and fabric that apt
-// may change on its own.
 func (s State) notHeld() []string {
 	return slices.DeleteFunc(s.Driver(), func(name string) bool { return slices.Contains(s.Held, name) })
 }
 
-// held lists those of them that somebody holds.
 func (s State) held() []string {
 	return slices.DeleteFunc(s.Driver(), func(name string) bool { return !slices.Contains(s.Held, name) })
 }

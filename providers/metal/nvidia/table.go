@@ -19,7 +19,7 @@ var Table = host.Table[Spec, State]{
 		Files: func(name string) []string { return []string{name} },
 		Diff:  diffFiles,
 		Back: func(rec *host.Record, name string) host.Change {
-			c := host.Change{Fact: "file " + name + " becomes what it was before"}
+			c := host.Becomes("file")(rec, name)
 			if rec.KeptAbsent(name) {
 				c.Fact = "file " + name + " is removed"
 			}
@@ -37,9 +37,7 @@ var Table = host.Table[Spec, State]{
 		},
 		Was:  func(_ Spec, have State, name string) any { return have.Units[name] },
 		Diff: diffServices,
-		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: name + " becomes what it was before"}
-		},
+		Back: host.Becomes(""),
 	},
 }
 
@@ -142,7 +140,6 @@ func (a *applier) releaseCDI(ctx context.Context) error {
 	return host.Remove(ctx, a.m, newCDIFile)
 }
 
-// makeInitramfs makes it anew where that is due.
 func makeInitramfs(ctx context.Context, m host.Machine, rec *host.Record) error {
 	due := false
 	if _, err := rec.Was(keyInitramfs, &due); err != nil || !due {

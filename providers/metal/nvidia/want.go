@@ -56,7 +56,6 @@ type Wanted struct {
 // pinning begins the names of NVIDIA's packages that keep to a branch or version.
 const pinning = "nvidia-driver-pinning-"
 
-// has reports whether a package is to be installed by its name.
 func (w Wanted) has(name string) bool {
 	return slices.ContainsFunc(w.Packages, func(p Package) bool { return p.Name == name })
 }
@@ -178,7 +177,6 @@ func (s Spec) fromDebian(have State) Wanted {
 	return w
 }
 
-// pattern is the version that packages of the driver must have.
 func (s Spec) pattern() string {
 	if v := cmp.Or(s.Version, s.agreed); v != "" {
 		return v + "-*"
@@ -259,7 +257,6 @@ func (s State) headers() []Package {
 // nor a key for signing them are needed.
 func (s Spec) precompiled(have State) bool { return s.Source == Distribution && have.OS == "ubuntu" }
 
-// asks are the packages about which apt is asked before anything is changed.
 func (s State) asks(want Spec) []string {
 	if want.Branch == "" {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// apply is one Apply or Restore on its way.
 type apply struct {
 	m        host.Machine
 	rec      *host.Record
 	want     Spec
+	have     State
 	call     *providers.Call
 	problems []Problem // of repositories that are not ours
 	now      func() time.Time
@@ -40,60 +40,59 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("to %s %s, and what was planned is %s at most: plan again, now that the packages are downloaded the plan says so", e.Because, e.Would, e.Limit)
 }
 
-func (apt) apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
-	a := &apply{m: m, rec: rec, want: want, call: providers.CallFrom(ctx), now: time.Now}
+// Apply brings a machine to what is wanted, in this order: wait for apt, finish
+// what it was cut off in, repositories and settings, lists where they have
+// to be read again, everything that is installed and removed in one transaction,
+// holds. Before the transaction it is simulated, and what nobody declared is a
+// *RefusedError. At the end Apply looks, and what still differs is an error.
+//
+// What an earlier Apply brought and the Spec no longer declares is taken back.
+func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have State) error {
+	a := &apply{m: m, rec: rec, want: want, have: have, call: providers.CallFrom(ctx), now: time.Now}
 	if err := want.Validate(); err != nil {
 		return err
 	}
 	if reasons := want.conflicts(have); len(reasons) > 0 {
 		return &RefusedError{Reasons: reasons}
 	}
-	if err := rec.RememberAll(ctx, map[string]any{noteOwner: want.Owner, noteOS: have.OS}); err != nil {
-		return err
-	}
-	if err := note(ctx, rec, have, want); err != nil {
-		return err
-	}
-	if err := a.wait(ctx); err != nil {
-		return err
-	}
-	if err := a.releaseFiles(ctx); err != nil { // before apt is asked: pins say what it chooses
-		return err
-	}
-	changed, err := a.files(ctx, have)
-	if err != nil {
-		return err
-	}
-	have, err = a.repair(ctx, have)
-	if err != nil {
-		return err
-	}
-	if changed {
-		if err := a.refresh(ctx); err != nil {
-			return err
-		}
-		if have, err = Observe(ctx, m, want); err != nil {
+	for _, step := range []func(context.Context) error{
+		a.note, a.wait,
+		a.releaseFiles, // before apt is asked: pins say what it chooses
+		a.settings, a.packages, a.holds, a.undeclared, a.verify,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if have, err = a.packages(ctx, have); err != nil {
+	return nil
+}
+
+// look observes again.
+func (a *apply) look(ctx context.Context) (err error) {
+	a.have, err = Observe(ctx, a.m, a.want)
+	return err
+}
+
+func (a *apply) settings(ctx context.Context) error {
+	changed, err := a.files(ctx)
+	if err == nil {
+		err = a.repair(ctx)
+	}
+	if err == nil && changed {
+		err = a.refresh(ctx)
+	}
+	if err != nil || !changed {
 		return err
 	}
-	if err := a.holds(ctx, have); err != nil {
-		return err
-	}
-	if err := a.undeclared(ctx); err != nil {
-		return err
-	}
-	return a.verify(ctx)
+	return a.look(ctx)
 }
 
 // files writes settings, keys and repositories that differ, the proxy first, for
 // keys come through it. changed says that apt has to read its lists again.
-func (a *apply) files(ctx context.Context, have State) (changed bool, err error) {
+func (a *apply) files(ctx context.Context) (changed bool, err error) {
 	settings := a.want.settings()
 	for _, name := range a.want.files() {
-		if _, differs := diffFile("", name, settings[name], have); !differs {
+		if _, differs := diffFile("", name, settings[name], a.have); !differs {
 			continue
 		}
 		if err := a.rec.WriteFile(ctx, name, []byte(settings[name])); err != nil {
@@ -101,17 +100,17 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.want.Repositories)) {
-		if len(diffRepository(name, a.want, have)) == 0 {
+		if len(diffRepository(name, a.want, a.have)) == 0 {
 			continue
 		}
 		changed = true
 		r := a.want.Repositories[name]
-		if key, there := have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
+		if key, there := a.have.Files[keyringFile(name)]; !there || !key.plain() || r.trusted(key.Content, a.now()) != prints(r.Fingerprints) {
 			if err := a.installKey(ctx, name); err != nil {
 				return changed, err
 			}
 		}
-		if err := a.dropLists(ctx, sourcesFile(name), have, settings[sourcesFile(name)]); err != nil {
+		if err := a.dropLists(ctx, sourcesFile(name), a.have, settings[sourcesFile(name)]); err != nil {
 			return changed, err
 		}
 		if err := a.rec.WriteFile(ctx, sourcesFile(name), []byte(settings[sourcesFile(name)])); err != nil {
@@ -124,27 +123,24 @@ func (a *apply) files(ctx context.Context, have State) (changed bool, err error)
 // packages installs and removes. Where apt's lists turn out to be old, they are
 // refreshed and it tries once more: those of the declared repositories, and then
 // all.
-func (a *apply) packages(ctx context.Context, have State) (State, error) {
-	for _, refresh := range []func(context.Context) error{a.refresh, a.refreshAll, nil} {
-		err := a.attempt(ctx, have)
-		var old *oldListsError
-		if !errors.As(err, &old) || refresh == nil {
-			if old != nil {
-				err = old.error
-			}
-			if err != nil {
-				return have, err
-			}
-			return Observe(ctx, a.m, a.want)
+func (a *apply) packages(ctx context.Context) error {
+	for _, refresh := range []func(context.Context) error{a.refresh, a.refreshAll} {
+		err := a.attempt(ctx)
+		if !errors.As(err, new(*oldListsError)) {
+			return err
 		}
 		if err := refresh(ctx); err != nil {
-			return have, err
+			return err
 		}
-		if have, err = Observe(ctx, a.m, a.want); err != nil {
-			return have, err
+		if err := a.look(ctx); err != nil {
+			return err
 		}
 	}
-	return have, nil
+	err := a.attempt(ctx)
+	if old := (*oldListsError)(nil); errors.As(err, &old) {
+		return old.error
+	}
+	return err
 }
 
 // oldListsError is one that newer lists may fix.
@@ -152,8 +148,8 @@ type oldListsError struct{ error }
 
 func (e *oldListsError) Unwrap() error { return e.error }
 
-func (a *apply) attempt(ctx context.Context, have State) error {
-	req := a.want.request(have)
+func (a *apply) attempt(ctx context.Context) error {
+	req := a.want.request(a.have)
 	if len(req.missing) > 0 {
 		var reasons []string
 		for _, u := range req.missing {
@@ -173,10 +169,10 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 			return &oldListsError{err}
 		}
 		host.Step(ctx, "fix what was installed without what it needs")
-		if have, err = a.fix(ctx, have, err); err != nil {
+		if err := a.fix(ctx, err); err != nil {
 			return err
 		}
-		if req = a.want.request(have); !req.changes {
+		if req = a.want.request(a.have); !req.changes {
 			return nil
 		}
 		actions, err = a.judged(ctx, req)
@@ -188,14 +184,18 @@ func (a *apply) attempt(ctx context.Context, have State) error {
 	for _, x := range actions {
 		names = append(names, x.Package)
 	}
-	if have, err = observe(ctx, a.m, a.want, names); err != nil {
+	have, err := observe(ctx, a.m, a.want, names)
+	if err != nil {
 		return err
 	}
 	if err := remember(ctx, a.rec, have, a.want, names); err != nil {
 		return err
 	}
 	host.Step(ctx, "%s", summary(actions))
-	return a.install(ctx, req.flags(), req.args...)
+	if err := a.install(ctx, req.flags(), req.args...); err != nil {
+		return err
+	}
+	return a.look(ctx)
 }
 
 // judged simulates, refuses what nobody declared, and where there is a limit
@@ -261,10 +261,10 @@ func summary(actions []Action) string {
 }
 
 // holds sets and takes away holds, in one command each.
-func (a *apply) holds(ctx context.Context, have State) error {
+func (a *apply) holds(ctx context.Context) error {
 	var on, off, all []string
 	for _, name := range slices.Sorted(maps.Keys(a.want.Packages)) {
-		switch p := have.Packages[name]; {
+		switch p := a.have.Packages[name]; {
 		case p.Held && !a.want.Packages[name].Hold:
 			off = append(off, name)
 		case !p.Held && a.want.Packages[name].Hold:
@@ -274,18 +274,13 @@ func (a *apply) holds(ctx context.Context, have State) error {
 	if all = slices.Concat(on, off); len(all) == 0 {
 		return nil
 	}
-	if err := remember(ctx, a.rec, have, a.want, all); err != nil {
+	if err := remember(ctx, a.rec, a.have, a.want, all); err != nil {
 		return err
 	}
-	for _, c := range []struct {
-		verb  string
-		names []string
-	}{{"unhold", off}, {"hold", on}} {
-		if err := a.mark(ctx, c.verb, c.names); err != nil {
-			return err
-		}
+	if err := a.mark(ctx, "unhold", off); err != nil {
+		return err
 	}
-	return nil
+	return a.mark(ctx, "hold", on)
 }
 
 func (a *apply) mark(ctx context.Context, verb string, names []string) error {
@@ -298,8 +293,6 @@ func (a *apply) mark(ctx context.Context, verb string, names []string) error {
 	return nil
 }
 
-// undeclared takes back what an earlier Apply brought and the Spec no longer
-// speaks of.
 func (a *apply) undeclared(ctx context.Context) error {
 	outcomes, err := a.undeclaredPackages(ctx)
 	if err != nil {
@@ -342,7 +335,6 @@ func (a *apply) undeclaredPackages(ctx context.Context) ([]host.Outcome, error) 
 	return outcomes, record(ctx, a.rec, all)
 }
 
-// verify looks once more.
 func (a *apply) verify(ctx context.Context) error {
 	names, err := open(a.rec)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // interrupt, only Foresee knows.
 func Diff(want Spec, have State) []host.Change {
 	var all []host.Change
-	if len(have.Broken) > 0 || have.Interrupted {
+	if have.unfinished() {
 		was := strings.Join(have.Broken, ", ")
 		if was == "" {
 			was = "cut off"
@@ -105,7 +105,6 @@ func diffRepository(name string, want Spec, have State) []host.Change {
 	return all
 }
 
-// parsedRepository is the one entry of a sources file of ours.
 func parsedRepository(f File) source {
 	if all := parseDeb822("", string(f.Content)); len(all) == 1 && !all[0].Disabled {
 		return all[0]

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"path"
+	"slices"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -14,68 +15,39 @@ import (
 // systemctl daemon-reload; systemd and libc6 execute the manager anew, which
 // reloads, too.
 var interrupts = []struct {
-	pattern string
-	there   host.Disruption // it is there and changes
-	fresh   host.Disruption // it comes in
+	patterns     []string
+	there, fresh host.Disruption // where it is there and changes; where it comes in
 }{
-	{"containerd.io", host.RestartsContainer, host.ReloadsSystemd},
-	{"containerd", host.RestartsContainer, host.ReloadsSystemd},
-	{"cri-o", host.RestartsContainer, host.ReloadsSystemd},
-	{"kubelet", host.RestartsKubelet, host.ReloadsSystemd},
+	{[]string{"containerd.io", "containerd", "cri-o"}, host.RestartsContainer, host.ReloadsSystemd},
+	{[]string{"kubelet"}, host.RestartsKubelet, host.ReloadsSystemd},
 	// Plain files, all of them.
-	{"kubeadm", host.None, host.None},
-	{"kubectl", host.None, host.None},
-	{"cri-tools", host.None, host.None},
-	{"kubernetes-cni", host.None, host.None},
-	{"runc", host.None, host.None},
-	// 1.18 and later bring nvidia-cdi-refresh.path and .service.
-	{"nvidia-container-toolkit-base", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nvidia-container-toolkit", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nvidia-persistenced", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nvidia-fabricmanager*", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nvidia-kernel-common*", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nvidia-compute-utils*", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"datacenter-gpu-manager*", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"docker-ce", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"docker.io", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"systemd", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"systemd-*", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"udev", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"dbus", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"libc6", host.ReloadsSystemd, host.None},
-	{"init-system-helpers", host.ReloadsSystemd, host.None},
-	{"openssh-server", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"cron", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"rsyslog", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"chrony", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"ntpsec", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nfs-common", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"rpcbind", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"unattended-upgrades", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"nftables", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"ufw", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"apparmor", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"open-iscsi", host.ReloadsSystemd, host.ReloadsSystemd},
-	{"multipath-tools", host.ReloadsSystemd, host.ReloadsSystemd},
+	{[]string{"kubeadm", "kubectl", "cri-tools", "kubernetes-cni", "runc"}, host.None, host.None},
+	{[]string{"libc6", "init-system-helpers"}, host.ReloadsSystemd, host.None},
+	{[]string{
+		// 1.18 and later bring nvidia-cdi-refresh.path and .service.
+		"nvidia-container-toolkit-base", "nvidia-container-toolkit",
+		"nvidia-persistenced", "nvidia-fabricmanager*", "nvidia-kernel-common*", "nvidia-compute-utils*", "datacenter-gpu-manager*",
+		"docker-ce", "docker.io", "systemd", "systemd-*", "udev", "dbus", "openssh-server", "cron", "rsyslog", "chrony", "ntpsec",
+		"nfs-common", "rpcbind", "unattended-upgrades", "nftables", "ufw", "apparmor", "open-iscsi", "multipath-tools",
+	}, host.ReloadsSystemd, host.ReloadsSystemd},
 }
 
-// disruption is what a package's coming, changing or going interrupts.
 func disruption(name string, there, scripts bool) (d host.Disruption) {
 	if scripts {
 		d = host.ReloadsSystemd
 	}
 	for _, i := range interrupts {
-		if ok, _ := path.Match(i.pattern, name); ok {
-			if there {
-				return max(d, i.there)
-			}
+		switch {
+		case !slices.ContainsFunc(i.patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }):
+		case there:
+			return max(d, i.there)
+		default:
 			return max(d, i.fresh)
 		}
 	}
 	return d
 }
 
-// interrupted is what all actions together interrupt, and the one that does most.
 func interrupted(actions []Action) (most host.Disruption, which Action) {
 	for _, a := range actions {
 		if d := disruption(a.Package, a.Old != "", a.Scripts); d > most {

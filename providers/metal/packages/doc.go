@@ -1,8 +1,7 @@
 // Package packages is what a package tool has on one machine: repositories with
 // pinned keys, packages with their versions and holds, and what must not be
-// there. The tool follows from the operating system (tool.go). It is apt, of
-// Ubuntu 22.04 and 24.04, Debian 12 and 13; any other machine is an
-// UnsupportedError.
+// there. The tool is apt, of Ubuntu 22.04 and 24.04, Debian 12 and 13; any other
+// machine is an UnsupportedError.
 //
 // Observe looks at a machine in one round trip; Diff compares; Foresee lets apt
 // simulate, and refuses whatever nobody declared; Apply brings it about, in one

@@ -23,7 +23,13 @@ type Forecast struct {
 	Because    string          // the action that the disruption comes from
 }
 
-func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
+// Foresee says what Apply would do, in one round trip, or two where something
+// has to be told from what stoke itself brought. It changes
+// nothing, so that a repository which the machine does not have yet, or lists
+// that are older than a version, leave things open: Doubtful and Notes say which,
+// and Apply asks again right before it installs. Where apt knows no version of a
+// package, all lists are read anew, into a folder that goes again.
+func Foresee(ctx context.Context, m host.Machine, want Spec, have State) (Forecast, error) {
 	var f Forecast
 	if err := want.Validate(); err != nil {
 		return f, err
@@ -49,7 +55,7 @@ func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (
 	if !req.changes {
 		return f, nil
 	}
-	if len(have.Broken) > 0 || have.Interrupted {
+	if have.unfinished() {
 		f.Notes = append(f.Notes, "dpkg has work left from before: apply finishes that, and then asks apt again what it would do")
 	}
 	pending := want.pending(have)
@@ -59,7 +65,7 @@ func (apt) foresee(ctx context.Context, m host.Machine, want Spec, have State) (
 	if len(req.args) == 0 {
 		return f, nil
 	}
-	return f, f.simulate(ctx, m, want, req, len(pending) > 0 || len(have.Broken) > 0 || have.Interrupted || len(req.missing) > 0)
+	return f, f.simulate(ctx, m, want, req, len(pending) > 0 || have.unfinished() || len(req.missing) > 0)
 }
 
 func (f *Forecast) simulate(ctx context.Context, m host.Machine, want Spec, req request, open bool) error {
@@ -127,7 +133,6 @@ func (s Spec) others(have State) []string {
 	return all
 }
 
-// conflicts are what makes apt, or another owner, unhappy with our files.
 func (s Spec) conflicts(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {
@@ -148,7 +153,6 @@ func (s Spec) conflicts(have State) []string {
 	return all
 }
 
-// pending are the repositories that apply would add or change.
 func (s Spec) pending(have State) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Repositories)) {

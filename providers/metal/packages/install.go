@@ -46,7 +46,6 @@ func (r request) flags() []string {
 	return f
 }
 
-// install runs one transaction.
 func (a *apply) install(ctx context.Context, flags []string, args ...string) error {
 	if _, err := host.Run(ctx, a.m, "install", "-d", "-m", "0755", archives(a.want.Owner)); err != nil {
 		return fmt.Errorf("make %s: %w", archives(a.want.Owner), err)
@@ -67,7 +66,6 @@ func (a *apply) dropArchives(ctx context.Context) error {
 	return nil
 }
 
-// apt runs a command of apt-get that changes packages.
 func (a *apply) apt(ctx context.Context, args ...string) error {
 	return a.transaction(ctx, slices.Concat([]string{"apt-get"}, dpkgOptions, args)...)
 }
@@ -115,7 +113,6 @@ func errorLines(out string) string {
 
 var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing package (\S+) \(--`)
 
-// failedScripts are the packages that dpkg could not finish.
 func failedScripts(out string) []string {
 	var names []string
 	for _, m := range failedScript.FindAllStringSubmatch(out, -1) {
@@ -128,43 +125,45 @@ func failedScripts(out string) []string {
 
 // repair finishes what dpkg was cut off in: first what it can configure, then
 // what apt has to fetch again, if that needs nothing that nobody declared.
-func (a *apply) repair(ctx context.Context, have State) (State, error) {
-	if len(have.Broken) == 0 && !have.Interrupted {
-		return have, nil
+func (a *apply) repair(ctx context.Context) error {
+	if !a.have.unfinished() {
+		return nil
 	}
+	why, err := a.configure(ctx)
+	if err != nil || !a.have.unfinished() || a.replaces(a.have) {
+		return err
+	}
+	return a.fix(ctx, why)
+}
+
+// configure has dpkg finish what it can; why is what it says.
+func (a *apply) configure(ctx context.Context) (why, err error) {
 	host.Step(ctx, "finish what dpkg was cut off in")
-	configure := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
-	have, err := Observe(ctx, a.m, a.want)
-	if err != nil || len(have.Broken) == 0 && !have.Interrupted {
-		return have, err
-	}
-	if a.replaces(have) {
-		return have, nil
-	}
-	return a.fix(ctx, have, configure)
+	why = a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
+	return why, a.look(ctx)
 }
 
 // fix lets apt fix what dpkg alone cannot: packages that have to be unpacked
 // again, and dependencies that somebody removed by force. why is what dpkg said.
-func (a *apply) fix(ctx context.Context, have State, why error) (State, error) {
-	again, broken := have.again()
+func (a *apply) fix(ctx context.Context, why error) error {
+	again, broken := a.have.again()
 	actions, err := simulate(ctx, a.m, a.want, append([]string{"-f", "install"}, again...)...)
 	if err != nil {
-		return have, err
+		return err
 	}
 	if reasons := a.want.judge(actions, broken...); len(reasons) > 0 {
-		return have, &RefusedError{Reasons: append([]string{"dpkg is not finished (" + strings.Join(have.Broken, ", ") + ")"}, reasons...)}
+		return &RefusedError{Reasons: append([]string{"dpkg is not finished (" + strings.Join(a.have.Broken, ", ") + ")"}, reasons...)}
 	}
 	if err := a.install(ctx, []string{"-f"}, again...); err != nil {
-		return have, err
+		return err
 	}
-	if have, err = Observe(ctx, a.m, a.want); err != nil {
-		return have, err
+	if err := a.look(ctx); err != nil {
+		return err
 	}
-	if len(have.Broken) > 0 {
-		return have, fmt.Errorf("dpkg cannot finish %s: %w", strings.Join(have.Broken, ", "), why)
+	if len(a.have.Broken) > 0 {
+		return fmt.Errorf("dpkg cannot finish %s: %w", strings.Join(a.have.Broken, ", "), why)
 	}
-	return have, nil
+	return nil
 }
 
 // replaces reports whether every package that dpkg could not finish is about to

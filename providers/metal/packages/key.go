@@ -2,6 +2,7 @@ package packages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,7 +64,6 @@ func (r Repository) check(name string, content []byte, now time.Time) ([]byte, e
 	return binary, nil
 }
 
-// unusable says why none of the keys can be used.
 func unusable(keys []publicKey, now time.Time) string {
 	why := ""
 	for _, k := range keys {
@@ -82,25 +82,17 @@ func unusable(keys []publicKey, now time.Time) string {
 // trusted says what a keyring on the machine holds in the terms of what is
 // declared: the same text where it is as it should be.
 func (r Repository) trusted(content []byte, now time.Time) string {
-	_, keys, err := readKeyring(content)
-	if err != nil {
+	_, err := r.check("", content, now)
+	var other *KeyError
+	switch {
+	case err == nil:
+		return prints(r.Fingerprints)
+	case !errors.As(err, &other):
 		return "unreadable"
 	}
-	want := prints(r.Fingerprints)
-	var all []string
-	for _, k := range keys {
-		all = append(all, k.Fingerprint)
-	}
-	if slices.ContainsFunc(all, func(f string) bool { return !slices.Contains(strings.Fields(want), f) }) {
-		return prints(all)
-	}
-	if why := unusable(keys, now); why != "" {
-		return prints(all) + " " + why
-	}
-	return want
+	return strings.TrimSpace(prints(other.Have) + " " + other.Why)
 }
 
-// installKey gets a repository's key and puts it in its place.
 func (a *apply) installKey(ctx context.Context, name string) error {
 	r := a.want.Repositories[name]
 	content := []byte(r.Key.Inline)

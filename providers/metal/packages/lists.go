@@ -21,13 +21,9 @@ func (a *apply) dropLists(ctx context.Context, name string, have State, next str
 	if len(lists) == 0 {
 		return nil
 	}
-	if _, err := host.Script(ctx, a.m, dropListsScript, lists...); err != nil {
-		return fmt.Errorf("drop the lists of a repository: %w", err)
-	}
-	return nil
+	return host.Do(ctx, a.m, "drop the lists of a repository", dropListsScript, lists...)
 }
 
-// dropListsScript removes lists by the beginning of their names.
 const dropListsScript = `# remove lists of packages
 cd /var/lib/apt/lists || exit 0
 for p; do

@@ -32,7 +32,6 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("apt is in use by %s, for %s so far: let it finish (stoke breaks no lock), then apply again", e.Holder, e.Waited)
 }
 
-// wait waits until nobody uses apt.
 func (a *apply) wait(ctx context.Context) error {
 	rounds := max(1, int(a.want.patience()/lockRound))
 	for i := range rounds {

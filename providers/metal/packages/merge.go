@@ -46,10 +46,6 @@ func Merge(specs ...Spec) (Spec, error) {
 			put(&all.Packages, name, p)
 		}
 		all.Absent, all.Allow = union(all.Absent, s.Absent), union(all.Allow, s.Allow)
-		all.Patience = max(all.Patience, s.Patience)
-		if s.Limit != nil && (all.Limit == nil || *s.Limit < *all.Limit) {
-			all.Limit = s.Limit
-		}
 	}
 	for _, name := range all.Absent {
 		if p, both := all.Packages[name]; both {

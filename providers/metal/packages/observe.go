@@ -36,6 +36,16 @@ type Installed struct {
 	Preferred string   // a version that somebody's preferences put above any that is declared here
 }
 
+// unfinished reports whether dpkg has work left from before.
+func (st State) unfinished() bool { return len(st.Broken) > 0 || st.Interrupted }
+
+// UnsupportedError says that nobody here knows what manages packages on a machine.
+type UnsupportedError struct{ OS string }
+
+func (e UnsupportedError) Error() string {
+	return fmt.Sprintf("stoke prepares Ubuntu 22.04 and 24.04 and Debian 12 and 13, this is %q: install one of those, or leave packages to whatever manages them there", e.OS)
+}
+
 // There reports whether the package is installed, in whatever condition.
 func (p Installed) There() bool { return p.Status != 0 && p.Status != 'c' && p.Status != 'n' }
 
@@ -75,9 +85,22 @@ locks() {
 }
 `
 
+// systemdScript tells whether the maintainer scripts of a package deal with systemd:
+// those that are installed, or those of an archive in apt's cache.
+const systemdScript = `
+systemd() {
+  p=${1%%:*}
+  cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl' && return
+  for d in /var/cache/stoke-*/"$p"_*.deb; do
+    if [ -e "$d" ] && dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then return; fi
+  done
+  return 1
+}
+`
+
 // observeScript prints a line for each thing that it sees, which begins with
 // what it is. $1 holds the packages' names, $2 onwards our files.
-const observeScript = "# observe packages\n" + locksScript + `
+const observeScript = "# observe packages\n" + locksScript + systemdScript + `
 export LC_ALL=C
 printf 'os\t%s\n' "$(. /etc/os-release 2>/dev/null; printf %s "$ID")"
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || { echo end; exit 0; }
@@ -90,18 +113,7 @@ dpkg-query -W -f '${db:Status-Abbrev}\t${db:Status-Eflag}\t${Package}\t${Archite
   awk -v names="$names" "$pick"' $1 == "Package:" { p = $2 } $1 == "Architecture:" { arch = $2 }
     $1 == "Auto-Installed:" && $2 == 1 && p in want { print "auto\t" p "\t" arch }' /var/lib/apt/extended_states
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || { echo interrupted; break; }; done
-for n in $names; do
-  p=${n%%:*}
-  if cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl'; then
-    printf 'scripts\t%s\n' "$n"; continue
-  fi
-  for d in /var/cache/stoke-*/"$p"_*.deb; do
-    [ -e "$d" ] || continue
-    if dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then
-      printf 'scripts\t%s\n' "$n"; break
-    fi
-  done
-done
+for n in $names; do ! systemd "$n" || printf 'scripts\t%s\n' "$n"; done
 [ -z "$names" ] || apt-cache policy $names 2>/dev/null | awk '{ print "policy\t" $0 }'
 for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
   [ -f "$f" ] && printf 'source\t%s\t%s\n' "$f" "$(head -c 262144 -- "$f" | base64 -w0)"
@@ -142,7 +154,6 @@ func observe(ctx context.Context, m host.Machine, want Spec, more []string) (Sta
 	return r.st, nil
 }
 
-// reader reads what observeScript prints.
 type reader struct {
 	st     State
 	names  []string
@@ -181,8 +192,8 @@ func (r *reader) lines() host.Lines {
 }
 
 func (r *reader) finish() error {
-	if _, err := toolOf(r.st.OS); err != nil {
-		return err
+	if os := r.st.OS; os != "debian" && os != "ubuntu" {
+		return UnsupportedError{OS: os}
 	}
 	if r.st.Architecture == "" {
 		return fmt.Errorf("apt-get or dpkg-query is missing, or does not say the machine's architecture")
@@ -196,7 +207,6 @@ func (r *reader) finish() error {
 	return err
 }
 
-// key is what a package is called here.
 func (st State) key(name, arch string) string {
 	if arch == "all" || arch == st.Architecture || arch == "" {
 		return name

@@ -73,7 +73,6 @@ func (f *Forecast) doubt(without []Unavailable, why string) {
 	}
 }
 
-// offered reads what offeredScript prints.
 type offered struct{ update, policy, status string }
 
 func (o *offered) lines() host.Lines {
@@ -83,7 +82,6 @@ func (o *offered) lines() host.Lines {
 	return host.Lines{"update": host.Fields(1, add(&o.update)), "policy": host.Fields(0, add(&o.policy)), "status": host.Fields(1, host.Text(&o.status)).Once()}
 }
 
-// finish says why some lists may be missing, and what there is.
 func (o *offered) finish() (open string, versions map[string]Offer, err error) {
 	if problems := parseUpdate(o.update); len(problems) > 0 {
 		open = (&UpdateError{Problems: problems}).Error()

@@ -12,7 +12,6 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// publicKey is a primary key in a keyring.
 type publicKey struct {
 	Fingerprint string // upper case hexadecimal
 	Created     time.Time

@@ -18,7 +18,6 @@ const (
 	noteRepository = "packages repository " // NAME: repositoryWas
 	noteFile       = "packages file "       // PATH: true
 	noteOwner      = "packages owner"       // string
-	noteOS         = "packages os"          // string: whose tool it was
 	noteLists      = "packages lists"       // true: all of apt's lists were refreshed
 	// noteAll is map[string]was, of records of before there was a note for each.
 	noteAll = "packages was"
@@ -58,7 +57,6 @@ func recorded(rec *host.Record) (map[string]was, error) {
 	return all, nil
 }
 
-// record writes down all that is known of packages.
 func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	is, drop := map[string]any{}, []string{noteAll}
 	for name, w := range all {
@@ -72,7 +70,6 @@ func record(ctx context.Context, rec *host.Record, all map[string]was) error {
 	return rec.Replace(ctx, is, drop...)
 }
 
-// alter writes down what do makes of all that is known of packages.
 func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) error {
 	all, err := recorded(rec)
 	if err != nil {
@@ -84,10 +81,13 @@ func alter(ctx context.Context, rec *host.Record, do func(all map[string]was)) e
 
 // note writes down what there is of all that is declared for the first time, and
 // that it is declared.
-func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
-	err := alter(ctx, rec, func(all map[string]was) {
+func (a *apply) note(ctx context.Context) error {
+	if err := a.rec.Remember(ctx, noteOwner, a.want.Owner); err != nil {
+		return err
+	}
+	err := alter(ctx, a.rec, func(all map[string]was) {
 		for name, w := range all {
-			w.Declared = w.Declared || want.declares(name)
+			w.Declared = w.Declared || a.want.declares(name)
 			w.Asked = w.Asked || w.Declared
 			all[name] = w
 		}
@@ -95,11 +95,9 @@ func note(ctx context.Context, rec *host.Record, have State, want Spec) error {
 	if err != nil {
 		return err
 	}
-	return Table.Note(ctx, rec, want, have)
+	return Table.Note(ctx, a.rec, a.want, a.have)
 }
 
-// remember writes down how packages are before they change. have speaks of all
-// of them.
 func remember(ctx context.Context, rec *host.Record, have State, want Spec, names []string) error {
 	return alter(ctx, rec, func(all map[string]was) {
 		for _, name := range names {
@@ -114,7 +112,6 @@ func remember(ctx context.Context, rec *host.Record, have State, want Spec, name
 	})
 }
 
-// left writes down how stoke left the packages that were being changed.
 func left(ctx context.Context, rec *host.Record, have State) error {
 	return alter(ctx, rec, func(all map[string]was) {
 		for name, w := range all {

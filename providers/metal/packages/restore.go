@@ -13,7 +13,10 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
+// Restore takes back what Apply brought: packages that came in are purged, others
+// get their versions, holds and marks back, and then files go. What somebody has
+// come to need, or changed since, stays, and the outcome says why.
+func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
 	if _, err := rec.Was(noteOwner, &a.want.Owner); err != nil {
 		return nil, err
@@ -27,11 +30,10 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 		if err := a.wait(ctx); err != nil {
 			return nil, err
 		}
-		st, err := Observe(ctx, m, a.want)
-		if err != nil {
+		if err := a.look(ctx); err != nil {
 			return nil, err
 		}
-		if err := a.unbreak(ctx, st, all); err != nil {
+		if err := a.unbreak(ctx, all); err != nil {
 			return nil, err
 		}
 		for name, w := range all {
@@ -61,26 +63,25 @@ func (apt) restore(ctx context.Context, m host.Machine, rec *host.Record) ([]hos
 	if _, err := rec.Was(noteLists, &refreshed); err == nil && refreshed {
 		outcomes = append(outcomes, host.Outcome{Fact: "apt's lists", Fate: host.Left, Why: "they were refreshed, as apt-get update does", Expected: true})
 	}
-	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner, noteOS)...)
+	return outcomes, rec.Forget(ctx, append(rec.Keys(notePackage), noteAll, noteLists, noteOwner)...)
 }
 
 // unbreak finishes what dpkg was cut off in, as far as that goes: what cannot be
 // finished may be what is about to go. A package that came in and is not even
 // unpacked is taken away at once, for apt would want its archive again.
-func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error {
-	if len(st.Broken) == 0 && !st.Interrupted {
+func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
+	if !a.have.unfinished() {
 		return nil
 	}
-	host.Step(ctx, "finish what dpkg was cut off in")
-	if err := a.transaction(ctx, "dpkg", "--force-confdef", "--force-confold", "--configure", "-a"); err != nil {
-		a.say(firstLine(err))
+	why, err := a.configure(ctx)
+	if why != nil {
+		a.say(firstLine(why))
 	}
-	st, err := Observe(ctx, a.m, a.want)
 	if err != nil {
 		return err
 	}
 	var half []string
-	for _, b := range st.Broken {
+	for _, b := range a.have.Broken {
 		name, how, _ := strings.Cut(b, " ")
 		if w, ours := all[name]; ours && w.Version == "" && (strings.Contains(how, "half-installed") || strings.Contains(how, "again")) {
 			half = append(half, name)
@@ -92,7 +93,6 @@ func (a *apply) unbreak(ctx context.Context, st State, all map[string]was) error
 	return a.transaction(ctx, append([]string{"dpkg", "--force-remove-reinstreq", "--force-depends", "--purge"}, half...)...)
 }
 
-// undo is what is to become of the packages.
 type undo struct {
 	purge, remove []string          // what came in; remove keeps configuration files that were there before
 	install       map[string]string // the version that was there
@@ -103,8 +103,6 @@ func (u *undo) left(name, why string, args ...any) {
 	u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Left, Why: fmt.Sprintf(why, args...)})
 }
 
-// restorePackages brings packages back, as far as that can be, and takes those
-// that are as they were out of all.
 func (a *apply) restorePackages(ctx context.Context, all map[string]was, names []string) ([]host.Outcome, error) {
 	have, err := observe(ctx, a.m, a.want, names)
 	if err != nil {
@@ -176,7 +174,6 @@ func (u undo) args() []string {
 	return args
 }
 
-// extra is what apt would do beyond what is to be undone.
 func (u undo) extra(actions []Action) []string {
 	var all []string
 	for _, x := range actions {
@@ -205,23 +202,21 @@ func (a *apply) feasible(ctx context.Context, u *undo, have State) error {
 	if err != nil || why == "" {
 		return err
 	}
-	for _, name := range slices.Concat(u.purge, u.remove) {
-		if why, err = check(name + "-"); err != nil {
+	for _, arg := range u.args() {
+		if why, err = check(arg); err != nil {
 			return err
 		}
 		if why != "" {
+			name, v, comes := strings.Cut(arg, "=")
+			if !comes {
+				name = strings.TrimSuffix(arg, "-")
+			}
 			u.drop(name)
-			u.left(name, "taking it away would also %s", why)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(u.install)) {
-		v := u.install[name]
-		if why, err = check(name + "=" + v); err != nil {
-			return err
-		}
-		if why != "" {
-			u.drop(name)
-			u.left(name, "bringing back %s would also %s; it is %s", v, why, have.Packages[name].Version)
+			if comes {
+				u.left(name, "bringing back %s would also %s; it is %s", v, why, have.Packages[name].Version)
+			} else {
+				u.left(name, "taking it away would also %s", why)
+			}
 		}
 	}
 	if len(u.args()) == 0 {

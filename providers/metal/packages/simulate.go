@@ -113,7 +113,6 @@ func parseAction(rest string, comes bool) (Action, error) {
 	return a, nil
 }
 
-// request is what apt-get install is asked for.
 type request struct {
 	args      []string // name=version, and name- for what is to go
 	missing   []Unavailable
@@ -170,22 +169,10 @@ func (st State) missing(name, pattern string, versions []string) Unavailable {
 
 // simulateScript lets apt simulate and then looks which of the packages bring
 // maintainer scripts that deal with systemd. Its arguments are apt's.
-const simulateScript = `# simulate apt-get
-out=$("$@" 2>&1); status=$?
+const simulateScript = "# simulate apt-get\n" + systemdScript + `out=$("$@" 2>&1); status=$?
 printf '%s\n' "$out"
 [ $status = 0 ] || exit $status
-for n in $(printf '%s\n' "$out" | awk '$1 == "Inst" || $1 == "Remv" || $1 == "Purg" { print $2 }'); do
-  p=${n%%:*}
-  if cat /var/lib/dpkg/info/"$p".p* /var/lib/dpkg/info/"$p":*.p* 2>/dev/null | grep -qE 'deb-systemd-|systemctl'; then
-    printf '\tscripts\t%s\n' "$n"; continue
-  fi
-  for d in /var/cache/stoke-*/"$p"_*.deb; do
-    [ -e "$d" ] || continue
-    if dpkg-deb --ctrl-tarfile "$d" 2>/dev/null | tar -xO 2>/dev/null | grep -qaE 'deb-systemd-|systemctl'; then
-      printf '\tscripts\t%s\n' "$n"; break
-    fi
-  done
-done
+for n in $(printf '%s\n' "$out" | awk '$1 == "Inst" || $1 == "Remv" || $1 == "Purg" { print $2 }'); do ! systemd "$n" || printf '\tscripts\t%s\n' "$n"; done
 exit 0`
 
 // ImpossibleError is apt's refusal, in its own words.
@@ -198,7 +185,6 @@ func (e *ImpossibleError) Error() string {
 	return "apt cannot do it: " + e.Why + ": declare versions that go together"
 }
 
-// simulate asks apt what a command would do.
 func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Action, error) {
 	line := slices.Concat([]string{"sh", "-c", simulateScript, "sh"}, s.environment(), []string{"apt-get", "-s", "-q", noRecommends}, args)
 	out, status, err := host.LookStatus(ctx, m, line...)

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -85,56 +86,41 @@ func parseOneLine(line string) (source, bool) {
 
 func parseDeb822(file, content string) []source {
 	var all []source
-	s, types, any, field := source{File: file}, "", false, ""
-	flush := func() {
-		if any && slices.Contains(strings.Fields(types), "deb") {
-			all = append(all, s)
-		}
-		s, types, any, field = source{File: file}, "", false, ""
-	}
-	for line := range strings.Lines(content) {
-		line = strings.TrimRight(line, " \t\r\n")
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		if line == "" {
-			flush()
-			continue
-		}
-		value := line
-		if line[0] != ' ' && line[0] != '\t' {
-			k, v, ok := strings.Cut(line, ":")
-			if !ok {
-				field = ""
+	for stanza := range strings.SplitSeq(trailing.ReplaceAllString(content, "\n")+"\n", "\n\n") {
+		fields, field := map[string][]string{}, ""
+		for line := range strings.SplitSeq(stanza, "\n") {
+			value := line
+			if line == "" || line[0] == '#' {
 				continue
 			}
-			field, value, any = strings.ToLower(k), v, true
-		}
-		words := strings.Fields(value)
-		switch field {
-		case "types":
-			types += " " + value
-		case "uris":
-			s.URIs = append(s.URIs, words...)
-		case "suites":
-			s.Suites = append(s.Suites, words...)
-		case "components":
-			s.Components = append(s.Components, words...)
-		case "architectures":
-			s.Architectures = append(s.Architectures, words...)
-		case "signed-by":
-			if s.SignedBy == "" && len(words) == 1 {
-				s.SignedBy = words[0]
-			} else if len(words) > 0 {
-				s.SignedBy = "a key inside of the file"
+			if line[0] != ' ' && line[0] != '\t' {
+				k, v, ok := strings.Cut(line, ":")
+				if field = strings.ToLower(k); !ok {
+					field = ""
+				}
+				value = v
 			}
-		case "enabled":
-			s.Disabled = slices.Contains([]string{"no", "false", "off", "0"}, strings.ToLower(strings.TrimSpace(value)))
+			fields[field] = append(fields[field], strings.Fields(value)...)
 		}
+		if !slices.Contains(fields["types"], "deb") {
+			continue
+		}
+		s := source{File: file, URIs: fields["uris"], Suites: fields["suites"], Components: fields["components"], Architectures: fields["architectures"]}
+		switch by := fields["signed-by"]; len(by) {
+		case 0:
+		case 1:
+			s.SignedBy = by[0]
+		default:
+			s.SignedBy = "a key inside of the file"
+		}
+		s.Disabled = slices.Contains([]string{"no", "false", "off", "0"}, strings.ToLower(strings.Join(fields["enabled"], " ")))
+		all = append(all, s)
 	}
-	flush()
 	return all
 }
+
+// trailing is blanks at the ends of lines.
+var trailing = regexp.MustCompile(`[ \t\r]*\n`)
 
 // clash finds an entry of somebody else for the same repository with another
 // key: apt would then read no sources at all ("Conflicting values set for option

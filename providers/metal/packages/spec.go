@@ -139,7 +139,7 @@ func (p Proxy) validate() []error {
 		case err != nil || (v.Scheme != "http" && v.Scheme != "https" && v.Scheme != "socks5h") || v.Host == "" || unquotable(u):
 			all = append(all, errors.New("apt's proxy must be a URL such as http://proxy.example.org:3128"))
 		case v.User != nil:
-			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", withoutUser(u)))
+			all = append(all, fmt.Errorf("apt's proxy %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/proxy.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(u)))
 		}
 	}
 	for _, d := range p.Direct {
@@ -204,20 +204,20 @@ func validURI(s string, deb bool) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || unquotable(s) || strings.ContainsAny(s, "[]"):
-		return fmt.Errorf("URI %q cannot be read", withoutUser(s))
+		return fmt.Errorf("URI %q cannot be read", WithoutUser(s))
 	case u.User != nil:
-		return fmt.Errorf("URI %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", withoutUser(s))
+		return fmt.Errorf("URI %s: a user or password would be readable by everybody on the machine: put it into a file /etc/apt/auth.conf.d/NAME.conf of mode 0600 (apt_auth.conf(5))", WithoutUser(s))
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return nil
 	case (u.Scheme == "file" || u.Scheme == "copy" && deb) && strings.HasPrefix(u.Path, "/"):
 		return nil
 	}
-	return fmt.Errorf("URI %q: want http, https or file", withoutUser(s))
+	return fmt.Errorf("URI %q: want http, https or file", WithoutUser(s))
 }
 
-// withoutUser is a URL for messages, which show no token and no password even of
+// WithoutUser is a URL for messages, which show no token and no password even of
 // one that cannot be read.
-func withoutUser(s string) string {
+func WithoutUser(s string) string {
 	at := strings.LastIndexByte(s, '@')
 	if at < 0 {
 		return s
@@ -244,7 +244,6 @@ func (s Spec) patience() time.Duration {
 	return cmp.Or(s.Patience, 5*time.Minute)
 }
 
-// names are all packages that the Spec speaks of, sorted.
 func (s Spec) names() []string {
 	names := append(slices.Collect(maps.Keys(s.Packages)), s.Absent...)
 	slices.Sort(names)

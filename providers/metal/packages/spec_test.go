@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 func wanted() Spec {
@@ -126,13 +124,12 @@ func TestMerge(t *testing.T) {
 	docker := Repository{URIs: []string{"http://d"}, Suites: []string{"/"}, Why: "runtime"}
 	other := docker
 	other.URIs, other.Why = []string{"http://e"}, "people"
-	limit := host.ReloadsSystemd
 	got, err := Merge(
 		Spec{Owner: "host", Packages: map[string]Package{"containerd.io": {Version: "2.2.*", Why: "runtime"}}, Repositories: map[string]Repository{"docker": docker}},
-		Spec{Owner: "host", Packages: map[string]Package{"containerd.io": {Hold: true, Why: "people"}, "jq": {}}, Absent: []string{"docker.io"}, Repositories: map[string]Repository{"docker": docker}, Limit: &limit},
+		Spec{Owner: "host", Packages: map[string]Package{"containerd.io": {Hold: true, Why: "people"}, "jq": {}}, Absent: []string{"docker.io"}, Repositories: map[string]Repository{"docker": docker}},
 	)
 	want := Spec{Owner: "host", Packages: map[string]Package{"containerd.io": {Version: "2.2.*", Hold: true, Why: "runtime, people"}, "jq": {}},
-		Repositories: map[string]Repository{"docker": docker}, Absent: []string{"docker.io"}, Limit: &limit}
+		Repositories: map[string]Repository{"docker": docker}, Absent: []string{"docker.io"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}

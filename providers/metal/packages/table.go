@@ -62,13 +62,10 @@ var Table = host.Table[Spec, State]{
 			return w
 		},
 		Diff: diffPackages,
-		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: "package " + name + " becomes what it was before"}
-		},
+		Back: host.Becomes("package"),
 	},
 }
 
-// repositoryWas is what there was of a repository.
 type repositoryWas struct {
 	// Joined: another owner on the machine had it, so that what was there before is
 	// for that one to give back.
@@ -87,7 +84,6 @@ func becomes(rec *host.Record, what, file string, path ...string) host.Change {
 	return host.Change{Fact: what + " " + become + " what there was before", Path: path}
 }
 
-// before is a package as somebody else left it.
 func before(p Installed) was {
 	w := was{Config: p.Status == 'c', Held: p.Held, Auto: p.Auto}
 	if p.There() {
@@ -108,7 +104,6 @@ func (s Spec) files() []string {
 	return all
 }
 
-// fact is what a plan calls one of them.
 func fact(file string) string {
 	switch {
 	case strings.HasSuffix(file, "-proxy"):

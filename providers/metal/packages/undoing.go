@@ -48,7 +48,6 @@ func Undoing(ctx context.Context, m host.Machine, rec *host.Record, want *Spec) 
 	return changes, nil
 }
 
-// undoing is what taking back one package changes.
 func (w was) undoing(name string, p Installed) []host.Change {
 	var changes []host.Change
 	if p.There() && p.Held != w.Held && w.Version != "" {

@@ -71,7 +71,6 @@ var (
 	otherError   = regexp.MustCompile(`^E: (.+)$`)
 )
 
-// parseUpdate reads what apt-get update complained of.
 func parseUpdate(text string) []Problem {
 	var all []Problem
 	add := func(uri, said string) {
@@ -130,7 +129,6 @@ chmod 755 "$d"; n=$1; shift
 while [ "$n" -gt 0 ]; do cp -- "$1" "$d" || exit; shift; n=$((n - 1)); done
 "$@" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$d" -o APT::Get::List-Cleanup=0 2>&1`
 
-// refresh reads the lists of the repositories that are declared.
 func (a *apply) refresh(ctx context.Context) error {
 	if len(a.want.Repositories) == 0 {
 		return nil

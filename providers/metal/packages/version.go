@@ -105,7 +105,6 @@ func Matches(pattern, version string) bool {
 	return strings.HasSuffix(rest, last)
 }
 
-// newest is the newest version that matches, "" for none.
 func newest(pattern string, versions []string) string {
 	best := ""
 	for _, v := range versions {
@@ -116,7 +115,6 @@ func newest(pattern string, versions []string) string {
 	return best
 }
 
-// sortVersions sorts newest first.
 func sortVersions(versions []string) []string {
 	return slices.SortedFunc(slices.Values(versions), func(a, b string) int { return Compare(b, a) })
 }

@@ -113,7 +113,6 @@ func (f *Facts) time() *TimeFacts {
 	return f.Time
 }
 
-// settle says of each value what the configuration files will make of it.
 func (p *parser) settle() {
 	atBoot := modulesAtBoot(p.modules)
 	for name, mod := range p.f.Modules {
@@ -153,7 +152,6 @@ func (p *parser) file(l []string) error {
 	return nil
 }
 
-// answers checks that every question was answered.
 func (f Facts) answers(want Spec) error {
 	missing := func(what string) error { return fmt.Errorf("no answer about %s", what) }
 	switch {
@@ -213,7 +211,6 @@ func readConf(data string) []confFile {
 	return append(files, beside...)
 }
 
-// boots tells whether a unit file in this state is started at boot.
 func boots(state string) bool {
 	return slices.Contains([]string{"enabled", "enabled-runtime", "generated", "static", "linked", "alias"}, state)
 }

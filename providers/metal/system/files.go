@@ -34,15 +34,9 @@ func (f FileFacts) Text(want File) string {
 	return "sha256:" + f.Digest
 }
 
-// OwnerText and GroupText are the declared ones where they are meant, else what
-// the machine calls them.
-func (f FileFacts) OwnerText(want string) string { return owner(want, f.Owner) }
-
-// GroupText is OwnerText for the group.
-func (f FileFacts) GroupText(want string) string { return owner(want, f.Group) }
-
-// owner is the declared one where it is meant, else the machine's name for it.
-func owner(want string, is [2]string) string {
+// OwnerText is the declared owner or group where it is meant, else what the machine
+// calls the one that is.
+func OwnerText(want string, is [2]string) string {
 	if want == is[0] || want == is[1] {
 		return want
 	}
@@ -90,12 +84,11 @@ func diffFile(name string, want File, have FileFacts) []host.Change {
 		changes = append(changes, host.Change{Fact: "content of " + name, Path: append(slices.Clone(at), "content"), Have: has, Want: wants})
 	}
 	add("mode", ModeText(have.Mode), ModeText(want.Mode))
-	add("owner", owner(want.Owner, have.Owner), want.Owner)
-	add("group", owner(want.Group, have.Group), want.Group)
+	add("owner", OwnerText(want.Owner, have.Owner), want.Owner)
+	add("group", OwnerText(want.Group, have.Group), want.Group)
 	return changes
 }
 
-// obstacle is why a file cannot be written where it is to be.
 func (f FileFacts) obstacle(name string) error {
 	switch {
 	case f.Fixed == name:
@@ -136,10 +129,7 @@ func applyFiles(ctx context.Context, m host.Machine, rec *host.Record, want map[
 func applyFile(ctx context.Context, m host.Machine, rec *host.Record, name string, want File, have FileFacts) error {
 	if have.Digest == want.Digest {
 		const script = `set -e; chown -- "$2" "$1"; chmod -- "$3" "$1"`
-		if _, err := host.Script(ctx, m, script, name, want.Owner+":"+want.Group, ModeText(want.Mode)); err != nil {
-			return fmt.Errorf("fix %s: %w", name, err)
-		}
-		return nil
+		return host.Do(ctx, m, "fix "+name, script, name, want.Owner+":"+want.Group, ModeText(want.Mode))
 	}
 	if Digest(want.Salt, want.Content) != want.Digest {
 		return fmt.Errorf("file %s differs from what is declared, and its content is not known here: give it in the configuration", name)
@@ -177,7 +167,6 @@ func length(content []byte) string {
 	return strconv.Itoa(len(content))
 }
 
-// restoreFiles puts back the files that are not wanted any more.
 func restoreFiles(ctx context.Context, rec *host.Record, want map[string]File) ([]host.Outcome, error) {
 	var outcomes []host.Outcome
 	var failed []error

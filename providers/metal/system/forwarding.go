@@ -55,7 +55,6 @@ func (w *sysctlWas) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(w))
 }
 
-// was is the note of a sysctl as it is now.
 func (f Facts) was(k string) any {
 	is := f.Sysctl[k]
 	if is.State != SysctlValue {

@@ -47,28 +47,33 @@ func rename(text, name string, old ...string) string {
 	if hostsHold(text, name) {
 		return text
 	}
-	lines := strings.SplitAfter(text, "\n")
-	found, after := false, 0
-	for i, line := range lines {
+	elsewhere := false
+	for line := range strings.SplitSeq(text, "\n") {
+		address, names, _, ok := hostsLine(line)
+		elsewhere = elsewhere || ok && address != "127.0.0.1" && address != ownAddress && slices.Contains(names, name)
+	}
+	return eachOwn(text, elsewhere, func(names []string, comment string) string { return ownLine(renamed(names, name, old), comment) })
+}
+
+// eachOwn puts others in the place of the machine's own lines; where there is none,
+// and none is known to be needed, one below that of localhost.
+func eachOwn(text string, found bool, other func(names []string, comment string) string) string {
+	var lines []string
+	after := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
 		address, names, comment, ok := hostsLine(strings.TrimRight(line, "\n"))
-		switch {
-		case !ok:
-			continue
-		case address == "127.0.0.1":
-			after = i + 1
-			continue
-		case address != ownAddress:
-			found = found || slices.Contains(names, name)
-			continue
+		if ok && address == ownAddress {
+			found, line = true, other(names, comment)
 		}
-		found = true
-		lines[i] = ownLine(renamed(names, name, old), comment)
+		if lines = append(lines, line); ok && address == "127.0.0.1" {
+			after = len(lines)
+		}
 	}
 	if !found {
 		if after > 0 && !strings.HasSuffix(lines[after-1], "\n") {
 			lines[after-1] += "\n"
 		}
-		lines = slices.Insert(lines, after, ownLine(renamed(nil, name, nil), ""))
+		lines = slices.Insert(lines, after, other(nil, ""))
 	}
 	return strings.Join(lines, "")
 }
@@ -81,7 +86,6 @@ func ownLine(names []string, comment string) string {
 	return line + "\n"
 }
 
-// renamed are the names of the machine's own line.
 func renamed(names []string, name string, old []string) []string {
 	short, _, qualified := strings.Cut(name, ".")
 	var now []string
@@ -116,7 +120,6 @@ func renamed(names []string, name string, old []string) []string {
 	return now
 }
 
-// ownLines are the machine's own lines of /etc/hosts.
 func ownLines(text string) []string {
 	var own []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -129,25 +132,12 @@ func ownLines(text string) []string {
 
 // withOwnLines puts the machine's own lines back as they were, where they stand.
 func withOwnLines(text string, own []string) string {
-	var lines []string
 	placed := len(own) == 0
-	after := 0
-	for line := range strings.SplitAfterSeq(text, "\n") {
-		address, _, _, ok := hostsLine(strings.TrimRight(line, "\n"))
-		if ok && address == ownAddress {
-			if !placed {
-				lines = append(lines, strings.Join(own, "\n")+"\n")
-			}
-			placed = true
-			continue
+	return eachOwn(text, placed, func([]string, string) string {
+		if placed {
+			return ""
 		}
-		lines = append(lines, line)
-		if ok && address == "127.0.0.1" {
-			after = len(lines)
-		}
-	}
-	if !placed {
-		lines = slices.Insert(lines, after, strings.Join(own, "\n")+"\n")
-	}
-	return strings.Join(lines, "")
+		placed = true
+		return strings.Join(own, "\n") + "\n"
+	})
 }

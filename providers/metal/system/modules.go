@@ -95,7 +95,6 @@ func heldBefore(rec *host.Record, name string) bool {
 	return held && err == nil
 }
 
-// loadModules loads modules and says why it could not.
 const loadModules = `# load kernel modules
 export PATH="$PATH:/usr/sbin:/sbin"
 rc=0

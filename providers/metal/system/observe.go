@@ -132,7 +132,6 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
 	return *p.f, nil
 }
 
-// questions are the arguments of look.
 func questions(want Spec) []string {
 	var args []string
 	if want.Hostname != "" {

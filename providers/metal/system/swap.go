@@ -51,7 +51,6 @@ func (s *SwapFacts) read(kind, text string) {
 	}
 }
 
-// swapLine tells whether a line of fstab is swap.
 func swapLine(line string) bool {
 	fields := strings.Fields(line)
 	return len(fields) >= 3 && !strings.HasPrefix(fields[0], "#") && fields[2] == "swap"
@@ -79,7 +78,6 @@ func withSwap(fstab string, before func(line string) bool) string {
 	return strings.Join(lines, "")
 }
 
-// swapLines are the lines of fstab that are swap.
 func swapLines(fstab string) []string {
 	lines := []string{}
 	for line := range strings.SplitSeq(fstab, "\n") {

@@ -31,7 +31,6 @@ type swapWas struct {
 // have none. Lines of fstab that somebody added since stay commented out.
 func (w swapWas) untouched() bool { return w.Off && len(w.Units) == 0 }
 
-// before reports whether a line of fstab was there before us.
 func (w swapWas) before(line string) bool {
 	return !w.Off && (w.Lines == nil || slices.Contains(w.Lines, line))
 }

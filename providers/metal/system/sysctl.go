@@ -198,7 +198,6 @@ func words(set []assigned) []string {
 	return all
 }
 
-// restoreSysctl puts back the values of keys that are not wanted any more.
 func restoreSysctl(ctx context.Context, m host.Machine, rec *host.Record, want map[string]string) ([]host.Outcome, error) {
 	var notes []string
 	var set []assigned

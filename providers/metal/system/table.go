@@ -20,7 +20,7 @@ var Table = host.Table[Spec, Facts]{
 			}
 			return diffName(want.Hostname, have.Name)
 		},
-		Back: becomes("host name"),
+		Back: host.Becomes("host name"),
 	},
 	{
 		Key:   swapKey,
@@ -100,9 +100,7 @@ var Table = host.Table[Spec, Facts]{
 			}
 			return diffTime(*want.Time, have.Time)
 		},
-		Back: func(_ *host.Record, service string) host.Change {
-			return host.Change{Fact: "time service " + service + " becomes what it was before"}
-		},
+		Back: host.Becomes("time service"),
 	},
 	{
 		Key:   zoneKey,
@@ -115,7 +113,7 @@ var Table = host.Table[Spec, Facts]{
 			}
 			return diffTimezone(want.Timezone, have.Timezone)
 		},
-		Back: becomes("time zone"),
+		Back: host.Becomes("time zone"),
 	},
 	{
 		Key:   fileKey,
@@ -128,14 +126,8 @@ var Table = host.Table[Spec, Facts]{
 		},
 		Files: func(name string) []string { return []string{name} },
 		Diff:  func(want Spec, have Facts) []host.Change { return diffFiles(want.Files, have.Files) },
-		Back: func(_ *host.Record, name string) host.Change {
-			return host.Change{Fact: "file " + name + " becomes what it was before"}
-		},
+		Back:  host.Becomes("file"),
 	},
-}
-
-func becomes(fact string) func(*host.Record, string) host.Change {
-	return func(*host.Record, string) host.Change { return host.Change{Fact: fact + " becomes what it was before"} }
 }
 
 // forwards are the sysctl values without which the pods of a node reach nobody.

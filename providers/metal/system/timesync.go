@@ -105,7 +105,6 @@ func (t *TimeFacts) Shown(want Time) string {
 	return service
 }
 
-// missing says that the service is not installed.
 func (t *TimeFacts) missing(want Time) error {
 	service := t.Service(want)
 	if service != "" && t.unit(service).Load == "loaded" {
@@ -163,10 +162,7 @@ func applyTime(ctx context.Context, m host.Machine, rec *host.Record, want Time,
 			verb = "restart"
 		}
 	}
-	if _, err := host.Script(ctx, m, startTime, service, verb); err != nil {
-		return fmt.Errorf("start %s: %w", service, err)
-	}
-	return nil
+	return host.Do(ctx, m, "start "+service, startTime, service, verb)
 }
 
 // stopTime puts a service back: $2 whether it was enabled, $3 whether it ran, $4 restart or start.

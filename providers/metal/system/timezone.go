@@ -2,14 +2,12 @@ package system
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 const zoneKey = "system timezone"
 
-// zoneFiles say which zone it is.
 var zoneFiles = []string{"/etc/localtime", "/etc/timezone"}
 
 func diffTimezone(want, have string) []host.Change {
@@ -35,10 +33,7 @@ func applyTimezone(ctx context.Context, m host.Machine, want, have string) error
 	if want == have {
 		return nil
 	}
-	if _, err := host.Script(ctx, m, setTimezone, want); err != nil {
-		return fmt.Errorf("set the time zone: %w", err)
-	}
-	return nil
+	return host.Do(ctx, m, "set the time zone", setTimezone, want)
 }
 
 func restoreTimezone(ctx context.Context, rec *host.Record) ([]host.Outcome, error) {
