@@ -55,8 +55,8 @@ func processes(t *testing.T) []process {
 	return all
 }
 
-// arguments are those by which a pool, or a step of its fallback, takes such machines.
-func arguments(of []gcptest.Capacity) map[string]any {
+// machinesBy are those by which a pool, or a step of its fallback, takes such machines.
+func machinesBy(of []gcptest.Capacity) map[string]any {
 	var zones []any
 	for _, c := range of {
 		zones = append(zones, c.Zone)
@@ -70,10 +70,10 @@ func arguments(of []gcptest.Capacity) map[string]any {
 
 func (p process) pool() map[string]any {
 	given := map[string]any{"node_count": p.nodes}
-	maps.Copy(given, arguments(p.steps[0]))
+	maps.Copy(given, machinesBy(p.steps[0]))
 	var fallback []any
 	for _, step := range p.steps[1:] {
-		fallback = append(fallback, arguments(step))
+		fallback = append(fallback, machinesBy(step))
 	}
 	if fallback != nil {
 		given["fallback"] = fallback

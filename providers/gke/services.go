@@ -11,8 +11,8 @@ import (
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
-// needs are the services that each kind of resource calls.
-var needs = map[string][]string{
+// requires are the services that each kind of resource calls.
+var requires = map[string][]string{
 	"cluster":       {cloud.ContainerService, cloud.ComputeService},
 	"node_pool":     {cloud.ContainerService, cloud.ComputeService},
 	"disk":          {cloud.ComputeService},
@@ -25,7 +25,7 @@ var needs = map[string][]string{
 // look is told so once, by a note: the calls themselves will say.
 func (j job) checkServices(ctx context.Context, kind string) {
 	project := j.cloud.Project
-	missing, err := j.services.Missing(ctx, project, needs[kind])
+	missing, err := j.services.Missing(ctx, project, requires[kind])
 	call := providers.CallFrom(ctx)
 	switch {
 	case err != nil:
@@ -44,5 +44,5 @@ func (j job) enableServices(ctx context.Context, kind string) error {
 	if !j.enable {
 		return nil
 	}
-	return j.services.Enable(ctx, j.cloud.Project, needs[kind])
+	return j.services.Enable(ctx, j.cloud.Project, requires[kind])
 }

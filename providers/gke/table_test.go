@@ -175,7 +175,7 @@ func TestFixed(t *testing.T) {
 }
 
 // sent are the fields of an UpdateCluster or UpdateNodePool, as they were sent.
-func sent(t *testing.T, calls []gcptest.Call) []string {
+func sent(t testing.TB, calls []gcptest.Call) []string {
 	t.Helper()
 	var all []string
 	for _, call := range calls {

@@ -368,7 +368,7 @@ func (w *world) brought(attribute, method, field string) {
 	if got := w.mutations(); !slices.Equal(got, []string{method}) {
 		w.Errorf("%s is changed by %v, not by one %s", attribute, got, method)
 	}
-	fields := sent(w.T, calls)
+	fields := sent(w.TB, calls)
 	if attribute == "machine_type" || attribute == "disk_type" || attribute == "disk_size_gb" { // they go together
 		fields = slices.DeleteFunc(fields, func(f string) bool { return f != camel(field) })
 	}
