@@ -22,6 +22,9 @@ func (c *Change) Restates(stored *state.Object) bool {
 // Restates reports whether a plan that changes nothing has news for the state
 // all the same: what it read, or how objects relate.
 func (p *Plan) Restates(s *state.State) bool {
+	if p.Mode == Destroy {
+		return len(p.Refreshed) > 0 // what is gone already
+	}
 	if p.Mode != Normal {
 		return false
 	}

@@ -330,7 +330,7 @@ func (l *googleLab) settled(stage string) {
 	l.check(stage)
 }
 
-// killing is when stoke is to be killed: at the n-th call of a method for a target.
+// killing is a moment at which stoke is to be killed: at the n-th call of a method for a target.
 type killing struct {
 	when           gcptest.When
 	method, target string
@@ -344,7 +344,7 @@ func (m killing) String() string {
 	return fmt.Sprintf("%s %s %d %s", m.method, target, m.n, whenNames[m.when])
 }
 
-// at is the trap of a killing.
+// at is its trap.
 func (m killing) at() func(gcptest.Event) bool {
 	numbers := []int{} // of the calls so far
 	return func(e gcptest.Event) bool {

@@ -71,7 +71,7 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		}
 		err = Explain(err)
 		kind := KindOf(err)
-		if ctx.Err() != nil && said != nil {
+		if said != nil && said.Kind != Ambiguous && kind == Ambiguous && (ctx.Err() != nil || !slices.Contains(kinds, kind)) {
 			last := *said
 			last.Kind, last.Err = kind, err // the call that was cut off may have had an effect
 			return out, &last
