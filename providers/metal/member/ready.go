@@ -150,6 +150,25 @@ func Unready(want Spec, have *State) *UnreadyError {
 	return nil
 }
 
+// AwaitRegistered waits until the cluster has a node of the name, ready or not.
+func AwaitRegistered(ctx context.Context, c *kubernetes.Client, name string, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; {
+		have, err := Observe(ctx, c, name)
+		switch {
+		case err == nil && have != nil:
+			return nil
+		case err == nil:
+			err = Unready(Spec{Name: name}, nil)
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			return fmt.Errorf("%w (waited %s)", err, patience)
+		}
+		if stop := host.Pause(ctx, pause); stop != nil {
+			return fmt.Errorf("%w: %w", stop, err)
+		}
+	}
+}
+
 // Await waits until a node is ready, and its GPUs are those that are declared; at
 // the end of its patience it says what is missing. What the API says for a moment
 // only is no reason to end early.
