@@ -89,6 +89,11 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := l.makeWay(ctx, id); err != nil {
 		return err
 	}
+	// kubeadm starts the kubelet, and leaves to packages whether it comes with the
+	// machine.
+	if _, err := host.Run(ctx, l.on, "systemctl", "enable", "--quiet", "kubelet.service"); err != nil {
+		return err
+	}
 	token := kubeadm.NewToken()
 	config, err := kubeadm.Join{Endpoint: l.join.Endpoint.ValueString(), CAHash: l.join.CAHash.ValueString(), Token: token}.Configuration(l.node)
 	if err != nil {
