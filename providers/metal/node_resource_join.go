@@ -220,6 +220,9 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	if _, err := member.Await(ctx, l.client, want, max(limit-time.Since(began), time.Second)); err != nil {
 		return l.explained(ctx, err)
 	}
+	if err := member.SetOutOfService(ctx, l.client, l.want.Name, false); err != nil { // it answers
+		return err
+	}
 	return l.rec.Set(ctx, nodeReady, l.want.GPUs)
 }
 
