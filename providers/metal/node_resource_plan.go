@@ -104,7 +104,7 @@ func (l *nodeLook) ahead(ctx context.Context, prior *nodeModel) []host.Change {
 		return changes
 	}
 	if was, known, _ := joinFrom(ctx, prior.Cluster); known && !was.KubeletHash.Equal(l.join.KubeletHash) {
-		changes = append(changes, host.Change{Fact: "kubelet configuration", Path: []string{"cluster", "kubelet_hash"}, Disruption: host.RestartsKubelet})
+		changes = append(changes, host.Change{Fact: "kubelet configuration", Path: []string{"cluster"}, Disruption: host.RestartsKubelet})
 	}
 	return changes
 }
