@@ -40,7 +40,7 @@ func faulties() []faulty {
 			data(map[string]any{"iops": 3000}), data(map[string]any{"iops": 4000})},
 		{"regional disk", "gke_disk", "compute.regionDisks.insert", "compute.regionDisks.setLabels", "compute.regionDisks.delete", disks + "regions/us-central1/disks/scratch",
 			with(scratch, map[string]any{"labels": map[string]any{"team": "a"}}), with(scratch, map[string]any{"labels": map[string]any{"team": "b"}})},
-		{"firewall rule", "gke_firewall_rule", "compute.firewalls.insert", "compute.firewalls.update", "compute.firewalls.delete", disks + "global/firewalls/ssh",
+		{"firewall rule", "gke_firewall_rule", "compute.firewalls.insert", "compute.firewalls.patch", "compute.firewalls.delete", disks + "global/firewalls/ssh",
 			ssh(nil), ssh(map[string]any{"priority": 900})},
 	}
 }
