@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,12 +57,17 @@ func (c config) delegate() (object, error) {
 		}
 	}
 	mtu, err := strconv.Atoi(subnet["FLANNEL_MTU"])
-	if err != nil || subnet["FLANNEL_SUBNET"] == "" || subnet["FLANNEL_NETWORK"] == "" {
-		return nil, fmt.Errorf("%s has no range, network or MTU: %q", c.SubnetFile, text)
+	if err != nil || subnet["FLANNEL_NETWORK"] == "" {
+		return nil, fmt.Errorf("%s has no network or MTU: %q", c.SubnetFile, text)
+	}
+	// It is the bridge's own address there.
+	_, pods, err := net.ParseCIDR(subnet["FLANNEL_SUBNET"])
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.SubnetFile, err)
 	}
 	d := object{
 		"cniVersion": c.CNIVersion, "name": c.Name, "type": "bridge", "mtu": mtu, "isGateway": true, "ipMasq": subnet["FLANNEL_IPMASQ"] != "true",
-		"ipam": object{"type": "host-local", "ranges": [][]object{{{"subnet": subnet["FLANNEL_SUBNET"]}}}, "routes": []object{{"dst": subnet["FLANNEL_NETWORK"]}}},
+		"ipam": object{"type": "host-local", "ranges": [][]object{{{"subnet": pods.String()}}}, "routes": []object{{"dst": subnet["FLANNEL_NETWORK"]}}},
 	}
 	for key, value := range c.Delegate {
 		d[key] = value
