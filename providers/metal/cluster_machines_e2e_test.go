@@ -15,6 +15,14 @@ import (
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
+// cniOfOneMachine is a network of pods that ends at their machine: with it a node is
+// ready.
+const cniOfOneMachine = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{
+  "type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
+  "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "10.244.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+}]}
+`
+
 const (
 	buildCluster = "make e2e-metal-cluster"
 	// Where machines are shown images, which no registry has.
@@ -68,10 +76,14 @@ func newKubernetesLab(t *testing.T, l *lab.Lab, stubs bool) *kubernetesLab {
 // killed when memory is short.
 func (k *kubernetesLab) machinesFor(t *testing.T, names ...string) []*lab.Machine {
 	t.Helper()
-	machines := k.MachinesWith([]lab.Option{
+	options := []lab.Option{
 		lab.Pods(), lab.Mirror("runc", "libseccomp2"), lab.Folder(filepath.Dir(k.images), imagesFolder),
 		lab.With("/etc/containerd/conf.d/lab.toml", "version = 3\n\n[plugins.'io.containerd.cri.v1.runtime']\n  restrict_oom_score_adj = true\n"),
-	}, names...)
+	}
+	if k.stubs {
+		options = append(options, lab.With("/etc/cni/net.d/10-pods.conflist", cniOfOneMachine))
+	}
+	machines := k.MachinesWith(options, names...)
 	for _, m := range machines {
 		k.debian.AddTo(m)
 	}

@@ -39,8 +39,8 @@ type Machine struct {
 	last int // of the address
 	dir  string
 
-	vm    *vm      // nil for a container
-	binds []string // what it sees of this machine, as arguments of systemd-nspawn
+	vm      *vm      // nil for a container
+	binds   []string // what it sees of this machine, as arguments of systemd-nspawn
 	options options
 
 	mu    sync.Mutex
