@@ -74,6 +74,12 @@ e2e-metal-cluster: ## Make a cluster of such machines with the real kubeadm, whi
 	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
 	$(GO) test -tags e2e -count=1 -timeout 30m $(E2E_CLUSTER)
 
+.PHONY: kubeadm-validate
+kubeadm-validate: ## Have kubeadm of each supported minor read what stoke writes for it (builds it: minutes, once).
+	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	one=$$(testdata/kubernetes/kubeadm/install v1.35.4) && two=$$(testdata/kubernetes/kubeadm/install v1.36.3) && \
+	STOKE_KUBEADMS="$$one:$$two" $(GO) test -count=1 -v -run '^TestKubeadmTakesThem$$' ./providers/metal/kubeadm
+
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).
 	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
