@@ -56,6 +56,15 @@ type gpuRepositoryModel struct {
 	Fingerprint types.String `tfsdk:"key_fingerprint"`
 }
 
+// repositoryAttribute is an argument of that kind.
+func repositoryAttribute(description string) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Optional: true, Description: description, Attributes: map[string]schema.Attribute{
+		"url":             schema.StringAttribute{Optional: true, Description: "Where the repository is."},
+		"key_url":         schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
+		"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full, in upper case; that of the original when left out."},
+	}}
+}
+
 // gpuModel is a GPU of the machine.
 type gpuModel struct {
 	Address types.String `tfsdk:"address"`
@@ -76,13 +85,6 @@ func gpuDriverSchema() schema.Schema {
 	flag := func(description string) schema.BoolAttribute {
 		return schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), Description: description}
 	}
-	repository := func(description string) schema.SingleNestedAttribute {
-		return schema.SingleNestedAttribute{Optional: true, Description: description, Attributes: map[string]schema.Attribute{
-			"url":             schema.StringAttribute{Optional: true, Description: "Where the repository is."},
-			"key_url":         schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
-			"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full, in upper case; that of the original when left out."},
-		}}
-	}
 	described := schema.Schema{
 		Description: "The NVIDIA driver of one machine, with container toolkit, fabric manager and persistence daemon. Everything is checked before anything is changed, and in the end the driver itself is asked.",
 		Attributes: map[string]schema.Attribute{
@@ -101,9 +103,9 @@ func gpuDriverSchema() schema.Schema {
 			"persistence":        flag("Whether the persistence daemon keeps the GPUs initialized."),
 			"blacklist_nouveau":  flag("Whether the kernel's own driver is kept away."),
 			"reboot":             word(nvidia.Never, "Whether the machine may be rebooted where nothing else helps: never or if-needed.", nvidia.Never, nvidia.IfNeeded),
-			"driver_repository":  repository("A mirror of NVIDIA's repository of drivers."),
-			"toolkit_repository": repository("A mirror of NVIDIA's repository of the container toolkit."),
-			"debian_repository":  repository("Debian's archive with contrib and non-free, where the machine's own sources lack them."),
+			"driver_repository":  repositoryAttribute("A mirror of NVIDIA's repository of drivers."),
+			"toolkit_repository": repositoryAttribute("A mirror of NVIDIA's repository of the container toolkit."),
+			"debian_repository":  repositoryAttribute("Debian's archive with contrib and non-free, where the machine's own sources lack them."),
 			"drift": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				Description: "Facts that are not as declared and have no attribute of their own, such as a kernel without the module: what they are. Applying empties it.",

@@ -48,11 +48,7 @@ const (
 var numbers = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
 
 func softwareAttributes() map[string]schema.Attribute {
-	repository := schema.SingleNestedAttribute{Optional: true, Description: "A mirror of the repository.", Attributes: map[string]schema.Attribute{
-		"url":             schema.StringAttribute{Optional: true, Description: "Where the repository is."},
-		"key_url":         schema.StringAttribute{Optional: true, Description: "Where its signing key is."},
-		"key_fingerprint": schema.StringAttribute{Optional: true, Description: "Fingerprint of the key in full; that of the original when left out."},
-	}}
+	repository := repositoryAttribute("A mirror of the repository.")
 	source := schema.StringAttribute{Optional: true}
 	containerd, cuda := source, source
 	containerd.Validators = []validator.String{oneOf{fromDocker, fromDistribution}}

@@ -112,6 +112,7 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return new(hostResource) },
 		func() resource.Resource { return new(firewallResource) },
 		func() resource.Resource { return new(gpuDriverResource) },
+		func() resource.Resource { return new(nodeResource) },
 	}
 }
 
@@ -156,7 +157,7 @@ func (s *settings) downloads(ctx context.Context, config providerModel) diag.Dia
 
 // wellKnown is where machines fetch from what nobody declared a repository for.
 func wellKnown() []string {
-	return []string{dockerURL, nvidia.DriverURL, nvidia.ToolkitURL}
+	return []string{dockerURL, nvidia.DriverURL, nvidia.ToolkitURL, kubernetesURL}
 }
 
 // mirrored tells whether a mirror's key is the beginning of a URL that machines

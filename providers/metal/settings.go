@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/firewall"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -29,11 +30,14 @@ type settings struct {
 	seen    *seen             // facts that were gathered, for Review
 	places  chan struct{}     // as many as operations at a time; nil: as many as there are
 	shared  *shared
-	slow    sync.Map // machines whose sudo takes long, to why
+	// clusters are those that nodes are members of, as their control planes give
+	// access to them.
+	clusters *kubernetes.Pool
+	slow     sync.Map // machines whose sudo takes long, to why
 }
 
 func newSettings(s connect.SSHSettings, with *shared) *settings {
-	is := &settings{ssh: s, pool: s.Pool(), shared: with}
+	is := &settings{ssh: s, pool: s.Pool(), shared: with, clusters: &kubernetes.Pool{SSH: s}}
 	is.pool.Slow = is.slowSudo
 	return is
 }
@@ -85,6 +89,7 @@ func (s *settings) noProxy() []string {
 
 func (s *settings) close() {
 	if s != nil {
+		s.clusters.Close()
 		s.pool.Close()
 	}
 }

@@ -31,7 +31,7 @@ func (r *Roll) Do(ctx context.Context, m host.Machine, node *Node, changes []hos
 		return work(ctx)
 	}
 	t := &turn{roll: r, node: node, policy: p}
-	if host.Greatest(changes) >= host.StopsAPI || host.Reloads(changes) || node.Mark != nil {
+	if host.Greatest(changes) >= host.StopsAPI || host.Reloads(changes) || node.Mark != nil || p.Turn {
 		if err := t.prepare(ctx, changes); err != nil {
 			return err
 		}

@@ -27,7 +27,11 @@ type Policy struct {
 	// Force deletes pods that were asked to end on a node that is not Ready,
 	// without its kubelet's word: only for a machine that is off for certain, since
 	// pods that do run there would run twice.
-	Force  bool
+	Force bool
+	// Turn lets nodes go one after another, MaxUnavailable at a time, for changes
+	// too by which they ought not to become unavailable, such as another
+	// configuration of the kubelet, which may be one that no kubelet starts with.
+	Turn   bool
 	Limits Limits
 }
 

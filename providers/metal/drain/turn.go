@@ -58,7 +58,7 @@ func (t *turn) prepare(ctx context.Context, changes []host.Change) error {
 	if action == Refuse {
 		return &RefusedError{Node: node.Name, Reason: reason}
 	}
-	if action != KeepAway && node.Mark == nil && host.Greatest(changes) < host.StopsAPI {
+	if action != KeepAway && node.Mark == nil && host.Greatest(changes) < host.StopsAPI && !t.policy.Turn {
 		return nil
 	}
 	admitted := false

@@ -39,7 +39,7 @@ func (n Node) Check() []Problem {
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		p.addAll(entry("Labels", key), n.Labels[key], append(validation.IsQualifiedName(key), validation.IsValidLabelValue(n.Labels[key])...))
-		if !mayRegister(key) {
+		if !MayRegister(key) {
 			p.add(entry("Labels", key), n.Labels[key], "is one that no node may give itself: it is set through the API once the node is there")
 		}
 	}
@@ -67,9 +67,9 @@ func (n Node) Check() []Problem {
 	return p
 }
 
-// mayRegister tells whether the kubelet takes a label in its arguments
+// MayRegister tells whether the kubelet takes a label in its arguments
 // (k8s.io/kubelet/pkg/apis, IsKubeletLabel).
-func mayRegister(key string) bool {
+func MayRegister(key string) bool {
 	namespace, _, found := strings.Cut(key, "/")
 	within := func(domain string) bool { return namespace == domain || strings.HasSuffix(namespace, "."+domain) }
 	if !found || !within("kubernetes.io") && !within("k8s.io") || within("kubelet.kubernetes.io") || within("node.kubernetes.io") {

@@ -105,6 +105,18 @@ func Revoke(ctx context.Context, controlPlane host.Machine, t Token) error {
 	return nil
 }
 
+const revokeFor = `# end what allowed a node to join
+` + kubectl + `exec kubectl --namespace kube-system delete secret --selector "` + joinLabel + `=$1" --ignore-not-found`
+
+// RevokeFor ends what Grant has made for the node of that name, whoever did so and
+// was killed.
+func RevokeFor(ctx context.Context, controlPlane host.Machine, node string) error {
+	if _, err := host.Script(ctx, controlPlane, revokeFor, labelValue(node)); err != nil {
+		return fmt.Errorf("end the tokens for %s: %w", node, err)
+	}
+	return nil
+}
+
 // revokeInit lists names and descriptions, the latter in base64 as Secrets have
 // them: no jsonpath filter can be given what varies.
 const revokeInit = `# end the token that kubeadm init was given

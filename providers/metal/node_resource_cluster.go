@@ -1,0 +1,162 @@
+package metal
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+)
+
+const authorityFile = "/etc/kubernetes/pki/ca.crt"
+
+// clusterError says that a cluster could not be asked, and where. What it does not
+// say is that there is none.
+type clusterError struct {
+	what string // of what failed: the endpoint, or the control plane's machine
+	err  error
+}
+
+func (e *clusterError) Error() string {
+	summary, detail := kubernetes.Describe(e.err)
+	if summary == "" || detail == "" {
+		return fmt.Sprintf("%s: %v", e.what, e.err)
+	}
+	return fmt.Sprintf("%s: %s. %s", e.what, summary, strings.TrimSuffix(detail, "."))
+}
+
+func (e *clusterError) Unwrap() error { return e.err }
+
+// errNoCluster says for certain that a cluster is gone: its control plane's
+// machine answers, and is none of that cluster.
+var errNoCluster = errors.New("the cluster is not there any more")
+
+// controlPlane is the machine on which a cluster was made. It is asked without its
+// lock: what is done there for a node changes nothing of the machine.
+func (s *settings) controlPlane(ctx context.Context, j joinModel) (*host.Remote, error) {
+	way, err := wayOf(ctx, j.ControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	return s.reach(way, nil)
+}
+
+// cluster logs in to the cluster over SSH, as whoever its access is given to does,
+// after its authority was compared with the hash in j.
+func (s *settings) cluster(ctx context.Context, j joinModel) (*kubernetes.Client, *host.Remote, error) {
+	head, err := s.controlPlane(ctx, j)
+	if err != nil {
+		return nil, nil, err
+	}
+	authority, there, err := host.ReadFile(ctx, head, authorityFile)
+	if err != nil {
+		return nil, head, &clusterError{head.Name(), err}
+	}
+	hash := ""
+	if block, _ := pem.Decode(authority); there && block != nil {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			hash = kubeadm.CAHash(c)
+		}
+	}
+	if hash != j.CAHash.ValueString() {
+		return nil, head, fmt.Errorf("%w: %s has no authority with the hash %s in %s", errNoCluster, head.Name(), j.CAHash.ValueString(), authorityFile)
+	}
+	way, err := wayOf(ctx, j.ControlPlane)
+	if err != nil {
+		return nil, head, err
+	}
+	c, err := s.clusters.Get(ctx, connect.Connection{
+		Endpoint: "https://" + j.Endpoint.ValueString(), CA: string(authority), Credential: connect.Credential{SSH: &way},
+	})
+	if err != nil {
+		return nil, head, &clusterError{"https://" + j.Endpoint.ValueString(), err}
+	}
+	return c, head, nil
+}
+
+// dialLimit is for how long a node tries to reach the API server: what a firewall
+// drops is answered by nobody.
+const dialLimit = 8 * time.Second
+
+// reachesAPI opens a connection from the machine to the API server, as kubeadm
+// will, and says what stands between where that fails.
+func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint string, ip netip.Addr) error {
+	err := dials(ctx, m, endpoint)
+	if err == nil {
+		return nil
+	}
+	if context.Cause(ctx) != nil {
+		return context.Cause(ctx)
+	}
+	_, port, _ := net.SplitHostPort(endpoint)
+	why := fmt.Sprintf("%s cannot reach the API server at %s (%v): ", m.Name(), endpoint, err)
+	if dials(ctx, head, endpoint) != nil {
+		return fmt.Errorf("%sthe control plane %s cannot either. Look there at the API server (crictl ps), and at whether the endpoint leads to it", why, head.Name())
+	}
+	rec, opened := host.OpenRecord(ctx, head, firewallRecord)
+	var declared struct {
+		Peers []string `json:"peers"`
+	}
+	switch {
+	case opened != nil || json.Unmarshal(rec.Declared(), &declared) != nil:
+		return fmt.Errorf("%s%s has no metal_firewall, so that a firewall of its own, of the network or of the cloud stands between: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
+	case !amongPeers(declared.Peers, ip):
+		return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from its peers alone, and %s is none: add it to peers", why, head.Name(), port, ip)
+	}
+	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall stands between: open it there", why, head.Name(), port, ip)
+}
+
+func amongPeers(peers []string, ip netip.Addr) bool {
+	for _, p := range peers {
+		if a, err := netip.ParseAddr(p); err == nil && a == ip {
+			return true
+		}
+	}
+	return false
+}
+
+// dial connects from a machine with a program of its own: a server of SSH may
+// forward nothing, and what counts is what the kubelet can.
+const dial = `# connect to the API server
+exec timeout "$3" bash -c 'exec 3<>"/dev/tcp/$1/$2"' bash "$1" "$2"`
+
+func dials(ctx context.Context, m host.Machine, endpoint string) error {
+	name, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return err
+	}
+	_, err = host.LookScript(ctx, m, dial, name, port, fmt.Sprint(int(dialLimit/time.Second)))
+	var failed *ssh.CommandError
+	switch {
+	case errors.As(err, &failed) && failed.Status == 124:
+		return fmt.Errorf("no answer within %s", dialLimit)
+	case errors.As(err, &failed):
+		lines := strings.Split(strings.TrimSpace(failed.Output), "\n")
+		_, said, found := strings.Cut(lines[0], "/dev/tcp/"+name+"/"+port+": ")
+		if !found {
+			said = lines[0]
+		}
+		return errors.New(said)
+	}
+	return err
+}
+
+// own tells whether the machine is the control plane's.
+func ownNode(ctx context.Context, on types.Object, j joinModel) bool {
+	a, known, _ := connect.MachineFromObject(ctx, on)
+	b, also, _ := connect.MachineFromObject(ctx, j.ControlPlane)
+	return known && also && sameKey(a.HostKey, b.HostKey)
+}
