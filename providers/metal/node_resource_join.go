@@ -109,7 +109,10 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := kubeadm.Grant(ctx, l.head, token, l.node.Name, tokenLife); err != nil {
 		return err
 	}
-	return kubeadm.Enter(ctx, l.on, config)
+	if err := kubeadm.Enter(ctx, l.on, config); err != nil {
+		return err
+	}
+	return kubeadm.StartKubelet(ctx, l.on) // at each boot, too: kubeadm leaves that to others
 }
 
 // makeWay removes the node that the machine was before it was installed anew. As
