@@ -109,10 +109,7 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := kubeadm.Grant(ctx, l.head, token, l.node.Name, tokenLife); err != nil {
 		return err
 	}
-	if err := kubeadm.Enter(ctx, l.on, config); err != nil {
-		return err
-	}
-	return kubeadm.StartKubelet(ctx, l.on) // at each boot, too: kubeadm leaves that to others
+	return kubeadm.Enter(ctx, l.on, config)
 }
 
 // makeWay removes the node that the machine was before it was installed anew. As

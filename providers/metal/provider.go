@@ -112,11 +112,8 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return new(hostResource) },
 		func() resource.Resource { return new(firewallResource) },
 		func() resource.Resource { return new(gpuDriverResource) },
-<<<<<<< HEAD
 		func() resource.Resource { return new(nodeResource) },
-=======
 		func() resource.Resource { return new(clusterResource) },
->>>>>>> cluster
 	}
 }
 
