@@ -33,7 +33,7 @@ var floors = []struct {
 	{"one machine, and one cluster", []string{"providers/metal/host", "providers/connect/kubernetes"}},
 	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest", "providers/gke/gcptest"}},
 	{"clusters that run pods, for tests", []string{"providers/connect/podtest"}},
-	{"what a machine is, and its packages", []string{"providers/metal/facts", "providers/metal/packages"}},
+	{"what a machine is, its packages, and a node as its cluster has it", []string{"providers/metal/facts", "providers/metal/packages", "providers/metal/member"}},
 	{"objects as data, and their pods", []string{"providers/kube/object", "providers/kube/pods"}},
 	{"objects in clusters", []string{"providers/kube/live"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/train/image", "providers/train/image/imagetest", "providers/metal/*", "providers/kube/*", "providers/gke/*"}},

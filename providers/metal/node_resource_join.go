@@ -89,6 +89,11 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := l.makeWay(ctx, id); err != nil {
 		return err
 	}
+	// kubeadm starts the kubelet, and leaves to packages whether it comes with the
+	// machine.
+	if _, err := host.Run(ctx, l.on, "systemctl", "enable", "--quiet", "kubelet.service"); err != nil {
+		return err
+	}
 	token := kubeadm.NewToken()
 	config, err := kubeadm.Join{Endpoint: l.join.Endpoint.ValueString(), CAHash: l.join.CAHash.ValueString(), Token: token}.Configuration(l.node)
 	if err != nil {
@@ -214,6 +219,9 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	}
 	if _, err := member.Await(ctx, l.client, want, max(limit-time.Since(began), time.Second)); err != nil {
 		return l.explained(ctx, err)
+	}
+	if err := member.SetOutOfService(ctx, l.client, l.want.Name, false); err != nil { // it answers
+		return err
 	}
 	return l.rec.Set(ctx, nodeReady, l.want.GPUs)
 }

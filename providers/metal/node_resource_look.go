@@ -247,6 +247,9 @@ func (l *nodeLook) drift() map[string]string {
 	if l.have == nil {
 		return drift
 	}
+	if l.have.IsOutOfService() {
+		drift["out of service"] = "the machine answers again"
+	}
 	for name := range l.have.Mark.Labels {
 		if _, declared := l.want.Labels[name]; !declared {
 			drift["label "+name] = "still there"

@@ -140,12 +140,13 @@ func (l *nodeLook) forecast(ctx context.Context, diags *diag.Diagnostics) []host
 	for _, u := range f.Missing {
 		diags.AddAttributeError(path.Root("cluster"), "Package cannot be had", fmt.Sprintf("%s: %s.", l.on.Name(), u.Why))
 	}
+	noteFacts(ctx, diags, "cluster", actionLines(f.Actions))
+	if l.facts.Role == kubeadm.NoRole {
+		return nil // nobody runs there, and what is not known yet apply finds out
+	}
 	for _, u := range f.Doubtful {
 		f.Notes = append(f.Notes, u.Why)
 	}
-	noteFacts(ctx, diags, "cluster", append(actionLines(f.Actions), f.Notes...))
-	if l.facts.Role == kubeadm.NoRole {
-		return nil // nobody runs there
-	}
+	noteFacts(ctx, diags, "cluster", f.Notes)
 	return forecastChanges(nil, f, nil)
 }
