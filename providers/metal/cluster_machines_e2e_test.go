@@ -18,7 +18,7 @@ import (
 // cniOfOneMachine is a network of pods that ends at their machine: with it a node is
 // ready.
 const cniOfOneMachine = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{
-  "type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
+  "type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
   "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "10.244.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}
 }]}
 `
