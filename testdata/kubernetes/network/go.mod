@@ -1,3 +1,11 @@
+// What the network of a cluster's pods is made of, for tests, built from one module
+// of its own: its versions are never ours. ./install builds it, which
+// `make e2e-metal-cluster` calls.
+//
+// CoreDNS is the version that the kubeadm of the module above wants. flannel's CNI
+// plugin cannot be had from Go's proxy (./flannel stands in for it), nor can the
+// version of one of flannel's dependencies, the client of a cloud: it is
+// replaced by one that can. To take other versions: go get them, then go mod tidy.
 module github.com/stokehq/stoke/testdata/kubernetes/network
 
 go 1.26.0
