@@ -85,6 +85,11 @@ e2e-metal-cluster: ## Make a cluster of three such machines by stoke apply, with
 e2e-metal-cluster-short: ## Make one of two machines, without a network of pods between them, and take it apart.
 	@$(call cluster,^TestClusterShortRealKubeadm$$,./providers/metal/)
 
+.PHONY: e2e-metal-cluster-kills
+e2e-metal-cluster-kills: ## Kill stoke 30 times while it makes such clusters of three machines (half an hour and more).
+	@testdata/kubernetes/network/install > /dev/null && export STOKE_KILLS=30 && \
+	$(subst -timeout 30m,-timeout 90m,$(call cluster,^TestClusterKillsRealKubeadm$$,./providers/metal/))
+
 .PHONY: kubeadm-validate
 kubeadm-validate: ## Have kubeadm of each supported minor read what stoke writes for it (builds it: minutes, once).
 	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \

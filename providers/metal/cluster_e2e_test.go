@@ -226,5 +226,6 @@ func TestClusterRealKubeadm(t *testing.T) {
 	t.Run("change", func(t *testing.T) { s.change(t) })
 	t.Run("leave", func(t *testing.T) { s.leave(t) })
 	t.Run("reinstall", func(t *testing.T) { s.on(t).reinstall() })
+	t.Run("secrets", func(t *testing.T) { s.on(t).secrets() })
 	t.Run("destroy", func(t *testing.T) { s.on(t).destroyed() })
 }

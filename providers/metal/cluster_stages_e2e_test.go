@@ -3,8 +3,12 @@
 package metal_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -141,4 +145,57 @@ func (s *clusterSuite) reinstall() {
 	s.settled()
 	s.ready("head", "worker1", "worker2")
 	s.step("and joins again")
+}
+
+// keys prints a line from the middle of each private key that a machine has for
+// its cluster, as it stands in files and in kubeconfigs.
+const keys = `{ find /etc/kubernetes /var/lib/kubelet/pki -name '*.key' -o -name '*.pem' 2>/dev/null | while read -r f; do sed -n '/PRIVATE KEY/{n;p;q}' "$f"; done
+sed -n 's/.*client-key-data: *//p' /etc/kubernetes/*.conf 2>/dev/null | base64 -d 2>/dev/null | sed -n '/BEGIN.*PRIVATE KEY/{n;p}'; } | grep . | sort -u`
+
+// secrets: no private key of the cluster has left its machine, and none of them, nor
+// a token for joins, is in what is logged there.
+func (s *clusterSuite) secrets() {
+	s.t.Helper()
+	count := 0
+	for _, m := range s.machines {
+		for key := range strings.Lines(m.Script(keys)) {
+			count++
+			if found := s.found(strings.TrimSpace(key)); len(found) > 0 {
+				s.t.Errorf("a private key of %s is in %v", m.Name, found)
+			}
+			for _, other := range s.machines {
+				if out, err := other.Try("sh", "-c", `journalctl -q -o cat | grep -F -e "$1"; grep -rlF -e "$1" /var/log /run/stoke* /var/lib/stoke 2>/dev/null`, "sh", strings.TrimSpace(key)); out != "" {
+					s.t.Errorf("a private key of %s is in logs of %s (%v)", m.Name, other.Name, err)
+				}
+			}
+		}
+		token := `\b[a-z0-9]{6}\.[a-z0-9]{16}\b`
+		if out, _ := m.Try("sh", "-c", `journalctl -q -o cat | grep -E -e "$1" | head -3; grep -rlE -e "$1" /var/log /run/stoke* /var/lib/stoke 2>/dev/null`, "sh", token); out != "" {
+			s.t.Errorf("a token is in logs of %s:\n%s", m.Name, out)
+		}
+	}
+	if count < 8 { // of authorities, the API server, etcd, service accounts, kubelets
+		s.t.Errorf("only %d private keys were looked for", count)
+	}
+	s.step("no secret is found")
+}
+
+// found are the files of the project that have a text, which is in the provider's
+// own key file at most.
+func (s *clusterSuite) found(text string) (all []string) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Type()&fs.ModeType != 0 {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(text)) {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
 }
