@@ -195,7 +195,7 @@ func (s *clusterSuite) destroyed() {
 // leftOfCluster is what destroying says that it leaves.
 var leftOfCluster = []string{
 	"folder /var/lib/containerd/...", "file /var/lib/containerd/...", "content /var/lib/containerd/...", "folder /etc/cni/...",
-	"folder /opt/containerd/...", // which containerd makes when it starts with no configuration; Debian's makes it elsewhere
+	"folder /opt/containerd/...",                                                      // which containerd makes when it starts with no configuration; Debian's makes it elsewhere
 	"file /etc/cni/net.d/10-pods.conflist", "content /etc/cni/net.d/10-pods.conflist", // the lab's, which goes with the network of pods
 	"sysctl *", // of the kernel, changed by the kubelet and kube-proxy
 }
