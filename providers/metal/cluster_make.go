@@ -192,6 +192,12 @@ func (w *clusterWork) install(ctx context.Context) error {
 		return err
 	}
 	w.model.Installed = types.StringValue(release.String())
+	if w.spec.anyPatch { // from now on it is this one that apt keeps
+		w.spec.release, w.spec.anyPatch = release, false
+		if err := installKubernetes(ctx, w.m, w.rec, w.spec.packages(w.s, w.model.Repository)); err != nil {
+			return err
+		}
+	}
 	return w.observe(ctx)
 }
 
@@ -222,6 +228,9 @@ func (w *clusterWork) begin(ctx context.Context) error {
 // began notes that init came to its end.
 func (w *clusterWork) began(ctx context.Context) error {
 	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
+		return err
+	}
+	if err := kubeadm.StartKubelet(ctx, w.m); err != nil { // at each boot, too: kubeadm leaves that to others
 		return err
 	}
 	if err := kubeadm.RevokeInit(ctx, w.m); err != nil {
