@@ -187,5 +187,5 @@ func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.O
 }
 
 func (m *clusterModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
-	return []host.Change{{Fact: "the cluster goes, with all that is in it", Disruption: host.Drains}}
+	return []host.Change{{Fact: "the cluster", Says: "it goes, with the data of etcd"}}
 }

@@ -114,12 +114,11 @@ func (s clusterSpec) hashes() (settled, error) {
 	for name, text := range s.patches {
 		patches[name] = text
 	}
-	node := map[string]any{"kubelet": s.node.KubeletArgs, "ignore": s.node.IgnorePreflight}
 	is := settled{
 		APIServer: s.cluster.APIServer, CertNames: s.cluster.CertNames, Kubelet: hash(s.cluster.KubeletConfiguration()),
 		Proxy: hash(s.cluster.Proxy), Patches: hash(patches),
 		Document: hash(map[string]any{
-			"images": s.cluster.Images, "certificate": s.cluster.CertificateLife.String(), "authority": s.cluster.CALife.String(), "node": node,
+			"images": s.cluster.Images, "certificate": s.cluster.CertificateLife.String(), "authority": s.cluster.CALife.String(),
 		}),
 	}
 	return is, err

@@ -19,6 +19,7 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 	"github.com/stokehq/stoke/providers/metal/addons"
 	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 	"github.com/stokehq/stoke/providers/metal/packages"
@@ -58,10 +59,11 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 	err = w.carryOut(ctx, what)
 	is := *m
 	if err != nil {
-		if is.Access.IsUnknown() {
-			is.Access = types.ObjectNull(connect.AttributeTypes())
+		is.Access, is.Join = types.ObjectNull(connect.AttributeTypes()), types.ObjectNull(joinTypes())
+		if j.prior != nil { // the cluster is what it was, as far as others go
+			is.Access, is.Join = j.prior.Access, j.prior.Join
 		}
-		is.Join, is.Drift = types.ObjectNull(joinTypes()), types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
+		is.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
 		return &is, w.explained(ctx, err)
 	}
 	return &is, w.results(ctx, &is)
@@ -95,7 +97,7 @@ func (m *clusterModel) worker(ctx context.Context, j job[clusterModel]) (*cluste
 	if m.Endpoint.ValueString() == "" {
 		m.Endpoint = types.StringValue(endpointOf(w.way))
 	}
-	if err := m.resolve(ctx, w.s, w.m); err != nil {
+	if err := m.resolve(ctx, w.m); err != nil {
 		return nil, err
 	}
 	if err := kubeadm.Await(ctx, w.m); err != nil { // of an apply that was cut off
@@ -120,7 +122,7 @@ func (w *clusterWork) observe(ctx context.Context) (err error) {
 // fit refuses machines that kubeadm's own checks would refuse after packages
 // were installed.
 func (w *clusterWork) fit(ctx context.Context) error {
-	f, err := w.s.known(ctx, w.m)
+	f, err := facts.Gather(ctx, w.m)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
@@ -29,10 +30,8 @@ const expiryNotice = 60 * 24 * time.Hour
 // ModifyPlan says what would be changed, and refuses what cannot be.
 func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	plan, state, ok := r.planned(ctx, req, resp)
-	if state != nil && plan == nil && state.Protected.ValueBool() {
-		resp.Diagnostics.AddError("Cluster is protected", "deletion_protection is set. To destroy the cluster with all that is in it, apply deletion_protection = false first.")
-	}
 	if !ok {
+		r.protect(ctx, req.State, &resp.Diagnostics)
 		return
 	}
 	if plan.Endpoint.IsUnknown() {
@@ -51,8 +50,29 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		return
 	}
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
+	if state != nil && (len(state.Drift.Elements()) > 0 || !req.Plan.Raw.Equal(req.State.Raw)) {
+		plan.Expires = types.StringUnknown() // certificates may be made anew
+	}
 	r.examine(ctx, state, plan, len(resp.RequiresReplace) > 0, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+}
+
+// protect refuses to destroy a cluster that is protected. One that is not on its
+// machine any more is protected from nothing.
+func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *diag.Diagnostics) {
+	var state clusterModel
+	if was.Raw.IsNull() {
+		return
+	}
+	if diags.Append(was.Get(ctx, &state)...); diags.HasError() || !state.Protected.ValueBool() {
+		return
+	}
+	if m, _, err := r.machine(ctx, &state); err == nil {
+		if is, err := kubeadm.Observe(ctx, m); err == nil && is.Role != kubeadm.ControlPlane {
+			return
+		}
+	}
+	diags.AddError("Cluster is protected", "deletion_protection is set. To destroy the cluster with all that is in it, apply deletion_protection = false first.")
 }
 
 // replacing are the arguments by which a cluster becomes another one.
@@ -90,17 +110,18 @@ func (m *clusterModel) sameVersion(state *clusterModel, diags *diag.Diagnostics)
 }
 
 // examine looks at the machine on behalf of a plan, and sets what follows.
-func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel, replaced bool, diags *diag.Diagnostics) promise {
-	if state == nil || replaced {
+func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) promise {
+	if state == nil || anew {
 		plan.Installed, plan.Expires = types.StringUnknown(), types.StringUnknown()
-		plan.Access, plan.Join = types.ObjectUnknown(connect.AttributeTypes()), types.ObjectUnknown(joinTypes())
+		plan.Access = types.ObjectUnknown(connect.AttributeTypes())
+		plan.Join = plan.planJoin(ctx, "")
 	} else {
 		plan.keepResults(ctx, state)
 	}
 	m, way, err := r.machine(ctx, plan)
 	if err == nil {
 		var p promise
-		if p, err = r.lookAhead(ctx, m, way, state, plan, replaced, diags); err == nil {
+		if p, err = r.lookAhead(ctx, m, way, state, plan, anew, diags); err == nil {
 			return p
 		}
 	}
@@ -129,12 +150,11 @@ func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	if state.Installed.IsNull() {
 		m.Installed = types.StringUnknown()
 	}
-	m.Join = types.ObjectUnknown(joinTypes())
-	if known && !m.Installed.IsUnknown() {
-		if join, err := m.joining(ctx, was.CAHash.ValueString()); err == nil {
-			m.Join = join
-		}
+	hash := ""
+	if known {
+		hash = was.CAHash.ValueString()
 	}
+	m.Join = m.planJoin(ctx, hash)
 	if c, known, _ := connect.FromObject(ctx, state.Access); known && c != nil {
 		if way, err := m.leads(ctx); err == nil { // a machine that moved is the same cluster
 			c.Credential.SSH = &way
@@ -145,16 +165,20 @@ func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 	}
 }
 
+// planJoin is join as far as it follows from what is declared.
+func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object {
+	join, err := m.joining(ctx, caHash)
+	if err != nil {
+		return types.ObjectUnknown(joinTypes())
+	}
+	return join
+}
+
 // lookAhead says what apply would do on the machine, and what stands in its way.
-func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way connect.SSH, state, plan *clusterModel, replaced bool, diags *diag.Diagnostics) (promise, error) {
+func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way connect.SSH, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) (promise, error) {
 	plan.ID = claim(ctx, m, clusterRecord, "Cluster is managed already", clusterAt, way, plan.ID, diags)
 	known := *plan
-	if known.NodeName.IsUnknown() || known.Advertise.IsUnknown() {
-		if err := known.resolve(ctx, r.settings, m); err != nil {
-			return promise{}, err
-		}
-		plan.NodeName, plan.Advertise = known.NodeName, known.Advertise
-	}
+	known.assume() // what follows from the machine, apply knows: metal_host may change it first
 	if known.Installed.IsUnknown() {
 		known.Installed = types.StringNull()
 	}
@@ -166,8 +190,8 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		return promise{}, nil
 	}
 	l, err := r.settings.lookAtCluster(ctx, m, spec.packages(r.settings, plan.Repository))
-	if err != nil || replaced {
-		return promise{Looked: replaced, Most: host.Drains}, err
+	if err != nil || anew || replaced(ctx, m, clusterRecord) != nil {
+		return promise{}, err
 	}
 	noteExpiry(l.is, m, diags)
 	what, err := decide(l.is, l.notes, state != nil && state.clusterID(ctx) != "", m.Name())

@@ -44,7 +44,7 @@ func (w *clusterWork) dial(ctx context.Context, network, address string) (net.Co
 // explained adds what the cluster's programs said last to an error that came
 // while something was waited for.
 func (w *clusterWork) explained(ctx context.Context, err error) error {
-	if !w.waited || errors.Is(err, host.ErrStopped) || lost(err) && !errors.As(err, new(*kubeadm.NotReadyError)) && ctx.Err() != nil {
+	if !w.waited || errors.Is(err, host.ErrStopped) || ctx.Err() != nil {
 		return err
 	}
 	said := kubeadm.Said(context.WithoutCancel(ctx), w.m)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/stokehq/stoke/providers/metal/addons"
+	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 	"github.com/stokehq/stoke/providers/metal/packages"
@@ -158,12 +159,13 @@ func (s clusterSpec) packages(on *settings, override *gpuRepositoryModel) packag
 }
 
 // resolve takes what follows from the machine: the node's name, and the address
-// that others reach it by.
-func (m *clusterModel) resolve(ctx context.Context, s *settings, on host.Machine) error {
+// that others reach it by. It looks anew: metal_host may have given the machine
+// its name a moment ago.
+func (m *clusterModel) resolve(ctx context.Context, on host.Machine) error {
 	if m.NodeName.ValueString() != "" && m.Advertise.ValueString() != "" {
 		return nil
 	}
-	f, err := s.known(ctx, on)
+	f, err := facts.Gather(ctx, on)
 	if err != nil {
 		return err
 	}
