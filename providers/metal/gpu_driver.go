@@ -46,6 +46,7 @@ type gpuDriverModel struct {
 	Drift             types.Map           `tfsdk:"drift"`
 	Installed         types.String        `tfsdk:"installed"`
 	GPUs              types.List          `tfsdk:"gpus"`
+	GPUCount          types.Int64         `tfsdk:"gpu_count"`
 	disruptionModel
 }
 
@@ -111,6 +112,7 @@ func gpuDriverSchema() schema.Schema {
 				Description: "Facts that are not as declared and have no attribute of their own, such as a kernel without the module: what they are. Applying empties it.",
 			},
 			"installed": schema.StringAttribute{Computed: true, Description: "Version of the driver that is installed."},
+			"gpu_count": schema.Int64Attribute{Computed: true, Description: "How many GPUs are on the PCI bus: known while planning, for gpus of a metal_node."},
 			"gpus": schema.ListNestedAttribute{Computed: true, Description: "The machine's GPUs.", NestedObject: schema.NestedAttributeObject{
 				Attributes: map[string]schema.Attribute{
 					"address":    schema.StringAttribute{Computed: true, Description: "Address on the PCI bus."},

@@ -85,6 +85,7 @@ func (m *gpuDriverModel) work(ctx context.Context, j job[gpuDriverModel]) (*gpuD
 	is := *m // what is there is what is stored, as far as it can be seen
 	if unseen := is.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags); unseen != nil {
 		is.Installed, is.GPUs = types.StringValue(l.have.Installed()), types.ListNull(m.GPUs.ElementType(ctx))
+		is.GPUCount = types.Int64Value(int64(len(l.have.Devices)))
 		if err == nil {
 			addError(j.diags, path.Empty(), "Driver cannot be examined", unseen)
 		}

@@ -36,6 +36,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
 	plan.Installed = types.StringUnknown()
 	plan.GPUs = types.ListUnknown(plan.GPUs.ElementType(ctx))
+	plan.GPUCount = types.Int64Unknown()
 	r.examine(ctx, plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
@@ -86,6 +87,7 @@ func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, d
 // reportPlan says what is wrong, what apply would do and whom it interrupts.
 func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *gpuDriverModel, l driverLook, diags *diag.Diagnostics) promise {
 	want := plan.spec()
+	plan.GPUCount = types.Int64Value(int64(len(l.have.Devices)))
 	for _, p := range nvidia.Check(want, l.have, l.managed) {
 		if p.Warning {
 			diags.AddAttributeWarning(path.Root("host"), p.Summary, p.Detail)

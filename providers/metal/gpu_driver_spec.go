@@ -96,7 +96,7 @@ func (m *gpuDriverModel) observed(ctx context.Context, have nvidia.State, change
 	m.Drift, diags = types.MapValue(types.StringType, drift)
 	m.Installed = types.StringValue(have.Installed())
 	gpus, more := types.ListValueFrom(ctx, gpuDriverSchema().Attributes["gpus"].GetType().(types.ListType).ElemType, gpuModels(have))
-	m.GPUs = gpus
+	m.GPUs, m.GPUCount = gpus, types.Int64Value(int64(len(have.Devices)))
 	return append(diags, more...)
 }
 

@@ -30,6 +30,7 @@ func TestHostMistakes(t *testing.T) {
 	}
 	const key = `host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPisg2IAhP3lO7Rf0T18onhExtD3jIsF6H0g7xVPo3gz"`
 	const host = `address = "192.0.2.1", ` + key + `, `
+	const node = `host = { address = "x", ` + key + ` }, cluster = { endpoint = "10.0.0.1:6443", ca_hash = "sha256:ab", version = "1.36.3", control_plane = { address = "10.0.0.1", ` + key + ` } }, `
 	for _, tt := range []struct {
 		resource, config string
 		want             []string // argument: part of what is said
@@ -56,6 +57,14 @@ func TestHostMistakes(t *testing.T) {
 		{"metal_gpu_driver", `host = { address = "x", ` + key + ` }, branch = "580", version = "570.1.2", reboot = "true", toolkit = "new"`,
 			[]string{"reboot: not one of", "toolkit: a version such as", "version: branch 580"}},
 		{"metal_gpu_driver", `host = { address = "x", ` + key + ` }, branch = "580.1", version = "580.1.2"`, []string{"branch: three digits"}},
+		{"metal_node", node + `labels = { "node-role.kubernetes.io/gpu" = "", "stoke.dev/pool" = "a" }, gpus = 2, max_pods = 40, taints = [{ key = "a", effect = "NoSchedule" }]`, nil},
+		{"metal_node", node + `gpus = 2, gpu_resources = { "nvidia.com/mig-1g.10gb" = 7 }`, []string{"gpu_resources: Give gpus"}},
+		{"metal_node", node + `gpu_resources = { mig = -1 }, gpu_taint = false`, []string{`gpu_resources["mig"]: names such as`}},
+		{"metal_node", node + `gpus = -1, gpu_taint = false`, []string{"gpus: no fewer than 0"}},
+		{"metal_node", node + `node_name = "GPU_1", private_address = "gpu1", max_pods = 0, resolv_conf = "resolv.conf"`,
+			[]string{"node_name: lower", "private_address: is no address", "max_pods: at least 1", "resolv_conf: absolute path"}},
+		{"metal_node", node + `labels = { "a b" = "c", "node-role.kubernetes.io/x" = "a b" }, taints = [{ key = "a b", effect = "Never" }], ignore_preflight_errors = ["all"]`,
+			[]string{`labels["a b"]: alphanumeric`, `labels["node-role.kubernetes.io/x"]: alphanumeric`, "taints: alphanumeric", "taints[0].effect: not one of", "ignore_preflight_errors: would hide"}},
 	} {
 		var got, said []string
 		list.Case("%s: %s", tt.resource, tt.config)

@@ -39,8 +39,6 @@ type nodeModel struct {
 	MaxPods        types.Int64         `tfsdk:"max_pods"`
 	ResolvConf     types.String        `tfsdk:"resolv_conf"`
 	Ignore         types.List          `tfsdk:"ignore_preflight_errors"`
-	Verify         types.Bool          `tfsdk:"verify"`
-	VerifyImage    types.String        `tfsdk:"verify_image"`
 	OutOfService   types.Bool          `tfsdk:"out_of_service"`
 	Repository     *gpuRepositoryModel `tfsdk:"repository"`
 	Drift          types.Map           `tfsdk:"drift"`
@@ -92,8 +90,6 @@ func nodeSchema() schema.Schema {
 			"ignore_preflight_errors": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Description: "Checks of kubeadm join that may fail, by name, such as SystemVerification. There is no all.",
 			},
-			"verify":         schema.BoolAttribute{Optional: true, Description: "Whether a pod opens every GPU before the node counts as ready, and one that asked for none is shown to see none. Where no other pod has GPUs there, both have to live through systemctl daemon-reload."},
-			"verify_image":   schema.StringAttribute{Optional: true, Description: "Image of those pods, which has a shell; " + verifyImage + " when left out."},
 			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its node gets a taint by which its pods are made elsewhere. It is refused while the machine answers."},
 			"repository":     kubernetesRepositoryAttribute(),
 			"drift": schema.MapAttribute{

@@ -177,6 +177,33 @@ func (r *nodeResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 		return
 	}
 	k.refuse(ctx, &resp.Diagnostics, k.at, way, err, "Node has not left")
+	if err == nil && !resp.Diagnostics.HasError() {
+		r.sweep(ctx, state, &resp.Diagnostics)
+	}
+}
+
+// sweep removes the node of a machine that was installed anew, and so knows
+// nothing of it any more.
+func (r *nodeResource) sweep(ctx context.Context, state *nodeModel, diags *diag.Diagnostics) {
+	j, known, _ := joinFrom(ctx, state.Cluster)
+	name := state.Name.ValueString()
+	if !known || name == "" || ownNode(ctx, state.Host, j) {
+		return
+	}
+	c, _, err := r.settings.cluster(ctx, j)
+	if err != nil {
+		if !errors.Is(err, errNoCluster) {
+			diags.AddWarning("Node may still be there", fmt.Sprintf("Whether the cluster still has the node %s is not known: %s", name, sentence(err)))
+		}
+		return
+	}
+	have, err := member.Observe(ctx, c, name)
+	if err == nil && have != nil && have.Mark.ID == state.ID.ValueString() && !have.Ready() {
+		err = member.Delete(ctx, c, have)
+	}
+	if err != nil {
+		addError(diags, state.kind().at, "Node has not left", err)
+	}
 }
 
 // removeDead removes a node whose machine does not answer. While its kubelet

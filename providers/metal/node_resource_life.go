@@ -35,7 +35,7 @@ func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, d
 	l, err := s.lookNode(ctx, on, m)
 	if err != nil {
 		*m = stored
-		if failed := (*clusterError)(nil); errors.As(err, &failed) {
+		if failed := (*clusterError)(nil); errors.As(err, &failed) || errors.Is(err, errNoCluster) {
 			if providers.CallFrom(ctx).Settling {
 				addError(diags, path.Root("cluster"), "Cluster cannot be asked", err)
 			} else {

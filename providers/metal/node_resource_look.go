@@ -305,7 +305,7 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 	if !l.local.containerd {
 		add("host", "containerd does not run", "There is no /run/containerd/containerd.sock. Declare containerd in metal_host, and let this depend on it.")
 	}
-	if l.have != nil && l.facts.Role == kubeadm.NoRole && l.have.Mark.ID != m.ID.ValueString() {
+	if l.have != nil && l.facts.Role == kubeadm.NoRole && (l.have.Mark.ID == "" || l.have.Mark.ID != m.ID.ValueString()) {
 		add("node_name", "The cluster has such a node", "There is a node %s that is not this resource's. Give another node_name, or remove it: kubectl delete node %s.", l.node.Name, l.node.Name)
 	}
 	for _, p := range l.node.Check() {

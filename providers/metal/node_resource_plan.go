@@ -48,7 +48,7 @@ func (r *nodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	case !plan.NodeName.IsNull():
 		plan.Name = plan.NodeName
 	}
-	r.examine(ctx, plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	r.examine(ctx, plan, state, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
@@ -68,7 +68,7 @@ func otherCluster(ctx context.Context, was, is types.Object) bool {
 }
 
 // examine looks on behalf of a plan, and returns what it promises.
-func (r *nodeResource) examine(ctx context.Context, plan *nodeModel, diags *diag.Diagnostics) promise {
+func (r *nodeResource) examine(ctx context.Context, plan, prior *nodeModel, diags *diag.Diagnostics) promise {
 	var quiet diag.Diagnostics
 	if _, ok := plan.read(ctx, &quiet); !ok || r.settings == nil || !wholly(ctx, plan.Cluster) {
 		return promise{}
@@ -81,7 +81,7 @@ func (r *nodeResource) examine(ctx context.Context, plan *nodeModel, diags *diag
 	var cluster *clusterError
 	switch {
 	case err == nil:
-		return r.reportPlan(ctx, m, way, plan, l, diags)
+		return r.reportPlan(ctx, m, way, plan, l, l.ahead(ctx, prior), diags)
 	case errors.Is(err, connect.ErrUnknown):
 	case errors.As(err, &cluster), errors.Is(err, errNoCluster):
 		diags.AddAttributeWarning(path.Root("cluster"), "Cluster cannot be asked", sentence(err)+" The plan is made without looking; apply looks before it changes anything.")
@@ -96,8 +96,21 @@ func (r *nodeResource) examine(ctx context.Context, plan *nodeModel, diags *diag
 	return promise{}
 }
 
+// ahead is changes, and what another change of this plan brings: the configuration
+// of kubelets that the cluster does not have yet.
+func (l *nodeLook) ahead(ctx context.Context, prior *nodeModel) []host.Change {
+	changes := l.changes()
+	if prior == nil || !l.whole() || l.own || len(l.fields) > 0 {
+		return changes
+	}
+	if was, known, _ := joinFrom(ctx, prior.Cluster); known && !was.KubeletHash.Equal(l.join.KubeletHash) {
+		changes = append(changes, host.Change{Fact: "kubelet configuration", Path: []string{"cluster"}, Disruption: host.RestartsKubelet})
+	}
+	return changes
+}
+
 // reportPlan says what is wrong, what apply would do and whom it interrupts.
-func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *nodeModel, l *nodeLook, diags *diag.Diagnostics) promise {
+func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way connect.SSH, plan *nodeModel, l *nodeLook, changes []host.Change, diags *diag.Diagnostics) promise {
 	plan.ID = claim(ctx, m, nodeRecord, "Node is managed already", path.Root("host"), way, plan.ID, diags)
 	if replaced(ctx, m, nodeRecord) == nil {
 		for _, p := range l.problems(ctx, plan) {
@@ -112,7 +125,6 @@ func (r *nodeResource) reportPlan(ctx context.Context, m host.Machine, way conne
 	if plan.Name.IsUnknown() && l.facts.Role != kubeadm.NoRole && l.node.Name != "" {
 		plan.Name = types.StringValue(l.node.Name)
 	}
-	changes := l.changes()
 	if !l.own {
 		changes = append(changes, l.forecast(ctx, diags)...)
 	}

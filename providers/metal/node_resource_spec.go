@@ -45,6 +45,7 @@ func (m *nodeModel) read(ctx context.Context, diags *diag.Diagnostics) (d declar
 		return d, false
 	}
 	var taints []nodeTaintModel
+	before := diags.ErrorsCount()
 	diags.Append(m.Labels.ElementsAs(ctx, &d.labels, false)...)
 	diags.Append(m.Taints.ElementsAs(ctx, &taints, false)...)
 	diags.Append(m.GPUResources.ElementsAs(ctx, &d.gpus, false)...)
@@ -55,7 +56,7 @@ func (m *nodeModel) read(ctx context.Context, diags *diag.Diagnostics) (d declar
 	if !m.GPUs.IsNull() {
 		d.gpus = map[string]int64{member.GPU: m.GPUs.ValueInt64()}
 	}
-	return d, !diags.HasError()
+	return d, diags.ErrorsCount() == before
 }
 
 // gpuTaints are those that follow from the GPUs.
@@ -138,7 +139,7 @@ func (m *nodeModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 	// A wrong GPU resource is wrong there, and not in the taint that follows.
 	n.Taints = nil
 	for _, t := range d.taints {
-		n.Taints = append(n.Taints, kubeadm.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
+		n.Taints = append(n.Taints, kubeadm.Taint{Key: t.Key, Value: t.Value, Effect: "NoSchedule"}) // its validator knows the effects
 	}
 	for key := range d.labels {
 		if !kubeadm.MayRegister(key) {
@@ -157,15 +158,15 @@ func (m *nodeModel) validate(ctx context.Context, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at, "Invalid node", fmt.Sprintf("%q %s.", p.Value, p.Why))
 	}
 	for name, n := range d.gpus {
+		if m.GPUResources.IsNull() {
+			break // its own number is checked
+		}
 		if why := validation.IsQualifiedName(name); len(why) > 0 || !strings.Contains(name, "/") || n < 0 {
 			diags.AddAttributeError(path.Root("gpu_resources").AtMapKey(name), "Invalid GPU resource", fmt.Sprintf("%q = %d: give names such as nvidia.com/mig-1g.10gb, and 0 or more of them.", name, n))
 		}
 	}
 	if file := m.ResolvConf.ValueString(); !m.ResolvConf.IsNull() && !strings.HasPrefix(file, "/") {
 		diags.AddAttributeError(path.Root("resolv_conf"), "Invalid path", fmt.Sprintf("%q: it is a file on the machine, by its absolute path.", file))
-	}
-	if m.VerifyImage.ValueString() != "" && !m.Verify.IsUnknown() && !m.Verify.ValueBool() {
-		diags.AddAttributeError(path.Root("verify_image"), "Nothing is verified", "Set verify = true, or leave verify_image out.")
 	}
 }
 

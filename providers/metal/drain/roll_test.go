@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -300,5 +301,40 @@ func TestNoBadManners(t *testing.T) {
 	}
 	if lists != 1 {
 		t.Errorf("it asked %d times for all nodes, which is forbidden", lists)
+	}
+}
+
+// TestTurn: where the policy says so, nodes go one after another for what takes
+// nobody away, and nobody is evicted.
+func TestTurn(t *testing.T) {
+	r := &Roll{}
+	c, machines, nodes := several(t, r, 4)
+	policy := Policy{Turn: true, Limits: draining.Limits}
+	var inside, peak atomic.Int64
+	var all sync.WaitGroup
+	for i := range nodes {
+		all.Go(func() {
+			err := r.Do(t.Context(), machines[i], nodes[i], change(host.RestartsKubelet), policy, func(context.Context) error {
+				if n := inside.Add(1); n > peak.Load() {
+					peak.Store(n)
+				}
+				time.Sleep(5 * time.Millisecond)
+				inside.Add(-1)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if peak.Load() != 1 {
+		t.Errorf("%d nodes at a time", peak.Load())
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("n-%d", i)
+		if len(c.Pods(name)) != 1 || c.Node(name).Spec.Unschedulable {
+			t.Errorf("%s: pods %v, cordoned %v", name, c.Pods(name), c.Node(name).Spec.Unschedulable)
+		}
 	}
 }

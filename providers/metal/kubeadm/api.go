@@ -50,15 +50,34 @@ func lastLine(text string) string {
 	return line
 }
 
+const leading = `# ask whether the controller manager works
+` + kubectl + `renewed=$(kubectl --request-timeout=10s --namespace kube-system get lease kube-controller-manager -o 'jsonpath={.spec.renewTime}') || exit
+[ $(($(date +%s) - $(date -d "$renewed" +%s))) -lt 10 ]`
+
+// leads tells whether the controller manager works. It ends, and is started again
+// after a while, where it could not ask the API server for ten seconds; until then
+// nobody signs certificates.
+func leads(ctx context.Context, controlPlane host.Machine) error {
+	_, status, err := host.LookStatus(ctx, controlPlane, "sh", "-c", leading)
+	if err == nil && status != 0 {
+		return &NotReadyError{controlPlane.Name(), "kube-controller-manager does not work yet"}
+	}
+	return err
+}
+
 // AwaitReady waits until the API server is ready with the arguments that its
-// static pod has: after a change the old one goes on for a while. An error is
-// what it was waiting for at the end.
+// static pod has, for after a change the old one goes on for a while, and until
+// the controller manager works with it. An error is what it was waiting for at the
+// end.
 func AwaitReady(ctx context.Context, controlPlane host.Machine, patience time.Duration) error {
 	host.Step(ctx, "waiting for the API server of %s", controlPlane.Name())
 	for end := time.Now().Add(patience); ; {
 		err := runs(ctx, controlPlane)
 		if err == nil {
 			err = Ready(ctx, controlPlane)
+		}
+		if err == nil {
+			err = leads(ctx, controlPlane)
 		}
 		if err == nil || !errors.As(err, new(*NotReadyError)) || time.Now().After(end) {
 			return err
