@@ -15,6 +15,10 @@ import (
 // node's name. It goes when the join's token is revoked.
 const nodeJoining = "node joining"
 
+// nodeEnabled is the record's note of whether the kubelet came with the machine
+// before it joined.
+const nodeEnabled = "node kubelet enabled"
+
 const (
 	tokenLife = kubeadm.MostTokenLife
 	// staleLimit is for how long a cluster takes a machine for alive that is gone:
@@ -91,6 +95,9 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	}
 	// kubeadm starts the kubelet, and leaves to packages whether it comes with the
 	// machine.
+	if err := l.rec.Remember(ctx, nodeEnabled, l.facts.KubeletEnabled); err != nil {
+		return err
+	}
 	if _, err := host.Run(ctx, l.on, "systemctl", "enable", "--quiet", "kubelet.service"); err != nil {
 		return err
 	}

@@ -68,7 +68,15 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 		if !ours && len(facts.Left) == 0 || facts.Role == kubeadm.ControlPlane {
 			return nil
 		}
-		return kubeadm.Reset(ctx, on, "")
+		if err := kubeadm.Reset(ctx, on, ""); err != nil {
+			return err
+		}
+		var enabled bool
+		if noted, err := rec.Was(nodeEnabled, &enabled); err != nil || !noted || enabled {
+			return err
+		}
+		_, _, err := host.Status(ctx, on, "systemctl", "disable", "--quiet", "kubelet.service") // a unit that is gone has no link
+		return err
 	}
 	name := m.Name.ValueString()
 	if facts.NodeName != "" && ours {
