@@ -29,6 +29,12 @@ metal     = testdata/machines/install; began=$$(date +%s); \
 	$(GO) test -tags e2e -count=1 -p 3 -parallel 3 -timeout 30m $(1) $(E2E_METAL); status=$$?; \
 	echo "bare metal: $$(($$(date +%s) - began)) s"; exit $$status
 
+# cluster NAMES,PACKAGES runs suites of clusters that the real kubeadm makes. The
+# names of those in packages with other suites contain RealKubeadm.
+cluster   = testdata/machines/install; place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
+	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags e2e -count=1 -timeout 30m -v -run '$(1)' $(2)
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -66,17 +72,33 @@ e2e-order: ## Change and destroy 500 random graphs of 200 objects, where e2e tak
 
 .PHONY: e2e-metal
 e2e-metal: build ## Run the suites of bare-metal hosts on Debian machines made for it (Linux, root).
-	@$(call metal,-skip '$(CUT)')
+	@$(call metal,-skip '$(CUT)|RealKubeadm')
 
 .PHONY: e2e-cut
 e2e-cut: build ## Run those that cut and kill at many moments, or count thousands of connections.
 	@$(call metal,-run '$(CUT)')
 
+# STAGES are those of the long suite that are run, on a cluster that has just been
+# made: make e2e-metal-cluster STAGES=drift.
 .PHONY: e2e-metal-cluster
-e2e-metal-cluster: ## Make a cluster of such machines with the real kubeadm, which is built first (like e2e-pods).
-	@testdata/machines/install; place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
-	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
-	$(GO) test -tags e2e -count=1 -timeout 30m $(E2E_CLUSTER)
+e2e-metal-cluster: ## Make a cluster of three such machines by stoke apply, with the real kubeadm, change it and take it apart (like e2e-pods).
+	@testdata/kubernetes/network/install > /dev/null && $(call cluster,^TestClusterRealKubeadm$$/$(STAGES),./providers/metal/) && \
+	$(call cluster,.,$(E2E_CLUSTER))
+
+.PHONY: e2e-metal-cluster-short
+e2e-metal-cluster-short: ## Make one of two machines, without a network of pods between them, and take it apart.
+	@$(call cluster,^TestClusterShortRealKubeadm$$,./providers/metal/)
+
+.PHONY: e2e-metal-cluster-kills
+e2e-metal-cluster-kills: ## Kill stoke 30 times while it makes such clusters of three machines (half an hour and more).
+	@testdata/kubernetes/network/install > /dev/null && export STOKE_KILLS=30 && \
+	$(subst -timeout 30m,-timeout 90m,$(call cluster,^TestClusterKillsRealKubeadm$$,./providers/metal/))
+
+.PHONY: kubeadm-validate
+kubeadm-validate: ## Have kubeadm of each supported minor read what stoke writes for it (builds it: minutes, once).
+	@place=$$(testdata/kubernetes/install) && export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	one=$$(testdata/kubernetes/kubeadm/install v1.35.4) && two=$$(testdata/kubernetes/kubeadm/install v1.36.3) && \
+	STOKE_KUBEADMS="$$one:$$two" $(GO) test -count=1 -v -run '^TestKubeadmTakesThem$$' ./providers/metal/kubeadm
 
 .PHONY: e2e-kube
 e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is built first (10 to 25 minutes, once).

@@ -35,6 +35,7 @@ var floors = []struct {
 	{"clusters that run pods, for tests", []string{"providers/connect/podtest"}},
 	{"what a machine is, its packages, and a node as its cluster has it", []string{"providers/metal/facts", "providers/metal/packages", "providers/metal/member"}},
 	{"objects as data, and their pods", []string{"providers/kube/object", "providers/kube/pods"}},
+	{"objects in clusters", []string{"providers/kube/live"}},
 	{"the providers' parts", []string{"providers/train/launch/*", "providers/train/image", "providers/train/image/imagetest", "providers/metal/*", "providers/kube/*", "providers/gke/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},

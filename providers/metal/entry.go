@@ -50,7 +50,11 @@ func (c closing) Close() error {
 
 // address names the machine that an object is of or lies on.
 func address(typeName string, object cty.Value) string {
-	if typeName != "metal_host" {
+	switch typeName {
+	case "metal_host":
+	case "metal_cluster":
+		object = first(part(object, "control_plane"))
+	default:
 		object = part(object, "host")
 	}
 	a := textOf(object, "address")
@@ -59,4 +63,12 @@ func address(typeName string, object cty.Value) string {
 		a = net.JoinHostPort(strings.Trim(a, "[]"), port.AsBigFloat().Text('f', 0))
 	}
 	return a
+}
+
+// first is the first element of a list; cty.NilVal where there is none.
+func first(list cty.Value) cty.Value {
+	if list == cty.NilVal || !list.CanIterateElements() || list.LengthInt() == 0 {
+		return cty.NilVal
+	}
+	return list.AsValueSlice()[0]
 }

@@ -119,6 +119,7 @@ func matrixOf(owner, image string, a archive) map[string]sampled {
 		"metal.factsSection":       {tried: "it looks, and changes nothing"},
 		"*metal.firewallResource":  firewallSamples(),
 		"*metal.gpuDriverResource": {keys: nvidia.Table.Keys(), tried: "nvidia.TestMatrixDriver"},
+		"*metal.clusterResource":   {tried: "a cluster is made and reset as a whole; its packages are those of the table of packages, and what changes in place is in TestClusterChanges"},
 		"*metal.nodeResource":      {tried: "its packages are packages.Table's; kubeadm and the API have the rest, and take it back by kubeadm reset: TestNode"},
 	}
 }

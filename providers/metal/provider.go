@@ -112,6 +112,7 @@ func (p *metalProvider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return new(firewallResource) },
 		func() resource.Resource { return new(gpuDriverResource) },
 		func() resource.Resource { return new(nodeResource) },
+		func() resource.Resource { return new(clusterResource) },
 	}
 }
 

@@ -28,8 +28,11 @@ func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.No
 		}
 	}
 	for _, p := range planned {
-		if p.Type == "metal_firewall" {
+		switch p.Type {
+		case "metal_firewall":
 			r.firewall(p)
+		case "metal_cluster":
+			r.cluster(p)
 		}
 	}
 	r.nft(s, planned)
@@ -61,8 +64,10 @@ func (h plannedHost) node() bool { return h.cluster != "" || h.member.Needs.Role
 
 type reviewed struct {
 	hosts []plannedHost
-	diags providers.Diagnostics
-	said  map[string]bool
+	// networks are those of clusters, with what they are.
+	networks map[string]string
+	diags    providers.Diagnostics
+	said     map[string]bool
 }
 
 func (r *reviewed) host(s *seen, p providers.PlannedInstance) {
@@ -94,6 +99,25 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 		for _, n := range networks.AsValueSlice() {
 			if n.IsKnown() && !n.IsNull() && n.Type() == cty.String {
 				r.hosts[i].member.Needs.PodNetworks = append(r.hosts[i].member.Needs.PodNetworks, n.AsString())
+			}
+		}
+	}
+}
+
+// cluster takes the networks of a cluster, which its nodes must not ask a proxy
+// for.
+func (r *reviewed) cluster(p providers.PlannedInstance) {
+	for argument, what := range map[string]string{"pod_network": "the pods' network of " + p.Address, "service_network": "the services' network of " + p.Address} {
+		list := part(p.Planned, argument)
+		if list == cty.NilVal || !list.CanIterateElements() {
+			continue
+		}
+		for _, n := range list.AsValueSlice() {
+			if n.IsKnown() && !n.IsNull() && n.Type() == cty.String {
+				if r.networks == nil {
+					r.networks = map[string]string{}
+				}
+				r.networks[n.AsString()] = what
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package metal
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -73,7 +74,7 @@ func (r *reviewed) proxied() {
 	var out []string
 	first := "" // it is told at the first of them
 	for _, h := range r.hosts {
-		for _, missing := range h.notDirect(h.from.noProxy) {
+		for _, missing := range append(h.notDirect(h.from.noProxy), r.unproxied(h.from.noProxy)...) {
 			if !slices.Contains(out, missing) {
 				out = append(out, missing)
 				first = cmp.Or(first, h.name)
@@ -94,6 +95,18 @@ func (r *reviewed) proxied() {
 		r.say(first, facts.Problem{Severity: providers.Warning, Summary: "Cluster's network goes through the proxy",
 			Detail: "no_proxy of the provider block has nothing for:\n  " + strings.Join(out, "\n  ") + "\nName the networks there: nodes would ask the proxy for what is in them."})
 	}
+}
+
+// unproxied are networks of the planned clusters that no_proxy leaves out; nil:
+// there is no proxy.
+func (r *reviewed) unproxied(noProxy []string) []string {
+	var out []string
+	for _, network := range slices.Sorted(maps.Keys(r.networks)) {
+		if noProxy != nil && !packages.Excepted(noProxy, network) {
+			out = append(out, network+", "+r.networks[network])
+		}
+	}
+	return out
 }
 
 // notDirect is what of a cluster no_proxy leaves out; nil: there is no proxy.

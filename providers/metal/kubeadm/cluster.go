@@ -61,6 +61,9 @@ type Node struct {
 	// PullImages says when kubeadm pulls the control plane's images: Always,
 	// IfNotPresent or Never; "": IfNotPresent.
 	PullImages string
+	// Patches is a folder on the machine with patches that kubeadm lays over what
+	// it writes, such as kube-apiserver+strategic.yaml; "" for none.
+	Patches string
 }
 
 // DefaultCRISocket is where containerd listens, as its packages have it.

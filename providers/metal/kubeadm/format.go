@@ -24,6 +24,11 @@ type initConfiguration struct {
 	BootstrapTokens  []bootstrapToken `json:"bootstrapTokens"`
 	LocalAPIEndpoint *localEndpoint   `json:"localAPIEndpoint,omitempty"`
 	NodeRegistration registration     `json:"nodeRegistration"`
+	Patches          *patches         `json:"patches,omitempty"`
+}
+
+type patches struct {
+	Directory string `json:"directory"`
 }
 
 type bootstrapToken struct {

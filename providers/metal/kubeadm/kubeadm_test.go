@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -90,13 +91,24 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestKubeadmTakesThem has the real kubeadm read all that is rendered, and
-// refuse what it does not know.
+// TestKubeadmTakesThem has the real kubeadm read all that is rendered, and refuse
+// what it does not know. STOKE_KUBEADMS, a list of paths, has kubeadm of further
+// releases (make kubeadm-validate).
 func TestKubeadmTakesThem(t *testing.T) {
-	kubeadm := filepath.Join(kubetest.Programs(t, "install", "hyper", "make e2e-kube"), "kubeadm")
+	programs := []string{filepath.Join(kubetest.Programs(t, "install", "hyper", "make e2e-kube"), "kubeadm")}
+	for _, program := range append(programs, filepath.SplitList(os.Getenv("STOKE_KUBEADMS"))...) {
+		out, err := exec.Command(program, "version", "-o", "short").Output()
+		if err != nil {
+			t.Fatalf("%s: %v", program, err)
+		}
+		t.Run(strings.TrimSpace(string(out)), func(t *testing.T) { takes(t, program, strings.TrimPrefix(t.Name(), "TestKubeadmTakesThem/v")) })
+	}
+}
+
+func takes(t *testing.T, kubeadm, version string) {
 	validate := func(config []byte) (string, error) {
 		cmd := exec.Command(kubeadm, "config", "validate", "--config", "/dev/stdin")
-		cmd.Stdin = strings.NewReader(string(config))
+		cmd.Stdin = bytes.NewReader(bytes.ReplaceAll(config, []byte("v1.37.2"), []byte("v"+version)))
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -106,8 +118,8 @@ func TestKubeadmTakesThem(t *testing.T) {
 		} else if strings.Contains(out, "unknown field") || strings.Contains(out, "deprecated") {
 			t.Errorf("kubeadm says of %s:\n%s", name, out)
 		}
-		wrong := strings.Replace(string(config), "apiVersion: kubeadm.k8s.io/v1beta4\n", "apiVersion: kubeadm.k8s.io/v1beta4\nnobodyKnows: this\n", 1)
-		if out, err := validate([]byte(wrong)); err == nil {
+		wrong := bytes.Replace(config, []byte("apiVersion: kubeadm.k8s.io/v1beta4\n"), []byte("apiVersion: kubeadm.k8s.io/v1beta4\nnobodyKnows: this\n"), 1)
+		if out, err := validate(wrong); err == nil {
 			t.Errorf("kubeadm takes a field of %s that there is not:\n%s", name, out)
 		}
 	}

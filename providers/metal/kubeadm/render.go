@@ -47,6 +47,9 @@ func (c Cluster) Init(n Node, token Token) ([]byte, error) {
 		}},
 		NodeRegistration: n.registration(taints),
 	}
+	if n.Patches != "" {
+		document.Patches = &patches{n.Patches}
+	}
 	if c.Advertise != "" || c.Port != 0 {
 		document.LocalAPIEndpoint = &localEndpoint{c.Advertise, c.Port}
 	}

@@ -97,7 +97,16 @@ func (p Package) build() ([]byte, error) {
 // archive makes a compressed tar of files, with the folders that they are in.
 func archive(files map[string]string) ([]byte, error) {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	level, size := gzip.DefaultCompression, 0
+	for _, content := range files {
+		if size += len(content); size > 16<<20 {
+			level = gzip.NoCompression // it goes no further than the lab's network
+		}
+	}
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil, err
+	}
 	w := tar.NewWriter(z)
 	made := map[string]bool{".": true}
 	folder := func(name string) error {
@@ -141,6 +150,6 @@ func archive(files map[string]string) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	err := z.Close()
+	err = z.Close()
 	return b.Bytes(), err
 }

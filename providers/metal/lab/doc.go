@@ -20,6 +20,7 @@
 //		m.Reboot()                           // returns when users can log in again; so does PowerOn
 //		m.Crash()                            // power cut, also from another goroutine in the middle of an apply
 //		m.PowerOn()
+//		m.Reinstall()                        // an empty disk, and another host key
 //		if diff := lab.Diff(before, m.Snapshot(), "content /etc/motd"); len(diff) > 0 {
 //			t.Error(strings.Join(diff, "\n"))
 //		}
@@ -54,6 +55,9 @@
 //
 // lab.Pods() is for machines that run containerd and the kubelet, and
 // lab.Folder(here, there) shows them programs that were built here.
+// l.KubernetesPackages and l.RealContainerdPackage are packages of those, for
+// l.RepositoryAt("core:/stable:/v1.37/deb/", …), and l.Programs finds what images
+// may have of Debian's.
 //
 // lab.NoMirror makes apt several times as quick, for what comes from such
 // repositories alone; lab.Disk("300M") is for full disks, lab.Private() for a

@@ -39,8 +39,9 @@ type Machine struct {
 	last int // of the address
 	dir  string
 
-	vm    *vm      // nil for a container
-	binds []string // what it sees of this machine, as arguments of systemd-nspawn
+	vm      *vm      // nil for a container
+	binds   []string // what it sees of this machine, as arguments of systemd-nspawn
+	options options
 
 	mu    sync.Mutex
 	pid   int           // of systemd-nspawn; 0 when it is off
@@ -132,9 +133,18 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 		opt(&o)
 	}
 	m := l.add(name)
+	m.options = o
 	if o.private {
 		m.PrivateAddress = l.slot.privateAddress(m.last)
 	}
+	m.install()
+	return m
+}
+
+// install puts the system on a machine's disk.
+func (m *Machine) install() {
+	l, name, o := m.lab, m.Name, m.options
+	l.t.Helper()
 	if err := m.mount(o.disk); err != nil {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}
@@ -163,7 +173,21 @@ func (l *Lab) make(name string, opts []Option) *Machine {
 			l.t.Fatalf("make machine %s: %v", name, err)
 		}
 	}
-	return m
+}
+
+// Reinstall cuts a machine's power, puts the system on an empty disk, and switches
+// it on: it has its name and its address, and a host key that nobody has seen.
+func (m *Machine) Reinstall() {
+	m.t.Helper()
+	m.cut()
+	for _, mounted := range []string{m.root(), filepath.Join(m.dir, "disk")} {
+		if err := syscall.Unmount(mounted, syscall.MNT_DETACH); err != nil {
+			m.t.Fatalf("reinstall machine %s: %v", m.Name, err)
+		}
+	}
+	m.binds = nil
+	m.install()
+	m.PowerOn()
 }
 
 // add gives a machine its place in the lab.

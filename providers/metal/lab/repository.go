@@ -22,12 +22,13 @@ import (
 // "bookworm" and the components "main" and "stable", which have the same.
 type Repository struct {
 	URL         string // ends in a slash
-	KeyURL      string // the public key, armored
+	KeyURL      string // the public key, armored; Release.key beside it is the same
 	Key         string // the same
 	Fingerprint string // of the key: 40 hexadecimal digits
 
 	lab  *Lab
 	home string // of gpg
+	path string // below which it lies on its server; "" or one that ends in a slash
 
 	mu      sync.Mutex
 	debs    map[string][]byte // by file name
@@ -39,11 +40,18 @@ type Repository struct {
 // Repository makes a repository that has some packages.
 func (l *Lab) Repository(packages ...Package) *Repository {
 	l.t.Helper()
+	return l.RepositoryAt("", packages...)
+}
+
+// RepositoryAt makes one that lies in a folder of its server, such as
+// "core:/stable:/v1.36/deb/".
+func (l *Lab) RepositoryAt(path string, packages ...Package) *Repository {
+	l.t.Helper()
 	l.mu.Lock()
 	l.repositories++
 	name := fmt.Sprintf("gpg-%d", l.repositories)
 	l.mu.Unlock()
-	r := &Repository{lab: l, home: l.slot.folder(name), debs: map[string][]byte{}, entries: map[string]string{}}
+	r := &Repository{lab: l, home: l.slot.folder(name), path: path, debs: map[string][]byte{}, entries: map[string]string{}}
 	if err := r.newKey(); err != nil {
 		l.t.Fatalf("make a key for a repository: %v", err)
 	}
@@ -51,7 +59,7 @@ func (l *Lab) Repository(packages ...Package) *Repository {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	r.URL = "http://" + listener.Addr().String() + "/"
+	r.URL = "http://" + listener.Addr().String() + "/" + path
 	r.KeyURL = r.URL + "key.asc"
 	r.Publish(packages...)
 	serve(l, listener, r)
@@ -119,7 +127,7 @@ func (r *Repository) sign() error {
 	for _, entry := range r.entries {
 		index.WriteString(entry)
 	}
-	served := map[string][]byte{"key.asc": []byte(r.Key)}
+	served := map[string][]byte{"key.asc": []byte(r.Key), "Release.key": []byte(r.Key)}
 	for name, deb := range r.debs {
 		served["pool/"+name] = deb
 	}
@@ -193,7 +201,7 @@ func (r *Repository) stopAgent() {
 
 // ServeHTTP serves what was signed last.
 func (r *Repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	name := strings.TrimPrefix(filepath.Clean(q.URL.Path), "/")
+	name := strings.TrimPrefix(strings.TrimPrefix(filepath.Clean(q.URL.Path), "/"), r.path)
 	r.mu.Lock()
 	content, ok := r.served[name]
 	r.asked = append(r.asked, q.URL.Path)

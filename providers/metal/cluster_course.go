@@ -1,0 +1,92 @@
+package metal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+)
+
+// course is what becomes of a control plane's machine.
+type course string
+
+const (
+	courseBegin   course = "begin"   // kubeadm init
+	courseRestart course = "restart" // reset what an init left that never got to data, then init
+	courseFinish  course = "finish"  // repeat init's phases: it was cut off
+	courseKeep    course = "keep"    // it is a cluster: change what differs
+)
+
+// damaged says that nothing may be done on a machine by itself.
+type damagedError struct{ why string }
+
+func (e *damagedError) Error() string { return e.why }
+
+// course decides by what the machine shows and what the record says of its past.
+//
+// Nothing here may ever lose a cluster. What would lose one is a reset, or an init
+// that makes a new authority where there was one. So:
+//
+//   - A reset is for a machine on which our own init began, by a record that was
+//     written when the machine had nothing of a cluster, and which has no data of
+//     etcd. Without data no API server was ever healthy there, so that there is
+//     nothing to lose. The note that it was healthy is no proof of the contrary: a
+//     stoke that was killed between the API server's first answer and the note has
+//     left none, and the cluster may have been used for weeks since.
+//   - With data of etcd, init's phases are repeated: each keeps the certificates
+//     and the data that are there.
+//   - Once init has ended (by the record, or because the state knows the cluster)
+//     only what differs is changed, and if the control plane is gone or has another
+//     authority nothing is.
+//
+// known says that the state knows the cluster's id.
+func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, error) {
+	switch {
+	case n.ending:
+		return "", &damagedError{fmt.Sprintf("destroying the cluster on %s was cut off; destroy it to the end first (stoke apply -replace makes a new one)", machine)}
+	case is.Role == kubeadm.Worker:
+		return "", &damagedError{fmt.Sprintf("%s is a node of a cluster already, as %s of %s; take it out there first", machine, is.NodeName, is.Server)}
+	case n.whole != "" || known:
+		return courseOfWhole(is, n, machine)
+	case n.healthy || n.begun && is.Etcd:
+		if is.CAHash == "" {
+			return "", &damagedError{fmt.Sprintf("%s has data of etcd and no authority (/etc/kubernetes/pki/ca.crt): restore that file and its key from a backup, or destroy the cluster", machine)}
+		}
+		return courseFinish, nil
+	case is.Role == kubeadm.NoRole && len(is.Left) == 0 && !is.Etcd:
+		return courseBegin, nil
+	case n.begun:
+		return courseRestart, nil
+	}
+	there := is.Left
+	if is.Role != kubeadm.NoRole {
+		there = []string{"a control plane with the authority " + is.CAHash}
+	}
+	return "", &damagedError{fmt.Sprintf("%s has something of a cluster that stoke did not make, and nothing of it was touched:\n  %s\nIf nobody needs it, run there: kubeadm reset", machine, strings.Join(slices.Compact(there), "\n  "))}
+}
+
+func courseOfWhole(is kubeadm.Facts, n notes, machine string) (course, error) {
+	const again = "\nRestore it from a backup of /etc/kubernetes and etcd. If it is gone for good, a new one is made by: stoke apply -replace=ADDRESS"
+	switch {
+	case is.Role == kubeadm.NoRole || !is.Etcd || is.CAHash == "":
+		return "", &damagedError{fmt.Sprintf("the cluster is not on %s any more, and stoke makes no other one in its place: %s%s", machine, missing(is), again)}
+	case n.whole != "" && n.whole != is.CAHash:
+		return "", &damagedError{fmt.Sprintf("%s is the control plane of another cluster now: its authority is %s, and that of this one was %s%s", machine, is.CAHash, n.whole, again)}
+	}
+	return courseKeep, nil
+}
+
+// missing says what of a control plane is not there.
+func missing(is kubeadm.Facts) string {
+	var all []string
+	for what, lacks := range map[string]bool{
+		"the API server's static pod and admin.conf": is.Role == kubeadm.NoRole, "data of etcd": !is.Etcd, "the authority's certificate": is.CAHash == "",
+	} {
+		if lacks {
+			all = append(all, what)
+		}
+	}
+	slices.Sort(all)
+	return "it has no " + strings.Join(all, ", no ")
+}

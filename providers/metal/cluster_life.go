@@ -1,0 +1,191 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+func (*clusterModel) kind() kind {
+	return kind{name: "cluster", record: clusterRecord, what: "Cluster", at: path.Root("control_plane"), schema: clusterSchema}
+}
+
+func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
+	way := recalledHost(ctx, m.head(), by.head())
+	m.ControlPlane, _ = types.ListValue(way.Type(ctx), []attr.Value{way})
+	return !m.Version.IsNull()
+}
+
+// observe sets what follows from the machine, and drift. That the API server does
+// not answer changes nothing else: the cluster is there as long as nobody knows
+// better.
+func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine, declared clusterModel, diags *diag.Diagnostics) error {
+	if m.Version.IsNull() {
+		diags.AddError("There is no cluster to import", fmt.Sprintf("%s has no record of a metal_cluster. One that was made otherwise cannot be taken over.", on.Name()))
+		return errRefused
+	}
+	spec, err := m.spec(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := s.lookAtCluster(ctx, on, spec.packages(s, m.Repository))
+	if err != nil {
+		return err
+	}
+	drift := map[string]attr.Value{}
+	differ := func(fact, is string) { drift[fact] = types.StringValue(is) }
+	for _, c := range packages.Diff(spec.packages(s, m.Repository), l.packages) {
+		differ(c.Fact, orMissing(c.Have))
+	}
+	what, err := decide(l.is, l.notes, m.clusterID(ctx) != "", on.Name())
+	switch {
+	case err != nil:
+		differ(factCluster, err.Error())
+	case what != courseKeep:
+		differ(factCluster, "not finished")
+	default:
+		changes, err := spec.changes(l)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			differ(c.Fact, orMissing(c.Have))
+		}
+		m.observeInside(ctx, s, on, spec, l, differ, diags)
+	}
+	if which, at := expires(l.is); which != "" {
+		m.Expires = types.StringValue(at.UTC().Format(time.RFC3339))
+	}
+	m.Drift, _ = types.MapValue(types.StringType, drift)
+	return nil
+}
+
+// observeInside looks at what is applied in the cluster.
+func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.Machine, spec clusterSpec, l clusterLook, differ func(fact, is string), diags *diag.Diagnostics) {
+	silent := func(err error) {
+		diags.AddWarning("The API server cannot be asked", fmt.Sprintf("%s: %s. What the state says of the cluster is taken for what it has.", on.Name(), strings.TrimSuffix(err.Error(), ".")))
+	}
+	if l.silent != nil {
+		differ(factAPI, "does not answer")
+		silent(l.silent)
+		return
+	}
+	c, known, _ := connect.FromObject(ctx, m.Access)
+	if !known || c == nil {
+		differ(factCluster, "not finished")
+		return
+	}
+	titles, err := s.differing(ctx, *c, spec.addons)
+	if err != nil {
+		silent(err)
+		return
+	}
+	for _, title := range titles {
+		differ(title, "missing, or changed")
+	}
+	objects, err := spec.addons.Objects()
+	if err == nil && len(stale(l.notes.settled.Objects, objects)) > 0 {
+		differ("objects in the cluster", "some that are not declared any more")
+	}
+}
+
+func orMissing(text string) string {
+	if text == "" {
+		return "missing"
+	}
+	return text
+}
+
+// clusterID is the UID of kube-system, as the state has it; "" for none.
+func (m *clusterModel) clusterID(ctx context.Context) string {
+	if c, known, diags := connect.FromObject(ctx, m.Access); known && c != nil && !diags.HasError() {
+		return c.ID
+	}
+	return ""
+}
+
+// restore deletes the cluster, which nobody else does.
+func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) ([]host.Outcome, error) {
+	is, err := kubeadm.Observe(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	n, err := readNotes(rec)
+	if err != nil {
+		return nil, err
+	}
+	if is.Role == kubeadm.ControlPlane && n.whole != "" && n.whole != is.CAHash {
+		return nil, fmt.Errorf("%s is the control plane of another cluster now, with the authority %s; nothing was touched", on.Name(), is.CAHash)
+	}
+	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {
+		return nil, fmt.Errorf("deletion_protection is set: apply deletion_protection = false first, and destroy then")
+	}
+	outcomes, err := leftNodes(ctx, on, is)
+	if err != nil {
+		return nil, err
+	}
+	if err := rec.Set(ctx, noteEnding, true); err != nil {
+		return nil, err
+	}
+	if err := kubeadm.Await(ctx, on); err != nil {
+		return nil, err
+	}
+	if err := kubeadm.Reset(ctx, on, ""); err != nil {
+		return outcomes, err
+	}
+	outcomes = append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed})
+	host.Step(ctx, "removing kubeadm and the kubelet")
+	back, err := packages.Restore(ctx, on, rec)
+	return append(outcomes, back...), err
+}
+
+// leftNodes refuses while other nodes are in the cluster. Those that are not
+// ready are taken for machines that are gone, and told.
+func leftNodes(ctx context.Context, on host.Machine, is kubeadm.Facts) ([]host.Outcome, error) {
+	if !is.Admin {
+		return nil, nil
+	}
+	if err := kubeadm.Ready(ctx, on); err != nil {
+		if errors.As(err, new(*kubeadm.NotReadyError)) {
+			return nil, nil // nobody can say, and a cluster that is broken has to be removable
+		}
+		return nil, err
+	}
+	all, err := kubeadm.Members(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	var joined []string
+	var outcomes []host.Outcome
+	for _, n := range all {
+		switch {
+		case n.Name == is.NodeName:
+		case n.Ready:
+			joined = append(joined, n.Name)
+		default:
+			outcomes = append(outcomes, host.Outcome{Fact: "node " + n.Name, Fate: host.Left, Why: "it does not answer; if its machine is still there, run on it: kubeadm reset"})
+		}
+	}
+	if len(joined) > 0 {
+		slices.Sort(joined)
+		return nil, fmt.Errorf("these nodes are in the cluster still: %s; destroy their metal_node first, or take them out by hand (kubeadm reset there, kubectl delete node)", strings.Join(joined, ", "))
+	}
+	return outcomes, nil
+}
+
+func (m *clusterModel) undoing(context.Context, *settings, host.Machine, *host.Record, *diag.Diagnostics) []host.Change {
+	return []host.Change{{Fact: "the cluster", Says: "it goes, with the data of etcd"}}
+}

@@ -1,0 +1,414 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
+	"github.com/stokehq/stoke/providers/kube/live"
+	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/providers/metal/addons"
+	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+const (
+	// apiTime is how long the API server may take to come up: images are there by
+	// then, and kubeadm itself waits four minutes.
+	apiTime = 5 * time.Minute
+	// systemTime is how long the system's pods may take, whose images are pulled.
+	systemTime = 10 * time.Minute
+	dnsTime    = 2 * time.Minute
+)
+
+// work makes the machine a control plane, or changes what differs, and returns
+// what is stored. It may be cut off anywhere: the next one looks.
+func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterModel, error) {
+	w, err := m.worker(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	what, err := decide(w.look.is, w.look.notes, w.known != "", j.machine.Name())
+	if err != nil { // before there is anything of ours
+		addError(j.diags, clusterAt, "Control plane is left alone", err)
+		return nil, errRefused
+	}
+	if what != courseKeep {
+		if err := w.fit(ctx); err != nil {
+			addError(j.diags, clusterAt, "Machine cannot be a control plane", err)
+			return nil, errRefused
+		}
+	}
+	if w.rec, err = j.begin(); err != nil {
+		return nil, err
+	}
+	w.spec.addons.Owner = m.ID.ValueString()
+	err = w.carryOut(ctx, what)
+	is := *m
+	if err != nil {
+		is.Access, is.Join = types.ObjectNull(connect.AttributeTypes()), types.ObjectNull(joinTypes())
+		if j.prior != nil { // the cluster is what it was, as far as others go
+			is.Access, is.Join = j.prior.Access, j.prior.Join
+		}
+		is.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{factCluster: types.StringValue("not finished")})
+		return &is, w.explained(ctx, err)
+	}
+	return &is, w.results(ctx, &is)
+}
+
+// clusterWork is one apply of a cluster.
+type clusterWork struct {
+	job    job[clusterModel]
+	model  *clusterModel
+	m      host.Machine
+	s      *settings
+	way    connect.SSH
+	known  string // the cluster's id, as the state has it
+	spec   clusterSpec
+	look   clusterLook
+	rec    *host.Record
+	access connect.Connection
+	config []byte // what kubeadm reads
+	waited bool   // for something of the cluster, so that its logs say why
+}
+
+func (m *clusterModel) worker(ctx context.Context, j job[clusterModel]) (*clusterWork, error) {
+	w := &clusterWork{job: j, model: m, m: j.machine, s: j.settings}
+	var err error
+	if j.prior != nil {
+		w.known = j.prior.clusterID(ctx)
+	}
+	if w.way, err = m.leads(ctx); err != nil {
+		return nil, err
+	}
+	if m.Endpoint.ValueString() == "" {
+		m.Endpoint = types.StringValue(endpointOf(w.way))
+	}
+	if err := m.resolve(ctx, w.m); err != nil {
+		return nil, err
+	}
+	if err := kubeadm.Await(ctx, w.m); err != nil { // of an apply that was cut off
+		return nil, err
+	}
+	return w, w.observe(ctx)
+}
+
+// observe reads the machine anew.
+func (w *clusterWork) observe(ctx context.Context) (err error) {
+	owner := w.spec.addons.Owner
+	if w.spec, err = w.model.spec(ctx); err != nil {
+		return err
+	}
+	if owner != "" {
+		w.spec.addons.Owner = owner
+	}
+	w.look, err = w.s.lookAtCluster(ctx, w.m, w.spec.packages(w.s, w.model.Repository))
+	return err
+}
+
+// fit refuses machines that kubeadm's own checks would refuse after packages
+// were installed.
+func (w *clusterWork) fit(ctx context.Context) error {
+	f, err := facts.Gather(ctx, w.m)
+	if err != nil {
+		return err
+	}
+	var all []string
+	for _, p := range unfit(f, w.spec) {
+		if p.always {
+			all = append(all, p.why)
+		}
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("%s: %s", w.m.Name(), strings.Join(all, "; "))
+	}
+	return nil
+}
+
+// carryOut does all that is to be done.
+func (w *clusterWork) carryOut(ctx context.Context, what course) error {
+	if err := w.install(ctx); err != nil {
+		return err
+	}
+	if err := w.configure(ctx); err != nil {
+		return err
+	}
+	var err error
+	switch what {
+	case courseRestart:
+		if err = kubeadm.Reset(ctx, w.m, ""); err == nil {
+			err = w.begin(ctx)
+		}
+	case courseBegin:
+		err = w.begin(ctx)
+	case courseFinish:
+		err = w.finish(ctx)
+	case courseKeep:
+		err = w.repair(ctx)
+	}
+	if err == nil {
+		err = w.observe(ctx)
+	}
+	if err == nil {
+		err = w.change(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.furnish(ctx)
+}
+
+// install brings the packages, and settles on their release.
+func (w *clusterWork) install(ctx context.Context) error {
+	want := w.spec.packages(w.s, w.model.Repository)
+	if err := installKubernetes(ctx, w.m, w.rec, want); err != nil {
+		return err
+	}
+	is, err := packages.Observe(ctx, w.m, want)
+	if err != nil {
+		return err
+	}
+	version, _, _ := strings.Cut(is.Packages["kubeadm"].Version, "-")
+	for _, name := range kubernetesPackages {
+		if have, _, _ := strings.Cut(is.Packages[name].Version, "-"); have != version {
+			return fmt.Errorf("%s has kubeadm %s and %s %s: the repository has not the same release of all", w.m.Name(), version, name, have)
+		}
+	}
+	release, err := kubeadm.ParseRelease(version)
+	if err != nil {
+		return err
+	}
+	w.model.Installed = types.StringValue(release.String())
+	if w.spec.anyPatch { // from now on it is this one that apt keeps
+		w.spec.release, w.spec.anyPatch = release, false
+		if err := installKubernetes(ctx, w.m, w.rec, w.spec.packages(w.s, w.model.Repository)); err != nil {
+			return err
+		}
+	}
+	return w.observe(ctx)
+}
+
+// configure renders what kubeadm reads, and brings its patches.
+func (w *clusterWork) configure(ctx context.Context) (err error) {
+	if len(w.spec.patches) > 0 {
+		w.spec.node.Patches = path.Join(w.rec.Dir(), "patches")
+		if err := kubeadm.WritePatches(ctx, w.m, w.spec.node.Patches, w.spec.patches); err != nil {
+			return err
+		}
+	}
+	w.config, err = w.spec.cluster.Init(w.spec.node, kubeadm.NewToken())
+	return err
+}
+
+// begin is kubeadm init on a machine that has nothing of a cluster.
+func (w *clusterWork) begin(ctx context.Context) error {
+	if err := w.rec.Set(ctx, noteBegun, true); err != nil {
+		return err
+	}
+	w.waited = true
+	if err := kubeadm.Begin(ctx, w.m, w.config); err != nil {
+		return err
+	}
+	return w.began(ctx)
+}
+
+// began notes that init came to its end.
+func (w *clusterWork) began(ctx context.Context) error {
+	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
+		return err
+	}
+	if err := kubeadm.StartKubelet(ctx, w.m); err != nil { // at each boot, too: kubeadm leaves that to others
+		return err
+	}
+	if err := kubeadm.RevokeInit(ctx, w.m); err != nil {
+		return err
+	}
+	if err := kubeadm.Authorize(ctx, w.m, kubernetes.Operators); err != nil {
+		return err
+	}
+	is, err := kubeadm.Observe(ctx, w.m)
+	if err != nil {
+		return err
+	}
+	settled, err := w.spec.hashes()
+	if err == nil {
+		settled.OnHost, err = kubeadm.Hash(is.KubeletConfig)
+	}
+	if err != nil {
+		return err
+	}
+	settled.Objects = w.look.notes.settled.Objects
+	return w.rec.Replace(ctx, map[string]any{noteSettled: settled, noteWhole: is.CAHash})
+}
+
+// Phases of init before its API server is there, and after.
+var (
+	phasesBefore = [][]string{{"certs", "all"}, {"kubeconfig", "all"}, {"etcd", "local"}, {"control-plane", "all"}, {"kubelet-start"}}
+	phasesAfter  = [][]string{{"upload-config", "all"}, {"mark-control-plane"}, {"bootstrap-token"}, {"kubelet-finalize", "all"}, {"addon", "all"}}
+)
+
+// finish repeats init's phases where it was cut off: each goes on from what is
+// there.
+func (w *clusterWork) finish(ctx context.Context) error {
+	w.waited = true
+	if kubeadm.Ready(ctx, w.m) != nil {
+		if err := w.phases(ctx, phasesBefore...); err != nil {
+			return err
+		}
+		if err := kubeadm.AwaitReady(ctx, w.m, apiTime); err != nil {
+			return err
+		}
+	}
+	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
+		return err
+	}
+	if err := w.phases(ctx, phasesAfter...); err != nil {
+		return err
+	}
+	return w.began(ctx)
+}
+
+func (w *clusterWork) phases(ctx context.Context, all ...[]string) error {
+	for _, phase := range all {
+		if err := kubeadm.Phase(ctx, w.m, w.config, phase...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repair has the API server of a cluster answer again. It makes no certificate
+// and touches no data: what that does not mend is for people.
+func (w *clusterWork) repair(ctx context.Context) error {
+	if !w.look.is.KubeletActive || !w.look.is.KubeletEnabled {
+		if err := kubeadm.StartKubelet(ctx, w.m); err != nil {
+			return err
+		}
+	}
+	err := kubeadm.Ready(ctx, w.m)
+	if err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
+		return err
+	}
+	w.waited = true
+	if err = kubeadm.AwaitReady(ctx, w.m, time.Minute); err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
+		return err
+	}
+	if err := w.phases(ctx, []string{"etcd", "local"}, []string{"control-plane", "all"}); err != nil {
+		return err
+	}
+	return kubeadm.AwaitReady(ctx, w.m, apiTime)
+}
+
+// change carries out on the machine what differs of what is declared.
+func (w *clusterWork) change(ctx context.Context) error {
+	ahead, err := w.spec.changes(w.look)
+	if err != nil || len(ahead) == 0 {
+		return err
+	}
+	changes := func(context.Context) ([]host.Change, error) { return ahead, nil }
+	policy := drain.Policy{MaxUnavailable: int(w.model.MaxUnavailable.ValueInt64())}
+	return w.s.disrupt(ctx, w.m, changes, policy, func(ctx context.Context) error { return w.changed(ctx, ahead) })
+}
+
+func (w *clusterWork) changed(ctx context.Context, ahead []host.Change) error {
+	w.waited = true
+	differs := func(fact string) bool {
+		return slices.ContainsFunc(ahead, func(c host.Change) bool { return strings.HasPrefix(c.Fact, fact) })
+	}
+	patched := differs(factPatches)
+	steps := []struct {
+		due bool
+		do  func() error
+	}{
+		{differs(factName), func() error { return kubeadm.Rename(ctx, w.m, w.config) }},
+		{patched || differs(factDocument), func() error { return w.phases(ctx, []string{"etcd", "local"}, []string{"control-plane", "all"}) }},
+		{differs(factArgument), func() error { return w.phases(ctx, []string{"control-plane", "apiserver"}) }},
+		{patched || differs(factDocument) || differs(factArgument), func() error { return kubeadm.AwaitReady(ctx, w.m, apiTime) }},
+		{patched || differs(factKubelet), func() error { return w.phases(ctx, []string{"upload-config", "kubelet"}, []string{"kubelet-start"}) }},
+		{patched || differs(factKubelet), func() error { return kubeadm.AwaitReady(ctx, w.m, apiTime) }},
+		{true, func() error { return w.phases(ctx, []string{"upload-config", "kubeadm"}) }},
+		{patched || differs(factProxy), func() error { return w.phases(ctx, []string{"addon", "kube-proxy"}) }},
+		{patched || differs(factProxy), func() error { return kubeadm.RestartProxy(ctx, w.m) }},
+		{differs(factReserved) && !w.spec.node.Schedulable, func() error { return w.phases(ctx, []string{"mark-control-plane"}) }},
+		{differs(factReserved) && w.spec.node.Schedulable, func() error { return kubeadm.Open(ctx, w.m, w.look.is.NodeName) }},
+	}
+	for _, step := range steps {
+		if step.due {
+			if err := step.do(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.began(ctx)
+}
+
+// furnish applies what is inside the cluster, and waits until it is ready.
+func (w *clusterWork) furnish(ctx context.Context) error {
+	w.waited = true
+	objects, err := w.spec.addons.Objects()
+	if err != nil {
+		return err
+	}
+	if w.access, err = w.s.connection(ctx, w.m, w.way, w.spec.cluster.Endpoint, w.known); err != nil {
+		return err
+	}
+	return w.s.inside(ctx, w.access, func(c *live.Cluster) error {
+		w.access.ID = c.ID
+		if err := w.furnished(ctx, c, objects); err != nil {
+			return err
+		}
+		if err := addons.Await(ctx, c, w.spec.addons.System(w.spec.node.Name), systemTime); err != nil {
+			return err
+		}
+		if !w.spec.addons.Network() {
+			return nil // who brings it comes after us
+		}
+		server, err := addons.DNS(ctx, c)
+		if err != nil {
+			return err
+		}
+		return addons.Resolve(ctx, w.dial, server, w.spec.cluster.Domain, dnsTime)
+	})
+}
+
+// furnished applies objects that differ, and notes which there are.
+func (w *clusterWork) furnished(ctx context.Context, c *live.Cluster, objects []*unstructured.Unstructured) error {
+	var n notes
+	n, err := readNotes(w.rec)
+	if err != nil {
+		return err
+	}
+	before := n.settled.Objects
+	differ, err := addons.Diff(ctx, c, objects)
+	if err == nil && len(differ) == 0 && len(stale(before, objects)) == 0 && len(before) == len(objects) {
+		return nil
+	}
+	// Noted first: what is made is never forgotten.
+	for _, u := range objects {
+		if key := object.KeyOf(u).String(); !slices.Contains(n.settled.Objects, key) {
+			n.settled.Objects = append(n.settled.Objects, key)
+		}
+	}
+	if err := w.rec.Set(ctx, noteSettled, n.settled); err != nil {
+		return err
+	}
+	now, err := addons.Apply(ctx, c, objects, before)
+	if err != nil {
+		return err
+	}
+	n.settled.Objects = now
+	return w.rec.Set(ctx, noteSettled, n.settled)
+}

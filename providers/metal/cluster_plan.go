@@ -1,0 +1,336 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/drain"
+	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/providers/metal/packages"
+)
+
+// expiryNotice is how long before a certificate expires plans say so.
+const expiryNotice = 60 * 24 * time.Hour
+
+// ModifyPlan says what would be changed, and refuses what cannot be.
+func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	plan, state, ok := r.planned(ctx, req, resp)
+	if !ok {
+		r.protect(ctx, req.State, &resp.Diagnostics)
+		return
+	}
+	if plan.Endpoint.IsUnknown() {
+		if way, err := plan.leads(ctx); err == nil {
+			plan.Endpoint = types.StringValue(endpointOf(way))
+		}
+	}
+	if state != nil {
+		resp.RequiresReplace = append(resp.RequiresReplace, replacing(ctx, state, plan)...)
+		if len(resp.RequiresReplace) > 0 && state.Protected.ValueBool() {
+			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change makes another cluster in place of the one that is there, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
+		}
+		plan.sameVersion(state, &resp.Diagnostics)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
+	if state != nil && (len(state.Drift.Elements()) > 0 || !req.Plan.Raw.Equal(req.State.Raw)) {
+		plan.Expires = types.StringUnknown() // certificates may be made anew
+	}
+	r.examine(ctx, state, plan, len(resp.RequiresReplace) > 0, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+}
+
+// protect refuses to destroy a cluster that is protected. One that is not on its
+// machine any more is protected from nothing.
+func (r *clusterResource) protect(ctx context.Context, was tfsdk.State, diags *diag.Diagnostics) {
+	var state clusterModel
+	if was.Raw.IsNull() {
+		return
+	}
+	if diags.Append(was.Get(ctx, &state)...); diags.HasError() || !state.Protected.ValueBool() {
+		return
+	}
+	if m, _, err := r.machine(ctx, &state); err == nil {
+		if is, err := kubeadm.Observe(ctx, m); err == nil && is.Role != kubeadm.ControlPlane {
+			return
+		}
+	}
+	diags.AddError("Cluster is protected", "deletion_protection is set. To destroy the cluster with all that is in it, apply deletion_protection = false first.")
+}
+
+// replacing are the arguments by which a cluster becomes another one.
+func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
+	var all []path.Path
+	for _, of := range []struct {
+		name     string
+		was, now attr.Value
+	}{
+		{"pod_network", state.Pods, plan.Pods}, {"service_network", state.Services, plan.Services},
+		{"dns_domain", state.Domain, plan.Domain}, {"endpoint", state.Endpoint, plan.Endpoint},
+	} {
+		if !of.was.IsNull() && !of.now.IsUnknown() && !of.was.Equal(of.now) {
+			all = append(all, path.Root(of.name))
+		}
+	}
+	if otherMachine(ctx, state.head(), plan.head()) {
+		all = append(all, clusterAt)
+	}
+	return all
+}
+
+// sameVersion refuses another version than the one that is installed.
+func (m *clusterModel) sameVersion(state *clusterModel, diags *diag.Diagnostics) {
+	installed, err := kubeadm.ParseRelease(state.Installed.ValueString())
+	if err != nil || m.Version.IsUnknown() {
+		return
+	}
+	minor, err := kubeadm.ParseMinor(m.Version.ValueString())
+	release, otherwise := kubeadm.ParseRelease(m.Version.ValueString())
+	if err == nil && minor == installed.Minor || otherwise == nil && release == installed {
+		return
+	}
+	diags.AddAttributeError(path.Root("version"), "Upgrades are not supported yet", fmt.Sprintf("The cluster has Kubernetes %s, and %s is declared. Write %q again. The cluster is never replaced for another version.", installed, m.Version.ValueString(), installed.Minor.String()))
+}
+
+// examine looks at the machine on behalf of a plan, and sets what follows.
+func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) promise {
+	if state == nil || anew {
+		plan.Installed, plan.Expires = types.StringUnknown(), types.StringUnknown()
+		plan.Access = types.ObjectUnknown(connect.AttributeTypes())
+		plan.Join = plan.planJoin(ctx, "")
+	} else {
+		plan.keepResults(ctx, state)
+	}
+	m, way, err := r.machine(ctx, plan)
+	if err == nil {
+		var p promise
+		if p, err = r.lookAhead(ctx, m, way, state, plan, anew, diags); err == nil {
+			return p
+		}
+	}
+	switch {
+	case errors.Is(err, connect.ErrUnknown), errors.Is(err, errUnknown):
+	case ssh.IsPermanent(err):
+		summary, detail := unreachable(way.Address, err)
+		diags.AddAttributeError(clusterAt, summary, detail)
+	case lost(err):
+		notLooked(diags, clusterAt, way.Address, err)
+	default:
+		addError(diags, clusterAt, "Machine cannot be examined", err)
+	}
+	return promise{}
+}
+
+// keepResults are what stays while a cluster is changed.
+func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
+	was, known, _ := joinFrom(ctx, state.Join)
+	if state.Access.IsNull() {
+		m.Access = types.ObjectUnknown(connect.AttributeTypes())
+	}
+	if state.Expires.IsNull() {
+		m.Expires = types.StringUnknown()
+	}
+	if state.Installed.IsNull() {
+		m.Installed = types.StringUnknown()
+	}
+	hash := ""
+	if known {
+		hash = was.CAHash.ValueString()
+	}
+	m.Join = m.planJoin(ctx, hash)
+	if c, known, _ := connect.FromObject(ctx, state.Access); known && c != nil {
+		if way, err := m.leads(ctx); err == nil { // a machine that moved is the same cluster
+			c.Credential.SSH = &way
+			if o, diags := c.Object(ctx); !diags.HasError() {
+				m.Access = o
+			}
+		}
+	}
+}
+
+// planJoin is join as far as it follows from what is declared.
+func (m *clusterModel) planJoin(ctx context.Context, caHash string) types.Object {
+	join, err := m.joining(ctx, caHash)
+	if err != nil {
+		return types.ObjectUnknown(joinTypes())
+	}
+	return join
+}
+
+// lookAhead says what apply would do on the machine, and what stands in its way.
+func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way connect.SSH, state, plan *clusterModel, anew bool, diags *diag.Diagnostics) (promise, error) {
+	plan.ID = claim(ctx, m, clusterRecord, "Cluster is managed already", clusterAt, way, plan.ID, diags)
+	known := *plan
+	known.assume() // what follows from the machine, apply knows: metal_host may change it first
+	if known.Installed.IsUnknown() {
+		known.Installed = types.StringNull()
+	}
+	spec, err := known.spec(ctx)
+	if err != nil {
+		return promise{}, err
+	}
+	if spec.problems(diags) {
+		return promise{}, nil
+	}
+	l, err := r.settings.lookAtCluster(ctx, m, spec.packages(r.settings, plan.Repository))
+	if err != nil || anew || replaced(ctx, m, clusterRecord) != nil {
+		return promise{}, err
+	}
+	noteExpiry(l.is, m, diags)
+	what, err := decide(l.is, l.notes, state != nil && state.clusterID(ctx) != "", m.Name())
+	if err != nil {
+		addError(diags, clusterAt, "Control plane is left alone", err)
+		return promise{}, nil
+	}
+	if what != courseKeep {
+		r.preflight(ctx, m, spec, diags)
+		return promise{}, nil
+	}
+	noteNewer(ctx, diags, spec.release, l.packages)
+	changes, err := spec.changes(l)
+	if err != nil {
+		return promise{}, err
+	}
+	for i := range changes {
+		if len(changes[i].Path) > 1 || len(changes[i].Path) == 1 && !plan.has(changes[i].Path[0]) {
+			changes[i].Path = nil // it may be declared no more
+		}
+	}
+	r.settings.reportPlan(ctx, diags, m, changes, drain.Policy{MaxUnavailable: int(plan.MaxUnavailable.ValueInt64())})
+	return promising(changes), nil
+}
+
+// has tells whether an argument is declared that a note may stand at.
+func (m *clusterModel) has(argument string) bool {
+	switch argument {
+	case "kubelet_configuration":
+		return !m.Kubelet.IsNull()
+	case "kube_proxy_configuration":
+		return !m.Proxy.IsNull()
+	case "kubeadm_patches":
+		return !m.Patches.IsNull()
+	case "cert_sans":
+		return !m.CertSANs.IsNull()
+	}
+	return true
+}
+
+// preflight tells what kubeadm will refuse. What metal_host may mend in the same
+// plan is a warning.
+func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
+	f, err := r.settings.known(ctx, m)
+	if err != nil {
+		return // whoever looks at the machine says so
+	}
+	var soon []string
+	for _, p := range unfit(f, spec) {
+		if p.always {
+			diags.AddAttributeError(clusterAt, "Machine cannot be a control plane", fmt.Sprintf("%s: %s.", m.Name(), p.why))
+		} else {
+			soon = append(soon, p.why)
+		}
+	}
+	if len(soon) > 0 {
+		diags.AddAttributeWarning(clusterAt, "Machine is not ready yet", fmt.Sprintf("%s: kubeadm refuses it as it is, unless the metal_host of this plan mends that:\n  %s", m.Name(), strings.Join(soon, "\n  ")))
+	}
+}
+
+// noteNewer tells of a newer patch, which nobody installs by itself.
+func noteNewer(ctx context.Context, diags *diag.Diagnostics, installed kubeadm.Release, have packages.State) {
+	newest := installed
+	for _, v := range have.Packages["kubeadm"].Versions {
+		text, _, _ := strings.Cut(v, "-")
+		if r, err := kubeadm.ParseRelease(text); err == nil && r.Minor == installed.Minor && r.Patch > newest.Patch {
+			newest = r
+		}
+	}
+	if newest != installed {
+		note(ctx, diags, providers.NoteFact, []string{"version"}, fmt.Sprintf("Kubernetes %s is installed, and %s can be had", installed, newest))
+	}
+}
+
+// noteExpiry warns of certificates that expire soon.
+func noteExpiry(is kubeadm.Facts, m host.Machine, diags *diag.Diagnostics) {
+	which, at := expires(is)
+	if which == "" || time.Until(at) > expiryNotice {
+		return
+	}
+	diags.AddWarning("Certificates expire soon", fmt.Sprintf("%s of %s is valid until %s. Renew all of them there, and have the control plane take them:\n  sudo kubeadm certs renew all && sudo systemctl restart kubelet\nThe static pods read them when they start again.", which, m.Name(), at.UTC().Format(time.RFC3339)))
+}
+
+// unfitness is a reason for kubeadm to refuse a machine.
+type unfitness struct {
+	why    string
+	always bool // metal_host mends it not
+}
+
+// unfit is what a machine lacks for a control plane, as far as kubeadm's preflight
+// does not ignore it.
+func unfit(f facts.Facts, s clusterSpec) []unfitness {
+	var all []unfitness
+	add := func(always bool, why string, args ...any) {
+		all = append(all, unfitness{fmt.Sprintf(why, args...), always})
+	}
+	ignored := map[string]bool{}
+	for _, name := range s.node.IgnorePreflight {
+		ignored[strings.ToLower(name)] = true
+	}
+	if f.Node.Other != "" {
+		add(true, "%s runs there, another distribution of Kubernetes", f.Node.Other)
+	}
+	port := 6443
+	if s.cluster.Port != 0 {
+		port = s.cluster.Port
+	}
+	for _, n := range []int{port, 2379, 2380, 10250, 10257, 10259} {
+		for _, l := range f.Listeners {
+			if l.Protocol == "tcp" && l.Port == n && !ignored[fmt.Sprintf("port-%d", n)] {
+				add(true, "port %d is taken, by %s", n, orUnknown(l.Process))
+				break
+			}
+		}
+	}
+	if len(f.Swap) > 0 && !ignored["swap"] {
+		add(false, "swap is on (%s): set swap = \"off\" on its metal_host", f.Swap[0].Name)
+	}
+	runtime := ""
+	for _, r := range f.Runtimes {
+		if r.Name == "containerd" {
+			runtime = r.Version
+		}
+	}
+	switch major, _, _ := strings.Cut(strings.TrimPrefix(runtime, "v"), "."); {
+	case runtime == "":
+		add(false, "it has no containerd: set containerd_package and containerd on its metal_host")
+	case major == "0" || major == "1":
+		add(false, "it has containerd %s: the kubelet takes its control groups from containerd 2", runtime)
+	}
+	if f.CgroupVersion == 1 && !ignored["systemverification"] {
+		add(true, "it has control groups of version 1, which the kubelet refuses: boot it with systemd.unified_cgroup_hierarchy=1")
+	}
+	return all
+}
+
+func orUnknown(process string) string {
+	if process == "" {
+		return "a process that is not known"
+	}
+	return process
+}
