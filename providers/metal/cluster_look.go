@@ -148,7 +148,7 @@ func (s clusterSpec) changes(l clusterLook) ([]host.Change, error) {
 		all = append(all, host.Change{Fact: factProxy, Path: []string{"kube_proxy_configuration"}, Have: "another one", Want: "as declared", Says: "kube-proxy restarts, node by node"})
 	}
 	if was.Document != want.Document {
-		all = append(all, host.Change{Fact: factDocument, Have: "another one", Want: "as declared"})
+		all = append(all, host.Change{Fact: factDocument, Have: "another one", Want: "as declared", Disruption: host.StopsAPI})
 	}
 	if !l.is.KubeletActive || !l.is.KubeletEnabled {
 		all = append(all, host.Change{Fact: factService, Have: "stopped", Want: "running"})
