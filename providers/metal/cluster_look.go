@@ -27,6 +27,7 @@ const (
 	noteWhole   = "cluster whole"   // init has come to its end, with the hash of the authority
 	noteEnding  = "cluster ending"  // destroying it has begun
 	noteSettled = "cluster settled" // what was carried out last
+	noteBoots   = "cluster boots"   // whether the kubelet started at boot before us
 )
 
 // settled is what was carried out last, and what came of it: with it a change of
