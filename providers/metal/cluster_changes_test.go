@@ -94,8 +94,8 @@ func TestClusterChanges(t *testing.T) {
 		{"an argument that somebody added", nil, nil, func(l *clusterLook) { l.is.APIServer["w"] = []string{"9"} }, nil},
 		{"a name comes", names("a.example"), names("a.example", "b.example"), nil, []string{"the API server's certificate for b.example: makes the API unavailable"}},
 		{"a name goes", names("a.example"), nil, nil, []string{"the API server's certificate for a.example: makes the API unavailable"}},
-		{"the kubelet's configuration", nil, func(m *clusterModel) { m.Kubelet = types.StringValue("maxPods: 40") }, nil, []string{"the kubelet's configuration: restarts kubelet"}},
-		{"the kubelet's configuration by hand", nil, nil, func(l *clusterLook) { l.is.KubeletConfig["maxPods"] = 7.0 }, []string{"the kubelet's configuration: restarts kubelet"}},
+		{"the kubelet's configuration", nil, func(m *clusterModel) { m.Kubelet = types.StringValue("maxPods: 40") }, nil, []string{"the kubelet's configuration: restarts the kubelet"}},
+		{"the kubelet's configuration by hand", nil, nil, func(l *clusterLook) { l.is.KubeletConfig["maxPods"] = 7.0 }, []string{"the kubelet's configuration: restarts the kubelet"}},
 		{"kube-proxy's configuration", nil, func(m *clusterModel) { m.Proxy = types.StringValue("mode: iptables") }, nil, []string{"kube-proxy's configuration: "}},
 		{"a patch", nil, func(m *clusterModel) {
 			m.Patches = types.MapValueMust(types.StringType, map[string]attr.Value{"etcd0.yaml": types.StringValue("{}")})
