@@ -147,6 +147,12 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		return outcomes, err
 	}
 	outcomes = append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed})
+	boots := true
+	if noted, err := rec.Was(noteBoots, &boots); err == nil && noted && !boots {
+		if err := kubeadm.DisableKubelet(ctx, on); err != nil {
+			return outcomes, err
+		}
+	}
 	host.Step(ctx, "removing kubeadm and the kubelet")
 	back, err := packages.Restore(ctx, on, rec)
 	return append(outcomes, back...), err

@@ -27,6 +27,7 @@ const (
 	noteWhole   = "cluster whole"   // init has come to its end, with the hash of the authority
 	noteEnding  = "cluster ending"  // destroying it has begun
 	noteSettled = "cluster settled" // what was carried out last
+	noteBoots   = "cluster boots"   // whether the kubelet started at boot before us
 )
 
 // settled is what was carried out last, and what came of it: with it a change of
@@ -148,7 +149,7 @@ func (s clusterSpec) changes(l clusterLook) ([]host.Change, error) {
 		all = append(all, host.Change{Fact: factProxy, Path: []string{"kube_proxy_configuration"}, Have: "another one", Want: "as declared", Says: "kube-proxy restarts, node by node"})
 	}
 	if was.Document != want.Document {
-		all = append(all, host.Change{Fact: factDocument, Have: "another one", Want: "as declared"})
+		all = append(all, host.Change{Fact: factDocument, Have: "another one", Want: "as declared", Disruption: host.StopsAPI})
 	}
 	if !l.is.KubeletActive || !l.is.KubeletEnabled {
 		all = append(all, host.Change{Fact: factService, Have: "stopped", Want: "running"})

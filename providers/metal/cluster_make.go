@@ -230,6 +230,9 @@ func (w *clusterWork) began(ctx context.Context) error {
 	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
 		return err
 	}
+	if err := w.rec.Remember(ctx, noteBoots, w.look.is.KubeletEnabled); err != nil {
+		return err
+	}
 	if err := kubeadm.StartKubelet(ctx, w.m); err != nil { // at each boot, too: kubeadm leaves that to others
 		return err
 	}

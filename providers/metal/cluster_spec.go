@@ -99,8 +99,9 @@ func (m *clusterModel) release() (r kubeadm.Release, anyPatch bool, err error) {
 		r, err = kubeadm.ParseRelease(installed)
 		return r, false, err
 	}
-	if minor, err := kubeadm.ParseMinor(m.Version.ValueString()); err == nil {
-		return kubeadm.Release{Minor: minor}, true, nil
+	if strings.Count(m.Version.ValueString(), ".") < 2 {
+		minor, err := kubeadm.ParseMinor(m.Version.ValueString())
+		return kubeadm.Release{Minor: minor}, true, err
 	}
 	r, err = kubeadm.ParseRelease(m.Version.ValueString())
 	return r, false, err

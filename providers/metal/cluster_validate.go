@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -49,6 +50,11 @@ func (r *clusterResource) ValidateConfig(ctx context.Context, req resource.Valid
 	for _, d := range config.documents() {
 		if _, err := d.read(); err != nil {
 			diags.AddAttributeError(path.Root(d.argument), "Invalid configuration", sentence(err))
+		}
+	}
+	for argument, life := range map[string]types.String{"certificate_validity": config.CertificateLife, "ca_certificate_validity": config.CALife} {
+		if _, err := time.ParseDuration(life.ValueString()); err != nil && life.ValueString() != "" {
+			diags.AddAttributeError(path.Root(argument), "Invalid duration", fmt.Sprintf("%s. Write hours, such as 8760h for a year.", err))
 		}
 	}
 	if diags.HasError() {

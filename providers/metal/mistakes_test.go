@@ -31,6 +31,7 @@ func TestHostMistakes(t *testing.T) {
 	const key = `host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPisg2IAhP3lO7Rf0T18onhExtD3jIsF6H0g7xVPo3gz"`
 	const host = `address = "192.0.2.1", ` + key + `, `
 	const node = `host = { address = "x", ` + key + ` }, cluster = { endpoint = "10.0.0.1:6443", ca_hash = "sha256:ab", version = "1.36.3", control_plane = { address = "10.0.0.1", ` + key + ` } }, `
+	const head = `control_plane = [{ address = "192.0.2.1", ` + key + ` }]`
 	for _, tt := range []struct {
 		resource, config string
 		want             []string // argument: part of what is said
@@ -65,6 +66,19 @@ func TestHostMistakes(t *testing.T) {
 			[]string{"node_name: lower", "private_address: is no address", "max_pods: at least 1", "resolv_conf: absolute path"}},
 		{"metal_node", node + `labels = { "a b" = "c", "node-role.kubernetes.io/x" = "a b" }, taints = [{ key = "a b", effect = "Never" }], ignore_preflight_errors = ["all"]`,
 			[]string{`labels["a b"]: alphanumeric`, `labels["node-role.kubernetes.io/x"]: alphanumeric`, "taints: alphanumeric", "taints[0].effect: not one of", "ignore_preflight_errors: would hide"}},
+		{"metal_cluster", head, nil},
+		{"metal_cluster", head + `, version = "1.36.3", cni = "external", kubelet_configuration = "maxPods: 40", kubeadm_patches = { "kube-apiserver0+merge.yaml" = "{}" }`, nil},
+		{"metal_cluster", head + `, version = "1.30"`, []string{"version: is not supported"}},
+		{"metal_cluster", `control_plane = [{ address = "192.0.2.1", ` + key + ` }, { address = "192.0.2.2", ` + key + ` }]`, []string{"control_plane: 2 machines"}},
+		{"metal_cluster", head + `, cni = "calico", gpu_plugin = "amd", max_unavailable = 0`, []string{"cni: not one of flannel, external", "gpu_plugin: not one of", "max_unavailable: at least 1"}},
+		{"metal_cluster", head + `, cni = "flannel", cni_manifest = "kind: X"`, []string{"cni_manifest: Leave one out"}},
+		{"metal_cluster", head + `, pod_network = ["10.96.0.0/16"], endpoint = "https://x", dns_domain = "a_b", ignore_preflight_errors = ["all"]`,
+			[]string{"pod_network: overlaps", "endpoint: is not HOST:PORT", "dns_domain: cannot be", "ignore_preflight_errors: would hide"}},
+		{"metal_cluster", head + `, api_server_args = { "secure-port" = "1", "--x" = "y" }, cert_sans = ["a b"], certificate_validity = "1y"`, []string{"certificate_validity: such as 8760h"}},
+		{"metal_cluster", head + `, api_server_args = { "secure-port" = "1", "--x" = "y" }, cert_sans = ["a b"], certificate_validity = "1s"`,
+			[]string{`api_server_args["secure-port"]: cannot be declared here`, `api_server_args["--x"]: without dashes`, "cert_sans: cannot be", "certificate_validity: an hour or more"}},
+		{"metal_cluster", head + `, kubelet_configuration = "- a", kube_proxy_configuration = "a: 1\na: 2"`, []string{"kubelet_configuration: no YAML object", "kube_proxy_configuration: no YAML object"}},
+		{"metal_cluster", head + `, kubelet_configuration = "clusterDomain: x", kubeadm_patches = { "api.yaml" = "" }`, []string{"kubelet_configuration: the cluster's domain", `kubeadm_patches["api.yaml"]: kube-apiserver`}},
 	} {
 		var got, said []string
 		list.Case("%s: %s", tt.resource, tt.config)

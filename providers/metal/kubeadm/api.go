@@ -215,6 +215,16 @@ func StartKubelet(ctx context.Context, m host.Machine) error {
 	return err
 }
 
+const disableKubelet = `# the kubelet does not start at boot any more
+systemctl cat kubelet.service >/dev/null 2>&1 || exit 0
+exec systemctl disable --now kubelet.service`
+
+// DisableKubelet undoes StartKubelet. A machine without a kubelet is passed over.
+func DisableKubelet(ctx context.Context, m host.Machine) error {
+	_, err := host.Script(ctx, m, disableKubelet)
+	return err
+}
+
 const renames = `# have the API server's certificate made anew
 exec rm -f /etc/kubernetes/pki/apiserver.crt /etc/kubernetes/pki/apiserver.key`
 

@@ -112,9 +112,12 @@ func (p *problems) networks(pods, services []string) {
 		services = []string{defaultServices}
 	}
 	var seen []netip.Prefix
-	for field, list := range map[string][]string{"Pods": pods, "Services": services} {
-		families := map[bool]string{}
-		for _, text := range list {
+	for _, of := range []struct {
+		field string
+		list  []string
+	}{{"Services", services}, {"Pods", pods}} { // what overlaps is said of the pods'
+		field, families := of.field, map[bool]string{}
+		for _, text := range of.list {
 			n, err := netip.ParsePrefix(text)
 			if err != nil || n.Masked() != n {
 				p.add(field, text, "is no network: write its first address and its length, such as 10.244.0.0/16")
@@ -133,7 +136,7 @@ func (p *problems) networks(pods, services []string) {
 			seen = append(seen, n)
 		}
 	}
-	slices.SortFunc(*p, func(a, b Problem) int { return strings.Compare(a.Field+a.Value, b.Field+b.Value) }) // a map has no order
+	slices.SortFunc(*p, func(a, b Problem) int { return strings.Compare(a.Field+a.Value, b.Field+b.Value) })
 }
 
 // size: each node has a /24 (IPv4) or /64 of the pods' network, of which there
