@@ -94,9 +94,11 @@ func troubles() (all []trouble) {
 // object, over both transports of the container API. The next apply converges, and no object is made
 // while there is one.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, of := range faulties() {
 		for _, tr := range troubles() {
 			t.Run(of.name+"/"+tr.name, func(t *testing.T) {
+				t.Parallel()
 				if strings.HasPrefix(of.create, "Create") {
 					transports(t, gcptest.Options{}, func(w *world) { w.suffer(of, tr) })
 					return

@@ -140,6 +140,7 @@ func (m *market) tried(t testing.TB, attempts []gcptest.Attempt) (steps, whole [
 // some, by the double's own log, and tries none twice; a plan of a pool on a later
 // step says how to go back; nothing is left over.
 func TestCapacityProcesses(t *testing.T) {
+	t.Parallel()
 	all := processes(t)
 	if len(all) < 200 {
 		t.Fatalf("%d processes", len(all))

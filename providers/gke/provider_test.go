@@ -17,6 +17,7 @@ import (
 // TestOpening: what keeps Google Cloud from being used is one error, before
 // anything is touched.
 func TestOpening(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		block func(t *testing.T) map[string]cty.Value
@@ -72,6 +73,7 @@ func TestOpening(t *testing.T) {
 // TestSilence: where nobody answers, that is one error within ten seconds, before
 // anything is touched.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	if opening > 10*time.Second {
 		t.Errorf("Google Cloud may take %v", opening)
 	}

@@ -80,9 +80,9 @@ func (c Cluster) Check() []Problem {
 
 // apiServerOwned are arguments that follow from other fields.
 var apiServerOwned = map[string]string{
-	"advertise-address":        "Advertise says it",
-	"secure-port":              "Port says it",
-	"service-cluster-ip-range": "Services says it",
+	"advertise-address":        "the address of the control plane says it",
+	"secure-port":              "the port of the endpoint says it",
+	"service-cluster-ip-range": "the network of Services says it",
 	"etcd-servers":             "kubeadm runs etcd on the control plane",
 }
 
