@@ -84,7 +84,7 @@ func troubles() (all []trouble) {
 			words: []string{"permission denied", "Required permission is missing", "IAM_PERMISSION_DENIED", "Grant the account"}},
 		trouble{name: "slow", sow: func(w *world, method string) { w.google.Slow(method, 12, 1) }},
 		trouble{name: "too slow", limit: "150ms", sow: func(w *world, method string) { w.google.Slow(method, -1, 1) },
-			words: []string{"still running", "operation", "apply again"}, mend: func(w *world) { w.google.Settle() }},
+			words: []string{"still running", "operation", "apply again"}, mend: func(w *world) { w.google.Heal(); w.google.Settle() }},
 		trouble{name: "failed half-way", sow: fault(gcptest.Fault{When: gcptest.Halfway, Code: codes.Internal}),
 			words: []string{"An internal error has occurred", "operation-"}, anew: true},
 	)
@@ -192,6 +192,9 @@ func (w *world) said(of faulty, tr trouble, method string, diags providers.Diagn
 		}
 		return
 	}
+	if tr.limit != "" && !w.met(method) {
+		return // the time was over before the trouble began
+	}
 	if len(diags) != 1 || !diags.HasErrors() {
 		w.Errorf("%s: said is %v, want one error", method, diags)
 		return
@@ -208,6 +211,23 @@ func (w *world) said(of faulty, tr trouble, method string, diags providers.Diagn
 	if head, _, _ := strings.Cut(diags[0].Summary, ":"); len(strings.Fields(head)) > 8 {
 		w.Errorf("the summary %q is long", head)
 	}
+}
+
+// met tells whether the provider has seen a call of this method refused for now, or
+// its operation under way: it has asked again, or asked for the operation.
+func (w *world) met(method string) bool {
+	refused, accepted := 0, ""
+	for _, c := range w.google.Calls() {
+		switch {
+		case c.Method == method && c.Code == codes.ResourceExhausted:
+			refused++
+		case c.Method == method && c.Operation != "":
+			accepted = c.Operation
+		case accepted != "" && c.Operation == accepted:
+			return true
+		}
+	}
+	return refused > 1
 }
 
 // one checks that there is one object, made once unless it was to be made anew.

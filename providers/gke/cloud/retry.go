@@ -71,10 +71,10 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		}
 		err = Explain(err)
 		kind := KindOf(err)
-		if said != nil && said.Kind != Ambiguous && kind == Ambiguous && (ctx.Err() != nil || !slices.Contains(kinds, kind)) {
+		if said != nil && kind == Ambiguous { // the call that was cut off may have had an effect
 			last := *said
-			last.Kind, last.Err = kind, err // the call that was cut off may have had an effect
-			return out, &last
+			last.Kind, last.Err = kind, err
+			err = &last
 		}
 		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil {
 			return out, err
@@ -84,8 +84,12 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 			return out, err
 		default:
 		}
-		if errors.As(err, &said) {
-			Say(ctx, -1, "%s; trying again", said.Summary)
+		var e *Error
+		if errors.As(err, &e) {
+			Say(ctx, -1, "%s; trying again", e.Summary)
+		}
+		if kind != Ambiguous {
+			said = e
 		}
 		if w.pause(ctx) != nil {
 			return out, err

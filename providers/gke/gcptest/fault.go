@@ -61,11 +61,11 @@ func (c *Cloud) Fail(f Fault) {
 	c.faults = append(c.faults, &f)
 }
 
-// Heal takes back the faults that have not met a call yet.
+// Heal takes back what Fail and Slow have said and has not met a call yet.
 func (c *Cloud) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults = nil
+	c.faults, c.slow = nil, nil
 }
 
 var faultMessages = map[codes.Code]string{
