@@ -361,6 +361,10 @@ func (w *clusterWork) changed(ctx context.Context, ahead []host.Change) error {
 // furnish applies what is inside the cluster, and waits until it is ready.
 func (w *clusterWork) furnish(ctx context.Context) error {
 	w.waited = true
+	// Credentials are signed by the controller manager, which may have just begun.
+	if err := kubeadm.AwaitReady(ctx, w.m, apiTime); err != nil {
+		return err
+	}
 	objects, err := w.spec.addons.Objects()
 	if err != nil {
 		return err

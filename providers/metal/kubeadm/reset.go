@@ -67,6 +67,8 @@ empty() { # remove what is in a folder, and the folder unless a package has it
 	find "$1" -xdev -mindepth 1 -delete 2>/dev/null
 	owned "$1" || rmdir "$1" 2>/dev/null
 }
+# The plugin that flannel's pods have brought.
+[ ! -d /run/flannel ] || owned /opt/cni/bin/flannel || rm -f /opt/cni/bin/flannel
 # Not the folder of CNI's configurations: containerd ends when that goes.
 find /etc/cni/net.d -xdev -mindepth 1 -delete 2>/dev/null
 for dir in /etc/kubernetes/manifests /etc/kubernetes/pki /etc/kubernetes/tmp /var/lib/kubelet /var/lib/cni /run/flannel /var/log/pods /var/log/containers; do
@@ -96,9 +98,9 @@ exit "$status"`
 // anything drained. It may be repeated, whatever is there.
 //
 // Data in /var/lib/etcd stays where the machine has a service etcd of its own. It
-// removes the files of CNI in /etc/cni/net.d, rules of kube-proxy, and chains
-// of iptables that begin with KUBE-, CNI- or FLANNEL-. Programs, packages, images
-// and the kernel's settings stay.
+// removes the files of CNI in /etc/cni/net.d, flannel's plugin where flannel ran,
+// rules of kube-proxy, and chains of iptables that begin with KUBE-, CNI- or
+// FLANNEL-. Other programs, packages, images and the kernel's settings stay.
 func Reset(ctx context.Context, m host.Machine, criSocket string) error {
 	host.Step(ctx, "kubeadm reset")
 	out, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", reset, "sh", cmp.Or(criSocket, DefaultCRISocket)}})
