@@ -6,7 +6,7 @@ import (
 )
 
 // zonesAsOf is the month of zonesOf.
-const zonesAsOf = "2026-11"
+const zonesAsOf = "2025-06"
 
 // zonesOf are zones of the GPUs, for plans that cannot ask Google; a GPU that is not
 // here is not judged. Google adds zones, so that this table gives warnings alone.
