@@ -46,7 +46,7 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 		addError(j.diags, clusterAt, "Control plane is left alone", err)
 		return nil, errRefused
 	}
-	if what != courseKeep {
+	if what == courseBegin { // afterwards it is kubeadm's own that has the ports
 		if err := w.fit(ctx); err != nil {
 			addError(j.diags, clusterAt, "Machine cannot be a control plane", err)
 			return nil, errRefused

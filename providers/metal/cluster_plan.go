@@ -199,8 +199,10 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		addError(diags, clusterAt, "Control plane is left alone", err)
 		return promise{}, nil
 	}
-	if what != courseKeep {
+	if what == courseBegin { // afterwards it is kubeadm's own that has the ports
 		r.preflight(ctx, m, spec, diags)
+	}
+	if what != courseKeep {
 		return promise{}, nil
 	}
 	noteNewer(ctx, diags, spec.release, l.packages)
