@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed cluster-training gke-benchmark gke-elastic headlamp local-path local-training metrics-server nfs nfs-share nvidia-device-plugin
+//go:embed cluster-training gke-benchmark gke-elastic headlamp local-path local-training metal-gpu-cluster metrics-server nfs nfs-share nvidia-device-plugin
 var modules embed.FS
 
 // Names lists the modules, in lexical order.

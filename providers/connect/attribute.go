@@ -38,9 +38,10 @@ func Result(description string) schema.SingleNestedAttribute {
 }
 
 // kind tells arguments from results.
-type kind struct{ computed bool }
+type kind struct{ computed, listed bool }
 
 func (k kind) text(required bool, description string) schema.StringAttribute {
+	required = required && !k.listed
 	return schema.StringAttribute{
 		Required: required && !k.computed, Optional: !required && !k.computed, Computed: k.computed,
 		Description: description,

@@ -21,6 +21,16 @@ func MachineArgument(description string) schema.SingleNestedAttribute {
 	}
 }
 
+// MachinesArgument is the required argument of a resource that works on several
+// machines. Their validator asks for address and host key: the framework takes
+// required attributes of list elements that are unknown as a whole for missing.
+func MachinesArgument(description string) schema.ListNestedAttribute {
+	return schema.ListNestedAttribute{
+		Required: true, Description: description,
+		NestedObject: schema.NestedAttributeObject{Attributes: sshAttributes(kind{listed: true}), Validators: []validator.Object{machineValidator{}}},
+	}
+}
+
 // MachineResult is the computed attribute of a resource that is a machine.
 func MachineResult(description string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{Computed: true, Description: description, Attributes: sshAttributes(kind{computed: true})}

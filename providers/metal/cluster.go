@@ -103,12 +103,8 @@ func clusterArguments() map[string]schema.Attribute {
 	texts := func(description string) schema.MapAttribute {
 		return schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: description}
 	}
-	machine := connect.MachineArgument("")
 	return map[string]schema.Attribute{
-		"control_plane": schema.ListNestedAttribute{
-			Required: true, Description: "The control plane's machine: a list of one, the ssh of a metal_host.",
-			NestedObject: schema.NestedAttributeObject{Attributes: machine.Attributes, Validators: machine.Validators},
-		},
+		"control_plane": connect.MachinesArgument("The control plane's machine: a list of one, the ssh of a metal_host."),
 		"version": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(kubeadm.DefaultMinor.String()),
 			Description: `Minor of Kubernetes, such as "1.36", whose newest patch is installed at create and kept, or a release such as "1.36.3". Another one afterwards is refused: upgrades are not supported yet.`,

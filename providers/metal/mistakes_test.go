@@ -67,6 +67,7 @@ func TestHostMistakes(t *testing.T) {
 		{"metal_node", node + `labels = { "a b" = "c", "node-role.kubernetes.io/x" = "a b" }, taints = [{ key = "a b", effect = "Never" }], ignore_preflight_errors = ["all"]`,
 			[]string{`labels["a b"]: alphanumeric`, `labels["node-role.kubernetes.io/x"]: alphanumeric`, "taints: alphanumeric", "taints[0].effect: not one of", "ignore_preflight_errors: would hide"}},
 		{"metal_cluster", head, nil},
+		{"metal_cluster", `control_plane = [{ address = "192.0.2.1" }]`, []string{"control_plane[0].host_key: "}},
 		{"metal_cluster", head + `, version = "1.36.3", cni = "external", kubelet_configuration = "maxPods: 40", kubeadm_patches = { "kube-apiserver0+merge.yaml" = "{}" }`, nil},
 		{"metal_cluster", head + `, version = "1.30"`, []string{"version: is not supported"}},
 		{"metal_cluster", `control_plane = [{ address = "192.0.2.1", ` + key + ` }, { address = "192.0.2.2", ` + key + ` }]`, []string{"control_plane: 2 machines"}},

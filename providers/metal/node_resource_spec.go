@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/addons"
 	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 	"github.com/stokehq/stoke/providers/metal/member"
@@ -75,6 +76,20 @@ func (m *nodeModel) gpuTaints(d declaredNode, own bool) []core.Taint {
 	})
 }
 
+// allLabels are those declared, and the one by which NVIDIA's device plugin knows
+// nodes with GPUs.
+func (d declaredNode) allLabels() map[string]string {
+	all := maps.Clone(d.labels)
+	if _, declared := all[addons.GPUNode]; declared || !slices.ContainsFunc(slices.Collect(maps.Values(d.gpus)), func(n int64) bool { return n > 0 }) {
+		return all
+	}
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[addons.GPUNode] = "true"
+	return all
+}
+
 // node is what kubeadm is told of the machine, with all labels: see registered.
 func (m *nodeModel) node(d declaredNode, name, ip string) kubeadm.Node {
 	n := kubeadm.Node{Name: name, IP: ip, Labels: map[string]string{}, MaxPods: int(m.MaxPods.ValueInt64()), IgnorePreflight: d.ignore}
@@ -84,7 +99,7 @@ func (m *nodeModel) node(d declaredNode, name, ip string) kubeadm.Node {
 	for _, t := range slices.Concat(d.taints, m.gpuTaints(d, false)) {
 		n.Taints = append(n.Taints, kubeadm.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
-	for key, value := range d.labels {
+	for key, value := range d.allLabels() {
 		if kubeadm.MayRegister(key) {
 			n.Labels[key] = value
 		}
@@ -95,7 +110,7 @@ func (m *nodeModel) node(d declaredNode, name, ip string) kubeadm.Node {
 // member is what the cluster's API is told.
 func (m *nodeModel) member(d declaredNode, name string, own bool) member.Spec {
 	return member.Spec{
-		Name: name, ID: m.ID.ValueString(), Joined: !own, Labels: d.labels, GPUs: d.gpus,
+		Name: name, ID: m.ID.ValueString(), Joined: !own, Labels: d.allLabels(), GPUs: d.gpus,
 		Taints: slices.Concat(d.taints, m.gpuTaints(d, own)),
 	}
 }

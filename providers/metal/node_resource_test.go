@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -43,8 +44,21 @@ func TestNodeTaints(t *testing.T) {
 		t.Errorf("beside a declared taint: %v", got)
 	}
 	n := (&nodeModel{}).node(declaredNode{labels: map[string]string{"node-role.kubernetes.io/gpu": "", "pool": "a"}, gpus: gpus.gpus}, "gpu-1", "10.0.0.5")
-	if len(n.Labels) != 1 || n.Labels["pool"] != "a" || len(n.Taints) != 1 || len(n.Check()) > 0 {
+	if len(n.Labels) != 2 || n.Labels["pool"] != "a" || n.Labels["nvidia.com/gpu.present"] != "true" || len(n.Taints) != 1 || len(n.Check()) > 0 {
 		t.Errorf("kubeadm is told %+v", n)
+	}
+	for _, tt := range []struct {
+		d    declaredNode
+		want map[string]string
+	}{
+		{declaredNode{labels: map[string]string{"pool": "a"}}, map[string]string{"pool": "a"}},
+		{declaredNode{gpus: map[string]int64{member.GPU: 0}}, nil},
+		{gpus, map[string]string{"nvidia.com/gpu.present": "true"}},
+		{declaredNode{labels: map[string]string{"nvidia.com/gpu.present": "false"}, gpus: gpus.gpus}, map[string]string{"nvidia.com/gpu.present": "false"}},
+	} {
+		if got := (&nodeModel{}).member(tt.d, "gpu-1", true).Labels; !maps.Equal(got, tt.want) {
+			t.Errorf("labels %v, want %v", got, tt.want)
+		}
 	}
 }
 
