@@ -28,7 +28,7 @@ var onGoogle = []string{"gke-elastic", "gke-mlbench"}
 // TestExamplesAreShort counts all lines of configuration that somebody reads who
 // wants to train on a cluster.
 func TestExamplesAreShort(t *testing.T) {
-	for _, name := range slices.Concat(onLibrary, onGoogle) {
+	for _, name := range slices.Concat(onLibrary, onGoogle, []string{"metal-gpu-cluster"}) {
 		files, err := filepath.Glob(filepath.Join(moduleRoot, "examples", name, "*.tf"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no configuration: %v", name, err)

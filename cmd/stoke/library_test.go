@@ -56,6 +56,9 @@ func TestLibrary(t *testing.T) {
 		if clusterCalls[name] != "" {
 			continue // TestKubernetesLibrary has it
 		}
+		if name == "metal-gpu-cluster" {
+			continue // TestClusterExample of providers/metal has it, with machines
+		}
 		if example := exampleCalls[name]; example != "" {
 			if !slices.Contains(slices.Concat(onLibrary, onGoogle), example) {
 				t.Errorf("no test applies the example %s, which calls %s", example, name)

@@ -21,6 +21,7 @@ module "lab" {
   machines          = var.machines
   kubernetes        = "1.36"
   driver            = "580"
+  reboot            = "if-needed" # where nouveau has the GPUs, say
   containerd_source = var.containerd_source
 }
 

@@ -1,6 +1,7 @@
 package gke
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -43,23 +44,23 @@ func replaces(a schema.Attribute) bool {
 	switch a := a.(type) {
 	case schema.StringAttribute:
 		for _, m := range a.PlanModifiers {
-			all = append(all, m.Description(nil)) //nolint:staticcheck // it is not used
+			all = append(all, m.Description(context.Background()))
 		}
 	case schema.BoolAttribute:
 		for _, m := range a.PlanModifiers {
-			all = append(all, m.Description(nil)) //nolint:staticcheck // it is not used
+			all = append(all, m.Description(context.Background()))
 		}
 	case schema.Int64Attribute:
 		for _, m := range a.PlanModifiers {
-			all = append(all, m.Description(nil)) //nolint:staticcheck // it is not used
+			all = append(all, m.Description(context.Background()))
 		}
 	case schema.SetAttribute:
 		for _, m := range a.PlanModifiers {
-			all = append(all, m.Description(nil)) //nolint:staticcheck // it is not used
+			all = append(all, m.Description(context.Background()))
 		}
 	case schema.ListNestedAttribute:
 		for _, m := range a.PlanModifiers {
-			all = append(all, m.Description(nil)) //nolint:staticcheck // it is not used
+			all = append(all, m.Description(context.Background()))
 		}
 	}
 	return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "destroy and recreate") })

@@ -36,6 +36,84 @@ func fits(t *testing.T, plan, address string) {
 	}
 }
 
+// shows checks that the plan in an example's README is the one that it prints.
+func shows(t *testing.T, folder, plan string) {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(readme), "```text\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if strings.TrimSpace(shown) == "" {
+		t.Error("the README shows no plan")
+	}
+	for line := range strings.Lines(shown) {
+		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "…" && !strings.Contains(plan, line) {
+			t.Errorf("the README shows a line that the plan does not have: %q", line)
+		}
+	}
+}
+
+// exampleProject is a copy of an example's files, and the key that logs in.
+func exampleProject(t *testing.T, l *lab.Lab, folder string, names ...string) *project {
+	t.Helper()
+	program, err := stoke()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.file(name, string(content))
+	}
+	p.file("id", l.Key)
+	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestClusterExample plans examples/metal-gpu-cluster on three machines, two of them
+// with GPUs. Its README shows that plan. What the plan says is carried out, without
+// GPUs, by TestClusterRealKubeadm.
+func TestClusterExample(t *testing.T) {
+	const folder = "../../examples/metal-gpu-cluster"
+	l := lab.New(t)
+	runtime := l.ContainerdPackage("2.2.1")
+	runtime.Name, runtime.Fields = "containerd", nil // as if Debian had it
+	all := append(l.DriverPackages("580.126.20"), l.ToolkitPackages("1.20.0")...)
+	repository := l.Repository(append(all, runtime)...)
+	machines := []*lab.Machine{
+		l.Machine("head", lab.NoMirror()), l.Machine("gpu1", lab.PCI(lab.H100, lab.H100), lab.NoMirror()), l.Machine("gpu2", lab.PCI(lab.H100, lab.H100), lab.NoMirror()),
+	}
+	var list strings.Builder
+	documented := []string{}
+	for i, m := range machines {
+		repository.AddTo(m)
+		more := ", gpu = true"
+		if i == 0 {
+			more = ", role = \"control-plane\""
+		}
+		fmt.Fprintf(&list, "  %s = { address = %q, host_key = %q%s }\n", m.Name, m.Address, m.HostKey, more)
+		documented = append(documented, m.Address, fmt.Sprintf("192.0.2.1%d", i), m.HostKey, "ssh-ed25519 AAAA…"+m.Name)
+	}
+	p := exampleProject(t, l, folder, "main.tf")
+	p.file("machines.auto.tfvars", "machines = {\n"+list.String()+"}\nprivate_key_file = \"id\"\ncontainerd_source = \"distribution\"\n")
+	p.ok("init")
+	// Machines have control groups of the version that the machine has which holds them.
+	p.file(".terraform/modules/lab/lab_override.tf", "resource \"metal_host\" \"this\" {\n  allow_cgroup_v1 = true\n}\n"+
+		"resource \"metal_cluster\" \"this\" {\n  kubelet_configuration   = yamlencode({ failCgroupV1 = false })\n  ignore_preflight_errors = [\"SystemVerification\"]\n}\n")
+	plan := strings.NewReplacer(documented...).Replace(p.ok("plan"))
+	shows(t, folder, plan)
+	if t.Failed() {
+		t.Log(plan)
+	}
+}
+
 // TestExample runs examples/metal-hosts on three machines. Its README shows the
 // plan that it prints.
 func TestExample(t *testing.T) {
@@ -58,22 +136,7 @@ func TestExample(t *testing.T) {
 		fmt.Fprintf(&list, "  %s = { address = %q, host_key = %q%s }\n", m.Name, m.Address, m.HostKey, more)
 		documented = append(documented, m.Address, fmt.Sprintf("192.0.2.1%d", i), m.HostKey, "ssh-ed25519 AAAA…"+m.Name)
 	}
-	program, err := stoke()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
-	for _, name := range []string{"main.tf", "variables.tf"} {
-		content, err := os.ReadFile(filepath.Join(exampleFolder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.file(name, string(content))
-	}
-	p.file("id", l.Key)
-	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := exampleProject(t, l, exampleFolder, "main.tf", "variables.tf")
 	// The machines have no network but that repository, and control groups of the
 	// version that the machine has which holds them.
 	p.file("machines.auto.tfvars", "machines = {\n"+list.String()+"}\nprivate_key_file = \"id\"\ncontainerd = \"*\"\ncontainerd_source = \"distribution\"\nadmin_password = \""+lab.AdminPassword+"\"\n")
@@ -88,20 +151,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	fits(t, plan, "metal_host.node[\"gpu1\"]")
-	readme, err := os.ReadFile(filepath.Join(exampleFolder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, shown, _ := strings.Cut(string(readme), "```text\n")
-	shown, _, _ = strings.Cut(shown, "```")
-	if strings.TrimSpace(shown) == "" {
-		t.Error("the README shows no plan")
-	}
-	for line := range strings.Lines(shown) {
-		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "…" && !strings.Contains(plan, line) {
-			t.Errorf("the README shows a line that the plan does not have: %q", line)
-		}
-	}
+	shows(t, exampleFolder, plan)
 	if t.Failed() {
 		t.Log(plan)
 	}

@@ -48,7 +48,6 @@ type nodeLocal struct {
 	hostname   string
 	addresses  []string
 	containerd bool // its socket is there
-	kubelets   []string
 }
 
 const lookLocal = `# look at what a node needs of its machine

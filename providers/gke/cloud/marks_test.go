@@ -13,7 +13,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q is marked %q", operation, mark)
 		}
 	}
-	if MarkOf("") == MarkOf("") {
+	if one, other := MarkOf(""), MarkOf(""); one == other {
 		t.Error("marks of no operation are the same")
 	}
 	for _, text := range []string{"", "one", "two\nlines", "stoke-operation"} {
