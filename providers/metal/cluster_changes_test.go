@@ -207,7 +207,7 @@ func TestClusterUnfit(t *testing.T) {
 	s := declaredCluster(t, nil)
 	var got []bool
 	for _, p := range unfit(f, s) {
-		got = append(got, p.always)
+		got = append(got, p.mendedBy == "")
 	}
 	if !slices.Equal(got, []bool{true, true, false, false, true}) {
 		t.Errorf("%+v", unfit(f, s))

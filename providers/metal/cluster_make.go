@@ -128,7 +128,7 @@ func (w *clusterWork) fit(ctx context.Context) error {
 	}
 	var all []string
 	for _, p := range unfit(f, w.spec) {
-		if p.always {
+		if p.mendedBy == "" {
 			all = append(all, p.why)
 		}
 	}

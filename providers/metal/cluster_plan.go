@@ -234,24 +234,34 @@ func (m *clusterModel) has(argument string) bool {
 	return true
 }
 
-// preflight tells what kubeadm will refuse. What metal_host may mend in the same
-// plan is a warning.
+// preflight tells what kubeadm will refuse. What a metal_host may mend in the same
+// plan is left to the review of the whole plan, or a warning where there is none.
 func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
 	f, err := r.settings.known(ctx, m)
 	if err != nil {
 		return // whoever looks at the machine says so
 	}
-	var soon []string
+	var soon []unfitness
 	for _, p := range unfit(f, spec) {
-		if p.always {
+		if p.mendedBy == "" {
 			diags.AddAttributeError(clusterAt, "Machine cannot be a control plane", fmt.Sprintf("%s: %s.", m.Name(), p.why))
 		} else {
-			soon = append(soon, p.why)
+			soon = append(soon, p)
 		}
 	}
-	if len(soon) > 0 {
-		diags.AddAttributeWarning(clusterAt, "Machine is not ready yet", fmt.Sprintf("%s: kubeadm refuses it as it is, unless the metal_host of this plan mends that:\n  %s", m.Name(), strings.Join(soon, "\n  ")))
+	if len(soon) > 0 && !r.settings.seen.unready(m, soon) {
+		diags.AddAttributeWarning(clusterAt, unreadySummary, unready(m.Name(), soon))
 	}
+}
+
+const unreadySummary = "Machine is not ready yet"
+
+func unready(machine string, soon []unfitness) string {
+	text := machine + ": kubeadm refuses it as it is, unless a metal_host mends that before:"
+	for _, p := range soon {
+		text += "\n  " + p.why
+	}
+	return text
 }
 
 // noteNewer tells of a newer patch, which nobody installs by itself.
@@ -279,23 +289,23 @@ func noteExpiry(is kubeadm.Facts, m host.Machine, diags *diag.Diagnostics) {
 
 // unfitness is a reason for kubeadm to refuse a machine.
 type unfitness struct {
-	why    string
-	always bool // metal_host mends it not
+	why      string
+	mendedBy string // argument of metal_host; "" where it mends it not
 }
 
 // unfit is what a machine lacks for a control plane, as far as kubeadm's preflight
 // does not ignore it.
 func unfit(f facts.Facts, s clusterSpec) []unfitness {
 	var all []unfitness
-	add := func(always bool, why string, args ...any) {
-		all = append(all, unfitness{fmt.Sprintf(why, args...), always})
+	add := func(mendedBy, why string, args ...any) {
+		all = append(all, unfitness{fmt.Sprintf(why, args...), mendedBy})
 	}
 	ignored := map[string]bool{}
 	for _, name := range s.node.IgnorePreflight {
 		ignored[strings.ToLower(name)] = true
 	}
 	if f.Node.Other != "" {
-		add(true, "%s runs there, another distribution of Kubernetes", f.Node.Other)
+		add("", "%s runs there, another distribution of Kubernetes", f.Node.Other)
 	}
 	port := 6443
 	if s.cluster.Port != 0 {
@@ -304,13 +314,13 @@ func unfit(f facts.Facts, s clusterSpec) []unfitness {
 	for _, n := range []int{port, 2379, 2380, 10250, 10257, 10259} {
 		for _, l := range f.Listeners {
 			if l.Protocol == "tcp" && l.Port == n && !ignored[fmt.Sprintf("port-%d", n)] {
-				add(true, "port %d is taken, by %s", n, orUnknown(l.Process))
+				add("", "port %d is taken, by %s", n, orUnknown(l.Process))
 				break
 			}
 		}
 	}
 	if len(f.Swap) > 0 && !ignored["swap"] {
-		add(false, "swap is on (%s): set swap = \"off\" on its metal_host", f.Swap[0].Name)
+		add("swap", "swap is on (%s): set swap = \"off\" on its metal_host", f.Swap[0].Name)
 	}
 	runtime := ""
 	for _, r := range f.Runtimes {
@@ -320,12 +330,12 @@ func unfit(f facts.Facts, s clusterSpec) []unfitness {
 	}
 	switch major, _, _ := strings.Cut(strings.TrimPrefix(runtime, "v"), "."); {
 	case runtime == "":
-		add(false, "it has no containerd: set containerd_package and containerd on its metal_host")
+		add("containerd_package", "it has no containerd: set containerd_package and containerd on its metal_host")
 	case major == "0" || major == "1":
-		add(false, "it has containerd %s: the kubelet takes its control groups from containerd 2", runtime)
+		add("containerd_package", "it has containerd %s: the kubelet takes its control groups from containerd 2", runtime)
 	}
 	if f.CgroupVersion == 1 && !ignored["systemverification"] {
-		add(true, "it has control groups of version 1, which the kubelet refuses: boot it with systemd.unified_cgroup_hierarchy=1")
+		add("", "it has control groups of version 1, which the kubelet refuses: boot it with systemd.unified_cgroup_hierarchy=1")
 	}
 	return all
 }

@@ -16,6 +16,8 @@ type seen struct {
 	by map[string]sight
 	// noNft are machines that lack the program nft.
 	noNft map[string]bool
+	// lacks is what machines of control planes do not have yet.
+	lacks map[string][]unfitness
 }
 
 type sight struct {
@@ -54,7 +56,26 @@ func (s *seen) lacksNft(address, hostKey string) {
 	s.noNft[sightOf(address, hostKey)] = true
 }
 
+// unready notes what a control plane's machine lacks that a metal_host may mend; false
+// where no review will ask for it.
+func (s *seen) unready(m host.Machine, soon []unfitness) bool {
+	r, far := m.(*host.Remote)
+	if s == nil || !far {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lacks == nil {
+		s.lacks = map[string][]unfitness{}
+	}
+	s.lacks[sightOf(r.Target.Address, r.Target.HostKey)] = soon
+	return true
+}
+
 func (s *seen) of(address, hostKey string) (sight, bool) {
+	if s == nil {
+		return sight{}, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, ok := s.by[sightOf(address, hostKey)]

@@ -36,6 +36,7 @@ func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.No
 		}
 	}
 	r.nft(s, planned)
+	r.unready(s, planned)
 	r.twice(planned)
 	for _, cluster := range r.clusters() {
 		r.add(facts.Together(r.members(func(h plannedHost) bool { return h.cluster == cluster })))
@@ -167,6 +168,34 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 			continue
 		}
 		first[at] = p.Address
+	}
+}
+
+// unready warns of machines that lack what a control plane needs, and that no
+// metal_host of the plan will have it.
+func (r *reviewed) unready(s *seen, planned []providers.PlannedInstance) {
+	hosts := map[string]cty.Value{}
+	for _, p := range planned {
+		if p.Type == "metal_host" {
+			hosts[machineOf(p.Planned)] = p.Planned
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range planned {
+		list := part(p.Planned, "control_plane")
+		if p.Type != "metal_cluster" || list == cty.NilVal || list.LengthInt() != 1 {
+			continue
+		}
+		machine := list.Index(cty.Zero)
+		at := machineOf(machine)
+		left := slices.DeleteFunc(slices.Clone(s.lacks[at]), func(u unfitness) bool {
+			h, ok := hosts[at]
+			return ok && h.Type().HasAttribute(u.mendedBy) && !h.GetAttr(u.mendedBy).IsNull()
+		})
+		if len(left) > 0 {
+			r.say(p.Address, facts.Problem{Severity: providers.Warning, Path: []string{clusterAt.String()}, Summary: unreadySummary, Detail: unready(textOf(machine, "address"), left)})
+		}
 	}
 }
 

@@ -74,6 +74,12 @@ func TestReview(t *testing.T) {
 		return installs(cty.MapVal(map[string]cty.Value{name: cty.ObjectVal(map[string]cty.Value{"version": cty.NullVal(cty.String)})}))
 	}
 	lacks := func(s *seen, _ []facts.Facts) { s.lacksNft("10.40.5.0", "ssh-ed25519 key0\n") }
+	unready := func(s *seen, _ []facts.Facts) {
+		s.lacks = map[string][]unfitness{sightOf("10.40.5.0", "ssh-ed25519 key0\n"): {{"it has no containerd", "containerd_package"}}}
+	}
+	control := providers.PlannedInstance{Address: "metal_cluster.c", Type: "metal_cluster", Planned: cty.ObjectVal(map[string]cty.Value{
+		"control_plane": cty.ListVal([]cty.Value{planned(0, nil).Planned}),
+	})}
 	missing := []string{"Program nft is missing: metal_firewall.f: 10.40.5.0 has no nft, which loads the rules"}
 	for _, tt := range []struct {
 		name    string
@@ -90,6 +96,9 @@ func TestReview(t *testing.T) {
 		{"a firewall without nft alone", lacks, []providers.PlannedInstance{firewall(0, "10.244.0.0/16")}, missing},
 		{"a firewall whose nft comes", lacks, []providers.PlannedInstance{brings("nftables"), firewall(0, "10.244.0.0/16")}, nil},
 		{"a firewall whose nft may come", lacks, []providers.PlannedInstance{installs(cty.UnknownVal(cty.Map(kind))), firewall(0, "10.244.0.0/16")}, nil},
+		{"a control plane without containerd", unready, []providers.PlannedInstance{planned(0, nil), control},
+			[]string{"Machine is not ready yet: metal_cluster.c: 10.40.5.0: kubeadm refuses it as it is, unless a metal_host mends that before:\n  it has no containerd"}},
+		{"a control plane whose containerd comes", unready, []providers.PlannedInstance{planned(0, map[string]any{"containerd_package": "2.2"}), control}, nil},
 		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
 		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
