@@ -17,9 +17,9 @@ BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 E2E_ALL   = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2e( |$$)' .)))
 E2E_CLUSTER = ./providers/metal/kubeadm/
 E2E_METAL = $(filter-out ./providers/metal/drain/ $(E2E_CLUSTER),$(filter ./providers/metal/% ./providers/connect/ssh/%,$(E2E_ALL)))
-E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/ ./providers/metal/drain/)
+E2E_KUBE  = $(sort $(dir $(shell grep -rl --include='*_test.go' --exclude-dir=metal 'kubetest"$$' ./providers ./plan)) ./providers/connect/kubetest/ $(addprefix ./providers/metal/,addons/ drain/ member/))
 E2E_PODS  = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^func Test[A-Za-z]*RealPods' .)))
-E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE) ./providers/connect/podtest/ $(E2E_CLUSTER),$(E2E_ALL))
+E2E       = $(filter-out $(E2E_METAL) $(E2E_KUBE) ./providers/connect/podtest/ ./providers/gke/ $(E2E_CLUSTER),$(E2E_ALL))
 E2E_VM    = $(sort $(dir $(shell grep -rlE --include='*_test.go' '^//go:build (.* )?e2evm( |$$)' .)))
 
 # What takes bare metal to its limits, by the names of tests, and metal FLAGS,
@@ -63,7 +63,8 @@ e2e: build ## Run the slow suites (build tag e2e): processes killed at random mo
 	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m -skip 'RealPods|GoogleKillsEverywhere' $(E2E)
 
 .PHONY: e2e-gke
-e2e-gke: ## Kill stoke at every call by which it changes something on Google Cloud.
+e2e-gke: ## Kill stoke at every call by which it changes something on Google Cloud, and try 200 processes of capacity.
+	$(GO) test -tags e2e -count=1 -timeout 30m -run '^TestCapacityProcesses$$' ./providers/gke
 	$(GO) test -tags e2e -count=1 -parallel 6 -timeout 30m -run '^TestGoogleKillsEverywhere$$' ./cmd/stoke
 
 .PHONY: e2e-order
