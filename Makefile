@@ -63,8 +63,8 @@ e2e: build ## Run the slow suites (build tag e2e): processes killed at random mo
 	$(GO) test -tags e2e -count=1 -p 1 -timeout 30m -skip 'RealPods|GoogleKillsEverywhere' $(E2E)
 
 .PHONY: e2e-gke
-e2e-gke: ## Kill stoke at every call by which it changes something on Google Cloud, and try 200 processes of capacity.
-	$(GO) test -tags e2e -count=1 -timeout 30m -run '^TestCapacityProcesses$$' ./providers/gke
+e2e-gke: ## Kill stoke at every call by which it changes something on Google Cloud, and try all faults and 200 processes of capacity.
+	$(GO) test -tags e2e -count=1 -timeout 30m -run '^Test(CapacityProcesses|Faults)$$' ./providers/gke
 	$(GO) test -tags e2e -count=1 -parallel 6 -timeout 30m -run '^TestGoogleKillsEverywhere$$' ./cmd/stoke
 
 .PHONY: e2e-order

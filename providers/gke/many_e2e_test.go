@@ -1,0 +1,5 @@
+//go:build e2e
+
+package gke
+
+const most, hours, all = 200, 24, true

@@ -1,5 +1,0 @@
-//go:build e2e
-
-package gke
-
-const most, hours = 200, 24
