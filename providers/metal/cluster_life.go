@@ -127,12 +127,32 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 	if err != nil {
 		return nil, err
 	}
-	if is.Role == kubeadm.ControlPlane && n.whole != "" && n.whole != is.CAHash {
-		return nil, fmt.Errorf("%s is the control plane of another cluster now, with the authority %s; nothing was touched", on.Name(), is.CAHash)
+	if is.CAHash != "" && n.whole != "" && n.whole != is.CAHash || is.Role == kubeadm.Worker && is.CAHash != "" && n.whole == "" {
+		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched", on.Name(), is.CAHash)
 	}
+	ours := n.begun || n.whole != "" || n.healthy // what somebody else has made by hand is theirs
 	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {
 		return nil, fmt.Errorf("deletion_protection is set: apply deletion_protection = false first, and destroy then")
 	}
+	var outcomes []host.Outcome
+	if ours {
+		if outcomes, err = end(ctx, on, rec, is); err != nil {
+			return outcomes, err
+		}
+	}
+	boots := true
+	if noted, err := rec.Was(noteBoots, &boots); err == nil && noted && !boots {
+		if err := kubeadm.DisableKubelet(ctx, on); err != nil {
+			return outcomes, err
+		}
+	}
+	host.Step(ctx, "removing kubeadm and the kubelet")
+	back, err := packages.Restore(ctx, on, rec)
+	return append(outcomes, back...), err
+}
+
+// end takes the control plane apart.
+func end(ctx context.Context, on host.Machine, rec *host.Record, is kubeadm.Facts) ([]host.Outcome, error) {
 	outcomes, err := leftNodes(ctx, on, is)
 	if err != nil {
 		return nil, err
@@ -146,16 +166,7 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 	if err := kubeadm.Reset(ctx, on, ""); err != nil {
 		return outcomes, err
 	}
-	outcomes = append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed})
-	boots := true
-	if noted, err := rec.Was(noteBoots, &boots); err == nil && noted && !boots {
-		if err := kubeadm.DisableKubelet(ctx, on); err != nil {
-			return outcomes, err
-		}
-	}
-	host.Step(ctx, "removing kubeadm and the kubelet")
-	back, err := packages.Restore(ctx, on, rec)
-	return append(outcomes, back...), err
+	return append(outcomes, host.Outcome{Fact: "the cluster", Fate: host.Removed}), nil
 }
 
 // leftNodes refuses while other nodes are in the cluster. Those that are not

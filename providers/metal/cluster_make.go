@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -49,6 +50,16 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 	if what == courseBegin { // afterwards it is kubeadm's own that has the ports
 		if err := w.fit(ctx); err != nil {
 			addError(j.diags, clusterAt, "Machine cannot be a control plane", err)
+			return nil, errRefused
+		}
+	}
+	if j.prior != nil { // what was not known while planning is
+		var diags diag.Diagnostics
+		m.sameNode(j.prior, &diags)
+		for _, at := range replacing(ctx, j.prior, m) {
+			diags.AddAttributeError(at, "This is another cluster", "The value, which was not known while planning, makes another cluster in place of the one that is there. Plan again: the plan shows the replacement.")
+		}
+		if j.diags.Append(diags...); diags.HasError() {
 			return nil, errRefused
 		}
 	}
@@ -293,7 +304,7 @@ func (w *clusterWork) phases(ctx context.Context, all ...[]string) error {
 	return nil
 }
 
-// repair has the API server of a cluster answer again. It makes no certificate
+// repair has the API server of a cluster answer again. It replaces no certificate
 // and touches no data: what that does not mend is for people.
 func (w *clusterWork) repair(ctx context.Context) error {
 	if !w.look.is.KubeletActive || !w.look.is.KubeletEnabled {
@@ -309,7 +320,9 @@ func (w *clusterWork) repair(ctx context.Context) error {
 	if err = kubeadm.AwaitReady(ctx, w.m, time.Minute); err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
 		return err
 	}
-	if err := w.phases(ctx, []string{"etcd", "local"}, []string{"control-plane", "all"}); err != nil {
+	// A change of names that was cut off has left no certificate of the API server's:
+	// this phase makes the one that is missing, and keeps those that are there.
+	if err := w.phases(ctx, []string{"certs", "apiserver"}, []string{"etcd", "local"}, []string{"control-plane", "all"}); err != nil {
 		return err
 	}
 	return kubeadm.AwaitReady(ctx, w.m, apiTime)

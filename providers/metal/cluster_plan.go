@@ -34,7 +34,9 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.protect(ctx, req.State, &resp.Diagnostics)
 		return
 	}
-	if plan.Endpoint.IsUnknown() {
+	var endpoint types.String // one that is declared and not known yet is nobody's to fill in
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("endpoint"), &endpoint)...)
+	if plan.Endpoint.IsUnknown() && endpoint.IsNull() {
 		if way, err := plan.leads(ctx); err == nil {
 			plan.Endpoint = types.StringValue(endpointOf(way))
 		}
@@ -45,6 +47,9 @@ func (r *clusterResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 			resp.Diagnostics.AddAttributeError(resp.RequiresReplace[0], "Cluster is protected", "This change makes another cluster in place of the one that is there, with all that is in it, and deletion_protection is set. Take the change back, or apply deletion_protection = false first.")
 		}
 		plan.sameVersion(state, &resp.Diagnostics)
+		if len(resp.RequiresReplace) == 0 {
+			plan.sameNode(state, &resp.Diagnostics)
+		}
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -85,14 +90,29 @@ func replacing(ctx context.Context, state, plan *clusterModel) []path.Path {
 		{"pod_network", state.Pods, plan.Pods}, {"service_network", state.Services, plan.Services},
 		{"dns_domain", state.Domain, plan.Domain}, {"endpoint", state.Endpoint, plan.Endpoint},
 	} {
-		if !of.was.IsNull() && !of.now.IsUnknown() && !of.was.Equal(of.now) {
+		if !of.was.IsNull() && wholly(ctx, of.now) && !of.was.Equal(of.now) {
 			all = append(all, path.Root(of.name))
 		}
 	}
-	if otherMachine(ctx, state.head(), plan.head()) {
+	// A machine that was installed anew has another key at the same address, and one
+	// whose key is written in another way is the same: what is there tells.
+	if otherMachine(ctx, state.head(), plan.head()) && !reinstalled(ctx, state.head(), plan.head()) {
 		all = append(all, clusterAt)
 	}
 	return all
+}
+
+// sameNode refuses another name or address of the control plane's node: etcd and the
+// certificates have the ones that it was made with.
+func (m *clusterModel) sameNode(state *clusterModel, diags *diag.Diagnostics) {
+	for _, of := range []struct {
+		name     string
+		was, now types.String
+	}{{"node_name", state.NodeName, m.NodeName}, {"advertise_address", state.Advertise, m.Advertise}} {
+		if of.was.ValueString() != "" && !of.now.IsUnknown() && !of.now.Equal(of.was) {
+			diags.AddAttributeError(path.Root(of.name), "A control plane keeps its node", fmt.Sprintf("It is %q since kubeadm init, and etcd and the certificates know no other. Write that again, or leave it out.", of.was.ValueString()))
+		}
+	}
 }
 
 // sameVersion refuses another version than the one that is installed.

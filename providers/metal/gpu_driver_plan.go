@@ -46,7 +46,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 func otherMachine(ctx context.Context, was, is types.Object) bool {
 	a, known, _ := connect.MachineFromObject(ctx, was)
 	b, also, _ := connect.MachineFromObject(ctx, is)
-	return known && also && a.HostKey != b.HostKey
+	return known && also && a.HostKey != b.HostKey && !sameKey(a.HostKey, b.HostKey)
 }
 
 func (r *gpuDriverResource) examine(ctx context.Context, plan *gpuDriverModel, diags *diag.Diagnostics) promise {

@@ -31,8 +31,8 @@ const (
 //
 //   - a worker that has joined is never joined again: its kubelet gets its
 //     arguments and configuration, and is restarted where they differ;
-//   - one whose join was cut off has nothing to lose, as no pod runs where no
-//     kubelet has an identity: it is reset and joins;
+//   - one whose join was cut off has nothing to lose, as it has never been ready: it
+//     is reset and joins;
 //   - a machine with no role joins. Where the cluster has a node of that name with
 //     our mark, the machine was installed anew, and that node goes first.
 func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, limit time.Duration) error {
@@ -66,6 +66,12 @@ func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, li
 		return err
 	}
 	if l.facts.Role != kubeadm.NoRole || len(l.facts.Left) > 0 {
+		var had map[string]int64
+		if ready, err := rec.Was(nodeReady, &had); err != nil {
+			return err
+		} else if ready && l.facts.Role == kubeadm.Worker {
+			return fmt.Errorf("%s was a node, and its kubelet has lost its identity; pods may run there, so that it is not reset: bring /etc/kubernetes/kubelet.conf back, or drain it, run kubeadm reset there, and apply again", l.on.Name())
+		}
 		if err := kubeadm.Reset(ctx, l.on, ""); err != nil {
 			return err
 		}
@@ -193,6 +199,9 @@ func (l *nodeLook) restart(ctx context.Context) error {
 func (l *nodeLook) rename(ctx context.Context, id string) error {
 	was, err := member.Observe(ctx, l.client, l.facts.NodeName)
 	if err != nil {
+		return err
+	}
+	if err := l.rec.Forget(ctx, nodeReady); err != nil { // one that is cut off is reset again
 		return err
 	}
 	if err := kubeadm.Reset(ctx, l.on, ""); err != nil {

@@ -49,9 +49,10 @@ func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, d
 		diags.AddError("There is no node to import", fmt.Sprintf("%s has joined no cluster. Remove the import: apply has it join.", on.Name()))
 		return errRefused
 	}
-	m.Name = types.StringValue(l.name)
-	if l.name == "" {
-		m.Name = types.StringNull()
+	// A machine that was installed anew joins by the name that it had.
+	m.Name = stored.Name
+	if l.name != "" {
+		m.Name = types.StringValue(l.name)
 	}
 	noteFacts(ctx, diags, "gpus", l.lost)
 	drift := l.drift()

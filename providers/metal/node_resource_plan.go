@@ -60,11 +60,12 @@ func reinstalled(ctx context.Context, was, is types.Object) bool {
 	return known && also && a.Address == b.Address && a.Port == b.Port
 }
 
-// otherCluster tells another cluster from one whose arguments changed.
+// otherCluster tells another cluster from one whose arguments changed. A cluster that
+// is there keeps its authority in plans: one that is not known is of a new cluster.
 func otherCluster(ctx context.Context, was, is types.Object) bool {
 	a, known, _ := joinFrom(ctx, was)
 	b, also, _ := joinFrom(ctx, is)
-	return known && also && !a.CAHash.IsUnknown() && !b.CAHash.IsUnknown() && a.CAHash.ValueString() != b.CAHash.ValueString()
+	return known && also && a.CAHash.ValueString() != "" && a.CAHash.ValueString() != b.CAHash.ValueString()
 }
 
 // examine looks on behalf of a plan, and returns what it promises.

@@ -228,6 +228,10 @@ func (r *Roll) lookAgain(ctx context.Context, cluster, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.cluster(cluster); !c.turns[name] && c.known[name] == s {
+		if apierrors.IsNotFound(err) { // it has left the cluster
+			delete(c.known, name)
+			return
+		}
 		c.known[name] = &seen{api: s.api, at: time.Now(), state: state(n, err)}
 		if ssh.IsClosed(err) { // it was seen while planning: that is all one knows
 			c.known[name].state = s.state
