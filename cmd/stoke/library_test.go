@@ -37,7 +37,7 @@ output "accuracy" { value = module.digits.metrics["accuracy"] }
 
 // exampleCalls are the modules of the library that examples call, and the
 // examples: those have tests of their own.
-var exampleCalls = map[string]string{"cluster-training": "mlbench", "gke-benchmark": "gke-mlbench", "gke-elastic": "gke-elastic"}
+var exampleCalls = map[string]string{"cluster-training": "mlbench", "gke-benchmark": "gke-mlbench", "gke-elastic": "gke-elastic", "metal-gpu-cluster": "metal-gpu-cluster"}
 
 // TestLibrary makes and removes what each module of the library describes, but
 // for those that need a cluster.
@@ -56,11 +56,8 @@ func TestLibrary(t *testing.T) {
 		if clusterCalls[name] != "" {
 			continue // TestKubernetesLibrary has it
 		}
-		if name == "metal-gpu-cluster" {
-			continue // TestClusterExample of providers/metal has it, with machines
-		}
 		if example := exampleCalls[name]; example != "" {
-			if !slices.Contains(slices.Concat(onLibrary, onGoogle), example) {
+			if !slices.Contains(slices.Concat(onLibrary, onGoogle, onMachines), example) {
 				t.Errorf("no test applies the example %s, which calls %s", example, name)
 			}
 			continue
