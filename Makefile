@@ -31,7 +31,7 @@ metal     = testdata/machines/install; began=$$(date +%s); \
 
 # cluster NAMES,PACKAGES runs suites of clusters that the real kubeadm makes. The
 # names of those in packages with other suites contain RealKubeadm.
-cluster   = testdata/machines/install; place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
+cluster   = testdata/machines/install && place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
 	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
 	$(GO) test -tags e2e -count=1 -timeout 30m -v -run '$(1)' $(2)
 
@@ -80,10 +80,23 @@ e2e-cut: build ## Run those that cut and kill at many moments, or count thousand
 	@$(call metal,-run '$(CUT)')
 
 # STAGES are those of the long suite that are run, on a cluster that has just been
-# made: make e2e-metal-cluster STAGES=drift.
+# made, and RELEASE is that of Kubernetes, which is built where it is missing: the
+# newest that can be had of the minor that metal_cluster makes where it is told none.
+# make e2e-metal-cluster STAGES=drift RELEASE=v1.35.4
+STAGES      ?= names|containerd|drift|hand|import|change|leave|reinstall|secrets|destroy
+MORE_STAGES  = cutoff|gpus|undeclare|rolling|off|dead|destroy
+RELEASE     ?= v1.36.3
+e2e-metal-cluster e2e-metal-cluster-more e2e-metal-cluster-kills e2e-vm: export STOKE_KUBE_RELEASE = $(RELEASE)
+stages       = testdata/kubernetes/network/install > /dev/null && testdata/kubernetes/gpus/install > /dev/null && $(call cluster,^TestClusterRealKubeadm$$/^($(1))$$,./providers/metal/)
+
 .PHONY: e2e-metal-cluster
 e2e-metal-cluster: ## Make a cluster of three such machines by stoke apply, with the real kubeadm, change it and take it apart (like e2e-pods).
-	@testdata/kubernetes/network/install > /dev/null && $(call cluster,^TestClusterRealKubeadm$$/$(STAGES),./providers/metal/) && \
+	@$(call stages,$(STAGES))
+
+.PHONY: e2e-metal-cluster-more
+e2e-metal-cluster-more: ## The same with GPUs, joins that are cut off, hosts that change and machines that are off; then a cluster of one machine, and kubeadm's package.
+	@$(subst -timeout 30m,-timeout 60m,$(call stages,$(MORE_STAGES))) && \
+	$(call cluster,^TestClusterAloneRealKubeadm$$,./providers/metal/) && \
 	$(call cluster,.,$(E2E_CLUSTER))
 
 .PHONY: e2e-metal-cluster-short
@@ -92,7 +105,7 @@ e2e-metal-cluster-short: ## Make one of two machines, without a network of pods 
 
 .PHONY: e2e-metal-cluster-kills
 e2e-metal-cluster-kills: ## Kill stoke 30 times while it makes such clusters of three machines (half an hour and more).
-	@testdata/kubernetes/network/install > /dev/null && export STOKE_KILLS=30 && \
+	@testdata/kubernetes/network/install > /dev/null && testdata/kubernetes/gpus/install > /dev/null && export STOKE_KILLS=30 && \
 	$(subst -timeout 30m,-timeout 90m,$(call cluster,^TestClusterKillsRealKubeadm$$,./providers/metal/))
 
 .PHONY: kubeadm-validate
@@ -111,6 +124,7 @@ e2e-kube: ## Run the suites of Kubernetes on a real control plane, which is buil
 e2e-pods: ## Run those with real pods: containerd and the kubelet, built like the above (Linux, root).
 	@place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && \
 	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -count=1 -run '^TestContainerdTakesThem$$' ./providers/metal/containerd && \
 	$(GO) test -tags e2e -count=1 -p 2 -timeout 20m -run RealPods -skip Scenarios $(E2E_PODS)
 
 .PHONY: e2e-scenarios
@@ -136,8 +150,9 @@ bench-metal: ## Measure plans of a machine whose answers take 20 ms each (Linux,
 
 .PHONY: e2e-vm
 e2e-vm: build ## Run those on an emulated machine with a kernel of its own (Linux, root; slow).
-	@testdata/machines/install vm
-	$(GO) test -tags 'e2e e2evm' -run Virtual -v -count=1 -p 1 -timeout 60m $(E2E_VM)
+	@testdata/machines/install vm; place=$$(testdata/kubernetes/install) && testdata/kubernetes/containerd/install > /dev/null && testdata/kubernetes/network/install > /dev/null && testdata/kubernetes/gpus/install > /dev/null && \
+	export STOKE_KUBE=required STOKE_KUBE_CACHE="$${place%/*}" && \
+	$(GO) test -tags 'e2e e2evm' -run Virtual -v -count=1 -p 1 -parallel 1 -timeout 90m $(E2E_VM)
 
 # Without atexit_sleep_ms every program, each command of a test too, sleeps for
 # a second at its end.
