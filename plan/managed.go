@@ -232,7 +232,12 @@ func (d *draft) plan(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	planned, resp, ok := d.ask(ctx, d.before, config, d.private)
+	reason := d.goes(triggered)
+	resp, proposed := d.request(ctx, d.before, config, d.private)
+	if reason != NoReason && resp.Diagnostics.HasErrors() {
+		return d.anew(ctx, reason) // a change that is refused is none of an object that goes
+	}
+	planned, ok := d.accept(resp, d.before, proposed, config)
 	if !ok {
 		return false
 	}
@@ -248,32 +253,11 @@ func (d *draft) plan(ctx context.Context) bool {
 	if !d.tainted { // such an object goes whatever changes
 		c.Replace = contract.FilterReplace(resp.Replace, d.before, planned)
 	}
-	switch { // of several reasons, the one that Terraform names
-	case triggered:
-		c.Reason = ReplaceByTriggers
-	case d.tainted:
-		c.Reason = ReplaceTainted
-	case d.p.replace[d.inst.Addr]:
-		c.Reason = ReplaceByRequest
-	case len(c.Replace) > 0:
-		c.Reason = ReplaceCannotUpdate
+	if reason == NoReason && len(c.Replace) > 0 {
+		reason = ReplaceCannotUpdate
 	}
-	if c.Reason != NoReason {
-		c.Action = DeleteThenCreate // the order is settled once all dependents are known
-		// Changes are ignored of the object that goes: the new one is as configured.
-		anew := *providers.CallFrom(ctx)
-		anew.Replaces = d.before
-		planned, resp, ok = d.ask(providers.WithCall(ctx, &anew), cty.NullVal(d.ty.Implied), d.config, nil)
-		if !ok {
-			return false
-		}
-		if d.deferred != "" {
-			return true
-		}
-		c.After, c.Private = planned, resp.Private
-		c.Legacy = resp.Legacy
-		d.sensitive()
-		return true
+	if reason != NoReason {
+		return d.anew(ctx, reason)
 	}
 	c.After, c.Legacy = planned, resp.Legacy
 	d.sensitive()
@@ -284,22 +268,65 @@ func (d *draft) plan(ctx context.Context) bool {
 	return true
 }
 
-// ask calls the provider's Plan and holds the answer against the rules.
-func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte) (cty.Value, providers.PlanResponse, bool) {
-	block := d.ty.Schema.Block
-	proposed := contract.Proposed(block, prior, config)
+// goes is why an object is replaced whatever its provider says: of several reasons,
+// the one that Terraform names.
+func (d *draft) goes(triggered bool) Reason {
+	switch {
+	case d.before.IsNull():
+		return NoReason
+	case triggered:
+		return ReplaceByTriggers
+	case d.tainted:
+		return ReplaceTainted
+	case d.p.replace[d.inst.Addr]:
+		return ReplaceByRequest
+	}
+	return NoReason
+}
+
+// anew plans another object in place of the one that is there.
+func (d *draft) anew(ctx context.Context, reason Reason) bool {
+	c := d.change
+	c.Action, c.Reason = DeleteThenCreate, reason // the order is settled once all dependents are known
+	// Changes are ignored of the object that goes: the new one is as configured.
+	call := *providers.CallFrom(ctx)
+	call.Replaces = d.before
+	none := cty.NullVal(d.ty.Implied)
+	resp, proposed := d.request(providers.WithCall(ctx, &call), none, d.config, nil)
+	planned, ok := d.accept(resp, none, proposed, d.config)
+	if !ok {
+		return false
+	}
+	if d.deferred != "" {
+		return true
+	}
+	c.After, c.Private = planned, resp.Private
+	c.Legacy = resp.Legacy
+	d.sensitive()
+	return true
+}
+
+// request calls the provider's Plan.
+func (d *draft) request(ctx context.Context, prior, config cty.Value, private []byte) (resp providers.PlanResponse, proposed cty.Value) {
+	proposed = contract.Proposed(d.ty.Schema.Block, prior, config)
 	over := d.p.slow(d.inst.Addr)
-	resp := d.owner.Server.Plan(ctx, providers.PlanRequest{
+	resp = d.owner.Server.Plan(ctx, providers.PlanRequest{
 		Type: d.inst.Addr.Type, Prior: prior, Proposed: proposed, Config: config,
 		Private: private, Meta: NoMeta(d.owner.Schema), MayDefer: true,
 	}, slices.Concat(d.marked.Secret(), d.change.BeforeSensitive))
 	over()
+	return resp, proposed
+}
+
+// accept says what the provider has to say, and holds its answer against the rules.
+func (d *draft) accept(resp providers.PlanResponse, prior, proposed, config cty.Value) (cty.Value, bool) {
+	block := d.ty.Schema.Block
 	if !d.said(resp.Diagnostics) {
 		d.p.refuse(d, proposed)
-		return cty.DynamicVal, resp, false
+		return cty.DynamicVal, false
 	}
 	if d.deferred = deferredByProvider(resp.Deferred); d.deferred != "" {
-		return resp.Planned, resp, true
+		return resp.Planned, true
 	}
 	errs := contract.CheckConforms(d.ty.Implied, resp.Planned)
 	if len(errs) == 0 && !resp.Legacy {
@@ -312,7 +339,7 @@ func (d *draft) ask(ctx context.Context, prior, config cty.Value, private []byte
 			Subject: d.inst.Resource.Decl.Range.Ptr(),
 		})
 	}
-	return d.ty.Share(resp.Planned), resp, len(errs) == 0
+	return d.ty.Share(resp.Planned), len(errs) == 0
 }
 
 // slow says so when planning an object takes longer than a moment: a provider

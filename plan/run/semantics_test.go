@@ -275,6 +275,30 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
+// TestReplaceRefused: what a provider refuses to change is made anew where that is
+// asked for.
+func TestReplaceRefused(t *testing.T) {
+	s := newShelf()
+	w := newWorld(t, s.catalogue())
+	stiff := func(value string) string { return thing("a", "broken = \"stiff\"\n value = \""+value+"\"") }
+	w.must(w.config("main.tf", stiff("one")))
+	w.applied(plan.Normal)
+	w.must(w.config("main.tf", stiff("two")))
+	if _, diags := w.plan(plan.Normal); !strings.Contains(text(diags), "Thing is stiff") {
+		t.Errorf("a change that is refused: %s", text(diags))
+	}
+	w.replace = []string{"shelf_thing.a"}
+	if got := summary(w.applied(plan.Normal)); got != "-/+ shelf_thing.a replace_by_request" {
+		t.Errorf("-replace plans %s", got)
+	}
+	w.replace = nil
+	p, diags := w.plan(plan.Normal)
+	w.must(diags)
+	if p.Changed() {
+		t.Errorf("planned again: %s", summary(p))
+	}
+}
+
 func TestDataSources(t *testing.T) {
 	s := newShelf()
 	w := newWorld(t, s.catalogue())

@@ -134,6 +134,9 @@ func (p *shelfServer) Plan(ctx context.Context, r providers.PlanRequest) provide
 	if b := r.Proposed.GetAttr("broken"); b.RawEquals(cty.StringVal("plan")) {
 		return providers.PlanResponse{Planned: r.Proposed, Diagnostics: providers.Diagnostics{{Summary: "Shelf is full", Detail: "Make room.", Path: cty.GetAttrPath("name")}}}
 	}
+	if b := r.Proposed.GetAttr("broken"); b.RawEquals(cty.StringVal("stiff")) && !r.Prior.IsNull() && !r.Proposed.RawEquals(r.Prior) {
+		return providers.PlanResponse{Planned: r.Proposed, Diagnostics: providers.Diagnostics{{Summary: "Thing is stiff", Detail: "Make another."}}}
+	}
 	resp := providers.PlanResponse{Planned: r.Proposed, Private: []byte("planned")}
 	attrs := r.Proposed.AsValueMap()
 	attrs["key"] = cty.NullVal(cty.String)

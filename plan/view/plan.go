@@ -102,7 +102,7 @@ func (p *Printer) changesSection(pl *plan.Plan, acts []plan.Action) {
 			p.change(c, notes[c.Addr.String()])
 		}
 	}
-	p.otherNotes(pl, notes)
+	p.otherNotes(pl)
 }
 
 func notesByAddress(notes []providers.Note) map[string][]providers.Note {
@@ -113,8 +113,9 @@ func notesByAddress(notes []providers.Note) map[string][]providers.Note {
 	return by
 }
 
-// otherNotes prints the notes of objects that do not change.
-func (p *Printer) otherNotes(pl *plan.Plan, by map[string][]providers.Note) {
+// otherNotes prints the notes of objects that do not change: a GPU that was lost,
+// say, is not for any apply to bring back.
+func (p *Printer) otherNotes(pl *plan.Plan) {
 	shown := make(map[string]bool)
 	for _, c := range pl.Changes {
 		if !c.Idle() {
@@ -212,6 +213,10 @@ func (p *Printer) nothing(pl *plan.Plan) {
 	head, rest := nothing(pl)
 	p.print("\n", p.in(bold+green, "No changes."), p.in(bold, " "+head), "\n\n")
 	p.paragraph(rest)
+	if len(pl.Notes) > 0 {
+		p.print("\n")
+		p.otherNotes(pl)
+	}
 }
 
 // nothing says that there is nothing to do, in the words of the plan's mode.

@@ -230,6 +230,7 @@ func TestPlanNothing(t *testing.T) {
 		b.WriteString("== " + name + "\n" + render(t, pl))
 	}
 	b.WriteString("== unseen\n" + render(t, &plan.Plan{Unseen: 1}))
+	b.WriteString("== noted\n" + render(t, &plan.Plan{Notes: []providers.Note{{Address: "metal_node.a", Kind: providers.NoteFact, Text: "a GPU is lost"}}}))
 	b.WriteString("== destroy\n" + render(t, &plan.Plan{Mode: plan.Destroy}))
 	b.WriteString("== refresh-only\n" + render(t, &plan.Plan{Mode: plan.RefreshOnly}))
 	b.WriteString("== drift\n" + render(t, &plan.Plan{Drift: []*plan.Change{drifted, deleted}}))

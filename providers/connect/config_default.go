@@ -22,7 +22,7 @@ func DefaultSSH(ctx context.Context) (SSHSettings, diag.Diagnostics) {
 		file, err = &configFile{name, new(ssh_config.Config)}, nil
 	}
 	if err != nil {
-		diags.AddError("SSH configuration cannot be used", fmt.Sprintf("Mend it: %s.", err))
+		diags.AddError("SSH configuration cannot be used", fmt.Sprintf("Fix it: %s.", err))
 	}
 	s.config = file
 	return s, diags

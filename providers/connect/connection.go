@@ -74,18 +74,18 @@ type Google struct {
 // the API server from there.
 type SSH struct {
 	Hop
-	Hops []Hop // the machines on the way, nearest first
+	Hops []Hop `json:"hops,omitempty"` // the machines on the way, nearest first
 }
 
 // Hop is a machine that SSH goes to.
 type Hop struct {
-	Address string // host name or IP address
-	Port    int    // 0 for 22
-	User    string // "" for the user of the credential
-	HostKey string // "ssh-ed25519 AAAA…"; always required
+	Address string `json:"address"`        // host name or IP address
+	Port    int    `json:"port,omitempty"` // 0 for 22
+	User    string `json:"user,omitempty"` // "" for the user of the credential
+	HostKey string `json:"host_key"`       // "ssh-ed25519 AAAA…"; always required
 	// Credential names one of those in the provider's block ssh; "" is the block
 	// itself. The block is SSHBlock.
-	Credential string
+	Credential string `json:"credential,omitempty"`
 }
 
 // Type is the type of a connection's value.

@@ -90,7 +90,7 @@ func readSSH(ctx context.Context, at path.Path, block types.Object, env func(str
 	} else if name := m.ConfigFile.ValueString(); name != "" && files {
 		var err error
 		if s.config, err = readConfigFile(name); err != nil {
-			diags.AddAttributeError(at.AtName("config_file"), "SSH configuration cannot be used", fmt.Sprintf("Mend it, or leave config_file out and say here what it says: %s.", err))
+			diags.AddAttributeError(at.AtName("config_file"), "SSH configuration cannot be used", fmt.Sprintf("Fix it, or leave config_file out and say here what it says: %s.", err))
 		}
 	}
 	s.readBastions(ctx, &diags, at.AtName("bastion"), m.Bastions)

@@ -151,7 +151,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// isCertificate reports an error about certificates, which time does not mend.
+// isCertificate reports an error about certificates, which time does not fix.
 func isCertificate(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var alert tls.AlertError

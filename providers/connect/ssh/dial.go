@@ -90,7 +90,7 @@ func (h Hop) name() string {
 }
 
 // Dial connects to the target and logs in. An error that trying again cannot
-// mend is Permanent; a *HostKeyError is.
+// fix is Permanent; a *HostKeyError is.
 func Dial(ctx context.Context, target Target, limits Timeouts) (*Client, error) {
 	return dialAll(ctx, target, limits, &keys{})
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Permanent is an error that trying again cannot mend: a wrong key, a wrong
+// Permanent is an error that trying again cannot fix: a wrong key, a wrong
 // user, a machine that is another one.
 type Permanent struct{ Err error }
 

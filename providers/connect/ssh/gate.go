@@ -31,7 +31,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 }
 
-func (g *gate) leave() {
+func (g *gate) exit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--
@@ -48,7 +48,7 @@ func (g *gate) tighten(ctx context.Context) error {
 		g.limit = max(1, g.inside-1)
 	}
 	g.mu.Unlock()
-	g.leave()
+	g.exit()
 	return g.enterAgain(ctx)
 }
 

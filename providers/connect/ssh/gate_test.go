@@ -23,12 +23,12 @@ func TestGate(t *testing.T) {
 	if err := g.enter(ctx); err == nil || err.Error() != "enough" {
 		t.Errorf("a fourth comes in: %v", err)
 	}
-	g.leave()
+	g.exit()
 	if err := <-in; err != nil {
 		t.Error(err)
 	}
 	for range 3 {
-		g.leave()
+		g.exit()
 	}
 	// Whoever is refused alone has nobody to wait for.
 	if err := g.enter(t.Context()); err != nil {

@@ -94,7 +94,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 	if err := entry.sessions.enter(ctx); err != nil {
 		return err
 	}
-	defer entry.sessions.leave()
+	defer entry.sessions.exit()
 	tries := p.newTries()
 	for {
 		c, err := p.client(ctx, entry)
