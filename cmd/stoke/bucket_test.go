@@ -152,9 +152,12 @@ func TestKilledAtRequest(t *testing.T) {
 			t.Parallel()
 			c, e := newBucketRun(t, kind, stoke, bucketConfig)
 			c.finish("apply", 0)
-			generation := 0
+			generation, step := 0, crashRequests
+			if underRace {
+				step *= 4 // each of its runs takes several times as long
+			}
 			for _, command := range []string{"apply", "destroy"} {
-				for n := 0; ; n += crashRequests {
+				for n := 0; ; n += step {
 					generation++
 					if command == "destroy" {
 						c.finish("apply", generation)

@@ -8,4 +8,5 @@ const (
 	crashObjects   = 24
 	crashTrainings = 3
 	crashRequests  = 4 // every which request of a run is its last
+	googlePolls    = 2 // looks that an operation on Google Cloud takes; with many lives at once others' listings are some of them
 )

@@ -76,6 +76,8 @@ resource "gke_disk" "scratch" {
   replica_zones = ["us-central1-a", "us-central1-b"]
   type          = "pd-<balanced|ssd>"
   size_gb       = 200
+
+  allow_data_loss = true # the type makes it anew
 }
 resource "gke_firewall_rule" "ssh" {
   name          = "ssh"
@@ -111,7 +113,7 @@ type googleLab struct {
 }
 
 func newGoogleLab(t *testing.T, transport string) *googleLab {
-	l := &googleLab{T: t, transport: transport, dir: t.TempDir(), home: t.TempDir(), google: gcptest.New(t, gcptest.Options{Polls: 2})}
+	l := &googleLab{T: t, transport: transport, dir: t.TempDir(), home: t.TempDir(), google: gcptest.New(t, gcptest.Options{Polls: googlePolls})}
 	for _, on := range []func(gcptest.Hook){l.google.OnCommit, l.google.OnReply, l.google.OnPoll} {
 		on(l.spring)
 	}
@@ -136,6 +138,12 @@ func (l *googleLab) declare(stage string) {
 		}
 		text = before + was + after
 	}
+	l.write(text)
+}
+
+// write writes a configuration, and leads the provider to the double.
+func (l *googleLab) write(text string) {
+	l.Helper()
 	container := l.google.REST() + "/container"
 	if l.transport == "grpc" {
 		container = "http://" + l.google.Container()
@@ -344,6 +352,13 @@ func (m killing) String() string {
 	return fmt.Sprintf("%s %s %d %s", m.method, target, m.n, whenNames[m.when])
 }
 
+// inEachLife is a target without what differs from one life to the next: the id of
+// its disk in the name of a snapshot.
+func inEachLife(target string) string {
+	name, _, _ := strings.Cut(target, "-before-destroy-")
+	return name
+}
+
 // at is its trap.
 func (m killing) at() func(gcptest.Event) bool {
 	numbers := []int{} // of the calls so far
@@ -352,7 +367,7 @@ func (m killing) at() func(gcptest.Event) bool {
 		if e.When == gcptest.Polling {
 			call = e.Started
 		}
-		if call.Method != m.method || call.Target != m.target {
+		if call.Method != m.method || inEachLife(call.Target) != m.target {
 			return false
 		}
 		if !slices.Contains(numbers, call.Number) {
@@ -373,9 +388,10 @@ func googleMoments(t *testing.T, transport string) map[string][]killing {
 		l.stoke(0, bringing(stage)...)
 		count := map[string]int{}
 		for _, c := range l.accepted() {
-			count[c.Method+" "+c.Target]++
+			target := inEachLife(c.Target)
+			count[c.Method+" "+target]++
 			for _, when := range []gcptest.When{gcptest.Before, gcptest.After, gcptest.Polling} {
-				all[stage] = append(all[stage], killing{when, c.Method, c.Target, count[c.Method+" "+c.Target]})
+				all[stage] = append(all[stage], killing{when, c.Method, target, count[c.Method+" "+target]})
 			}
 		}
 		l.settled(stage)

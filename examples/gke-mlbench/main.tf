@@ -22,7 +22,7 @@ variable "office" {
 
 provider "gke" {
   project = var.project
-  zone    = "europe-west4-b"
+  zone    = "europe-west1-b"
 }
 
 module "benchmark" {
@@ -31,6 +31,7 @@ module "benchmark" {
   nodes          = 3
   machine        = "n1-standard-2"
   disk_gb        = 10
+  disk_type      = "pd-standard"
   dashboard_from = var.office
 }
 

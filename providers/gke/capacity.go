@@ -121,7 +121,7 @@ func (m *poolModel) capacity(ctx context.Context, zones []string, p *containerpb
 
 // count is how many nodes there are, -1 where that is not known.
 func (m *poolModel) count(zones int64) (least, most int64) {
-	a := m.Autoscaling
+	a := m.scaling()
 	switch {
 	case a == nil && m.NodeCount.IsUnknown():
 		return -1, -1
@@ -153,7 +153,7 @@ func (m *poolModel) nodes(p *containerpb.NodePool) connect.NodeGroup {
 	for k, v := range texts(m.Labels) {
 		g.Labels[k] = v
 	}
-	if a := m.Accelerator; a != nil {
+	if a := m.gpus(); a != nil {
 		each := int64(1)
 		if n, ok := partitions[a.Partition.ValueString()]; ok {
 			each = n
@@ -168,7 +168,7 @@ func (m *poolModel) nodes(p *containerpb.NodePool) connect.NodeGroup {
 // nodeTaints are the taints in Kubernetes' words.
 func (m *poolModel) nodeTaints(p *containerpb.NodePool) []connect.Taint {
 	all := m.taints(p.GetConfig().GetTaints())
-	if p == nil && m.Accelerator != nil {
+	if p == nil && given(m.Accelerator) {
 		all = m.taints([]*containerpb.NodeTaint{{Key: "nvidia.com/gpu", Value: "present", Effect: containerpb.NodeTaint_NO_SCHEDULE}})
 	}
 	var out []connect.Taint

@@ -7,10 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -63,14 +61,14 @@ type clusterModel struct {
 }
 
 func (m *clusterModel) kind() kind {
-	return kind{name: "cluster", what: "Cluster", limit: 60 * time.Minute, schema: clusterSchema, unfinished: []string{"PROVISIONING", "RECONCILING"}}
+	return kind{name: "cluster", what: "Cluster", limit: 60 * time.Minute, schema: clusterSchema, unfinished: []string{"PROVISIONING", "RECONCILING"}, failed: []string{"ERROR"}}
 }
 
 func (m *clusterModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
 
 // unread has a plan leave open what a cluster that is being made does not say yet.
 func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
-	if prior.Status.ValueString() == containerpb.Cluster_PROVISIONING.String() {
+	if c, known, _ := connect.FromObject(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
 		m.Access, m.Kubeconfig = types.ObjectUnknown(prior.Access.AttributeTypes(ctx)), types.StringUnknown()
 	}
 }
@@ -78,7 +76,7 @@ func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
 // doomed is said of a cluster that is to be destroyed.
 func (m *clusterModel) doomed(diags *diag.Diagnostics) {
 	if m.DeletionProtection.ValueBool() {
-		diags.AddAttributeError(path.Root("deletion_protection"), "Cluster is protected", "deletion_protection is true: set it to false, apply, and destroy then.")
+		keeps(m.kind().what, diags)
 	}
 }
 
@@ -97,13 +95,13 @@ func clusterSchema(context.Context) schema.Schema {
 			"name":                   requiredFixed("Its name."),
 			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
 			"node_locations":         serversSet("Zones of the nodes of pools that name none."),
-			"network":                serversFixed("VPC network, by name. Default: default."),
-			"network_project":        serversFixed("Host project of the network, where it is a Shared VPC. It needs subnetwork. Default: the cluster's own project."),
-			"subnetwork":             serversFixed("Subnetwork of the nodes, by name or in full."),
+			"network":                named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
+			"network_project":        serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
+			"subnetwork":             named(servers("Subnetwork of the nodes, by name or in full."), samePlace, "network_project", "project"),
 			"pods_range":             serversFixed("Name of the subnetwork's secondary range for pods."),
 			"services_range":         serversFixed("Name of the subnetwork's secondary range for services."),
-			"pods_cidr":              serversFixed(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`),
-			"services_cidr":          serversFixed("Addresses of the services."),
+			"pods_cidr":              named(servers(`Addresses of the pods, such as "10.8.0.0/14" or "/14".`), sameRange),
+			"services_cidr":          named(servers("Addresses of the services."), sameRange),
 			"release_channel":        servers("RAPID, REGULAR, STABLE, EXTENDED, or NONE. With a channel Google upgrades the cluster by itself."),
 			"version":                schema.StringAttribute{Optional: true, Description: `Least version of the control plane, such as "1.35" or "1.35.2-gke.1000". Anything newer will do: nothing is ever downgraded, and an upgrade by Google is no difference.`},
 			"master_version":         schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
@@ -113,7 +111,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"workload_identity":      serversFlag("Whether pods can act as service accounts of Google's."),
 			"filestore_csi":          serversFlag("Whether volumes can be Filestore shares."),
 			"gcs_fuse_csi":           serversFlag("Whether volumes can be buckets."),
-			"disk_csi":               serversFlag("Whether volumes can be persistent disks. Google sets it by itself."),
+			"disk_csi":               serversFlag("Whether volumes can be persistent disks. Google makes clusters that way; false is an update after the create."),
 			"shielded_nodes":         serversFlag("Whether nodes prove what they are when they join."),
 			"logging":                serversSet("What logs are kept of: SYSTEM_COMPONENTS, WORKLOADS, APISERVER, SCHEDULER, CONTROLLER_MANAGER. [] is nothing."),
 			"monitoring":             serversSet("What is measured: SYSTEM_COMPONENTS, DCGM for GPUs, POD, DEPLOYMENT and others. [] is nothing."),
@@ -164,7 +162,8 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 		return
 	}
 	m.checkVersion(ctx, prior)
-	if either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
+	m.checkStep(j, prior)
+	if !m.Endpoint.IsUnknown() && either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
 		m.Kubeconfig = prior.Kubeconfig
 	}
 	m.unread(ctx, prior)

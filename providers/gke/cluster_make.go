@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
@@ -70,6 +71,35 @@ func (m *clusterModel) get(ctx context.Context, c *cloud.Cloud) (*containerpb.Cl
 // create is that of model. The cluster is looked for first: one of this name that
 // has not our mark is somebody else's.
 func (m *clusterModel) create(ctx context.Context, j job, mark string, started func()) error {
+	if err := m.build(ctx, j, mark, started); err != nil {
+		return err
+	}
+	err := m.withoutDisks(ctx, j)
+	if err != nil {
+		providers.CallFrom(ctx).KeepOnError() // the cluster is whole: the next apply goes on with it
+	}
+	return err
+}
+
+// withoutDisks switches off the driver of persistent disks: Google makes clusters with
+// it even where a create says otherwise, and heeds an update.
+func (m *clusterModel) withoutDisks(ctx context.Context, j job) error {
+	if !given(m.DiskCSI) || m.DiskCSI.ValueBool() {
+		return nil
+	}
+	now, err := m.get(ctx, j.cloud)
+	if err != nil {
+		return cloud.Unseen(m.path(j.cloud.Project), err)
+	}
+	if now == nil || !now.GetAddonsConfig().GetGcePersistentDiskCsiDriverConfig().GetEnabled() {
+		return nil
+	}
+	there := *m
+	there.take(j, now)
+	return m.update(ctx, j, &there)
+}
+
+func (m *clusterModel) build(ctx context.Context, j job, mark string, started func()) error {
 	m.place(j)
 	c := j.cloud
 	wanted, err := m.wanted(ctx, j, mark)
@@ -109,10 +139,18 @@ func (m *clusterModel) create(ctx context.Context, j job, mark string, started f
 		return err
 	}
 	now, err := m.get(ctx, c)
-	if err == nil && now.GetStatus() == containerpb.Cluster_ERROR {
-		err = errors.New("the cluster could not be made: " + reasons(now))
+	if err != nil {
+		return cloud.Unseen(m.path(c.Project), err)
 	}
-	return err
+	return unmade(now)
+}
+
+// unmade is why a cluster that was begun is none; nil for a good one.
+func unmade(k *containerpb.Cluster) error {
+	if k.GetStatus() == containerpb.Cluster_ERROR {
+		return errors.New("the cluster could not be made: " + reasons(k))
+	}
+	return nil
 }
 
 // reasons are what a cluster says is wrong with it.
@@ -171,12 +209,11 @@ func (m *clusterModel) wanted(ctx context.Context, j job, mark string) (*contain
 	return k, nil
 }
 
-// firstZone is the one zone of the first pool of a regional cluster; nil where
-// there is only one anyway.
+// firstZone is the one zone of the first pool.
 func (m *clusterModel) firstZone(ctx context.Context, c *cloud.Cloud) ([]string, error) {
 	location := m.Location.ValueString()
-	if strings.Count(location, "-") > 1 {
-		return nil, nil
+	if isZone(location) {
+		return []string{location}, nil
 	}
 	if zones := list(m.NodeLocations); len(zones) > 0 {
 		return zones[:1], nil
@@ -208,7 +245,7 @@ func regionZones(ctx context.Context, c *cloud.Cloud, region string) ([]string, 
 
 // remove is that of model.
 func (m *clusterModel) remove(ctx context.Context, j job) error {
-	if m.DeletionProtection.ValueBool() {
+	if m.DeletionProtection.ValueBool() && j.begun != begunCreate { // what never was whole is not worth it
 		return errors.New("deletion_protection is true: set it to false, apply, and destroy then")
 	}
 	c, name := j.cloud, m.path(j.cloud.Project)

@@ -25,8 +25,13 @@ func (m *clusterModel) checkNetwork(ctx context.Context, j job, prior *clusterMo
 		j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody will reach the API server",
 			fmt.Sprintf("authorized_networks was %s and is taken out: the public endpoint then answers every address. Keep the argument to keep the limits.", strings.Join(list(prior.AuthorizedNetworks), ", ")))
 	}
-	if prior == nil && given(m.NetworkProject) && m.NetworkProject.ValueString() != j.cloud.Project && m.Subnetwork.ValueString() == "" && !m.Subnetwork.IsUnknown() {
-		j.diags.AddAttributeError(path.Root("network_project"), "Shared VPC without a subnetwork", "Give network and subnetwork, which the host project has to share with this one.")
+	if prior == nil && given(m.NetworkProject) && m.NetworkProject.ValueString() != j.cloud.Project && (j.omitted("network") || j.omitted("subnetwork")) {
+		j.diags.AddAttributeError(path.Root("network_project"), "Shared VPC without a network", "Give network and subnetwork, which the host project has to share with this one.")
+	}
+	for name, of := range map[string]types.String{"network": m.Network, "subnetwork": m.Subnetwork} {
+		if p := projectIn(of.ValueString()); p != "" && !j.omitted(name) && given(m.NetworkProject) && p != m.NetworkProject.ValueString() {
+			j.diags.AddAttributeError(path.Root(name), "Network is in another project", fmt.Sprintf("%s says the project %s, and the network is one of %s. Correct it, or set network_project.", name, p, m.NetworkProject.ValueString()))
+		}
 	}
 	if m.PrivateNodes.ValueBool() && (prior == nil || !prior.PrivateNodes.ValueBool()) {
 		m.checkNAT(ctx, j)

@@ -152,7 +152,7 @@ func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.
 		return o, strings.HasPrefix(text("spec", "gatewayClassName"), "gke-")
 	}
 	switch text("spec", "csi", "driver") {
-	case "pd.csi.storage.gke.io", "filestore.csi.storage.gke.io":
+	case "pd.csi.storage.gke.io", "filestore.csi.storage.gke.io", "lustre.csi.storage.gke.io", "parallelstore.csi.storage.gke.io":
 		o.handle = text("spec", "csi", "volumeHandle")
 	default:
 		o.handle = text("spec", "gcePersistentDisk", "pdName")
@@ -164,6 +164,7 @@ func cloudObjectOf(kind string, of schema.GroupVersionResource, u *unstructured.
 // removeObjects deletes the very objects that were listed, and waits until they
 // are gone: what they have in the cloud goes with them. A volume goes with its claim.
 func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []cloudObject) error {
+	var deleted []cloudObject
 	for _, o := range doomed {
 		cloud.Say(ctx, -1, "deleting %s", o)
 		of, namespace, name, uid := o.of, o.namespace, o.name, o.uid
@@ -175,6 +176,10 @@ func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []c
 			if err != nil {
 				return fmt.Errorf("read the volume %s: %w", o, err)
 			}
+			if now, ok := cloudObjectOf(volumes, of, pv); !ok || now.uid != uid || now.handle != o.handle || now.retained {
+				j.diags.AddAttributeWarning(path.Root("destroy_cloud_objects"), "A volume is another one by now", fmt.Sprintf("%s was to be deleted, and has become another one, or is to be retained, since it was listed. It stays.", o))
+				continue
+			}
 			ref, claimed, _ := unstructured.NestedStringMap(pv.Object, "spec", "claimRef")
 			if claimed && ref["uid"] != "" {
 				of, namespace, name, uid = claims, ref["namespace"], ref["name"], types.UID(ref["uid"])
@@ -184,8 +189,9 @@ func removeObjects(ctx context.Context, j job, api dynamic.Interface, doomed []c
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // of another uid: it is gone
 			return fmt.Errorf("delete %s: %w", o, err)
 		}
+		deleted = append(deleted, o)
 	}
-	for _, o := range doomed {
+	for _, o := range deleted {
 		if err := goneObject(ctx, j, api, o); err != nil {
 			return err
 		}

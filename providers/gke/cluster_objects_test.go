@@ -25,6 +25,7 @@ type apiServer struct {
 	mu      sync.Mutex
 	objects map[string]map[string]any // by path
 	deleted []string
+	looked  func() // after the volumes were listed
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,6 +66,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		answer(http.StatusOK, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{}, "items": items})
+		if kind == "/persistentvolumes" && s.looked != nil {
+			s.looked()
+		}
 	default:
 		status(http.StatusNotFound, "NotFound")
 	}
@@ -91,6 +95,7 @@ func TestClusterObjects(t *testing.T) {
 	}{
 		{"nothing declared", nil, false, nil, []string{"ml/web", "handle-pv-data", "handle-pv-kept", "ml/front"}},
 		{"services and volumes", []any{"load_balancers", "volumes"}, false, []string{"/api/v1/namespaces/ml/persistentvolumeclaims/data", "/api/v1/namespaces/ml/services/web"}, []string{"handle-pv-kept", "ml/front"}},
+		{"retained at the last moment", []any{"load_balancers", "volumes"}, false, []string{"/api/v1/namespaces/ml/services/web"}, []string{"handle-pv-kept", "handle-pv-data) was to be deleted"}},
 		{"not reachable", []any{"volumes"}, true, nil, []string{"not known"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,6 +109,11 @@ func TestClusterObjects(t *testing.T) {
 				"/api/v1/persistentvolumes/pv-local":                       volume("pv-local", "local.csi.example.org", "Delete"),
 				"/api/v1/namespaces/ml/persistentvolumeclaims/data":        kubernetesObject("PersistentVolumeClaim", "data", "ml", nil),
 			}}
+			if strings.HasPrefix(test.name, "retained") {
+				api.looked = func() {
+					api.objects["/api/v1/persistentvolumes/pv-data"] = volume("pv-data", "pd.csi.storage.gke.io", "Retain")
+				}
+			}
 			server := httptest.NewTLSServer(api)
 			defer server.Close()
 			token := filepath.Join(t.TempDir(), "token")

@@ -145,6 +145,9 @@ func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Clu
 		}
 		c.CA = string(ca)
 	}
+	if was != nil && (was.Endpoint != c.Endpoint || was.CA != c.CA) {
+		c.ID = "" // at another address, or with another certificate, it may be another one
+	}
 	if c.ID == "" && c.Endpoint != "" && k.GetStatus() == containerpb.Cluster_RUNNING {
 		ctx, cancel := context.WithTimeout(ctx, reached)
 		defer cancel()
@@ -202,7 +205,7 @@ func (accessKept) PlanModifyObject(ctx context.Context, req planmodifier.ObjectR
 	var was, now types.String
 	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("endpoint"), &was)...)
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("endpoint"), &now)...)
-	if either(was.ValueString(), "public") == either(now.ValueString(), "public") {
+	if !now.IsUnknown() && either(was.ValueString(), "public") == either(now.ValueString(), "public") {
 		resp.PlanValue = req.StateValue
 	}
 }

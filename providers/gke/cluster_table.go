@@ -2,12 +2,14 @@ package gke
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
@@ -17,7 +19,7 @@ import (
 // one field are one operation, and rows with two are two.
 type clusterRow struct {
 	attribute, call, field string
-	of                     func(*clusterModel) any
+	of                     func(*clusterModel) attr.Value
 	// fill puts what is declared into the field of an UpdateCluster; nil for other
 	// calls. prior is what was declared before, empty for a create.
 	fill func(m, prior *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud)
@@ -28,31 +30,31 @@ type clusterRow struct {
 // clusterTable is in the order in which changes are made: the control plane before
 // anything that needs its version.
 var clusterTable = []clusterRow{
-	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) any { return m.ReleaseChannel }, fill: fillChannel},
-	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) any { return m.MasterVersion }, fill: fillVersion},
-	{attribute: "node_locations", call: "UpdateCluster", field: "desired_locations", of: func(m *clusterModel) any { return m.NodeLocations },
+	{attribute: "release_channel", call: "UpdateCluster", field: "desired_release_channel", of: func(m *clusterModel) attr.Value { return m.ReleaseChannel }, fill: fillChannel},
+	{attribute: "version", call: "UpdateCluster", field: "desired_master_version", of: func(m *clusterModel) attr.Value { return m.MasterVersion }, fill: fillVersion},
+	{attribute: "node_locations", call: "UpdateCluster", field: "desired_locations", of: func(m *clusterModel) attr.Value { return m.NodeLocations },
 		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredLocations = list(m.NodeLocations)
 		}},
-	{attribute: "private_nodes", call: "UpdateCluster", field: "desired_default_enable_private_nodes", of: func(m *clusterModel) any { return m.PrivateNodes },
+	{attribute: "private_nodes", call: "UpdateCluster", field: "desired_default_enable_private_nodes", of: func(m *clusterModel) attr.Value { return m.PrivateNodes },
 		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredDefaultEnablePrivateNodes = m.PrivateNodes.ValueBoolPointer()
 		}},
-	{attribute: "endpoint", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) any { return m.Endpoint }, fill: fillEndpoints},
-	{attribute: "authorized_networks", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) any { return m.AuthorizedNetworks }, fill: fillEndpoints},
-	{attribute: "workload_identity", call: "UpdateCluster", field: "desired_workload_identity_config", of: func(m *clusterModel) any { return m.WorkloadIdentity }, fill: fillIdentity},
-	{attribute: "filestore_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.FilestoreCSI }, fill: fillAddons},
-	{attribute: "gcs_fuse_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.GCSFuseCSI }, fill: fillAddons},
-	{attribute: "disk_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) any { return m.DiskCSI }, fill: fillAddons},
-	{attribute: "shielded_nodes", call: "UpdateCluster", field: "desired_shielded_nodes", of: func(m *clusterModel) any { return m.ShieldedNodes },
+	{attribute: "endpoint", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) attr.Value { return m.Endpoint }, fill: fillEndpoints},
+	{attribute: "authorized_networks", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) attr.Value { return m.AuthorizedNetworks }, fill: fillEndpoints},
+	{attribute: "workload_identity", call: "UpdateCluster", field: "desired_workload_identity_config", of: func(m *clusterModel) attr.Value { return m.WorkloadIdentity }, fill: fillIdentity},
+	{attribute: "filestore_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) attr.Value { return m.FilestoreCSI }, fill: fillAddons},
+	{attribute: "gcs_fuse_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) attr.Value { return m.GCSFuseCSI }, fill: fillAddons},
+	{attribute: "disk_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) attr.Value { return m.DiskCSI }, fill: fillAddons},
+	{attribute: "shielded_nodes", call: "UpdateCluster", field: "desired_shielded_nodes", of: func(m *clusterModel) attr.Value { return m.ShieldedNodes },
 		fill: func(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 			u.DesiredShieldedNodes = &containerpb.ShieldedNodes{Enabled: m.ShieldedNodes.ValueBool()}
 		}},
-	{attribute: "logging", call: "UpdateCluster", field: "desired_logging_config", of: func(m *clusterModel) any { return m.Logging }, fill: fillLogging},
-	{attribute: "monitoring", call: "UpdateCluster", field: "desired_monitoring_config", of: func(m *clusterModel) any { return m.Monitoring }, fill: fillMonitoring},
-	{attribute: "maintenance_window", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) any { return m.MaintenanceWindow }, send: sendMaintenance},
-	{attribute: "maintenance_exclusions", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) any { return m.Exclusions }, send: sendMaintenance},
-	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) any { return m.Labels }, send: sendLabels},
+	{attribute: "logging", call: "UpdateCluster", field: "desired_logging_config", of: func(m *clusterModel) attr.Value { return m.Logging }, fill: fillLogging},
+	{attribute: "monitoring", call: "UpdateCluster", field: "desired_monitoring_config", of: func(m *clusterModel) attr.Value { return m.Monitoring }, fill: fillMonitoring},
+	{attribute: "maintenance_window", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.MaintenanceWindow }, send: sendMaintenance},
+	{attribute: "maintenance_exclusions", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.Exclusions }, send: sendMaintenance},
+	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) attr.Value { return m.Labels }, send: sendLabels},
 }
 
 // declared tells whether there is something to say about a row.
@@ -60,8 +62,7 @@ func (r clusterRow) declared(m *clusterModel) bool {
 	if r.attribute == "endpoint" {
 		return m.Endpoint.ValueString() == "dns"
 	}
-	v, ok := r.of(m).(attr.Value)
-	return ok && given(v)
+	return given(r.of(m))
 }
 
 // changed tells whether an update has to make the row's call.
@@ -72,10 +73,7 @@ func (r clusterRow) changed(plan, prior *clusterModel) bool {
 	case "endpoint": // the others are there anyway
 		return plan.Endpoint.ValueString() == "dns" && prior.Endpoint.ValueString() != "dns"
 	}
-	if v, ok := r.of(plan).(attr.Value); ok {
-		return changed(v, r.of(prior).(attr.Value))
-	}
-	return !reflect.DeepEqual(r.of(plan), r.of(prior))
+	return changed(r.of(plan), r.of(prior))
 }
 
 // update is that of model: one operation for each field that changed, one after
@@ -85,12 +83,24 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 	if err := c.Settle(ctx, name, location, "finishing the cluster "+m.Name.ValueString()); err != nil {
 		return err
 	}
+	now, err := m.get(ctx, c)
+	switch {
+	case err != nil:
+		return cloud.Unseen(name, err)
+	case now == nil:
+		return errors.New("the cluster is gone; the next plan makes it anew")
+	case j.begun == begunCreate && unmade(now) != nil:
+		return unmade(now)
+	}
 	var done []string
 	for _, row := range clusterTable {
 		if slices.Contains(done, row.field) || !row.changed(m, prior) {
 			continue
 		}
 		done = append(done, row.field)
+		if m.has(j, prior, now, row) {
+			continue // an import, or an apply that was interrupted, says less than there is
+		}
 		op, happened, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			if row.send != nil {
 				return row.send(ctx, m, prior, j)
@@ -120,14 +130,46 @@ func (m *clusterModel) happened(ctx context.Context, j job, prior *clusterModel,
 	if err != nil || k == nil {
 		return false, err
 	}
-	now := *prior
-	now.take(j, k)
+	return m.has(j, prior, k, row), nil
+}
+
+// has tells whether a cluster is what the call of a row was to make of it. Of what is
+// declared no more, what was declared before is looked for.
+func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, row clusterRow) bool {
+	is := *m
+	if m.AuthorizedNetworks.IsNull() {
+		is.AuthorizedNetworks = prior.AuthorizedNetworks
+	}
+	if m.MaintenanceWindow.IsNull() {
+		is.MaintenanceWindow = prior.MaintenanceWindow
+	}
+	both := prior.exclusions()
+	if both == nil {
+		both = m.exclusions()
+	}
+	maps.Copy(both, m.exclusions())
+	is.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), both)
+	is.take(j, k)
+	if m.Exclusions.IsNull() && len(is.exclusions()) == 0 {
+		is.Exclusions = m.Exclusions
+	}
 	for _, other := range clusterTable {
-		if other.field == row.field && other.changed(m, &now) {
-			return false, nil
+		if other.field == row.field && other.changed(m, prior) && other.lacks(m, &is, k) {
+			return false
 		}
 	}
-	return row.attribute != "endpoint" || k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetAllowExternalTraffic(), nil
+	return true
+}
+
+// lacks tells whether a cluster, read as is, is not what a row declares.
+func (r clusterRow) lacks(m, is *clusterModel, k *containerpb.Cluster) bool {
+	switch r.attribute {
+	case "version":
+		return outdated(is.MasterVersion, m.Version)
+	case "endpoint":
+		return !k.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig().GetAllowExternalTraffic()
+	}
+	return r.changed(m, is)
 }
 
 func fillChannel(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {

@@ -63,27 +63,25 @@ func TestClusterLife(t *testing.T) {
 	})
 }
 
+// clusterValues are other values for what can be changed.
+var clusterValues = map[string]any{
+	"release_channel": "EXTENDED", "version": gcptest.Versions[0], "node_locations": []any{zone, "us-central1-b"}, "private_nodes": true, "endpoint": "dns",
+	"authorized_networks": []any{"10.0.0.0/8"}, "workload_identity": true, "filestore_csi": true, "gcs_fuse_csi": true, "disk_csi": false,
+	"shielded_nodes": false, "logging": []any{"SYSTEM_COMPONENTS"}, "monitoring": []any{"SYSTEM_COMPONENTS", "DCGM"},
+	"maintenance_window":     map[string]any{"start": "2026-01-03T02:00:00Z", "end": "2026-01-03T08:00:00Z", "recurrence": "FREQ=DAILY"},
+	"maintenance_exclusions": map[string]any{"run": map[string]any{"start": "2026-12-01T00:00:00Z", "end": "2026-12-08T00:00:00Z"}},
+	"labels":                 map[string]any{"team": "speech"},
+}
+
 // TestClusterInPlace: each attribute that can be changed is, by the one call that
 // the table says, and the next plan is empty.
 func TestClusterInPlace(t *testing.T) {
-	values := map[string]any{
-		"release_channel": "EXTENDED", "version": gcptest.Versions[0], "node_locations": []any{zone, "us-central1-b"}, "private_nodes": true, "endpoint": "dns",
-		"authorized_networks": []any{"10.0.0.0/8"}, "workload_identity": true, "filestore_csi": true, "gcs_fuse_csi": true,
-		"shielded_nodes": false, "logging": []any{"SYSTEM_COMPONENTS"}, "monitoring": []any{"SYSTEM_COMPONENTS", "DCGM"},
-		"maintenance_window":     map[string]any{"start": "2026-01-03T02:00:00Z", "end": "2026-01-03T08:00:00Z", "recurrence": "FREQ=DAILY"},
-		"maintenance_exclusions": map[string]any{"run": map[string]any{"start": "2026-12-01T00:00:00Z", "end": "2026-12-08T00:00:00Z"}},
-		"labels":                 map[string]any{"team": "speech"},
-	}
-	skipped := []string{"disk_csi"} // Google forces it on
 	transports(t, gcptest.Options{}, func(w *world) {
 		it := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(nil)))
 		given := lab(nil)
 		w.mutations()
 		for _, row := range clusterTable {
-			value, ok := values[row.attribute]
-			if slices.Contains(skipped, row.attribute) {
-				continue
-			}
+			value, ok := clusterValues[row.attribute]
 			if !ok {
 				w.Errorf("no value for %s", row.attribute)
 				continue
@@ -111,22 +109,53 @@ func TestClusterInPlace(t *testing.T) {
 	})
 }
 
+// TestClusterWithoutDisks: Google makes a cluster with the driver of persistent disks,
+// whatever the create says: it is switched off by the same apply, or by the next one.
+func TestClusterWithoutDisks(t *testing.T) {
+	transports(t, gcptest.Options{}, func(w *world) {
+		given := lab(map[string]any{"disk_csi": false, "filestore_csi": true})
+		config := w.conf("gke_cluster", given)
+		w.google.Fail(gcptest.Fault{Method: "UpdateCluster", Code: codes.PermissionDenied, Message: "Required \"container.clusters.update\" permission(s)"})
+		it, r := w.apply("op-1", w.plan(thing{kind: "gke_cluster"}, config))
+		if !r.Diagnostics.HasErrors() || it.state.IsNull() || !r.Keep {
+			w.Fatalf("an update that is refused: %v", r.Diagnostics)
+		}
+		w.mutations()
+		it = w.empty(w.make(w.refresh(it), config), config)
+		if got := w.mutations(); !slices.Equal(got, []string{"UpdateCluster"}) {
+			w.Errorf("finished by %v", got)
+		}
+		w.empty(w.importing("gke_cluster", labPath), config)
+		if r := w.destroy(it); r.Diagnostics.HasErrors() {
+			w.Fatal(r.Diagnostics)
+		}
+		w.mutations()
+		it = w.empty(w.make(thing{kind: "gke_cluster"}, config), config)
+		if got := w.mutations(); !slices.Equal(got, []string{"CreateCluster", "UpdateCluster"}) {
+			w.Errorf("made by %v", got)
+		}
+		given["disk_csi"] = true
+		w.empty(w.make(it, w.conf(it.kind, given)), w.conf(it.kind, given))
+	})
+}
+
 func TestClusterDrift(t *testing.T) {
-	w := newWorld(t, "grpc", gcptest.Options{})
-	config := w.conf("gke_cluster", lab(map[string]any{"shielded_nodes": true, "labels": map[string]any{"a": "b"}}))
-	it := w.make(thing{kind: "gke_cluster"}, config)
-	if err := w.google.Change(labPath, func(k *containerpb.Cluster) {
-		k.ShieldedNodes.Enabled = false
-		k.ResourceLabels["a"] = "c"
-	}); err != nil {
-		t.Fatal(err)
-	}
-	w.mutations()
-	it = w.make(w.refresh(it), config)
-	if got := w.mutations(); !slices.Equal(got, []string{"UpdateCluster", "SetLabels"}) {
-		t.Errorf("drift is mended by %v", got)
-	}
-	w.empty(it, config)
+	transports(t, gcptest.Options{}, func(w *world) {
+		config := w.conf("gke_cluster", lab(map[string]any{"shielded_nodes": true, "labels": map[string]any{"a": "b"}}))
+		it := w.make(thing{kind: "gke_cluster"}, config)
+		if err := w.google.Change(labPath, func(k *containerpb.Cluster) {
+			k.ShieldedNodes.Enabled = false
+			k.ResourceLabels["a"] = "c"
+		}); err != nil {
+			w.Fatal(err)
+		}
+		w.mutations()
+		it = w.make(w.refresh(it), config)
+		if got := w.mutations(); !slices.Equal(got, []string{"UpdateCluster", "SetLabels"}) {
+			w.Errorf("drift is mended by %v", got)
+		}
+		w.remade(w.empty(it, config), config, labPath)
+	})
 }
 
 // TestClusterVersion: a version is a least one.
@@ -152,6 +181,11 @@ func TestClusterVersion(t *testing.T) {
 	})
 	old, latest := versions[0], versions[len(versions)-1]
 	it := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"version": old})))
+	pl := w.plan(it, w.conf(it.kind, lab(map[string]any{"version": latest})))
+	if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != "Control plane would skip a version" || !strings.Contains(pl.Diagnostics[0].Detail, "Declare 1.35, apply") {
+		t.Errorf("two minor versions at once: %v", pl.Diagnostics)
+	}
+	it = w.make(it, w.conf(it.kind, lab(map[string]any{"version": "1.35"})))
 	w.mutations()
 	it = w.make(it, w.conf(it.kind, lab(map[string]any{"version": latest})))
 	if got := w.mutations(); !slices.Equal(got, []string{"UpdateCluster"}) || it.state.GetAttr("master_version").AsString() != latest {
@@ -190,12 +224,45 @@ func TestClusterCreateUnsure(t *testing.T) {
 	}
 }
 
+// TestClusterCreateLate: a create that was cut off, and that Google carries out after
+// everybody has looked, is the same configuration's at the next apply.
+func TestClusterCreateLate(t *testing.T) {
+	t.Parallel()
+	transports(t, gcptest.Options{}, func(w *world) {
+		cut, landed := make(chan struct{}), make(chan struct{})
+		w.google.OnCommit(func(e gcptest.Event) error {
+			if e.Call.Method == "CreateCluster" {
+				<-cut
+			}
+			return nil
+		})
+		w.google.OnReply(func(e gcptest.Event) error {
+			if e.Call.Method == "CreateCluster" {
+				close(landed)
+			}
+			return nil
+		})
+		it, r := w.apply("op-1", w.plan(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"timeouts": map[string]any{"create": "5s"}}))))
+		if !r.Diagnostics.HasErrors() || !r.Keep || it.state.IsNull() {
+			w.Fatalf("kept %v: %v", r.Keep, r.Diagnostics)
+		}
+		close(cut)
+		<-landed
+		w.google.Settle()
+		config := w.conf("gke_cluster", lab(nil))
+		w.empty(w.make(w.refresh(it), config), config)
+		if n := len(w.google.Calls("CreateCluster")); n != 1 {
+			w.Errorf("%d creates", n)
+		}
+	})
+}
+
 // TestClusterRunning: what outlives the time limit is kept, and the next apply
 // goes on waiting and makes nothing anew.
 func TestClusterRunning(t *testing.T) {
 	w := newWorld(t, "grpc", gcptest.Options{})
 	w.google.Slow("CreateCluster", 1<<20, 1)
-	slow := lab(map[string]any{"timeouts": map[string]any{"create": "200ms"}})
+	slow := lab(map[string]any{"timeouts": map[string]any{"create": "1s"}})
 	pl := w.plan(thing{kind: "gke_cluster"}, w.conf("gke_cluster", slow))
 	it, r := w.apply("op-1", pl)
 	if !r.Keep || !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Summary, "still running") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -34,6 +35,7 @@ type diskModel struct {
 	Snapshot       types.String `tfsdk:"snapshot"`
 	Labels         types.Map    `tfsdk:"labels"`
 	SnapshotBefore types.Bool   `tfsdk:"snapshot_before_destroy"`
+	AllowDataLoss  types.Bool   `tfsdk:"allow_data_loss"`
 }
 
 func (m *diskModel) kind() kind {
@@ -46,17 +48,18 @@ func diskSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A persistent disk or Hyperdisk, in a zone or, with copies in two zones, in a region. It grows in place and never shrinks. Arguments that are left out are Google's choice and never a difference.",
 		Attributes: map[string]schema.Attribute{
-			"name":                    requiredFixed("Its name."),
+			"name":                    requiredName("Its name."),
 			"location":                serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
 			"replica_zones":           serversSetFixed("The two zones of a regional disk."),
-			"type":                    serversFixed("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."),
+			"type":                    named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
 			"size_gb":                 serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
 			"access_mode":             servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, by which many nodes read one set of data."),
 			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose."),
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
-			"snapshot":                serversFixed("A snapshot that the disk begins as, by name or in full."),
-			"labels":                  optionalMap("Labels. Google's own are left alone."),
-			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. Default: false."},
+			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
+			"labels":                  optionalLabels(),
+			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. What was applied last counts. Default: false."},
+			"allow_data_loss":         dataLoss("Whether a plan may make the disk anew without such a snapshot, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
 		},
 	}
 }
@@ -84,10 +87,8 @@ func (m *diskModel) named(j job, id string) (map[string]string, error) {
 
 // settle fills in where a disk is that names no place.
 func (m *diskModel) settle(j job) {
-	if m.Project.IsUnknown() || m.Project.IsNull() {
-		m.Project = types.StringValue(j.cloud.Project)
-	}
-	if (m.Location.IsUnknown() || m.Location.IsNull()) && j.cloud.Location() != "" {
+	settleProject(j, &m.Project)
+	if !given(m.Location) && j.omitted("location") && j.cloud.Location() != "" {
 		m.Location = types.StringValue(j.cloud.Location())
 	}
 }
@@ -96,10 +97,19 @@ func (m *diskModel) settle(j job) {
 func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 	if prior == nil {
 		m.settle(j)
+		m.checkPlace(j)
 		return
 	}
-	if m.replaces(prior) {
+	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
 		prior.leaves(ctx)
+		if !prior.SnapshotBefore.ValueBool() {
+			lost(j, "disk", why, m.AllowDataLoss, "Apply snapshot_before_destroy = true first")
+		}
+		return
+	}
+	if last(m.Type.ValueString()) == "pd-extreme" && given(m.IOPS) && changed(m.IOPS, prior.IOPS) {
+		j.diags.AddAttributeError(path.Root("iops"), "IOPS of pd-extreme do not change",
+			fmt.Sprintf("It has %d and %d are declared: Google changes them for Hyperdisk alone. Declare what it has; or, where the data may go, make it anew with -replace.", prior.IOPS.ValueInt64(), m.IOPS.ValueInt64()))
 	}
 	if given(m.Size) && m.Size.ValueInt64() < prior.Size.ValueInt64() {
 		j.diags.AddAttributeError(path.Root("size_gb"), "Disks do not shrink",
@@ -107,9 +117,22 @@ func (m *diskModel) check(ctx context.Context, j job, prior *diskModel) {
 	}
 }
 
-// replaces tells whether this disk is another one.
-func (m *diskModel) replaces(prior *diskModel) bool {
-	return !m.Name.Equal(prior.Name) || !m.Project.Equal(prior.Project) || !m.Location.Equal(prior.Location) || !m.Type.Equal(prior.Type) || !m.Snapshot.Equal(prior.Snapshot) || !m.ReplicaZones.Equal(prior.ReplicaZones)
+// checkPlace looks at where a disk is to be. There, its id is known before it is made.
+func (m *diskModel) checkPlace(j job) {
+	switch {
+	case !given(m.Location) && j.omitted("location"):
+		nowhere(j.diags, "location")
+	case !given(m.Location):
+	case m.regional() && j.omitted("replica_zones"):
+		j.diags.AddAttributeError(path.Root("replica_zones"), "Disk in a region needs two zones", fmt.Sprintf("location is the region %s: name the two zones that have a copy each in replica_zones, or give a zone as location.", m.Location.ValueString()))
+	case m.ID.IsUnknown() && given(m.Name) && given(m.Project):
+		m.ID = types.StringValue(m.path(m.Project.ValueString()))
+	}
+}
+
+// fixed are the arguments whose change makes another disk.
+func (m *diskModel) fixed() map[string]attr.Value {
+	return map[string]attr.Value{"name": m.Name, "project": m.Project, "location": m.Location, "type": m.Type, "snapshot": m.Snapshot, "replica_zones": m.ReplicaZones}
 }
 
 // leaves is said in a plan that deletes the disk.
@@ -177,9 +200,7 @@ func (m *diskModel) wanted(c *cloud.Cloud, mark string) *compute.Disk {
 		d.ReplicaZones = append(d.ReplicaZones, fmt.Sprintf("projects/%s/zones/%s", c.Project, zone))
 	}
 	if s := m.Snapshot.ValueString(); s != "" {
-		if d.SourceSnapshot = s; !strings.Contains(s, "/") {
-			d.SourceSnapshot = snapshotPath(c.Project, s)
-		}
+		d.SourceSnapshot = inFull(s, c.Project, snapshots)
 	}
 	return d
 }

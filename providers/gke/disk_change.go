@@ -13,12 +13,13 @@ import (
 )
 
 // send makes a call that changes the disk, and waits.
-func (m *diskModel) send(ctx context.Context, c *cloud.Cloud, what string, zonal, regional func(context.Context) (*compute.Operation, error)) error {
+func (m *diskModel) send(ctx context.Context, c *cloud.Cloud, verb, what string, zonal, regional func(ctx context.Context, request string) (*compute.Operation, error)) error {
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
+		request := cloud.Request(ctx, verb+" "+m.path(c.Project))
 		if m.regional() {
-			return regional(ctx)
+			return regional(ctx, request)
 		}
-		return zonal(ctx)
+		return zonal(ctx, request)
 	})
 	if err == nil {
 		err = c.WaitCompute(ctx, op, what)
@@ -34,12 +35,12 @@ func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 	}
 	if changed(m.Size, prior.Size) {
 		r, z := &compute.RegionDisksResizeRequest{SizeGb: m.Size.ValueInt64()}, &compute.DisksResizeRequest{SizeGb: m.Size.ValueInt64()}
-		err := m.send(ctx, c, "growing the disk "+name,
-			func(ctx context.Context) (*compute.Operation, error) {
-				return c.Compute.Disks.Resize(c.Project, location, name, z).Context(ctx).Do()
+		err := m.send(ctx, c, "resize", "growing the disk "+name,
+			func(ctx context.Context, request string) (*compute.Operation, error) {
+				return c.Compute.Disks.Resize(c.Project, location, name, z).RequestId(request).Context(ctx).Do()
 			},
-			func(ctx context.Context) (*compute.Operation, error) {
-				return c.Compute.RegionDisks.Resize(c.Project, location, name, r).Context(ctx).Do()
+			func(ctx context.Context, request string) (*compute.Operation, error) {
+				return c.Compute.RegionDisks.Resize(c.Project, location, name, r).RequestId(request).Context(ctx).Do()
 			})
 		if now, again := m.get(ctx, c); err != nil && (again != nil || now == nil || now.SizeGb != m.Size.ValueInt64()) {
 			return fmt.Errorf("grow the disk: %w", err) // one whose answer was lost has grown
@@ -71,12 +72,12 @@ func (m *diskModel) tune(ctx context.Context, c *cloud.Cloud, prior *diskModel) 
 		return nil
 	}
 	location, name := m.Location.ValueString(), m.Name.ValueString()
-	return m.send(ctx, c, "changing the disk "+name,
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.Disks.Update(c.Project, location, name, d).Paths(paths...).Context(ctx).Do()
+	return m.send(ctx, c, "update", "changing the disk "+name,
+		func(ctx context.Context, request string) (*compute.Operation, error) {
+			return c.Compute.Disks.Update(c.Project, location, name, d).Paths(paths...).RequestId(request).Context(ctx).Do()
 		},
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.RegionDisks.Update(c.Project, location, name, d).Paths(paths...).Context(ctx).Do()
+		func(ctx context.Context, request string) (*compute.Operation, error) {
+			return c.Compute.RegionDisks.Update(c.Project, location, name, d).Paths(paths...).RequestId(request).Context(ctx).Do()
 		})
 }
 
@@ -90,9 +91,9 @@ func (m *diskModel) relabel(ctx context.Context, c *cloud.Cloud) error {
 		return &labelled{d.Labels, d.LabelFingerprint}, nil
 	}, func(ctx context.Context, l labelled) (*compute.Operation, error) {
 		if m.regional() {
-			return c.Compute.RegionDisks.SetLabels(c.Project, location, name, &compute.RegionSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).Context(ctx).Do()
+			return c.Compute.RegionDisks.SetLabels(c.Project, location, name, &compute.RegionSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).RequestId(cloud.Request(ctx, "label "+m.path(c.Project))).Context(ctx).Do()
 		}
-		return c.Compute.Disks.SetLabels(c.Project, location, name, &compute.ZoneSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).Context(ctx).Do()
+		return c.Compute.Disks.SetLabels(c.Project, location, name, &compute.ZoneSetLabelsRequest{Labels: l.labels, LabelFingerprint: l.fingerprint}).RequestId(cloud.Request(ctx, "label "+m.path(c.Project))).Context(ctx).Do()
 	})
 }
 
@@ -111,12 +112,12 @@ func (m *diskModel) remove(ctx context.Context, j job) error {
 			return fmt.Errorf("take the snapshot before: %w; the disk is still there", err)
 		}
 	}
-	err = m.send(ctx, c, "deleting the disk "+name,
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.Disks.Delete(c.Project, location, name).Context(ctx).Do()
+	err = m.send(ctx, c, "delete", "deleting the disk "+name,
+		func(ctx context.Context, request string) (*compute.Operation, error) {
+			return c.Compute.Disks.Delete(c.Project, location, name).RequestId(request).Context(ctx).Do()
 		},
-		func(ctx context.Context) (*compute.Operation, error) {
-			return c.Compute.RegionDisks.Delete(c.Project, location, name).Context(ctx).Do()
+		func(ctx context.Context, request string) (*compute.Operation, error) {
+			return c.Compute.RegionDisks.Delete(c.Project, location, name).RequestId(request).Context(ctx).Do()
 		})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil

@@ -43,6 +43,10 @@ func faulties() []faulty {
 			with(scratch, map[string]any{"labels": map[string]any{"team": "a"}}), with(scratch, map[string]any{"labels": map[string]any{"team": "b"}}), true},
 		{"firewall rule", "gke_firewall_rule", "compute.firewalls.insert", "compute.firewalls.patch", "compute.firewalls.delete", disks + "global/firewalls/ssh",
 			ssh(nil), ssh(map[string]any{"priority": 900}), false},
+		{"snapshot", "gke_disk_snapshot", "compute.snapshots.insert", "compute.snapshots.setLabels", "compute.snapshots.delete", backupPath,
+			backup(map[string]any{"labels": map[string]any{"team": "a"}}), backup(map[string]any{"labels": map[string]any{"team": "b"}}), false},
+		{"share", "gke_filestore", "file.projects.locations.instances.create", "file.projects.locations.instances.patch", "file.projects.locations.instances.delete", sharePath,
+			shared(nil), shared(map[string]any{"capacity_gb": 2048}), false},
 	}
 }
 
@@ -115,8 +119,11 @@ func TestFaults(t *testing.T) {
 
 // suffer is one life with the same trouble three times.
 func (w *world) suffer(of faulty, tr trouble) {
-	if of.kind == "gke_node_pool" {
+	switch of.kind {
+	case "gke_node_pool":
 		withLab(w)
+	case "gke_disk_snapshot":
+		w.make(thing{kind: "gke_disk"}, w.conf("gke_disk", data(nil)))
 	}
 	timed := func(given map[string]any) map[string]any {
 		if tr.limit == "" {
@@ -142,8 +149,9 @@ func (w *world) suffer(of faulty, tr trouble) {
 		it = w.empty(it, calm)
 		w.one(of, n == 0 && tr.anew)
 	}
+	usual := it.state
 	if tr.limit != "" { // the limit is the state's
-		it = w.make(it, w.conf(of.kind, timed(of.altered)))
+		it.state = withAttribute(usual, "timeouts", w.conf(of.kind, timed(of.altered)).GetAttr("timeouts"))
 	}
 	tr.sow(w, of.remove)
 	r := w.destroy(it)
@@ -153,10 +161,8 @@ func (w *world) suffer(of faulty, tr trouble) {
 	}
 	if r.Diagnostics.HasErrors() {
 		if now := w.refresh(it); !now.state.IsNull() {
-			for r = w.destroy(now); r.Diagnostics.HasErrors() && strings.Contains(r.Diagnostics[0].Summary, "still running"); {
-				r = w.destroy(now) // the limit is short for a busy machine
-			}
-			if r.Diagnostics.HasErrors() {
+			now.state = withAttribute(now.state, "timeouts", usual.GetAttr("timeouts")) // a busy machine needs more
+			if r = w.destroy(now); r.Diagnostics.HasErrors() {
 				w.Errorf("the next destroy says %v", r.Diagnostics)
 			}
 		}
@@ -164,6 +170,13 @@ func (w *world) suffer(of faulty, tr trouble) {
 	if now := w.refresh(it); !now.state.IsNull() {
 		w.Error("it is still there")
 	}
+}
+
+// withAttribute is an object's value with another value of one attribute.
+func withAttribute(object cty.Value, name string, v cty.Value) cty.Value {
+	all := object.AsValueMap()
+	all[name] = v
+	return cty.ObjectVal(all)
 }
 
 // next is the apply after one: what that has not made is made, what it has made in

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -24,21 +25,22 @@ type filestoreModel struct {
 	Status   types.String   `tfsdk:"status"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
-	Name          types.String  `tfsdk:"name"`
-	Location      types.String  `tfsdk:"location"`
-	Tier          types.String  `tfsdk:"tier"`
-	Protocol      types.String  `tfsdk:"protocol"`
-	Share         types.String  `tfsdk:"share"`
-	Capacity      types.Int64   `tfsdk:"capacity_gb"`
-	Network       types.String  `tfsdk:"network"`
-	ConnectMode   types.String  `tfsdk:"connect_mode"`
-	ReservedRange types.String  `tfsdk:"reserved_ip_range"`
-	Key           types.String  `tfsdk:"kms_key"`
-	Description   types.String  `tfsdk:"description"`
-	Labels        types.Map     `tfsdk:"labels"`
-	Protection    types.Bool    `tfsdk:"deletion_protection"`
-	Exports       []exportModel `tfsdk:"export"`
-	Addresses     types.List    `tfsdk:"ip_addresses"`
+	Name          types.String `tfsdk:"name"`
+	Location      types.String `tfsdk:"location"`
+	Tier          types.String `tfsdk:"tier"`
+	Protocol      types.String `tfsdk:"protocol"`
+	Share         types.String `tfsdk:"share"`
+	Capacity      types.Int64  `tfsdk:"capacity_gb"`
+	Network       types.String `tfsdk:"network"`
+	ConnectMode   types.String `tfsdk:"connect_mode"`
+	ReservedRange types.String `tfsdk:"reserved_ip_range"`
+	Key           types.String `tfsdk:"kms_key"`
+	Description   types.String `tfsdk:"description"`
+	Labels        types.Map    `tfsdk:"labels"`
+	Protection    types.Bool   `tfsdk:"deletion_protection"`
+	AllowDataLoss types.Bool   `tfsdk:"allow_data_loss"`
+	Exports       types.List   `tfsdk:"export"`
+	Addresses     types.List   `tfsdk:"ip_addresses"`
 }
 
 // exportModel says who may do what with the share.
@@ -51,7 +53,7 @@ type exportModel struct {
 }
 
 func (m *filestoreModel) kind() kind {
-	return kind{name: "filestore", what: "Filestore instance", limit: 60 * time.Minute, schema: filestoreSchema, unfinished: []string{"CREATING", "REPAIRING"}}
+	return kind{name: "filestore", what: "Filestore instance", limit: 60 * time.Minute, schema: filestoreSchema, unfinished: []string{"CREATING", "REPAIRING"}, failed: []string{"ERROR"}}
 }
 
 func (m *filestoreModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
@@ -67,19 +69,20 @@ func filestoreSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A Filestore instance: a share that all nodes of a network can mount over NFS, to read and to write. Arguments that are left out are Google's choice and never a difference.",
 		Attributes: map[string]schema.Attribute{
-			"name":                requiredFixed("Its name."),
+			"name":                requiredName("Its name."),
 			"location":            serversFixed("A zone, or a region for the tiers REGIONAL and ENTERPRISE. Default: zone or region of the provider."),
 			"tier":                requiredFixed("BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL, ENTERPRISE, or one of the older STANDARD, PREMIUM, HIGH_SCALE_SSD."),
 			"protocol":            serversFixed("NFS_V3, which is the default, or NFS_V4_1, which ZONAL, REGIONAL and ENTERPRISE have, too."),
 			"share":               requiredFixed("Name of the share, which is the path that is mounted."),
 			"capacity_gb":         schema.Int64Attribute{Required: true, Description: "Size in GiB. It grows in place; BASIC_HDD and BASIC_SSD do not shrink. Each tier has a least size and steps."},
-			"network":             serversFixed("VPC network, by name or in full. Default: default."),
+			"network":             named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"connect_mode":        serversFixed("DIRECT_PEERING, which is the default, PRIVATE_SERVICE_ACCESS, which a Shared VPC needs, or PRIVATE_SERVICE_CONNECT."),
 			"reserved_ip_range":   serversFixed("Range that its addresses are from: a /29, for the older and larger tiers a /24 or /26, or the name of an allocated range. Default: Google's choice."),
 			"kms_key":             serversFixed("Key that the data is encrypted with, in full. Default: Google's own."),
-			"description":         schema.StringAttribute{Optional: true, Description: "What it is for."},
-			"labels":              optionalMap("Labels. Google's own are left alone."),
-			"deletion_protection": schema.BoolAttribute{Optional: true, Description: "Whether Google refuses to delete it, and a plan that would is an error. Default: false."},
+			"description":         servers("What it is for."),
+			"labels":              optionalLabels(),
+			"deletion_protection": serversFlag("Whether Google refuses to delete it, and a plan that would is an error. Taken out of the configuration it stays as it is; false takes it away. Default: false."),
+			"allow_data_loss":     dataLoss("Whether a plan may make the instance anew, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
 			"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "Addresses to mount it from.",
 				PlanModifiers: []planmodifier.List{listplanmodifier.UseStateForUnknown()}},
 		},
@@ -115,10 +118,8 @@ func (m *filestoreModel) named(j job, id string) (map[string]string, error) {
 
 // settle fills in where an instance is that names no place.
 func (m *filestoreModel) settle(j job) {
-	if m.Project.IsUnknown() || m.Project.IsNull() {
-		m.Project = types.StringValue(j.cloud.Project)
-	}
-	if !m.Location.IsUnknown() && !m.Location.IsNull() {
+	settleProject(j, &m.Project)
+	if given(m.Location) || !j.omitted("location") {
 		return
 	}
 	location := j.cloud.Location()
@@ -141,6 +142,12 @@ func (m *filestoreModel) doomed(diags *diag.Diagnostics) {
 func (m *filestoreModel) check(_ context.Context, j job, prior *filestoreModel) {
 	if prior == nil {
 		m.settle(j)
+		if !given(m.Location) && given(m.Tier) && j.omitted("location") {
+			nowhere(j.diags, "location")
+		}
+		if m.ID.IsUnknown() && given(m.Name) && given(m.Location) && given(m.Project) {
+			m.ID = types.StringValue(m.path(m.Project.ValueString()))
+		}
 	}
 	if given(m.Tier) {
 		m.checkTier(j, prior)
@@ -148,8 +155,9 @@ func (m *filestoreModel) check(_ context.Context, j job, prior *filestoreModel) 
 	if prior == nil {
 		return
 	}
-	if prior.Protection.ValueBool() && m.replaces(prior) {
+	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
 		prior.doomed(j.diags)
+		lost(j, "Filestore instance", why, m.AllowDataLoss, "Copy what is needed")
 	}
 	if prior.Status.ValueString() == "CREATING" { // it does not say these yet
 		if len(prior.Addresses.Elements()) == 0 {
@@ -170,23 +178,18 @@ func (m *filestoreModel) checkTier(j job, prior *filestoreModel) {
 	case given(m.Location) && t.regional != (scopeOf(m.Location.ValueString()) == "regions"):
 		j.diags.AddAttributeError(path.Root("location"), "Tier is not for this location",
 			fmt.Sprintf("Instances of the tier %s are in a %s, and location is %s.", name, map[bool]string{true: "region", false: "zone"}[t.regional], m.Location.ValueString()))
-	case prior != nil && !t.shrinks && !m.replaces(prior) && given(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
+	case prior != nil && !t.shrinks && len(differing(m.fixed(), prior.fixed())) == 0 && given(m.Capacity) && m.Capacity.ValueInt64() < prior.Capacity.ValueInt64():
 		j.diags.AddAttributeError(path.Root("capacity_gb"), "Instances of this tier do not shrink",
 			fmt.Sprintf("It has %d GiB, %d are declared, and the tier is %s. Declare its size; or, where the data may go, make it anew with -replace.", prior.Capacity.ValueInt64(), m.Capacity.ValueInt64(), name))
 	}
 }
 
-// replaces tells whether this instance is another one.
-func (m *filestoreModel) replaces(prior *filestoreModel) bool {
-	for _, pair := range [][2]types.String{
-		{m.Name, prior.Name}, {m.Project, prior.Project}, {m.Location, prior.Location}, {m.Tier, prior.Tier}, {m.Protocol, prior.Protocol}, {m.Share, prior.Share},
-		{m.Network, prior.Network}, {m.ConnectMode, prior.ConnectMode}, {m.ReservedRange, prior.ReservedRange}, {m.Key, prior.Key},
-	} {
-		if !pair[0].Equal(pair[1]) {
-			return true
-		}
+// fixed are the arguments whose change makes another instance.
+func (m *filestoreModel) fixed() map[string]attr.Value {
+	return map[string]attr.Value{
+		"name": m.Name, "project": m.Project, "location": m.Location, "tier": m.Tier, "protocol": m.Protocol, "share": m.Share,
+		"network": m.Network, "connect_mode": m.ConnectMode, "reserved_ip_range": m.ReservedRange, "kms_key": m.Key,
 	}
-	return false
 }
 
 // ready waits for an instance whose operation nobody knows.

@@ -3,10 +3,10 @@ package gke
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	file "google.golang.org/api/file/v1"
 
@@ -55,7 +55,7 @@ func (m *filestoreModel) wanted(c *cloud.Cloud, mark string) *file.Instance {
 
 func (m *filestoreModel) shares() []*file.FileShareConfig {
 	s := &file.FileShareConfig{Name: m.Share.ValueString(), CapacityGb: m.Capacity.ValueInt64()}
-	for _, e := range m.Exports {
+	for _, e := range elementsOf[exportModel](m.Exports) {
 		s.NfsExportOptions = append(s.NfsExportOptions, e.options())
 	}
 	return []*file.FileShareConfig{s}
@@ -79,34 +79,41 @@ func (e exportModel) options() *file.NfsExportOptions {
 // nobody is the user and the group that root is where none is given.
 const nobody = 65534
 
+// exportType is that of a block export.
+var exportType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"ip_ranges": types.SetType{ElemType: types.StringType}, "access_mode": types.StringType, "squash_mode": types.StringType, "anonymous_uid": types.Int64Type, "anonymous_gid": types.Int64Type,
+}}
+
 // sameExports keeps what was declared where it means what is there.
-func sameExports(was []exportModel, now []*file.NfsExportOptions) []exportModel {
-	if slices.EqualFunc(was, now, func(e exportModel, o *file.NfsExportOptions) bool {
-		d := e.options()
-		if d.SquashMode == "ROOT_SQUASH" {
-			d.AnonUid, d.AnonGid = anonymous(e.UID), anonymous(e.GID)
-		}
-		is := *o
-		is.AccessMode, is.SquashMode = either(o.AccessMode, "READ_WRITE"), either(o.SquashMode, "NO_ROOT_SQUASH")
-		if is.SquashMode == "ROOT_SQUASH" && is.AnonUid == 0 && !given(e.UID) {
-			is.AnonUid = nobody
-		}
-		if is.SquashMode == "ROOT_SQUASH" && is.AnonGid == 0 && !given(e.GID) {
-			is.AnonGid = nobody
-		}
-		slices.Sort(is.IpRanges)
-		return slices.Equal(d.IpRanges, is.IpRanges) && d.AccessMode == is.AccessMode && d.SquashMode == is.SquashMode && d.AnonUid == is.AnonUid && d.AnonGid == is.AnonGid
-	}) {
-		if was == nil {
-			return []exportModel{}
-		}
+func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
+	declared := elementsOf[exportModel](was)
+	if len(declared) > 0 && slices.EqualFunc(declared, now, exportModel.means) {
 		return was
 	}
 	all := []exportModel{}
 	for _, o := range now {
 		all = append(all, exportModel{Ranges: setOrNull(types.SetNull(types.StringType), o.IpRanges), Access: textOrNull(o.AccessMode), Squash: textOrNull(o.SquashMode), UID: numberOrNull(o.AnonUid), GID: numberOrNull(o.AnonGid)})
 	}
-	return all
+	l, _ := types.ListValueFrom(context.Background(), exportType, all)
+	return l
+}
+
+// means tells whether an export is what is there.
+func (e exportModel) means(o *file.NfsExportOptions) bool {
+	d := e.options()
+	if d.SquashMode == "ROOT_SQUASH" {
+		d.AnonUid, d.AnonGid = anonymous(e.UID), anonymous(e.GID)
+	}
+	is := *o
+	is.AccessMode, is.SquashMode = either(o.AccessMode, "READ_WRITE"), either(o.SquashMode, "NO_ROOT_SQUASH")
+	if is.SquashMode == "ROOT_SQUASH" && is.AnonUid == 0 && !given(e.UID) {
+		is.AnonUid = nobody
+	}
+	if is.SquashMode == "ROOT_SQUASH" && is.AnonGid == 0 && !given(e.GID) {
+		is.AnonGid = nobody
+	}
+	ranges := slices.Sorted(slices.Values(is.IpRanges))
+	return slices.Equal(d.IpRanges, ranges) && d.AccessMode == is.AccessMode && d.SquashMode == is.SquashMode && d.AnonUid == is.AnonUid && d.AnonGid == is.AnonGid
 }
 
 func anonymous(id types.Int64) int64 {
@@ -130,13 +137,11 @@ func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) 
 	m.ID, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(f.State)
 	m.Tier, m.Protocol, m.Key = types.StringValue(f.Tier), textOrNull(f.Protocol), textOrNull(f.KmsKeyName)
 	m.Share, m.Capacity, m.Exports = types.StringValue(share.Name), types.Int64Value(share.CapacityGb), sameExports(m.Exports, share.NfsExportOptions)
-	m.Network, m.ConnectMode, m.ReservedRange = link(m.Network, network.Network), textOrNull(network.ConnectMode), textOrNull(network.ReservedIpRange)
-	if f.Description != "" || m.Description.ValueString() != "" {
-		m.Description = textOrNull(f.Description)
+	m.Network, m.ConnectMode = link(m.Network, network.Network), textOrNull(network.ConnectMode)
+	if r := m.ReservedRange.ValueString(); r == "" || strings.Contains(r, "/") { // by its name it stays, and Google says what it took of it
+		m.ReservedRange = textOrNull(network.ReservedIpRange)
 	}
-	if f.DeletionProtectionEnabled || m.Protection.ValueBool() {
-		m.Protection = types.BoolValue(f.DeletionProtectionEnabled)
-	}
+	m.Description, m.Protection = textAs(m.Description, f.Description), types.BoolValue(f.DeletionProtectionEnabled)
 	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(f.Labels, texts(m.Labels)))
 	m.Addresses, _ = types.ListValueFrom(ctx, types.StringType, append([]string{}, network.IpAddresses...))
 	return true, f.Labels[cloud.Mark], nil
@@ -150,13 +155,13 @@ func (m *filestoreModel) update(ctx context.Context, j job, prior *filestoreMode
 	}
 	wanted := &file.Instance{}
 	var mask []string
-	if changed(m.Capacity, prior.Capacity) || !reflect.DeepEqual(m.Exports, prior.Exports) {
+	if changed(m.Capacity, prior.Capacity) || changed(m.Exports, prior.Exports) {
 		mask, wanted.FileShares = append(mask, "file_shares"), m.shares()
 	}
 	if changed(m.Description, prior.Description) {
 		mask, wanted.Description = append(mask, "description"), m.Description.ValueString()
 	}
-	if m.Protection.ValueBool() != prior.Protection.ValueBool() {
+	if changed(m.Protection, prior.Protection) {
 		mask, wanted.DeletionProtectionEnabled = append(mask, "deletion_protection_enabled"), m.Protection.ValueBool()
 	}
 	if changed(m.Labels, prior.Labels) {

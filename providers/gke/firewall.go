@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	compute "google.golang.org/api/compute/v1"
@@ -37,14 +35,8 @@ type firewallModel struct {
 	Log         types.Bool   `tfsdk:"log"`
 	Priority    types.Int64  `tfsdk:"priority"`
 	Disabled    types.Bool   `tfsdk:"disabled"`
-	Allow       []ruleModel  `tfsdk:"allow"`
-	Deny        []ruleModel  `tfsdk:"deny"`
-}
-
-// ruleModel is a protocol with its ports.
-type ruleModel struct {
-	Protocol types.String `tfsdk:"protocol"`
-	Ports    types.List   `tfsdk:"ports"`
+	Allow       types.List   `tfsdk:"allow"`
+	Deny        types.List   `tfsdk:"deny"`
 }
 
 func (m *firewallModel) kind() kind {
@@ -65,9 +57,9 @@ func firewallSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
-			"name":          requiredFixed("Its name."),
-			"network":       serversFixed("VPC network, by name or in full. Default: default."),
-			"description":   schema.StringAttribute{Optional: true, Description: "What it is for."},
+			"name":          requiredName("Its name."),
+			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
+			"description":   servers("What it is for."),
 			"source_ranges": sources,
 			"source_tags":   optionalSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
 			"target_tags":   optionalSet("Network tags of the machines that it is for. Default: all of the network."),
@@ -92,21 +84,6 @@ func (m *firewallModel) named(j job, id string) (map[string]string, error) {
 	return globally(j, id, "firewalls", "firewall rule")
 }
 
-// check is that of model.
-func (m *firewallModel) check(_ context.Context, j job, _ *firewallModel) {
-	if m.Project.IsUnknown() {
-		m.Project = types.StringValue(j.cloud.Project)
-	}
-	if (len(m.Allow) > 0) == (len(m.Deny) > 0) {
-		j.diags.AddError("Neither allow nor deny, or both", "A firewall rule lets in or keeps out: give blocks allow, or blocks deny.")
-	}
-	for _, everybody := range []string{"0.0.0.0/0", "::/0"} {
-		if len(m.Allow) > 0 && slices.Contains(list(m.Sources), everybody) {
-			j.diags.AddAttributeWarning(path.Root("source_ranges"), "Open to everybody", everybody+" is every address of the internet. Name those that are meant.")
-		}
-	}
-}
-
 func (m *firewallModel) get(ctx context.Context, c *cloud.Cloud) (*compute.Firewall, error) {
 	f, err := cloud.Read(ctx, c, func(ctx context.Context) (*compute.Firewall, error) {
 		return c.Compute.Firewalls.Get(c.Project, m.Name.ValueString()).Context(ctx).Do()
@@ -125,7 +102,7 @@ var ruleFields = []struct {
 	of   func(m *firewallModel) any
 	set  func(f *compute.Firewall, m *firewallModel, mark string)
 }{
-	{"Description", func(m *firewallModel) any { return m.Description.ValueString() }, func(f *compute.Firewall, m *firewallModel, mark string) {
+	{"Description", func(m *firewallModel) any { return m.Description }, func(f *compute.Firewall, m *firewallModel, mark string) {
 		f.Description = cloud.Describe(m.Description.ValueString(), mark)
 	}},
 	{"SourceRanges", func(m *firewallModel) any { return list(m.Sources) }, func(f *compute.Firewall, m *firewallModel, _ string) { f.SourceRanges = list(m.Sources) }},
@@ -139,13 +116,13 @@ var ruleFields = []struct {
 	{"LogConfig", func(m *firewallModel) any { return m.Log }, func(f *compute.Firewall, m *firewallModel, _ string) {
 		f.LogConfig = &compute.FirewallLogConfig{Enable: m.Log.ValueBool(), ForceSendFields: []string{"Enable"}}
 	}},
-	{"Allowed", func(m *firewallModel) any { return m.Allow }, func(f *compute.Firewall, m *firewallModel, _ string) {
-		for _, r := range m.Allow {
+	{"Allowed", func(m *firewallModel) any { return rulesOf(m.Allow) }, func(f *compute.Firewall, m *firewallModel, _ string) {
+		for _, r := range rulesOf(m.Allow) {
 			f.Allowed = append(f.Allowed, &compute.FirewallAllowed{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
 		}
 	}},
-	{"Denied", func(m *firewallModel) any { return m.Deny }, func(f *compute.Firewall, m *firewallModel, _ string) {
-		for _, r := range m.Deny {
+	{"Denied", func(m *firewallModel) any { return rulesOf(m.Deny) }, func(f *compute.Firewall, m *firewallModel, _ string) {
+		for _, r := range rulesOf(m.Deny) {
 			f.Denied = append(f.Denied, &compute.FirewallDenied{IPProtocol: r.Protocol.ValueString(), Ports: r.ports()})
 		}
 	}},
@@ -162,12 +139,8 @@ func (m *firewallModel) wanted(c *cloud.Cloud, mark string) *compute.Firewall {
 			}
 		}
 	}
-	if f.Network == "" {
-		f.Network = "default"
-	}
-	if !strings.Contains(f.Network, "/") {
-		f.Network = fmt.Sprintf("projects/%s/global/networks/%s", c.Project, f.Network)
-	}
+	f.Description = cloud.Describe(m.Description.ValueString(), mark) // the mark has to be there
+	f.Network = inFull(either(f.Network, "default"), c.Project, networks)
 	return f
 }
 
@@ -186,17 +159,6 @@ func (m *firewallModel) patch(prior *firewallModel, mark string) *compute.Firewa
 		f.ForceSendFields = append(f.ForceSendFields, field.name)
 	}
 	return f
-}
-
-// ports are in the order in which they are declared.
-func (r ruleModel) ports() []string {
-	var all []string
-	for _, e := range r.Ports.Elements() {
-		if s, ok := e.(types.String); ok {
-			all = append(all, s.ValueString())
-		}
-	}
-	return all
 }
 
 // create is that of model.
@@ -232,10 +194,8 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 	text, mark := cloud.Description(f.Description)
 	m.ID, m.Project, m.Status = types.StringValue(m.path(j.cloud.Project)), types.StringValue(j.cloud.Project), types.StringValue("READY")
 	m.Network = link(m.Network, strings.TrimPrefix(f.Network, "https://www.googleapis.com/compute/v1/"))
-	if text != "" || m.Description.ValueString() != "" {
-		m.Description = textOrNull(text)
-	}
-	m.Sources, m.TargetTags = setOf(f.SourceRanges), setOrNull(m.TargetTags, f.TargetTags)
+	m.Description = textAs(m.Description, text)
+	m.Sources, m.TargetTags = setOf(append([]string{}, f.SourceRanges...)), setOrNull(m.TargetTags, f.TargetTags)
 	m.SourceTags, m.SourceMails = setOrNull(m.SourceTags, f.SourceTags), setOrNull(m.SourceMails, f.SourceServiceAccounts)
 	m.Targets, m.TargetMails = setOrNull(m.Targets, f.DestinationRanges), setOrNull(m.TargetMails, f.TargetServiceAccounts)
 	m.Priority, m.Disabled, m.Log = types.Int64Value(f.Priority), types.BoolValue(f.Disabled), types.BoolValue(f.LogConfig != nil && f.LogConfig.Enable)
@@ -250,39 +210,12 @@ func (m *firewallModel) read(ctx context.Context, j job) (bool, string, error) {
 	return true, mark, nil
 }
 
-func rule(protocol string, ports []string) ruleModel {
-	r := ruleModel{types.StringValue(protocol), types.ListNull(types.StringType)}
-	if len(ports) > 0 {
-		r.Ports, _ = types.ListValueFrom(context.Background(), types.StringType, ports)
-	}
-	return r
-}
-
-// sameRules keeps the order that was declared where the rules are the same.
-func sameRules(was, now []ruleModel) []ruleModel {
-	texts := func(all []ruleModel) []string {
-		var out []string
-		for _, r := range all {
-			out = append(out, r.Protocol.ValueString()+" "+strings.Join(r.ports(), ","))
-		}
-		slices.Sort(out)
-		return out
-	}
-	if len(was) > 0 && slices.Equal(texts(was), texts(now)) {
-		return was
-	}
-	if now == nil {
-		return []ruleModel{}
-	}
-	return now
-}
-
 // update is that of model: one call for all that changed.
 func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel) error {
 	if m.patch(prior, "") == nil {
 		return nil
 	}
-	c := j.cloud
+	c, id := j.cloud, m.path(j.cloud.Project)
 	there, err := m.get(ctx, c)
 	if err != nil {
 		return err
@@ -293,7 +226,7 @@ func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel)
 	_, mark := cloud.Description(there.Description)
 	wanted := m.patch(prior, mark)
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-		return c.Compute.Firewalls.Patch(c.Project, m.Name.ValueString(), wanted).Context(ctx).Do()
+		return c.Compute.Firewalls.Patch(c.Project, m.Name.ValueString(), wanted).RequestId(cloud.Request(ctx, "patch "+id)).Context(ctx).Do()
 	})
 	if err == nil {
 		err = c.WaitCompute(ctx, op, "changing the firewall rule "+m.Name.ValueString())
@@ -303,9 +236,9 @@ func (m *firewallModel) update(ctx context.Context, j job, prior *firewallModel)
 
 // remove is that of model.
 func (m *firewallModel) remove(ctx context.Context, j job) error {
-	c := j.cloud
+	c, id := j.cloud, m.path(j.cloud.Project)
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-		return c.Compute.Firewalls.Delete(c.Project, m.Name.ValueString()).Context(ctx).Do()
+		return c.Compute.Firewalls.Delete(c.Project, m.Name.ValueString()).RequestId(cloud.Request(ctx, "delete "+id)).Context(ctx).Do()
 	})
 	if err == nil {
 		err = c.WaitCompute(ctx, op, "deleting the firewall rule "+m.Name.ValueString())

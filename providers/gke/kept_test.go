@@ -140,7 +140,7 @@ func TestStopping(t *testing.T) {
 	conf := w.conf("gke_node_pool", gpu(nil))
 	it := w.make(thing{kind: "gke_node_pool"}, conf)
 	w.google.Slow("DeleteNodePool", 400, 1)
-	pl := w.plan(it, w.conf(it.kind, gpu(map[string]any{"timeouts": map[string]any{"delete": "300ms"}})))
+	pl := w.plan(it, w.conf(it.kind, gpu(map[string]any{"timeouts": map[string]any{"delete": "1s"}})))
 	short, _ := w.apply("", pl)
 	w.destroy(short)
 	now := w.refresh(it)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -14,8 +15,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/gke/cloud"
@@ -29,6 +33,9 @@ type kind struct {
 	schema func(ctx context.Context) schema.Schema
 	// unfinished are the values of status of objects that an update goes on with.
 	unfinished []string
+	// failed are those of objects that a create has not made well: another is made in
+	// their place.
+	failed []string
 	// finishes tells that a create has something to do when the object is there:
 	// after one that was interrupted an update does that.
 	finishes bool
@@ -67,6 +74,31 @@ type job struct {
 	cloud *cloud.Cloud // of the object's project
 	diags *diag.Diagnostics
 	begun begun // what an earlier apply has left to be finished
+	// config is what a plan was made of, by the arguments' names: a plan alone does not
+	// tell what was left out from what is not known yet.
+	config map[string]tftypes.Value
+}
+
+// omitted tells whether the configuration leaves an argument out, so that a plan may
+// say what it will be. One whose value is not known yet is none of those.
+func (j job) omitted(name string) bool {
+	v, ok := j.config[name]
+	return j.config == nil || ok && v.IsNull()
+}
+
+// open tells whether a part of one of these arguments is not known yet.
+func (j job) open(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		v, ok := j.config[name]
+		return ok && !v.IsFullyKnown()
+	})
+}
+
+// settleProject fills in the project of what names none.
+func settleProject(j job, project *types.String) {
+	if !given(*project) && j.omitted("project") {
+		*project = types.StringValue(j.cloud.Project)
+	}
 }
 
 // begun is what is recorded beside an object that an apply has not seen finished.
@@ -78,7 +110,9 @@ const (
 	begunUpdate begun = "update"
 )
 
-const begunKey = "begun"
+// begunKey and markKey are where that is recorded, and the mark of an object that
+// nobody has seen yet.
+const begunKey, markKey = "begun", "mark"
 
 type privateGetter interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
@@ -88,11 +122,15 @@ type privateSetter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-func readBegun(ctx context.Context, p privateGetter) (b begun) {
-	if text, diags := p.GetKey(ctx, begunKey); !diags.HasError() {
-		_ = json.Unmarshal(text, &b) // what cannot be read was not written by us
+func readBegun(ctx context.Context, p privateGetter) begun {
+	return begun(readPrivate(ctx, p, begunKey))
+}
+
+func readPrivate(ctx context.Context, p privateGetter, key string) (s string) {
+	if text, diags := p.GetKey(ctx, key); !diags.HasError() {
+		_ = json.Unmarshal(text, &s) // what cannot be read was not written by us
 	}
-	return b
+	return s
 }
 
 func writeBegun(ctx context.Context, p privateSetter, b begun) diag.Diagnostics {
@@ -124,7 +162,7 @@ func (l *life[M, P]) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	s := k.schema(ctx)
 	s.Attributes["id"] = computed("What it is called in the API.")
 	s.Attributes["project"] = serversFixed("Project that it is in. Default: that of the provider.")
-	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: settled(k.unfinished)}
+	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: []planmodifier.String{settles{k}}}
 	if s.Blocks == nil {
 		s.Blocks = map[string]schema.Block{}
 	}
@@ -157,7 +195,7 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
 	}
 	if req.Plan.Raw.IsNull() && prior != nil && !resp.Diagnostics.HasError() {
-		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok {
+		if of, ok := any(prior).(interface{ doomed(*diag.Diagnostics) }); ok && readBegun(ctx, req.Private) != begunCreate {
 			of.doomed(&resp.Diagnostics)
 		}
 		if of, ok := any(prior).(interface{ leaves(context.Context) }); ok {
@@ -173,7 +211,12 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if err != nil || resp.Diagnostics.HasError() {
 		return
 	}
+	if err := req.Config.Raw.As(&j.config); err != nil {
+		resp.Diagnostics.AddError("Configuration cannot be read", sentence(err))
+		return
+	}
 	if prior == nil {
+		l.replaces(ctx, &resp.Diagnostics)
 		j.checkServices(ctx, l.kind().name)
 	}
 	plan.check(ctx, j, prior)
@@ -183,6 +226,23 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	}
+}
+
+// replaces refuses to make an object anew that is protected, while all that hangs on
+// it is still there.
+func (l *life[M, P]) replaces(ctx context.Context, diags *diag.Diagnostics) {
+	was := providers.CallFrom(ctx).Replaces
+	if was == cty.NilVal || was.IsNull() || !was.Type().HasAttribute("deletion_protection") {
+		return
+	}
+	if on, _ := flagIn(was, "deletion_protection"); on && !slices.Contains(l.kind().failed, textIn(was, "status")) {
+		keeps(l.kind().what, diags)
+	}
+}
+
+// keeps says that an object is protected.
+func keeps(what string, diags *diag.Diagnostics) {
+	diags.AddAttributeError(path.Root("deletion_protection"), what+" is protected", "deletion_protection is true: set it to false, apply, and destroy or replace it then.")
 }
 
 // Create makes the object and stores as much of it as there is.
@@ -205,9 +265,16 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" is not made", err)
 		return
 	}
-	err = plan.create(limited, j, cloud.MarkOf(providers.CallFrom(ctx).Operation), func() { there = true })
+	mark := cloud.MarkOf(providers.CallFrom(ctx).Operation)
+	err = plan.create(cloud.Under(limited, mark), j, mark, func() { there = true })
+	unseen := false
 	if err != nil && !there {
-		there = l.unsure(ctx, plan, j, err)
+		there, unseen = l.unsure(ctx, plan, j, err)
+	}
+	if unseen {
+		l.storeUnseen(ctx, req.Plan, resp)
+		l.unfinished(ctx, &resp.Diagnostics, "is not made", err)
+		return
 	}
 	if err != nil && there {
 		there = l.left(ctx, plan, j)
@@ -217,7 +284,7 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		if err == nil && resp.Diagnostics.HasError() {
 			providers.CallFrom(ctx).KeepOnError() // it is made, and could not be read
 		}
-		if err != nil || resp.Diagnostics.HasError() {
+		if err != nil {
 			resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunCreate)...)
 		}
 	}
@@ -238,21 +305,43 @@ func (l *life[M, P]) left(ctx context.Context, plan P, j job) bool {
 const lookTime = 30 * time.Second
 
 // unsure looks what became of a create that got no answer, or that was cut off. One
-// that happened is kept, and the next apply goes on with it.
-func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) bool {
-	if kind := cloud.KindOf(err); kind != cloud.Ambiguous && kind != cloud.Other {
-		return false
+// that happened is kept, and the next apply goes on with it. unseen says that nobody
+// knows whether it did, or will: a call that was cut off may still be on its way.
+func (l *life[M, P]) unsure(ctx context.Context, plan P, j job, err error) (there, unseen bool) {
+	lost := errors.As(err, new(*cloud.UnsureError))
+	if kind := cloud.KindOf(err); !lost && kind != cloud.Ambiguous && kind != cloud.Other {
+		return false, false
 	}
 	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
 	now := new(M)
 	*now = *plan
 	found, mark, again := P(now).read(looking, j)
-	if again != nil || !found || mark != cloud.MarkOf(providers.CallFrom(ctx).Operation) {
-		return false
+	if again != nil {
+		return false, lost
+	}
+	if !found {
+		return false, lost
+	}
+	if mark != cloud.MarkOf(providers.CallFrom(ctx).Operation) {
+		return false, false
 	}
 	providers.CallFrom(ctx).KeepOnError()
-	return true
+	return true, false
+}
+
+// storeUnseen stores what was planned of an object that may be there, with the mark by
+// which the next read knows whether it is.
+func (l *life[M, P]) storeUnseen(ctx context.Context, planned tfsdk.Plan, resp *resource.CreateResponse) {
+	raw, err := known(planned.Raw)
+	if err != nil {
+		resp.Diagnostics.AddError("State cannot be stored", sentence(err))
+		return
+	}
+	resp.State.Raw = raw
+	resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunCreate)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, markKey, strconv.AppendQuote(nil, cloud.MarkOf(providers.CallFrom(ctx).Operation)))...)
+	providers.CallFrom(ctx).KeepOnError()
 }
 
 // Update makes the object what is planned.
@@ -272,7 +361,7 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	j.begun = readBegun(ctx, req.Private)
-	err = plan.update(limited, j, prior)
+	err = plan.update(cloud.Under(limited, cloud.MarkOf(providers.CallFrom(ctx).Operation)), j, prior)
 	if err == nil {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
 		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, "")...)
@@ -331,6 +420,10 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		return
 	}
 	found, mark, err := state.read(ctx, j)
+	expected := readPrivate(ctx, req.Private, markKey)
+	if call.Settling {
+		expected = cloud.MarkOf(call.Operation)
+	}
 	switch {
 	case err != nil && call.Settling:
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
@@ -341,7 +434,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 			return
 		}
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
-	case !found, call.Settling && mark != cloud.MarkOf(call.Operation):
+	case !found, expected != "" && mark != expected:
 		resp.State.RemoveResource(ctx)
 	default:
 		resp.Diagnostics.Append(resp.State.Set(ctx, state)...)
@@ -361,7 +454,8 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 		resp.Diagnostics.Append(diags...)
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		err = state.remove(limited, j)
+		j.begun = readBegun(ctx, req.Private)
+		err = state.remove(cloud.Under(limited, cloud.MarkOf(providers.CallFrom(ctx).Operation)), j)
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
 }
@@ -392,6 +486,9 @@ func addError(diags *diag.Diagnostics, at path.Path, summary string, err error) 
 	var e *cloud.Error
 	if errors.As(err, &e) {
 		summary, detail = fmt.Sprintf("%s: %s", summary, lower(e.Summary)), e.Detail
+		if said := err.Error(); said != e.Error() { // in what step it was
+			detail = sentence(errors.New(strings.Replace(said, e.Error(), strings.TrimSuffix(e.Detail, "."), 1)))
+		}
 	}
 	if len(at.Steps()) == 0 {
 		diags.AddError(summary, detail)

@@ -30,8 +30,7 @@ func (k making[T, O]) run(ctx context.Context, c *cloud.Cloud, mark string, star
 		return err
 	}
 	if there == nil {
-		id := cloud.Request(mark, "insert "+k.path)
-		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (O, error) { return k.insert(ctx, id) }, func(ctx context.Context) (bool, error) {
+		op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (O, error) { return k.insert(ctx, cloud.Request(ctx, "insert "+k.path)) }, func(ctx context.Context) (bool, error) {
 			var err error
 			there, err = k.get(ctx)
 			return there != nil, err
@@ -61,7 +60,7 @@ func until(ctx context.Context, c *cloud.Cloud, what, name, ready string, failed
 		now, err := look(ctx)
 		switch {
 		case err != nil:
-			return false, err
+			return false, cloud.Unseen(name, err)
 		case now == nil:
 			return false, fmt.Errorf("the %s %s could not be made, and is gone; apply again", what, last(name))
 		}

@@ -38,6 +38,7 @@ const (
 	backupPath = "projects/stoke-test/global/snapshots/backup"
 	sharePath  = "projects/stoke-test/locations/" + zone + "/instances/shared"
 	diskPath   = "projects/stoke-test/zones/" + zone + "/disks/data"
+	rulePath   = "projects/stoke-test/global/firewalls/ssh"
 )
 
 func backup(more map[string]any) map[string]any {
@@ -52,7 +53,76 @@ func shared(more map[string]any) map[string]any {
 	return all
 }
 
+// diskCase is a disk, zonal or regional.
+func diskCase(path, calls string, given map[string]any, imports []string, fixed map[string]any) objectCase {
+	return objectCase{
+		kind: "gke_disk", path: path, create: calls + "insert", remove: calls + "delete", given: given, imports: append(imports, path),
+		changes: []objectChange{
+			{"size_gb", calls + "resize", 200},
+			{"iops", calls + "update", 5000},
+			{"throughput", calls + "update", 300},
+			{"access_mode", calls + "update", "READ_ONLY_MANY"},
+			{"labels", calls + "setLabels", map[string]any{"team": "x"}},
+			{"labels", calls + "setLabels", nil},
+		},
+		fixed: fixed,
+		drift: func(value any) any {
+			d := value.(*compute.Disk)
+			d.Labels = map[string]string{"by": "hand"}
+			return d
+		},
+		drifted: "labels",
+	}
+}
+
+func firewallCase() objectCase {
+	const patch = "compute.firewalls.patch"
+	return objectCase{
+		kind: "gke_firewall_rule", path: rulePath, create: "compute.firewalls.insert", remove: "compute.firewalls.delete",
+		given:   ssh(nil),
+		imports: []string{rulePath, "stoke-test/ssh", "ssh"},
+		changes: []objectChange{
+			{"description", patch, "x"},
+			{"description", patch, ""},
+			{"source_ranges", patch, []any{"10.1.0.0/16", "10.2.0.0/16"}},
+			{"source_tags", patch, []any{"bastion"}},
+			{"source_ranges", patch, []any{}},
+			{"source_ranges", patch, []any{"10.1.0.0/16", "203.0.113.7"}},
+			{"source_tags", patch, nil},
+			{"target_tags", patch, []any{"gpu"}},
+			{"target_tags", patch, nil},
+			{"source_service_accounts", patch, []any{"a@stoke-test.iam.gserviceaccount.com"}},
+			{"source_service_accounts", patch, nil},
+			{"target_service_accounts", patch, []any{"b@stoke-test.iam.gserviceaccount.com"}},
+			{"target_service_accounts", patch, nil},
+			{"destination_ranges", patch, []any{"10.8.0.0/16"}},
+			{"destination_ranges", patch, nil},
+			{"priority", patch, 0},
+			{"disabled", patch, true},
+			{"log", patch, true},
+			{"log", patch, false},
+			{"allow", patch, []any{map[string]any{"protocol": "udp", "ports": []any{"53", "100-200"}}}},
+		},
+		fixed: map[string]any{"name": "other", "network": "other", "project": elsewhereProject},
+		drift: func(value any) any {
+			f := value.(*compute.Firewall)
+			f.SourceRanges = []string{"0.0.0.0/0"}
+			return f
+		},
+		drifted: "source_ranges",
+	}
+}
+
 func objectCases() []objectCase {
+	wide := map[string]any{"name": "wide", "location": "us-central1", "type": "hyperdisk-balanced-high-availability", "size_gb": 100, "replica_zones": []any{zone, "us-central1-c"}}
+	zonal := diskCase(diskPath, "compute.disks.", data(nil), []string{"stoke-test/" + zone + "/data", zone + "/data", "data"},
+		map[string]any{"name": "other", "location": "us-central1-b", "type": "pd-ssd", "snapshot": "s", "replica_zones": []any{zone, "us-central1-c"}, "project": elsewhereProject})
+	regional := diskCase("projects/stoke-test/regions/us-central1/disks/wide", "compute.regionDisks.", wide, []string{"stoke-test/us-central1/wide", "us-central1/wide"},
+		map[string]any{"name": "other", "location": "europe-west4", "type": "pd-ssd", "snapshot": "s", "replica_zones": []any{zone, "us-central1-b"}, "project": elsewhereProject})
+	return append(restCases(), zonal, regional, firewallCase())
+}
+
+func restCases() []objectCase {
 	return []objectCase{{
 		kind: "gke_disk_snapshot", path: backupPath, create: "compute.snapshots.insert", remove: "compute.snapshots.delete",
 		given:   backup(nil),
@@ -61,7 +131,7 @@ func objectCases() []objectCase {
 			{"labels", "compute.snapshots.setLabels", map[string]any{"team": "x"}},
 			{"labels", "compute.snapshots.setLabels", nil},
 		},
-		fixed: map[string]any{"name": "other", "disk": "other", "type": "ARCHIVE", "storage_locations": []any{"eu"}, "description": "x", "project": "other"},
+		fixed: map[string]any{"name": "other", "disk": "other", "type": "ARCHIVE", "storage_locations": []any{"eu"}, "description": "x", "project": elsewhereProject},
 		drift: func(value any) any {
 			s := value.(*compute.Snapshot)
 			s.Labels = map[string]string{"by": "hand"}
@@ -75,7 +145,7 @@ func objectCases() []objectCase {
 		changes: []objectChange{
 			{"capacity_gb", "file.projects.locations.instances.patch", 2048},
 			{"description", "file.projects.locations.instances.patch", "What all read."},
-			{"description", "file.projects.locations.instances.patch", nil},
+			{"description", "file.projects.locations.instances.patch", ""},
 			{"labels", "file.projects.locations.instances.patch", map[string]any{"team": "x"}},
 			{"labels", "file.projects.locations.instances.patch", nil},
 			{"export", "file.projects.locations.instances.patch", []any{
@@ -84,10 +154,10 @@ func objectCases() []objectCase {
 			}},
 			{"export", "file.projects.locations.instances.patch", []any{}},
 			{"deletion_protection", "file.projects.locations.instances.patch", true},
-			{"deletion_protection", "file.projects.locations.instances.patch", nil},
+			{"deletion_protection", "file.projects.locations.instances.patch", false},
 		},
 		fixed: map[string]any{"name": "other", "location": "us-central1-b", "tier": "BASIC_SSD", "protocol": "NFS_V4_1", "share": "other", "network": "other",
-			"connect_mode": "PRIVATE_SERVICE_ACCESS", "reserved_ip_range": "10.9.0.0/29", "kms_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "project": "other"},
+			"connect_mode": "PRIVATE_SERVICE_ACCESS", "reserved_ip_range": "10.9.0.0/29", "kms_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k", "project": elsewhereProject},
 		drift: func(value any) any {
 			f := value.(*file.Instance)
 			f.FileShares = []*file.FileShareConfig{{Name: "data", CapacityGb: 1536}}
@@ -105,6 +175,19 @@ func withDisk(t *testing.T) *world {
 	return w
 }
 
+// world is one in which the object can be made.
+func (c objectCase) world(t *testing.T) *world {
+	if c.kind == "gke_disk_snapshot" {
+		return withDisk(t)
+	}
+	return newWorld(t, "grpc", gcptest.Options{})
+}
+
+// marked tells whether an object has a mark.
+func marked(o *gcptest.Object) bool {
+	return o != nil && (o.Labels["stoke-operation"] != "" || strings.Contains(o.Description, "stoke-operation: "))
+}
+
 func (w *world) object(path string) *gcptest.Object {
 	for _, o := range w.google.Inventory() {
 		if o.Path == path {
@@ -116,14 +199,14 @@ func (w *world) object(path string) *gcptest.Object {
 
 func TestObjectLife(t *testing.T) {
 	for _, test := range objectCases() {
-		t.Run(test.kind, func(t *testing.T) {
-			w := withDisk(t)
+		t.Run(test.path, func(t *testing.T) {
+			w := test.world(t)
 			given := maps.Clone(test.given)
 			it := w.make(thing{kind: test.kind}, w.conf(test.kind, given))
 			if got := w.mutations(); !slices.Equal(got, []string{test.create}) {
 				t.Errorf("made by %v", got)
 			}
-			if strings.Contains(it.state.GoString(), "stoke-operation") || w.object(test.path).Labels["stoke-operation"] == "" {
+			if strings.Contains(it.state.GoString(), "stoke-operation") || !marked(w.object(test.path)) {
 				t.Error("the mark is in the state, or not on the object")
 			}
 			it = w.empty(it, w.conf(it.kind, given))
@@ -142,23 +225,22 @@ func TestObjectLife(t *testing.T) {
 					t.Errorf("%s is changed by %v", change.attribute, got)
 				}
 				it = w.empty(it, w.conf(it.kind, given))
-				if w.object(test.path).Labels["stoke-operation"] == "" {
+				if !marked(w.object(test.path)) {
 					t.Errorf("%s takes the mark away", change.attribute)
 				}
 			}
-			for name, value := range test.fixed {
-				other := maps.Clone(given)
-				other[name] = value
-				if got := w.plan(it, w.conf(it.kind, other)).replaced(); !slices.Equal(got, []string{name}) {
-					t.Errorf("%s: replaced because of %v", name, got)
-				}
-			}
 			w.google.Put(test.path, test.drift(w.object(test.path).Value))
-			if now := w.refresh(it); now.state.GetAttr(test.drifted).RawEquals(it.state.GetAttr(test.drifted)) {
+			now := w.refresh(it)
+			if now.state.GetAttr(test.drifted).RawEquals(it.state.GetAttr(test.drifted)) {
 				t.Errorf("a change of %s by hand is not seen", test.drifted)
-			} else if pl := w.plan(now, w.conf(it.kind, given)); pl.noop() {
-				t.Errorf("a change of %s by hand is left", test.drifted)
 			}
+			w.mutations()
+			it = w.make(now, w.conf(it.kind, given))
+			if got := w.mutations(); len(got) != 1 {
+				t.Errorf("a change of %s by hand is mended by %v", test.drifted, got)
+			}
+			it = w.empty(it, w.conf(it.kind, given))
+			w.remade(it, w.conf(it.kind, given), test.path)
 			w.mutations()
 			if r := w.destroy(it); r.Diagnostics.HasErrors() {
 				t.Error(r.Diagnostics)
@@ -181,7 +263,7 @@ func TestObjectLife(t *testing.T) {
 func TestObjectUnsure(t *testing.T) {
 	for _, test := range objectCases() {
 		for _, when := range []gcptest.When{gcptest.Before, gcptest.After} {
-			w := withDisk(t)
+			w := test.world(t)
 			for _, method := range []string{test.create, test.changes[0].call, test.remove} {
 				w.google.Fail(gcptest.Fault{Method: method, When: when})
 			}
@@ -197,7 +279,7 @@ func TestObjectUnsure(t *testing.T) {
 				t.Errorf("%s %v: %v", test.kind, when, r.Diagnostics)
 			}
 		}
-		w := withDisk(t)
+		w := test.world(t)
 		config := w.conf(test.kind, test.given)
 		pl := w.plan(thing{kind: test.kind}, config)
 		if found := w.settle("op-1", pl); !found.state.IsNull() {
@@ -223,11 +305,11 @@ func TestObjectUnsure(t *testing.T) {
 // next apply goes on with it; so is one that an apply was killed in.
 func TestObjectLong(t *testing.T) {
 	for _, test := range objectCases() {
-		t.Run(test.kind, func(t *testing.T) {
-			w := withDisk(t)
+		t.Run(test.path, func(t *testing.T) {
+			w := test.world(t)
 			w.google.Slow(test.create, -1, 1)
 			given := maps.Clone(test.given)
-			given["timeouts"] = map[string]any{"create": "300ms"}
+			given["timeouts"] = map[string]any{"create": "1s"}
 			config := w.conf(test.kind, given)
 			pl := w.plan(thing{kind: test.kind}, config)
 			it, r := w.apply("op-1", pl)
@@ -342,41 +424,6 @@ func TestDiskLeaves(t *testing.T) {
 		p.Plan(ctx, providers.PlanRequest{Type: it.kind, Prior: it.state, Config: config, Proposed: next, Private: it.private})
 		if said := slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "bills") }); said != (name != "keep") {
 			t.Errorf("%s says %q", name, notes)
-		}
-	}
-}
-
-// TestFirewallRuleImported: what only an import has is shown, and is left as it is by
-// a change of something else.
-func TestFirewallRuleImported(t *testing.T) {
-	w := newWorld(t, "grpc", gcptest.Options{})
-	path := "projects/stoke-test/global/firewalls/theirs"
-	rule := &compute.Firewall{Name: "theirs", Network: "https://www.googleapis.com/compute/v1/projects/stoke-test/global/networks/default", Direction: "INGRESS", Priority: 900,
-		SourceRanges: []string{"10.0.0.0/8"}, SourceTags: []string{"bastion"}, TargetTags: []string{"gpu"}, DestinationRanges: []string{"10.8.0.0/16"},
-		Allowed: []*compute.FirewallAllowed{{IPProtocol: "tcp", Ports: []string{"22"}}}, LogConfig: &compute.FirewallLogConfig{Enable: true, Metadata: "EXCLUDE_ALL_METADATA"}}
-	w.google.Put(path, rule)
-	given := map[string]any{"name": "theirs", "source_ranges": []any{"10.0.0.0/8"}, "source_tags": []any{"bastion"}, "target_tags": []any{"gpu"}, "destination_ranges": []any{"10.8.0.0/16"},
-		"allow": []any{map[string]any{"protocol": "tcp", "ports": []any{"22"}}}}
-	it := w.empty(w.importing("gke_firewall_rule", "theirs"), w.conf("gke_firewall_rule", given))
-	given["priority"] = 0
-	it = w.make(it, w.conf(it.kind, given))
-	w.empty(it, w.conf(it.kind, given))
-	now := w.object(path).Value.(*compute.Firewall)
-	if now.Priority != 0 || now.LogConfig.Metadata != "EXCLUDE_ALL_METADATA" || len(now.SourceTags)+len(now.DestinationRanges) != 2 {
-		t.Errorf("a change of the priority makes it %+v", now)
-	}
-	given["allow"], given["deny"] = []any{}, []any{map[string]any{"protocol": "tcp"}}
-	delete(given, "source_tags")
-	it = w.make(it, w.conf(it.kind, given))
-	w.empty(it, w.conf(it.kind, given))
-
-	rule.Name, rule.Direction = "out", "EGRESS"
-	w.google.Put("projects/stoke-test/global/firewalls/out", rule)
-	r := w.phase().Import(t.Context(), providers.ImportRequest{Type: it.kind, ID: "out"})
-	if !r.Diagnostics.HasErrors() {
-		read := w.phase().Read(t.Context(), providers.ReadRequest{Type: it.kind, State: r.Objects[0].State, Private: r.Objects[0].Private})
-		if !read.Diagnostics.HasErrors() || !strings.Contains(read.Diagnostics[0].Detail, "EGRESS") {
-			t.Errorf("a rule for what goes out is imported: %v", read.Diagnostics)
 		}
 	}
 }

@@ -25,48 +25,48 @@ type poolModel struct {
 	Status   types.String   `tfsdk:"status"`
 	Timeouts timeouts.Value `tfsdk:"timeouts"`
 
-	Cluster          types.String      `tfsdk:"cluster"`
-	Name             types.String      `tfsdk:"name"`
-	NodeCount        types.Int64       `tfsdk:"node_count"`
-	Autoscaling      *scalingModel     `tfsdk:"autoscaling"`
-	Zones            types.Set         `tfsdk:"zones"`
-	MachineType      types.String      `tfsdk:"machine_type"`
-	DiskType         types.String      `tfsdk:"disk_type"`
-	DiskSize         types.Int64       `tfsdk:"disk_size_gb"`
-	ImageType        types.String      `tfsdk:"image_type"`
-	Labels           types.Map         `tfsdk:"labels"`
-	Taints           types.List        `tfsdk:"taints"`
-	Tags             types.Set         `tfsdk:"tags"`
-	ResourceLabels   types.Map         `tfsdk:"resource_labels"`
-	ServiceAccount   types.String      `tfsdk:"service_account"`
-	Scopes           types.Set         `tfsdk:"oauth_scopes"`
-	AutoRepair       types.Bool        `tfsdk:"auto_repair"`
-	AutoUpgrade      types.Bool        `tfsdk:"auto_upgrade"`
-	MaxSurge         types.Int64       `tfsdk:"max_surge"`
-	MaxUnavailable   types.Int64       `tfsdk:"max_unavailable"`
-	PodsPerNode      types.Int64       `tfsdk:"max_pods_per_node"`
-	PodRange         types.String      `tfsdk:"pod_range"`
-	WorkloadMetadata types.String      `tfsdk:"workload_metadata"`
-	Spot             types.Bool        `tfsdk:"spot"`
-	FlexStart        types.Bool        `tfsdk:"flex_start"`
-	Queued           types.Bool        `tfsdk:"queued_provisioning"`
-	Reservation      types.String      `tfsdk:"reservation"`
-	Compact          types.Bool        `tfsdk:"compact_placement"`
-	LocalSSDs        types.Int64       `tfsdk:"local_ssd_count"`
-	RawSSDs          types.Int64       `tfsdk:"raw_local_ssd_count"`
-	BootDisks        types.List        `tfsdk:"secondary_boot_disks"`
-	MaxRun           types.String      `tfsdk:"max_run_duration"`
-	Kubelet          types.Object      `tfsdk:"kubelet"`
-	Linux            types.Object      `tfsdk:"linux"`
-	Drain            types.Object      `tfsdk:"drain"`
-	BlueGreen        types.Object      `tfsdk:"blue_green"`
-	Excluded         types.Bool        `tfsdk:"exclude_upgrades_until_end_of_support"`
-	AllowDataLoss    types.Bool        `tfsdk:"allow_data_loss"`
-	ImageStreaming   types.Bool        `tfsdk:"image_streaming"`
-	GVNIC            types.Bool        `tfsdk:"gvnic"`
-	FastSocket       types.Bool        `tfsdk:"fast_socket"`
-	Accelerator      *acceleratorModel `tfsdk:"accelerator"`
-	Fallback         []fallbackModel   `tfsdk:"fallback"`
+	Cluster          types.String `tfsdk:"cluster"`
+	Name             types.String `tfsdk:"name"`
+	NodeCount        types.Int64  `tfsdk:"node_count"`
+	Autoscaling      types.Object `tfsdk:"autoscaling"`
+	Zones            types.Set    `tfsdk:"zones"`
+	MachineType      types.String `tfsdk:"machine_type"`
+	DiskType         types.String `tfsdk:"disk_type"`
+	DiskSize         types.Int64  `tfsdk:"disk_size_gb"`
+	ImageType        types.String `tfsdk:"image_type"`
+	Labels           types.Map    `tfsdk:"labels"`
+	Taints           types.List   `tfsdk:"taints"`
+	Tags             types.Set    `tfsdk:"tags"`
+	ResourceLabels   types.Map    `tfsdk:"resource_labels"`
+	ServiceAccount   types.String `tfsdk:"service_account"`
+	Scopes           types.Set    `tfsdk:"oauth_scopes"`
+	AutoRepair       types.Bool   `tfsdk:"auto_repair"`
+	AutoUpgrade      types.Bool   `tfsdk:"auto_upgrade"`
+	MaxSurge         types.Int64  `tfsdk:"max_surge"`
+	MaxUnavailable   types.Int64  `tfsdk:"max_unavailable"`
+	PodsPerNode      types.Int64  `tfsdk:"max_pods_per_node"`
+	PodRange         types.String `tfsdk:"pod_range"`
+	WorkloadMetadata types.String `tfsdk:"workload_metadata"`
+	Spot             types.Bool   `tfsdk:"spot"`
+	FlexStart        types.Bool   `tfsdk:"flex_start"`
+	Queued           types.Bool   `tfsdk:"queued_provisioning"`
+	Reservation      types.String `tfsdk:"reservation"`
+	Compact          types.Bool   `tfsdk:"compact_placement"`
+	LocalSSDs        types.Int64  `tfsdk:"local_ssd_count"`
+	RawSSDs          types.Int64  `tfsdk:"raw_local_ssd_count"`
+	BootDisks        types.List   `tfsdk:"secondary_boot_disks"`
+	MaxRun           types.String `tfsdk:"max_run_duration"`
+	Kubelet          types.Object `tfsdk:"kubelet"`
+	Linux            types.Object `tfsdk:"linux"`
+	Drain            types.Object `tfsdk:"drain"`
+	BlueGreen        types.Object `tfsdk:"blue_green"`
+	Excluded         types.Bool   `tfsdk:"exclude_upgrades_until_end_of_support"`
+	AllowDataLoss    types.Bool   `tfsdk:"allow_data_loss"`
+	ImageStreaming   types.Bool   `tfsdk:"image_streaming"`
+	GVNIC            types.Bool   `tfsdk:"gvnic"`
+	FastSocket       types.Bool   `tfsdk:"fast_socket"`
+	Accelerator      types.Object `tfsdk:"accelerator"`
+	Fallback         types.List   `tfsdk:"fallback"`
 
 	Version     types.String `tfsdk:"version"`
 	NodeVersion types.String `tfsdk:"node_version"`
@@ -98,6 +98,12 @@ type acceleratorModel struct {
 	Driver    types.String `tfsdk:"driver_version"`
 }
 
+// scaling and gpus are those blocks; nil where they are not declared, and while they are
+// not known.
+func (m *poolModel) scaling() *scalingModel { return objectOf[scalingModel](m.Autoscaling) }
+
+func (m *poolModel) gpus() *acceleratorModel { return objectOf[acceleratorModel](m.Accelerator) }
+
 func (m *poolModel) kind() kind {
 	return kind{name: "node_pool", what: "Node pool", limit: 60 * time.Minute, schema: poolSchema, unfinished: []string{"PROVISIONING", "RECONCILING", "ERROR"}, finishes: true}
 }
@@ -115,14 +121,11 @@ func (m *poolModel) place(j job) (project, location, cluster string, err error) 
 }
 
 func poolSchema(context.Context) schema.Schema {
-	number := func(description string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, Description: description}
-	}
 	return schema.Schema{
 		Description: "A node pool of a gke_cluster. Arguments that are left out are Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, taints, tags, autoscaling and the groups of settings, which are taken away. " +
 			"What makes nodes anew is sent in one call, so that they are made anew once.",
 		Attributes: map[string]schema.Attribute{
-			"cluster":                               requiredFixed("The id of a gke_cluster, or LOCATION/NAME."),
+			"cluster":                               named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
 			"name":                                  requiredFixed("Its name."),
 			"node_count":                            serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
 			"zones":                                 serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
@@ -143,10 +146,10 @@ func poolSchema(context.Context) schema.Schema {
 			"max_pods_per_node":                     serversNumberFixed("Largest number of pods on one node."),
 			"pod_range":                             serversFixed("Name of the subnetwork's secondary range for its pods. Default: the cluster's."),
 			"workload_metadata":                     servers("GKE_METADATA, by which pods act as their own service accounts, or GCE_METADATA."),
-			"spot":                                  serversFlagFixed("Whether the machines are cheap ones that Google may take back."),
-			"flex_start":                            serversFlagFixed("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
+			"spot":                                  steppedFlag("Whether the machines are cheap ones that Google may take back."),
+			"flex_start":                            steppedFlag("Whether the machines are waited for, and live seven days at most. It needs autoscaling."),
 			"queued_provisioning":                   serversFlagFixed("Whether nodes come by ProvisioningRequest alone. It needs autoscaling with total_min = 0."),
-			"reservation":                           serversFixed("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
+			"reservation":                           steppedText("Name of a reservation to take the machines from; of another project, as projects/PROJECT/reservations/NAME."),
 			"compact_placement":                     serversFlagFixed("Whether the machines stand close to each other, in one zone."),
 			"local_ssd_count":                       serversNumberFixed("Local SSDs that are the pods' ephemeral storage."),
 			"raw_local_ssd_count":                   serversNumberFixed("Local SSDs that pods take as block devices."),
@@ -157,7 +160,7 @@ func poolSchema(context.Context) schema.Schema {
 			"drain":                                 drainSchema(),
 			"blue_green":                            blueGreenSchema(),
 			"exclude_upgrades_until_end_of_support": serversFlag("Whether Google upgrades the nodes only when their version is supported no more: protection for long runs."),
-			"allow_data_loss":                       schema.BoolAttribute{Optional: true, Description: "Whether what lies on local SSDs may be lost when nodes are made anew or the pool is replaced. Without it such a plan is refused."},
+			"allow_data_loss":                       schema.BoolAttribute{Optional: true, Description: "Whether what lies on local SSDs may be lost, and experiments that run in the cluster be interrupted, when nodes are made anew or the pool goes. Without it such a plan is refused."},
 			"image_streaming":                       serversFlag("Whether containers start before their images are there in full."),
 			"gvnic":                                 serversFlag("Whether nodes have Google's virtual network card."),
 			"fast_socket":                           serversFlag("Whether NCCL has Google's plugin, which needs gvnic."),
@@ -168,10 +171,7 @@ func poolSchema(context.Context) schema.Schema {
 			"capacity":                              connect.CapacityAttribute("What its nodes have for pods, by a table of machine types less what the kubelet and GKE reserve."),
 		},
 		Blocks: map[string]schema.Block{
-			"autoscaling": schema.SingleNestedBlock{Description: "How many nodes there may be. min and max are in each zone, total_min and total_max in all.", Attributes: map[string]schema.Attribute{
-				"min": number("Least in each zone."), "max": number("Most in each zone."), "total_min": number("Least in all."), "total_max": number("Most in all."),
-				"location_policy": schema.StringAttribute{Optional: true, Description: "BALANCED, or ANY, which takes machines where there are some. Default: Google's choice."},
-			}},
+			"autoscaling": scalingSchema(),
 			"accelerator": acceleratorSchema(),
 			"fallback":    fallbackSchema(),
 		},
@@ -196,13 +196,23 @@ func bootDisksSchema() schema.Attribute {
 		}}}
 }
 
+func scalingSchema() schema.Block {
+	number := func(description string) schema.Attribute {
+		return schema.Int64Attribute{Optional: true, Description: description}
+	}
+	return schema.SingleNestedBlock{Description: "How many nodes there may be. min and max are in each zone, total_min and total_max in all.", Attributes: map[string]schema.Attribute{
+		"min": number("Least in each zone."), "max": number("Most in each zone."), "total_min": number("Least in all."), "total_max": number("Most in all."),
+		"location_policy": schema.StringAttribute{Optional: true, Description: "BALANCED, or ANY, which takes machines where there are some. Default: Google's choice."},
+	}}
+}
+
 func acceleratorSchema() schema.Block {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	const why = "A pool gets and loses its GPUs only with all its nodes."
 	return schema.SingleNestedBlock{
 		Description: "GPUs of each node. sharing, shared_clients and driver_version change in place.",
 		PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ObjectRequest, resp *objectplanmodifier.RequiresReplaceIfFuncResponse) {
-			resp.RequiresReplace = req.StateValue.IsNull() != req.PlanValue.IsNull()
+			resp.RequiresReplace = req.StateValue.IsNull() != req.PlanValue.IsNull() || req.PlanValue.IsUnknown()
 		}, why, why)},
 		Attributes: map[string]schema.Attribute{
 			"type":           schema.StringAttribute{Optional: true, Description: `Required: the type, such as "nvidia-l4".`, PlanModifiers: replace},

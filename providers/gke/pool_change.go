@@ -13,14 +13,14 @@ import (
 )
 
 // update is that of model. What an apply left unfinished is finished first: a
-// pool that is in error after a create goes on with the next step of its fallback.
-// One that has been whole keeps what it got: it may be full of work.
+// pool that is in error after a create is made anew. One that has been whole keeps
+// what it got: it may be full of work.
 func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	where, j, err := m.at(j)
 	if err != nil {
 		return err
 	}
-	if err := j.cloud.Settle(ctx, where.pool, where.location, "finishing the node pool "+m.Name.ValueString()); err != nil && cloud.KindOf(err) != cloud.StockOut && cloud.KindOf(err) != cloud.Quota {
+	if err := j.cloud.Settle(ctx, where.pool, where.location, "finishing the node pool "+m.Name.ValueString()); err != nil && !scarce(err) {
 		return err
 	}
 	now, err := getPool(ctx, j.cloud, where.pool)
@@ -30,14 +30,19 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	case now == nil:
 		return errors.New("the node pool is gone; the next plan makes it anew")
 	case failed(now) != nil && j.begun == begunCreate:
-		return m.walk(ctx, j, where, now, now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now), func() {})
+		return m.resume(ctx, j, where, now)
 	}
-	if err := m.follows(ctx, j, where, prior); err != nil {
-		return err
+	if outdated(prior.NodeVersion, m.Version) {
+		if err := m.follows(ctx, j, where); err != nil {
+			return err
+		}
 	}
 	// The step that the pool runs by is the one that was taken then: another
 	// fallback is for other creates.
 	taken := prior.taken()
+	if taken == nil {
+		taken = m.taken() // of one that was imported
+	}
 	wanted, was := m.as(taken), prior.as(taken)
 	var done []string
 	for _, row := range poolTable {
@@ -56,12 +61,22 @@ func (m *poolModel) update(ctx context.Context, j job, prior *poolModel) error {
 	return nil
 }
 
+// resume goes on with a create that ended badly when nobody was there: by the next
+// step of the fallback, where machines were lacking, and by all of them otherwise.
+func (m *poolModel) resume(ctx context.Context, j job, where at, now *containerpb.NodePool) error {
+	mark, n := now.GetConfig().GetResourceLabels()[cloud.Mark], stepOf(now)
+	if scarce(failed(now)) && n < len(m.steps()) {
+		return m.walk(ctx, j, where, now, mark, n, func() {})
+	}
+	if err := deletePool(ctx, j.cloud, where, "deleting the node pool that could not be made"); err != nil {
+		return err
+	}
+	return m.walk(ctx, j, where, nil, mark, 0, func() {})
+}
+
 // follows refuses nodes of a version that the control plane does not have yet,
 // which is upgraded first.
-func (m *poolModel) follows(ctx context.Context, j job, where at, prior *poolModel) error {
-	if !outdated(prior.NodeVersion, m.Version) {
-		return nil
-	}
+func (m *poolModel) follows(ctx context.Context, j job, where at) error {
 	k, err := cloud.Read(ctx, j.cloud, func(ctx context.Context) (*containerpb.Cluster, error) {
 		return j.cloud.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: where.cluster})
 	})
@@ -135,7 +150,7 @@ func (m *poolModel) send(ctx context.Context, c *cloud.Cloud, where at, group st
 	case byManagement:
 		return c.Clusters.SetNodePoolManagement(ctx, &containerpb.SetNodePoolManagementRequest{Name: where.pool, Management: m.management()})
 	case byAutoscaling:
-		return c.Clusters.SetNodePoolAutoscaling(ctx, &containerpb.SetNodePoolAutoscalingRequest{Name: where.pool, Autoscaling: m.Autoscaling.wanted()})
+		return c.Clusters.SetNodePoolAutoscaling(ctx, &containerpb.SetNodePoolAutoscalingRequest{Name: where.pool, Autoscaling: m.scaling().wanted()})
 	case bySize:
 		return c.Clusters.SetNodePoolSize(ctx, &containerpb.SetNodePoolSizeRequest{Name: where.pool, NodeCount: int32(m.NodeCount.ValueInt64())}) //nolint:gosec // nodes
 	}

@@ -48,11 +48,14 @@ func (m *poolModel) checkSettings(j job) {
 	for i, d := range elementsOf[bootDiskModel](m.BootDisks) {
 		wrong(path.Root("secondary_boot_disks").AtListIndex(i).AtName("mode"), d.Mode, enumNames(containerpb.SecondaryBootDisk_Mode_value)...)
 	}
-	if len(m.BootDisks.Elements()) > 0 && !m.ImageStreaming.ValueBool() && !m.ImageStreaming.IsUnknown() || len(m.BootDisks.Elements()) > 0 && m.ImageStreaming.IsUnknown() && m.ID.IsUnknown() {
+	if len(m.BootDisks.Elements()) > 0 && !m.ImageStreaming.ValueBool() && !j.open("image_streaming") {
 		j.diags.AddAttributeError(path.Root("secondary_boot_disks"), "Secondary boot disks without image streaming", "Set image_streaming = true: it is what uses them.")
 	}
 	if m.FastSocket.ValueBool() && !m.GVNIC.ValueBool() && given(m.GVNIC) {
 		j.diags.AddAttributeError(path.Root("fast_socket"), "Fast socket without gVNIC", "Set gvnic = true.")
+	}
+	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && given(m.MaxSurge) && given(m.MaxUnavailable) && m.BlueGreen.IsNull() {
+		j.diags.AddAttributeError(path.Root("max_surge"), "Upgrades without a node", "Give max_surge or max_unavailable: with neither no node can be made anew.")
 	}
 	m.checkBlueGreen(j, lasts)
 }
@@ -75,7 +78,7 @@ func (m *poolModel) checkBlueGreen(j job, lasts func(path.Path, types.String)) {
 // checkZones looks whether the zones have the GPU: Google's own list tells, and
 // where that cannot be read a table that may be out of date.
 func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
-	a := m.Accelerator
+	a := m.gpus()
 	if a == nil || !given(a.Type) {
 		return
 	}
@@ -84,7 +87,7 @@ func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
 		where = path.Root("zones")
 	}
 	kind := a.Type.ValueString()
-	for _, zone := range m.nodeZones(j) {
+	for _, zone := range m.nodeZones(ctx, j) {
 		all, live := acceleratorsIn(ctx, j, zone)
 		switch known := zonesOf[kind]; {
 		case live && !slices.Contains(all, kind):
@@ -105,7 +108,7 @@ func elsewhere(kind, zone string) string {
 }
 
 // checkLocalSSDs looks whether a machine type can have so many local SSDs.
-func (m *poolModel) checkLocalSSDs(refuse func(name, summary, detail string)) {
+func (m *poolModel) checkLocalSSDs(j job, refuse func(name, summary, detail string)) {
 	scratch, raw := m.LocalSSDs.ValueInt64(), m.RawSSDs.ValueInt64()
 	name, n := "local_ssd_count", scratch
 	if raw > 0 {
@@ -116,7 +119,7 @@ func (m *poolModel) checkLocalSSDs(refuse func(name, summary, detail string)) {
 	switch {
 	case scratch > 0 && raw > 0:
 		refuse("raw_local_ssd_count", "Local SSDs of two kinds", "Give local_ssd_count for ephemeral storage, or raw_local_ssd_count for block devices.")
-	case n == 0 || !ok || m.MachineType.IsUnknown() && !m.ID.IsUnknown():
+	case n == 0 || !ok || m.MachineType.IsUnknown() && !j.omitted("machine_type"):
 	case len(allowed) == 0:
 		refuse(name, "Machine cannot have local SSDs", machine+" machines have none.")
 	case !slices.Contains(allowed, n):
@@ -156,7 +159,7 @@ func (m *poolModel) checkLoss(j job, prior *poolModel) {
 			why = append(why, name)
 		}
 	}
-	if gpusDiffer(m.Accelerator, prior.Accelerator) {
+	if gpusDiffer(m.gpus(), prior.gpus()) {
 		why = append(why, "accelerator")
 	}
 	for _, row := range poolTable {

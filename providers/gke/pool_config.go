@@ -3,6 +3,7 @@ package gke
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -49,15 +50,18 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 	if given(m.FastSocket) {
 		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
 	}
-	p := &containerpb.NodePool{Version: m.Version.ValueString(), Name: m.Name.ValueString(), Config: config, InitialNodeCount: int32(m.NodeCount.ValueInt64()), Locations: list(m.Zones)} //nolint:gosec // nodes
+	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, InitialNodeCount: int32(m.NodeCount.ValueInt64()), Locations: list(m.Zones)} //nolint:gosec // nodes
+	if v := m.Version.ValueString(); strings.Contains(v, wholeVersion) {                                                                                // otherwise that of the control plane
+		p.Version = v
+	}
 	m.policies(p)
 	return p
 }
 
 // policies are what is beside the nodes' configuration.
 func (m *poolModel) policies(p *containerpb.NodePool) {
-	if m.Autoscaling != nil {
-		p.Autoscaling = m.Autoscaling.wanted()
+	if given(m.Autoscaling) {
+		p.Autoscaling = m.scaling().wanted()
 	}
 	flex := m.FlexStart.ValueBool()
 	if given(m.AutoRepair) || given(m.AutoUpgrade) || flex {
@@ -145,7 +149,7 @@ func (s *scalingModel) wanted() *containerpb.NodePoolAutoscaling {
 }
 
 func (m *poolModel) accelerators() []*containerpb.AcceleratorConfig {
-	a := m.Accelerator
+	a := m.gpus()
 	if a == nil {
 		return nil
 	}

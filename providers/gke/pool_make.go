@@ -53,6 +53,11 @@ func (m *poolModel) create(ctx context.Context, j job, mark string, started func
 	if there != nil && there.GetConfig().GetResourceLabels()[cloud.Mark] != mark {
 		return taken("node pool", where.pool)
 	}
+	if there == nil && m.Version.ValueString() != "" {
+		if err := m.follows(ctx, j, where); err != nil {
+			return err
+		}
+	}
 	return m.walk(ctx, j, where, there, mark, 0, started)
 }
 
@@ -66,8 +71,7 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 			m.relieve(ctx, j, where)
 			return nil
 		}
-		kind := cloud.KindOf(err)
-		if kind != cloud.StockOut && kind != cloud.Quota || n >= len(m.Fallback) {
+		if !scarce(err) || n >= len(m.steps()) {
 			return err
 		}
 		cloud.Say(ctx, -1, "step %d of the fallback: %v", n+1, err)
@@ -75,6 +79,12 @@ func (m *poolModel) walk(ctx context.Context, j job, where at, there *containerp
 			return err
 		}
 	}
+}
+
+// scarce tells whether a create ended for want of machines or of quota.
+func scarce(err error) bool {
+	kind := cloud.KindOf(err)
+	return kind == cloud.StockOut || kind == cloud.Quota
 }
 
 // try makes the pool by one step and waits for it.
@@ -88,7 +98,7 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 		}
 		now, err := getPool(ctx, c, where.pool)
 		if err != nil {
-			return err
+			return cloud.Unseen(where.pool, err)
 		}
 		return failed(now)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -38,7 +39,7 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.readNodes(j, p, imported)
 	m.readPolicies(p, imported)
 	m.restore(&declared)
-	if m.Autoscaling != nil {
+	if given(m.Autoscaling) {
 		m.NodeCount = types.Int64Null()
 	} else if n, err := j.sizes.of(ctx, j.cloud, p); err == nil {
 		m.NodeCount = types.Int64Value(n)
@@ -53,20 +54,10 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	n := p.GetConfig()
 	m.NodeVersion = types.StringValue(p.GetVersion())
 	m.Zones, m.MachineType = setOf(p.GetLocations()), textOrNull(n.GetMachineType())
-	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), textOrNull(n.GetImageType())
+	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), imageType(m.ImageType, n.GetImageType())
 	m.Labels, m.Tags = mapOrNull(m.Labels, n.GetLabels()), setOrNull(m.Tags, n.GetTags())
 	m.ResourceLabels = mapOrNull(m.ResourceLabels, j.cloud.Declared(n.GetResourceLabels(), texts(m.ResourceLabels)))
-	taints := []taintModel{}
-	for _, t := range n.GetTaints() {
-		if !gkes(t) || m.declares(t) {
-			taints = append(taints, taintModel{types.StringValue(t.GetKey()), types.StringValue(t.GetValue()), types.StringValue(t.GetEffect().String())})
-		}
-	}
-	if len(taints) > 0 || given(m.Taints) {
-		m.Taints, _ = types.ListValueFrom(context.Background(), taintType(), taints)
-	} else {
-		m.Taints = types.ListNull(taintType())
-	}
+	m.readTaints(n.GetTaints())
 	m.ServiceAccount = link(m.ServiceAccount, n.GetServiceAccount())
 	m.Scopes = scopes(m.Scopes, n.GetOauthScopes())
 	m.Spot, m.FlexStart, m.Queued = types.BoolValue(n.GetSpot()), types.BoolValue(n.GetFlexStart()), types.BoolValue(p.GetQueuedProvisioning().GetEnabled())
@@ -89,6 +80,37 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	m.readKubelet(n.GetKubeletConfig(), imported)
 	m.readLinux(n.GetLinuxNodeConfig(), imported)
 	m.readGPUs(n.GetAccelerators())
+}
+
+// imageType keeps the case in which it was declared: the API answers in capitals.
+func imageType(was types.String, now string) types.String {
+	if now != "" && strings.EqualFold(was.ValueString(), now) {
+		return was
+	}
+	return textOrNull(now)
+}
+
+// readTaints keeps the order in which taints were declared, which means nothing.
+func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
+	taints := []taintModel{}
+	for _, t := range there {
+		if !gkes(t) || m.declares(t) {
+			taints = append(taints, taintModel{types.StringValue(t.GetKey()), types.StringValue(t.GetValue()), types.StringValue(t.GetEffect().String())})
+		}
+	}
+	if len(taints) == 0 && !given(m.Taints) {
+		m.Taints = types.ListNull(taintType())
+		return
+	}
+	declared := elementsOf[taintModel](m.Taints)
+	place := func(t taintModel) int {
+		if n := slices.Index(declared, t); n >= 0 {
+			return n
+		}
+		return len(declared)
+	}
+	slices.SortStableFunc(taints, func(a, b taintModel) int { return place(a) - place(b) })
+	m.Taints, _ = types.ListValueFrom(context.Background(), taintType(), taints)
 }
 
 func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
@@ -119,7 +141,7 @@ func scopes(was types.Set, now []string) types.Set {
 
 func (m *poolModel) readGPUs(all []*containerpb.AcceleratorConfig) {
 	if len(all) == 0 {
-		m.Accelerator = nil
+		m.Accelerator = blockNull(acceleratorSchema())
 		return
 	}
 	a := all[0]
@@ -130,7 +152,7 @@ func (m *poolModel) readGPUs(all []*containerpb.AcceleratorConfig) {
 	if d := a.GetGpuDriverInstallationConfig().GetGpuDriverVersion(); d != 0 {
 		out.Driver = types.StringValue(d.String())
 	}
-	m.Accelerator = out
+	m.Accelerator = blockOf(acceleratorSchema(), out)
 }
 
 func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
@@ -141,12 +163,12 @@ func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
 	m.PodsPerNode, m.PodRange = numberOrNull(p.GetMaxPodsConstraint().GetMaxPodsPerNode()), textOrNull(p.GetNetworkConfig().GetPodRange())
 	a := p.GetAutoscaling()
 	if !a.GetEnabled() {
-		m.Autoscaling = nil
+		m.Autoscaling = blockNull(scalingSchema())
 		return
 	}
 	was := scalingModel{}
-	if m.Autoscaling != nil {
-		was = *m.Autoscaling
+	if s := m.scaling(); s != nil {
+		was = *s
 	}
 	number := func(was types.Int64, now int32) types.Int64 {
 		if now == 0 && was.IsNull() {
@@ -158,7 +180,7 @@ func (m *poolModel) readPolicies(p *containerpb.NodePool, imported bool) {
 	if !was.Location.IsNull() { // Google's choice otherwise
 		out.Location = types.StringValue(a.GetLocationPolicy().String())
 	}
-	m.Autoscaling = out
+	m.Autoscaling = blockOf(scalingSchema(), out)
 }
 
 // addWarning says what could not be read beside the object itself.

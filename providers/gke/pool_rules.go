@@ -20,9 +20,13 @@ import (
 // cost money without being of use, is refused by the plan.
 func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 	m.checkPlace(j)
+	if prior != nil {
+		m.adopt(ctx, j, prior)
+	}
 	m.checkWords(j)
+	m.checkPods(j)
 	m.checkSettings(j)
-	for n := range len(m.Fallback) + 1 {
+	for n := range len(m.steps()) + 1 {
 		at := path.Empty()
 		if n > 0 {
 			at = path.Root("fallback").AtListIndex(n - 1)
@@ -87,23 +91,31 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 // forecast plans what the nodes will have, and says how many there will be.
 func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	is := m.as(m.taken())
-	zones := is.nodeZones(j)
+	zones := is.nodeZones(ctx, j)
 	planned := is.capacity(ctx, zones, nil)
 	call := providers.CallFrom(ctx)
-	if n := m.Step.ValueInt64(); prior != nil && n > 0 {
+	switch n := m.Step.ValueInt64(); {
+	case prior == nil:
+	case n > 0:
 		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It runs by step %d of its fallback. Where there is capacity again, go back with: stoke apply -replace='%s'", n, call.Address)})
+	case len(m.steps()) > 0 && strings.HasSuffix(prior.Status.ValueString(), "ERROR"):
+		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It is %s: some of its nodes may be missing. It keeps those that it has; to make it anew by the first step that has capacity: stoke apply -replace='%s'", prior.Status.ValueString(), call.Address)})
+	}
+	if j.open("cluster", "name", "machine_type", "disk_size_gb", "labels", "taints", "zones", "node_count", "autoscaling", "accelerator", "max_pods_per_node", "fallback") {
+		m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
+		return
 	}
 	if prior != nil {
 		was := prior.as(prior.taken())
-		if planned.Equal(was.capacity(ctx, was.nodeZones(j), nil)) {
+		if planned.Equal(was.capacity(ctx, was.nodeZones(ctx, j), nil)) {
 			m.Capacity = prior.Capacity // what the cluster adds is in there
 			return
 		}
 	}
 	m.Capacity = planned
-	for n := range m.Fallback { // nobody knows yet which step it will be
+	for n := range m.steps() { // nobody knows yet which step it will be
 		step := m.step(n + 1)
-		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, step.nodeZones(j), nil)) {
+		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, step.nodeZones(ctx, j), nil)) {
 			m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
 		}
 	}
@@ -112,13 +124,23 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	}
 }
 
-// nodeZones are the zones of the nodes, as far as they are known.
-func (m *poolModel) nodeZones(j job) []string {
-	zones := list(m.Zones)
-	if _, location, _, err := m.place(j); zones == nil && err == nil && isZone(location) {
+// nodeZones are the zones of the nodes, as far as they are known: those of the cluster
+// where the pool names none.
+func (m *poolModel) nodeZones(ctx context.Context, j job) []string {
+	if zones := list(m.Zones); zones != nil || j.open("zones", "cluster") {
+		return zones
+	}
+	where, of, err := m.at(j)
+	if err != nil {
+		return nil
+	}
+	if k, _ := clusterAt(ctx, of, where.cluster); len(k.GetLocations()) > 0 {
+		return k.GetLocations()
+	}
+	if _, location, _, _ := m.place(j); isZone(location) {
 		return []string{location}
 	}
-	return zones
+	return nil
 }
 
 // checkWords refuses words that the API does not know.
@@ -132,7 +154,7 @@ func (m *poolModel) checkWords(j job) {
 	for i, t := range elementsOf[taintModel](m.Taints) {
 		oneOf(path.Root("taints").AtListIndex(i).AtName("effect"), t.Effect, containerpb.NodeTaint_Effect_value)
 	}
-	if a := m.Accelerator; a != nil {
+	if a := m.gpus(); a != nil {
 		at := path.Root("accelerator")
 		oneOf(at.AtName("sharing"), a.Sharing, containerpb.GPUSharingConfig_GPUSharingStrategy_value)
 		oneOf(at.AtName("driver_version"), a.Driver, containerpb.GPUDriverInstallationConfig_GPUDriverVersion_value)
@@ -143,7 +165,7 @@ func (m *poolModel) checkWords(j job) {
 			j.diags.AddAttributeError(at, "Incomplete sharing", "Give sharing and shared_clients, or neither.")
 		}
 	}
-	if s := m.Autoscaling; s != nil {
+	if s := m.scaling(); s != nil {
 		oneOf(path.Root("autoscaling").AtName("location_policy"), s.Location, containerpb.NodePoolAutoscaling_LocationPolicy_value)
 		if !s.Max.IsNull() && !s.TotalMax.IsNull() {
 			j.diags.AddAttributeError(path.Root("autoscaling"), "Limits given twice", "Give min and max, or total_min and total_max.")
@@ -169,19 +191,19 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 		refuse("spot", "Spot and flex-start at once", "Take one of them.")
 	case m.Reservation.ValueString() != "" && (spot || flex || queued):
 		refuse("reservation", "Reservation of such machines", "Spot, flex-start and queued machines never come from a reservation; in a fallback, give reservation = \"\".")
-	case flex && m.Autoscaling == nil:
+	case flex && m.Autoscaling.IsNull():
 		refuse("flex_start", "Flex-start without autoscaling", "Declare autoscaling, and leave node_count out.")
-	case flex && m.AutoRepair.ValueBool() && !m.AutoRepair.IsUnknown():
-		refuse("flex_start", "Flex-start with repairs", "Set auto_repair = false: such machines are never made anew.")
+	case flex && m.AutoRepair.ValueBool() && !j.omitted("auto_repair"): // left out, it is what the step that was taken has
+		refuse("flex_start", "Flex-start with repairs", "Leave auto_repair out: such machines are never made anew, and others of this pool are.")
 	case queued && spot:
 		refuse("queued_provisioning", "Queued and spot at once", "Take one of them.")
-	case queued && (m.Autoscaling == nil || m.Autoscaling.TotalMin.ValueInt64() != 0 || m.Autoscaling.TotalMax.IsNull()):
+	case queued && !m.Autoscaling.IsUnknown() && (m.scaling() == nil || m.scaling().TotalMin.ValueInt64() != 0 || m.scaling().TotalMax.IsNull()):
 		refuse("queued_provisioning", "Queued without autoscaling from 0", "Declare autoscaling with total_min = 0 and total_max.")
 	case queued && compact:
 		refuse("queued_provisioning", "Queued and compact at once", "Take one of them.")
 	case compact && given(m.BlueGreen):
 		refuse("compact_placement", "Compact placement with blue-green upgrades", "Leave blue_green out: a second set of nodes does not fit into the same place.")
-	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1, compact && m.ID.IsUnknown() && m.Zones.IsUnknown() && m.regional(j):
+	case compact && !m.Zones.IsUnknown() && len(list(m.Zones)) > 1, compact && m.ID.IsUnknown() && m.Zones.IsUnknown() && j.omitted("zones") && m.regional(j):
 		refuse("zones", "Compact placement in several zones", "Name one zone.")
 	case compact && (strings.HasPrefix(m.MachineType.ValueString(), "e2-") || strings.HasPrefix(m.MachineType.ValueString(), "n1-")):
 		refuse("machine_type", "Machine cannot be placed compactly", fmt.Sprintf("%s machines have no compact placement; take one such as c3, n2, g2, a2 or a3.", m.MachineType.ValueString()[:2]))
@@ -190,7 +212,7 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 		refuse("max_run_duration", "Flex-start nodes live seven days", fmt.Sprintf("%s is longer: give 168h at most, or leave it out.", m.MaxRun.ValueString()))
 	}
 	m.checkGPUs(j, refuse)
-	m.checkLocalSSDs(refuse)
+	m.checkLocalSSDs(j, refuse)
 }
 
 // mostFlex is how long machines of flex-start live at most:
@@ -205,10 +227,10 @@ func (m *poolModel) regional(j job) bool {
 
 // checkGPUs looks whether machine type and GPUs go together.
 func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) {
-	a, name := m.Accelerator, m.MachineType.ValueString()
+	a, name := m.gpus(), m.MachineType.ValueString()
 	kind, ok := machineOf(name)
 	switch {
-	case m.MachineType.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
+	case m.MachineType.IsUnknown() || m.Accelerator.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
 		return
 	case kind.gpu != "" && a == nil:
 		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.gpus, kind.gpu, kind.gpu, kind.gpus))
@@ -216,11 +238,13 @@ func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) 
 		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.gpus, kind.gpu, a.Count.ValueInt64(), a.Type.ValueString()))
 	case kind.gpu == "" && a != nil && !strings.HasPrefix(name, "n1-"):
 		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3 and g2 ones; %s has none.", either(name, "e2-medium")))
+	case kind.gpu == "" && a != nil && unattachable(name, kind.cpus, a) != "":
+		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.cpus, a))
 	}
 	if a == nil {
 		return
 	}
-	if m.regional(j) && m.ID.IsUnknown() && m.Zones.IsUnknown() {
+	if m.regional(j) && m.ID.IsUnknown() && m.Zones.IsUnknown() && j.omitted("zones") {
 		refuse("zones", "Zones of the GPUs are missing", "Name the zones: few zones of a region have the GPU, and each has node_count nodes.")
 	}
 }

@@ -2,10 +2,20 @@ package gke
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers"
 )
 
 // fallbackModel is a step that a create takes where the one before ended in a
@@ -49,6 +59,9 @@ type stepField struct {
 	take func(m *poolModel, f *fallbackModel)
 	// restore puts the declared argument back that the step took another one for.
 	restore func(m, declared *poolModel, f *fallbackModel)
+	// names tells whether the step has a value, and has whether the pool has that.
+	names func(f *fallbackModel) bool
+	has   func(m *poolModel, f *fallbackModel) bool
 }
 
 func fieldOfStep[V attr.Value](name string, own func(*poolModel) *V, other func(*fallbackModel) V) stepField {
@@ -62,6 +75,10 @@ func fieldOfStep[V attr.Value](name string, own func(*poolModel) *V, other func(
 			if !other(f).IsNull() {
 				*own(m) = *own(declared)
 			}
+		},
+		func(f *fallbackModel) bool { return !other(f).IsNull() },
+		func(m *poolModel, f *fallbackModel) bool {
+			return other(f).Equal(*own(m)) || other(f).Equal(types.StringValue("")) && (*own(m)).IsNull()
 		}}
 }
 
@@ -75,12 +92,14 @@ var stepFields = []stepField{
 
 // step is the pool as a step of its declared fallback has it; 0 is itself.
 func (m *poolModel) step(n int) *poolModel {
-	if n < 1 || n > len(m.Fallback) {
-		out := *m
-		return &out
+	if all := m.steps(); n >= 1 && n <= len(all) {
+		return m.as(&all[n-1])
 	}
-	return m.as(&m.Fallback[n-1])
+	return m.as(nil)
 }
+
+// steps is the declared fallback; nil while it is not known.
+func (m *poolModel) steps() []fallbackModel { return elementsOf[fallbackModel](m.Fallback) }
 
 // as is the pool with the arguments of a step; nil is itself.
 func (m *poolModel) as(f *fallbackModel) *poolModel {
@@ -100,13 +119,13 @@ func (m *poolModel) taken() *fallbackModel { return objectOf[fallbackModel](m.Ta
 // record notes which step made the pool. An object that was recorded before keeps
 // what it says: the declared fallback may be another one by now.
 func (m *poolModel) record(n int) {
-	was := m.Step.ValueInt64()
+	was, all := m.Step.ValueInt64(), m.steps()
 	m.Step = types.Int64Value(int64(n))
 	switch {
-	case n == 0 || n > len(m.Fallback) && m.taken() == nil:
+	case n == 0 || n > len(all) && m.taken() == nil:
 		m.Taken = types.ObjectNull(stepTypes())
 	case m.taken() == nil || was != int64(n):
-		m.Taken, _ = types.ObjectValueFrom(context.Background(), stepTypes(), m.Fallback[n-1])
+		m.Taken, _ = types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1])
 	}
 }
 
@@ -117,4 +136,66 @@ func (m *poolModel) restore(declared *poolModel) {
 			field.restore(m, declared, f)
 		}
 	}
+}
+
+// imported is the step of a fallback by which a pool was made that is imported: its
+// label says which, and it has what that step names. nil for any other pool.
+func (m *poolModel) imported(all []fallbackModel) *fallbackModel {
+	n := int(m.Step.ValueInt64())
+	if n < 1 || n > len(all) || m.taken() != nil {
+		return nil
+	}
+	for _, field := range stepFields {
+		if f := &all[n-1]; field.names(f) && !field.has(m, f) {
+			return nil
+		}
+	}
+	return &all[n-1]
+}
+
+// adopt plans that an imported pool runs by the step that made it: what the pool's own
+// arguments say in its place is no difference, as it is none of a pool that was made here.
+func (m *poolModel) adopt(ctx context.Context, j job, prior *poolModel) {
+	f := prior.imported(m.steps())
+	if f == nil {
+		return
+	}
+	prior.Taken, _ = types.ObjectValueFrom(ctx, stepTypes(), *f)
+	m.Taken = prior.Taken
+	for _, field := range stepFields {
+		if field.names(f) && j.omitted(field.name) {
+			field.restore(m, &poolModel{Zones: types.SetNull(types.StringType)}, f)
+		}
+	}
+	prior.restore(m)
+	providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It was made by step %d of its fallback, which is recorded; its nodes stay as they are.", prior.Step.ValueInt64())})
+}
+
+// replacing tells whether another value of an argument makes another pool: not of one
+// that was imported, and whose step has another value in its place.
+func replacing(ctx context.Context, state tfsdk.State, plan tfsdk.Plan, at path.Path, diags *diag.Diagnostics) bool {
+	var prior, declared poolModel
+	diags.Append(state.Get(ctx, &prior)...)
+	diags.Append(plan.GetAttribute(ctx, path.Root("fallback"), &declared.Fallback)...)
+	f := prior.imported(declared.steps())
+	return f == nil || !slices.ContainsFunc(stepFields, func(field stepField) bool { return at.Equal(path.Root(field.name)) && field.names(f) })
+}
+
+// As the modifiers of the framework say it, by which tests find them.
+const makesAnew = "If the value of this attribute changes, Terraform will destroy and recreate the resource."
+
+func steppedFlag(description string) schema.BoolAttribute {
+	a := serversFlag(description)
+	a.PlanModifiers = append(a.PlanModifiers, boolplanmodifier.RequiresReplaceIf(func(ctx context.Context, req planmodifier.BoolRequest, resp *boolplanmodifier.RequiresReplaceIfFuncResponse) {
+		resp.RequiresReplace = replacing(ctx, req.State, req.Plan, req.Path, &resp.Diagnostics)
+	}, makesAnew, makesAnew))
+	return a
+}
+
+func steppedText(description string) schema.StringAttribute {
+	a := servers(description)
+	a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.RequiresReplaceIf(func(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
+		resp.RequiresReplace = replacing(ctx, req.State, req.Plan, req.Path, &resp.Diagnostics)
+	}, makesAnew, makesAnew))
+	return a
 }

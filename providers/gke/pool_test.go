@@ -68,31 +68,41 @@ func TestPoolLife(t *testing.T) {
 	})
 }
 
+// poolValues are other values for what can be changed.
+var poolValues = map[string]any{
+	"auto_repair": false, "auto_upgrade": false, "machine_type": "g2-standard-12", "disk_type": "pd-ssd", "disk_size_gb": 200, "image_type": "UBUNTU_CONTAINERD",
+	"labels": map[string]any{"a": "c"}, "taints": []any{map[string]any{"key": "k", "value": "v", "effect": "NO_EXECUTE"}}, "tags": []any{"web"},
+	"resource_labels": map[string]any{"cost": "lab"}, "workload_metadata": "GCE_METADATA", "image_streaming": true, "gvnic": true, "fast_socket": true,
+	"accelerator": map[string]any{"type": "nvidia-l4", "count": 1, "sharing": "TIME_SHARING", "shared_clients": 4, "driver_version": "LATEST"},
+	"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2, "version": gcptest.Versions[0], "max_run_duration": "100h",
+	"blue_green": map[string]any{"batch_percentage": 0.25, "batch_soak": "5m", "pool_soak": "1h"}, "exclude_upgrades_until_end_of_support": true,
+	"kubelet": map[string]any{"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node", "memory_manager_policy": "static", "pod_pids_limit": 4096, "cpu_cfs_quota": false, "cpu_cfs_quota_period": "50ms",
+		"container_log_max_size": "20Mi", "container_log_max_files": 4, "allowed_unsafe_sysctls": []any{"kernel.shm*"}, "insecure_readonly_port": false, "max_parallel_image_pulls": 3, "single_process_oom_kill": true},
+	"linux": map[string]any{"sysctls": map[string]any{"net.core.rmem_max": "16777216"}, "cgroup_mode": "CGROUP_MODE_V2", "hugepages_2m": 512, "hugepages_1g": 1, "transparent_hugepage": "TRANSPARENT_HUGEPAGE_ENABLED_MADVISE"},
+	"drain": map[string]any{"pdb_timeout": "2h", "grace_termination": "1m30s", "respect_pdb_on_deletion": true},
+}
+
+// outdated makes a pool of which everything can be changed: nodes follow the control
+// plane, which has a newer version.
+func (w *world) outdated() (it thing, given map[string]any) {
+	w.Helper()
+	old := lab(map[string]any{"release_channel": "NONE", "node_locations": []any{zone, "us-central1-c"}, "version": gcptest.Versions[2]})
+	cluster := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", old))
+	given = gpu(map[string]any{"zones": []any{zone}})
+	it = w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
+	old["version"] = gcptest.Versions[0]
+	w.make(cluster, w.conf("gke_cluster", old)) // the master before its pools
+	w.mutations()
+	return it, given
+}
+
 // TestPoolInPlace: each attribute that can be changed is, by the one call that the
 // table says, and all of a group together are one call.
 func TestPoolInPlace(t *testing.T) {
-	values := map[string]any{
-		"auto_repair": false, "auto_upgrade": false, "machine_type": "g2-standard-12", "disk_type": "pd-ssd", "disk_size_gb": 200, "image_type": "UBUNTU_CONTAINERD",
-		"labels": map[string]any{"a": "c"}, "taints": []any{map[string]any{"key": "k", "value": "v", "effect": "NO_EXECUTE"}}, "tags": []any{"web"},
-		"resource_labels": map[string]any{"cost": "lab"}, "workload_metadata": "GCE_METADATA", "image_streaming": true, "gvnic": true, "fast_socket": true,
-		"accelerator": map[string]any{"type": "nvidia-l4", "count": 1, "sharing": "TIME_SHARING", "shared_clients": 4, "driver_version": "LATEST"},
-		"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2, "version": gcptest.Versions[0], "max_run_duration": "100h",
-		"blue_green": map[string]any{"batch_percentage": 0.25, "batch_soak": "5m", "pool_soak": "1h"}, "exclude_upgrades_until_end_of_support": true,
-		"kubelet": map[string]any{"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node", "memory_manager_policy": "static", "pod_pids_limit": 4096, "cpu_cfs_quota": false, "cpu_cfs_quota_period": "50ms",
-			"container_log_max_size": "20Mi", "container_log_max_files": 4, "allowed_unsafe_sysctls": []any{"kernel.shm*"}, "insecure_readonly_port": false, "max_parallel_image_pulls": 3, "single_process_oom_kill": true},
-		"linux": map[string]any{"sysctls": map[string]any{"net.core.rmem_max": "16777216"}, "cgroup_mode": "CGROUP_MODE_V2", "hugepages_2m": 512, "hugepages_1g": 1, "transparent_hugepage": "TRANSPARENT_HUGEPAGE_ENABLED_MADVISE"},
-		"drain": map[string]any{"pdb_timeout": "2h", "grace_termination": "1m30s", "respect_pdb_on_deletion": true},
-	}
 	transports(t, gcptest.Options{}, func(w *world) {
-		old := lab(map[string]any{"release_channel": "NONE", "node_locations": []any{zone, "us-central1-c"}, "version": gcptest.Versions[3]})
-		cluster := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", old))
-		given := gpu(map[string]any{"zones": []any{zone}})
-		it := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
-		old["version"] = gcptest.Versions[0]
-		w.make(cluster, w.conf("gke_cluster", old)) // the master before its pools
-		w.mutations()
+		it, given := w.outdated()
 		for _, row := range poolTable {
-			value, ok := values[row.attribute]
+			value, ok := poolValues[row.attribute]
 			if row.attribute == "autoscaling" {
 				continue // below
 			}
@@ -139,21 +149,23 @@ func TestPoolInPlace(t *testing.T) {
 }
 
 func TestPoolDrift(t *testing.T) {
-	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
-	config := w.conf("gke_node_pool", gpu(map[string]any{"labels": map[string]any{"a": "b"}}))
-	it := w.make(thing{kind: "gke_node_pool"}, config)
-	if err := w.google.ChangePool(labPath+"/nodePools/gpu", func(p *containerpb.NodePool) { p.Config.Labels["a"] = "other" }); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.google.Resize(labPath+"/nodePools/gpu", zone, 3); err != nil {
-		t.Fatal(err)
-	}
-	w.mutations()
-	it = w.make(w.refresh(it), config)
-	if got := w.mutations(); !slices.Equal(got, []string{"UpdateNodePool", "SetNodePoolSize"}) {
-		t.Errorf("drift is mended by %v", got)
-	}
-	w.empty(it, config)
+	transports(t, gcptest.Options{}, func(w *world) {
+		withLab(w)
+		config := w.conf("gke_node_pool", gpu(map[string]any{"labels": map[string]any{"a": "b"}}))
+		it := w.make(thing{kind: "gke_node_pool"}, config)
+		if err := w.google.ChangePool(labPath+"/nodePools/gpu", func(p *containerpb.NodePool) { p.Config.Labels["a"] = "other" }); err != nil {
+			w.Fatal(err)
+		}
+		if err := w.google.Resize(labPath+"/nodePools/gpu", zone, 3); err != nil {
+			w.Fatal(err)
+		}
+		w.mutations()
+		it = w.make(w.refresh(it), config)
+		if got := w.mutations(); !slices.Equal(got, []string{"UpdateNodePool", "SetNodePoolSize"}) {
+			w.Errorf("drift is mended by %v", got)
+		}
+		w.remade(w.empty(it, config), config, labPath+"/nodePools/gpu")
+	})
 }
 
 // TestPoolFallback: a stock-out and a missing quota lead to the next step, and
@@ -228,6 +240,9 @@ func TestPoolOutgrown(t *testing.T) {
 			t.Fatal(err)
 		}
 		grown = w.empty(grown, w.conf("gke_node_pool", given(3)))
+		if notes := strings.Join(w.plan(grown, w.conf("gke_node_pool", given(3))).notes, "\n"); !strings.Contains(notes, "stoke apply -replace=") {
+			t.Errorf("the plan offers no replacement: %q", notes)
+		}
 		w.mutations()
 		it = w.make(grown, w.conf("gke_node_pool", given(1)))
 		if got := w.mutations(); !slices.Equal(got, []string{"SetNodePoolSize"}) {
@@ -282,7 +297,7 @@ func TestPoolUnsure(t *testing.T) {
 func TestPoolKilled(t *testing.T) {
 	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
 	w.google.SetCapacity(gcptest.Capacity{Zone: zone, Provisioning: "on-demand"}, 0)
-	given := gpu(map[string]any{"fallback": []any{map[string]any{"spot": true}}, "timeouts": map[string]any{"create": "100ms"}})
+	given := gpu(map[string]any{"fallback": []any{map[string]any{"spot": true}}, "timeouts": map[string]any{"create": "1s"}})
 	w.google.Slow("CreateNodePool", 1<<20, 1)
 	pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
 	w.apply("op-1", pl)
@@ -324,8 +339,15 @@ func TestPoolRules(t *testing.T) {
 		{"GPU that is not declared", gpu(map[string]any{"accelerator": nil}), "GPUs are not declared"},
 		{"no GPU possible", cpu(map[string]any{"accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 1}}), "Machine cannot have GPUs"},
 		{"GPU on n1", cpu(map[string]any{"machine_type": "n1-standard-4", "accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 1}}), ""},
+		{"GPU that n1 has none of", cpu(map[string]any{"machine_type": "n1-standard-4", "accelerator": map[string]any{"type": "nvidia-l4", "count": 1}}), "Machine cannot have these GPUs"},
+		{"three GPUs on n1", cpu(map[string]any{"machine_type": "n1-standard-4", "accelerator": map[string]any{"type": "nvidia-tesla-t4", "count": 3}}), "Machine cannot have these GPUs"},
+		{"too many CPUs for a GPU", cpu(map[string]any{"machine_type": "n1-standard-16", "accelerator": map[string]any{"type": "nvidia-tesla-v100", "count": 1}}), "Machine cannot have these GPUs"},
+		{"few pods", cpu(map[string]any{"max_pods_per_node": 7}), "No node has so many pods"},
+		{"many pods", cpu(map[string]any{"max_pods_per_node": 257}), "No node has so many pods"},
+		{"as many pods as can be", cpu(map[string]any{"max_pods_per_node": 256}), ""},
 		{"size twice", cpu(map[string]any{"autoscaling": map[string]any{"max": 3}}), "Size and autoscaling at once"},
 		{"regional GPUs without zones", gpu(map[string]any{"cluster": "us-central1/big"}), "Zones of the GPUs are missing"},
+		{"upgrades without a node", cpu(map[string]any{"max_surge": 0, "max_unavailable": 0}), "Upgrades without a node"},
 		{"unknown effect", cpu(map[string]any{"taints": []any{map[string]any{"key": "a", "value": "b", "effect": "NoSchedule"}}}), "Unknown value"},
 	} {
 		pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", test.given))

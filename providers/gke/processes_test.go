@@ -65,11 +65,21 @@ func machinesBy(of []gcptest.Capacity) map[string]any {
 	if !reserved {
 		name = ""
 	}
-	return map[string]any{"zones": zones, "machine_type": of[0].MachineType, "spot": of[0].Provisioning == "spot", "reservation": name}
+	return map[string]any{"zones": zones, "machine_type": of[0].MachineType, "spot": of[0].Provisioning == "spot", "flex_start": of[0].Provisioning == flexStart, "reservation": name}
+}
+
+const flexStart = "flex-start"
+
+// flexible tells whether a step takes machines of flex-start, which need autoscaling.
+func (p process) flexible() bool {
+	return slices.ContainsFunc(p.steps, func(of []gcptest.Capacity) bool { return of[0].Provisioning == flexStart })
 }
 
 func (p process) pool() map[string]any {
 	given := map[string]any{"node_count": p.nodes}
+	if p.flexible() {
+		given = map[string]any{"node_count": nil, "autoscaling": map[string]any{"min": p.nodes, "max": p.nodes}}
+	}
 	maps.Copy(given, machinesBy(p.steps[0]))
 	var fallback []any
 	for _, step := range p.steps[1:] {
@@ -146,7 +156,7 @@ func TestCapacityProcesses(t *testing.T) {
 		t.Fatalf("%d processes", len(all))
 	}
 	all = all[:most]
-	var created, failed, later, back int
+	var created, failed, later, back, flexible int
 	w := newWorld(t, "grpc", gcptest.Options{Polls: -1})
 	w.single = true
 	defer func() { w.ended() }()
@@ -196,6 +206,9 @@ func TestCapacityProcesses(t *testing.T) {
 			if it.step() > 0 {
 				later++
 			}
+			if p.steps[it.step()][0].Provisioning == flexStart {
+				flexible++
+			}
 		}
 		if it.created() {
 			if r := w.destroy(it); r.Diagnostics.HasErrors() {
@@ -206,8 +219,8 @@ func TestCapacityProcesses(t *testing.T) {
 			t.Fatalf("process %d left %v", p.seed, now)
 		}
 	}
-	t.Logf("%d pools made, %d creates without capacity, %d hours on a later step, %d ways back taken", created, failed, later, back)
-	if created == 0 || failed == 0 || later == 0 || back == 0 {
+	t.Logf("%d pools made, %d creates without capacity, %d hours on a later step, %d on one of flex-start, %d ways back taken", created, failed, later, flexible, back)
+	if created == 0 || failed == 0 || later == 0 || flexible == 0 || back == 0 {
 		t.Error("the processes do not show all that there is to see")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/googleapis/gax-go/v2"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -157,15 +158,23 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 // are good. An account that may not list clusters can still do other things, and so
 // can a project without the API; plans say where it is needed.
 func reach(ctx context.Context, c *cloud.Cloud) error {
-	_, err := c.Clusters.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + c.Project + "/locations/-"})
-	err = cloud.Explain(err)
+	_, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.ListClustersResponse, error) {
+		// The client would ask again until there is no time left, and say that alone.
+		return c.Clusters.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + c.Project + "/locations/-"}, gax.WithRetry(func() gax.Retryer { return nil }))
+	})
+	var e *cloud.Error
+	errors.As(err, &e)
 	switch cloud.KindOf(err) {
 	case cloud.Forbidden, cloud.Busy, cloud.Disabled:
 		return nil
 	case cloud.NotFound:
-		var e *cloud.Error
-		errors.As(err, &e)
 		return &cloud.Error{Summary: "No such project", Kind: cloud.NoProject, Err: err, Detail: e.Detail + " Correct project in the block provider \"gke\": it is the id, not the name."}
+	case cloud.Ambiguous:
+		why := fmt.Sprintf("It said nothing within %v.", opening)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			why = sentence(e.Err)
+		}
+		return &cloud.Error{Summary: "Google cannot be reached", Kind: e.Kind, Err: err, Detail: fmt.Sprintf("No answer came from %s. %s Look at the network and its proxy.", either(c.Container, "https://container.googleapis.com"), why)}
 	}
 	return err
 }

@@ -48,7 +48,10 @@ func TestOpening(t *testing.T) {
 		}, "no such project"},
 		{"no network", func(*testing.T) map[string]cty.Value {
 			return map[string]cty.Value{"container_endpoint": cty.StringVal("http://127.0.0.1:1")}
-		}, "did not answer"},
+		}, "cannot be reached"},
+		{"no network over REST", func(*testing.T) map[string]cty.Value {
+			return map[string]cty.Value{"container_endpoint": cty.StringVal("http://127.0.0.1:1"), "transport": cty.StringVal("rest")}
+		}, "cannot be reached"},
 		{"plain text elsewhere", func(*testing.T) map[string]cty.Value {
 			return map[string]cty.Value{"compute_endpoint": cty.StringVal("http://10.0.0.1/compute/v1/")}
 		}, "cannot be used"},

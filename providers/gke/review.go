@@ -29,12 +29,14 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 		return nil, nil
 	}
 	ctx = providers.WithCall(ctx, &providers.Call{Note: func(n providers.Note) { r.notes = append(r.notes, n) }})
+	var gone []plannedPool
 	for _, p := range all.Planned {
 		switch {
 		case p.Type == "gke_cluster" && !p.Planned.IsNull():
 			r.clusters = append(r.clusters, plannedCluster{address: p.Address, value: p.Planned, made: p.Prior.IsNull()})
 		case p.Type == "gke_node_pool" && p.Planned.IsNull():
 			r.frees = true
+			gone = append(gone, plannedPool{address: p.Address, value: p.Planned, prior: p.Prior})
 		case p.Type == "gke_node_pool":
 			r.pools = append(r.pools, newPlannedPool(p))
 		}
@@ -42,6 +44,11 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 	for i := range r.pools {
 		r.pools[i].cluster = r.clusterOf(r.pools[i])
 		r.channel(ctx, r.pools[i])
+		r.runs(r.pools[i], all.Planned)
+	}
+	for _, p := range gone {
+		p.cluster = r.clusterOf(plannedPool{value: p.prior})
+		r.runs(p, all.Planned)
 	}
 	for i := range r.clusters {
 		r.ranges(ctx, &r.clusters[i])
@@ -68,6 +75,7 @@ type plannedCluster struct {
 type plannedPool struct {
 	address     string
 	value       cty.Value
+	prior       cty.Value
 	made        bool
 	cluster     *plannedCluster // nil: it is not in the plan
 	least, most int64           // nodes in all, -1 where that is not known
@@ -123,7 +131,7 @@ func groupIn(v cty.Value) (least, most int64) {
 }
 
 func newPlannedPool(p providers.PlannedInstance) plannedPool {
-	out := plannedPool{address: p.Address, value: p.Planned, made: p.Prior.IsNull()}
+	out := plannedPool{address: p.Address, value: p.Planned, prior: p.Prior, made: p.Prior.IsNull()}
 	out.least, out.most = groupIn(p.Planned)
 	before, _ := groupIn(p.Prior)
 	out.more = max(out.least-max(before, 0), 0)
@@ -157,8 +165,13 @@ func (r *reviewed) clusterOf(p plannedPool) *plannedCluster {
 
 // channel refuses to go without upgrades in a cluster that upgrades by itself.
 func (r *reviewed) channel(ctx context.Context, p plannedPool) {
-	if on, known := flagIn(p.value, "auto_upgrade"); on || !known {
-		return
+	name, what := "auto_upgrade", "upgrades"
+	if on, known := flagIn(p.value, name); on || !known {
+		name, what = "auto_repair", "repairs"
+		on, known = flagIn(p.value, name)
+		if flex, _ := flagIn(p.value, "flex_start"); on || !known || flex || !p.made { // of flex-start it has to be off
+			return
+		}
 	}
 	channel := ""
 	if p.cluster != nil {
@@ -172,8 +185,8 @@ func (r *reviewed) channel(ctx context.Context, p plannedPool) {
 		}
 	}
 	if channel != "" && channel != "NONE" {
-		r.say(providers.Error, p.address, "auto_upgrade", "Release channel without upgrades",
-			fmt.Sprintf("The cluster is in the channel %s, which upgrades all nodes: Google refuses auto_upgrade = false. Set release_channel = \"NONE\", or protect the pool with exclude_upgrades_until_end_of_support = true.", channel))
+		r.say(providers.Error, p.address, name, "Release channel without "+what,
+			fmt.Sprintf("The cluster is in the channel %s: Google refuses %s = false there. Set release_channel = \"NONE\", or protect the pool from upgrades with exclude_upgrades_until_end_of_support = true.", channel, name))
 	}
 }
 
@@ -271,7 +284,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 			k := key{either(textIn(p.value, "project"), r.job.cloud.Project), regionOf(location), metric}
 			wanted[k] += float64(n * p.more)
 			by[k] = append(by[k], p.address)
-			falls[k] = falls[k] || p.value.GetAttr("fallback").LengthInt() > 0
+			falls[k] = falls[k] || falling(p.value)
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(wanted), func(a, b key) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
@@ -289,6 +302,12 @@ func (r *reviewed) quotas(ctx context.Context) {
 		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of %s in %s, of which the project has %v and uses %v.%s",
 			strings.Join(by[k], ", "), wanted[k], k.metric, k.region, q.Limit, q.Usage, after))
 	}
+}
+
+// falling tells whether a pool has a fallback, or may have one.
+func falling(pool cty.Value) bool {
+	steps := pool.GetAttr("fallback")
+	return !steps.IsKnown() || !steps.IsNull() && steps.LengthInt() > 0
 }
 
 func (r *reviewed) location(p plannedPool) string {

@@ -47,6 +47,8 @@ func TestReview(t *testing.T) {
 	}{
 		{"fine", lab(nil), cpu(nil), ""},
 		{"a channel and no upgrades", lab(nil), cpu(map[string]any{"auto_upgrade": false}), "error: Release channel without upgrades"},
+		{"a channel and no repairs", lab(nil), cpu(map[string]any{"auto_repair": false}), "error: Release channel without repairs"},
+		{"flex-start goes without repairs", lab(nil), gpu(map[string]any{"auto_repair": false, "flex_start": true, "node_count": nil, "autoscaling": map[string]any{"total_min": 0, "total_max": 2}}), ""},
 		{"no channel and no upgrades", lab(map[string]any{"release_channel": "NONE"}), cpu(map[string]any{"auto_upgrade": false}), ""},
 		{"pods fit", lab(map[string]any{"subnetwork": "small", "pods_range": "pods"}), cpu(map[string]any{"node_count": 4}), ""},
 		{"too many pods", lab(map[string]any{"subnetwork": "small", "pods_range": "pods"}), cpu(map[string]any{"node_count": 5}), "error: Addresses of the pods do not suffice"},
@@ -120,6 +122,79 @@ func TestNAT(t *testing.T) {
 		pl := w.plan(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(map[string]any{"private_nodes": true})))
 		if warned := len(pl.Diagnostics) == 1 && pl.Diagnostics[0].Summary == "Private nodes without Cloud NAT"; warned != test.warned || pl.Diagnostics.HasErrors() {
 			t.Errorf("%v: %v", test.routers, pl.Diagnostics)
+		}
+	}
+}
+
+// TestSharedNetwork: a host project alone says of none of its networks that it is meant,
+// and the cluster would be made in the default one of its own project.
+func TestSharedNetwork(t *testing.T) {
+	w := newWorld(t, "grpc", gcptest.Options{HostProjects: []string{"host"}})
+	for _, given := range []map[string]any{{}, {"network": "default"}, {"subnetwork": "default"}, {"network": "default", "subnetwork": "default"}} {
+		config := w.conf("gke_cluster", lab(with(given, map[string]any{"network_project": "host"})))
+		pl := w.plan(thing{kind: "gke_cluster"}, config)
+		if len(given) < 2 {
+			if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != "Shared VPC without a network" {
+				t.Errorf("%v: %v", given, pl.Diagnostics)
+			}
+			continue
+		}
+		w.empty(w.make(thing{kind: "gke_cluster"}, config), config)
+	}
+}
+
+// TestRuns: nodes are not taken from under running experiments, unless that is allowed.
+func TestRuns(t *testing.T) {
+	w := newWorld(t, "grpc", gcptest.Options{})
+	k := w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(nil)))
+	pool := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", gpu(nil)))
+	run := func(status string, endpoint cty.Value) cty.Value {
+		access := k.state.GetAttr("access").AsValueMap()
+		access["endpoint"] = endpoint
+		return cty.ObjectVal(map[string]cty.Value{"status": cty.StringVal(status), "cluster": cty.ObjectVal(access)})
+	}
+	here, elsewhere := k.state.GetAttr("access").GetAttr("endpoint"), cty.StringVal("https://192.0.2.1")
+	for _, test := range []struct {
+		name    string
+		run     cty.Value
+		ends    bool
+		given   map[string]any // nil for a pool that is destroyed
+		replace bool
+		want    string
+	}{
+		{"replaced", run("running", here), false, gpu(map[string]any{"spot": true}), true, "error: Experiments run in this cluster: The pool is replaced, while train_experiment.x"},
+		{"destroyed", run("running", here), false, nil, false, "error: Experiments run in this cluster: The pool is destroyed"},
+		{"nodes anew", run("running", here), false, gpu(map[string]any{"image_type": "UBUNTU_CONTAINERD"}), false, "error: Experiments run in this cluster: The change of image_type"},
+		{"allowed", run("running", here), false, gpu(map[string]any{"image_type": "UBUNTU_CONTAINERD", "allow_data_loss": true}), false, "warning: Experiments run in this cluster"},
+		{"grows", run("running", here), false, gpu(map[string]any{"node_count": 2, "labels": map[string]any{"a": "b"}}), false, ""},
+		{"finished", run("succeeded", here), false, nil, false, ""},
+		{"ends with it", run("running", here), true, nil, false, ""},
+		{"elsewhere", run("running", elsewhere), false, nil, false, ""},
+	} {
+		null := cty.NullVal(pool.state.Type())
+		planned := null
+		if test.given != nil {
+			prior := pool
+			if test.replace {
+				prior = thing{kind: pool.kind}
+			}
+			planned = w.plan(prior, w.conf(pool.kind, test.given)).Planned
+		}
+		after := test.run
+		if test.ends {
+			after = cty.NullVal(after.Type())
+		}
+		_, diags := w.entry.Review(t.Context(), providers.Review{Configured: []providers.Provider{w.phase()}, Planned: []providers.PlannedInstance{
+			{Address: "gke_cluster.lab", Type: "gke_cluster", Prior: k.state, Planned: k.state},
+			{Address: "gke_node_pool.gpu", Type: "gke_node_pool", Prior: pool.state, Planned: planned},
+			{Address: "train_experiment.x", Type: "train_experiment", Prior: test.run, Planned: after},
+		}})
+		got := ""
+		for _, d := range diags {
+			got += map[providers.Severity]string{providers.Error: "error: ", providers.Warning: "warning: "}[d.Severity] + d.Summary + ": " + d.Detail
+		}
+		if test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
 }

@@ -31,6 +31,17 @@ func serversFixed(description string) schema.StringAttribute {
 	return a
 }
 
+// named is an argument that names another thing: another thing replaces, the same one
+// by other words does not. A name alone is one of a project, which the first of some
+// arguments says that is given; "project" when there are none.
+func named(a schema.StringAttribute, same func(was, is naming) bool, projects ...string) schema.StringAttribute {
+	if projects == nil {
+		projects = []string{"project"}
+	}
+	a.PlanModifiers = append(a.PlanModifiers, sameThing{same, projects}, stringplanmodifier.RequiresReplace())
+	return a
+}
+
 func serversNumber(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Optional: true, Computed: true, Description: description, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}}
 }
@@ -73,13 +84,10 @@ func computed(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, Description: description, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
 }
 
-// settled keeps a status. Of an object that an apply has begun and not seen finished
-// it is not known, which makes the plan an update that finishes it.
-func settled(unfinished []string) []planmodifier.String {
-	return []planmodifier.String{settles{unfinished}}
-}
-
-type settles struct{ unfinished []string }
+// settles keeps a status. Of an object that an apply has begun and not seen finished
+// it is not known, which makes the plan an update that finishes it; one whose create
+// ended badly is made anew.
+type settles struct{ kind kind }
 
 func (s settles) Description(context.Context) string {
 	return "An object that is not finished is finished by an update."
@@ -89,11 +97,12 @@ func (s settles) MarkdownDescription(ctx context.Context) string { return s.Desc
 
 // PlanModifyString is that of planmodifier.String.
 func (s settles) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	begun, status := readBegun(ctx, req.Private), req.StateValue.ValueString()
 	switch {
 	case req.State.Raw.IsNull():
-	case req.StateValue.ValueString() == "STOPPING": // it goes: another one is made when it is gone
+	case status == "STOPPING", begun == begunCreate && slices.Contains(s.kind.failed, status): // another one is made when it is gone
 		resp.PlanValue, resp.RequiresReplace = types.StringUnknown(), true
-	case slices.Contains(s.unfinished, req.StateValue.ValueString()) && readBegun(ctx, req.Private) != "":
+	case begun != "" && slices.Contains(s.kind.unfinished, status):
 		resp.PlanValue = types.StringUnknown()
 	default:
 		resp.PlanValue = req.StateValue

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	compute "google.golang.org/api/compute/v1"
 
@@ -44,12 +45,12 @@ func snapshotSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A snapshot of a disk. A gke_disk can begin as one (snapshot). It is independent of its disk, and bills for what it stores until it is destroyed.",
 		Attributes: map[string]schema.Attribute{
-			"name":              requiredFixed("Its name."),
-			"disk":              requiredFixed("The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. What is written while a snapshot is taken may or may not be in it."),
+			"name":              requiredName("Its name."),
+			"disk":              named(schema.StringAttribute{Required: true, Description: "The disk: the id of a gke_disk, or the name of a disk in zone or region of the provider. What is written while a snapshot is taken may or may not be in it."}, samePart),
 			"type":              serversFixed("STANDARD, or ARCHIVE, which costs less to keep and more to restore. Default: Google's, STANDARD."),
 			"storage_locations": serversSetFixed("Where it is stored: one region, such as us-central1, or one multi-region, such as us. Default: Google's choice, near the disk."),
-			"description":       schema.StringAttribute{Optional: true, Description: "What it is of.", PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}},
-			"labels":            optionalMap("Labels. Google's own are left alone."),
+			"description":       serversFixed("What it is of."),
+			"labels":            optionalLabels(),
 			"disk_size_gb":      schema.Int64Attribute{Computed: true, Description: "Size of the disk in GiB; a disk that begins as this snapshot has at least as much.", PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()}},
 			"created":           computed("When it was taken."),
 		},
@@ -66,10 +67,25 @@ func (m *snapshotModel) named(j job, id string) (map[string]string, error) {
 }
 
 // check is that of model.
-func (m *snapshotModel) check(_ context.Context, j job, _ *snapshotModel) {
-	if m.Project.IsUnknown() {
-		m.Project = types.StringValue(j.cloud.Project)
+func (m *snapshotModel) check(_ context.Context, j job, prior *snapshotModel) {
+	settleProject(j, &m.Project)
+	if m.ID.IsUnknown() && given(m.Name) && given(m.Project) {
+		m.ID = types.StringValue(snapshotPath(m.Project.ValueString(), m.Name.ValueString()))
 	}
+	if prior == nil {
+		if given(m.Disk) && !strings.Contains(m.Disk.ValueString(), "/") && j.cloud.Location() == "" {
+			j.diags.AddAttributeError(path.Root("disk"), "No place", "Give the id of the disk here, or zone in the block provider \"gke\".")
+		}
+		return
+	}
+	if why := differing(m.fixed(), prior.fixed()); len(why) > 0 {
+		j.diags.AddWarning("Snapshot is deleted and taken anew", fmt.Sprintf("The change of %s takes another snapshot of what is on the disk by then; what this one holds, of %s, is lost.", strings.Join(why, ", "), prior.Created.ValueString()))
+	}
+}
+
+// fixed are the arguments whose change makes another snapshot.
+func (m *snapshotModel) fixed() map[string]attr.Value {
+	return map[string]attr.Value{"name": m.Name, "project": m.Project, "disk": m.Disk, "type": m.Type, "storage_locations": m.Locations, "description": m.Description}
 }
 
 // source is the disk's path.
@@ -138,9 +154,7 @@ func (m *snapshotModel) read(ctx context.Context, j job) (bool, string, error) {
 		m.Disk = types.StringValue(s.SourceDisk[at:])
 	}
 	m.Type, m.Locations = textOrNull(s.SnapshotType), setOf(s.StorageLocations)
-	if s.Description != "" || m.Description.ValueString() != "" {
-		m.Description = textOrNull(s.Description)
-	}
+	m.Description = textAs(m.Description, s.Description)
 	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(s.Labels, texts(m.Labels)))
 	m.Size, m.Created = numberOrNull(s.DiskSizeGb), textOrNull(s.CreationTimestamp)
 	return true, s.Labels[cloud.Mark], nil
@@ -167,7 +181,7 @@ func (m *snapshotModel) update(ctx context.Context, j job, prior *snapshotModel)
 func (m *snapshotModel) remove(ctx context.Context, j job) error {
 	c, name := j.cloud, m.Name.ValueString()
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*compute.Operation, error) {
-		return c.Compute.Snapshots.Delete(c.Project, name).Context(ctx).Do()
+		return c.Compute.Snapshots.Delete(c.Project, name).RequestId(cloud.Request(ctx, "delete "+snapshotPath(c.Project, name))).Context(ctx).Do()
 	})
 	if err == nil {
 		err = c.WaitCompute(ctx, op, "deleting the snapshot "+name)

@@ -3,7 +3,6 @@ package gke
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -116,61 +115,6 @@ func TestTables(t *testing.T) {
 	for name, fixed := range schemas["gke_node_pool"] {
 		if _, ok := poolFixed[name]; fixed && !ok {
 			t.Errorf("poolFixed lacks %s, by which data may be lost", name)
-		}
-	}
-}
-
-// fixedValues are other values for what cannot be changed.
-var fixedValues = map[string]map[string]any{
-	"gke_cluster": {
-		"name": "other", "location": "us-central1-b", "project": "other-project", "network": "other", "subnetwork": "other", "network_project": "host",
-		"pods_range": "pods", "services_range": "services", "pods_cidr": "10.64.0.0/14", "services_cidr": "10.68.0.0/20",
-	},
-	"gke_node_pool": {
-		"cluster": "us-central1-b/lab", "name": "other", "project": "other-project", "service_account": "nodes@stoke-test.iam.gserviceaccount.com",
-		"oauth_scopes": []any{"https://www.googleapis.com/auth/devstorage.read_only"}, "max_pods_per_node": 32, "pod_range": "pods", "spot": true, "flex_start": true,
-		"queued_provisioning": true, "reservation": "r", "compact_placement": true, "local_ssd_count": 1, "raw_local_ssd_count": 1,
-		"secondary_boot_disks": []any{map[string]any{"disk_image": "projects/p/global/images/i", "mode": "CONTAINER_IMAGE_CACHE"}},
-	},
-}
-
-// beside is what goes with such a value.
-var beside = map[string]map[string]any{
-	"network_project":      {"subnetwork": "default"},
-	"flex_start":           {"node_count": nil, "auto_repair": false, "autoscaling": map[string]any{"total_min": 0, "total_max": 4}},
-	"queued_provisioning":  {"node_count": nil, "autoscaling": map[string]any{"total_min": 0, "total_max": 4}},
-	"secondary_boot_disks": {"image_streaming": true},
-}
-
-// TestFixed: each argument that cannot be changed replaces, and the plan names it and
-// nothing else as the reason. A change in place beside it replaces nothing.
-func TestFixed(t *testing.T) {
-	w := withLab(newWorld(t, "grpc", gcptest.Options{Networks: []string{"other"}, HostProjects: []string{"host"}}))
-	given := map[string]map[string]any{"gke_cluster": lab(map[string]any{"name": "fixed"}), "gke_node_pool": gpu(map[string]any{"cluster": zone + "/lab"})}
-	for _, kind := range []string{"gke_cluster", "gke_node_pool"} {
-		it := w.make(thing{kind: kind}, w.conf(kind, given[kind]))
-		for _, name := range slices.Sorted(maps.Keys(fixedValues[kind])) {
-			conf := maps.Clone(given[kind])
-			conf[name] = fixedValues[kind][name]
-			maps.Copy(conf, beside[name])
-			pl := w.plan(it, w.conf(kind, conf))
-			if got := slices.DeleteFunc(pl.replaced(), func(s string) bool { _, also := beside[name][s]; return also }); !slices.Equal(got, []string{name}) || pl.Diagnostics.HasErrors() {
-				t.Errorf("%s.%s: replaced because of %v: %v", kind, name, got, pl.Diagnostics)
-			}
-		}
-		conf := maps.Clone(given[kind])
-		conf["labels"] = map[string]any{"x": "y"}
-		if pl := w.plan(it, w.conf(kind, conf)); len(pl.Replace) > 0 || pl.noop() {
-			t.Errorf("%s: other labels replace because of %v", kind, pl.replaced())
-		}
-	}
-	for name, value := range map[string]any{"type": "nvidia-tesla-t4", "count": 2, "partition": "1g.5gb"} {
-		it := w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", cpu(map[string]any{"name": "n1-" + name, "machine_type": "n1-standard-8", "accelerator": map[string]any{"type": "nvidia-tesla-v100", "count": 1}})))
-		a := map[string]any{"type": "nvidia-tesla-v100", "count": 1}
-		a[name] = value
-		pl := w.plan(it, w.conf(it.kind, cpu(map[string]any{"name": "n1-" + name, "machine_type": "n1-standard-8", "accelerator": a})))
-		if got := pl.replaced(); !slices.Equal(got, []string{"accelerator." + name}) {
-			t.Errorf("accelerator.%s: replaced because of %v", name, got)
 		}
 	}
 }

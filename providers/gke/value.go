@@ -124,6 +124,14 @@ func link(was types.String, now string) types.String {
 	return textOrNull(now)
 }
 
+// textAs is what is there; "" that was declared stays.
+func textAs(was types.String, now string) types.String {
+	if now == "" && given(was) && was.ValueString() == "" {
+		return was
+	}
+	return textOrNull(now)
+}
+
 func textOrNull(s string) types.String {
 	if s == "" {
 		return types.StringNull()
@@ -176,6 +184,16 @@ func objectOf[T any](o types.Object) *T {
 		return nil
 	}
 	return out
+}
+
+// blockOf and blockNull are a nested block as it is stored.
+func blockOf[T any](b schema.Block, now *T) types.Object {
+	v, _ := types.ObjectValueFrom(context.Background(), b.Type().(attr.TypeWithAttributeTypes).AttributeTypes(), now)
+	return v
+}
+
+func blockNull(b schema.Block) types.Object {
+	return types.ObjectNull(b.Type().(attr.TypeWithAttributeTypes).AttributeTypes())
 }
 
 // elementsOf are those of a list as their models; nil for null and for what is not

@@ -48,8 +48,9 @@ type world struct {
 	single bool
 	ended  func() error
 
-	mu    sync.Mutex
-	steps []string // progress
+	mu      sync.Mutex
+	steps   []string // progress
+	applies int
 }
 
 // transports runs a test over both.
@@ -126,9 +127,10 @@ func (w *world) phase() providers.Provider {
 
 // thing is an object, as a state has it.
 type thing struct {
-	kind    string
-	state   cty.Value
-	private []byte
+	kind     string
+	state    cty.Value
+	private  []byte
+	replaces cty.Value // of one that is planned: what it is made anew in place of
 }
 
 func (w *world) types(kind string) cty.Type {
@@ -241,7 +243,7 @@ func proposed(attributes map[string]*providers.Attribute, prior, config cty.Valu
 			m[name] = prior.GetAttr(name)
 		}
 	}
-	if a, ok := m["accelerator"]; ok && !a.IsNull() && !prior.IsNull() && !prior.GetAttr("accelerator").IsNull() {
+	if a, ok := m["accelerator"]; ok && a.IsKnown() && !a.IsNull() && !prior.IsNull() && !prior.GetAttr("accelerator").IsNull() {
 		inner := a.AsValueMap()
 		if inner["driver_version"].IsNull() {
 			inner["driver_version"] = prior.GetAttr("accelerator").GetAttr("driver_version")
@@ -258,7 +260,7 @@ func (w *world) plan(prior thing, config cty.Value) planned {
 		prior.state = cty.NullVal(config.Type())
 	}
 	out := planned{prior: prior, config: config}
-	ctx := providers.WithCall(w.Context(), &providers.Call{Address: prior.kind + ".x", Note: func(n providers.Note) { out.notes = append(out.notes, n.Text) }})
+	ctx := providers.WithCall(w.Context(), &providers.Call{Address: prior.kind + ".x", Replaces: prior.replaces, Note: func(n providers.Note) { out.notes = append(out.notes, n.Text) }})
 	if out.Diagnostics = p.ValidateResource(ctx, prior.kind, config); out.Diagnostics.HasErrors() {
 		return out
 	}
@@ -288,7 +290,8 @@ func (w *world) make(prior thing, config cty.Value) thing {
 	if pl.Diagnostics.HasErrors() {
 		w.Fatalf("plan: %v", pl.Diagnostics)
 	}
-	got, r := w.apply("op-"+fmt.Sprint(len(w.google.Calls())), pl)
+	w.applies++
+	got, r := w.apply(fmt.Sprint("apply-", w.applies), pl)
 	if r.Diagnostics.HasErrors() {
 		w.Fatalf("apply: %v", r.Diagnostics)
 	}
@@ -347,6 +350,19 @@ func (w *world) empty(of thing, config cty.Value) thing {
 		}
 	}
 	return now
+}
+
+// remade checks that an object which somebody deleted is made anew.
+func (w *world) remade(of thing, config cty.Value, path string) {
+	w.Helper()
+	w.google.Remove(path)
+	if now := w.refresh(of); !now.state.IsNull() {
+		w.Errorf("%s was deleted by hand, and is still there", path)
+	}
+	it := w.empty(w.make(thing{kind: of.kind}, config), config)
+	if w.object(path) == nil || textIn(it.state, "id") != path {
+		w.Errorf("%s is not made anew", path)
+	}
 }
 
 func (w *world) destroy(of thing) providers.ApplyResponse {

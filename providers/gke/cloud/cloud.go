@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -104,9 +105,12 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 	bare = bare && (own || !usage)
 	var tokens oauth2.TokenSource
 	if !bare || s.CredentialsFile != "" || s.Impersonate != "" {
-		if tokens, err = s.tokens(ctx); err != nil {
+		var counted string
+		if tokens, counted, err = s.tokens(ctx); err != nil {
 			return nil, err
 		}
+		s.QuotaProject = cmp.Or(s.QuotaProject, counted)
+		c.Settings = s
 	}
 	if c.Clusters, err = s.clusters(tokens); err != nil {
 		return nil, fmt.Errorf("make the client of the container API: %w", err)

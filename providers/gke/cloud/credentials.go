@@ -22,63 +22,97 @@ const scope = "https://www.googleapis.com/auth/cloud-platform"
 // tokenTime is how long Google may take to hand out the first token.
 const tokenTime = 8 * time.Second
 
-// tokens is a source of tokens that has handed out one.
-func (s Settings) tokens(ctx context.Context) (oauth2.TokenSource, error) {
-	// The source outlives the call, and so does the context that it keeps.
-	kept := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: tokenTime})
-	source, what, err := s.source(kept)
-	if err != nil {
-		return nil, &Error{Summary: "No Google credentials", Detail: strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + "."}
+// tokens is a source of tokens that has handed out one, and the project that the
+// credentials name for counting calls in.
+func (s Settings) tokens(ctx context.Context) (source oauth2.TokenSource, counted string, err error) {
+	type handed struct {
+		source  oauth2.TokenSource
+		counted string
+		err     error
 	}
-	if s.Impersonate != "" {
-		what = fmt.Sprintf("%s as %s", what, s.Impersonate)
-		source, err = impersonate.CredentialsTokenSource(kept, impersonate.CredentialsConfig{TargetPrincipal: s.Impersonate, Scopes: []string{scope}}, option.WithTokenSource(source))
-		if err != nil {
-			return nil, &Error{Summary: "No Google credentials", Detail: fmt.Sprintf("%s: %v", what, err)}
-		}
-	}
-	source = oauth2.ReuseTokenSource(nil, source)
-	answer := make(chan error, 1) // sources know no context
+	answer := make(chan handed, 1) // the search for credentials, and sources, know no end
 	go func() {
-		_, err := source.Token()
-		answer <- err
+		source, counted, err := s.first()
+		answer <- handed{source, counted, err}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()
 	select {
-	case err = <-answer:
+	case got := <-answer:
+		return got.source, got.counted, got.err
 	case <-ctx.Done():
-		err = fmt.Errorf("no answer within %v", tokenTime)
+		return nil, "", tokenError("these credentials", fmt.Errorf("no answer within %v", tokenTime))
 	}
-	if err != nil {
-		return nil, tokenError(what, err)
-	}
-	return source, nil
 }
 
-func (s Settings) source(ctx context.Context) (oauth2.TokenSource, string, error) {
-	if s.CredentialsFile == "" {
-		found, err := google.FindDefaultCredentials(ctx, scope)
-		if err != nil {
-			return nil, "", errors.New("there are no application default credentials: run `gcloud auth application-default login`, set GOOGLE_APPLICATION_CREDENTIALS, or give credentials in the block provider \"gke\"")
-		}
-		return found.TokenSource, "the application default credentials", nil
-	}
-	text, err := os.ReadFile(s.CredentialsFile)
+// first is the source, once it has handed out a token.
+func (s Settings) first() (oauth2.TokenSource, string, error) {
+	// The source outlives the call, and so does the context that it keeps.
+	kept := context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: tokenTime})
+	source, what, counted, err := s.source(kept)
 	if err != nil {
-		return nil, "", fmt.Errorf("the credentials cannot be read: %w", err)
+		return nil, "", &Error{Summary: "No Google credentials", Kind: Unknown, Detail: strings.ToUpper(err.Error()[:1]) + err.Error()[1:] + ".", Err: err}
+	}
+	if s.Impersonate != "" {
+		counted = "" // that account may not know the project
+		what = fmt.Sprintf("%s as %s", what, s.Impersonate)
+		source, err = impersonate.CredentialsTokenSource(kept, impersonate.CredentialsConfig{TargetPrincipal: s.Impersonate, Scopes: []string{scope}}, option.WithTokenSource(source))
+		if err != nil {
+			return nil, "", &Error{Summary: "No Google credentials", Kind: Unknown, Detail: fmt.Sprintf("%s: %v", what, err), Err: err}
+		}
+	}
+	source = oauth2.ReuseTokenSource(nil, source)
+	if _, err = source.Token(); err != nil {
+		return nil, "", tokenError(what, err)
+	}
+	return source, counted, nil
+}
+
+// defaultFile is the variable that names a file of credentials.
+const defaultFile = "GOOGLE_APPLICATION_CREDENTIALS"
+
+// source is the credentials, what they are called in messages, and the project that
+// they name for counting calls in.
+func (s Settings) source(ctx context.Context) (source oauth2.TokenSource, what, counted string, err error) {
+	if s.CredentialsFile != "" {
+		return fromFile(ctx, s.CredentialsFile, "the credentials in "+s.CredentialsFile)
+	}
+	if name := os.Getenv(defaultFile); name != "" {
+		return fromFile(ctx, name, "the credentials in "+name+" ("+defaultFile+")")
+	}
+	found, err := google.FindDefaultCredentials(ctx, scope)
+	if err != nil {
+		return nil, "", "", errors.New("there are no application default credentials: run `gcloud auth application-default login`, set " + defaultFile + ", or give credentials in the block provider \"gke\"")
+	}
+	return found.TokenSource, "the application default credentials", quotaProject(found.JSON), nil
+}
+
+// fromFile is the source of a file of credentials, which messages call what.
+func fromFile(ctx context.Context, name, what string) (source oauth2.TokenSource, called, counted string, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("%s cannot be read: %w", what, err)
 	}
 	var head struct {
 		Type google.CredentialsType `json:"type"`
 	}
 	if json.Unmarshal(text, &head) != nil || head.Type == "" {
-		return nil, "", fmt.Errorf("%s is no file of Google's credentials: give the key of a service account, or what `gcloud auth application-default login` wrote", s.CredentialsFile)
+		return nil, "", "", fmt.Errorf("%s are no file of Google's: give the key of a service account, or what `gcloud auth application-default login` wrote", what)
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, scope)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s cannot be used as %q", s.CredentialsFile, head.Type) // the library's error may quote it
+		return nil, "", "", fmt.Errorf("%s cannot be used as %q", what, head.Type) // the library's error may quote it
 	}
-	return found.TokenSource, "the credentials in " + s.CredentialsFile, nil
+	return found.TokenSource, what, quotaProject(text), nil
+}
+
+// quotaProject is the project that a file of credentials names for counting calls in.
+func quotaProject(text []byte) string {
+	var file struct {
+		QuotaProject string `json:"quota_project_id"`
+	}
+	_ = json.Unmarshal(text, &file) // of a machine's own credentials there is no file
+	return file.QuotaProject
 }
 
 // tokenError says why there is no token, and what to do.
@@ -100,10 +134,10 @@ func tokenError(what string, err error) error {
 		}
 		detail += "). "
 		if refused.ErrorCode == "invalid_grant" {
-			return &Error{Summary: "Google credentials have expired", Reason: refused.ErrorCode,
+			return &Error{Summary: "Google credentials have expired", Kind: Unknown, Err: err, Reason: refused.ErrorCode,
 				Detail: detail + "Log in again with `gcloud auth application-default login`, or make a new key; a clock that is wrong has the same effect."}
 		}
-		return &Error{Summary: "Google refuses the credentials", Reason: refused.ErrorCode, Detail: detail + "Look at the account that they are of."}
+		return &Error{Summary: "Google refuses the credentials", Kind: Unknown, Err: err, Reason: refused.ErrorCode, Detail: detail + "Look at the account that they are of."}
 	}
-	return &Error{Summary: "Google cannot be reached", Detail: fmt.Sprintf("No token came for %s: %v. Look at the network and its proxy.", what, err)}
+	return &Error{Summary: "Google cannot be reached", Kind: Ambiguous, Err: err, Detail: fmt.Sprintf("No token came for %s: %v. Look at the network and its proxy.", what, err)}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/googleapis/gax-go/v2/apierror"
+	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,6 +28,7 @@ const (
 	StockOut       // the zone has none left
 	Ambiguous      // nobody knows whether the call had an effect
 	Forbidden      // a role is missing
+	Unknown        // the credentials are not taken, or give no token any more
 	Disabled       // the API is not enabled
 	NoProject      // there is no such project
 	InUse          // something else uses the object
@@ -62,6 +64,9 @@ func Explain(err error) error {
 	var already *Error
 	if err == nil || errors.As(err, &already) {
 		return err
+	}
+	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // the token had to be asked for anew
+		return tokenError("the credentials", err)
 	}
 	e := &Error{Err: err}
 	message, code := parts(err, e)
@@ -188,7 +193,7 @@ func classify(code codes.Code, reason, message string) Kind {
 		return Busy
 	case code != codes.ResourceExhausted && (has(quotas...) || computeQuota.MatchString(message)):
 		return Quota
-	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready", "try again once it is done"):
+	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready", "try again once it is done", "fingerprint mismatch"):
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled
@@ -208,26 +213,60 @@ func classify(code codes.Code, reason, message string) Kind {
 		return Busy
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal:
 		return Ambiguous
-	case codes.PermissionDenied, codes.Unauthenticated:
+	case codes.PermissionDenied:
 		return Forbidden
+	case codes.Unauthenticated:
+		return Unknown
 	}
 	return Other
 }
 
 // disabledService finds a service and its project in Google's words.
-var disabledService = regexp.MustCompile(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=(\w+)`)
+var disabledService = regexp.MustCompile(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+(?:[.:][\w-]+)*)`)
+
+// permission finds one in Google's words, such as compute.disks.create.
+var permission = regexp.MustCompile(`\b(compute|container|file|iam|serviceusage)\.([a-z]\w+)\.([a-z]\w+)\b`)
+
+// roles have the permissions whose names begin so; the first that fits is the one.
+var roles = []struct{ permission, role string }{
+	{"compute.disks.", "roles/compute.storageAdmin"},
+	{"compute.snapshots.", "roles/compute.storageAdmin"},
+	{"compute.firewalls.", "roles/compute.securityAdmin"},
+	{"compute.networks.updatePolicy", "roles/compute.securityAdmin"},
+	{"compute.networks.use", "roles/compute.networkUser on the project of the network"},
+	{"compute.subnetworks.use", "roles/compute.networkUser on the project of the network"},
+	{"compute.", "roles/compute.viewer"},
+	{"container.", "roles/container.admin"},
+	{"file.", "roles/file.editor"},
+	{"iam.serviceAccounts.actAs", "roles/iam.serviceAccountUser on the nodes' service account"},
+	{"serviceusage.services.use", "roles/serviceusage.serviceUsageConsumer"},
+	{"serviceusage.", "roles/serviceusage.serviceUsageAdmin"},
+}
+
+// grant says which role is missing.
+func grant(message string) string {
+	for _, found := range permission.FindAllString(message, -1) {
+		for _, r := range roles {
+			if strings.HasPrefix(found, r.permission) && !strings.Contains(found, ".googleapis.") {
+				return fmt.Sprintf("Grant the account the role %s, or another that has %s.", r.role, found)
+			}
+		}
+	}
+	return "Grant the account the role that has this permission: roles/container.admin for clusters, with roles/iam.serviceAccountUser on the nodes' service account; roles/compute.storageAdmin for disks and snapshots; roles/compute.securityAdmin for firewall rules; roles/file.editor for Filestore."
+}
 
 // phrase writes summary and detail.
 func (e *Error) phrase(message string) {
 	what := map[Kind][2]string{
-		NotFound:  {"Not found", ""},
+		NotFound:  {"Not found", "Look at the name, the place and the project."},
 		Exists:    {"Already exists", "Import it to manage it here."},
 		Conflict:  {"Another operation is under way", "It was waited for, and did not end in time; apply again."},
 		Busy:      {"Too many calls", "Google was asked again, and still refuses; apply again later."},
 		Quota:     {"Quota of the project is exhausted", "Ask for more at https://console.cloud.google.com/iam-admin/quotas, or declare less. No role helps here."},
 		StockOut:  {"The zone has none left", "Name other zones or machine types, declare a fallback or a reservation, or apply again later."},
 		Ambiguous: {"Google did not answer", "Look at the network; apply again, which finds what was begun."},
-		Forbidden: {"Permission denied", "Grant the account the role that has this permission, such as roles/container.admin, and roles/iam.serviceAccountUser on the nodes' service account."},
+		Forbidden: {"Permission denied", grant(message)},
+		Unknown:   {"Google does not take the credentials", "Log in again with `gcloud auth application-default login`, or give another key; a clock that is wrong has the same effect."},
 		Disabled:  {"API is not enabled", "Enable it, such as with `gcloud services enable container.googleapis.com compute.googleapis.com file.googleapis.com`, and wait a minute."},
 		NoProject: {"No such project", "Correct project in the block provider \"gke\": it is the id, not the name, and the account has to see it."},
 		InUse:     {"Still in use", "Detach it first."},

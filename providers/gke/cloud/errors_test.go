@@ -37,8 +37,13 @@ func TestExplain(t *testing.T) {
 		{"quota of GKE", rpc(codes.PermissionDenied, `Insufficient regional quota to satisfy request: resource "NVIDIA_L4_GPUS": request requires '4.0' and is short '4.0'.`, ""), Quota, []string{"No role helps", "iam-admin/quotas"}, "0x1234567890abcdef"},
 		{"quota of compute", web(http.StatusForbidden, "Quota 'SSD_TOTAL_GB' exceeded.  Limit: 500.0 in region us-central1.", "quotaExceeded"), Quota, []string{"iam-admin/quotas"}, "0xfeed12345"},
 		{"role of GKE", rpc(codes.PermissionDenied, `Required "container.clusters.create" permission(s) for "projects/p".`, "IAM_PERMISSION_DENIED"), Forbidden, []string{"IAM_PERMISSION_DENIED", "roles/container.admin"}, "0x1234567890abcdef"},
-		{"role of compute", web(http.StatusForbidden, "Required 'compute.disks.create' permission for 'projects/p'", "forbidden"), Forbidden, []string{"Grant the account the role"}, "0xfeed12345"},
+		{"role of compute", web(http.StatusForbidden, "Required 'compute.disks.create' permission for 'projects/p'", "forbidden"), Forbidden, []string{"role roles/compute.storageAdmin", "compute.disks.create"}, "0xfeed12345"},
+		{"role of networks", web(http.StatusForbidden, "Required 'compute.networks.updatePolicy' permission for 'projects/p/global/networks/default'", "forbidden"), Forbidden, []string{"roles/compute.securityAdmin"}, "0xfeed12345"},
+		{"role of Filestore", web(http.StatusForbidden, "Permission 'file.instances.create' denied on resource 'projects/p/locations/z/instances/i' (service file.googleapis.com).", "forbidden"), Forbidden, []string{"roles/file.editor"}, "0xfeed12345"},
+		{"role for the nodes", rpc(codes.PermissionDenied, `The user does not have access to service account "n". Ask a project owner to grant you iam.serviceAccounts.actAs.`, ""), Forbidden, []string{"roles/iam.serviceAccountUser on the nodes'"}, "0x1234567890abcdef"},
+		{"some role", web(http.StatusForbidden, "Not for you at compute.googleapis.com.", "forbidden"), Forbidden, []string{"Grant the account the role", "roles/file.editor", "roles/compute.securityAdmin"}, "0xfeed12345"},
 		{"disabled", rpc(codes.PermissionDenied, "Kubernetes Engine API has not been used in project 1 before or it is disabled.", "SERVICE_DISABLED"), Disabled, []string{"SERVICE_DISABLED", "gcloud services enable"}, "0x1234567890abcdef"},
+		{"disabled for a project by its name", rpc(codes.PermissionDenied, "It is disabled. Enable it by visiting https://console.developers.google.com/apis/api/file.googleapis.com/overview?project=my-project then retry.", "SERVICE_DISABLED"), Disabled, []string{"gcloud services enable file.googleapis.com --project my-project`"}, "0x1234567890abcdef"},
 		{"disabled over HTTP", web(http.StatusForbidden, "Access Not Configured.", "accessNotConfigured"), Disabled, []string{"gcloud services enable"}, "0xfeed12345"},
 		{"another operation", rpc(codes.FailedPrecondition, "Cluster is running incompatible operation operation-1.", "CLUSTER_ALREADY_HAS_OPERATION"), Conflict, []string{"CLUSTER_ALREADY_HAS_OPERATION"}, "0x1234567890abcdef"},
 		{"stale etag", rpc(codes.Aborted, "The etag is stale.", ""), Conflict, nil, "0x1234567890abcdef"},
@@ -50,7 +55,7 @@ func TestExplain(t *testing.T) {
 		{"away", rpc(codes.Unavailable, "The service is currently unavailable.", ""), Ambiguous, []string{"apply again"}, "0x1234567890abcdef"},
 		{"late", context.DeadlineExceeded, Ambiguous, nil, ""},
 		{"broken connection", errors.New("read: connection reset by peer"), Ambiguous, nil, ""},
-		{"expired token", rpc(codes.Unauthenticated, "Request had invalid authentication credentials.", "ACCESS_TOKEN_EXPIRED"), Forbidden, []string{"ACCESS_TOKEN_EXPIRED"}, "0x1234567890abcdef"},
+		{"expired token", rpc(codes.Unauthenticated, "Request had invalid authentication credentials.", "ACCESS_TOKEN_EXPIRED"), Unknown, []string{"ACCESS_TOKEN_EXPIRED", "Log in again"}, "0x1234567890abcdef"},
 		{"nonsense", rpc(codes.InvalidArgument, "Machine type is unsupported.", ""), Other, nil, "0x1234567890abcdef"},
 	} {
 		err := Explain(test.err)

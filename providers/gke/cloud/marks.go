@@ -1,9 +1,11 @@
 package cloud
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -32,10 +34,36 @@ func MarkOf(operation string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Request is the id by which compute knows a call that is made again: the same
-// for the same create, call and attempt.
-func Request(mark, call string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("stoke/"+mark+"/"+call)).String()
+// asking is what the ids of calls are made of, beside what they ask for.
+type asking struct {
+	mark    string
+	attempt int // how often Google has said that nothing came of the call
+}
+
+type askingKey struct{}
+
+// Under gives the calls of a create, an update or a deletion the mark of that
+// operation.
+func Under(ctx context.Context, mark string) context.Context {
+	return context.WithValue(ctx, askingKey{}, asking{mark: mark})
+}
+
+// tried is the context of a call that is made again after so many refusals.
+func tried(ctx context.Context, refusals int) context.Context {
+	a, _ := ctx.Value(askingKey{}).(asking)
+	a.attempt = refusals
+	return context.WithValue(ctx, askingKey{}, a)
+}
+
+// Request is the id by which compute knows a call that is made again: of operation,
+// call and attempt. A call whose answer was lost has the same one again, and what it
+// began is not begun twice.
+func Request(ctx context.Context, call string) string {
+	a, _ := ctx.Value(askingKey{}).(asking)
+	if a.mark == "" {
+		a.mark = MarkOf("")
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(fmt.Sprintf("stoke/%s/%s/%d", a.mark, call, a.attempt))).String()
 }
 
 // Step is the label that says which step of a fallback made an object.

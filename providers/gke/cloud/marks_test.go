@@ -3,6 +3,8 @@ package cloud
 import (
 	"maps"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // TestMarks: a mark is a label or a last line, and is never seen.
@@ -25,8 +27,16 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q without a mark is %q with %q", text, declared, mark)
 		}
 	}
-	if a, b := Request("m", "insert"), Request("m", "insert"); a != b || a == Request("m", "delete") || a == Request("n", "insert") {
-		t.Error("request ids are not of create and call alone")
+	m := Under(t.Context(), "m")
+	id := Request(m, "insert")
+	if parsed, err := uuid.Parse(id); err != nil || parsed.Version() != 5 {
+		t.Errorf("the id of a request is %q", id)
+	}
+	if id != Request(m, "insert") || id == Request(m, "delete") || id == Request(Under(t.Context(), "n"), "insert") || id == Request(tried(m, 1), "insert") {
+		t.Error("request ids are not of operation, call and attempt alone")
+	}
+	if one, two := Request(t.Context(), "insert"), Request(t.Context(), "insert"); one == two {
+		t.Error("calls of no operation have the same id")
 	}
 	s := Settings{Labels: map[string]string{"env": "ci"}}
 	there := s.Marked(map[string]string{"team": "a"}, "m")

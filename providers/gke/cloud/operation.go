@@ -14,12 +14,30 @@ import (
 	"github.com/stokehq/stoke/providers"
 )
 
-// RunningError says that an operation goes on after the time limit, or after
-// whoever ran the command asked to stop. The next apply goes on waiting.
-type RunningError struct{ Operation string }
+// RunningError says that an operation goes on after the time limit, after whoever
+// ran the command asked to stop, or unseen, because it may not be looked at. The next
+// apply goes on waiting.
+type RunningError struct {
+	Operation string
+	Err       error // of the look that failed; nil where time was over
+}
 
 func (e *RunningError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("the operation %s was begun, and how it stands cannot be seen: %v Apply again to go on waiting", e.Operation, e.Err)
+	}
 	return fmt.Sprintf("the operation %s is still running; apply again to go on waiting, or give more time in timeouts", e.Operation)
+}
+
+func (e *RunningError) Unwrap() error { return e.Err }
+
+// Unseen says of something that was begun that it cannot be looked at, which says
+// nothing of what becomes of it; nil stays nil.
+func Unseen(name string, err error) error {
+	if running := new(RunningError); err == nil || errors.As(err, &running) {
+		return err
+	}
+	return &RunningError{name, err}
 }
 
 // Until looks at something until it is done. A time limit, or the first Ctrl-C,
@@ -32,7 +50,7 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 		kind := KindOf(err)
 		switch {
 		case ctx.Err() != nil:
-			return &RunningError{name}
+			return &RunningError{Operation: name}
 		case kind == Ambiguous || kind == Busy: // it goes on, whether it can be looked at or not
 			Say(ctx, -1, "%s cannot be looked at: %v; trying again", name, err)
 		case err != nil || done:
@@ -40,11 +58,11 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 		}
 		select {
 		case <-stopping:
-			return &RunningError{name}
+			return &RunningError{Operation: name}
 		default:
 		}
 		if w.pause(ctx) != nil {
-			return &RunningError{name}
+			return &RunningError{Operation: name}
 		}
 	}
 }
@@ -57,7 +75,7 @@ func (c *Cloud) Wait(ctx context.Context, op *containerpb.Operation, what string
 			return c.Clusters.GetOperation(ctx, &containerpb.GetOperationRequest{Name: name})
 		})
 		if err != nil {
-			return false, err
+			return false, Unseen(op.GetName(), err)
 		}
 		if now.GetStatus() != containerpb.Operation_DONE {
 			stage, percent := progress(now)
@@ -168,11 +186,15 @@ func (c *Cloud) Running(ctx context.Context, target, location string, parts bool
 	return found, nil
 }
 
-// Settle waits for all that is under way on a target.
+// Settle waits for all that is under way on a target. Where operations may not be
+// listed, the target's status tells whether there is something.
 func (c *Cloud) Settle(ctx context.Context, target, location, what string) error {
 	running, err := c.Running(ctx, target, location, false)
-	if err != nil {
-		return err
+	switch kind := KindOf(err); {
+	case kind == Ambiguous || kind == Busy || ctx.Err() != nil:
+		return Unseen(target, err)
+	case err != nil:
+		return c.settleByStatus(ctx, target, what)
 	}
 	for _, op := range running {
 		if err := c.Wait(ctx, op, what); err != nil {
@@ -180,6 +202,28 @@ func (c *Cloud) Settle(ctx context.Context, target, location, what string) error
 		}
 	}
 	return nil
+}
+
+func (c *Cloud) settleByStatus(ctx context.Context, target, what string) error {
+	under := []string{"PROVISIONING", "RECONCILING", "STOPPING"} // of clusters and pools alike
+	return c.Until(ctx, target, func(ctx context.Context) (bool, error) {
+		status, err := Read(ctx, c, func(ctx context.Context) (string, error) {
+			if strings.Contains(target, "/nodePools/") {
+				p, err := c.Clusters.GetNodePool(ctx, &containerpb.GetNodePoolRequest{Name: target})
+				return p.GetStatus().String(), err
+			}
+			k, err := c.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: target})
+			return k.GetStatus().String(), err
+		})
+		if KindOf(err) == NotFound {
+			return true, nil
+		}
+		if err != nil {
+			return false, Unseen(target, err)
+		}
+		Say(ctx, -1, "%s: %s", what, strings.ToLower(status))
+		return !slices.Contains(under, status), nil
+	})
 }
 
 // WaitCompute waits for an operation of the compute API. One that is DONE may
@@ -197,7 +241,7 @@ func (c *Cloud) WaitCompute(ctx context.Context, op *compute.Operation, what str
 			return c.Compute.GlobalOperations.Get(c.Project, op.Name).Context(ctx).Do()
 		})
 		if err != nil {
-			return false, err
+			return false, Unseen(op.Name, err)
 		}
 		if now.Status != "DONE" {
 			Say(ctx, float64(now.Progress), "%s: %s", what, strings.ToLower(now.Status))
@@ -217,7 +261,7 @@ func (c *Cloud) WaitFile(ctx context.Context, op *file.Operation, what string) e
 			return c.File.Projects.Locations.Operations.Get(op.Name).Context(ctx).Do()
 		})
 		if err != nil {
-			return false, err
+			return false, Unseen(op.Name, err)
 		}
 		if !now.Done {
 			Say(ctx, -1, "%s", what)

@@ -64,8 +64,9 @@ func Repeat[T any](ctx context.Context, c *Cloud, call func(context.Context) (T,
 func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call func(context.Context) (T, error)) (T, error) {
 	w := waits{pace: c.pace}
 	var said *Error // by Google before, which says more than that no time is left
+	refusals := 0
 	for n := 1; ; n++ {
-		out, err := call(ctx)
+		out, err := call(tried(ctx, refusals))
 		if err == nil {
 			return out, nil
 		}
@@ -90,6 +91,7 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 		}
 		if kind != Ambiguous {
 			said = e
+			refusals++
 		}
 		if w.pause(ctx) != nil {
 			return out, err
@@ -97,25 +99,39 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 	}
 }
 
+// UnsureError says that nobody knows what became of a call that makes something: it
+// got no answer, and nobody could look.
+type UnsureError struct{ Err error }
+
+func (e *UnsureError) Error() string { return e.Err.Error() }
+func (e *UnsureError) Unwrap() error { return e.Err }
+
 // Make makes the call of a create. An answer that leaves open what came of it, or
 // that says there is one already, is followed by a look: there says that look found
 // an object, whose mark is the caller's to check. Where there is none the call is
-// made again, which can make no second one, because names are unique.
+// made again, which can make no second one, because names are unique. Where the look
+// fails, too, that is an UnsureError.
 func Make[T any](ctx context.Context, c *Cloud, call func(context.Context) (T, error), look func(context.Context) (there bool, err error)) (out T, there bool, err error) {
 	w := waits{pace: c.pace}
 	for n := 1; ; n++ {
 		out, err = Change(ctx, c, call)
 		kind := KindOf(err)
+		if ctx.Err() != nil && (kind == Ambiguous || kind == Other) && err != nil {
+			return out, false, &UnsureError{err} // it was cut off, and there is no time left to look
+		}
 		if kind != Ambiguous && kind != Exists {
 			return out, false, err
 		}
 		refused := err
 		there, err = look(ctx)
 		if err != nil && ctx.Err() != nil {
-			return out, there, refused // there was no time left to look
+			return out, there, &UnsureError{refused}
 		}
-		if there || err != nil {
-			return out, there, err
+		if err != nil {
+			return out, there, &UnsureError{err}
+		}
+		if there {
+			return out, there, nil
 		}
 		if n >= again || w.pause(ctx) != nil {
 			return out, false, refused

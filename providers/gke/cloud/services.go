@@ -136,7 +136,7 @@ func (c *Cloud) waitUsage(ctx context.Context, op *serviceusage.Operation, what 
 			if now, err = Read(ctx, c, func(ctx context.Context) (*serviceusage.Operation, error) {
 				return c.Usage.Operations.Get(op.Name).Context(ctx).Do()
 			}); err != nil {
-				return false, err
+				return false, Unseen(op.Name, err)
 			}
 		}
 		Say(ctx, -1, "%s", what)

@@ -36,6 +36,9 @@ func (c *Cloud) shown(k *cluster) *containerpb.Cluster {
 	out := proto.Clone(k.proto).(*containerpb.Cluster)
 	out.Etag = etag(k.path, k.revision)
 	out.LabelFingerprint = fingerprint(out.GetResourceLabels())
+	if out.GetStatus() == containerpb.Cluster_PROVISIONING { // it has no address yet
+		out.Endpoint, out.MasterAuth, out.ControlPlaneEndpointsConfig, out.PrivateClusterConfig = "", nil, nil, nil
+	}
 	for _, p := range k.pools {
 		one := c.shownPool(p)
 		out.NodePools = append(out.NodePools, one)
@@ -117,7 +120,7 @@ func (c *Cloud) CreateCluster(_ context.Context, r *containerpb.CreateClusterReq
 	wanted := proto.Clone(r.GetCluster()).(*containerpb.Cluster)
 	parent := "projects/" + c.options.Project + "/locations/" + location
 	k := &cluster{path: parent + "/clusters/" + wanted.GetName(), parent: parent, name: wanted.GetName(), location: location}
-	if err := checkName("Cluster.name", k.name); err != nil {
+	if err := checkName("cluster.name", k.name); err != nil {
 		return nil, err
 	}
 	if c.clusters[k.path] != nil {

@@ -69,6 +69,12 @@ func (c *Cloud) fillCluster(k *cluster, p *containerpb.Cluster) error {
 	if err := checkLabels(p.GetResourceLabels()); err != nil {
 		return err
 	}
+	if err := checkPods(p.GetDefaultMaxPodsConstraint()); err != nil {
+		return err
+	}
+	if err := c.checkWorkloadPool(p.GetWorkloadIdentityConfig()); err != nil {
+		return err
+	}
 	if err := c.fillLocations(k, p); err != nil {
 		return err
 	}
@@ -78,11 +84,12 @@ func (c *Cloud) fillCluster(k *cluster, p *containerpb.Cluster) error {
 	p.Id = hash(16, k.path, p.CreateTime) + hash(16, "id", k.path)
 	p.Location, p.Zone = k.location, k.location
 	p.SelfLink = containerURL + inZones(k.path)
-	p.NodeIpv4CidrSize = 24
 	if err := c.fillNetwork(k, p); err != nil {
 		return err
 	}
 	fillAddons(p)
+	// A cluster is made with this driver, whatever was asked for; an update switches it off.
+	p.AddonsConfig.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: true}
 	c.fillEndpoint(k, p)
 	fillFeatures(p)
 	k.proto = p
@@ -145,18 +152,32 @@ func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) error {
 	ip.UseIpAliases = true
 	standard(&ip.ClusterIpv4CidrBlock, fmt.Sprintf("10.%d.0.0/17", 20+n))
 	standard(&ip.ServicesIpv4CidrBlock, "34.118.224.0/20")
+	for field, name := range map[string]string{"cluster_secondary_range_name": ip.ClusterSecondaryRangeName, "services_secondary_range_name": ip.ServicesSecondaryRangeName} {
+		if err := c.checkRangeName(p, regionOf(k.location), "Cluster.ip_allocation_policy."+field, name); err != nil {
+			return err
+		}
+	}
 	standard(&ip.ClusterSecondaryRangeName, "gke-"+k.name+"-pods-"+hash(8, k.path))
 	ip.StackType = max(ip.StackType, containerpb.StackType_IPV4)
 	p.ClusterIpv4Cidr, p.ServicesIpv4Cidr = ip.ClusterIpv4CidrBlock, ip.ServicesIpv4CidrBlock
 	set(&p.DefaultMaxPodsConstraint, &containerpb.MaxPodsConstraint{MaxPodsPerNode: 110})
+	p.NodeIpv4CidrSize = podBits(p.DefaultMaxPodsConstraint.MaxPodsPerNode)
+	return nil
+}
+
+// checkWorkloadPool refuses any but the project's own: workload_pool of
+// google_container_cluster in terraform-provider-google.
+func (c *Cloud) checkWorkloadPool(w *containerpb.WorkloadIdentityConfig) error {
+	if own := c.options.Project + ".svc.id.goog"; w.GetWorkloadPool() != "" && w.GetWorkloadPool() != own {
+		return invalid("Invalid workload pool %q: must be %q.", w.GetWorkloadPool(), own)
+	}
 	return nil
 }
 
 func fillAddons(p *containerpb.Cluster) {
 	set(&p.AddonsConfig, &containerpb.AddonsConfig{})
 	a := p.AddonsConfig
-	a.GcePersistentDiskCsiDriverConfig = &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: true} // whatever was asked for
-	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true})                     // still answered
+	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true}) // still answered
 	set(&a.NetworkPolicyConfig, &containerpb.NetworkPolicyConfig{Disabled: true})
 	set(&a.DnsCacheConfig, &containerpb.DnsCacheConfig{})
 	set(&a.HttpLoadBalancing, &containerpb.HttpLoadBalancing{})
@@ -243,24 +264,8 @@ func checkName(field, name string) error {
 	if validName.MatchString(name) {
 		return nil
 	}
-	return invalid("%s %q must match the pattern '%s'.", field, name, validName)
-}
-
-var (
-	labelName  = regexp.MustCompile(`^[a-z][-_a-z0-9]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[-_a-z0-9]{0,63}$`)
-)
-
-func checkLabels(labels map[string]string) error {
-	if len(labels) > 64 {
-		return invalid("Too many resource labels: %d, at most 64 are allowed.", len(labels))
-	}
-	for name, value := range labels {
-		if !labelName.MatchString(name) || !labelValue.MatchString(value) {
-			return invalid("Invalid resource label %q: %q. Keys must match %s and values %s.", name, value, labelName, labelValue)
-		}
-	}
-	return nil
+	// The words are those of pulumi/pulumi-gcp#1510.
+	return invalid("Invalid value for field %q: %q. Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?)' (only lowercase alphanumerics and '-' allowed, must start with a letter and end with an alphanumeric, and must be no longer than 40 characters).", field, name)
 }
 
 // inventedCA is a certificate that nobody's server has.

@@ -11,42 +11,7 @@ import (
 	compute "google.golang.org/api/compute/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/google/uuid"
 )
-
-// started remembers an operation by the request that began it, so that the same
-// request begins no other.
-type started struct {
-	method, target string
-	operation      *operation
-}
-
-// once begins what a request asks for, or finds what an earlier request with
-// the same id began: the answer is the same operation.
-func (c *Cloud) once(r *request, begin func() (*operation, error)) (any, error) {
-	id := r.Query.Get("requestId")
-	if id != "" {
-		parsed, err := uuid.Parse(id)
-		if err != nil || parsed == uuid.Nil {
-			return nil, computeInvalid("Invalid value for field 'requestId': '%s'. Must be a valid UUID other than the zero UUID.", id)
-		}
-		if before, ok := c.requests[id]; ok {
-			if before.method != r.Method || before.target != r.Target {
-				return nil, computeInvalid("Invalid value for field 'requestId': '%s'. The request id was used for another request.", id)
-			}
-			return c.computeOperation(before.operation), nil
-		}
-	}
-	o, err := begin()
-	if err != nil {
-		return nil, err
-	}
-	if id != "" {
-		c.requests[id] = started{r.Method, r.Target, o}
-	}
-	return c.computeOperation(o), nil
-}
 
 func computeInvalid(format string, args ...any) error {
 	return &restError{http.StatusBadRequest, "invalid", fmt.Sprintf(format, args...)}
@@ -58,6 +23,24 @@ func computeNotFound(path string) error {
 
 func computeExists(path string) error {
 	return &restError{http.StatusConflict, "alreadyExists", fmt.Sprintf("The resource '%s' already exists", path)}
+}
+
+// busy refuses a call on an object on which an operation is under way: it is not
+// ready, as a network is not that others refer to while it is being made
+// (kubernetes/kubernetes#57413), a subnetwork is not while it is being changed
+// (isSubnetworkUnreadyError of terraform-provider-google), and an address is not
+// that is to be deleted while it is being deleted (opstrace/opstrace#976).
+func (c *Cloud) busy(path string) error {
+	var err error
+	for _, o := range c.runningOn("compute", path) {
+		err = notReady(path)
+		c.look(o)
+	}
+	return err
+}
+
+func notReady(path string) error {
+	return &restError{http.StatusBadRequest, "resourceNotReady", fmt.Sprintf("The resource '%s' is not ready", path)}
 }
 
 // scope is the collection above a path's objects: "projects/p/zones/z",

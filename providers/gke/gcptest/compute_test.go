@@ -259,7 +259,7 @@ func TestCatalogue(t *testing.T) {
 			zones = append(zones, one.Name)
 		}
 		return nil
-	}); err != nil || len(zones) != 5 {
+	}); err != nil || len(zones) != 6 {
 		t.Errorf("zones %v, %v", zones, err)
 	}
 	if got := s.cloud.Counts()["compute.zones.list"]; got != 3 {

@@ -52,7 +52,7 @@ func TestRefusedClusters(t *testing.T) {
 		{"a pool without nodes", &containerpb.Cluster{Name: "k", NodePools: []*containerpb.NodePool{{Name: "p"}}}, codes.InvalidArgument, "Cluster.initial_node_count must be greater than zero."},
 		{"both ways", &containerpb.Cluster{Name: "k", InitialNodeCount: 1, NodePools: one}, codes.InvalidArgument, "may not be specified together"},
 		{"taken", &containerpb.Cluster{Name: "c", NodePools: one}, codes.AlreadyExists, "Already exists: projects/stoke-test/zones/us-central1-a/clusters/c."},
-		{"name", &containerpb.Cluster{Name: "K", NodePools: one}, codes.InvalidArgument, "Cluster.name"},
+		{"name", &containerpb.Cluster{Name: "K", NodePools: one}, codes.InvalidArgument, "cluster.name"},
 		{"output only", &containerpb.Cluster{Name: "k", NodePools: one, Endpoint: "1.2.3.4"}, codes.InvalidArgument, "cluster.endpoint"},
 		{"version", &containerpb.Cluster{Name: "k", NodePools: one, InitialClusterVersion: "1.2"}, codes.InvalidArgument, "unsupported"},
 		{"network", &containerpb.Cluster{Name: "k", NodePools: one, Network: "nowhere"}, codes.InvalidArgument, "does not exist"},
@@ -170,7 +170,7 @@ func TestEveryPoolField(t *testing.T) {
 			"node_version", // newer than the master
 			"name", "etag", // nothing to change
 			"image", "image_project", // of custom images, which the double has none of
-			"accelerators", "machine_type", "upgrade_settings", "flex_start", // not these values
+			"accelerators", "machine_type", "disk_type", "upgrade_settings", "flex_start", // not these values
 		}
 		slices.Sort(want)
 		slices.Sort(refused)
@@ -231,6 +231,13 @@ func TestServerFillsIn(t *testing.T) {
 		}
 		if !w.read().GetAddonsConfig().GetGcePersistentDiskCsiDriverConfig().GetEnabled() {
 			w.Error("the driver of persistent disks is off")
+		}
+		for _, on := range []bool{false, true} {
+			w.done(w.client.UpdateCluster(w.Context(), &containerpb.UpdateClusterRequest{Name: cluster, Update: &containerpb.ClusterUpdate{
+				DesiredAddonsConfig: &containerpb.AddonsConfig{GcePersistentDiskCsiDriverConfig: &containerpb.GcePersistentDiskCsiDriverConfig{Enabled: on}}}}))
+			if w.read().GetAddonsConfig().GetGcePersistentDiskCsiDriverConfig().GetEnabled() != on {
+				w.Errorf("the driver of persistent disks is not switched to %v", on)
+			}
 		}
 		config := p.GetConfig()
 		if config.GetMetadata()["disable-legacy-endpoints"] != "true" || config.GetBootDisk().GetSizeGb() != 100 || config.GetServiceAccount() != "default" ||

@@ -10,29 +10,6 @@ import (
 	compute "google.golang.org/api/compute/v1"
 )
 
-// diskKind is a type of disk: its least and greatest size in GiB, and whether
-// speed and access can be chosen.
-type diskKind struct {
-	least, most      int64
-	iops, throughput int64 // what is provisioned if nobody says how much; 0 if it cannot be
-	access           []string
-	regional         bool
-}
-
-var hyperAccess = []string{"READ_WRITE_SINGLE", "READ_WRITE_MANY", "READ_ONLY_MANY"}
-
-var diskKinds = map[string]diskKind{
-	"pd-standard":                          {least: 10, most: 65536, regional: true},
-	"pd-balanced":                          {least: 10, most: 65536, regional: true},
-	"pd-ssd":                               {least: 10, most: 65536, regional: true},
-	"pd-extreme":                           {least: 500, most: 65536, iops: 100000},
-	"hyperdisk-balanced":                   {least: 4, most: 65536, iops: 3600, throughput: 290, access: hyperAccess},
-	"hyperdisk-balanced-high-availability": {least: 4, most: 65536, iops: 3600, throughput: 290, access: hyperAccess, regional: true},
-	"hyperdisk-extreme":                    {least: 64, most: 65536, iops: 10000},
-	"hyperdisk-throughput":                 {least: 2048, most: 32768, throughput: 90},
-	"hyperdisk-ml":                         {least: 4, most: 65536, throughput: 1200, access: []string{"READ_WRITE_SINGLE", "READ_ONLY_MANY"}},
-}
-
 // disk finds the disk of a call; operations on it come nearer to their end.
 func (c *Cloud) disk(r *request) (string, *compute.Disk, error) {
 	scope, err := c.scope(r)
@@ -111,28 +88,26 @@ func (c *Cloud) fillDisk(d *compute.Disk, scope, zone string) error {
 	kind := last(d.Type)
 	standard(&kind, "pd-standard")
 	limits, ok := diskKinds[kind]
-	if !ok || (zone == "" && !limits.regional) || (zone != "" && kind == "hyperdisk-balanced-high-availability") {
+	if !ok || (zone == "" && limits.regional == 0) || (zone != "" && !limits.zonal) {
 		return computeNotFound(scope + "/diskTypes/" + kind)
+	}
+	if err := checkComputeLabels("resource.labels", d.Labels); err != nil {
+		return err
 	}
 	if at := strings.Index(d.Type, "/diskTypes/"); at >= 0 && !strings.HasSuffix(strings.TrimPrefix(d.Type[:at], computeURL), scope[strings.Index(scope, "/")+1+len(c.options.Project)+1:]) {
 		return computeInvalid("Invalid value for field 'resource.type': '%s'. It is not in %s.", d.Type, scope)
 	}
-	if d.SourceSnapshot != "" {
-		source := c.snapshots["projects/"+c.options.Project+"/global/snapshots/"+last(d.SourceSnapshot)]
-		if source == nil {
-			return computeNotFound("projects/" + c.options.Project + "/global/snapshots/" + last(d.SourceSnapshot))
-		}
-		standard(&d.SizeGb, source.DiskSizeGb)
-		if d.SizeGb < source.DiskSizeGb {
-			return computeInvalid("Invalid value for field 'resource.sizeGb': '%d'. Requested disk size cannot be smaller than the snapshot size (%d GB)", d.SizeGb, source.DiskSizeGb)
-		}
-		d.SourceSnapshot, d.SourceSnapshotId = source.SelfLink, fmt.Sprint(source.Id)
+	if err := c.fillSource(d); err != nil {
+		return err
 	}
-	standard(&d.SizeGb, max(500, limits.least))
+	if zone == "" {
+		limits.least = limits.regional
+	}
+	standard(&d.SizeGb, max(limits.standard, limits.least))
 	if d.SizeGb < limits.least || d.SizeGb > limits.most {
 		return computeInvalid("Invalid value for field 'resource.sizeGb': '%d'. Disk size: '%d' GB must be between '%d' and '%d' GB.", d.SizeGb, d.SizeGb, limits.least, limits.most)
 	}
-	if err := checkSpeed(kind, limits, d.ProvisionedIops, d.ProvisionedThroughput); err != nil {
+	if err := limits.fillSpeed(kind, d); err != nil {
 		return err
 	}
 	if d.AccessMode != "" && !slices.Contains(limits.access, d.AccessMode) {
@@ -142,10 +117,8 @@ func (c *Cloud) fillDisk(d *compute.Disk, scope, zone string) error {
 		return err
 	}
 	if limits.access != nil {
-		standard(&d.AccessMode, "READ_WRITE_SINGLE")
+		standard(&d.AccessMode, single)
 	}
-	standard(&d.ProvisionedIops, limits.iops)
-	standard(&d.ProvisionedThroughput, limits.throughput)
 	if err := checkReplicas(d, last(scope), zone); err != nil {
 		return err
 	}
@@ -162,13 +135,24 @@ func (c *Cloud) fillDisk(d *compute.Disk, scope, zone string) error {
 	return nil
 }
 
-func checkSpeed(kind string, limits diskKind, iops, throughput int64) error {
-	if iops != 0 && limits.iops == 0 {
-		return computeInvalid("Invalid value for field 'resource.provisionedIops': '%d'. Provisioned IOPS cannot be specified for disk type %s.", iops, kind)
+// fillSource looks at the snapshot that a disk begins as, which has to be finished.
+func (c *Cloud) fillSource(d *compute.Disk) error {
+	if d.SourceSnapshot == "" {
+		return nil
 	}
-	if throughput != 0 && limits.throughput == 0 {
-		return computeInvalid("Invalid value for field 'resource.provisionedThroughput': '%d'. Provisioned throughput cannot be specified for disk type %s.", throughput, kind)
+	path := "projects/" + c.options.Project + "/global/snapshots/" + last(d.SourceSnapshot)
+	source := c.snapshots[path]
+	switch {
+	case source == nil:
+		return computeNotFound(path)
+	case source.Status != "READY":
+		return notReady(path)
 	}
+	standard(&d.SizeGb, source.DiskSizeGb)
+	if d.SizeGb < source.DiskSizeGb {
+		return computeInvalid("Invalid value for field 'resource.sizeGb': '%d'. Requested disk size cannot be smaller than the snapshot size (%d GB)", d.SizeGb, source.DiskSizeGb)
+	}
+	d.SourceSnapshot, d.SourceSnapshotId = source.SelfLink, fmt.Sprint(source.Id)
 	return nil
 }
 
@@ -183,6 +167,9 @@ func checkReplicas(d *compute.Disk, region, zone string) error {
 		if regionOf(last(replica)) != region {
 			return computeInvalid("Invalid value for field 'resource.replicaZones': '%s' is not in region %s.", replica, region)
 		}
+	}
+	if zone == "" && last(d.ReplicaZones[0]) == last(d.ReplicaZones[1]) {
+		return computeInvalid("Invalid value for field 'resource.replicaZones': a regional disk needs two different zones.")
 	}
 	return nil
 }
@@ -231,9 +218,10 @@ func (c *Cloud) resizeDisk(r *request) (any, error) {
 		if err := r.decode(wanted); err != nil {
 			return nil, err
 		}
+		if err := c.busy(path); err != nil {
+			return nil, err
+		}
 		switch {
-		case d.Status == "CREATING":
-			return nil, notReady(path)
 		case wanted.SizeGb <= d.SizeGb:
 			return nil, computeInvalid("Invalid value for field 'sizeGb': '%d'. New disk size '%d' GiB must be larger than existing size '%d' GiB.", wanted.SizeGb, wanted.SizeGb, d.SizeGb)
 		case wanted.SizeGb > diskKinds[last(d.Type)].most:
@@ -244,10 +232,6 @@ func (c *Cloud) resizeDisk(r *request) (any, error) {
 		}
 		return c.changeDisk("resizeDisk", path, func(d *compute.Disk) { d.SizeGb = wanted.SizeGb }), nil
 	})
-}
-
-func notReady(path string) error {
-	return &restError{http.StatusBadRequest, "resourceNotReady", fmt.Sprintf("The resource '%s' is not ready", path)}
 }
 
 // updateDisk changes the fields that the mask, or paths, name: speed and access.
@@ -268,33 +252,46 @@ func (c *Cloud) updateDisk(r *request) (any, error) {
 		if len(fields) == 0 {
 			return nil, computeInvalid("Invalid value for field 'updateMask': ''. At least one field must be updated.")
 		}
-		if d.Status == "CREATING" {
-			return nil, notReady(path)
+		if err := c.busy(path); err != nil {
+			return nil, err
 		}
-		limits := diskKinds[last(d.Type)]
 		changed := *d
 		for _, field := range fields {
-			switch field {
-			case "provisionedIops", "provisioned_iops":
-				changed.ProvisionedIops = wanted.ProvisionedIops
-			case "provisionedThroughput", "provisioned_throughput":
-				changed.ProvisionedThroughput = wanted.ProvisionedThroughput
-			case "accessMode", "access_mode":
-				if !slices.Contains(limits.access, wanted.AccessMode) {
-					return nil, computeInvalid("Invalid value for field 'resource.accessMode': '%s'.", wanted.AccessMode)
-				}
-				changed.AccessMode = wanted.AccessMode
-			default:
-				return nil, computeInvalid("Invalid value for field 'paths': '%s'. Updating it is not supported.", field)
+			if err := changeField(&changed, wanted, field); err != nil {
+				return nil, err
 			}
 		}
-		if err := checkSpeed(last(d.Type), limits, changed.ProvisionedIops, changed.ProvisionedThroughput); err != nil {
+		if err := diskKinds[last(d.Type)].fillSpeed(last(d.Type), &changed); err != nil {
 			return nil, err
 		}
 		return c.changeDisk("update", path, func(d *compute.Disk) {
 			d.ProvisionedIops, d.ProvisionedThroughput, d.AccessMode = changed.ProvisionedIops, changed.ProvisionedThroughput, changed.AccessMode
 		}), nil
 	})
+}
+
+// changeField changes a field of a disk as far as its type allows. The IOPS of
+// pd-extreme are set for good: updates are for Hyperdisk alone, says provisioned_iops
+// of google_compute_disk in terraform-provider-google.
+func changeField(d, wanted *compute.Disk, field string) error {
+	kind := diskKinds[last(d.Type)]
+	switch field {
+	case "provisionedIops", "provisioned_iops":
+		if kind.fixed {
+			return computeInvalid("Invalid value for field 'resource.provisionedIops': '%d'. Provisioned IOPS of disk type %s cannot be changed.", wanted.ProvisionedIops, last(d.Type))
+		}
+		d.ProvisionedIops = wanted.ProvisionedIops
+	case "provisionedThroughput", "provisioned_throughput":
+		d.ProvisionedThroughput = wanted.ProvisionedThroughput
+	case "accessMode", "access_mode":
+		if !slices.Contains(kind.access, wanted.AccessMode) {
+			return computeInvalid("Invalid value for field 'resource.accessMode': '%s'. Access mode is not supported for disk type %s.", wanted.AccessMode, last(d.Type))
+		}
+		d.AccessMode = wanted.AccessMode
+	default:
+		return computeInvalid("Invalid value for field 'paths': '%s'. Updating it is not supported.", field)
+	}
+	return nil
 }
 
 func (c *Cloud) labelDisk(r *request) (any, error) {
@@ -307,7 +304,7 @@ func (c *Cloud) labelDisk(r *request) (any, error) {
 		if err := r.decode(wanted); err != nil {
 			return nil, err
 		}
-		if err := checkFingerprint(wanted.LabelFingerprint, d.Labels); err != nil {
+		if err := c.mayLabel(path, wanted.LabelFingerprint, d.Labels, wanted.Labels); err != nil {
 			return nil, err
 		}
 		return c.changeDisk("setLabels", path, func(d *compute.Disk) {
@@ -316,12 +313,16 @@ func (c *Cloud) labelDisk(r *request) (any, error) {
 	})
 }
 
-// checkFingerprint refuses labels that replace others than the caller has seen.
-func checkFingerprint(sent string, labels map[string]string) error {
-	if sent == fingerprint(labels) {
-		return nil
+// mayLabel refuses labels that are wrong, that replace others than the caller has
+// seen, or while something else is under way on what is at a path.
+func (c *Cloud) mayLabel(path, sent string, before, after map[string]string) error {
+	if err := checkComputeLabels("labels", after); err != nil {
+		return err
 	}
-	return &restError{http.StatusPreconditionFailed, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed"}
+	if sent != fingerprint(before) {
+		return &restError{http.StatusPreconditionFailed, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed"}
+	}
+	return c.busy(path)
 }
 
 func (c *Cloud) deleteDisk(r *request) (any, error) {
@@ -332,6 +333,9 @@ func (c *Cloud) deleteDisk(r *request) (any, error) {
 		}
 		if len(d.Users) > 0 {
 			return nil, inUse("disk", path, d.Users[0])
+		}
+		if err := c.busy(path); err != nil {
+			return nil, err
 		}
 		d.Status = "DELETING"
 		return c.begin("compute", path[:strings.Index(path, "/disks/")], "delete", path, func(half error) error {

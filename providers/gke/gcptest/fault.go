@@ -22,8 +22,8 @@ const (
 	After
 	// Halfway is while the operation runs that a call started. A fault of this
 	// kind ends the operation with an error: what it made stays, in error (a
-	// disk, a firewall rule and a Filestore instance are taken back), what it was
-	// to change is changed in part, what it was to delete is still there.
+	// disk, a snapshot and a firewall rule are taken back), what it was to change
+	// is changed in part, what it was to delete is still there.
 	Halfway
 	// Polling is when somebody asks for an operation that is not done yet. It is
 	// a moment for hooks only.

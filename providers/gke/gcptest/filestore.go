@@ -7,30 +7,10 @@ import (
 	"strings"
 
 	file "google.golang.org/api/file/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
-
-// tier is a class of Filestore instance: the limits of its size in GiB, and
-// where and how it lives.
-type tier struct {
-	least, most, step int64
-	regional, shrinks bool
-	protocols         []string
-}
-
-var nfs = []string{"NFS_V3", "NFS_V4_1"}
-
-var tiers = map[string]tier{
-	"STANDARD":       {least: 1024, most: 65434, step: 1, protocols: nfs[:1]},
-	"BASIC_HDD":      {least: 1024, most: 65434, step: 1, protocols: nfs[:1]},
-	"PREMIUM":        {least: 2560, most: 65434, step: 1, protocols: nfs[:1]},
-	"BASIC_SSD":      {least: 2560, most: 65434, step: 1, protocols: nfs[:1]},
-	"HIGH_SCALE_SSD": {least: 10240, most: 102400, step: 2560, shrinks: true, protocols: nfs[:1]},
-	"ZONAL":          {least: 1024, most: 102400, step: 256, shrinks: true, protocols: nfs},
-	"REGIONAL":       {least: 1024, most: 102400, step: 256, regional: true, shrinks: true, protocols: nfs},
-	"ENTERPRISE":     {least: 1024, most: 10240, step: 256, regional: true, shrinks: true, protocols: nfs},
-}
 
 func (c *Cloud) findFile(r *request) (*file.Instance, error) {
 	if err := c.inProject(r.path["name"], "locations"); err != nil {
@@ -91,14 +71,14 @@ func (c *Cloud) createFile(r *request) (any, error) {
 	f.CreateTime, f.State, f.Etag = c.now(), "CREATING", hash(8, f.Name, fmt.Sprint(c.begun))
 	c.files[f.Name] = f
 	o := c.begin("file", parent, "create", f.Name, func(half error) error {
-		if half != nil {
-			delete(c.files, f.Name)
-			return half
+		// One that could not be made stays, and can only be deleted: "Volume not
+		// ready, current state" in CreateVolume of gcp-filestore-csi-driver.
+		ended := *f
+		if ended.State = "READY"; half != nil {
+			ended.State, ended.StatusMessage = "ERROR", status.Convert(half).Message()
 		}
-		ready := *f
-		ready.State = "READY"
-		c.files[f.Name] = &ready
-		return nil
+		c.files[f.Name] = &ended
+		return half
 	})
 	return c.fileOperation(o), nil
 }
@@ -116,7 +96,11 @@ func (c *Cloud) fillFile(f *file.Instance, location string) error {
 	case len(f.Networks) != 1:
 		return invalid("Exactly one network must be specified.")
 	}
-	if err := t.checkSize(f.Tier, f.FileShares[0].CapacityGb); err != nil {
+	if err := checkFile(f); err != nil {
+		return err
+	}
+	size, err := t.bandOf(f.Tier, f.FileShares[0].CapacityGb)
+	if err != nil {
 		return err
 	}
 	standard(&f.Protocol, "NFS_V3")
@@ -132,20 +116,22 @@ func (c *Cloud) fillFile(f *file.Instance, location string) error {
 		n.Modes = []string{"MODE_IPV4"}
 	}
 	standard(&n.ConnectMode, "DIRECT_PEERING")
-	standard(&n.ReservedIpRange, fmt.Sprintf("10.%d.%d.0/29", 100+len(c.files)/250, len(c.files)%250))
-	n.IpAddresses = []string{strings.Replace(n.ReservedIpRange[:strings.LastIndex(n.ReservedIpRange+"/", "/")], ".0/", ".2/", 1)}
-	if at := strings.LastIndex(n.ReservedIpRange, ".0/"); at > 0 {
-		n.IpAddresses = []string{n.ReservedIpRange[:at] + ".2"}
+	if err := c.fillRange(t, n); err != nil {
+		return err
 	}
-	f.MinCapacityGb, f.MaxCapacityGb, f.CapacityStepSizeGb = t.least, t.most, t.step
+	f.MinCapacityGb, f.MaxCapacityGb, f.CapacityStepSizeGb = size.least, size.most, size.step
 	return nil
 }
 
-func (t tier) checkSize(name string, size int64) error {
-	if size < t.least || size > t.most || (size-t.least)%t.step != 0 {
-		return invalid("Invalid capacity %d GiB for tier %s: must be between %d and %d GiB in steps of %d.", size, name, t.least, t.most, t.step)
+// checkFile refuses what an instance cannot have, neither when it is made nor later.
+func checkFile(f *file.Instance) error {
+	if len(f.Description) > 2048 {
+		return invalid("Description has %d characters, at most 2048 are allowed.", len(f.Description))
 	}
-	return nil
+	if err := checkLabels(f.Labels); err != nil {
+		return err
+	}
+	return tiers[f.Tier].checkShare(f.FileShares[0])
 }
 
 // patchFile changes the fields of the mask. Tier, networks, protocol and a
@@ -188,9 +174,14 @@ func (c *Cloud) patchFile(r *request) (any, error) {
 			return nil, invalid("Invalid update mask path %q: the field cannot be changed.", field)
 		}
 	}
-	if others := c.runningOn("file", f.Name); len(others) > 0 {
-		c.look(others[0])
-		return nil, status.Errorf(codes.Aborted, "Unable to queue the operation: another operation is in progress on %s.", f.Name)
+	if err := checkFile(&changed); err != nil {
+		return nil, err
+	}
+	if err := c.mayChange(f); err != nil {
+		return nil, err
+	}
+	if f.State != "READY" {
+		return nil, status.Errorf(codes.FailedPrecondition, "instance %q is in the state %s, it must be READY", f.Name, f.State)
 	}
 	changed.Etag = hash(8, f.Name, fmt.Sprint(c.begun))
 	o := c.begin("file", f.Name[:strings.Index(f.Name, "/instances/")], "update", f.Name, func(half error) error {
@@ -202,17 +193,41 @@ func (c *Cloud) patchFile(r *request) (any, error) {
 	return c.fileOperation(o), nil
 }
 
-func checkShares(f, wanted *file.Instance) error {
-	t := tiers[f.Tier]
-	switch {
-	case len(wanted.FileShares) != 1:
-		return invalid("Exactly one file share must be specified.")
-	case wanted.FileShares[0].Name != f.FileShares[0].Name:
-		return invalid("The name of a file share cannot be changed.")
-	case !t.shrinks && wanted.FileShares[0].CapacityGb < f.FileShares[0].CapacityGb:
-		return invalid("Capacity of tier %s cannot be reduced from %d to %d GiB.", f.Tier, f.FileShares[0].CapacityGb, wanted.FileShares[0].CapacityGb)
+// mayChange refuses a change while another one is under way, in the words of
+// hashicorp/terraform-provider-google#20272.
+func (c *Cloud) mayChange(f *file.Instance) error {
+	others := c.runningOn("file", f.Name)
+	if len(others) == 0 {
+		return nil
 	}
-	return t.checkSize(f.Tier, wanted.FileShares[0].CapacityGb)
+	c.look(others[0])
+	s, err := status.New(codes.Aborted, "unable to queue the operation").WithDetails(&errdetails.ResourceInfo{ResourceName: f.Name})
+	if err != nil {
+		return err
+	}
+	return s.Err()
+}
+
+// checkShares refuses another share, and a size outside of its band, which an
+// instance says of itself as minCapacityGb and maxCapacityGb.
+func checkShares(f, wanted *file.Instance) error {
+	if len(wanted.FileShares) != 1 {
+		return invalid("Exactly one file share must be specified.")
+	}
+	was, is := f.FileShares[0], wanted.FileShares[0]
+	size, err := tiers[f.Tier].bandOf(f.Tier, was.CapacityGb)
+	if err != nil {
+		return err
+	}
+	switch {
+	case was.Name != is.Name:
+		return invalid("The name of a file share cannot be changed.")
+	case !tiers[f.Tier].shrinks && is.CapacityGb < was.CapacityGb:
+		return invalid("Capacity of tier %s cannot be reduced from %d to %d GiB.", f.Tier, was.CapacityGb, is.CapacityGb)
+	case !size.has(is.CapacityGb):
+		return invalid("Invalid capacity %d GiB for instance %s: must be %s.", is.CapacityGb, f.Name, size)
+	}
+	return nil
 }
 
 func (c *Cloud) deleteFile(r *request) (any, error) {
@@ -220,12 +235,11 @@ func (c *Cloud) deleteFile(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.DeletionProtectionEnabled {
-		return nil, status.Errorf(codes.FailedPrecondition, "Instance %s is protected from deletion.", f.Name)
+	if f.DeletionProtectionEnabled { // in the words of hashicorp/terraform-provider-google#20272
+		return nil, status.Errorf(codes.FailedPrecondition, "instance %q is protected from deletion", f.Name)
 	}
-	if others := c.runningOn("file", f.Name); len(others) > 0 {
-		c.look(others[0])
-		return nil, status.Errorf(codes.Aborted, "Unable to queue the operation: another operation is in progress on %s.", f.Name)
+	if err := c.mayChange(f); err != nil {
+		return nil, err
 	}
 	gone := *f
 	gone.State = "DELETING"

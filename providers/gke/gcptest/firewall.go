@@ -93,21 +93,12 @@ func (c *Cloud) fillFirewall(f *compute.Firewall) error {
 		f.LogConfig = &compute.FirewallLogConfig{ForceSendFields: []string{"Enable"}}
 	}
 	f.ForceSendFields = []string{"Priority", "Disabled"}
-	from := len(f.SourceRanges) + len(f.SourceTags) + len(f.SourceServiceAccounts)
-	switch {
-	case len(f.Allowed) == 0 && len(f.Denied) == 0:
-		return computeInvalid("Invalid value for field 'resource.allowed': ''. Firewall rule must specify at least one allowed or denied protocol.")
-	case len(f.Allowed) > 0 && len(f.Denied) > 0:
-		return computeInvalid("Invalid value for field 'resource': ''. A firewall rule cannot have both allowed and denied.")
-	case f.Direction == "INGRESS" && len(f.DestinationRanges) > 0 && from == 0:
-		return computeInvalid("Invalid value for field 'resource.sourceRanges': ''. Ingress rules need sources.")
-	case f.Direction == "EGRESS" && len(f.SourceTags)+len(f.SourceServiceAccounts) > 0:
-		return computeInvalid("Invalid value for field 'resource.sourceTags': ''. Egress rules have no source tags.")
-	case f.Priority < 0 || f.Priority > 65535:
-		return computeInvalid("Invalid value for field 'resource.priority': '%d'. Must be between 0 and 65535", f.Priority)
-	case len(f.SourceTags) > 0 && len(f.SourceServiceAccounts) > 0:
-		return computeInvalid("Invalid value for field 'resource.sourceTags': ''. Tags and service accounts cannot be mixed.")
+	if err := checkFirewall(f); err != nil {
+		return err
 	}
+	// What names no end is about every address: sourceRanges and destinationRanges
+	// of google_compute_firewall in terraform-provider-google.
+	from := len(f.SourceRanges) + len(f.SourceTags) + len(f.SourceServiceAccounts)
 	switch {
 	case f.Direction == "INGRESS" && from == 0:
 		f.SourceRanges = []string{"0.0.0.0/0"}
@@ -142,6 +133,9 @@ func (c *Cloud) changeFirewall(r *request) (any, error) {
 			if fixed.was != fixed.is {
 				return nil, computeInvalid("Invalid value for field 'resource.%s': '%s'. It cannot be changed: it is '%s'.", fixed.field, fixed.is, fixed.was)
 			}
+		}
+		if err := c.busy(path); err != nil {
+			return nil, err
 		}
 		changed.Kind, changed.Id, changed.CreationTimestamp, changed.SelfLink = f.Kind, f.Id, f.CreationTimestamp, f.SelfLink
 		return c.begin("compute", path[:strings.Index(path, "/firewalls/")], strings.ToLower(r.Verb), path, func(half error) error {
@@ -184,6 +178,9 @@ func (c *Cloud) deleteFirewall(r *request) (any, error) {
 	return c.once(r, func() (*operation, error) {
 		path, _, err := c.firewall(r)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.busy(path); err != nil {
 			return nil, err
 		}
 		return c.begin("compute", path[:strings.Index(path, "/firewalls/")], "delete", path, func(half error) error {

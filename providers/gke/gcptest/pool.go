@@ -144,7 +144,7 @@ func (c *Cloud) CreateNodePool(_ context.Context, r *containerpb.CreateNodePoolR
 		return nil, detailed(codes.InvalidArgument, "Autopilot node pools cannot be accessed or modified.")
 	}
 	name := r.GetNodePool().GetName()
-	if err := checkName("NodePool.name", name); err != nil {
+	if err := checkName("node_pool.name", name); err != nil {
 		return nil, err
 	}
 	if k.pool(name) != nil {

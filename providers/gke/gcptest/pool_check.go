@@ -29,42 +29,21 @@ func (c *Cloud) checkPool(k *cluster, d *containerpb.NodePool) error {
 	if err := checkUpgrade(d.GetUpgradeSettings()); err != nil {
 		return err
 	}
+	if err := checkPods(d.GetMaxPodsConstraint()); err != nil {
+		return err
+	}
+	if name := d.GetNetworkConfig().GetPodRange(); name != k.proto.GetIpAllocationPolicy().GetClusterSecondaryRangeName() && !d.GetNetworkConfig().GetCreatePodRange() {
+		if err := c.checkRangeName(k.proto, regionOf(k.location), "NodePool.network_config.pod_range", name); err != nil {
+			return err
+		}
+	}
 	for _, zone := range d.GetLocations() {
+		if _, ok := c.options.Zones[zone]; !ok || regionOf(zone) != regionOf(k.location) {
+			return invalid("NodePool.locations: zone %q is not in region %q.", zone, regionOf(k.location))
+		}
 		if err := c.checkMachine(zone, n); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkMachine refuses machines and GPUs that a zone does not have.
-func (c *Cloud) checkMachine(zone string, n *containerpb.NodeConfig) error {
-	for _, gpu := range n.GetAccelerators() {
-		if err := c.acceleratorIn(zone, gpu.GetAcceleratorType()); err != nil {
-			return err
-		}
-		if gpu.GetAcceleratorCount() <= 0 {
-			return invalid("Accelerator count must be positive.")
-		}
-	}
-	m, err := c.machineIn(zone, n.GetMachineType())
-	if err != nil {
-		return err
-	}
-	if m.Accelerator == "" {
-		if len(n.GetAccelerators()) > 0 && n.GetMachineType()[:2] != "n1" {
-			return invalid("[%s, %s] accelerator type and machine type combination is not supported.", n.GetAccelerators()[0].GetAcceleratorType(), m.Name)
-		}
-		return nil
-	}
-	for _, gpu := range n.GetAccelerators() {
-		if gpu.GetAcceleratorType() != m.Accelerator || int(gpu.GetAcceleratorCount()) != m.AcceleratorCount {
-			return invalid("Machine type %q has %d accelerators of type %q; %d of type %q cannot be attached.",
-				m.Name, m.AcceleratorCount, m.Accelerator, gpu.GetAcceleratorCount(), gpu.GetAcceleratorType())
-		}
-	}
-	if len(n.GetAccelerators()) == 0 {
-		return invalid("Machine type %q requires accelerators of type %q.", m.Name, m.Accelerator)
 	}
 	return nil
 }

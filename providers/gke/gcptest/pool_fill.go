@@ -13,7 +13,7 @@ import (
 // newPool checks a declared pool and adds what the server adds.
 func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 	p := &pool{cluster: k, path: k.path + "/nodePools/" + d.GetName(), proto: d, want: map[string]int{}, nodes: map[string]int{}}
-	if err := checkName("NodePool.name", d.GetName()); err != nil {
+	if err := checkName("node_pool.name", d.GetName()); err != nil {
 		return nil, err
 	}
 	set(&d.Config, &containerpb.NodeConfig{})
@@ -21,16 +21,11 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 		d.Locations = slices.Clone(k.proto.GetLocations())
 	}
 	slices.Sort(d.Locations)
-	for _, zone := range d.GetLocations() {
-		if _, ok := c.options.Zones[zone]; !ok || regionOf(zone) != regionOf(k.location) {
-			return nil, invalid("NodePool.locations: zone %q is not in region %q.", zone, regionOf(k.location))
-		}
-	}
 	standard(&d.Config.MachineType, "e2-medium")
 	if err := c.checkPool(k, d); err != nil {
 		return nil, err
 	}
-	version, err := resolve(d.GetVersion(), k.proto.GetCurrentMasterVersion())
+	version, err := nodeVersion(k, d.GetVersion())
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +47,17 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// nodeVersion is the version of a pool, which is not above the master's, in the
+// words of hashicorp/terraform-provider-google#1682.
+func nodeVersion(k *cluster, wanted string) (string, error) {
+	master := k.proto.GetCurrentMasterVersion()
+	version, err := resolve(wanted, master)
+	if err == nil && slices.Index(Versions, version) < slices.Index(Versions, master) {
+		err = invalid("desired node version %q cannot be greater than current master version %q.", version, master)
+	}
+	return version, err
 }
 
 // scale brings what a pool wants into the limits of its autoscaling.
@@ -89,6 +95,9 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	standard(&n.DiskSizeGb, int32(n.GetBootDisk().GetSizeGb())) //nolint:gosec // GiB
 	standard(&n.DiskType, n.GetBootDisk().GetDiskType())
 	standard(&n.DiskSizeGb, 100)
+	if hyperOnly(n.GetMachineType()) {
+		standard(&n.DiskType, "hyperdisk-balanced")
+	}
 	standard(&n.DiskType, "pd-balanced")
 	standard(&n.ImageType, "COS_CONTAINERD")
 	standard(&n.ServiceAccount, "default")
@@ -161,7 +170,7 @@ func fillPool(d *containerpb.NodePool, k *cluster) {
 	set(&d.UpgradeSettings, &containerpb.NodePool_UpgradeSettings{MaxSurge: 1})
 	set(&d.UpgradeSettings.Strategy, containerpb.NodePoolUpdateStrategy_SURGE.Enum())
 	set(&d.MaxPodsConstraint, proto.Clone(k.proto.GetDefaultMaxPodsConstraint()).(*containerpb.MaxPodsConstraint))
-	standard(&d.PodIpv4CidrSize, 24)
+	standard(&d.PodIpv4CidrSize, podBits(d.GetMaxPodsConstraint().GetMaxPodsPerNode()))
 	set(&d.NetworkConfig, &containerpb.NodeNetworkConfig{})
 	standard(&d.NetworkConfig.PodRange, k.proto.GetIpAllocationPolicy().GetClusterSecondaryRangeName())
 	standard(&d.NetworkConfig.PodIpv4CidrBlock, k.proto.GetClusterIpv4Cidr())

@@ -96,12 +96,9 @@ func apply(k *cluster, p *containerpb.NodePool, f protoreflect.FieldDescriptor, 
 	config, all := p.GetConfig().ProtoReflect(), p.ProtoReflect()
 	switch name := f.Name(); {
 	case name == "node_version":
-		version, err := resolve(v.String(), k.proto.GetCurrentMasterVersion())
+		version, err := nodeVersion(k, v.String())
 		if err != nil {
 			return err
-		}
-		if slices.Index(Versions, version) < slices.Index(Versions, k.proto.GetCurrentMasterVersion()) {
-			return invalid("Node version %q must not have a greater version than master version %q.", version, k.proto.GetCurrentMasterVersion())
 		}
 		p.Version = version
 	case name == "disk_size_gb":

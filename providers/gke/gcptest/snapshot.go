@@ -92,12 +92,15 @@ func (c *Cloud) takeSnapshot(s *compute.Snapshot, disk, scope string) (*operatio
 	if err := checkComputeName(s.Name); err != nil {
 		return nil, err
 	}
+	if err := checkComputeLabels("resource.labels", s.Labels); err != nil {
+		return nil, err
+	}
 	path := "projects/" + c.options.Project + "/global/snapshots/" + s.Name
 	if c.snapshots[path] != nil {
 		return nil, computeExists(path)
 	}
-	if source.Status == "CREATING" {
-		return nil, notReady(disk)
+	if err := c.busy(disk); err != nil {
+		return nil, err
 	}
 	s.Kind, s.Id, s.Status = "compute#snapshot", number(path, fmt.Sprint(c.begun)), "CREATING"
 	s.CreationTimestamp, s.SelfLink = c.now(), computeURL+path
@@ -128,7 +131,7 @@ func (c *Cloud) labelSnapshot(r *request) (any, error) {
 		if err := r.decode(wanted); err != nil {
 			return nil, err
 		}
-		if err := checkFingerprint(wanted.LabelFingerprint, s.Labels); err != nil {
+		if err := c.mayLabel(path, wanted.LabelFingerprint, s.Labels, wanted.Labels); err != nil {
 			return nil, err
 		}
 		return c.begin("compute", path[:strings.Index(path, "/snapshots/")], "setLabels", path, func(half error) error {
@@ -144,6 +147,9 @@ func (c *Cloud) deleteSnapshot(r *request) (any, error) {
 	return c.once(r, func() (*operation, error) {
 		path, s, err := c.snapshot(r)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.busy(path); err != nil {
 			return nil, err
 		}
 		s.Status = "DELETING"

@@ -3,6 +3,7 @@ package gcptest
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -68,6 +69,10 @@ func (c *Cloud) UpdateCluster(_ context.Context, r *containerpb.UpdateClusterReq
 		return c.updateLocations(k, r.GetUpdate().GetDesiredLocations())
 	case "desired_datapath_provider":
 		return nil, invalid("Datapath provider of a cluster cannot be changed.")
+	case "desired_workload_identity_config":
+		if err := c.checkWorkloadPool(r.GetUpdate().GetDesiredWorkloadIdentityConfig()); err != nil {
+			return nil, err
+		}
 	case "desired_release_channel":
 		if err := c.checkChannel(k, r.GetUpdate().GetDesiredReleaseChannel()); err != nil {
 			return nil, err
@@ -169,7 +174,21 @@ func (c *Cloud) updateMaster(k *cluster, wanted string) (*containerpb.Operation,
 	if slices.Index(Versions, version) > slices.Index(Versions, k.proto.GetCurrentMasterVersion()) {
 		return nil, invalid("Master cannot be downgraded from %s to %s.", k.proto.GetCurrentMasterVersion(), version)
 	}
+	// The words are those of kubeflow/code-intelligence#153.
+	if minor(version) > minor(k.proto.GetCurrentMasterVersion())+1 {
+		return nil, invalid("Master version %s cannot be upgraded to %s: cannot upgrade the master more than a minor version at a time.", k.proto.GetCurrentMasterVersion(), version)
+	}
 	return c.changeCluster(k, "UPGRADE_MASTER", func(p *containerpb.Cluster) { p.CurrentMasterVersion = version }), nil
+}
+
+// minor is the second number of a version.
+func minor(version string) int {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1]) // of Versions, where they are numbers
+	return n
 }
 
 func (c *Cloud) updateLocations(k *cluster, zones []string) (*containerpb.Operation, error) {

@@ -18,13 +18,14 @@ type Zone struct {
 	MachineTypes []string
 }
 
-// DefaultZones are three zones of us-central1 and two of europe-west4, of which
+// DefaultZones are three zones of us-central1, one of europe-west1 and two of europe-west4, of which
 // us-central1-b and europe-west4-b have fewer GPUs than the rest.
 func DefaultZones() map[string]Zone {
 	return map[string]Zone{
 		"us-central1-a":  {Accelerators: []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-h100-80gb", "nvidia-h200-141gb"}},
 		"us-central1-b":  {Accelerators: []string{"nvidia-tesla-t4", "nvidia-l4", "nvidia-tesla-a100"}},
 		"us-central1-c":  {Accelerators: []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-h100-80gb"}},
+		"europe-west1-b": {Accelerators: []string{"nvidia-tesla-t4", "nvidia-l4"}},
 		"europe-west4-a": {Accelerators: []string{"nvidia-tesla-t4", "nvidia-tesla-v100", "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb"}},
 		"europe-west4-b": {Accelerators: []string{"nvidia-l4", "nvidia-h100-80gb"}},
 	}

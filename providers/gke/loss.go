@@ -1,0 +1,35 @@
+package gke
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func dataLoss(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Optional: true, Description: description + " Default: false."}
+}
+
+// differing are the names of the arguments that have another value, sorted. What is
+// not known yet may have one.
+func differing(is, was map[string]attr.Value) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(is)), func(name string) bool { return is[name].Equal(was[name]) })
+}
+
+// lost says that a plan makes something anew with which data goes: an error, or a
+// warning where that is allowed.
+func lost(j job, what string, why []string, allowed types.Bool, first string) {
+	detail := fmt.Sprintf("The change of %s makes the %s anew, and what is on it is lost.", strings.Join(why, ", "), what)
+	at := path.Root("allow_data_loss")
+	if allowed.ValueBool() {
+		j.diags.AddAttributeWarning(at, "Data of the "+what+" is lost", detail)
+		return
+	}
+	j.diags.AddAttributeError(at, "Data of the "+what+" would be lost", fmt.Sprintf("%s %s; or, where it may go, set allow_data_loss = true.", detail, first))
+}
