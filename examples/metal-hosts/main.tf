@@ -9,6 +9,11 @@ provider "metal" {
     user             = "ops"
     private_key_file = var.private_key_file
     credentials      = { admin = { user = "admin", password = var.admin_password, sudo_password = var.admin_password } }
+
+    bastion { # on the way to all others
+      address  = var.machines["head"].address
+      host_key = var.machines["head"].host_key
+    }
   }
 }
 
@@ -26,14 +31,6 @@ resource "metal_host" "node" {
   sysctl             = { "net.ipv4.ip_forward" = "1", "net.bridge.bridge-nf-call-iptables" = "1" }
   containerd_package = { version = var.containerd, source = var.containerd_source }
   containerd         = {}
-
-  dynamic "bastion" { # on the way to the machine, where it has one
-    for_each = each.value.bastion[*]
-    content {
-      address  = bastion.value.address
-      host_key = bastion.value.host_key
-    }
-  }
 }
 
 # Open to each other as far as their roles need it, and to SSH.

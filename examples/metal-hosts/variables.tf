@@ -1,10 +1,9 @@
 variable "machines" {
-  description = "Machines by host name: where SSH goes, the public host key that it must show, who logs in and by which bastion."
+  description = "Machines by host name: where SSH goes, the public host key that it must show and who logs in."
   type = map(object({
     address    = string
     host_key   = string
     credential = optional(string)
-    bastion    = optional(object({ address = string, host_key = string }))
   }))
 }
 

@@ -116,7 +116,7 @@ func clusterArguments() map[string]schema.Attribute {
 		"service_network":          network("10.96.0.0/12", "Network of the Services, or one of IPv4 and one of IPv6. Another one is another cluster."),
 		"dns_domain":               schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("cluster.local"), Description: "Domain of names in the cluster. Another one is another cluster."},
 		"cni":                      schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf{cniFlannel, cniExternal}}, Description: "The network of pods: flannel, on the interface that has the node's address, which is the default without cni_manifest, or external where something else brings it: then nobody waits for the node and for DNS."},
-		"cni_manifest":             text("Manifest of another network of pods, as YAML, which is applied in place of flannel."),
+		"cni_manifest":             text("Manifest of another network of pods, as YAML, which is applied in place of flannel. The cluster is ready once its DaemonSets and Deployments are, except for pods that no node takes yet."),
 		"flannel_image":            text("Image of flannel, in place of its own."),
 		"flannel_cni_plugin_image": text("Image of flannel's CNI plugin, in place of its own."),
 		"kubelet_configuration":    text("Fields of KubeletConfiguration for all nodes, as YAML or JSON (yamlencode), over those that stoke writes."),

@@ -3,7 +3,10 @@ package metal
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +14,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/facts"
+	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // declaredCluster is a cluster with all that is left out at its defaults.
@@ -52,11 +58,12 @@ func carriedOut(t *testing.T, s clusterSpec) clusterLook {
 	if was.OnHost, err = kubeadm.Hash(is.KubeletConfig); err != nil {
 		t.Fatal(err)
 	}
+	was.Uploaded = map[string]string{"kubelet-config": "a", "kube-proxy": "b"}
 	member := kubeadm.Member{Name: "node", Ready: true}
 	if !s.node.Schedulable {
 		member.Taints = []string{"node-role.kubernetes.io/control-plane"}
 	}
-	return clusterLook{is: is, notes: notes{whole: "sha256:a", settled: was}, members: []kubeadm.Member{member}}
+	return clusterLook{is: is, notes: notes{whole: "sha256:a", settled: was}, uploaded: maps.Clone(was.Uploaded), members: []kubeadm.Member{member}}
 }
 
 // TestClusterChanges: what differs is told from what is declared anew, what is
@@ -100,7 +107,11 @@ func TestClusterChanges(t *testing.T) {
 		{"a patch", nil, func(m *clusterModel) {
 			m.Patches = types.MapValueMust(types.StringType, map[string]attr.Value{"etcd0.yaml": types.StringValue("{}")})
 		}, nil, []string{"patches of kubeadm: makes the API unavailable"}},
-		{"another registry", nil, func(m *clusterModel) { m.Images = types.StringValue("r.example") }, nil, []string{"kubeadm's configuration: makes the API unavailable"}},
+		{"another registry", nil, func(m *clusterModel) { m.Images = types.StringValue("r.example") }, nil, []string{"the registry of images: makes the API unavailable"}},
+		{"lives of certificates", nil, func(m *clusterModel) { m.CertificateLife = types.StringValue("9000h") }, nil, []string{"lives of certificates: "}},
+		{"a ConfigMap by hand", nil, nil, func(l *clusterLook) { l.uploaded["kubelet-config"] = "other" }, []string{"the ConfigMap kubelet-config: "}},
+		{"a ConfigMap that is gone", nil, nil, func(l *clusterLook) { delete(l.uploaded, "kube-proxy") }, []string{"the ConfigMap kube-proxy: "}},
+		{"an API server that does not say", nil, nil, func(l *clusterLook) { l.uploaded, l.members = nil, nil }, nil},
 		{"workloads are let in", nil, func(m *clusterModel) { m.Schedulable = types.BoolValue(true) }, nil, []string{"the control plane's node: "}},
 		{"a taint by hand", nil, nil, func(l *clusterLook) { l.members[0].Taints = nil }, []string{"the control plane's node: "}},
 		{"a kubelet that is stopped", nil, nil, func(l *clusterLook) { l.is.KubeletActive = false }, []string{"the kubelet: "}},
@@ -198,7 +209,7 @@ func TestClusterReplacing(t *testing.T) {
 	}
 }
 
-// TestClusterUnfit: what metal_host mends is told apart from what nobody does.
+// TestClusterUnfit: what metal_host fixes is told apart from what nobody does.
 func TestClusterUnfit(t *testing.T) {
 	f := facts.Facts{
 		CgroupVersion: 1, Swap: []facts.Swap{{Name: "/swap"}}, Runtimes: []facts.Runtime{{Name: "containerd", Version: "1.7.28"}},
@@ -207,7 +218,7 @@ func TestClusterUnfit(t *testing.T) {
 	s := declaredCluster(t, nil)
 	var got []bool
 	for _, p := range unfit(f, s) {
-		got = append(got, p.mendedBy == "")
+		got = append(got, p.fixedBy == "")
 	}
 	if !slices.Equal(got, []bool{true, true, false, false, true}) {
 		t.Errorf("%+v", unfit(f, s))
@@ -218,6 +229,50 @@ func TestClusterUnfit(t *testing.T) {
 	}
 	if left := unfit(facts.Facts{CgroupVersion: 2, Runtimes: []facts.Runtime{{Name: "containerd", Version: "v2.2.9"}}}, s); len(left) > 0 {
 		t.Errorf("a machine that is right: %+v", left)
+	}
+}
+
+// TestClusterExpiryNotice: plans warn from 60 days on, with a command that renews.
+func TestClusterExpiryNotice(t *testing.T) {
+	const server, authority = "/etc/kubernetes/pki/apiserver.crt", "/etc/kubernetes/pki/etcd/ca.crt"
+	day := 24 * time.Hour
+	for _, test := range []struct {
+		name, file, want string
+		in               time.Duration
+	}{
+		{"61 days", server, "", 61 * day}, {"59 days", server, renewal, 59 * day}, {"it has expired", server, renewal, -day}, {"an authority", authority, "manual-rotation", 59 * day},
+	} {
+		var diags diag.Diagnostics
+		noteExpiry(kubeadm.Facts{Certificates: map[string]kubeadm.Certificate{test.file: {Expires: time.Now().Add(test.in)}}}, &hosttest.Machine{}, &diags)
+		switch {
+		case test.want == "" && len(diags) > 0, test.want != "" && (len(diags) != 1 || !strings.Contains(diags[0].Detail(), test.want)):
+			t.Errorf("%s: %v", test.name, diags)
+		case diags.HasError():
+			t.Errorf("%s is an error", test.name)
+		}
+	}
+	// What the command ends are the static pods' programs, and no others.
+	pattern := regexp.MustCompile(strings.Split(renewal, "'")[1])
+	for line, want := range map[string]bool{
+		"kube-apiserver --advertise-address=a": true, "etcd --name=a": true, "kube-scheduler --v=1": true, "kube-controller-manager --v=1": true,
+		"kube-proxy --config=a": false, "/usr/bin/etcd --name=mine": false, "vi etcd ": false, "etcdctl get a": false,
+	} {
+		if pattern.MatchString(line) != want {
+			t.Errorf("%s: ended %v", line, !want)
+		}
+	}
+}
+
+// TestClusterNewer: a newer patch of the minor is a remark, another minor is none.
+func TestClusterNewer(t *testing.T) {
+	have := packages.State{Packages: map[string]packages.Installed{"kubeadm": {Versions: []string{"1.36.3-1.1", "1.36.10-1.1", "1.36.4-1.1", "1.37.2-1.1"}}}}
+	for patch, want := range map[int]string{3: "Kubernetes 1.36.3 is installed, and 1.36.10 can be had", 10: ""} {
+		said := ""
+		ctx := providers.WithCall(t.Context(), &providers.Call{Note: func(n providers.Note) { said += n.Text }})
+		var diags diag.Diagnostics
+		if noteNewer(ctx, &diags, kubeadm.Release{Minor: 36, Patch: patch}, have); said != want || len(diags) > 0 {
+			t.Errorf("patch %d: %q, %v", patch, said, diags)
+		}
 	}
 }
 

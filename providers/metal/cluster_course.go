@@ -12,10 +12,9 @@ import (
 type course string
 
 const (
-	courseBegin   course = "begin"   // kubeadm init
-	courseRestart course = "restart" // reset what an init left that never got to data, then init
-	courseFinish  course = "finish"  // repeat init's phases: it was cut off
-	courseKeep    course = "keep"    // it is a cluster: change what differs
+	courseBegin  course = "begin"  // kubeadm init
+	courseFinish course = "finish" // repeat init's phases: it was cut off
+	courseKeep   course = "keep"   // it is a cluster: change what differs
 )
 
 // damaged says that nothing may be done on a machine by itself.
@@ -25,17 +24,18 @@ func (e *damagedError) Error() string { return e.why }
 
 // course decides by what the machine shows and what the record says of its past.
 //
-// Nothing here may ever lose a cluster. What would lose one is a reset, or an init
-// that makes a new authority where there was one. So:
+// Nothing here may ever lose a cluster. What would lose one is a reset, which
+// destroying alone does, an init that makes a new authority where there was one, or
+// an etcd that begins without the data that it had. So:
 //
-//   - A reset is for a machine on which our own init began, by a record that was
-//     written when the machine had nothing of a cluster, and which has no data of
-//     etcd. Without data no API server was ever healthy there, so that there is
-//     nothing to lose. The note that it was healthy is no proof of the contrary: a
-//     stoke that was killed between the API server's first answer and the note has
-//     left none, and the cluster may have been used for weeks since.
-//   - With data of etcd, init's phases are repeated: each keeps the certificates
-//     and the data that are there.
+//   - init is for a machine that has nothing of a cluster.
+//   - Where our own init began, by a record that was written when the machine had
+//     nothing of a cluster, its phases are repeated: each keeps the certificates and
+//     the data that are there. That the API server was healthy may not be noted: a
+//     stoke that was killed between its first answer and the note has left none, and
+//     the cluster may have been used for weeks since.
+//   - Where it is noted, and the data of etcd are not there, nothing is done: they may
+//     lie on a disk that is not mounted.
 //   - Once init has ended (by the record, or because the state knows the cluster)
 //     only what differs is changed, and if the control plane is gone or has another
 //     authority nothing is.
@@ -49,15 +49,14 @@ func decide(is kubeadm.Facts, n notes, known bool, machine string) (course, erro
 		return "", &damagedError{fmt.Sprintf("%s is a node of a cluster already, as %s of %s; take it out there first", machine, is.NodeName, is.Server)}
 	case n.whole != "" || known:
 		return courseOfWhole(is, n, machine)
-	case n.healthy || n.begun && is.Etcd:
-		if is.CAHash == "" {
-			return "", &damagedError{fmt.Sprintf("%s has data of etcd and no authority (/etc/kubernetes/pki/ca.crt): restore that file and its key from a backup, or destroy the cluster", machine)}
-		}
-		return courseFinish, nil
+	case n.healthy && !is.Etcd:
+		return "", &damagedError{fmt.Sprintf("the API server of %s was healthy, and the data of etcd are not there any more: mount their disk or restore them from a backup, or destroy the cluster", machine)}
+	case n.begun && is.Etcd && is.CAHash == "":
+		return "", &damagedError{fmt.Sprintf("%s has data of etcd and no authority (/etc/kubernetes/pki/ca.crt): restore that file and its key from a backup, or destroy the cluster", machine)}
 	case is.Role == kubeadm.NoRole && len(is.Left) == 0 && !is.Etcd:
 		return courseBegin, nil
 	case n.begun:
-		return courseRestart, nil
+		return courseFinish, nil
 	}
 	there := is.Left
 	if is.Role != kubeadm.NoRole {
@@ -81,7 +80,7 @@ func courseOfWhole(is kubeadm.Facts, n notes, machine string) (course, error) {
 func missing(is kubeadm.Facts) string {
 	var all []string
 	for what, lacks := range map[string]bool{
-		"the API server's static pod and admin.conf": is.Role == kubeadm.NoRole, "data of etcd": !is.Etcd, "the authority's certificate": is.CAHash == "",
+		"static pod of the API server and no admin.conf": is.Role == kubeadm.NoRole, "data of etcd": !is.Etcd, "certificate of the authority": is.CAHash == "",
 	} {
 		if lacks {
 			all = append(all, what)

@@ -7,8 +7,8 @@ import (
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 )
 
-// TestClusterCourse: whatever a machine shows, nothing that may hold data is ever
-// reset, and an init that was cut off is finished.
+// TestClusterCourse: whatever a machine shows, init never begins where there is
+// something, and one that was cut off is finished.
 func TestClusterCourse(t *testing.T) {
 	head := kubeadm.Facts{Role: kubeadm.ControlPlane, Whole: true, Etcd: true, CAHash: "sha256:a"}
 	half := kubeadm.Facts{Role: kubeadm.ControlPlane, Etcd: true, CAHash: "sha256:a"}
@@ -29,12 +29,13 @@ func TestClusterCourse(t *testing.T) {
 	}{
 		{"nothing there", kubeadm.Facts{}, notes{}, false, courseBegin, ""},
 		{"killed before init did anything", kubeadm.Facts{}, begun, false, courseBegin, ""},
-		{"killed while it made certificates", keys, begun, false, courseRestart, ""},
-		{"killed before etcd had data", static, begun, false, courseRestart, ""},
+		{"killed while it made certificates", keys, begun, false, courseFinish, ""},
+		{"killed before etcd had data", static, begun, false, courseFinish, ""},
 		{"killed with data of etcd", half, begun, false, courseFinish, ""},
 		{"went on alone to its end", head, begun, false, courseFinish, ""},
 		{"killed after its API server answered", head, healthy, false, courseFinish, ""},
-		{"answered once, and lost its data", static, healthy, false, courseFinish, ""},
+		{"answered once, and its data are not there", static, healthy, false, "", "mount their disk"},
+		{"answered once, and nothing is there", kubeadm.Facts{}, healthy, false, "", "mount their disk"},
 		{"data without an authority", data, begun, false, "", "restore that file"},
 		{"a cluster", head, whole, true, courseKeep, ""},
 		{"a cluster whose note the state lacks", head, whole, false, courseKeep, ""},
@@ -53,8 +54,8 @@ func TestClusterCourse(t *testing.T) {
 			if got != test.want || (err == nil) != (test.why == "") || err != nil && !strings.Contains(err.Error(), test.why) {
 				t.Errorf("%q, %v", got, err)
 			}
-			if got == courseRestart && (test.is.Etcd || test.notes.healthy || test.notes.whole != "" || test.known || !test.notes.begun) {
-				t.Error("it would reset what may be a cluster")
+			if got == courseBegin && (test.is.Role != kubeadm.NoRole || len(test.is.Left) > 0 || test.is.Etcd || test.notes.healthy || test.notes.whole != "" || test.known) {
+				t.Error("it would begin where there may be a cluster")
 			}
 		})
 	}

@@ -26,6 +26,11 @@ type clusterSuite struct {
 	maxPods  int
 	audience string          // of the API server
 	away     map[string]bool // machines that are no node
+	// hostKeys changes what a machine's metal_host declares, and node has more
+	// arguments of a machine's metal_node; nil for nothing.
+	hostKeys func(name string, declared []argument) []argument
+	node     map[string]string
+	cluster  string // more arguments of metal_cluster
 }
 
 // newClusterSuite makes machines. With stubs there is no network of pods between
@@ -34,7 +39,7 @@ func newClusterSuite(t *testing.T, stubs bool, names ...string) *clusterSuite {
 	t.Helper()
 	began := time.Now()
 	l := lab.New(t)
-	s := &clusterSuite{t: t, last: began, maxPods: 40, audience: "one.example", away: map[string]bool{}}
+	s := &clusterSuite{t: t, last: began, maxPods: 40, audience: "one.example", away: map[string]bool{}, node: map[string]string{}}
 	s.kubernetesLab = newKubernetesLab(t, l, stubs)
 	s.machines = s.machinesFor(t, names...)
 	for _, m := range s.machines {
@@ -42,19 +47,7 @@ func newClusterSuite(t *testing.T, stubs bool, names ...string) *clusterSuite {
 	}
 	s.step("machines, packages and images")
 	s.project = newProject(t, l)
-	s.file("provider.tf", fmt.Sprintf(`terraform {
-  required_providers {
-    metal = { source = "stokehq/metal" }
-  }
-}
-provider "metal" {
-  ssh {
-    user             = "ops"
-    private_key_file = "${path.module}/id"
-  }
-  mirrors = { "https://pkgs.k8s.io" = %q }
-}
-`, strings.TrimSuffix(s.kubernetes.URL, strings.SplitAfterN(s.kubernetes.URL, "/", 4)[3])))
+	s.file("provider.tf", s.provider())
 	s.step("stoke is built")
 	return s
 }
@@ -78,12 +71,18 @@ func (s *clusterSuite) step(what string) {
 // no other machine does, is said here: the provider writes none of it by itself.
 func (s *clusterSuite) declare() {
 	s.project.t.Helper()
-	network := `cni = "external"`
+	network := `cni = "external"
+  gpu_plugin = "none"`
 	if !s.stubs {
-		network = `cni = "flannel"`
+		network = fmt.Sprintf(`cni = "flannel"
+  gpu_plugin_image = %q`, gpuPluginImage)
+	}
+	edit := s.hostKeys
+	if edit == nil {
+		edit = func(_ string, declared []argument) []argument { return declared }
 	}
 	var b strings.Builder
-	b.WriteString(s.hosts(s.machines))
+	b.WriteString(s.hosts(s.machines, edit))
 	fmt.Fprintf(&b, `
 locals {
   repository = { key_fingerprint = %[1]q }
@@ -96,7 +95,6 @@ resource "metal_cluster" "lab" {
   repository              = local.repository
   ignore_preflight_errors = local.ignored
   deletion_protection     = false
-  gpu_plugin              = "none"
   %[4]s
   api_server_args = { "api-audiences" = "https://kubernetes.default.svc.cluster.local,%[5]s" }
   kubelet_configuration = yamlencode({
@@ -107,6 +105,7 @@ resource "metal_cluster" "lab" {
     evictionHard                = { "imagefs.available" = "0%%", "nodefs.available" = "0%%", "nodefs.inodesFree" = "0%%" }
   })
   kube_proxy_configuration = yamlencode({ oomScoreAdj = 0, conntrack = { maxPerCore = 0 } })
+  %[9]s
   # The rules let the nodes reach each other and the API server.
   depends_on = [metal_firewall.node]
 }
@@ -118,8 +117,11 @@ resource "metal_firewall" "node" {
   pod_network = ["10.244.0.0/16"]
   cni         = "flannel"
 }
-`, s.kubernetes.Fingerprint, s.machines[0].Name, strings.TrimPrefix(s.release[:strings.LastIndexByte(s.release, '.')], "v"), network, s.audience, s.maxPods,
-		s.each("%[1]s = metal_host.%[1]s"), s.each("metal_host.%s.node_address"))
+`, s.kubernetes.Fingerprint, s.machines[0].Name, s.minor(), network, s.audience, s.maxPods,
+		s.each("%[1]s = metal_host.%[1]s"), s.each("metal_host.%s.node_address"), s.cluster)
+	if more := s.node[s.machines[0].Name]; more != "" {
+		fmt.Fprintf(&b, "resource \"metal_node\" %[1]q {\n  host = metal_host.%[1]s.ssh\n  cluster = metal_cluster.lab.join\n%[2]s\n}\n", s.machines[0].Name, more)
+	}
 	for _, m := range s.machines[1:] {
 		if s.away[m.Name] {
 			continue
@@ -132,8 +134,9 @@ resource "metal_firewall" "node" {
   ignore_preflight_errors = local.ignored
   labels                  = { "stoke.dev/pool" = %[1]q }
   taints                  = [{ key = "stoke.dev/reluctant", effect = "PreferNoSchedule" }]
+  %[2]s
 }
-`, m.Name)
+`, m.Name, s.node[m.Name])
 	}
 	s.write("%s", b.String())
 }
@@ -224,10 +227,19 @@ func TestClusterRealKubeadm(t *testing.T) {
 	s.settled()
 	s.step("a plan is empty")
 	t.Run("names", func(t *testing.T) { s.on(t).names() })
+	t.Run("containerd", func(t *testing.T) { s.on(t).containerd() })
 	t.Run("drift", func(t *testing.T) { s.on(t).drift() })
+	t.Run("hand", func(t *testing.T) { s.on(t).hand() })
+	t.Run("import", func(t *testing.T) { s.on(t).imported() })
 	t.Run("change", func(t *testing.T) { s.change(t) })
+	t.Run("cutoff", func(t *testing.T) { s.cutOff(t) })
+	t.Run("gpus", func(t *testing.T) { s.gpus(t) })
+	t.Run("undeclare", func(t *testing.T) { s.undeclare(t) })
+	t.Run("rolling", func(t *testing.T) { s.rolling(t) })
+	t.Run("off", func(t *testing.T) { s.off(t) })
 	t.Run("leave", func(t *testing.T) { s.leave(t) })
 	t.Run("reinstall", func(t *testing.T) { s.on(t).reinstall() })
+	t.Run("dead", func(t *testing.T) { s.dead(t) })
 	t.Run("secrets", func(t *testing.T) { s.on(t).secrets() })
 	t.Run("destroy", func(t *testing.T) { s.on(t).destroyed() })
 }

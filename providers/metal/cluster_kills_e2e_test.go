@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// killsPerCluster is how often stoke is killed while it makes one cluster.
-const killsPerCluster = 5
+// killMoments are the moments of the applies of one cluster at which stoke is
+// killed: once a line of its progress has these words, and "" for any line.
+var killMoments = []string{"", "kubeadm init", "", "metal_node.", "kubeadm join", "kubeadm join", ""}
 
 // TestClusterKillsRealKubeadm kills stoke while it makes clusters of three
 // machines, as often as STOKE_KILLS says: the apply after that finishes the job.
@@ -30,15 +31,16 @@ func TestClusterKillsRealKubeadm(t *testing.T) {
 	kills, inside := 0, 0
 	for kills < wanted {
 		seen := map[string]string{}
-		for i := 0; i < killsPerCluster && kills < wanted; i++ {
-			killed, within := s.kill(i)
-			if killed {
-				kills++
+		for _, moment := range killMoments {
+			killed, within := s.kill(moment)
+			s.same(seen)
+			if !killed {
+				break // nothing is left to do
 			}
+			kills++
 			if within {
 				inside++
 			}
-			s.same(seen)
 		}
 		s.apply()
 		s.same(seen)
@@ -47,8 +49,9 @@ func TestClusterKillsRealKubeadm(t *testing.T) {
 		if tokens := s.machines[0].Exec("kubeadm", "token", "list"); strings.TrimSpace(tokens) != "" {
 			t.Errorf("tokens are alive:\n%s", tokens)
 		}
+		s.noSecrets()
 		s.ok("destroy", "-auto-approve")
-		s.step("a cluster is made and destroyed")
+		s.step("the cluster was finished, and is destroyed")
 	}
 	t.Logf("%d kills, %d of them while kubeadm init or join ran", kills, inside)
 	if inside*3 < kills {
@@ -56,55 +59,51 @@ func TestClusterKillsRealKubeadm(t *testing.T) {
 	}
 }
 
-// kill starts an apply and kills it: the first time once kubeadm init has begun,
-// the second time once a join has, and else at any moment. It tells whether it
-// was not too late, and whether kubeadm ran.
-func (s *clusterSuite) kill(round int) (killed, inside bool) {
+// kill starts an apply and kills it at this moment, or a few seconds after it. It
+// tells whether it was not too late, and whether kubeadm ran.
+func (s *clusterSuite) kill(moment string) (killed, inside bool) {
 	s.t.Helper()
-	awaited := map[int]string{0: "kubeadm init", 1: "kubeadm join"}[round%killsPerCluster]
+	line, pause := 1, rand.N(6*time.Second)
+	switch moment {
+	case "": // as often early as late, however long the apply is
+		line, pause = 1<<rand.N(7), rand.N(time.Second)
+	case "kubeadm join": // which takes less time than init
+		pause = rand.N(3 * time.Second)
+	}
 	cmd := s.command("apply", "-auto-approve")
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	begun := make(chan bool, 1)
 	running := map[string]bool{} // resources whose kubeadm runs
-	done := make(chan struct{})
+	last, done := "", make(chan struct{})
 	go func() {
 		defer close(done)
-		lines := bufio.NewScanner(read)
-		for lines.Scan() {
-			address, what, _ := strings.Cut(strings.TrimSpace(lines.Text()), ": ")
-			if strings.HasPrefix(what, "kubeadm init") || strings.HasPrefix(what, "kubeadm join") {
+		for lines := bufio.NewScanner(read); lines.Scan(); {
+			last = strings.TrimSpace(lines.Text())
+			address, what, _ := strings.Cut(last, ": ")
+			switch {
+			case strings.HasPrefix(what, "kubeadm init"), strings.HasPrefix(what, "kubeadm join"):
 				running[address] = true
-			} else if strings.HasPrefix(what, "waiting for") || strings.HasPrefix(what, "Creation complete") || strings.HasPrefix(what, "node ") {
+			case strings.HasPrefix(what, "waiting for"), strings.HasPrefix(what, "Creation complete"), strings.HasPrefix(what, "node "):
 				delete(running, address)
 			}
-			if awaited != "" && strings.HasPrefix(what, awaited) {
-				select {
-				case begun <- true:
-				default:
-				}
+			if !strings.HasPrefix(address, "metal_") || !strings.Contains(last, moment) { // the plan is no moment
+				continue
+			}
+			if line--; line == 0 {
+				time.AfterFunc(pause, func() { _ = cmd.Process.Kill() }) // it may have ended
 			}
 		}
-	}()
-	go func() {
-		if awaited != "" {
-			select {
-			case <-begun:
-				time.Sleep(rand.N(6 * time.Second))
-			case <-time.After(2 * time.Minute):
-			}
-		} else {
-			time.Sleep(rand.N(40 * time.Second))
-		}
-		_ = cmd.Process.Kill() // it may have ended
 	}()
 	err := cmd.Wait()
 	write.Close()
 	<-done
 	killed = err != nil && !cmd.ProcessState.Exited()
+	if killed {
+		s.step("killed at " + last)
+	}
 	return killed, killed && len(running) > 0
 }
 
@@ -133,4 +132,65 @@ func (s *clusterSuite) same(seen map[string]string) {
 		}
 	}
 	maps.Copy(seen, now)
+}
+
+// cutOff: stoke is killed while kubeadm join runs, which goes on and comes to its
+// end. The next apply finishes the node, and ends the token.
+func (s *clusterSuite) cutOff(t *testing.T) {
+	here, worker := s.on(t), s.machines[2]
+	s.away[worker.Name] = true
+	here.declare()
+	here.apply()
+	s.away[worker.Name] = false
+	here.declare()
+	tokens := func() string { return strings.TrimSpace(s.machines[0].Exec("kubeadm", "token", "list")) }
+
+	// Something that came since the plan has the kubelet's port.
+	here.ok("plan", "-out=refused")
+	worker.Script(`setsid perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalPort => 10250, Listen => 1) or die; sleep 600' >/dev/null 2>&1 & echo $! >/run/has-the-port`)
+	here.until("the port is taken", func() bool { _, err := worker.Try("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/10250"); return err == nil })
+	out, status := here.run("apply", "refused")
+	worker.Script(`kill "$(cat /run/has-the-port)"`)
+	if here.has(out, "Port-10250"); status == 0 || tokens() != "" {
+		t.Errorf("after a join that failed: exit status %d, tokens %s", status, tokens())
+	}
+	here.step("a join that fails leaves no token")
+
+	cmd := here.command("apply", "-auto-approve")
+	read, write := io.Pipe()
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(read); lines.Scan(); {
+			if strings.Contains(lines.Text(), "kubeadm join") {
+				_ = cmd.Process.Kill()
+			}
+		}
+	}()
+	err := cmd.Wait()
+	write.Close()
+	<-ended
+	if err == nil {
+		t.Fatal("stoke was not killed")
+	}
+	here.until("the node is ready without stoke", func() bool {
+		return here.field("node/"+worker.Name, `.status.conditions[?(@.type=="Ready")].status`) == "True"
+	})
+	uid := here.field("node/"+worker.Name, ".metadata.uid")
+	if tokens() == "" {
+		t.Error("there is no token that the next apply would have to end")
+	}
+	here.apply()
+	here.settled()
+	if alive := tokens(); alive != "" {
+		t.Errorf("a token is alive:\n%s", alive)
+	}
+	if now := here.field("node/"+worker.Name, ".metadata.uid"); now != uid {
+		t.Error("the node joined twice")
+	}
+	here.step("a join that was cut off is finished")
 }

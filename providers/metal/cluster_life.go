@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 	"github.com/stokehq/stoke/providers/metal/packages"
@@ -24,7 +25,7 @@ func (*clusterModel) kind() kind {
 }
 
 func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
-	way := recalledHost(ctx, m.head(), by.head())
+	way := hostAsDeclared(ctx, m.head(), by.head())
 	m.ControlPlane, _ = types.ListValue(way.Type(ctx), []attr.Value{way})
 	return !m.Version.IsNull()
 }
@@ -45,12 +46,18 @@ func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine
 	if err != nil {
 		return err
 	}
+	what, err := decide(l.is, l.notes, m.clusterID(ctx) != "", on.Name())
+	if err == nil && what == courseKeep {
+		m.learn(l.is)
+		if spec, err = m.spec(ctx); err != nil {
+			return err
+		}
+	}
 	drift := map[string]attr.Value{}
 	differ := func(fact, is string) { drift[fact] = types.StringValue(is) }
 	for _, c := range packages.Diff(spec.packages(s, m.Repository), l.packages) {
 		differ(c.Fact, orMissing(c.Have))
 	}
-	what, err := decide(l.is, l.notes, m.clusterID(ctx) != "", on.Name())
 	switch {
 	case err != nil:
 		differ(factCluster, err.Error())
@@ -83,12 +90,25 @@ func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.M
 		silent(l.silent)
 		return
 	}
-	c, known, _ := connect.FromObject(ctx, m.Access)
-	if !known || c == nil {
+	if !l.notes.ready {
 		differ(factCluster, "not finished")
+	}
+	var err error
+	if l.notes.ready && m.Access.IsNull() {
+		err = m.connected(ctx, s, on, l.is)
+	}
+	c, known, _ := connect.FromObject(ctx, m.Access)
+	if err == nil && (!known || c == nil) {
 		return
 	}
-	titles, err := s.differing(ctx, *c, spec.addons)
+	var titles []string
+	if err == nil {
+		titles, err = s.differing(ctx, *c, spec.addons)
+	}
+	if errors.As(err, new(*kubernetes.UnboundError)) {
+		differ(factOperators, "missing")
+		return
+	}
 	if err != nil {
 		silent(err)
 		return
@@ -117,6 +137,34 @@ func (m *clusterModel) clusterID(ctx context.Context) string {
 	return ""
 }
 
+// unprotects tells whether deletion_protection goes. It may go whatever is the
+// matter with the cluster: what is left of one has to be removable.
+func (m *clusterModel) unprotects(prior *clusterModel) bool {
+	return prior.Protected.ValueBool() && !m.Protected.IsUnknown() && !m.Protected.ValueBool()
+}
+
+// unprotected stores that, and changes nothing else.
+func (m *clusterModel) unprotected(ctx context.Context, j job[clusterModel]) (*clusterModel, error) {
+	if _, err := j.begin(); err != nil {
+		return nil, err
+	}
+	is := *m
+	for _, of := range []struct{ now, was *types.String }{
+		{&is.Installed, &j.prior.Installed}, {&is.Expires, &j.prior.Expires}, {&is.NodeName, &j.prior.NodeName}, {&is.Advertise, &j.prior.Advertise}, {&is.Endpoint, &j.prior.Endpoint},
+	} {
+		if of.now.IsUnknown() {
+			*of.now = *of.was
+		}
+	}
+	if is.Access.IsUnknown() {
+		is.Access = j.prior.Access
+	}
+	if !wholly(ctx, is.Join) {
+		is.Join = j.prior.Join
+	}
+	return &is, nil
+}
+
 // restore deletes the cluster, which nobody else does.
 func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	is, err := kubeadm.Observe(ctx, on)
@@ -128,7 +176,7 @@ func (m *clusterModel) restore(ctx context.Context, s *settings, on host.Machine
 		return nil, err
 	}
 	if is.CAHash != "" && n.whole != "" && n.whole != is.CAHash || is.Role == kubeadm.Worker && is.CAHash != "" && n.whole == "" {
-		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched", on.Name(), is.CAHash)
+		return nil, fmt.Errorf("%s belongs to another cluster now, with the authority %s; nothing was touched. Give up the one that was there with: stoke state rm", on.Name(), is.CAHash)
 	}
 	ours := n.begun || n.whole != "" || n.healthy // what somebody else has made by hand is theirs
 	if m.Protected.ValueBool() && is.Role == kubeadm.ControlPlane && !n.ending {

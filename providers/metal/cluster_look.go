@@ -28,6 +28,7 @@ const (
 	noteEnding  = "cluster ending"  // destroying it has begun
 	noteSettled = "cluster settled" // what was carried out last
 	noteBoots   = "cluster boots"   // whether the kubelet started at boot before us
+	noteReady   = "cluster ready"   // what was declared last has become ready
 )
 
 // settled is what was carried out last, and what came of it: with it a change of
@@ -40,13 +41,16 @@ type settled struct {
 	OnHost    string            `json:"kubelet_file,omitempty"` // and of the control plane's file that kubeadm made of it
 	Proxy     string            `json:"kube_proxy,omitempty"`
 	Patches   string            `json:"patches,omitempty"`
-	Document  string            `json:"document,omitempty"` // hash of all that kubeadm reads
+	Images    string            `json:"images,omitempty"`   // the registry
+	Lives     string            `json:"lives,omitempty"`    // of certificates
+	Uploaded  map[string]string `json:"uploaded,omitempty"` // hashes of the ConfigMaps that kubeadm made, by name
 	Objects   []string          `json:"objects,omitempty"`  // keys of what was applied in the cluster
 }
 
 // notes are a record's, as far as they are about the cluster.
 type notes struct {
 	begun, healthy, ending bool
+	ready                  bool
 	whole                  string // the authority's hash; "" while init has not ended
 	settled                settled
 }
@@ -55,7 +59,7 @@ func readNotes(rec *host.Record) (n notes, err error) {
 	if rec == nil {
 		return n, nil
 	}
-	for key, into := range map[string]any{noteBegun: &n.begun, noteHealthy: &n.healthy, noteWhole: &n.whole, noteEnding: &n.ending, noteSettled: &n.settled} {
+	for key, into := range map[string]any{noteBegun: &n.begun, noteHealthy: &n.healthy, noteWhole: &n.whole, noteEnding: &n.ending, noteReady: &n.ready, noteSettled: &n.settled} {
 		if _, failed := rec.Was(key, into); failed != nil {
 			err = errors.Join(err, failed)
 		}
@@ -69,8 +73,9 @@ type clusterLook struct {
 	rec      *host.Record // nil where there is none
 	notes    notes
 	packages packages.State
-	members  []kubeadm.Member // the cluster's nodes; nil where the API server did not say
-	silent   error            // why it did not
+	members  []kubeadm.Member  // the cluster's nodes; nil where the API server did not say
+	uploaded map[string]string // hashes of kubeadm's ConfigMaps; nil likewise
+	silent   error             // why it did not
 }
 
 // lookAtCluster observes the machine, and asks the API server there for its
@@ -97,6 +102,9 @@ func (s *settings) lookAtCluster(ctx context.Context, m host.Machine, want packa
 	if l.silent = kubeadm.Ready(ctx, m); l.silent == nil {
 		l.members, l.silent = kubeadm.Members(ctx, m)
 	}
+	if l.silent == nil {
+		l.uploaded, l.silent = kubeadm.Uploaded(ctx, m)
+	}
 	if l.silent != nil && lost(l.silent) && !errors.As(l.silent, new(*kubeadm.NotReadyError)) {
 		return l, l.silent
 	}
@@ -118,9 +126,7 @@ func (s clusterSpec) hashes() (settled, error) {
 	is := settled{
 		APIServer: s.cluster.APIServer, CertNames: s.cluster.CertNames, Kubelet: hash(s.cluster.KubeletConfiguration()),
 		Proxy: hash(s.cluster.Proxy), Patches: hash(patches),
-		Document: hash(map[string]any{
-			"images": s.cluster.Images, "certificate": s.cluster.CertificateLife.String(), "authority": s.cluster.CALife.String(),
-		}),
+		Images: s.cluster.Images, Lives: s.cluster.CertificateLife.String() + " " + s.cluster.CALife.String(),
 	}
 	return is, err
 }
@@ -148,8 +154,18 @@ func (s clusterSpec) changes(l clusterLook) ([]host.Change, error) {
 	if was.Proxy != want.Proxy {
 		all = append(all, host.Change{Fact: factProxy, Path: []string{"kube_proxy_configuration"}, Have: "another one", Want: "as declared", Says: "kube-proxy restarts, node by node"})
 	}
-	if was.Document != want.Document {
-		all = append(all, host.Change{Fact: factDocument, Have: "another one", Want: "as declared", Disruption: host.StopsAPI})
+	if was.Images != want.Images {
+		all = append(all, host.Change{Fact: factImages, Path: []string{"image_repository"}, Have: was.Images, Want: want.Images, Disruption: host.StopsAPI, Says: "kube-proxy and CoreDNS restart"})
+	}
+	if was.Lives != want.Lives {
+		all = append(all, host.Change{Fact: factLives, Have: "others", Want: "as declared", Says: "certificates have them that are made from then on"})
+	}
+	if l.uploaded != nil {
+		for _, name := range slices.Sorted(maps.Keys(was.Uploaded)) {
+			if l.uploaded[name] != was.Uploaded[name] {
+				all = append(all, host.Change{Fact: factUploaded + name, Have: "missing, or changed", Want: "as declared"})
+			}
+		}
 	}
 	if !l.is.KubeletActive || !l.is.KubeletEnabled {
 		all = append(all, host.Change{Fact: factService, Have: "stopped", Want: "running"})
@@ -174,7 +190,10 @@ const (
 	factKubelet    = "the kubelet's configuration"
 	factPatches    = "patches of kubeadm"
 	factProxy      = "kube-proxy's configuration"
-	factDocument   = "kubeadm's configuration"
+	factImages     = "the registry of images"
+	factLives      = "lives of certificates"
+	factUploaded   = "the ConfigMap "
+	factOperators  = "rights of the group " + kubernetes.Operators
 	factService    = "the kubelet"
 	factSuperAdmin = "super-admin.conf"
 	factReserved   = "the control plane's node"
@@ -250,8 +269,7 @@ func (s *settings) inside(ctx context.Context, c connect.Connection, work func(*
 	defer pool.Close()
 	client, err := pool.Get(ctx, c)
 	if err != nil {
-		summary, detail := kubernetes.Describe(err)
-		return fmt.Errorf("%s: %s", summary, strings.TrimSuffix(detail, "."))
+		return &clusterError{c.Endpoint, err}
 	}
 	return work(live.New(client))
 }

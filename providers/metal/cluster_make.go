@@ -2,7 +2,6 @@ package metal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
 	"github.com/stokehq/stoke/providers/metal/addons"
-	"github.com/stokehq/stoke/providers/metal/drain"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
@@ -43,6 +41,12 @@ func (m *clusterModel) work(ctx context.Context, j job[clusterModel]) (*clusterM
 		return nil, err
 	}
 	what, err := decide(w.look.is, w.look.notes, w.known != "", j.machine.Name())
+	if err != nil && j.prior != nil && m.unprotects(j.prior) {
+		return m.unprotected(ctx, j)
+	}
+	if err == nil && what == courseKeep {
+		err = w.sameRelease(ctx)
+	}
 	if err != nil { // before there is anything of ours
 		addError(j.diags, clusterAt, "Control plane is left alone", err)
 		return nil, errRefused
@@ -93,11 +97,13 @@ type clusterWork struct {
 	rec    *host.Record
 	access connect.Connection
 	config []byte // what kubeadm reads
-	waited bool   // for something of the cluster, so that its logs say why
+	// patience is for how long an API server that does not answer may be starting.
+	patience time.Duration
+	waited   bool // for something of the cluster, so that its logs say why
 }
 
 func (m *clusterModel) worker(ctx context.Context, j job[clusterModel]) (*clusterWork, error) {
-	w := &clusterWork{job: j, model: m, m: j.machine, s: j.settings}
+	w := &clusterWork{job: j, model: m, m: j.machine, s: j.settings, patience: time.Minute}
 	var err error
 	if j.prior != nil {
 		w.known = j.prior.clusterID(ctx)
@@ -130,6 +136,22 @@ func (w *clusterWork) observe(ctx context.Context) (err error) {
 	return err
 }
 
+// sameRelease refuses a control plane of another release than what was planned is of:
+// kubeadm's phases would make that of it, forwards or backwards.
+func (w *clusterWork) sameRelease(ctx context.Context) error {
+	is, err := kubeadm.ParseRelease(w.look.is.Version)
+	switch {
+	case err != nil: // by an image of somebody's own
+		return nil
+	case w.spec.anyPatch: // nobody has stored which
+		w.model.learn(w.look.is)
+		return w.observe(ctx)
+	case is != w.spec.release:
+		return &damagedError{fmt.Sprintf("the control plane on %s runs Kubernetes %s, and %s was planned: somebody has changed it since. Plan again", w.m.Name(), is, w.spec.release)}
+	}
+	return nil
+}
+
 // fit refuses machines that kubeadm's own checks would refuse after packages
 // were installed.
 func (w *clusterWork) fit(ctx context.Context) error {
@@ -139,7 +161,7 @@ func (w *clusterWork) fit(ctx context.Context) error {
 	}
 	var all []string
 	for _, p := range unfit(f, w.spec) {
-		if p.mendedBy == "" {
+		if p.fixedBy == "" {
 			all = append(all, p.why)
 		}
 	}
@@ -159,10 +181,6 @@ func (w *clusterWork) carryOut(ctx context.Context, what course) error {
 	}
 	var err error
 	switch what {
-	case courseRestart:
-		if err = kubeadm.Reset(ctx, w.m, ""); err == nil {
-			err = w.begin(ctx)
-		}
 	case courseBegin:
 		err = w.begin(ctx)
 	case courseFinish:
@@ -261,114 +279,14 @@ func (w *clusterWork) began(ctx context.Context) error {
 	if err == nil {
 		settled.OnHost, err = kubeadm.Hash(is.KubeletConfig)
 	}
+	if err == nil {
+		settled.Uploaded, err = kubeadm.Uploaded(ctx, w.m)
+	}
 	if err != nil {
 		return err
 	}
 	settled.Objects = w.look.notes.settled.Objects
 	return w.rec.Replace(ctx, map[string]any{noteSettled: settled, noteWhole: is.CAHash})
-}
-
-// Phases of init before its API server is there, and after.
-var (
-	phasesBefore = [][]string{{"certs", "all"}, {"kubeconfig", "all"}, {"etcd", "local"}, {"control-plane", "all"}, {"kubelet-start"}}
-	phasesAfter  = [][]string{{"upload-config", "all"}, {"mark-control-plane"}, {"bootstrap-token"}, {"kubelet-finalize", "all"}, {"addon", "all"}}
-)
-
-// finish repeats init's phases where it was cut off: each goes on from what is
-// there.
-func (w *clusterWork) finish(ctx context.Context) error {
-	w.waited = true
-	if kubeadm.Ready(ctx, w.m) != nil {
-		if err := w.phases(ctx, phasesBefore...); err != nil {
-			return err
-		}
-		if err := kubeadm.AwaitReady(ctx, w.m, apiTime); err != nil {
-			return err
-		}
-	}
-	if err := w.rec.Set(ctx, noteHealthy, true); err != nil {
-		return err
-	}
-	if err := w.phases(ctx, phasesAfter...); err != nil {
-		return err
-	}
-	return w.began(ctx)
-}
-
-func (w *clusterWork) phases(ctx context.Context, all ...[]string) error {
-	for _, phase := range all {
-		if err := kubeadm.Phase(ctx, w.m, w.config, phase...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// repair has the API server of a cluster answer again. It replaces no certificate
-// and touches no data: what that does not mend is for people.
-func (w *clusterWork) repair(ctx context.Context) error {
-	if !w.look.is.KubeletActive || !w.look.is.KubeletEnabled {
-		if err := kubeadm.StartKubelet(ctx, w.m); err != nil {
-			return err
-		}
-	}
-	err := kubeadm.Ready(ctx, w.m)
-	if err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
-		return err
-	}
-	w.waited = true
-	if err = kubeadm.AwaitReady(ctx, w.m, time.Minute); err == nil || !errors.As(err, new(*kubeadm.NotReadyError)) {
-		return err
-	}
-	// A change of names that was cut off has left no certificate of the API server's:
-	// this phase makes the one that is missing, and keeps those that are there.
-	if err := w.phases(ctx, []string{"certs", "apiserver"}, []string{"etcd", "local"}, []string{"control-plane", "all"}); err != nil {
-		return err
-	}
-	return kubeadm.AwaitReady(ctx, w.m, apiTime)
-}
-
-// change carries out on the machine what differs of what is declared.
-func (w *clusterWork) change(ctx context.Context) error {
-	ahead, err := w.spec.changes(w.look)
-	if err != nil || len(ahead) == 0 {
-		return err
-	}
-	changes := func(context.Context) ([]host.Change, error) { return ahead, nil }
-	policy := drain.Policy{MaxUnavailable: int(w.model.MaxUnavailable.ValueInt64())}
-	return w.s.disrupt(ctx, w.m, changes, policy, func(ctx context.Context) error { return w.changed(ctx, ahead) })
-}
-
-func (w *clusterWork) changed(ctx context.Context, ahead []host.Change) error {
-	w.waited = true
-	differs := func(fact string) bool {
-		return slices.ContainsFunc(ahead, func(c host.Change) bool { return strings.HasPrefix(c.Fact, fact) })
-	}
-	patched := differs(factPatches)
-	steps := []struct {
-		due bool
-		do  func() error
-	}{
-		{differs(factName), func() error { return kubeadm.Rename(ctx, w.m, w.config) }},
-		{patched || differs(factDocument), func() error { return w.phases(ctx, []string{"etcd", "local"}, []string{"control-plane", "all"}) }},
-		{differs(factArgument), func() error { return w.phases(ctx, []string{"control-plane", "apiserver"}) }},
-		{patched || differs(factDocument) || differs(factArgument), func() error { return kubeadm.AwaitReady(ctx, w.m, apiTime) }},
-		{patched || differs(factKubelet), func() error { return w.phases(ctx, []string{"upload-config", "kubelet"}, []string{"kubelet-start"}) }},
-		{patched || differs(factKubelet), func() error { return kubeadm.AwaitReady(ctx, w.m, apiTime) }},
-		{true, func() error { return w.phases(ctx, []string{"upload-config", "kubeadm"}) }},
-		{patched || differs(factProxy), func() error { return w.phases(ctx, []string{"addon", "kube-proxy"}) }},
-		{patched || differs(factProxy), func() error { return kubeadm.RestartProxy(ctx, w.m) }},
-		{differs(factReserved) && !w.spec.node.Schedulable, func() error { return w.phases(ctx, []string{"mark-control-plane"}) }},
-		{differs(factReserved) && w.spec.node.Schedulable, func() error { return kubeadm.Open(ctx, w.m, w.look.is.NodeName) }},
-	}
-	for _, step := range steps {
-		if step.due {
-			if err := step.do(); err != nil {
-				return err
-			}
-		}
-	}
-	return w.began(ctx)
 }
 
 // furnish applies what is inside the cluster, and waits until it is ready.
@@ -385,7 +303,7 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 	if w.access, err = w.s.connection(ctx, w.m, w.way, w.spec.cluster.Endpoint, w.known); err != nil {
 		return err
 	}
-	return w.s.inside(ctx, w.access, func(c *live.Cluster) error {
+	err = w.s.inside(ctx, w.access, func(c *live.Cluster) error {
 		w.access.ID = c.ID
 		if err := w.furnished(ctx, c, objects); err != nil {
 			return err
@@ -402,6 +320,10 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 		}
 		return addons.Resolve(ctx, w.dial, server, w.spec.cluster.Domain, dnsTime)
 	})
+	if err != nil {
+		return err
+	}
+	return w.rec.Set(ctx, noteReady, true)
 }
 
 // furnished applies objects that differ, and notes which there are.
@@ -422,7 +344,7 @@ func (w *clusterWork) furnished(ctx context.Context, c *live.Cluster, objects []
 			n.settled.Objects = append(n.settled.Objects, key)
 		}
 	}
-	if err := w.rec.Set(ctx, noteSettled, n.settled); err != nil {
+	if err := w.rec.Replace(ctx, map[string]any{noteSettled: n.settled, noteReady: false}); err != nil {
 		return err
 	}
 	now, err := addons.Apply(ctx, c, objects, before)

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
@@ -126,7 +127,7 @@ func (m *clusterModel) sameVersion(state *clusterModel, diags *diag.Diagnostics)
 	if err == nil && minor == installed.Minor || otherwise == nil && release == installed {
 		return
 	}
-	diags.AddAttributeError(path.Root("version"), "Upgrades are not supported yet", fmt.Sprintf("The cluster has Kubernetes %s, and %s is declared. Write %q again. The cluster is never replaced for another version.", installed, m.Version.ValueString(), installed.Minor.String()))
+	diags.AddAttributeError(path.Root("version"), "Upgrades are not supported yet", fmt.Sprintf("The cluster has Kubernetes %s, and %s is declared. Write %q. The cluster is never replaced for another version.", installed, m.Version.ValueString(), installed.Minor.String()))
 }
 
 // examine looks at the machine on behalf of a plan, and sets what follows.
@@ -210,19 +211,29 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 		return promise{}, nil
 	}
 	l, err := r.settings.lookAtCluster(ctx, m, spec.packages(r.settings, plan.Repository))
-	if err != nil || anew || replaced(ctx, m, clusterRecord) != nil {
+	// What makes another cluster of the one on its machine begins when that is gone,
+	// and another machine is looked at before anything is destroyed.
+	if err == nil && replaced(ctx, m, clusterRecord) != nil {
+		l.protect(ctx, diags)
+		return promise{}, nil
+	}
+	if err != nil || anew && !otherMachine(ctx, state.head(), plan.head()) {
 		return promise{}, err
 	}
 	noteExpiry(l.is, m, diags)
-	what, err := decide(l.is, l.notes, state != nil && state.clusterID(ctx) != "", m.Name())
-	if err != nil {
+	what, err := decide(l.is, l.notes, state != nil && !anew && state.clusterID(ctx) != "", m.Name())
+	switch {
+	case err != nil && state != nil && !anew && plan.unprotects(state):
+		diags.AddAttributeWarning(clusterAt, "Control plane is left alone", sentence(err)+" Apply takes deletion_protection away and does nothing else, so that the cluster can be destroyed.")
+		return promise{}, nil
+	case err != nil:
 		addError(diags, clusterAt, "Control plane is left alone", err)
 		return promise{}, nil
 	}
 	if what == courseBegin { // afterwards it is kubeadm's own that has the ports
 		r.preflight(ctx, m, spec, diags)
 	}
-	if what != courseKeep {
+	if what != courseKeep || anew {
 		return promise{}, nil
 	}
 	noteNewer(ctx, diags, spec.release, l.packages)
@@ -237,6 +248,15 @@ func (r *clusterResource) lookAhead(ctx context.Context, m host.Machine, way con
 	}
 	r.settings.reportPlan(ctx, diags, m, changes, drain.Policy{MaxUnavailable: int(plan.MaxUnavailable.ValueInt64())})
 	return promising(changes), nil
+}
+
+// protect refuses to make a cluster anew in place of a protected one that is there,
+// because somebody said -replace, say.
+func (l clusterLook) protect(ctx context.Context, diags *diag.Diagnostics) {
+	set := part(providers.CallFrom(ctx).Replaces, "deletion_protection")
+	if set != cty.NilVal && set.True() && l.is.Role == kubeadm.ControlPlane && !l.notes.ending {
+		diags.AddError("Cluster is protected", "deletion_protection is set. To make another cluster in place of the one that is there, with all that is in it, apply deletion_protection = false first.")
+	}
 }
 
 // has tells whether an argument is declared that a note may stand at.
@@ -254,7 +274,7 @@ func (m *clusterModel) has(argument string) bool {
 	return true
 }
 
-// preflight tells what kubeadm will refuse. What a metal_host may mend in the same
+// preflight tells what kubeadm will refuse. What a metal_host may fix in the same
 // plan is left to the review of the whole plan, or a warning where there is none.
 func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec clusterSpec, diags *diag.Diagnostics) {
 	f, err := r.settings.known(ctx, m)
@@ -263,7 +283,7 @@ func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec cl
 	}
 	var soon []unfitness
 	for _, p := range unfit(f, spec) {
-		if p.mendedBy == "" {
+		if p.fixedBy == "" {
 			diags.AddAttributeError(clusterAt, "Machine cannot be a control plane", fmt.Sprintf("%s: %s.", m.Name(), p.why))
 		} else {
 			soon = append(soon, p)
@@ -277,7 +297,7 @@ func (r *clusterResource) preflight(ctx context.Context, m host.Machine, spec cl
 const unreadySummary = "Machine is not ready yet"
 
 func unready(machine string, soon []unfitness) string {
-	text := machine + ": kubeadm refuses it as it is, unless a metal_host mends that before:"
+	text := machine + ": kubeadm refuses it as it is, unless a metal_host fixes that before:"
 	for _, p := range soon {
 		text += "\n  " + p.why
 	}
@@ -304,21 +324,31 @@ func noteExpiry(is kubeadm.Facts, m host.Machine, diags *diag.Diagnostics) {
 	if which == "" || time.Until(at) > expiryNotice {
 		return
 	}
-	diags.AddWarning("Certificates expire soon", fmt.Sprintf("%s of %s is valid until %s. Renew all of them there, and have the control plane take them:\n  sudo kubeadm certs renew all && sudo systemctl restart kubelet\nThe static pods read them when they start again.", which, m.Name(), at.UTC().Format(time.RFC3339)))
+	until := fmt.Sprintf("%s of %s is valid until %s. ", which, m.Name(), at.UTC().Format(time.RFC3339))
+	if strings.HasSuffix(which, "ca.crt") {
+		diags.AddWarning("Authority expires soon", until+"All certificates end with it, and kubeadm renews no authority. Replace it by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/")
+		return
+	}
+	diags.AddWarning("Certificates expire soon", until+"Renew all of them there, and have the static pods begin again with them:\n  "+renewal)
 }
+
+// renewal is the command that renews the certificates of a control plane. Restarting
+// the kubelet leaves static pods as they run: it starts them again when they have
+// ended.
+const renewal = "sudo kubeadm certs renew all && sudo pkill -f '^(etcd|kube-(apiserver|controller-manager|scheduler)) '"
 
 // unfitness is a reason for kubeadm to refuse a machine.
 type unfitness struct {
-	why      string
-	mendedBy string // argument of metal_host; "" where it mends it not
+	why     string
+	fixedBy string // argument of metal_host; "" where none does
 }
 
 // unfit is what a machine lacks for a control plane, as far as kubeadm's preflight
 // does not ignore it.
 func unfit(f facts.Facts, s clusterSpec) []unfitness {
 	var all []unfitness
-	add := func(mendedBy, why string, args ...any) {
-		all = append(all, unfitness{fmt.Sprintf(why, args...), mendedBy})
+	add := func(fixedBy, why string, args ...any) {
+		all = append(all, unfitness{fmt.Sprintf(why, args...), fixedBy})
 	}
 	ignored := map[string]bool{}
 	for _, name := range s.node.IgnorePreflight {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
@@ -41,17 +42,26 @@ func (w *clusterWork) dial(ctx context.Context, network, address string) (net.Co
 	return host.Dial(ctx, w.m, network, address)
 }
 
-// explained adds what the cluster's programs said last to an error that came
-// while something was waited for.
+// logTime is for keeping the logs that say why something failed.
+const logTime = time.Minute
+
+// explained adds to an error that came while something was waited for where the
+// last lines of the cluster's programs are kept, and the last errors among them.
 func (w *clusterWork) explained(ctx context.Context, err error) error {
 	if !w.waited || errors.Is(err, host.ErrStopped) || ctx.Err() != nil {
 		return err
 	}
-	said := kubeadm.Said(context.WithoutCancel(ctx), w.m)
-	if said == "" {
-		return err
+	keep, cancel := context.WithTimeout(ctx, logTime)
+	defer cancel()
+	file := w.rec.Dir() + "/failure.log"
+	if failed := kubeadm.KeepLogs(keep, w.m, file); failed != nil {
+		return fmt.Errorf("%w\nWhat kubelet, containerd and the static pods said last could not be kept: %w", err, failed)
 	}
-	return fmt.Errorf("%w\nThe last that was said on %s:\n  %s", err, w.m.Name(), strings.ReplaceAll(said, "\n", "\n  "))
+	text := fmt.Sprintf("The last lines of kubelet, containerd and the static pods are in %s on %s", file, w.m.Name())
+	if said := kubeadm.LastErrors(keep, w.m, file); said != "" {
+		text += "; the last errors there:\n  " + strings.ReplaceAll(said, "\n", "\n  ")
+	}
+	return fmt.Errorf("%w\n%s", err, text)
 }
 
 // results sets what follows from a cluster that is ready.
@@ -95,4 +105,50 @@ func (m *clusterModel) joining(ctx context.Context, caHash string) (types.Object
 	}
 	o, diags := j.object(ctx)
 	return o, failed(diags)
+}
+
+// learn sets what follows from a control plane that is there, and that nobody has
+// stored: the cluster was imported, an apply was cut off before it could say so, or
+// somebody has upgraded it by hand.
+func (m *clusterModel) learn(is kubeadm.Facts) {
+	if !is.Whole {
+		return
+	}
+	if release, err := kubeadm.ParseRelease(is.Version); err == nil {
+		m.Installed = types.StringValue(release.String())
+	}
+	if m.NodeName.ValueString() == "" {
+		m.NodeName = types.StringValue(is.NodeName)
+	}
+	if at := is.APIServer["advertise-address"]; m.Advertise.ValueString() == "" && len(at) == 1 {
+		m.Advertise = types.StringValue(at[0])
+	}
+}
+
+// connected sets access and join of a cluster whose state has neither.
+func (m *clusterModel) connected(ctx context.Context, s *settings, on host.Machine, is kubeadm.Facts) error {
+	way, err := m.leads(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Endpoint.ValueString() == "" {
+		m.Endpoint = types.StringValue(endpointOf(way))
+	}
+	c, err := s.connection(ctx, on, way, m.Endpoint.ValueString(), "")
+	if err != nil {
+		return err
+	}
+	if err := s.inside(ctx, c, func(cluster *live.Cluster) error { c.ID = cluster.ID; return nil }); err != nil {
+		return err
+	}
+	join, err := m.joining(ctx, is.CAHash)
+	if err != nil {
+		return err
+	}
+	access, diags := c.Object(ctx)
+	if err := failed(diags); err != nil {
+		return err
+	}
+	m.Access, m.Join = access, join
+	return nil
 }

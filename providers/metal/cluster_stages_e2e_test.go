@@ -3,12 +3,12 @@
 package metal_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,6 +67,56 @@ func (s *clusterSuite) drift() {
 	two.Exec("systemctl", "is-active", "kubelet")
 	s.pods(s.maxPods)
 	s.step("and repaired")
+}
+
+// containerd: it prints back what is written for it, and passes over no key.
+func (s *clusterSuite) containerd() {
+	s.t.Helper()
+	for _, m := range s.machines {
+		dump := m.Script("containerd config dump 2>&1")
+		if strings.Contains(dump, "Ignoring unknown key") {
+			s.t.Errorf("%s: containerd ignores a key:\n%s", m.Name, dump)
+		}
+		for _, want := range []string{"sandbox = '" + s.pause + "'", "SystemdCgroup = true", "config_path = '/etc/containerd/certs.d'", "bin_dirs = ['/opt/cni/bin']", "default_runtime_name = 'runc'"} {
+			if !strings.Contains(dump, want) {
+				s.t.Errorf("%s: containerd has nothing of %q", m.Name, want)
+			}
+		}
+	}
+	s.step("containerd takes its configuration")
+}
+
+// hand: what somebody does to the control plane by hand is shown, and repaired:
+// the operators lose their rights, and nodes are given another configuration.
+func (s *clusterSuite) hand() {
+	s.t.Helper()
+	const rights = "rights of the group stoke:operators"
+	s.kubectl("delete", "clusterrolebinding", "stoke:operators")
+	s.has(s.differs(), rights)
+	s.apply()
+	s.settled()
+	s.step("the operators have their rights again")
+	s.machines[0].Script(`export KUBECONFIG=/etc/kubernetes/admin.conf
+kubectl -n kube-system get configmap kubelet-config -o yaml | sed 's/maxPods: [0-9]*/maxPods: 9/' | kubectl replace -f - >/dev/null
+kubectl -n kube-system get configmap kube-proxy -o yaml | sed 's/mode: nftables/mode: iptables/' | kubectl replace -f - >/dev/null`)
+	s.has(s.differs(), "the ConfigMap kubelet-config", "the ConfigMap kube-proxy")
+	s.apply()
+	s.settled()
+	s.pods(s.maxPods)
+	if mode := s.kubectl("-n", "kube-system", "get", "configmap", "kube-proxy", "-o", "yaml"); !strings.Contains(mode, "mode: nftables") {
+		s.t.Errorf("kube-proxy is configured so:\n%s", mode)
+	}
+	s.step("nodes have the declared configuration")
+}
+
+// imported: a cluster that the state has lost is taken over as it is.
+func (s *clusterSuite) imported() {
+	s.t.Helper()
+	head := s.machines[0]
+	s.ok("state", "rm", "metal_cluster.lab")
+	s.ok("import", "metal_cluster.lab", head.Address+" "+head.HostKey)
+	s.settled()
+	s.step("the cluster is imported")
 }
 
 // pods fails unless every kubelet runs with so many pods at most.
@@ -154,10 +204,32 @@ func (s *clusterSuite) reinstall() {
 const keys = `{ find /etc/kubernetes /var/lib/kubelet/pki -name '*.key' -o -name '*.pem' 2>/dev/null | while read -r f; do sed -n '/PRIVATE KEY/{n;p;q}' "$f"; done
 sed -n 's/.*client-key-data: *//p' /etc/kubernetes/*.conf 2>/dev/null | base64 -d 2>/dev/null | sed -n '/BEGIN.*PRIVATE KEY/{n;p}'; } | grep . | sort -u`
 
-// secrets: no private key of the cluster has left its machine, and none of them, nor
-// a token for joins, is in what is logged there.
+// secrets: a worker leaves and joins while stoke logs all that it can, and none of
+// the secrets that are about is anywhere.
 func (s *clusterSuite) secrets() {
 	s.t.Helper()
+	worker := s.machines[2].Name
+	s.env = []string{"TF_LOG=trace", "TF_LOG_PATH=" + filepath.Join(s.dir, "trace.log")}
+	for _, away := range []bool{true, false} {
+		s.away[worker] = away
+		s.declare()
+		s.apply()
+	}
+	s.env = nil
+	if found := s.found("kubeadm join"); len(found) == 0 {
+		s.t.Error("nothing is logged")
+	}
+	s.noSecrets()
+}
+
+// noSecrets fails where a private key of the cluster has left its machine, or one of
+// them, or a token for joins, is in what is stored, printed or logged.
+func (s *clusterSuite) noSecrets() {
+	s.t.Helper()
+	const token = `\b[a-z0-9]{6}\.[a-z0-9]{16}\b`
+	if found := s.foundLike(regexp.MustCompile(token)); len(found) > 0 {
+		s.t.Errorf("a token is in %v", found)
+	}
 	count := 0
 	for _, m := range s.machines {
 		for key := range strings.Lines(m.Script(keys)) {
@@ -171,7 +243,6 @@ func (s *clusterSuite) secrets() {
 				}
 			}
 		}
-		token := `\b[a-z0-9]{6}\.[a-z0-9]{16}\b`
 		if out, _ := m.Try("sh", "-c", `journalctl -q -o cat | grep -E -e "$1" | head -3; grep -rlE -e "$1" /var/log /run/stoke* /var/lib/stoke 2>/dev/null`, "sh", token); out != "" {
 			s.t.Errorf("a token is in logs of %s:\n%s", m.Name, out)
 		}
@@ -182,16 +253,20 @@ func (s *clusterSuite) secrets() {
 	s.step("no secret is found")
 }
 
-// found are the files of the project that have a text, which is in the provider's
-// own key file at most.
-func (s *clusterSuite) found(text string) (all []string) {
+// found are the files of the project that have a text.
+func (s *clusterSuite) found(text string) []string {
+	s.t.Helper()
+	return s.foundLike(regexp.MustCompile(regexp.QuoteMeta(text)))
+}
+
+func (s *clusterSuite) foundLike(text *regexp.Regexp) (all []string) {
 	s.t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || entry.Type()&fs.ModeType != 0 {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(text)) {
+		if text.Match(content) {
 			all = append(all, path)
 		}
 		return err

@@ -17,6 +17,10 @@ import (
 // missing: without this nobody would look for it again.
 const declaredKey = "declared"
 
+// unfinishedKey is where private state keeps that the last apply failed: what its
+// record notes may be declared neither by what was nor by what is.
+const unfinishedKey = "unfinished"
+
 type privateGetter interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
@@ -38,7 +42,6 @@ func saveDeclaredInState(ctx context.Context, p privateSetter, raw tftypes.Value
 		return diags
 	}
 	diags.Append(p.SetKey(ctx, declaredKey, b)...)
-	promise{}.keep(ctx, p, &diags) // it was for this apply
 	return diags
 }
 
@@ -62,4 +65,16 @@ func loadDeclaredFromState(ctx context.Context, p privateGetter, s schema.Schema
 		return false, nil
 	}
 	return true, nil
+}
+
+func saveUnfinished(ctx context.Context, p privateSetter, failed bool) diag.Diagnostics {
+	b, _ := json.Marshal(failed) // of a truth value that is no error
+	return p.SetKey(ctx, unfinishedKey, b)
+}
+
+// unfinished reports whether the last apply failed, so that a plan looks at the
+// record though all that is declared is as it is to be.
+func unfinished(ctx context.Context, p privateGetter) bool {
+	b, _ := p.GetKey(ctx, unfinishedKey)
+	return string(b) == "true"
 }

@@ -1,7 +1,9 @@
 package metal
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,6 +96,33 @@ func (atLeastOne) ValidateInt64(_ context.Context, req validator.Int64Request, r
 	}
 }
 
+// inCluster is a policy in the cluster that the machine is a node of: where that
+// declares max_unavailable, it wins over what the machine's resources say. The
+// records of metal_node and metal_cluster on the machine have it.
+func inCluster(ctx context.Context, m host.Machine, p drain.Policy) (drain.Policy, error) {
+	type cluster struct {
+		MaxUnavailable int `json:"max_unavailable"`
+	}
+	var own cluster
+	var joined struct {
+		Cluster cluster `json:"cluster"`
+	}
+	for kind, declared := range map[string]any{nodeRecord: &joined, clusterRecord: &own} {
+		rec, err := host.OpenRecord(ctx, m, kind)
+		if errors.Is(err, host.ErrNoRecord) {
+			continue
+		}
+		if err == nil && len(rec.Declared()) > 0 {
+			err = json.Unmarshal(rec.Declared(), declared)
+		}
+		if err != nil {
+			return p, fmt.Errorf("how many nodes of the cluster may be unavailable is not known: %w", err)
+		}
+	}
+	p.MaxUnavailable = cmp.Or(own.MaxUnavailable, joined.Cluster.MaxUnavailable, p.MaxUnavailable)
+	return p, nil
+}
+
 // locked works on a machine while nobody else does: no other process, and no
 // other resource of this one. What is done goes through the machine and the
 // context that work gets, which end with the lock unless it is unleased.
@@ -121,6 +150,9 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 	if err == nil {
 		err = promised(ctx).covers(m, ahead)
 	}
+	if err == nil {
+		p, err = inCluster(ctx, m, p)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -132,12 +164,15 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 	return fmt.Errorf("what runs on the node is not known, so that nothing was changed that may hurt it: %w", unknown)
 }
 
-// leave undoes what a machine was prepared with. Where that is a Kubernetes node,
+// undoDrained undoes what a machine was prepared with. Where that is a Kubernetes node,
 // its pods leave first.
-func (s *settings) leave(ctx context.Context, m host.Machine, p drain.Policy, undo func(context.Context) error) error {
+func (s *settings) undoDrained(ctx context.Context, m host.Machine, p drain.Policy, undo func(context.Context) error) error {
 	node, err := s.shared.roll.Look(ctx, m)
 	if err != nil {
 		return fmt.Errorf("what runs on the node is not known, so that nothing was undone: %w", err)
+	}
+	if p, err = inCluster(ctx, m, p); err != nil {
+		return err
 	}
 	return s.shared.roll.Leave(ctx, node, "what stoke prepared it with", p, undo)
 }

@@ -142,6 +142,58 @@ func TestDisrupt(t *testing.T) {
 	}
 }
 
+// TestClusterLimits: the cluster's max_unavailable wins over a machine's own.
+func TestClusterLimits(t *testing.T) {
+	for _, test := range []struct {
+		name, kind, declared string
+		want                 int
+	}{
+		{"no node of ours", "", "", 5},
+		{"a node", nodeRecord, `{"max_unavailable": 4, "cluster": {"max_unavailable": 2}}`, 2},
+		{"a node of a cluster that does not say", nodeRecord, `{"max_unavailable": 4, "cluster": {"version": "1.36.3"}}`, 5},
+		{"the control plane's", clusterRecord, `{"max_unavailable": 3}`, 3},
+	} {
+		m := &hosttest.Machine{}
+		if test.kind != "" {
+			rec, err := host.NewRecord(t.Context(), m, test.kind, "id", "metal_node.a")
+			if err == nil {
+				err = rec.Declare(t.Context(), json.RawMessage(test.declared))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p, err := inCluster(t.Context(), m, drain.Policy{Drain: true, MaxUnavailable: 5}); err != nil || p.MaxUnavailable != test.want || !p.Drain {
+			t.Errorf("%s: %+v, %v", test.name, p, err)
+		}
+	}
+	// A machine's own resource may have three away at once, and the cluster one.
+	c := draintest.New(t, nil)
+	for _, name := range []string{"a", "b"} {
+		c.AddNode(name)
+	}
+	c.SetReady("b", false)
+	s := &settings{shared: newShared()}
+	if err := s.disrupt(t.Context(), newNodeMachine(c, "b"), func(context.Context) ([]host.Change, error) { return nil, nil }, drain.Policy{}, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	m := newNodeMachine(c, "a")
+	rec, err := host.NewRecord(t.Context(), m, nodeRecord, "id", "metal_node.a")
+	if err == nil {
+		err = rec.Declare(t.Context(), json.RawMessage(`{"cluster": {"max_unavailable": 1}}`))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	worked := false
+	err = s.disrupt(ctx, m, func(context.Context) ([]host.Change, error) { return reboots(), nil }, drain.Policy{Drain: true, MaxUnavailable: 3}, func(context.Context) error { worked = true; return nil })
+	if worked || err == nil {
+		t.Errorf("a second node became unavailable: %v", err)
+	}
+}
+
 func TestCordonedBy(t *testing.T) {
 	c := draintest.New(t, nil)
 	c.AddNode("a")

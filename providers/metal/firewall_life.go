@@ -22,7 +22,7 @@ func (*firewallModel) kind() kind {
 }
 
 func (m *firewallModel) adopt(ctx context.Context, by firewallModel) bool {
-	m.Host = recalledHost(ctx, m.Host, by.Host)
+	m.Host = hostAsDeclared(ctx, m.Host, by.Host)
 	return true
 }
 

@@ -91,7 +91,9 @@ func (r *firewallResource) examine(ctx context.Context, plan, state *firewallMod
 	}
 	switch err := have.Usable(want); {
 	case errors.Is(err, firewall.ErrNoNft): // its metal_host may install it before, which the review sees
-		r.settings.seen.lacksNft(way.Address, way.HostKey)
+		if r.settings.seen.lacksNft(way.Address, way.HostKey) {
+			break
+		}
 		diags.AddAttributeWarning(path.Root("host"), "Program nft is missing", fmt.Sprintf("%s: %s.", m.Name(), err))
 	case err != nil:
 		diags.AddAttributeError(path.Root("host"), "Firewall cannot be managed", fmt.Sprintf("%s: %s.", m.Name(), err))

@@ -270,7 +270,7 @@ resource "metal_gpu_driver" "gpu" {
 	refuses("The distribution has another version", "580.126.20-0ubuntu0.24.04.1")
 	declares(`reboot = "if-needed"`)
 	was := m.Exec("cat", "/proc/sys/kernel/random/boot_id")
-	p.has(p.apply(), "distribution", "reboots the machine")
+	p.has(p.apply(), "distribution", "reboots the machine", "fact: host: install ")
 	p.settled()
 	if out := m.Exec("nvidia-smi", "-L"); !strings.Contains(out, "Tesla T4") {
 		t.Errorf("the driver says %s", out)

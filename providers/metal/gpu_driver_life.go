@@ -20,7 +20,7 @@ func (*gpuDriverModel) kind() kind {
 }
 
 func (m *gpuDriverModel) adopt(ctx context.Context, by gpuDriverModel) bool {
-	m.Host = recalledHost(ctx, m.Host, by.Host)
+	m.Host = hostAsDeclared(ctx, m.Host, by.Host)
 	return !m.Source.IsNull()
 }
 

@@ -29,7 +29,7 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 		if otherMachine(ctx, state.Host, plan.Host) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("host"))
 		}
-		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) {
+		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) && !unfinished(ctx, req.Private) {
 			return // Read has looked, and all is as it is to be
 		}
 	}
@@ -110,7 +110,7 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 	for _, u := range forecast.Doubtful {
 		forecast.Notes = append(forecast.Notes, u.Why)
 	}
-	noteFacts(ctx, diags, "host", forecast.Notes)
+	noteFacts(ctx, diags, "host", append(actionLines(forecast.Actions), forecast.Notes...))
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	p := promising(changes)
 	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {

@@ -8,11 +8,13 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/metal/containerd"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/packages"
 )
 
 // spec is the declaration in the package's terms, of nothing where of is nil; ok is
@@ -137,6 +139,24 @@ func (s containerdSection) changes(ctx context.Context, m host.Machine, want *ho
 		note(ctx, diags, providers.NoteDisruption, []string{"containerd"}, text)
 	}
 	return changes
+}
+
+// keepsRuntime refuses changes that remove the package of a container runtime which
+// is declared: what configures it would find none.
+func (m *containerdModel) keepsRuntime(changes []host.Change, diags *diag.Diagnostics) {
+	at := "containerd"
+	if m.Containerd.IsNull() {
+		if at = "images"; m.Images.IsNull() {
+			return
+		}
+	}
+	for _, c := range changes {
+		for _, name := range runtimePackages {
+			if packages.Removes(c, name) {
+				diags.AddAttributeError(path.Root(at), "containerd's package would be removed", fmt.Sprintf("Nothing declares the package %s any more, and it came with containerd_package: apply would remove it, and %s needs it. Declare containerd_package again, or take %[2]s out, too.", name, at))
+			}
+		}
+	}
 }
 
 const mostLost = 8

@@ -5,9 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/metal/host"
 )
 
 // TestReplacedConfiguration: a plan shows what somebody wrote into a configuration
@@ -31,5 +34,34 @@ func TestReplacedConfiguration(t *testing.T) {
 	}
 	if len(said) != mostLost+2 || slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, replaces) && len(s) > 100 }) {
 		t.Errorf("it says %d lines: %q", len(said), said)
+	}
+}
+
+// TestRuntimeKept: containerd's package is not taken from under what needs it.
+func TestRuntimeKept(t *testing.T) {
+	removed := []host.Change{{Fact: "package containerd.io is removed"}}
+	declared := func(name string) containerdModel {
+		m := containerdModel{Containerd: types.ObjectNull(nil), Images: types.MapNull(types.StringType)}
+		switch name {
+		case "containerd":
+			m.Containerd = types.ObjectValueMust(map[string]attr.Type{}, map[string]attr.Value{})
+		case "images":
+			m.Images = types.MapValueMust(types.StringType, map[string]attr.Value{})
+		}
+		return m
+	}
+	for _, test := range []struct {
+		declares string
+		changes  []host.Change
+		refused  bool
+	}{
+		{"containerd", removed, true}, {"images", removed, true}, {"", removed, false},
+		{"containerd", []host.Change{{Fact: "package runc is removed"}}, false}, {"containerd", nil, false},
+	} {
+		var diags diag.Diagnostics
+		m := declared(test.declares)
+		if m.keepsRuntime(test.changes, &diags); diags.HasError() != test.refused {
+			t.Errorf("%q with %v: %v", test.declares, test.changes, diags)
+		}
 	}
 }

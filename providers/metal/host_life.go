@@ -30,18 +30,34 @@ func (m *hostModel) leads(context.Context) (connect.SSH, error) {
 }
 
 func (*hostModel) named(_ context.Context, way connect.SSH) (map[string]any, diag.Diagnostics) {
-	named := map[string]any{"address": way.Address, "host_key": way.HostKey}
-	if way.Port != 0 {
-		named["port"] = int64(way.Port)
-	}
-	if way.User != "" {
-		named["user"] = way.User
+	at := namedHop(way.Hop)
+	named := map[string]any{"address": at.Address, "port": at.Port, "user": at.User, "credential": at.Credential, "host_key": at.HostKey}
+	if len(way.Hops) > 0 {
+		var bastions []bastionModel
+		for _, h := range way.Hops {
+			bastions = append(bastions, namedHop(h))
+		}
+		named["bastion"] = bastions
 	}
 	return named, nil
 }
 
+func namedHop(h connect.Hop) bastionModel {
+	at := bastionModel{Address: types.StringValue(h.Address), HostKey: types.StringValue(h.HostKey)}
+	if h.Port != 0 {
+		at.Port = types.Int64Value(int64(h.Port))
+	}
+	if h.User != "" {
+		at.User = types.StringValue(h.User)
+	}
+	if h.Credential != "" {
+		at.Credential = types.StringValue(h.Credential)
+	}
+	return at
+}
+
 func (m *hostModel) adopt(_ context.Context, by hostModel) bool {
-	m.recalled(by)
+	m.wayAsDeclared(by)
 	_, known := m.way()
 	return known
 }
@@ -103,7 +119,7 @@ func applyAll(ctx context.Context, parts []section, on host.Machine, rec *host.R
 }
 
 func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {
-	err = s.leave(ctx, on, m.policy(), func(ctx context.Context) error {
+	err = s.undoDrained(ctx, on, m.policy(), func(ctx context.Context) error {
 		for _, part := range slices.Backward(sections(s)) {
 			did, err := part.restore(ctx, on, rec)
 			if outcomes = append(outcomes, did...); err != nil {

@@ -47,14 +47,23 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() || !known || way.HostKey == "" {
 		return
 	}
-	if !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw) {
+	same := !req.State.Raw.IsNull() && resp.Plan.Raw.Equal(req.State.Raw)
+	if same && !unfinished(ctx, req.Private) {
 		return // Read has looked, and all is as it is to be
+	}
+	changes, looked := r.examine(ctx, way, plan, &resp.Diagnostics)
+	if same && len(changes) == 0 {
+		return // nothing is left of what failed
 	}
 	if !plan.Facts.IsUnknown() { // what changes may change them, too
 		plan.Facts = types.ObjectUnknown(factsTypes())
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	}
-	r.examine(ctx, way, plan, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
+	var most promise
+	if looked {
+		most = promising(changes)
+	}
+	most.keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), plan.ID)...)
 }
 
@@ -96,7 +105,8 @@ func (r *hostResource) meet(ctx context.Context, way connect.SSH, diags *diag.Di
 	return shown
 }
 
-func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) promise {
+// examine is what apply would do; looked is false where nobody can tell.
+func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostModel, diags *diag.Diagnostics) (changes []host.Change, looked bool) {
 	at := path.Root("address")
 	m, err := r.settings.reach(way, nil)
 	if err == nil {
@@ -107,7 +117,7 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 	switch {
 	case err == nil:
 	case errors.Is(err, connect.ErrUnknown):
-		return promise{} // of the provider block; apply knows
+		return nil, false // of the provider block; apply knows
 	case ssh.IsPermanent(err):
 		var key *ssh.HostKeyError
 		if errors.As(err, &key) {
@@ -115,24 +125,24 @@ func (r *hostResource) examine(ctx context.Context, way connect.SSH, plan *hostM
 		}
 		summary, detail := unreachable(way.Address, err)
 		diags.AddAttributeError(at, summary, detail)
-		return promise{}
+		return nil, false
 	default:
 		notLooked(diags, path.Root("address"), way.Address, err)
-		return promise{}
+		return nil, false
 	}
 	plan.ID = claim(ctx, m, hostRecord, "Machine is managed already", path.Root("address"), way, plan.ID, diags)
-	var changes []host.Change
 	for _, s := range sections(r.settings) {
 		changes = append(changes, s.changes(ctx, m, plan, diags)...)
 	}
 	changes = append(changes, undone(ctx, r.settings, m, recordOf(ctx, m, hostRecord, plan.ID.ValueString()), plan, diags)...)
+	plan.keepsRuntime(changes, diags)
 	changes = append(changes, undone(ctx, r.settings, m, replaced(ctx, m, hostRecord), nil, diags)...)
 	if f, err := r.settings.known(ctx, m); err == nil && plan.prior != nil {
 		another(plan.prior, f, way.Address, changes, diags)
 	}
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	r.settings.noteSlowSudo(m, diags)
-	return promising(changes)
+	return changes, true
 }
 
 // another warns where the way to the machine leads to another one by now, or to

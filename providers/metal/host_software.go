@@ -107,11 +107,14 @@ func (p *softwarePackage) pattern(os string) string {
 	return version + "-*"
 }
 
+// runtimePackages are the packages of containerd: the distribution's and Docker's.
+var runtimePackages = [...]string{"containerd", "containerd.io"}
+
 func (p *softwarePackage) runtime() string {
 	if p.Source.ValueString() == fromDistribution {
-		return "containerd"
+		return runtimePackages[0]
 	}
-	return "containerd.io"
+	return runtimePackages[1]
 }
 
 const cudaPrefix = "cuda-toolkit-"
@@ -200,7 +203,7 @@ func (d declaredSoftware) unavailable(by declaredPackages, want packages.Spec, f
 		return path.Root("packages").AtMapKey(u.Package)
 	}
 	for _, u := range f.Missing {
-		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were read anew for this. Mend the name or the version, or declare the repository that has it.", u.Why))
+		diags.AddAttributeError(at(u), "Package cannot be had", fmt.Sprintf("%s. The lists of all repositories were read anew for this. Fix the name or the version, or declare the repository that has it.", u.Why))
 	}
 	for _, u := range f.Doubtful {
 		if want.Packages[u.Package].Why == "" {

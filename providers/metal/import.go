@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,16 +12,34 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
-// imported is the id of what was taken over, until it is read or made ours.
-const imported = "imported"
+const (
+	// importing is the id of what is being taken over, which has to be looked at.
+	importing = "importing"
+	// imported is the id of what was taken over where no record knows it, until it
+	// is made ours.
+	imported = "imported"
+)
 
-// importedWay reads "[USER@]ADDRESS[:PORT] KEY".
+// importHint says how an import gets to a machine that others have to lead to.
+const importHint = `An import looks at the machine. Where a bastion leads there, or a credential of the provider block, the identifier says so, as the ssh of its metal_host does in JSON: ` +
+	`{"address": "192.0.2.11", "host_key": "ssh-ed25519 AAAA…", "credential": "admin", "hops": [{"address": "192.0.2.10", "host_key": "ssh-ed25519 AAAA…"}]}`
+
+// importedWay reads "[USER@]ADDRESS[:PORT] KEY", or a way in JSON.
 func importedWay(id string) (connect.SSH, error) {
-	where, key, ok := strings.Cut(strings.TrimSpace(id), " ")
+	var s connect.SSH
+	if id = strings.TrimSpace(id); strings.HasPrefix(id, "{") {
+		said := json.NewDecoder(strings.NewReader(id))
+		said.DisallowUnknownFields()
+		if err := said.Decode(&s); err != nil {
+			return connect.SSH{}, fmt.Errorf("the JSON is not that of a machine's ssh: %w", err)
+		}
+		return s, validImport(s)
+	}
+	where, key, ok := strings.Cut(id, " ")
 	if !ok {
 		return connect.SSH{}, fmt.Errorf("the host key is missing in %q", id)
 	}
-	s := connect.SSH{Hop: connect.Hop{Address: where, HostKey: strings.TrimSpace(key)}}
+	s.Address, s.HostKey = where, strings.TrimSpace(key)
 	if user, rest, ok := strings.Cut(where, "@"); ok {
 		s.User, s.Address = user, rest
 	}
@@ -32,15 +51,24 @@ func importedWay(id string) (connect.SSH, error) {
 		s.Address, s.Port = address, n
 	}
 	s.Address = strings.Trim(s.Address, "[]")
-	if diags := s.Validate(path.Empty()); diags.HasError() {
-		return connect.SSH{}, fmt.Errorf("%s: %s", diags[0].Summary(), strings.TrimSuffix(diags[0].Detail(), "."))
-	}
-	return s, nil
+	return s, validImport(s)
 }
 
-// importID is what importedWay reads of a way, which has no hops there and no
-// credential: what comes after an import knows those.
+func validImport(s connect.SSH) error {
+	if diags := s.Validate(path.Empty()); diags.HasError() {
+		return fmt.Errorf("%s: %s", diags[0].Summary(), strings.TrimSuffix(diags[0].Detail(), "."))
+	}
+	return nil
+}
+
+// importID is what importedWay reads.
 func importID(way connect.SSH) string {
+	way.HostKey = strings.TrimSpace(way.HostKey)
+	if way.Credential != "" || len(way.Hops) > 0 {
+		if said, err := json.Marshal(way); err == nil {
+			return string(said)
+		}
+	}
 	where := way.Address
 	if way.Port != 0 {
 		where = net.JoinHostPort(way.Address, strconv.Itoa(way.Port))
@@ -48,5 +76,5 @@ func importID(way connect.SSH) string {
 	if way.User != "" {
 		where = way.User + "@" + where
 	}
-	return where + " " + strings.TrimSpace(way.HostKey)
+	return where + " " + way.HostKey
 }

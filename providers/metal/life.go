@@ -172,8 +172,9 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 }
 
 // apply makes the machine what is planned. A step that fails does not taint:
-// what is done is done, and the next apply goes on from what it finds. id is
-// that of a resource that is new.
+// what is done is done, and the next apply goes on from what it finds. What was
+// declared before stays noted then: by it the next plan sees what is still to be
+// given back. id is that of a resource that is new.
 func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfsdk.Plan, configured tfsdk.Config, state *tfsdk.State, private privateSetter, diags *diag.Diagnostics) {
 	plan, config := P(new(M)), new(M)
 	diags.Append(planned.Get(ctx, plan)...)
@@ -186,6 +187,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 	}
 	ctx = noted(ctx)
 	k := plan.kind()
+	done, failed := false, true
 	way, err := l.locked(ctx, plan, func(ctx context.Context, m host.Machine) error {
 		begun := false
 		j := job[M]{settings: l.settings, machine: m, prior: prior, config: config, diags: diags, begin: func() (*host.Record, error) {
@@ -204,6 +206,7 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 		if !begun {
 			return err
 		}
+		done, failed = err == nil || prior == nil, err != nil
 		if err != nil && !errors.Is(err, errRefused) {
 			addError(diags, path.Empty(), k.what+" is not finished", err)
 		}
@@ -211,9 +214,11 @@ func (l *life[M, P]) apply(ctx context.Context, id string, prior *M, planned tfs
 		return nil
 	})
 	k.refuse(ctx, diags, k.at, way, err, k.what+" is not finished")
-	if k.noted {
+	if k.noted && done {
 		diags.Append(saveDeclaredInState(ctx, private, planned.Raw)...)
 	}
+	diags.Append(saveUnfinished(ctx, private, failed)...)
+	promise{}.keep(ctx, private, diags) // it was for this apply
 }
 
 // store stores a model. What nobody came to know is null.
@@ -312,11 +317,12 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 			want = noted
 		}
 	}
+	id := P(&state).id().ValueString()
 	m, way, err := l.machine(ctx, P(&state))
-	if errors.Is(err, connect.ErrUnknown) {
+	if errors.Is(err, connect.ErrUnknown) && id != importing {
 		return // of the provider block; apply knows
 	}
-	if err == nil && (settling || P(&state).id().ValueString() == imported) {
+	if err == nil && (settling || id == importing || id == imported) {
 		var there bool
 		if there, err = l.find(ctx, m, &state, &want, req.State.Raw, resp.Private, &resp.Diagnostics); settling && !there && err == nil {
 			resp.State.RemoveResource(ctx) // it was never begun
@@ -326,10 +332,18 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	if err == nil {
 		err = P(&state).observe(ctx, l.settings, m, want, &resp.Diagnostics)
 	}
+	if is := P(&state).id(); is.ValueString() == importing {
+		*is = types.StringValue(imported)
+	}
 	switch {
 	case err == nil:
 		resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	case errors.Is(err, errRefused):
+	case id == importing: // nothing is taken over that was not looked at
+		if lost(err) || ssh.IsPermanent(err) {
+			err = fmt.Errorf("%w. %s", err, importHint)
+		}
+		addError(&resp.Diagnostics, path.Empty(), k.what+" cannot be imported", fmt.Errorf("%s: %w", way.Address, err))
 	case settling:
 		resp.Diagnostics.AddError("Machine cannot be asked", fmt.Sprintf("Whether an apply that was cut off has changed %s is not known: %s.", way.Address, err))
 	case lost(err) || ssh.IsPermanent(err):
@@ -367,17 +381,16 @@ func (l *life[M, P]) find(ctx context.Context, m host.Machine, state, want *M, p
 	return true, nil
 }
 
-// ImportState takes over what is there by "ADDRESS KEY", such as "10.0.0.1
-// ssh-ed25519 AAAA…"; user and port as in USER@ADDRESS:PORT.
+// ImportState takes over what is there by what importedWay reads.
 func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	way, err := importedWay(req.ID)
 	if err != nil {
-		resp.Diagnostics.AddError("Invalid import identifier", fmt.Sprintf("%s. Give the address and the host key, such as \"ops@10.0.0.1:22 ssh-ed25519 AAAA…\".", err))
+		resp.Diagnostics.AddError("Invalid import identifier", fmt.Sprintf("%s. Give the address and the host key, such as \"ops@10.0.0.1:22 ssh-ed25519 AAAA…\". %s.", err, importHint))
 		return
 	}
 	named, diags := P(new(M)).named(ctx, way)
 	resp.Diagnostics.Append(diags...)
-	named["id"] = imported
+	named["id"] = importing
 	for name, v := range named {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/metal/member"
 )
 
 // nodeRecord is the kind of metal_node's record on the machine, and the owner of
@@ -39,6 +40,8 @@ type nodeModel struct {
 	MaxPods        types.Int64         `tfsdk:"max_pods"`
 	ResolvConf     types.String        `tfsdk:"resolv_conf"`
 	Ignore         types.List          `tfsdk:"ignore_preflight_errors"`
+	Verify         types.Bool          `tfsdk:"verify"`
+	VerifyImage    types.String        `tfsdk:"verify_image"`
 	OutOfService   types.Bool          `tfsdk:"out_of_service"`
 	Repository     *gpuRepositoryModel `tfsdk:"repository"`
 	Drift          types.Map           `tfsdk:"drift"`
@@ -90,6 +93,8 @@ func nodeSchema() schema.Schema {
 			"ignore_preflight_errors": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Description: "Checks of kubeadm join that may fail, by name, such as SystemVerification. There is no all.",
 			},
+			"verify":         schema.BoolAttribute{Optional: true, Description: "Have a pod open every GPU, and one that asked for none see none. Where no other pod has a GPU there, systemd is reloaded, too, by which containers that run may lose theirs."},
+			"verify_image":   schema.StringAttribute{Optional: true, Description: "Image of those pods, in place of " + member.ProbeImage + ". It has to have sh and sleep."},
 			"out_of_service": schema.BoolAttribute{Optional: true, Description: "Confirms that the machine is off: its node gets a taint by which its pods are made elsewhere. It is refused while the machine answers."},
 			"repository":     kubernetesRepositoryAttribute(),
 			"drift": schema.MapAttribute{
@@ -124,9 +129,6 @@ func (r *nodeResource) ValidateConfig(ctx context.Context, req resource.Validate
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
-	}
-	if !config.GPUs.IsNull() && !config.GPUResources.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("gpu_resources"), "GPUs are declared twice", "Give gpus, a number of whole GPUs, or gpu_resources, where they are divided.")
 	}
 	if n := config.GPUs; !n.IsNull() && !n.IsUnknown() && n.ValueInt64() < 0 {
 		resp.Diagnostics.AddAttributeError(path.Root("gpus"), "Invalid value", "A node has no fewer than 0 GPUs.")

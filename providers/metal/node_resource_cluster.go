@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/providers/metal/firewall"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
 )
@@ -101,31 +103,52 @@ func reachesAPI(ctx context.Context, m host.Machine, head *host.Remote, endpoint
 	if context.Cause(ctx) != nil {
 		return context.Cause(ctx)
 	}
-	_, port, _ := net.SplitHostPort(endpoint)
-	why := fmt.Sprintf("%s cannot reach the API server at %s (%v): ", m.Name(), endpoint, err)
 	if dials(ctx, head, endpoint) != nil {
-		return fmt.Errorf("%sthe control plane %s cannot either. Look there at the API server (crictl ps), and at whether the endpoint leads to it", why, head.Name())
+		return fmt.Errorf("%s cannot reach the API server at %s (%w): the control plane %s cannot either. Look there at the API server (crictl ps), and at whether the endpoint leads to it", m.Name(), endpoint, err, head.Name())
+	}
+	return standsBetween(ctx, head, m.Name(), endpoint, ip, err)
+}
+
+// standsBetween says what keeps a machine from an API server that the control
+// plane reaches.
+func standsBetween(ctx context.Context, head host.Machine, machine, endpoint string, ip netip.Addr, err error) error {
+	_, port, _ := net.SplitHostPort(endpoint)
+	why := fmt.Sprintf("%s cannot reach the API server at %s (%v): ", machine, endpoint, err)
+	if unnamed(err) {
+		return fmt.Errorf("%sit cannot resolve that name, which the control plane can. Add it to its DNS or /etc/hosts, or give metal_cluster an address as endpoint", why)
 	}
 	rec, opened := host.OpenRecord(ctx, head, firewallRecord)
 	var declared struct {
-		Peers []string `json:"peers"`
+		Role          string   `json:"role"`
+		Peers         []string `json:"peers"`
+		ControlPlanes []string `json:"control_planes"`
+		APIClients    []string `json:"api_clients"`
 	}
 	switch {
 	case opened != nil || json.Unmarshal(rec.Declared(), &declared) != nil:
 		return fmt.Errorf("%s%s has no metal_firewall, so that a firewall of its own, of the network or of the cloud stands between: it has to let TCP port %s in from %s", why, head.Name(), port, ip)
-	case !amongPeers(declared.Peers, ip):
+	case port != "6443" || declared.Role != string(firewall.ControlPlane):
+		return fmt.Errorf("%sthe metal_firewall of %s, with role = %q, opens no port %s unless a rule of it does: it has to let TCP port %s in from %s (6443 comes with role = %q)", why, head.Name(), declared.Role, port, port, ip, firewall.ControlPlane)
+	case !letsIn(slices.Concat(declared.Peers, declared.ControlPlanes, declared.APIClients), ip):
 		return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from its peers alone, and %s is none: add it to peers", why, head.Name(), port, ip)
 	}
 	return fmt.Errorf("%sthe metal_firewall of %s lets TCP port %s in from %s, so that a network or cloud firewall stands between: open it there", why, head.Name(), port, ip)
 }
 
-func amongPeers(peers []string, ip netip.Addr) bool {
-	for _, p := range peers {
-		if a, err := netip.ParseAddr(p); err == nil && a == ip {
-			return true
-		}
-	}
-	return false
+// unnamed tells a name that a machine cannot resolve by what bash says (EAI_NONAME,
+// EAI_AGAIN).
+func unnamed(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "Name or service not known") || strings.Contains(text, "name resolution")
+}
+
+// letsIn tells whether an address is among addresses and networks.
+func letsIn(all []string, ip netip.Addr) bool {
+	return slices.ContainsFunc(all, func(text string) bool {
+		a, err := netip.ParseAddr(text)
+		n, other := netip.ParsePrefix(text)
+		return err == nil && a == ip || other == nil && n.Contains(ip)
+	})
 }
 
 // dial connects from a machine with a program of its own: a server of SSH may

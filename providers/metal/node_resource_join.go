@@ -15,6 +15,10 @@ import (
 // node's name. It goes when the join's token is revoked.
 const nodeJoining = "node joining"
 
+// nodeLeaving is the record's note of a node that is renamed: its value is the
+// name that the cluster is to forget. It goes when the cluster has.
+const nodeLeaving = "node leaving"
+
 // nodeEnabled is the record's note of whether the kubelet came with the machine
 // before it joined.
 const nodeEnabled = "node kubelet enabled"
@@ -52,6 +56,16 @@ func (l *nodeLook) bring(ctx context.Context, rec *host.Record, m *nodeModel, li
 	}
 	if err := l.revoke(ctx); err != nil {
 		return err
+	}
+	if l.verify { // such a pod would be in the way of draining
+		if err := member.RemoveProbes(ctx, l.client, l.want.Name); err != nil {
+			return err
+		}
+	}
+	if !l.facts.Whole || l.facts.NodeName == l.node.Name { // or else it is still to be renamed
+		if err := l.forgetOld(ctx, m.ID.ValueString()); err != nil {
+			return err
+		}
 	}
 	if l.facts.Whole {
 		if err := l.repair(ctx, m); err != nil {
@@ -96,7 +110,7 @@ func (l *nodeLook) revoke(ctx context.Context) error {
 
 // enter has the machine join, with a token that lives for this alone.
 func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
-	if err := l.makeWay(ctx, id); err != nil {
+	if err := l.removeFormer(ctx, id); err != nil {
 		return err
 	}
 	// kubeadm starts the kubelet, and leaves to packages whether it comes with the
@@ -104,7 +118,7 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	if err := l.rec.Remember(ctx, nodeEnabled, l.facts.KubeletEnabled); err != nil {
 		return err
 	}
-	if _, err := host.Run(ctx, l.on, "systemctl", "enable", "--quiet", "kubelet.service"); err != nil {
+	if _, err := host.Run(ctx, l.on, "systemctl", "enable", "--no-reload", "--quiet", "kubelet.service"); err != nil {
 		return err
 	}
 	token := kubeadm.NewToken()
@@ -130,9 +144,9 @@ func (l *nodeLook) enter(ctx context.Context, id string) (err error) {
 	return kubeadm.Enter(ctx, l.on, config)
 }
 
-// makeWay removes the node that the machine was before it was installed anew. As
+// removeFormer removes the node that the machine was before it was installed anew. As
 // long as its kubelet reports, there is another machine of that name.
-func (l *nodeLook) makeWay(ctx context.Context, id string) error {
+func (l *nodeLook) removeFormer(ctx context.Context, id string) error {
 	end := time.Now().Add(staleLimit)
 	for {
 		have, err := member.Observe(ctx, l.client, l.node.Name)
@@ -197,25 +211,37 @@ func (l *nodeLook) restart(ctx context.Context) error {
 
 // rename has a node leave, which pods have left, and join by its new name.
 func (l *nodeLook) rename(ctx context.Context, id string) error {
-	was, err := member.Observe(ctx, l.client, l.facts.NodeName)
-	if err != nil {
-		return err
-	}
-	if err := l.rec.Forget(ctx, nodeReady); err != nil { // one that is cut off is reset again
+	if err := l.rec.Replace(ctx, map[string]any{nodeLeaving: l.facts.NodeName}, nodeReady, nodeVerified); err != nil { // one that is cut off is reset again
 		return err
 	}
 	if err := kubeadm.Reset(ctx, l.on, ""); err != nil {
 		return err
 	}
-	if was != nil {
-		if err := member.Delete(ctx, l.client, was); err != nil {
-			return err
-		}
+	if err := l.forgetOld(ctx, id); err != nil {
+		return err
 	}
 	if err := l.enter(ctx, id); err != nil {
 		return l.explained(ctx, err)
 	}
 	return nil
+}
+
+// forgetOld has the cluster forget the node that the machine was by another name.
+func (l *nodeLook) forgetOld(ctx context.Context, id string) error {
+	var old string
+	if left, err := l.rec.Was(nodeLeaving, &old); err != nil || !left {
+		return err
+	}
+	if old != l.node.Name { // else the new name was taken back before anything was done
+		have, err := member.Observe(ctx, l.client, old)
+		if err == nil && have != nil && (have.Mark.ID == id || have.Mark.ID == "") {
+			err = member.Delete(ctx, l.client, have)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return l.rec.Forget(ctx, nodeLeaving)
 }
 
 // settle gives the node what the API has of it, waits until it is ready, and
@@ -225,6 +251,9 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	began := time.Now()
 	if err := member.AwaitRegistered(ctx, l.client, l.want.Name, limit); err != nil {
 		return l.explained(ctx, err)
+	}
+	if err := member.TolerateInDNS(ctx, l.client, l.gpuTaints); err != nil {
+		return err
 	}
 	if err := member.Apply(ctx, l.client, l.want); err != nil {
 		return err
@@ -239,17 +268,27 @@ func (l *nodeLook) settle(ctx context.Context, limit time.Duration) error {
 	if err := member.SetOutOfService(ctx, l.client, l.want.Name, false); err != nil { // it answers
 		return err
 	}
-	return l.rec.Set(ctx, nodeReady, l.want.GPUs)
+	if err := l.rec.Set(ctx, nodeReady, l.want.GPUs); err != nil {
+		return err
+	}
+	return l.try(ctx)
 }
 
-// logs prints the last lines of who makes a node ready; $1 is where they are kept.
+// logs keeps the last lines of who makes a node ready; $1 is where they are kept.
 // What looks like a token or a key is left out.
-const logs = `# keep the last lines of the kubelet and of containerd
+const logs = `# keep the last lines of the kubelet, of containerd and of static pods
 umask 077
-for unit in kubelet containerd; do
-	echo "== $unit"
-	journalctl -u "$unit" -n 100 --no-pager 2>/dev/null
-done | sed -E 's/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/(token)/g; s/(Bearer|token|password|secret)([=: ]+)[^ ]+/\1\2(left out)/gI; s/eyJ[A-Za-z0-9._-]{20,}/(token)/g' >"$1"`
+{
+	for unit in kubelet containerd; do
+		echo "== $unit"
+		journalctl -u "$unit" -n 100 --no-pager 2>/dev/null
+	done
+	for log in /var/log/pods/kube-system_etcd-*/*/*.log /var/log/pods/kube-system_kube-*/*/*.log; do
+		[ -f "$log" ] || continue
+		echo "== ${log#/var/log/pods/}"
+		tail -n 50 "$log"
+	done
+} | sed -E 's/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/(token)/g; s/(Bearer|token|password|secret)([=: ]+)[^ ]+/\1\2(left out)/gI; s/eyJ[A-Za-z0-9._-]{20,}/(token)/g' >"$1"`
 
 // explained adds to an error where the last lines of the machine's logs are.
 func (l *nodeLook) explained(ctx context.Context, err error) error {
@@ -262,5 +301,5 @@ func (l *nodeLook) explained(ctx context.Context, err error) error {
 	if _, failed := host.Script(keep, l.on, logs, file); failed != nil {
 		return err
 	}
-	return fmt.Errorf("%w. The last lines of kubelet and containerd are in %s on %s", err, file, l.on.Name())
+	return fmt.Errorf("%w. The last lines of the kubelet, containerd and static pods are in %s on %s", err, file, l.on.Name())
 }

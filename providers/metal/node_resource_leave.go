@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	core "k8s.io/api/core/v1"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
@@ -38,6 +41,10 @@ func (e *pinnedError) Error() string {
 func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	limit, more := m.Timeouts.Delete(ctx, nodeRemoveLimit)
 	if err := failed(more); err != nil {
+		return nil, err
+	}
+	// One that stoke was killed under goes on, and might join after all.
+	if err := kubeadm.Await(ctx, on); err != nil {
 		return nil, err
 	}
 	facts, err := kubeadm.Observe(ctx, on)
@@ -87,7 +94,7 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	} else {
 		policy := m.nodePolicy(j)
 		policy.Limits.Drain = limit
-		err = s.leaveCluster(ctx, c, name, m.ID.ValueString(), policy, m.DrainData.ValueBool(), reset)
+		err = m.leaveCluster(ctx, s, c, name, policy, reset)
 	}
 	if err != nil {
 		return nil, err
@@ -106,19 +113,24 @@ func revokeLeft(ctx context.Context, s *settings, rec *host.Record, head *host.R
 
 // leaveCluster has pods leave a node, which then ends. work is what is done on its
 // machine before it does: a kubelet that runs would register it again.
-func (s *settings) leaveCluster(ctx context.Context, c *kubernetes.Client, name, id string, p drain.Policy, deleteData bool, work func(context.Context) error) error {
+func (m *nodeModel) leaveCluster(ctx context.Context, s *settings, c *kubernetes.Client, name string, p drain.Policy, work func(context.Context) error) error {
 	have, err := member.Observe(ctx, c, name)
 	if err != nil {
 		return err
 	}
-	if have == nil || have.Mark.ID != "" && have.Mark.ID != id {
+	if have == nil || !m.owns(ctx, have) {
 		return work(ctx) // somebody removed it, or the name is another machine's by now
+	}
+	if m.Verify.ValueBool() { // a pod of ours would be in the way
+		if err := member.RemoveProbes(ctx, c, name); err != nil {
+			return err
+		}
 	}
 	volumes, err := member.Pinned(ctx, c, have)
 	if err != nil {
 		return err
 	}
-	if len(volumes) > 0 && !deleteData {
+	if len(volumes) > 0 && !m.DrainData.ValueBool() {
 		return &pinnedError{name, volumes}
 	}
 	node, err := s.shared.roll.LookBy(ctx, c, name)
@@ -131,6 +143,20 @@ func (s *settings) leaveCluster(ctx context.Context, c *kubernetes.Client, name,
 		}
 		host.Step(ctx, "removing node %s", name)
 		return member.Delete(ctx, c, have)
+	})
+}
+
+// owns tells whether a node of the cluster is this resource's: by its mark, and as
+// long as it has none, because a join was cut off, by its address.
+func (m *nodeModel) owns(ctx context.Context, have *member.State) bool {
+	if have.Mark.ID != "" {
+		return have.Mark.ID == m.ID.ValueString()
+	}
+	way, _, _ := connect.MachineFromObject(ctx, m.Host)
+	ip, err := m.address(way)
+	return err == nil && slices.ContainsFunc(have.Node.Status.Addresses, func(a core.NodeAddress) bool {
+		is, wrong := netip.ParseAddr(a.Address)
+		return a.Type == core.NodeInternalIP && wrong == nil && is == ip.Unmap()
 	})
 }
 
@@ -246,7 +272,7 @@ func (r *nodeResource) removeDead(ctx context.Context, state *nodeModel, way con
 	}
 	p := state.nodePolicy(j)
 	p.Force = state.OutOfService.ValueBool()
-	err = r.settings.leaveCluster(ctx, c, name, state.ID.ValueString(), p, state.DrainData.ValueBool(), func(context.Context) error { return nil })
+	err = state.leaveCluster(ctx, r.settings, c, name, p, func(context.Context) error { return nil })
 	var overdue *drain.OverdueError
 	switch {
 	case errors.As(err, &overdue):

@@ -22,7 +22,7 @@ func (*nodeModel) kind() kind {
 }
 
 func (m *nodeModel) adopt(ctx context.Context, by nodeModel) bool {
-	m.Host = recalledHost(ctx, m.Host, by.Host)
+	m.Host = hostAsDeclared(ctx, m.Host, by.Host)
 	return !m.Cluster.IsNull()
 }
 
@@ -91,6 +91,9 @@ func (m *nodeModel) work(ctx context.Context, j job[nodeModel]) (*nodeModel, err
 	}
 	l.want.ID = m.ID.ValueString()
 	err = l.bring(ctx, rec, m, limit)
+	if l.untriedNote != "" {
+		j.diags.AddAttributeWarning(path.Root("verify"), "Not all GPUs were tried", l.untriedNote)
+	}
 	is := *m // what is there is what is stored, as far as it can be seen
 	is.Name = types.StringValue(l.node.Name)
 	if unseen := is.observe(context.WithoutCancel(ctx), j.settings, j.machine, *m, j.diags); unseen != nil {
@@ -101,6 +104,10 @@ func (m *nodeModel) work(ctx context.Context, j job[nodeModel]) (*nodeModel, err
 		if err == nil {
 			err = unseen
 		}
+	}
+	if unverified(err) {
+		addError(j.diags, path.Root("verify"), "GPUs cannot be relied on", err)
+		err = errRefused
 	}
 	var unready *member.UnreadyError
 	if errors.As(err, &unready) {

@@ -1,14 +1,17 @@
 package metal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	core "k8s.io/api/core/v1"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
@@ -38,9 +41,20 @@ type nodeLook struct {
 	have      *member.State // nil: the cluster has no such node
 	fields    []string      // of the kubelet's configuration that differ
 	wasReady  bool          // it had the GPUs that are declared before
+	cutOff    bool          // a join, or what follows it, has begun and did not end
+	untried   bool          // its GPUs are to be tried, and nobody has
+	users     []string      // pods that have GPUs, where they are untried
+	gpuTaints []core.Taint  // of the control plane's own node
+	kept      []core.Taint  // those of them that the cluster's DNS does not tolerate
 	rec       *host.Record  // nil: the machine has none
-	lost      []string      // GPUs that it had, for people
-	unmatched error         // why the address cannot be
+	verify    bool          // its GPUs are to be tried
+	// probeImage is what pods that try them run.
+	probeImage string
+	// untriedNote says why not all of them could be tried.
+	untriedNote string
+	lost        []string // GPUs that it had, for people
+	skew        string   // why its kubelet would not fit the API server; "" where it does
+	unmatched   error    // why the address cannot be
 }
 
 // nodeLocal are facts of the machine that kubeadm.Observe does not look for.
@@ -78,6 +92,10 @@ func (s *settings) lookNode(ctx context.Context, on host.Machine, m *nodeModel) 
 	if l.rec, err = host.OpenRecord(ctx, on, nodeRecord); err != nil && !errors.Is(err, host.ErrNoRecord) {
 		return nil, err
 	}
+	l.verify, l.probeImage = m.Verify.ValueBool(), cmp.Or(m.VerifyImage.ValueString(), member.ProbeImage)
+	if l.cutOff, err = cutOff(l.rec); err != nil {
+		return nil, err
+	}
 	var diags diag.Diagnostics
 	d, _ := m.read(ctx, &diags)
 	j, known, more := joinFrom(ctx, m.Cluster)
@@ -111,6 +129,7 @@ func (l *nodeLook) declare(ctx context.Context, m *nodeModel, d declaredNode) er
 	l.node = m.node(d, name, l.ip.String())
 	l.want = m.member(d, name, l.own)
 	if l.own {
+		l.gpuTaints = m.gpuTaints(d, true)
 		return nil
 	}
 	release, err := kubeadm.ParseRelease(l.join.Version.ValueString())
@@ -130,6 +149,13 @@ func (l *nodeLook) ask(ctx context.Context) (err error) {
 	if l.have, err = member.Observe(ctx, l.client, l.want.Name); err != nil {
 		return &clusterError{l.client.Endpoint, err}
 	}
+	if !l.own {
+		server, err := l.client.Discovery.ServerVersion()
+		if err != nil {
+			return &clusterError{l.client.Endpoint, err}
+		}
+		l.skew = kubeadm.Skew(l.join.Version.ValueString(), server.GitVersion)
+	}
 	if l.whole() && !l.own {
 		config, err := member.KubeletConfiguration(ctx, l.client)
 		if err != nil {
@@ -137,10 +163,16 @@ func (l *nodeLook) ask(ctx context.Context) (err error) {
 		}
 		l.fields = kubeadm.DifferentFields(config, l.facts.KubeletConfig)
 	}
-	if l.rec != nil && l.have != nil {
-		return l.gpus(ctx)
+	if l.kept, err = member.KeptFromDNS(ctx, l.client, l.gpuTaints); err != nil {
+		return &clusterError{l.client.Endpoint, err}
 	}
-	return nil
+	if l.rec == nil || l.have == nil {
+		return nil
+	}
+	if err := l.gpus(ctx); err != nil {
+		return err
+	}
+	return l.tried(ctx)
 }
 
 // whole tells whether the machine has joined this cluster as the node that is
@@ -183,7 +215,7 @@ func (l *nodeLook) gpus(ctx context.Context) error {
 
 // xids prints the last errors of NVIDIA's driver, one for each GPU and number.
 const xids = `# look for errors of GPUs
-dmesg 2>/dev/null | sed -n 's/.*NVRM: Xid (PCI:\([0-9a-fA-F:.]*\)): \([0-9]*\).*/PCI \1: XID \2/p' | sort -u | tail -n 8`
+{ dmesg 2>/dev/null; journalctl -k -b -q -o cat --no-pager 2>/dev/null; } | sed -n 's/.*NVRM: Xid (PCI:\([0-9a-fA-F:.]*\)): \([0-9]*\).*/PCI \1: XID \2/p' | sort -u | tail -n 8`
 
 // gpuFailures are GPUs of which the kernel's log tells an error.
 func gpuFailures(ctx context.Context, m host.Machine) ([]string, error) {
@@ -240,11 +272,19 @@ func (l *nodeLook) drift() map[string]string {
 	if !l.own && !l.whole() && l.facts.NodeName == "" {
 		drift["node"] = "not in the cluster"
 	}
+	// A kubeadm that stoke was killed under goes on: the node may be there, and all
+	// that is left to do is what no fact of it shows, such as to end its token.
+	if l.cutOff && drift["node"] == "" {
+		drift["node"] = "not finished"
+	}
 	for _, c := range l.changes() {
 		drift[c.Fact] = c.Have
 	}
 	if l.have == nil {
 		return drift
+	}
+	if l.have.Mark.ID != l.want.ID {
+		drift["mark of the node"] = l.have.Mark.ID
 	}
 	if l.have.IsOutOfService() {
 		drift["out of service"] = "the machine answers again"
@@ -254,6 +294,17 @@ func (l *nodeLook) drift() map[string]string {
 			drift["label "+name] = "still there"
 		}
 	}
+	for _, key := range l.have.Mark.Taints {
+		if !slices.ContainsFunc(l.want.Taints, func(t core.Taint) bool { return key == t.Key+":"+string(t.Effect) }) {
+			drift["taint "+key] = "still there"
+		}
+	}
+	for _, t := range l.kept {
+		drift["tolerations of CoreDNS"] = "none of " + t.ToString()
+	}
+	if l.untried && len(l.users) == 0 {
+		drift["verification"] = "not done yet"
+	}
 	if !l.wasReady && l.rec != nil {
 		for _, s := range l.have.Shortages(l.want) {
 			drift["GPUs"] = s.String()
@@ -262,7 +313,7 @@ func (l *nodeLook) drift() map[string]string {
 	return drift
 }
 
-// nodeProblem is something that no apply can mend.
+// nodeProblem is something that no apply can fix.
 type nodeProblem struct {
 	at              path.Path
 	summary, detail string
@@ -288,6 +339,9 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 		}
 		return all
 	}
+	if l.skew != "" {
+		add("cluster", "Version does not fit the cluster", "%s.", l.skew)
+	}
 	switch {
 	case l.facts.Role == kubeadm.ControlPlane:
 		add("host", "Machine is a control plane", "It has a control plane of its own, which is not taken apart by joining. Destroy that cluster, or reset the machine by hand (kubeadm reset).")
@@ -295,6 +349,11 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 		add("host", "Machine belongs to another cluster", "It is the node %s of the cluster at %s, whose authority has the hash %s. Have it leave that one first.", l.facts.NodeName, l.facts.Server, l.facts.CAHash)
 	case l.facts.Role == kubeadm.NoRole && len(l.facts.Left) > 0 && l.rec == nil:
 		add("host", "Something is left of a cluster", "There are %s. Look whether anybody needs them, and run kubeadm reset there.", strings.Join(l.facts.Left, ", "))
+	}
+	if l.facts.Whole && l.facts.CAHash == ca && l.facts.NodeName != l.node.Name && !m.DrainData.ValueBool() {
+		if err := l.unpinned(ctx); err != nil {
+			add("node_name", "Volumes are pinned to the node", "%s", sentence(err))
+		}
 	}
 	if l.unmatched != nil {
 		add("private_address", "Address is missing", "%s.", l.unmatched)
@@ -311,6 +370,19 @@ func (l *nodeLook) problems(ctx context.Context, m *nodeModel) (all []nodeProble
 		add("node_name", "Invalid node", "%s %s.", p.Field, p.Why)
 	}
 	return all
+}
+
+// unpinned is an error where data depends on the name that the node has.
+func (l *nodeLook) unpinned(ctx context.Context) error {
+	node, err := member.Observe(ctx, l.client, l.facts.NodeName)
+	if err != nil || node == nil {
+		return err
+	}
+	volumes, err := member.Pinned(ctx, l.client, node)
+	if err == nil && len(volumes) > 0 {
+		err = &pinnedError{node.Node.Name, volumes}
+	}
+	return err
 }
 
 func (l *nodeLook) hasAddress() bool {

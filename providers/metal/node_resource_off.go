@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -52,7 +54,7 @@ func (r *nodeResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		return
 	}
 	answers, err := r.answers(ctx, plan)
-	c, have, failed := r.nodeOf(ctx, plan, prior.Name.ValueString())
+	c, head, have, failed := r.nodeOf(ctx, plan, prior.Name.ValueString())
 	switch {
 	case err != nil || failed != nil:
 		addError(&resp.Diagnostics, path.Root("out_of_service"), "Machine cannot be called off", errors.Join(err, failed))
@@ -61,7 +63,7 @@ func (r *nodeResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	case answers:
 		resp.Diagnostics.AddAttributeError(path.Root("out_of_service"), "Machine is not off", "It answers by SSH. Its pods would run twice. Turn it off, or leave out_of_service out.")
 	default:
-		plan.off(ctx, c, have, &resp.Diagnostics)
+		plan.off(ctx, c, head, have, &resp.Diagnostics)
 		if resp.Diagnostics.HasError() {
 			return
 		}
@@ -88,28 +90,46 @@ func (r *nodeResource) answers(ctx context.Context, m *nodeModel) (bool, error) 
 	return err == nil || ssh.IsPermanent(err) || !lost(err), nil
 }
 
-// nodeOf is the node as its cluster has it.
-func (r *nodeResource) nodeOf(ctx context.Context, m *nodeModel, name string) (*kubernetes.Client, *member.State, error) {
+// nodeOf is the node as its cluster has it, and the control plane's machine.
+func (r *nodeResource) nodeOf(ctx context.Context, m *nodeModel, name string) (*kubernetes.Client, *host.Remote, *member.State, error) {
 	j, known, more := joinFrom(ctx, m.Cluster)
 	if err := failed(more); err != nil || !known {
-		return nil, nil, errors.Join(err, errors.New("the cluster is not known"))
+		return nil, nil, nil, errors.Join(err, errors.New("the cluster is not known"))
 	}
-	c, _, err := r.settings.cluster(ctx, j)
+	c, head, err := r.settings.cluster(ctx, j)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	have, err := member.Observe(ctx, c, name)
 	if err == nil && have == nil {
 		err = fmt.Errorf("the cluster has no node %s", name)
 	}
-	return c, have, err
+	return c, head, have, err
+}
+
+// clock is what a machine takes for the time.
+func clock(ctx context.Context, m host.Machine) (time.Time, error) {
+	out, err := host.Run(ctx, m, "date", "+%s")
+	if err != nil {
+		return time.Time{}, err
+	}
+	seconds, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s: what time it is there cannot be read: %w", m.Name(), err)
+	}
+	return time.Unix(seconds, 0), nil
 }
 
 // off tells the cluster that the machine is off, unless its kubelet says
-// otherwise.
-func (m *nodeModel) off(ctx context.Context, c *kubernetes.Client, have *member.State, diags *diag.Diagnostics) {
+// otherwise. How old its lease is, the control plane's clock says.
+func (m *nodeModel) off(ctx context.Context, c *kubernetes.Client, head host.Machine, have *member.State, diags *diag.Diagnostics) {
 	name := have.Node.Name
-	silent, leased, err := member.Silent(ctx, c, name)
+	now, err := clock(ctx, head)
+	if err != nil {
+		addError(diags, path.Root("cluster"), "Cluster cannot be asked", err)
+		return
+	}
+	silent, leased, err := member.Silent(ctx, c, name, now)
 	switch {
 	case err != nil:
 		addError(diags, path.Root("cluster"), "Cluster cannot be asked", err)

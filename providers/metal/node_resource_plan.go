@@ -36,20 +36,27 @@ func (r *nodeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 			replaces = true
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("cluster"))
 		}
-		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) {
+		if len(state.Drift.Elements()) == 0 && resp.Plan.Raw.Equal(req.State.Raw) && !unfinished(ctx, req.Private) {
 			return // Read has looked, and all is as it is to be
 		}
 	}
 	plan.Drift = types.MapValueMust(types.StringType, map[string]attr.Value{})
 	plan.Capacity = types.ObjectUnknown(connect.CapacityAttribute("").GetType().(types.ObjectType).AttrTypes)
-	switch {
-	case plan.NodeName.IsUnknown(), replaces && plan.NodeName.IsNull():
-		plan.Name = types.StringUnknown()
-	case !plan.NodeName.IsNull():
-		plan.Name = plan.NodeName
-	}
+	plan.Name = plan.plannedName(replaces)
 	r.examine(ctx, plan, state, &resp.Diagnostics).keep(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+}
+
+// plannedName is what a plan promises that the node will be called. A node of which an
+// apply that was killed had not come to know the name has none in the state, and gets one.
+func (m *nodeModel) plannedName(replaces bool) types.String {
+	switch {
+	case !m.NodeName.IsNull():
+		return m.NodeName
+	case replaces || m.Name.IsNull():
+		return types.StringUnknown()
+	}
+	return m.Name
 }
 
 // reinstalled tells a machine that was installed anew, which has another key at

@@ -42,7 +42,7 @@ type declaredNode struct {
 
 // read takes the model apart; ok is false while something of it is unknown.
 func (m *nodeModel) read(ctx context.Context, diags *diag.Diagnostics) (d declaredNode, ok bool) {
-	if !wholly(ctx, m.Labels, m.Taints, m.GPUs, m.GPUResources, m.Ignore, m.GPUTaint, m.MaxPods, m.ResolvConf, m.NodeName, m.PrivateAddress) {
+	if !wholly(ctx, m.Labels, m.Taints, m.GPUs, m.GPUResources, m.Ignore, m.GPUTaint, m.MaxPods, m.ResolvConf, m.NodeName, m.PrivateAddress, m.Verify, m.VerifyImage) {
 		return d, false
 	}
 	var taints []nodeTaintModel
@@ -53,6 +53,9 @@ func (m *nodeModel) read(ctx context.Context, diags *diag.Diagnostics) (d declar
 	diags.Append(m.Ignore.ElementsAs(ctx, &d.ignore, false)...)
 	for _, t := range taints {
 		d.taints = append(d.taints, core.Taint{Key: t.Key.ValueString(), Value: t.Value.ValueString(), Effect: core.TaintEffect(t.Effect.ValueString())})
+	}
+	if !m.GPUs.IsNull() && !m.GPUResources.IsNull() {
+		diags.AddAttributeError(path.Root("gpu_resources"), "GPUs are declared twice", "Give gpus, a number of whole GPUs, or gpu_resources, where they are divided.")
 	}
 	if !m.GPUs.IsNull() {
 		d.gpus = map[string]int64{member.GPU: m.GPUs.ValueInt64()}

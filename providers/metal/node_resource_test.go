@@ -77,6 +77,28 @@ func TestNodeAddress(t *testing.T) {
 	}
 }
 
+// TestNodePlannedName: a plan promises no name that nobody knows yet.
+func TestNodePlannedName(t *testing.T) {
+	null, unknown, is := types.StringNull(), types.StringUnknown(), types.StringValue("gpu-1")
+	for _, tt := range []struct {
+		what           string
+		declared, name types.String
+		replaces       bool
+		want           types.String
+	}{
+		{"as it has joined", null, is, false, is},
+		{"killed before its name was known", null, null, false, unknown},
+		{"to be made", null, unknown, false, unknown},
+		{"on another machine", null, is, true, unknown},
+		{"declared", types.StringValue("gpu-2"), is, false, types.StringValue("gpu-2")},
+		{"declared by what is not known yet", unknown, is, false, unknown},
+	} {
+		if got := (&nodeModel{NodeName: tt.declared, Name: tt.name}).plannedName(tt.replaces); !got.Equal(tt.want) {
+			t.Errorf("%s: %s, want %s", tt.what, got, tt.want)
+		}
+	}
+}
+
 // TestNodeProblems: what stands in the way is told before anything is changed.
 func TestNodeProblems(t *testing.T) {
 	const ca = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
@@ -99,6 +121,7 @@ func TestNodeProblems(t *testing.T) {
 		{"another cluster's", func(l *nodeLook) { l.facts = kubeadm.Facts{Role: kubeadm.Worker, Whole: true, CAHash: "sha256:1"} }, []string{"Machine belongs to another cluster"}},
 		{"a control plane", func(l *nodeLook) { l.facts = kubeadm.Facts{Role: kubeadm.ControlPlane} }, []string{"Machine is a control plane"}},
 		{"leftovers", func(l *nodeLook) { l.facts.Left = []string{"/etc/kubernetes/pki/ca.crt"} }, []string{"Something is left of a cluster"}},
+		{"a version that does not fit", func(l *nodeLook) { l.skew = "The kubelet would be newer" }, []string{"Version does not fit the cluster"}},
 		{"nothing of what it needs", func(l *nodeLook) { l.local = nodeLocal{} }, []string{"Machine has no such address", "containerd does not run"}},
 		{"the control plane's own, before kubeadm init", func(l *nodeLook) { l.own = true }, []string{"Control plane is not whole"}},
 	} {
@@ -129,7 +152,7 @@ func TestNodeDials(t *testing.T) {
 	if err := dials(t.Context(), m, "10.0.0.1:6443"); err == nil || !strings.Contains(err.Error(), "no answer within 8s") {
 		t.Error(err)
 	}
-	if !amongPeers([]string{"10.0.0.4", "10.0.0.5"}, netip.MustParseAddr("10.0.0.5")) || amongPeers([]string{"10.0.0.4"}, netip.MustParseAddr("10.0.0.5")) {
+	if ip := netip.MustParseAddr("10.0.0.5"); !letsIn([]string{"10.0.0.4", "10.0.0.5"}, ip) || !letsIn([]string{"10.0.0.0/24"}, ip) || letsIn([]string{"10.0.0.4", "10.0.1.0/24"}, ip) {
 		t.Error("peers are not told")
 	}
 }

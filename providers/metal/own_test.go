@@ -3,6 +3,7 @@ package metal
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,11 @@ func TestClaim(t *testing.T) {
 		at.HostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPisg2IAhP3lO7Rf0T18onhExtD3jIsF6H0g7xVPo3gz"
 		if back, err := importedWay(importID(connect.SSH{Hop: at})); err != nil || back.Hop != at {
 			t.Errorf("%+v becomes %+v, %v", at, back, err)
+		}
+		way := connect.SSH{Hop: at, Hops: []connect.Hop{at, at}}
+		way.Credential = "admin"
+		if back, err := importedWay(importID(way)); err != nil || !reflect.DeepEqual(back, way) {
+			t.Errorf("%+v becomes %+v, %v", way, back, err)
 		}
 	}
 }

@@ -36,6 +36,7 @@ type project struct {
 	dir     string
 	program string
 	lab     *lab.Lab
+	env     []string // more of it, as NAME=value
 }
 
 // newProject writes the provider block; the resources come with write.
@@ -84,6 +85,7 @@ func (p *project) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(p.program, args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "NO_COLOR=1", "HOME="+filepath.Join(p.dir, ".home"), "XDG_STATE_HOME=")
+	cmd.Env = append(cmd.Env, p.env...)
 	return cmd
 }
 

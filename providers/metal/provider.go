@@ -30,7 +30,7 @@ func New(version string) provider.Provider {
 
 type metalProvider struct {
 	version  string
-	seen     *seen // what Review will need; nil where there is none
+	seen     *factsCache // what Review will need; nil where there is none
 	shared   *shared
 	settings *settings
 }

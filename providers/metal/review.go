@@ -19,7 +19,7 @@ import (
 // clocks, MTUs, networks that overlap, and whether machines of one cluster reach
 // each other. What is not known of a machine (it was not looked at, or something
 // of it is unknown) is not judged.
-func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
+func (s *factsCache) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	var r reviewed
 	planned := slices.DeleteFunc(slices.Clone(all.Planned), func(p providers.PlannedInstance) bool { return p.Planned.IsNull() })
 	for _, p := range planned {
@@ -38,6 +38,7 @@ func (s *seen) review(ctx context.Context, all providers.Review) ([]providers.No
 	r.nft(s, planned)
 	r.unready(s, planned)
 	r.twice(planned)
+	r.namesakes(planned)
 	for _, cluster := range r.clusters() {
 		r.add(facts.Together(r.members(func(h plannedHost) bool { return h.cluster == cluster })))
 	}
@@ -56,7 +57,7 @@ type plannedHost struct {
 	name, cluster string
 	hostKey       string
 	member        facts.Member
-	from          sight
+	from          snapshot
 	changes       bool
 	repositories  []string // names of hosts
 }
@@ -71,7 +72,7 @@ type reviewed struct {
 	said     map[string]bool
 }
 
-func (r *reviewed) host(s *seen, p providers.PlannedInstance) {
+func (r *reviewed) host(s *factsCache, p providers.PlannedInstance) {
 	address, key := textOf(p.Planned, "address"), textOf(p.Planned, "host_key")
 	from, ok := s.of(address, key)
 	if !ok || address == "" {
@@ -94,7 +95,7 @@ func (r *reviewed) firewall(p providers.PlannedInstance) {
 	}
 	at := machineOf(to)
 	for i, h := range r.hosts {
-		if sightOf(h.member.Address, h.hostKey) != at {
+		if machineKey(h.member.Address, h.hostKey) != at {
 			continue
 		}
 		for _, n := range networks.AsValueSlice() {
@@ -125,7 +126,7 @@ func (r *reviewed) cluster(p providers.PlannedInstance) {
 }
 
 // nft refuses firewalls of machines without nft that no metal_host installs.
-func (r *reviewed) nft(s *seen, planned []providers.PlannedInstance) {
+func (r *reviewed) nft(s *factsCache, planned []providers.PlannedInstance) {
 	installs := map[string]bool{}
 	for _, p := range planned {
 		if p.Type == "metal_host" {
@@ -154,7 +155,7 @@ func (r *reviewed) nft(s *seen, planned []providers.PlannedInstance) {
 
 // twice looks for machines with two resources of one kind.
 func (r *reviewed) twice(planned []providers.PlannedInstance) {
-	kinds := map[string]string{"metal_firewall": "firewall", "metal_gpu_driver": "driver"}
+	kinds := map[string]string{"metal_firewall": "firewall", "metal_gpu_driver": "driver", "metal_node": "node"}
 	first := map[string]string{}
 	for _, p := range planned {
 		kind, to := kinds[p.Type], part(p.Planned, "host")
@@ -173,7 +174,7 @@ func (r *reviewed) twice(planned []providers.PlannedInstance) {
 
 // unready warns of machines that lack what a control plane needs, and that no
 // metal_host of the plan will have it.
-func (r *reviewed) unready(s *seen, planned []providers.PlannedInstance) {
+func (r *reviewed) unready(s *factsCache, planned []providers.PlannedInstance) {
 	hosts := map[string]cty.Value{}
 	for _, p := range planned {
 		if p.Type == "metal_host" {
@@ -191,7 +192,7 @@ func (r *reviewed) unready(s *seen, planned []providers.PlannedInstance) {
 		at := machineOf(machine)
 		left := slices.DeleteFunc(slices.Clone(s.lacks[at]), func(u unfitness) bool {
 			h, ok := hosts[at]
-			return ok && h.Type().HasAttribute(u.mendedBy) && !h.GetAttr(u.mendedBy).IsNull()
+			return ok && h.Type().HasAttribute(u.fixedBy) && !h.GetAttr(u.fixedBy).IsNull()
 		})
 		if len(left) > 0 {
 			r.say(p.Address, facts.Problem{Severity: providers.Warning, Path: []string{clusterAt.String()}, Summary: unreadySummary, Detail: unready(textOf(machine, "address"), left)})
@@ -199,7 +200,7 @@ func (r *reviewed) unready(s *seen, planned []providers.PlannedInstance) {
 	}
 }
 
-func machineOf(o cty.Value) string { return sightOf(textOf(o, "address"), textOf(o, "host_key")) }
+func machineOf(o cty.Value) string { return machineKey(textOf(o, "address"), textOf(o, "host_key")) }
 
 // part is a known attribute of an object; cty.NilVal when there is none.
 func part(o cty.Value, name string) cty.Value {

@@ -18,7 +18,7 @@ import (
 
 // repositories are the names of the hosts that a planned machine fetches
 // packages from by itself: where a proxy fetches them, the proxy resolves them.
-func repositories(planned cty.Value, from sight) []string {
+func repositories(planned cty.Value, from snapshot) []string {
 	all := part(planned, "apt_repositories")
 	if all == cty.NilVal || from.noProxy != nil || !all.CanIterateElements() {
 		return nil
@@ -69,12 +69,13 @@ const serviceNetwork = "10.96.0.0/12"
 
 // proxied says which of the clusters' networks and nodes would be asked for
 // through a proxy, which knows neither: the provider's, and those that are set on
-// the machines, which kubeadm hands on to what it starts.
+// the machines, which kubeadm hands on to what it starts: to those, metal_cluster adds
+// its networks by itself (kubeadm.Begin).
 func (r *reviewed) proxied() {
 	var out []string
 	first := "" // it is told at the first of them
 	for _, h := range r.hosts {
-		for _, missing := range append(h.notDirect(h.from.noProxy), r.unproxied(h.from.noProxy)...) {
+		for _, missing := range append(h.notDirect(h.from.noProxy, r.networks), r.unproxied(h.from.noProxy)...) {
 			if !slices.Contains(out, missing) {
 				out = append(out, missing)
 				first = cmp.Or(first, h.name)
@@ -85,7 +86,7 @@ func (r *reviewed) proxied() {
 			continue
 		}
 		direct := strings.FieldsFunc(own["no_proxy"], func(c rune) bool { return c == ',' || c == ' ' })
-		if missing := h.notDirect(append([]string{}, direct...)); len(missing) > 0 {
+		if missing := h.notDirect(append([]string{}, direct...), r.networks); len(missing) > 0 {
 			r.say(h.name, facts.Problem{Severity: providers.Warning, Path: []string{"role"}, Summary: "Machine asks its proxy for the cluster",
 				Detail: fmt.Sprintf("%s has a proxy for everybody (/etc/environment, or what logins set), and its no_proxy has nothing for:\n  %s\nName them there: kubeadm and whatever it starts would ask the proxy for what is in them.",
 					h.member.Address, strings.Join(missing, "\n  "))})
@@ -109,11 +110,12 @@ func (r *reviewed) unproxied(noProxy []string) []string {
 	return out
 }
 
-// notDirect is what of a cluster no_proxy leaves out; nil: there is no proxy.
-func (h plannedHost) notDirect(noProxy []string) []string {
+// notDirect is what of a cluster no_proxy leaves out, but for networks that planned
+// clusters declare; nil: there is no proxy.
+func (h plannedHost) notDirect(noProxy []string, declared map[string]string) []string {
 	var out []string
 	add := func(network, what string) {
-		if noProxy != nil && !packages.Excepted(noProxy, network) {
+		if noProxy != nil && declared[network] == "" && !packages.Excepted(noProxy, network) {
 			out = append(out, network+", "+what)
 		}
 	}
@@ -121,8 +123,30 @@ func (h plannedHost) notDirect(noProxy []string) []string {
 		add(n, "the pods' network")
 	}
 	if h.node() {
-		add(serviceNetwork, "the services' network")
+		if declared == nil {
+			add(serviceNetwork, "the services' network")
+		}
 		add(h.member.InCluster(), h.name)
 	}
 	return out
+}
+
+// namesakes refuses two nodes of one name in a cluster: machines that join at the
+// same time would both become that node. A name that is not given is the host's,
+// which is looked at there.
+func (r *reviewed) namesakes(planned []providers.PlannedInstance) {
+	first := map[string]string{}
+	for _, p := range planned {
+		name, of := textOf(p.Planned, "name"), part(p.Planned, "cluster")
+		if p.Type != "metal_node" || name == "" || of == cty.NilVal || textOf(of, "endpoint") == "" {
+			continue
+		}
+		at := textOf(of, "endpoint") + " " + name
+		if other, ok := first[at]; ok {
+			r.say(p.Address, facts.Problem{Severity: providers.Error, Path: []string{"node_name"}, Summary: "Two nodes have one name",
+				Detail: fmt.Sprintf("%s is the node %s of that cluster, too. Give another node_name.", other, name)})
+			continue
+		}
+		first[at] = p.Address
+	}
 }

@@ -33,8 +33,8 @@ func planned(n int, attributes map[string]any) providers.PlannedInstance {
 	return providers.PlannedInstance{Address: fmt.Sprintf("metal_host.n[%d]", n), Type: "metal_host", Prior: v, Planned: v}
 }
 
-func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
-	s := &seen{}
+func sighted(t *testing.T, n int) (*factsCache, []facts.Facts) {
+	s := &factsCache{}
 	var list []facts.Facts
 	for i := range n {
 		f := factsOf(t, "ubuntu2404-hgx")
@@ -47,8 +47,8 @@ func sighted(t *testing.T, n int) (*seen, []facts.Facts) {
 	return s, list
 }
 
-func saw(s *seen, n int, f facts.Facts) {
-	s.note(fmt.Sprintf("10.40.5.%d", n), fmt.Sprintf("ssh-ed25519 key%d", n), sight{facts: f})
+func saw(s *factsCache, n int, f facts.Facts) {
+	s.note(fmt.Sprintf("10.40.5.%d", n), fmt.Sprintf("ssh-ed25519 key%d", n), snapshot{facts: f})
 }
 
 func TestReview(t *testing.T) {
@@ -73,17 +73,22 @@ func TestReview(t *testing.T) {
 	brings := func(name string) providers.PlannedInstance {
 		return installs(cty.MapVal(map[string]cty.Value{name: cty.ObjectVal(map[string]cty.Value{"version": cty.NullVal(cty.String)})}))
 	}
-	lacks := func(s *seen, _ []facts.Facts) { s.lacksNft("10.40.5.0", "ssh-ed25519 key0\n") }
-	unready := func(s *seen, _ []facts.Facts) {
-		s.lacks = map[string][]unfitness{sightOf("10.40.5.0", "ssh-ed25519 key0\n"): {{"it has no containerd", "containerd_package"}}}
+	lacks := func(s *factsCache, _ []facts.Facts) { s.lacksNft("10.40.5.0", "ssh-ed25519 key0\n") }
+	unready := func(s *factsCache, _ []facts.Facts) {
+		s.lacks = map[string][]unfitness{machineKey("10.40.5.0", "ssh-ed25519 key0\n"): {{"it has no containerd", "containerd_package"}}}
 	}
 	control := providers.PlannedInstance{Address: "metal_cluster.c", Type: "metal_cluster", Planned: cty.ObjectVal(map[string]cty.Value{
 		"control_plane": cty.ListVal([]cty.Value{planned(0, nil).Planned}),
 	})}
+	node := func(n int, name, endpoint string) providers.PlannedInstance {
+		return providers.PlannedInstance{Address: fmt.Sprintf("metal_node.n[%d]", n), Type: "metal_node", Planned: cty.ObjectVal(map[string]cty.Value{
+			"host": planned(n, nil).Planned, "name": cty.StringVal(name), "cluster": cty.ObjectVal(map[string]cty.Value{"endpoint": cty.StringVal(endpoint)}),
+		})}
+	}
 	missing := []string{"Program nft is missing: metal_firewall.f: 10.40.5.0 has no nft, which loads the rules"}
 	for _, tt := range []struct {
 		name    string
-		change  func(s *seen, f []facts.Facts)
+		change  func(s *factsCache, f []facts.Facts)
 		planned []providers.PlannedInstance
 		want    []string
 	}{
@@ -97,35 +102,37 @@ func TestReview(t *testing.T) {
 		{"a firewall whose nft comes", lacks, []providers.PlannedInstance{brings("nftables"), firewall(0, "10.244.0.0/16")}, nil},
 		{"a firewall whose nft may come", lacks, []providers.PlannedInstance{installs(cty.UnknownVal(cty.Map(kind))), firewall(0, "10.244.0.0/16")}, nil},
 		{"a control plane without containerd", unready, []providers.PlannedInstance{planned(0, nil), control},
-			[]string{"Machine is not ready yet: metal_cluster.c: 10.40.5.0: kubeadm refuses it as it is, unless a metal_host mends that before:\n  it has no containerd"}},
+			[]string{"Machine is not ready yet: metal_cluster.c: 10.40.5.0: kubeadm refuses it as it is, unless a metal_host fixes that before:\n  it has no containerd"}},
 		{"a control plane whose containerd comes", unready, []providers.PlannedInstance{planned(0, map[string]any{"containerd_package": "2.2"}), control}, nil},
-		{"a name twice", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
+		{"nodes of one name", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), planned(2, nil), node(0, "gpu", "10.40.5.9:6443"), node(1, "gpu", "10.40.6.9:6443"), node(2, "gpu", "10.40.5.9:6443")},
+			[]string{"Two nodes have one name: metal_node.n[2]: metal_node.n[0] is the node gpu of that cluster, too"}},
+		{"a name twice", func(s *factsCache, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, nil)}, []string{"Machines share a host name: metal_host.n[0], metal_host.n[1]"}},
-		{"a name that the plan changes", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
+		{"a name that the plan changes", func(s *factsCache, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), planned(1, map[string]any{"hostname": "n1"})}, nil},
-		{"a name in two clusters", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
+		{"a name in two clusters", func(s *factsCache, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})}, nil},
-		{"one machine in two clusters", func(s *seen, f []facts.Facts) {
+		{"one machine in two clusters", func(s *factsCache, f []facts.Facts) {
 			f[0].NICs = append(f[0].NICs, f[1].NICs...)
 			saw(s, 0, f[0])
 			saw(s, 1, f[0])
 		}, []providers.PlannedInstance{planned(0, map[string]any{"cluster": "a"}), planned(1, map[string]any{"cluster": "b"})},
 			[]string{"These resources are one machine: metal_host.n[0] and metal_host.n[1]"}},
-		{"a machine that is destroyed", func(s *seen, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
+		{"a machine that is destroyed", func(s *factsCache, f []facts.Facts) { f[1].Hostname = "n0"; saw(s, 1, f[1]) },
 			[]providers.PlannedInstance{planned(0, nil), {Address: "x", Type: "metal_host", Prior: planned(1, nil).Planned, Planned: cty.NullVal(cty.DynamicPseudoType)}}, nil},
 		{"a machine that nobody looked at", nil, []providers.PlannedInstance{planned(0, nil), planned(9, nil), planned(8, map[string]any{"address": nil})}, nil},
 		{"pods where machines are", nil, []providers.PlannedInstance{planned(0, nil), planned(1, nil), firewall(0, "10.40.0.0/16")},
 			[]string{"Machines are inside a cluster's network: ", "Network overlaps with the machine's own: metal_host.n[0]"}},
-		{"a cluster behind the proxy", func(s *seen, f []facts.Facts) {
-			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.96.0.0/11", "10.40.4.0/24"}})
-			s.note("10.40.5.1", "ssh-ed25519 key1", sight{facts: f[1], noProxy: []string{"10.40.0.0/16", "10.96.0.0/12"}})
+		{"a cluster behind the proxy", func(s *factsCache, f []facts.Facts) {
+			s.note("10.40.5.0", "ssh-ed25519 key0", snapshot{facts: f[0], noProxy: []string{"10.244.0.0/16", "10.96.0.0/11", "10.40.4.0/24"}})
+			s.note("10.40.5.1", "ssh-ed25519 key1", snapshot{facts: f[1], noProxy: []string{"10.40.0.0/16", "10.96.0.0/12"}})
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"}), planned(1, map[string]any{"role": "worker"}), firewall(0, "10.244.0.0/16"), firewall(1, "10.244.0.0/16")},
 			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.40.5.0, metal_host.n[0]\n  10.244.0.0/16, the pods' network\nName"}},
-		{"services behind the proxy", func(s *seen, f []facts.Facts) {
-			s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], noProxy: []string{"10.40.0.0/16", "10.96.0.0/13"}})
+		{"services behind the proxy", func(s *factsCache, f []facts.Facts) {
+			s.note("10.40.5.0", "ssh-ed25519 key0", snapshot{facts: f[0], noProxy: []string{"10.40.0.0/16", "10.96.0.0/13"}})
 		}, []providers.PlannedInstance{planned(0, map[string]any{"role": "worker"})},
 			[]string{"Cluster's network goes through the proxy: has nothing for:\n  10.96.0.0/12, the services' network\nName"}},
-		{"machines with a proxy of their own", func(s *seen, f []facts.Facts) {
+		{"machines with a proxy of their own", func(s *factsCache, f []facts.Facts) {
 			f[0].Proxy = map[string]string{"https_proxy": "http://x:3128", "no_proxy": "localhost, 10.40.0.0/16,.svc"}
 			f[1].Proxy = map[string]string{"http_proxy": "http://x:3128", "no_proxy": "10.0.0.0/8"}
 			f[2].Proxy = map[string]string{"http_proxy": "http://x:3128"}
@@ -208,7 +215,7 @@ func TestReachMany(t *testing.T) {
 			}
 			return hosttest.Answer{Stdout: strings.Replace(out, "10.40.5.7\treached", "10.40.5.7\tsmall", 1)}, true
 		}}
-		s.note(fmt.Sprintf("10.40.5.%d", i), fmt.Sprintf("ssh-ed25519 key%d", i), sight{facts: f[i], m: m})
+		s.note(fmt.Sprintf("10.40.5.%d", i), fmt.Sprintf("ssh-ed25519 key%d", i), snapshot{facts: f[i], m: m})
 		p := planned(i, map[string]any{"cluster": "a", "role": "worker"})
 		p.Prior = cty.NullVal(p.Planned.Type())
 		list = append(list, p)
@@ -255,7 +262,7 @@ func TestRepositoryNames(t *testing.T) {
 			return hosttest.Answer{Stdout: "name\tdownload.docker.com\treached\nname\tmirror.invalid\tunknown\n"}, true
 		}}
 		f[0].Proxy = tt.proxy
-		s.note("10.40.5.0", "ssh-ed25519 key0", sight{facts: f[0], m: m, noProxy: tt.noProxy})
+		s.note("10.40.5.0", "ssh-ed25519 key0", snapshot{facts: f[0], m: m, noProxy: tt.noProxy})
 		_, diags := s.review(context.Background(), providers.Review{Planned: []providers.PlannedInstance{p}})
 		if len(diags) != tt.said || diags.HasErrors() {
 			t.Errorf("%s: %v", tt.name, diags)

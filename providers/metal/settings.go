@@ -27,7 +27,7 @@ type settings struct {
 	proxy   *packages.Proxy   // what machines download through; nil: as they are
 	mirrors map[string]string // from the beginning of a URL to what stands in for it
 	sums    archiveSums       // of the images' archives
-	seen    *seen             // facts that were gathered, for Review
+	seen    *factsCache       // facts that were gathered, for Review
 	places  chan struct{}     // as many as operations at a time; nil: as many as there are
 	shared  *shared
 	// clusters are those that nodes are members of, as their control planes give

@@ -19,8 +19,8 @@ type start struct{ name, declares, script string }
 // startingPoints is what machines are like before stoke comes.
 var startingPoints = []start{
 	{name: "gate"},
-	{name: "behind", declares: `bastion = "gate"`},
-	{name: "password", declares: `credential = "admin"`},
+	{name: "behind", declares: `bastion = "gate"`, script: `printf 'AllowUsers ops@%s\n' "$1" >/etc/ssh/sshd_config.d/only.conf; systemctl reload ssh`}, // $1 is gate
+	{name: "password", declares: `credential = "admin"`, script: `printf 'AllowUsers admin\n' >/etc/ssh/sshd_config.d/only.conf; systemctl reload ssh`},
 	{name: "ufw", script: "ufw allow 22/tcp comment theirs; ufw --force enable"},
 	{name: "docker", declares: `forward = "1", containerd = true`, script: "apt-get -qq -y --no-install-recommends install docker.io >&2; systemctl is-active --quiet docker"},
 	{name: "foreign", script: `nft 'add table inet mine; add chain inet mine input { type filter hook input priority 10; policy accept; }; add rule inet mine input tcp dport 9999 drop'`},
@@ -41,7 +41,7 @@ func TestStartingPoints(t *testing.T) {
 	p := newProject(t, l)
 	var list strings.Builder
 	for i, s := range startingPoints {
-		machines[i].Script("set -e\n" + s.script)
+		machines[i].Script("set -e\n"+s.script, machines[0].Address)
 		fmt.Fprintf(&list, "  %s = { address = %q, host_key = %q, %s }\n", s.name, machines[i].Address, machines[i].HostKey, s.declares)
 	}
 	p.file("terraform.tfvars", "machines = {\n"+list.String()+"}\n")

@@ -8,7 +8,11 @@ import (
 	"strings"
 	"time"
 
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stokehq/stoke/providers/kube/live"
@@ -32,15 +36,35 @@ func Static(node string) []object.Key {
 	return all
 }
 
-// System are the objects whose pods have to be ready before a cluster is. Without
-// a network of pods, only those that need none.
+// coreDNS is what resolves the cluster's names.
+var coreDNS = object.Key{GroupVersionKind: deployments, Namespace: "kube-system", Name: "coredns"}
+
+// System are the objects whose pods have to be ready before a cluster is, in the
+// order in which they become so. Without a network of pods, only those that need
+// none; with a manifest, what it runs as well.
 func (s Spec) System(node string) []object.Key {
 	all := append(Static(node), object.Key{GroupVersionKind: daemonSets, Namespace: "kube-system", Name: "kube-proxy"})
 	if s.Flannel {
 		all = append(all, object.Key{GroupVersionKind: daemonSets, Namespace: "kube-flannel", Name: "kube-flannel-ds"})
 	}
+	all = append(all, s.manifest(daemonSets)...)
 	if s.Network() {
-		all = append(all, object.Key{GroupVersionKind: deployments, Namespace: "kube-system", Name: "coredns"})
+		all = append(all, coreDNS)
+	}
+	return append(all, s.manifest(deployments)...)
+}
+
+// manifest are the objects of a kind in the manifest.
+func (s Spec) manifest(kind schema.GroupVersionKind) []object.Key {
+	var all []object.Key
+	objects, err := object.Parse([]byte(s.Manifest), s.From)
+	if err != nil || s.Manifest == "" {
+		return nil // Objects says so
+	}
+	for _, u := range objects {
+		if k := object.KeyOf(u); k.GroupVersionKind == kind {
+			all = append(all, k)
+		}
 	}
 	return all
 }
@@ -48,12 +72,18 @@ func (s Spec) System(node string) []object.Key {
 // Network tells whether a network of pods is among what is applied.
 func (s Spec) Network() bool { return s.Flannel || s.Manifest != "" }
 
-// Await waits until all objects are ready. An error says what the first of them
-// was waiting for at the end.
+// settle is how long no node has to take a pod until it is taken to wait for another
+// node: longer than the scheduler rests before it tries again.
+const settle = 12 * time.Second
+
+// Await waits until all objects are ready. Of the manifest's Deployments, pods that
+// no node takes wait for nodes that join, which is after this; of DaemonSets, those on
+// machines that are off are not waited for. An error says what the first of them was
+// waiting for at the end.
 func Await(ctx context.Context, c *live.Cluster, all []object.Key, patience time.Duration) error {
-	said := ""
+	said, unplaced := "", map[object.Key]time.Time{}
 	for end := time.Now().Add(patience); ; {
-		k, why, err := unready(ctx, c, all)
+		k, why, err := unready(ctx, c, all, unplaced)
 		switch {
 		case err != nil && time.Now().After(end):
 			return err
@@ -71,8 +101,9 @@ func Await(ctx context.Context, c *live.Cluster, all []object.Key, patience time
 	}
 }
 
-// unready finds the first object that is not ready, and why.
-func unready(ctx context.Context, c *live.Cluster, all []object.Key) (object.Key, string, error) {
+// unready finds the first object that is not ready, and why. It keeps since when no
+// node takes what is left of each.
+func unready(ctx context.Context, c *live.Cluster, all []object.Key, unplaced map[object.Key]time.Time) (object.Key, string, error) {
 	for _, k := range all {
 		u, err := c.Get(ctx, k)
 		if err != nil {
@@ -81,7 +112,32 @@ func unready(ctx context.Context, c *live.Cluster, all []object.Key) (object.Key
 		if u == nil {
 			return k, "it is not there", nil
 		}
-		if why := stands(u); why != "" {
+		why := stands(u)
+		if why == "" {
+			continue
+		}
+		if k.GroupVersionKind == daemonSets {
+			switch dead, err := waitsForDead(ctx, c, u); {
+			case err != nil:
+				return k, "", fmt.Errorf("pods of %s: %w", k.Title(), err)
+			case dead:
+				continue
+			}
+		}
+		if k.GroupVersionKind != deployments || k == coreDNS {
+			return k, why, nil
+		}
+		switch waits, err := waitsForNodes(ctx, c, u); {
+		case err != nil:
+			return k, "", fmt.Errorf("pods of %s: %w", k.Title(), err)
+		case !waits:
+			delete(unplaced, k)
+			return k, why, nil
+		}
+		if unplaced[k].IsZero() {
+			unplaced[k] = time.Now()
+		}
+		if time.Since(unplaced[k]) < settle {
 			return k, why, nil
 		}
 	}
@@ -97,6 +153,93 @@ func stands(u *unstructured.Unstructured) string {
 		return "its pods are not ready"
 	}
 	return why
+}
+
+// waitsForNodes tells whether a Deployment has all of its pods, as it now wants them,
+// and those that are not ready are those that no node takes.
+func waitsForNodes(ctx context.Context, c *live.Cluster, u *unstructured.Unstructured) (bool, error) {
+	var d apps.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
+		return false, err
+	}
+	if s := d.Status; d.Spec.Replicas == nil || s.ObservedGeneration < d.Generation || s.Replicas != *d.Spec.Replicas || s.UpdatedReplicas != s.Replicas {
+		return false, nil
+	}
+	found, err := podsOf(ctx, c, d.Namespace, d.Spec.Selector)
+	if err != nil {
+		return false, err
+	}
+	for _, pod := range found {
+		if condition(pod, "Ready", "status") != "True" && condition(pod, "PodScheduled", "reason") != core.PodReasonUnschedulable {
+			return false, nil
+		}
+	}
+	return len(found) >= int(d.Status.Replicas), nil
+}
+
+// waitsForDead tells whether a DaemonSet has its pods everywhere, as it now wants
+// them, and those that are not ready are on nodes whose kubelets no longer report:
+// their machines are off, and their pods may never be ready.
+func waitsForDead(ctx context.Context, c *live.Cluster, u *unstructured.Unstructured) (bool, error) {
+	var d apps.DaemonSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
+		return false, err
+	}
+	if d.Status.ObservedGeneration < d.Generation {
+		return false, nil
+	}
+	nodes, err := c.Dynamic.Resource(core.SchemeGroupVersion.WithResource("nodes")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	dead := map[string]bool{}
+	for _, node := range nodes.Items {
+		if condition(node, "Ready", "status") == string(core.ConditionUnknown) {
+			dead[node.GetName()] = true
+		}
+	}
+	if len(dead) == 0 {
+		return false, nil
+	}
+	found, err := podsOf(ctx, c, d.Namespace, d.Spec.Selector)
+	if err != nil {
+		return false, err
+	}
+	alive, outdated := 0, int(d.Status.DesiredNumberScheduled-d.Status.UpdatedNumberScheduled)
+	for _, pod := range found {
+		switch node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); {
+		case dead[node]:
+			outdated--
+		case condition(pod, "Ready", "status") != "True":
+			return false, nil
+		default:
+			alive++
+		}
+	}
+	return alive > 0 && len(found) >= int(d.Status.DesiredNumberScheduled) && outdated <= 0, nil
+}
+
+// podsOf are the pods of a namespace that a selector finds.
+func podsOf(ctx context.Context, c *live.Cluster, namespace string, of *metav1.LabelSelector) ([]unstructured.Unstructured, error) {
+	selector, err := metav1.LabelSelectorAsSelector(of)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.Dynamic.Resource(core.SchemeGroupVersion.WithResource("pods")).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
+}
+
+// condition is what a condition of an object's status says in one of its fields.
+func condition(u unstructured.Unstructured, name, field string) any {
+	for _, c := range object.Parts(u.Object, "status", "conditions") {
+		if c["type"] == name {
+			return c[field]
+		}
+	}
+	return nil
 }
 
 // DNS is the address of the Service that resolves the cluster's names.

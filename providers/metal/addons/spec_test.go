@@ -59,6 +59,36 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestSystem: what has to be ready, by what the network of pods is.
+func TestSystem(t *testing.T) {
+	const calico = `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: calico-node, namespace: kube-system}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: calico-kube-controllers, namespace: kube-system}
+`
+	for want, s := range map[string]Spec{
+		"kube-proxy":                         {},
+		"kube-proxy kube-flannel-ds coredns": {Flannel: true},
+		"kube-proxy calico-node coredns calico-kube-controllers": {Manifest: calico, From: "cni_manifest"},
+	} {
+		var got []string
+		for _, k := range s.System("head") {
+			if !strings.HasSuffix(k.Name, "-head") {
+				got = append(got, k.Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %s", got, want)
+		}
+		if !slices.Contains(s.System("head"), Static("head")[0]) {
+			t.Error("static pods are not waited for")
+		}
+	}
+}
+
 // TestApply: a real API server takes what is rendered, has nothing to change
 // afterwards, tells what somebody changed, and forgets what is declared no more.
 func TestApply(t *testing.T) {

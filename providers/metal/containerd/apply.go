@@ -64,6 +64,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	if err != nil {
 		return err
 	}
+	host.ReportLeft(ctx, released.outcomes)
 	if released.service && !want.empty() { // images are asked of what runs now
 		if have, err = Observe(ctx, m, want); err != nil {
 			return err

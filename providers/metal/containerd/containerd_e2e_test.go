@@ -90,7 +90,10 @@ func TestContainerd(t *testing.T) {
 		t.Errorf("the first apply: %s", host.Greatest(changes))
 	}
 	w.apply(want)
-	dump := m.Exec("containerd", "config", "dump")
+	dump := m.Script("containerd config dump 2>&1")
+	if strings.Contains(dump, "Ignoring unknown key") {
+		t.Errorf("containerd ignores a key:\n%s", dump)
+	}
 	for _, says := range []string{"SystemdCgroup = true", "registry.lan/pause:3.10.1", "/usr/lib/cni", "/etc/containerd/certs.d"} {
 		if !strings.Contains(dump, says) {
 			t.Errorf("containerd's configuration has nothing of %q", says)

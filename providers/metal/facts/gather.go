@@ -56,7 +56,7 @@ func gather(ctx context.Context, m host.Machine, now func() time.Time) (Facts, e
 	}
 	clock := between(sent, received, begin, end)
 	if clock.doubtful() {
-		if again, err := askClock(ctx, m, look.Unprivileged, now); err == nil && again.error < clock.error {
+		if again, err := askClock(ctx, m, now); err == nil && again.error < clock.error {
 			clock = again
 		}
 	}
@@ -119,9 +119,10 @@ func (r reading) rounded() (offset, resolution float64) {
 	return offset, resolution
 }
 
-func askClock(ctx context.Context, m host.Machine, unprivileged bool, now func() time.Time) (reading, error) {
+// askClock reads the clock alone, which is quicker than a look, and needs no sudo.
+func askClock(ctx context.Context, m host.Machine, now func() time.Time) (reading, error) {
 	sent := now()
-	out, err := m.Run(ctx, host.Command{Args: []string{"date", "+%s.%N"}, Unprivileged: unprivileged})
+	out, err := m.Run(ctx, host.Command{Args: []string{"date", "+%s.%N"}, Unprivileged: true})
 	received := now()
 	if err != nil {
 		return reading{}, err

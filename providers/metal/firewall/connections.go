@@ -20,7 +20,8 @@ type Connections struct {
 	Peers     []Peer     // that connected to one of the listeners
 	Own       netip.Addr // where our own connection comes from, as the machine sees it; invalid when that is not known
 	OwnPort   uint16     // where it goes to
-	// LetIn says whom somebody else's rules let in, which stay; nil for nobody.
+	// LetIn says whom somebody else's rules let in, which stay; nil for nobody. The
+	// zero address is anybody's.
 	LetIn func(protocol Protocol, port uint16, from netip.Addr) bool
 }
 
@@ -171,7 +172,7 @@ func (c Connections) Cuts(want Spec, before *Spec) []Cut {
 		if l.Protocol == TCP {
 			programs[l.Port] = l.Program
 		}
-		if !after.opens(l.Protocol, l.Port) && !closedBefore(l) {
+		if !after.opens(l.Protocol, l.Port) && !closedBefore(l) && (c.LetIn == nil || !c.LetIn(l.Protocol, l.Port, netip.Addr{})) {
 			cuts = append(cuts, Cut{Text: fmt.Sprintf("nobody reaches %s any more", port(l.Protocol, l.Port, l.Program))})
 		}
 	}

@@ -108,21 +108,24 @@ func tuple(line string) []string {
 }
 
 // LetsIn reports whether a rule of ufw that is somebody else's lets an address
-// connect to a port: the first that is about both decides.
+// connect to a port: the first that is about both decides. The zero address is
+// anybody's.
 func (h Have) LetsIn(protocol Protocol, port uint16, from netip.Addr) bool {
 	if !h.Backend.isUFW() {
 		return false
 	}
 	for _, f := range h.tuples {
 		source, err := parseRange(f[5])
-		if err != nil || !source.Contains(from.Unmap()) || f[1] != "any" && f[1] != ufwProtocols[protocol] || !strings.HasSuffix(f[3], "/0") || f[4] != "any" || !slices.Contains(f[6:], "in") {
+		if err != nil || from.IsValid() && !source.Contains(from.Unmap()) || f[1] != "any" && f[1] != ufwProtocols[protocol] || !strings.HasSuffix(f[3], "/0") || f[4] != "any" || !slices.Contains(f[6:], "in") {
 			continue
 		}
-		if f[2] == "any" || slices.ContainsFunc(strings.Split(f[2], ","), func(part string) bool {
+		about := f[2] == "any" || slices.ContainsFunc(strings.Split(f[2], ","), func(part string) bool {
 			ports, err := ParsePorts(protocol, strings.ReplaceAll(part, ":", "-"))
 			return err == nil && ports.contains(protocol, port)
-		}) {
-			return strings.HasPrefix(f[0], "allow") || strings.HasPrefix(f[0], "limit")
+		})
+		lets := strings.HasPrefix(f[0], "allow") || strings.HasPrefix(f[0], "limit")
+		if about && (lets || from.IsValid() || source.Bits() == 0) { // a few who are kept out are not all
+			return lets
 		}
 	}
 	return false

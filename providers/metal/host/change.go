@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers"
@@ -116,4 +117,18 @@ type Outcome struct {
 	// Expected says of what is Left that it stays wherever such a thing is taken
 	// back, and harms nobody: it is told, and is no warning.
 	Expected bool
+}
+
+// ReportLeft tells of what is no longer declared and stays all the same. It is one
+// line: of lines that come at the same time, only the last is shown.
+func ReportLeft(ctx context.Context, outcomes []Outcome) {
+	var left []string
+	for _, o := range outcomes {
+		if o.Fate == Left && !o.Expected {
+			left = append(left, o.Fact+": "+o.Why)
+		}
+	}
+	if len(left) > 0 {
+		providers.CallFrom(ctx).Report(providers.Progress{Line: "no longer declared, and left: " + strings.Join(left, "; "), Percent: -1})
+	}
 }

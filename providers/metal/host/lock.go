@@ -111,7 +111,7 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 	}
 	t := l.enter(key)
 	if err := t.wait(ctx); err != nil {
-		l.leave(key, t)
+		l.release(key, t)
 		return nil, fmt.Errorf("%s: wait for another resource of the machine: %w", m.Name(), err)
 	}
 	if t.lease != nil && t.lease.ctx.Err() != nil { // the one before lost it
@@ -122,7 +122,7 @@ func (l *Locks) Lock(ctx context.Context, m Machine) (*Lock, error) {
 		lease, err := l.take(ctx, m)
 		if err != nil {
 			<-t.turn
-			l.leave(key, t)
+			l.release(key, t)
 			return nil, err
 		}
 		t.lease = lease
@@ -162,7 +162,7 @@ func (l *Lock) Unlock() {
 		t.lease = nil
 	}
 	<-t.turn
-	l.locks.leave(l.key, t)
+	l.locks.release(l.key, t)
 }
 
 func (t *turns) wait(ctx context.Context) error {
@@ -196,9 +196,9 @@ func (l *Locks) enter(key string) *turns {
 	return t
 }
 
-// leave is for whoever has no turn. Who leaves last while the machine is still
+// release is for whoever has no turn. Who leaves last while the machine is still
 // locked unlocks it.
-func (l *Locks) leave(key string, t *turns) {
+func (l *Locks) release(key string, t *turns) {
 	l.mu.Lock()
 	t.users--
 	last := t.users == 0

@@ -70,14 +70,23 @@ func leads(ctx context.Context, controlPlane host.Machine) error {
 // the controller manager works with it. An error is what it was waiting for at the
 // end.
 func AwaitReady(ctx context.Context, controlPlane host.Machine, patience time.Duration) error {
+	return await(ctx, controlPlane, patience, runs, Ready, leads)
+}
+
+// AwaitServer is AwaitReady for a control plane whose administrator may have no
+// rights yet: kubeadm gives them to him after its API server has become ready.
+func AwaitServer(ctx context.Context, controlPlane host.Machine, patience time.Duration) error {
+	return await(ctx, controlPlane, patience, runs, Ready)
+}
+
+func await(ctx context.Context, controlPlane host.Machine, patience time.Duration, checks ...func(context.Context, host.Machine) error) error {
 	host.Step(ctx, "waiting for the API server of %s", controlPlane.Name())
 	for end := time.Now().Add(patience); ; {
-		err := runs(ctx, controlPlane)
-		if err == nil {
-			err = Ready(ctx, controlPlane)
-		}
-		if err == nil {
-			err = leads(ctx, controlPlane)
+		var err error
+		for _, check := range checks {
+			if err = check(ctx, controlPlane); err != nil {
+				break
+			}
 		}
 		if err == nil || !errors.As(err, new(*NotReadyError)) || time.Now().After(end) {
 			return err
@@ -205,8 +214,11 @@ func RestartProxy(ctx context.Context, controlPlane host.Machine) error {
 	return err
 }
 
+// systemd reads no unit anew: containers of GPUs would lose them.
 const startKubelet = `# start the kubelet, now and after a reboot
-exec systemctl enable --now kubelet.service`
+[ "$(systemctl is-enabled kubelet.service 2>/dev/null)" = enabled ] || systemctl enable --no-reload --quiet kubelet.service || exit
+systemctl reset-failed kubelet.service 2>/dev/null
+exec systemctl start kubelet.service`
 
 // StartKubelet starts the kubelet where it is stopped.
 func StartKubelet(ctx context.Context, m host.Machine) error {
@@ -225,6 +237,24 @@ func DisableKubelet(ctx context.Context, m host.Machine) error {
 	return err
 }
 
+const dropHalves = `# remove what half of was written
+cd /etc/kubernetes 2>/dev/null || exit 0
+find . -maxdepth 1 -name '*.conf' -size 0 -delete
+for key in pki/*.key pki/etcd/*.key; do
+	pair=${key%.key}
+	[ "$pair" != pki/sa ] || continue
+	[ -s "$key" ] && [ -s "$pair.crt" ] || rm -f "$key" "$pair.crt"
+done
+[ -s pki/sa.key ] && [ -s pki/sa.pub ] || rm -f pki/sa.key pki/sa.pub`
+
+// DropHalves removes certificates, keys and kubeconfigs that a kubeadm init which
+// was cut off has written half of: kubeadm keeps what is there, and cannot read
+// them. It is for a machine that no API server ever ran on.
+func DropHalves(ctx context.Context, m host.Machine) error {
+	_, err := host.Script(ctx, m, dropHalves)
+	return err
+}
+
 const renames = `# have the API server's certificate made anew
 exec rm -f /etc/kubernetes/pki/apiserver.crt /etc/kubernetes/pki/apiserver.key`
 
@@ -236,31 +266,6 @@ func Rename(ctx context.Context, controlPlane host.Machine, configuration []byte
 		return err
 	}
 	return Phase(ctx, controlPlane, configuration, "certs", "apiserver")
-}
-
-const lastSaid = `# the last that the cluster's programs said
-for unit in kubelet containerd; do
-	echo "== $unit =="
-	journalctl --no-pager --quiet --output=cat --lines=15 --unit="$unit.service" 2>/dev/null
-done
-for f in /var/log/pods/kube-system_*/*/*.log; do
-	[ -f "$f" ] || continue
-	case $f in *_kube-apiserver-*|*_etcd-*|*_kube-controller-manager-*|*_kube-scheduler-*) ;; *) continue ;; esac
-	echo "== ${f#/var/log/pods/} =="
-	tail -n 8 "$f"
-done`
-
-const mostSaid = 12 << 10 // bytes of logs in an error
-
-// Said is what the kubelet, containerd and the static pods said last, without
-// tokens, for errors. That it cannot be had is no error.
-func Said(ctx context.Context, m host.Machine) string {
-	out, err := host.LookScript(ctx, m, lastSaid)
-	if err != nil {
-		return ""
-	}
-	text := strings.TrimSpace(redacted(string(out)))
-	return text[max(0, len(text)-mostSaid):]
 }
 
 // WritePatches makes a folder hold these patches and nothing else.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
@@ -23,6 +24,27 @@ func TestReady(t *testing.T) {
 	lost := errors.New("the connection broke")
 	if err := Ready(t.Context(), answers(hosttest.Answer{Err: lost}, nil)); !errors.Is(err, lost) || errors.As(err, &not) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAwaitServer: the rights of the administrator come after the API server.
+func TestAwaitServer(t *testing.T) {
+	encode := base64.StdEncoding.EncodeToString
+	pod := encode([]byte("spec: {containers: [{command: [kube-apiserver, --a=1]}]}"))
+	m := &hosttest.Machine{Answer: func(cmd host.Command) (hosttest.Answer, bool) {
+		switch script := cmd.Args[2]; {
+		case script == running:
+			return hosttest.Answer{Stdout: "file\t" + pod + "\nprocess\t" + encode([]byte("kube-apiserver\n--a=1\n")) + "\nend\n"}, true
+		case script == ready:
+			return hosttest.Answer{Stdout: "ok"}, true
+		}
+		return hosttest.Answer{Stderr: "Error from server (Forbidden)", Status: 1}, true
+	}}
+	if err := AwaitServer(t.Context(), m, 0); err != nil {
+		t.Error(err)
+	}
+	if err := AwaitReady(t.Context(), m, 0); !errors.As(err, new(*NotReadyError)) {
+		t.Errorf("an administrator without rights: %v", err)
 	}
 }
 

@@ -25,6 +25,11 @@ type initConfiguration struct {
 	LocalAPIEndpoint *localEndpoint   `json:"localAPIEndpoint,omitempty"`
 	NodeRegistration registration     `json:"nodeRegistration"`
 	Patches          *patches         `json:"patches,omitempty"`
+	Timeouts         timeouts         `json:"timeouts"`
+}
+
+type timeouts struct {
+	KubernetesAPICall string `json:"kubernetesAPICall"`
 }
 
 type patches struct {

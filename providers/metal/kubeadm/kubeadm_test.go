@@ -251,3 +251,16 @@ func TestVersions(t *testing.T) {
 		t.Errorf("minors %v, want %v", good, want)
 	}
 }
+
+// TestSkew: a kubelet is of the API server's minor, or of one of the three before it.
+func TestSkew(t *testing.T) {
+	for _, tt := range []struct{ kubelet, server, want string }{
+		{"1.36.3", "v1.36.3", ""}, {"1.36.9", "v1.36.3-gke.100", ""}, {"1.35.0", "v1.36.3", ""}, {"1.35.0", "v1.38.0", ""},
+		{"1.37.2", "v1.36.3", "newer minor"}, {"v1.37.0", "v1.36.3+k3s1", "newer minor"}, {"1.35.4", "v1.39.0", "3 minors older"},
+		{"1.37.2", "unknown", ""}, {"", "v1.36.3", ""},
+	} {
+		if got := Skew(tt.kubelet, tt.server); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("Skew(%q, %q) = %q", tt.kubelet, tt.server, got)
+		}
+	}
+}

@@ -108,17 +108,18 @@ chmod 0644 ` + flagsFile + `.new
 mv ` + flagsFile + `.new ` + flagsFile
 
 // FetchKubeletConfiguration has kubeadm write the cluster's configuration of
-// kubelets on a node. It counts when the kubelet is restarted.
-func FetchKubeletConfiguration(ctx context.Context, m host.Machine) error {
+// kubelets on a node, with further flags such as --patches=FOLDER. It counts when
+// the kubelet is restarted.
+func FetchKubeletConfiguration(ctx context.Context, m host.Machine, flags ...string) error {
 	host.Step(ctx, "kubeadm upgrade node phase kubelet-config")
-	out, err := m.Run(ctx, host.Command{Args: []string{"sh", "-c", fetch, "sh"}})
+	out, err := m.Run(ctx, host.Command{Args: append([]string{"sh", "-c", fetch, "sh"}, flags...)})
 	return failure(m, "upgrade node phase kubelet-config", out, err)
 }
 
 // What kubeadm keeps of the old configuration goes: it is kept for somebody who
 // upgrades by hand, and nobody would ever remove it.
 const fetch = `# write the cluster's configuration of the kubelet on this node
-` + alone + `kubeadm upgrade node phase kubelet-config >` + logFile + ` 2>&1 || { status=$?; tail -n 200 ` + logFile + `; exit "$status"; }
+` + alone + `kubeadm upgrade node phase kubelet-config "$@" >` + logFile + ` 2>&1 || { status=$?; tail -n 200 ` + logFile + `; exit "$status"; }
 rm -rf /etc/kubernetes/tmp/kubeadm-kubelet-config*`
 
 // RestartKubelet starts the kubelet anew, and with the machine from now on.
@@ -128,9 +129,10 @@ func RestartKubelet(ctx context.Context, m host.Machine) error {
 	return err
 }
 
-// It may have failed so often that systemd starts it no more.
+// It may have failed so often that systemd starts it no more. To enable a unit
+// reloads systemd besides, by which containers that run may lose their GPUs.
 const restart = `# restart the kubelet
 set -e
-systemctl enable --quiet kubelet.service
+systemctl enable --no-reload --quiet kubelet.service
 systemctl reset-failed kubelet.service 2>/dev/null || :
 systemctl restart kubelet.service`

@@ -1,9 +1,12 @@
 package kubeadm
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
 
@@ -43,5 +46,29 @@ func TestDifferentFields(t *testing.T) {
 	delete(machine, "cgroupDriver")
 	if d := DifferentFields(cluster, machine); !slices.Equal(d, []string{"cgroupDriver", "maxPods", "registryPullQPS"}) {
 		t.Errorf("they differ in %v", d)
+	}
+}
+
+// TestKubeletStartsWithoutReload: to enable a unit reloads systemd, unless it is
+// told not to, and pods may lose their GPUs by that.
+func TestKubeletStartsWithoutReload(t *testing.T) {
+	for name, do := range map[string]func(context.Context, host.Machine) error{"restart": RestartKubelet, "start": StartKubelet} {
+		var scripts []string
+		m := &hosttest.Machine{Answer: func(c host.Command) (hosttest.Answer, bool) {
+			scripts = append(scripts, strings.Join(c.Args, " ")+string(c.Stdin))
+			return hosttest.Answer{}, true
+		}}
+		if err := do(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(scripts, "\n")
+		for line := range strings.Lines(all) {
+			if strings.Contains(line, "systemctl enable") && !strings.Contains(line, "--no-reload") || strings.Contains(line, "daemon-reload") {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+		if !strings.Contains(all, "enable") {
+			t.Errorf("%s: the kubelet is not enabled: %s", name, all)
+		}
 	}
 }

@@ -86,6 +86,9 @@ for f in /etc/kubernetes/*.conf; do
 	c=$(sed -n 's/^ *client-certificate-data: *//p' "$f" | head -n 1)
 	[ -z "$c" ] || printf 'certificate\t%s\t%s\n' "$f" "$c"
 done
+# A patch may have put the data elsewhere: the pod says where.
+etcd=$(awk '$1 == "path:" { path = $2 } $NF == "etcd-data" { at = path } END { print at }' ` + etcdFile + ` 2>/dev/null)
+[ ! -e "${etcd:-/var/lib/etcd}/member" ] || printf 'etcd\tyes\n'
 [ ! -f /etc/kubernetes/kubelet.conf ] || printf 'server\t%s\n' "$(sed -n 's/^ *server: *//p' /etc/kubernetes/kubelet.conf | head -n 1)"
 file file /etc/kubernetes/manifests/kube-apiserver.yaml
 file file /var/lib/kubelet/config.yaml
@@ -93,6 +96,7 @@ file file /var/lib/kubelet/kubeadm-flags.env
 echo end`
 
 const (
+	etcdFile        = "/etc/kubernetes/manifests/etcd.yaml"
 	apiServerFile   = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	kubeletFile     = "/var/lib/kubelet/config.yaml"
 	flagsFile       = "/var/lib/kubelet/kubeadm-flags.env"
@@ -113,6 +117,7 @@ func Observe(ctx context.Context, m host.Machine) (Facts, error) {
 		"enabled": host.Fields(1, host.Is(&f.KubeletEnabled, "enabled")).Once(),
 		"running": host.Fields(1, host.Is(&f.Running)),
 		"there":   host.Fields(1, func(v []string) error { there[v[0]] = true; f.Left = append(f.Left, v[0]); return nil }),
+		"etcd":    host.Fields(1, host.Is(&f.Etcd, "yes")),
 		"server":  host.Fields(1, host.Text(&f.Server)),
 		"certificate": host.Data(2, func(v []string) error {
 			return f.certificate(v[0], []byte(v[1]))
@@ -123,7 +128,6 @@ func Observe(ctx context.Context, m host.Machine) (Facts, error) {
 		return Facts{}, err
 	}
 	f.Admin, f.SuperAdmin = there[adminConf], there["/etc/kubernetes/super-admin.conf"]
-	f.Etcd = there["/var/lib/etcd/member"]
 	switch {
 	case there[apiServerFile], f.Admin:
 		f.Role, f.Whole = ControlPlane, there[apiServerFile] && f.Admin && there[kubeletConf] && f.NodeName != ""

@@ -27,6 +27,11 @@ const (
 	// RevokeInit finds it: without one kubeadm makes one that lives for a day.
 	initToken     = "stoke: kubeadm init"
 	initTokenLife = 10 * time.Minute
+
+	// firstCall is how long kubeadm init tries a call of the API: as long as it waits
+	// for the control plane, since its first call comes before that wait, while the
+	// API server starts. By itself it tries for a minute, which slow machines exceed.
+	firstCall = 4 * time.Minute
 )
 
 // Init is what kubeadm init reads to make a machine the cluster's control plane:
@@ -46,6 +51,7 @@ func (c Cluster) Init(n Node, token Token) ([]byte, error) {
 			Usages: []string{"signing", "authentication"}, Groups: []string{nodeGroup},
 		}},
 		NodeRegistration: n.registration(taints),
+		Timeouts:         timeouts{firstCall.String()},
 	}
 	if n.Patches != "" {
 		document.Patches = &patches{n.Patches}

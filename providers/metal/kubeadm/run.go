@@ -1,13 +1,18 @@
 package kubeadm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -31,6 +36,17 @@ exec 9>` + lockFile + `
 flock -n 9 || { echo "kubeadm runs on this machine already" >&2; exit 75; }
 `
 
+// direct adds the addresses $1 to what a proxy is not asked for, where the machine
+// has one: kubeadm hands that on to the static pods and to kube-proxy.
+const direct = `if [ -n "${http_proxy-}${https_proxy-}${HTTP_PROXY-}${HTTPS_PROXY-}" ]; then
+	no_proxy=${no_proxy-${NO_PROXY-}}
+	no_proxy=${no_proxy:+$no_proxy,}$1
+	NO_PROXY=$no_proxy
+	export no_proxy NO_PROXY
+fi
+shift
+`
+
 // configured runs kubeadm "$@" with a configuration from standard input, which is
 // a pipe for it: what the shell has may be a socket, which has no path. What it
 // says goes to the log without tokens.
@@ -43,9 +59,9 @@ exit "${status:-1}"`
 
 // begin, enter and phase differ in what people read in errors and logs.
 const (
-	begin = "# make this machine a control plane (kubeadm init)\n" + alone + configured
-	enter = "# have this machine join a cluster (kubeadm join)\n" + alone + configured
-	phase = "# repeat a part of kubeadm init\n" + alone + configured
+	begin = "# make this machine a control plane (kubeadm init)\n" + alone + direct + configured
+	enter = "# have this machine join a cluster (kubeadm join)\n" + alone + direct + configured
+	phase = "# repeat a part of kubeadm init\n" + alone + direct + configured
 )
 
 // Begin makes a machine a control plane by kubeadm init. It is not to be
@@ -108,7 +124,7 @@ func run(ctx context.Context, m host.Machine, script string, configuration []byt
 		defer close(done)
 		follow(watch, m, verb)
 	}()
-	out, err := m.Run(ctx, host.Command{Args: append([]string{"sh", "-c", script, "sh"}, args...), Stdin: configuration, Once: true})
+	out, err := m.Run(ctx, host.Command{Args: append([]string{"sh", "-c", script, "sh", strings.Join(inside(configuration), ",")}, args...), Stdin: configuration, Once: true})
 	stop()
 	<-done
 	return failure(m, verb, out, err)
@@ -140,6 +156,47 @@ func failure(m host.Machine, verb string, out ssh.Output, err error) error {
 	}
 	is.Lines = is.Lines[max(0, len(is.Lines)-mostLines):]
 	return is
+}
+
+// inside are the networks, addresses and names of the cluster that a configuration
+// is of.
+func inside(configuration []byte) []string {
+	var all []string
+	add := func(texts ...string) {
+		for _, text := range texts {
+			if text != "" && !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	for text := range bytes.SplitSeq(configuration, []byte("---\n")) {
+		var d struct {
+			ControlPlaneEndpoint string         `json:"controlPlaneEndpoint"`
+			Networking           *networking    `json:"networking"`
+			LocalAPIEndpoint     *localEndpoint `json:"localAPIEndpoint"`
+			Discovery            *discovery     `json:"discovery"`
+		}
+		if yaml.Unmarshal(text, &d) != nil {
+			continue // whoever reads it says so
+		}
+		if d.Networking != nil {
+			add(strings.Split(d.Networking.ServiceSubnet, ",")...)
+			add(strings.Split(d.Networking.PodSubnet, ",")...)
+			add(".svc", "."+d.Networking.DNSDomain)
+		}
+		endpoints := []string{d.ControlPlaneEndpoint}
+		if d.Discovery != nil {
+			endpoints = append(endpoints, d.Discovery.BootstrapToken.APIServerEndpoint)
+		}
+		for _, endpoint := range endpoints {
+			name, _, _ := net.SplitHostPort(endpoint)
+			add(name)
+		}
+		if d.LocalAPIEndpoint != nil {
+			add(d.LocalAPIEndpoint.AdvertiseAddress)
+		}
+	}
+	return all
 }
 
 const mostLines = 20

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -135,10 +136,34 @@ func TestInitRunsOnce(t *testing.T) {
 		if !cmd.Once {
 			t.Errorf("%v is repeated when a connection breaks", cmd.Args[4:])
 		}
-		ran = append(ran, strings.Join(cmd.Args[4:], " "))
+		ran = append(ran, strings.Join(cmd.Args[5:], " "))
 	}
 	if want := []string{"init --skip-phases=show-join-command", "join", "init phase certs apiserver"}; !slices.Equal(ran, want) {
 		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
+
+// TestInside: a proxy of the machine's is not asked for what is in the cluster, by
+// kubeadm and by what it hands its environment to.
+func TestInside(t *testing.T) {
+	config, err := fullCluster().Init(fullNode(), NewToken())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(inside(config), " "), "192.0.2.10 10.112.0.0/16 fd00:2::/112 10.64.0.0/14 fd00:1::/48 .svc .lab.example api.lab.example"; got != want {
+		t.Errorf("inside the cluster are %s, want %s", got, want)
+	}
+	join, err := Join{Endpoint: "192.0.2.10:6443", CAHash: someHash, Token: NewToken()}.Configuration(fullNode())
+	if got := inside(join); err != nil || !slices.Equal(got, []string{"192.0.2.10"}) {
+		t.Errorf("inside the cluster of a join are %v, %v", got, err)
+	}
+	for _, test := range []struct{ env, want string }{
+		{"", "init|/"}, {"no_proxy=a", "init|a/"}, {"https_proxy=http://p", "init|10.0.0.0/8/10.0.0.0/8"}, {"HTTPS_PROXY=http://p NO_PROXY=a", "init|a,10.0.0.0/8/a,10.0.0.0/8"},
+	} {
+		cmd := exec.Command("env", append(append([]string{"-i"}, strings.Fields(test.env)...), "/bin/sh", "-c", direct+`printf %s "$*|${no_proxy-}/${NO_PROXY-}"`, "sh", "10.0.0.0/8", "init")...)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != test.want {
+			t.Errorf("with %q: %s, %v", test.env, out, err)
+		}
 	}
 }
 
@@ -170,7 +195,7 @@ func TestObserve(t *testing.T) {
 	programs := "kubeadm\tv1.36.3\nkubelet\tKubernetes v1.36.2\nactive\tactive\nenabled\tenabled\n"
 	node := "there\t/etc/kubernetes/kubelet.conf\nserver\thttps://192.0.2.10:6443\ncertificate\t" + kubeletIdentity + "\t" + b64(identity) +
 		"\nfile\t" + kubeletFile + "\t" + b64([]byte("maxPods: 7\n")) + "\nfile\t" + flagsFile + "\t" + b64([]byte("KUBELET_KUBEADM_ARGS=\"--node-ip=192.0.2.10\"\n")) + "\n"
-	control := "there\t" + apiServerFile + "\nthere\t" + adminConf + "\nthere\t/var/lib/etcd/member\ncertificate\t" + authorityFile + "\t" + b64(authorityPEM) + "\nfile\t" + apiServerFile + "\t" + b64([]byte(static)) + "\n"
+	control := "there\t" + apiServerFile + "\nthere\t" + adminConf + "\nthere\t/var/lib/etcd/member\netcd\tyes\ncertificate\t" + authorityFile + "\t" + b64(authorityPEM) + "\nfile\t" + apiServerFile + "\t" + b64([]byte(static)) + "\n"
 
 	for _, c := range []struct {
 		name, said string
@@ -178,7 +203,7 @@ func TestObserve(t *testing.T) {
 		whole      bool
 	}{
 		{"nothing", "kubeadm\t\nkubelet\t\nactive\tinactive\nenabled\t\n", NoRole, false},
-		{"leftovers", programs + "there\t/var/lib/etcd/member\n", NoRole, false},
+		{"leftovers", programs + "there\t/var/lib/etcd/member\netcd\tyes\n", NoRole, false},
 		{"worker", programs + node, Worker, true},
 		{"worker that only began", programs + "there\t/etc/kubernetes/bootstrap-kubelet.conf\n", Worker, false},
 		{"control plane", programs + control + node, ControlPlane, true},
@@ -194,7 +219,7 @@ func TestObserve(t *testing.T) {
 		if c.name != "control plane" {
 			continue
 		}
-		if f.NodeName != "head" || f.CAHash != CAHash(authority) || f.Version != "v1.36.3" || f.Kubelet != "v1.36.2" || f.Server != "https://192.0.2.10:6443" {
+		if f.NodeName != "head" || !f.Etcd || f.CAHash != CAHash(authority) || f.Version != "v1.36.3" || f.Kubelet != "v1.36.2" || f.Server != "https://192.0.2.10:6443" {
 			t.Errorf("%+v", f)
 		}
 		if !slices.Equal(f.APIServer["v"], []string{"2", "3"}) || f.KubeletConfig["maxPods"] != float64(7) || f.KubeletArgs != "--node-ip=192.0.2.10" {

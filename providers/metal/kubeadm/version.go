@@ -31,6 +31,7 @@ func (r Release) String() string { return fmt.Sprintf("%s.%d", r.Minor, r.Patch)
 var (
 	minorForm   = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})$`)
 	releaseForm = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+	apiForm     = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})`) // whatever a build adds to it
 )
 
 // ParseMinor reads a supported minor, such as "1.36".
@@ -60,4 +61,27 @@ func supported(text, digits string) (Minor, error) {
 		return m, nil
 	}
 	return 0, fmt.Errorf("%q is not supported: take %s to %s", text, OldestMinor, NewestMinor)
+}
+
+// oldestKubelet is how many minors older than the API server a kubelet may be, by the
+// version skew policy of Kubernetes.
+const oldestKubelet = 3
+
+// Skew tells why a kubelet of one release must not join an API server of another; ""
+// where it may. A server's release that cannot be read is no reason.
+func Skew(kubelet, server string) string {
+	k, s := releaseForm.FindStringSubmatch(kubelet), apiForm.FindStringSubmatch(server)
+	if k == nil || s == nil {
+		return ""
+	}
+	const say = "The kubelet would be %s, and the API server is %s: %s. Give the version of the cluster, which its attribute join has"
+	minor, _ := strconv.Atoi(k[1]) // digits, and few
+	serves, _ := strconv.Atoi(s[1])
+	switch {
+	case minor > serves:
+		return fmt.Sprintf(say, kubelet, server, "a kubelet must not be of a newer minor")
+	case minor < serves-oldestKubelet:
+		return fmt.Sprintf(say, kubelet, server, fmt.Sprintf("a kubelet may be %d minors older, and no more", oldestKubelet))
+	}
+	return ""
 }

@@ -62,10 +62,10 @@ func (l *Lab) RealContainerdPackage(version, programs, archive string) Package {
 	if archive != "" {
 		const load = "/usr/lib/containerd/load-images"
 		images = "ExecStartPost=" + load + "\n"
-		p.Files[load] = "#!/bin/sh\n[ -e /run/containerd/images-loaded ] || ctr -n k8s.io images import " + archive + " >/dev/null && touch /run/containerd/images-loaded\n"
+		p.Files[load] = "#!/bin/sh\n[ -e /var/lib/containerd/images-loaded ] || ctr -n k8s.io images import " + archive + " >/dev/null && touch /var/lib/containerd/images-loaded\n"
 	}
 	p.Files["/lib/systemd/system/containerd.service"] = "[Unit]\nDescription=containerd container runtime\nAfter=network.target\n\n" +
-		"[Service]\nType=notify\nExecStart=/usr/bin/containerd --log-level warn\n" + images + "Delegate=yes\nKillMode=process\nRestart=always\nRestartSec=5\n\n[Install]\nWantedBy=multi-user.target\n"
+		"[Service]\nType=notify\nTimeoutStartSec=20min\nExecStart=/usr/bin/containerd --log-level warn\n" + images + "Delegate=yes\nKillMode=process\nRestart=always\nRestartSec=5\n\n[Install]\nWantedBy=multi-user.target\n"
 	p.Scripts = service("containerd.service", true)
 	return p
 }

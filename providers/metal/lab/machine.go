@@ -62,6 +62,7 @@ type options struct {
 	files    map[string]string
 	pods     bool
 	folders  [][2]string // here, there
+	memory   int         // of a virtual machine, in MiB
 }
 
 // Pods makes a machine one that containerd can run pods on: what keeps their file
@@ -81,6 +82,9 @@ func Disk(size string) Option { return func(o *options) { o.disk = size } }
 // NoMirror leaves a machine's apt without Debian's mirror: it is several times
 // as quick, and knows only what is installed and the repositories that it gets.
 func NoMirror() Option { return func(o *options) { o.noMirror = true } }
+
+// Memory is what a virtual machine has, in MiB; 2048 otherwise.
+func Memory(mib int) Option { return func(o *options) { o.memory = mib } }
 
 // Private plugs a machine into a second network as well, which only such
 // machines are in: as a cluster's network beside the one for operators.

@@ -7,10 +7,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,8 +26,9 @@ import (
 // and reboots that are real. It is emulated in software, boots in about half a
 // minute where nothing else runs, and works at a tenth of the speed; tests with
 // it have the build tag e2evm as well. All methods of Machine work on it; Exec
-// goes over SSH, as root.
-func (l *Lab) VM(name string) *Machine {
+// goes over SSH, as root. Of the options With, Mirror, Memory and Folder count,
+// whose content is copied.
+func (l *Lab) VM(name string, opts ...Option) *Machine {
 	l.t.Helper()
 	for _, tool := range []string{"qemu-system-x86_64", "mkfs.ext4", "mount"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -38,6 +41,10 @@ func (l *Lab) VM(name string) *Machine {
 	}
 	m := l.add(name)
 	m.vm = &vm{image: image}
+	m.options = options{memory: 2048}
+	for _, opt := range opts {
+		opt(&m.options)
+	}
 	if err := m.makeDisk(); err != nil {
 		l.t.Fatalf("make machine %s: %v", name, err)
 	}
@@ -99,11 +106,23 @@ func (m *Machine) makeDisk() error {
 	if out, err := exec.Command("mount", "-o", "loop", m.disk(), m.root()).CombinedOutput(); err != nil {
 		return fmt.Errorf("mount the disk: %w: %s", err, out)
 	}
-	err := m.personalise(map[string]string{
+	files := map[string]string{
 		"/root/.ssh/authorized_keys": m.lab.authorized + "\n",
 		"/etc/systemd/network/10-lab.network": fmt.Sprintf("[Match]\nMACAddress=%s\n\n[Network]\nAddress=%s/24\nGateway=%s\n",
 			m.lab.slot.hardware(m.last), m.Address, m.lab.slot.gateway()),
-	})
+	}
+	maps.Copy(files, m.options.files)
+	err := m.personalise(files)
+	if err == nil && m.options.mirror != nil {
+		err = m.onlyOf(m.options.mirror)
+	}
+	for _, f := range m.options.folders {
+		to := filepath.Join(m.root(), f[1])
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755))
+		if out, failed := exec.Command("cp", "-a", f[0], to).CombinedOutput(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("copy a folder: %w: %s", failed, out))
+		}
+	}
 	return errors.Join(err, syscall.Unmount(m.root(), 0))
 }
 
@@ -111,7 +130,7 @@ func (m *Machine) makeDisk() error {
 func (m *Machine) qemu() []string {
 	image := m.vm.image
 	return []string{
-		"nsenter", "--net=/run/netns/" + m.lab.slot.namespace(), "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"nsenter", "--net=/run/netns/" + m.lab.slot.namespace(), "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", strconv.Itoa(m.options.memory),
 		"-display", "none", "-kernel", filepath.Join(image, "vmlinuz"), "-initrd", filepath.Join(image, "initrd"),
 		"-append", "root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet", "-drive", "file=" + m.disk() + ",if=virtio,format=raw,cache=unsafe",
 		"-netdev", "tap,id=n,ifname=" + m.tap() + ",script=no,downscript=no", "-device", "virtio-net-pci,netdev=n,mac=" + m.lab.slot.hardware(m.last),

@@ -3,12 +3,14 @@ package member
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	resources "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,8 +28,14 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // node adds a node to a real API server, and a client to look at it.
 func node(t *testing.T, n kubetest.Node) (*kubetest.Cluster, *kubernetes.Client) {
 	t.Helper()
+	k, c := dialled(t)
+	k.AddNodes(t, n)
+	return k, c
+}
+
+func dialled(t *testing.T) (*kubetest.Cluster, *kubernetes.Client) {
+	t.Helper()
 	c := shared.Cluster(t)
-	c.AddNodes(t, n)
 	client, err := kubernetes.Dial(t.Context(), connect.Connection{Credential: connect.Credential{Kubeconfig: &connect.Kubeconfig{Path: c.Kubeconfig()}}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +156,14 @@ func TestGPUs(t *testing.T) {
 // of a pool only the newest generation.
 func TestResourceSlices(t *testing.T) {
 	k, c := node(t, kubetest.Node{Name: "dra"})
-	gpu, mig := "gpu", "mig"
-	device := func(name string, kind *string) resources.Device {
-		return resources.Device{Name: name, Attributes: map[resources.QualifiedName]resources.DeviceAttribute{"type": {StringValue: kind}}}
+	gpu, offered := "gpu", map[string]int64{GPU: 2, "nvidia.com/mig-1g.10gb.me": 2}
+	device := func(name, kind string) resources.Device {
+		attributes := map[resources.QualifiedName]resources.DeviceAttribute{"type": {StringValue: &gpu}}
+		if kind != gpu {
+			mig := "mig"
+			attributes["type"], attributes["profile"] = resources.DeviceAttribute{StringValue: &mig}, resources.DeviceAttribute{StringValue: &kind}
+		}
+		return resources.Device{Name: name, Attributes: attributes}
 	}
 	slice := func(name, driver string, generation int64, devices ...resources.Device) {
 		t.Helper()
@@ -166,18 +179,21 @@ func TestResourceSlices(t *testing.T) {
 			k.Client.ResourceV1().ResourceSlices().Delete(context.Background(), name, metav1.DeleteOptions{})
 		})
 	}
-	slice("old", draDriver, 1, device("gpu-0", &gpu), device("gpu-1", &gpu), device("gpu-2", &gpu))
-	slice("new", draDriver, 2, device("gpu-0", &gpu), device("gpu-1", &gpu), device("gpu-0-mig", &mig))
-	slice("others", "cpu.example.org", 2, device("cpu-0", &gpu))
+	slice("old", draDriver, 1, device("gpu-0", gpu), device("gpu-1", gpu), device("gpu-2", gpu), device("gpu-3-mig", "2g.20gb"))
+	slice("new", draDriver, 2, device("gpu-0", gpu), device("gpu-1", gpu), device("gpu-2-mig-0", "1g.10gb+me"), device("gpu-2-mig-1", "1g.10gb+me"))
+	slice("others", "cpu.example.org", 2, device("cpu-0", gpu))
 	k.Eventually(t, "the slices are seen", func(ctx context.Context) (bool, error) {
 		s, err := Observe(ctx, c, "dra")
-		return err == nil && s.Devices == 2, err
+		return err == nil && maps.Equal(s.Devices, offered), err
 	})
-	if short := seen(t, c, "dra").Shortages(Spec{GPUs: map[string]int64{GPU: 2}}); len(short) > 0 {
-		t.Errorf("with two devices: %v", short)
+	if short := seen(t, c, "dra").Shortages(Spec{GPUs: offered}); len(short) > 0 {
+		t.Errorf("with two GPUs and two slices: %v", short)
 	}
 	if short := seen(t, c, "dra").Shortages(Spec{GPUs: map[string]int64{GPU: 3}}); len(short) != 1 || short[0].String() != "too few GPUs (2 of 3)" {
 		t.Errorf("with two of three devices: %v", short)
+	}
+	if short := seen(t, c, "dra").Shortages(Spec{GPUs: map[string]int64{"nvidia.com/mig-2g.20gb": 1}}); len(short) != 1 || short[0].String() != "too few of nvidia.com/mig-2g.20gb (0 of 1)" {
+		t.Errorf("with a slice of an older generation: %v", short)
 	}
 }
 
@@ -259,5 +275,34 @@ func TestKubeletConfiguration(t *testing.T) {
 	got, err := KubeletConfiguration(t.Context(), c)
 	if err != nil || got["maxPods"] != 40.0 {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestOutOfService: the taint comes and goes, beside those of others, and the age
+// of a lease goes by the clock that is asked.
+func TestOutOfService(t *testing.T) {
+	dedicated := core.Taint{Key: "dedicated", Value: "others", Effect: core.TaintEffectNoSchedule}
+	k, c := node(t, kubetest.Node{Name: "off", Taints: []core.Taint{dedicated}})
+	for _, off := range []bool{true, true, false, false} {
+		if err := SetOutOfService(t.Context(), c, "off", off); err != nil {
+			t.Fatal(err)
+		}
+		if is := seen(t, c, "off"); is.IsOutOfService() != off || is.taint(dedicated) == nil {
+			t.Errorf("off %v: %v", off, is.Node.Spec.Taints)
+		}
+	}
+	if _, leased, err := Silent(t.Context(), c, "nobody", time.Now()); leased || err != nil {
+		t.Errorf("a node without a lease: %v, %v", leased, err)
+	}
+	renewed := metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	_, err := k.Client.CoordinationV1().Leases(core.NamespaceNodeLease).Create(t.Context(), &coordination.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "leased"}, Spec: coordination.LeaseSpec{RenewTime: &renewed},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since, leased, err := Silent(t.Context(), c, "leased", renewed.Add(time.Minute))
+	if since != time.Minute || !leased || err != nil {
+		t.Errorf("a lease that is a minute old by its cluster's clock: %s, %v, %v", since, leased, err)
 	}
 }

@@ -50,8 +50,9 @@ type Spec struct {
 type State struct {
 	Node *core.Node
 	Mark Mark // ID is "" where nobody's mark is there
-	// Devices are how many GPUs NVIDIA's DRA driver offers on the node.
-	Devices int64
+	// Devices are what NVIDIA's DRA driver offers on the node, by the names that its
+	// device plugin has for the same.
+	Devices map[string]int64
 }
 
 // Ready tells whether the node's kubelet says that it can run pods.

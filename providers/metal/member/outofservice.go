@@ -42,10 +42,10 @@ func SetOutOfService(ctx context.Context, c *kubernetes.Client, name string, off
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Silent is for how long a node's kubelet has not renewed its lease, by this
-// computer's clock; a kubelet does so every ten seconds. ok is false where there
-// is no lease.
-func Silent(ctx context.Context, c *kubernetes.Client, name string) (since time.Duration, ok bool, err error) {
+// Silent is for how long a node's kubelet has not renewed its lease, which it does
+// every ten seconds; ok is false where there is no lease. now is by a clock of the
+// cluster: that of the computer that asks may be wrong.
+func Silent(ctx context.Context, c *kubernetes.Client, name string, now time.Time) (since time.Duration, ok bool, err error) {
 	var l coordination.Lease
 	switch err := get(ctx, c, leases, core.NamespaceNodeLease, name, &l); {
 	case apierrors.IsNotFound(err):
@@ -55,5 +55,5 @@ func Silent(ctx context.Context, c *kubernetes.Client, name string) (since time.
 	case l.Spec.RenewTime == nil:
 		return 0, false, nil
 	}
-	return time.Since(l.Spec.RenewTime.Time), true, nil
+	return now.Sub(l.Spec.RenewTime.Time), true, nil
 }

@@ -28,33 +28,54 @@ const (
 
 var slicesOfNodes = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}
 
-// devices counts the whole GPUs in a node's ResourceSlices. Those of an older
-// generation of a pool do not count any more.
-func devices(ctx context.Context, c *kubernetes.Client, node string) (int64, error) {
-	pools := map[string]int64{}
-	count := map[string]int64{}
+// devices counts what a node's ResourceSlices offer, by the names that NVIDIA's device
+// plugin has for the same: whole GPUs, and slices of GPUs (MIG) by their profile. Those of
+// an older generation of a pool do not count any more.
+func devices(ctx context.Context, c *kubernetes.Client, node string) (map[string]int64, error) {
+	generations := map[string]int64{}
+	pools := map[string]map[string]int64{}
 	err := each(ctx, c, slicesOfNodes, "spec.nodeName="+node, func(s *resources.ResourceSlice) {
 		pool := s.Spec.Pool
-		if s.Spec.Driver != draDriver || pool.Generation < pools[pool.Name] {
+		if s.Spec.Driver != draDriver || pool.Generation < generations[pool.Name] {
 			return
 		}
-		if pool.Generation > pools[pool.Name] {
-			pools[pool.Name], count[pool.Name] = pool.Generation, 0
+		if pools[pool.Name] == nil || pool.Generation > generations[pool.Name] {
+			generations[pool.Name], pools[pool.Name] = pool.Generation, map[string]int64{}
 		}
 		for _, d := range s.Spec.Devices {
-			if kind := d.Attributes["type"].StringValue; kind == nil || *kind == "gpu" {
-				count[pool.Name]++
+			if name := resourceOf(d); name != "" {
+				pools[pool.Name][name]++
 			}
 		}
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return 0, fmt.Errorf("look at the ResourceSlices of node %s: %w", node, err)
+		return nil, fmt.Errorf("look at the ResourceSlices of node %s: %w", node, err)
 	}
-	var all int64
-	for _, n := range count {
-		all += n
+	all := map[string]int64{}
+	for _, of := range pools {
+		for name, n := range of {
+			all[name] += n
+		}
 	}
 	return all, nil
+}
+
+// resourceOf is the name of the resource that a device would be with NVIDIA's device
+// plugin, which writes the + of a profile as a dot; "" for what it does not know.
+func resourceOf(d resources.Device) string {
+	text := func(attribute resources.QualifiedName) string {
+		if v := d.Attributes[attribute].StringValue; v != nil {
+			return *v
+		}
+		return ""
+	}
+	switch profile := text("profile"); {
+	case text("type") == "mig" && profile != "":
+		return "nvidia.com/mig-" + strings.ReplaceAll(profile, "+", ".")
+	case text("type") == "gpu", text("type") == "":
+		return GPU
+	}
+	return ""
 }
 
 // Shortage is a resource of which a node has not what is declared.
@@ -99,11 +120,8 @@ func (s *State) Shortages(want Spec) []Shortage {
 		have := s.Node.Status.Allocatable[core.ResourceName(name)]
 		is := Shortage{Resource: name, Want: want.GPUs[name], Have: have.Value(), Capacity: capacity.Value(), Registered: known}
 		// A plugin that has gone leaves its resource behind, with 0 of it.
-		if name == GPU && capacity.IsZero() && s.Devices > 0 {
-			is.Have, is.Capacity, is.Registered = s.Devices, s.Devices, true
-		}
-		if capacity.IsZero() && s.Devices == 0 {
-			is.Registered = false
+		if capacity.IsZero() {
+			is.Have, is.Capacity, is.Registered = s.Devices[name], s.Devices[name], len(s.Devices) > 0
 		}
 		if is.Have != is.Want {
 			all = append(all, is)

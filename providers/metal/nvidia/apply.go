@@ -40,7 +40,7 @@ func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, hav
 	}{
 		{"give back what is no longer declared", a.release},
 		{"blacklist nouveau", a.blacklist},
-		{"make way for the driver", a.makeWay},
+		{"free the GPUs", a.freeGPUs},
 		{"install the driver", a.install},
 		{"build modules", a.build},
 		{"hold packages", a.hold},
@@ -167,44 +167,44 @@ func (a *applier) blacklist(ctx context.Context) error {
 	return err
 }
 
-// halt stops units and writes down which ran, first, so that the next apply can
+// stopUnits stops units and writes down which ran, first, so that the next apply can
 // start them if this one does not come so far.
-const halt = `# stop what uses the GPUs
+const stopUnits = `# stop what uses the GPUs
 set -e
 umask 077
 for u in "$@"; do systemctl is-active -q "$u" && echo "$u" >> /run/stoke-gpu-stopped || :; done
 [ ! -e /run/stoke-gpu-stopped ] || sort -u -o /run/stoke-gpu-stopped /run/stoke-gpu-stopped
 for u in "$@"; do systemctl stop -- "$u" 2>/dev/null || ! systemctl is-active -q "$u"; done`
 
-// leave asks processes of containers that have a GPU's device open to end, and
+// endProcesses asks processes of containers that have a GPU's device open to end, and
 // ends them half a minute later. The kubelet is stopped: it starts them again
 // once it is back.
-const leave = `# wait until the GPUs are free
+const endProcesses = `# wait until the GPUs are free
 gone() { for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && return 1; done; return 0; }
 for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -TERM "$p" 2>/dev/null; done
 i=0; while [ $i -lt 60 ] && ! gone "$@"; do sleep 0.5; i=$((i+1)); done
 gone "$@" || for p in "$@"; do find /proc/"$p"/fd -maxdepth 1 -lname '/dev/nvidia*' 2>/dev/null | grep -q . && kill -KILL "$p" 2>/dev/null; done; :`
 
-// makeWay stops everything that keeps the loaded module: pods (they have left
+// freeGPUs stops everything that keeps the loaded module: pods (they have left
 // then, but for those of DaemonSets: plugin and exporter), the driver's own
 // services; and refuses to go on under anybody else.
-func (a *applier) makeWay(ctx context.Context) error {
+func (a *applier) freeGPUs(ctx context.Context) error {
 	if !a.have.exchanges(a.want) {
 		return nil
 	}
-	if users := a.have.Strangers(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {
+	if users := a.have.ForeignProcesses(); len(users) > 0 && (a.hooks.Reboot == nil || a.want.Reboot != IfNeeded) {
 		return fmt.Errorf("%s: %s, and a reboot is not allowed: stop what uses the GPUs, or set reboot = \"if-needed\"", a.m.Name(), describe(users))
 	}
 	if err := a.drain(ctx); err != nil {
 		return err
 	}
-	return a.still(ctx)
+	return a.stopGPUUnits(ctx)
 }
 
-// still stops the services that hold the module, and what is left of containers.
+// stopGPUUnits stops the services that hold the module, and what is left of containers.
 // Packages start services again, so that it is done before installing and before
 // unloading.
-func (a *applier) still(ctx context.Context) error {
+func (a *applier) stopGPUUnits(ctx context.Context) error {
 	var units []string
 	for _, u := range []string{kubelet, hostengine, fabricmanager, persistenced} { // the kubelet first: it would start pods again
 		if a.have.Units[u].Active {
@@ -212,7 +212,7 @@ func (a *applier) still(ctx context.Context) error {
 		}
 	}
 	if len(units) > 0 {
-		if _, err := host.Script(ctx, a.m, halt, units...); err != nil {
+		if _, err := host.Script(ctx, a.m, stopUnits, units...); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ func (a *applier) still(ctx context.Context) error {
 	if len(pids) == 0 {
 		return nil
 	}
-	_, err := host.Script(ctx, a.m, leave, pids...)
+	_, err := host.Script(ctx, a.m, endProcesses, pids...)
 	return err
 }
 

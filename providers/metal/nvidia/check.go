@@ -303,7 +303,7 @@ func (c *checker) reboot() {
 	if why := s.stuck(); why != "" {
 		c.problem("Modules keep the driver loaded", "The modules cannot be exchanged while %s. Unload it, or set reboot = \"if-needed\".", why)
 	}
-	if users := s.Strangers(); len(users) > 0 {
+	if users := s.ForeignProcesses(); len(users) > 0 {
 		c.problem("Processes keep the driver loaded", "The modules cannot be exchanged while %s. Stop them, or set reboot = \"if-needed\".", describe(users))
 	}
 }

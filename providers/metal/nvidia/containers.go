@@ -34,7 +34,7 @@ func (a *applier) containers(ctx context.Context) error {
 			return fmt.Errorf("%s: %s is of driver %s, not of %s, although it has just been written: look at journalctl -u %s", a.m.Name(), file, cmp.Or(v, "none"), a.have.Loaded, cdiRefresh)
 		}
 	}
-	changed, err := a.put(ctx, RuntimeFile, runtime)
+	changed, err := a.put(ctx, RuntimeFile, Runtime)
 	if err != nil || !changed || !a.have.Units[containerd].Active {
 		return err
 	}
@@ -68,7 +68,7 @@ set -e
 for u in "$@"; do systemctl start -- "$u"; done
 rm -f /run/stoke-gpu-stopped`
 
-// resume starts what makeWay stopped and nothing has started since.
+// resume starts what freeGPUs stopped and nothing has started since.
 func (a *applier) resume(ctx context.Context) error {
 	if len(a.have.Stopped) == 0 {
 		return nil

@@ -52,7 +52,7 @@ func (d *differ) exchange() host.Disruption {
 		return host.Reboots
 	case d.have.Loaded == "":
 		return host.ReloadsSystemd // the packages' scripts do
-	case (len(d.have.Strangers()) > 0 || d.have.stuck() != "") && d.want.Reboot == IfNeeded:
+	case (len(d.have.ForeignProcesses()) > 0 || d.have.stuck() != "") && d.want.Reboot == IfNeeded:
 		return host.Reboots
 	}
 	return host.Drains

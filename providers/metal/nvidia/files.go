@@ -24,13 +24,13 @@ Unattended-Upgrade::Package-Blacklist {
 };
 `
 
-// runtime declares the runtime nvidia for a RuntimeClass of that name. The
+// Runtime declares the runtime nvidia for a RuntimeClass of that name. The
 // default runtime stays runc, whatever a file before this one says, as
 // nvidia-ctk's may: so a container which asks for no GPU sees none. Those that
 // ask get theirs by CDI.
 // Its version is 3, as config.toml's: containerd 2.3 refuses a file in conf.d
 // of a later version than that.
-const runtime = `# Written by stoke.
+const Runtime = `# Written by stoke.
 version = 3
 
 [plugins.'io.containerd.cri.v1.runtime']
@@ -57,7 +57,7 @@ func (s Spec) files(have State) map[string]string {
 		}
 	}
 	if s.Toolkit != "" {
-		f[RuntimeFile] = runtime
+		f[RuntimeFile] = Runtime
 	}
 	return f
 }

@@ -46,7 +46,7 @@ func (a *applier) load(ctx context.Context) error {
 		}
 	}
 	if a.have.Loaded != "" {
-		if err := a.makeWay(ctx); err != nil { // again: packages start services, and only now may it be known that it has to go
+		if err := a.freeGPUs(ctx); err != nil { // again: packages start services, and only now may it be known that it has to go
 			return err
 		}
 		if _, err := host.Script(ctx, a.m, unload); err != nil {

@@ -28,7 +28,7 @@ func TestLook(t *testing.T) {
 // TestScripts has a shell read every script.
 func TestScripts(t *testing.T) {
 	for name, script := range map[string]string{
-		"look": look, "initramfs": initramfs, "halt": halt, "leave": leave, "unhold": unhold, "hold": hold,
+		"look": look, "initramfs": initramfs, "stop units": stopUnits, "end processes": endProcesses, "unhold": unhold, "hold": hold,
 		"autoinstall": autoinstall, "unload": unload, "insert": insert, "enable": enable, "disable": disable, "said": said,
 		"generate": generate, "refresh": refresh, "again": again, "absent": absent,
 	} {

@@ -245,13 +245,13 @@ func (b *box) services(script string, args []string) (hosttest.Answer, bool) {
 		b.units[args[0]] = "active enabled"
 	case disable:
 		b.units[args[0]] = "inactive disabled"
-	case halt:
+	case stopUnits:
 		for _, u := range args {
 			b.stopped = append(b.stopped, u)
 			b.units[u] = "inactive" + strings.TrimPrefix(b.units[u], "active")
 			b.users = slices.DeleteFunc(b.users, func(l string) bool { return services[strings.Split(l, "\t")[1]] == u })
 		}
-	case leave:
+	case endProcesses:
 		b.users = slices.DeleteFunc(b.users, func(l string) bool { return slices.Contains(args, strings.Split(l, "\t")[0]) })
 	case again:
 		for _, u := range args {

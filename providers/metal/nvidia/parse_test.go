@@ -109,8 +109,8 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(State{})); diff != "" {
 		t.Error(diff)
 	}
-	if got.Installed() != "580.95.05" || len(got.Strangers()) != 1 {
-		t.Errorf("installed %s, strangers %v", got.Installed(), got.Strangers())
+	if got.Installed() != "580.95.05" || len(got.ForeignProcesses()) != 1 {
+		t.Errorf("installed %s, strangers %v", got.Installed(), got.ForeignProcesses())
 	}
 }
 

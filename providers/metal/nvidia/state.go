@@ -179,10 +179,10 @@ var services = map[string]string{
 	"nv-hostengine":   "nvidia-dcgm.service",
 }
 
-// Strangers are the processes that use a GPU and are neither a service of the
+// ForeignProcesses are the processes that use a GPU and are neither a service of the
 // driver's nor in a container of the kubelet's, which starts those anew: nobody
 // but their owner can stop them.
-func (s State) Strangers() []User {
+func (s State) ForeignProcesses() []User {
 	return slices.DeleteFunc(slices.Clone(s.Users), func(u User) bool { return u.Container != "" || services[u.Name] != "" })
 }
 

@@ -302,12 +302,7 @@ func (a *apply) undeclared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	outcomes = append(outcomes, gone...)
-	for _, o := range outcomes {
-		if o.Fate == host.Left && !o.Expected {
-			a.say(o.Fact + " is no longer declared, and stays: " + o.Why)
-		}
-	}
+	host.ReportLeft(ctx, append(outcomes, gone...))
 	return nil
 }
 

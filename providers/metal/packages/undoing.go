@@ -60,10 +60,15 @@ func (w was) undoing(name string, p Installed) []host.Change {
 	d := disruption(name, p.There(), p.Scripts)
 	c := host.Change{Fact: "package " + name + " becomes what it was before", Have: p.Version, Want: w.Version, Disruption: d, Reloads: d > host.ReloadsSystemd}
 	if w.Version == "" { // what runs containers goes
-		c.Fact, c.Drains = "package "+name+" is removed", d >= host.RestartsKubelet
+		c.Fact, c.Drains = removal(name), d >= host.RestartsKubelet
 	}
 	return append(changes, c)
 }
+
+func removal(name string) string { return "package " + name + " is removed" }
+
+// Removes tells whether a change takes a package away.
+func Removes(c host.Change, name string) bool { return c.Fact == removal(name) }
 
 // undeclared are the packages that want no longer declares, and what came in for
 // them alone, which is for apt to say.

@@ -80,9 +80,11 @@ func UnknownNames(want Spec, have Facts) []error {
 // once and is no more. Files come first, because they may configure the rest,
 // modules before the sysctl keys that they bring.
 func Apply(ctx context.Context, m host.Machine, rec *host.Record, want Spec, have Facts) error {
-	if _, err := release(ctx, m, rec, want); err != nil {
+	left, err := release(ctx, m, rec, want)
+	if err != nil {
 		return err
 	}
+	host.ReportLeft(ctx, left)
 	if err := Table.Note(ctx, rec, want, have); err != nil {
 		return err
 	}
@@ -169,11 +171,11 @@ func applyRest(ctx context.Context, m host.Machine, rec *host.Record, want Spec,
 }
 
 // Restore puts back all that stoke changed.
+//
+// What is read at boot goes first: a machine whose power is cut in between begins with
+// what the kernel takes by itself, and the notes still say what there was before.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
-	outcomes, err := release(ctx, m, rec, Spec{})
-	if err != nil {
-		return outcomes, err
-	}
+	var outcomes []host.Outcome
 	for _, file := range []struct{ name, fact string }{{sysctlFile, "sysctl values at boot"}, {modulesFile, "kernel modules at boot"}} {
 		if !slices.Contains(rec.KeptFiles(), file.name) {
 			continue
@@ -185,7 +187,8 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 		outcome.Fact = file.fact
 		outcomes = append(outcomes, outcome)
 	}
-	return outcomes, nil
+	released, err := release(ctx, m, rec, Spec{})
+	return append(outcomes, released...), err
 }
 
 // release puts back what want does not declare. All of it is tried.

@@ -9,6 +9,7 @@ exit 1
 :
 #= systemctl journalctl
 # A unit is a file with its state: ACTIVE ENABLED.
+case "$*" in --version) echo "systemd 252 (252.36-1~deb12u1)"; exit 0 ;; esac
 verb=; props=; value=; units=; quiet=
 while [ $# -gt 0 ]; do
 	case $1 in

@@ -66,7 +66,7 @@ func NewTree(t testing.TB) *Tree {
 // Name is the machine's name.
 func (m *Tree) Name() string { return "192.0.2.1" }
 
-var absolute = regexp.MustCompile(`(^|[\s"'=<>:(;])/(etc|proc|sys|run|var|lib|usr)\b`)
+var absolute = regexp.MustCompile(`(^|[\s"'=<>:(;])/(bin|boot|etc|lib|opt|proc|run|sbin|sys|usr|var)\b`)
 
 // below puts the paths of a text below the machine's folder.
 func (m *Tree) below(text string) string {

@@ -99,9 +99,9 @@ func sameKey(a, b string) bool {
 	return len(x) >= 2 && len(y) >= 2 && x[0] == y[0] && x[1] == y[1]
 }
 
-// recalled is the way to a machine that is imported: as it was declared, as far
+// wayAsDeclared is the way to a machine that is imported: as it was declared, as far
 // as the import says nothing else.
-func (m *hostModel) recalled(from hostModel) {
+func (m *hostModel) wayAsDeclared(from hostModel) {
 	m.ID, m.Address = from.ID, from.Address
 	if !sameKey(m.HostKey.ValueString(), from.HostKey.ValueString()) {
 		m.HostKey = from.HostKey
@@ -112,14 +112,20 @@ func (m *hostModel) recalled(from hostModel) {
 	if !from.User.IsNull() {
 		m.User = from.User
 	}
+	if !from.Credential.IsNull() {
+		m.Credential = from.Credential
+	}
+	if len(from.Bastions.Elements()) > 0 {
+		m.Bastions = from.Bastions
+	}
 }
 
-// recalledHost is the argument host of what is imported: as it was declared, if
-// that leads to the machine which the import names.
-func recalledHost(ctx context.Context, was, named types.Object) types.Object {
+// hostAsDeclared is the argument host of what is imported: as it was declared, if
+// that leads to the machine which the import names, and it does not say how.
+func hostAsDeclared(ctx context.Context, was, named types.Object) types.Object {
 	a, _, diags := connect.MachineFromObject(ctx, was)
 	b, _, _ := connect.MachineFromObject(ctx, named)
-	if diags.HasError() || was.IsNull() || a.Address != b.Address || !sameKey(a.HostKey, b.HostKey) {
+	if diags.HasError() || was.IsNull() || a.Address != b.Address || !sameKey(a.HostKey, b.HostKey) || b.Credential != "" || len(b.Hops) > 0 {
 		return named
 	}
 	return was

@@ -9,56 +9,58 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// seen are the facts that were gathered by this process, and from where, for
+// factsCache holds the facts that were gathered by this process, and from where, for
 // Review: it has planned values only, and no way to a machine.
-type seen struct {
+type factsCache struct {
 	mu sync.Mutex
-	by map[string]sight
+	by map[string]snapshot
 	// noNft are machines that lack the program nft.
 	noNft map[string]bool
 	// lacks is what machines of control planes do not have yet.
 	lacks map[string][]unfitness
 }
 
-type sight struct {
+type snapshot struct {
 	facts   facts.Facts
 	m       host.Machine
 	noProxy []string // what the machine reaches without the provider's proxy; nil: there is none
 }
 
-// sightOf names a machine: two names for one address, or one address behind two
+// machineKey names a machine: two names for one address, or one address behind two
 // bastions, are told apart by the host key.
-func sightOf(address, hostKey string) string {
+func machineKey(address, hostKey string) string {
 	return strings.ToLower(address) + " " + strings.TrimSpace(hostKey)
 }
 
-func (s *seen) note(address, hostKey string, is sight) {
+func (s *factsCache) note(address, hostKey string, is snapshot) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
-		s.by = map[string]sight{}
+		s.by = map[string]snapshot{}
 	}
-	s.by[sightOf(address, hostKey)] = is
+	s.by[machineKey(address, hostKey)] = is
 }
 
-func (s *seen) lacksNft(address, hostKey string) {
+// lacksNft notes a machine without nft; false where no review will ask for it.
+func (s *factsCache) lacksNft(address, hostKey string) bool {
 	if s == nil {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noNft == nil {
 		s.noNft = map[string]bool{}
 	}
-	s.noNft[sightOf(address, hostKey)] = true
+	s.noNft[machineKey(address, hostKey)] = true
+	return true
 }
 
-// unready notes what a control plane's machine lacks that a metal_host may mend; false
+// unready notes what a control plane's machine lacks that a metal_host may fix; false
 // where no review will ask for it.
-func (s *seen) unready(m host.Machine, soon []unfitness) bool {
+func (s *factsCache) unready(m host.Machine, soon []unfitness) bool {
 	r, far := m.(*host.Remote)
 	if s == nil || !far {
 		return false
@@ -68,24 +70,24 @@ func (s *seen) unready(m host.Machine, soon []unfitness) bool {
 	if s.lacks == nil {
 		s.lacks = map[string][]unfitness{}
 	}
-	s.lacks[sightOf(r.Target.Address, r.Target.HostKey)] = soon
+	s.lacks[machineKey(r.Target.Address, r.Target.HostKey)] = soon
 	return true
 }
 
-func (s *seen) of(address, hostKey string) (sight, bool) {
+func (s *factsCache) of(address, hostKey string) (snapshot, bool) {
 	if s == nil {
-		return sight{}, false
+		return snapshot{}, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, ok := s.by[sightOf(address, hostKey)]
+	found, ok := s.by[machineKey(address, hostKey)]
 	return found, ok
 }
 
 func (s *settings) gather(ctx context.Context, m host.Machine) (facts.Facts, error) {
 	f, err := facts.Gather(ctx, m)
 	if r, far := m.(*host.Remote); far && err == nil {
-		s.seen.note(r.Target.Address, r.Target.HostKey, sight{facts: f, m: m, noProxy: s.noProxy()})
+		s.seen.note(r.Target.Address, r.Target.HostKey, snapshot{facts: f, m: m, noProxy: s.noProxy()})
 	}
 	return f, err
 }

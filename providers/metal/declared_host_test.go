@@ -71,9 +71,9 @@ func TestRecall(t *testing.T) {
 	}
 	var was hostModel
 	if _, ok := loadDeclaredFromHost(ctx, rec, s, &was); !ok {
-		t.Fatal("nothing is recalled")
+		t.Fatal("nothing is read")
 	}
-	was.recalled(hostModel{
+	was.wayAsDeclared(hostModel{
 		ID: types.StringValue("id"), Address: types.StringValue("192.0.2.2"), HostKey: types.StringValue("ssh-ed25519 AAAA"), User: types.StringValue("ops"),
 	})
 	if way, known := was.way(); !known || way.Address != "192.0.2.2" || way.Port != 2222 || way.User != "ops" || way.HostKey != "ssh-ed25519 AAAA comment" {
@@ -163,7 +163,7 @@ func TestRecalledHost(t *testing.T) {
 		{declared, object("a", "", "ssh-ed25519 BBBB"), object("a", "", "ssh-ed25519 BBBB")},
 		{types.ObjectNull(connect.MachineTypes()), declared, declared},
 	} {
-		if got := recalledHost(t.Context(), tt.was, tt.named); !got.Equal(tt.want) {
+		if got := hostAsDeclared(t.Context(), tt.was, tt.named); !got.Equal(tt.want) {
 			t.Errorf("%s and %s: %s", tt.was, tt.named, got)
 		}
 	}

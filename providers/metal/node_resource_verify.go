@@ -1,0 +1,92 @@
+package metal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/providers/metal/member"
+)
+
+const (
+	// nodeVerified is the record's note of the GPUs that were tried.
+	nodeVerified = "node GPUs tried"
+	// verifyLimit is until pods that try GPUs have begun: their image may be still to
+	// come.
+	verifyLimit = 8 * time.Minute
+)
+
+// cutOff tells whether a record is of a node that has not been finished.
+func cutOff(rec *host.Record) (bool, error) {
+	if rec == nil {
+		return false, nil
+	}
+	for key, expected := range map[string]bool{nodeJoining: false, nodeLeaving: false, nodeReady: true} {
+		if there, err := rec.Was(key, new(any)); err != nil || there != expected {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// tried finds out whether the node's GPUs are still to be tried, and who has some
+// of them meanwhile. Those that were lost are told of, and not tried.
+func (l *nodeLook) tried(ctx context.Context) error {
+	l.untried = false
+	if !l.verify || len(l.lost) > 0 || !l.hasGPUs() {
+		return nil
+	}
+	var was map[string]int64
+	if _, err := l.rec.Was(nodeVerified, &was); err != nil || maps.Equal(was, l.want.GPUs) {
+		return err
+	}
+	l.untried = true
+	var err error
+	if l.users, _, err = member.Users(ctx, l.client, l.have, l.want.GPUs); err != nil {
+		return &clusterError{l.client.Endpoint, err}
+	}
+	return nil
+}
+
+func (l *nodeLook) hasGPUs() bool {
+	for _, n := range l.want.GPUs {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// try has pods try the GPUs of a node that is ready. What others have it leaves
+// alone, and says so: the next apply without them tries all.
+func (l *nodeLook) try(ctx context.Context) error {
+	have, err := member.Observe(ctx, l.client, l.want.Name)
+	if err != nil || have == nil {
+		return err
+	}
+	l.have = have
+	if err := l.tried(ctx); err != nil || !l.untried || len(have.Shortages(l.want)) > 0 {
+		return err
+	}
+	reload := func(ctx context.Context) error {
+		_, err := host.Run(ctx, l.on, "systemctl", "daemon-reload")
+		return err
+	}
+	v, err := member.Verify(ctx, l.client, l.want, l.probeImage, reload, verifyLimit)
+	if err != nil {
+		return err
+	}
+	if l.users = v.Users; len(v.Users) > 0 {
+		l.untriedNote = fmt.Sprintf("%s: pods have GPUs of node %s (%s), so that not all of them could be opened, and systemd was not reloaded under them. Apply tries the rest once they have ended.", l.on.Name(), l.want.Name, strings.Join(v.Users, ", "))
+		return nil
+	}
+	l.untried = false
+	return l.rec.Set(ctx, nodeVerified, l.want.GPUs)
+}
+
+// unverified is an error of try that says what a pod found out.
+func unverified(err error) bool { return errors.As(err, new(*member.UnverifiedError)) }
