@@ -77,7 +77,7 @@ func TestExecTerminal(t *testing.T) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		code, err := s.Exec(t.Context(), "one", []string{"sh", "-c", "tty; stty size; read line; stty size; exit 3"}, providers.RunStreams{In: in, Out: out, Terminal: true, Sizes: sizes})
+		code, err := s.Exec(t.Context(), "one", []string{"sh", "-c", "tty; stty size; until [ \"$(stty size)\" = '20 90' ]; do sleep 0.05; done; read line; stty size; exit 3"}, providers.RunStreams{In: in, Out: out, Terminal: true, Sizes: sizes})
 		ended <- end{code, err}
 	}()
 	w.until("the first size is there", func() bool { return strings.Contains(out.String(), "33 101") })
