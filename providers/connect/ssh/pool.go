@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +22,8 @@ const mostLost = 5
 // connection to it. The zero value is ready for use.
 type Pool struct {
 	Timeouts Timeouts
-	// Patience is for how long a machine that cannot be reached is tried again;
-	// 0: not at all.
+	// Patience is for how long a machine that cannot be reached is tried again, in
+	// all until it answers; 0: not at all.
 	Patience time.Duration
 	// Pause is the first pause between tries; it doubles up to 10 s. 0: 500 ms.
 	Pause time.Duration
@@ -41,7 +42,8 @@ type machineEntry struct {
 	sessions gate
 	dialling chan struct{} // one token: whoever has it may look at client or dial
 	client   *Client
-	refused  error // the password was not taken
+	refused  error       // the password was not taken
+	gone     atomic.Bool // it did not answer for the pool's whole patience, and not since
 	sudo     sudoPassword
 	closing  context.Context // ends when the pool is closed
 	close    context.CancelCauseFunc
@@ -95,10 +97,11 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 		return err
 	}
 	defer entry.sessions.exit()
-	tries := p.newTries()
+	tries := p.newTries(entry)
 	for {
 		c, err := p.client(ctx, entry)
 		if err == nil {
+			entry.gone.Store(false)
 			tries.reached()
 			err = do(entry, c)
 			var lost *LostError
@@ -136,6 +139,7 @@ func (p *Pool) with(ctx context.Context, target Target, idempotent bool, do func
 
 // tries counts what one use of the pool has spent.
 type tries struct {
+	entry                  *machineEntry
 	patience, first, pause time.Duration
 	until                  time.Time
 	lost, busy             int
@@ -145,12 +149,17 @@ type tries struct {
 // see that another has ended.
 const mostBusy = 20
 
-func (p *Pool) newTries() *tries {
-	t := &tries{patience: p.Patience, first: p.Pause}
+// newTries gives a machine the pool's patience, or one try where somebody else has
+// spent that and the machine did not answer.
+func (p *Pool) newTries(e *machineEntry) *tries {
+	t := &tries{entry: e, patience: p.Patience, first: p.Pause}
 	if t.first <= 0 {
 		t.first = 500 * time.Millisecond
 	}
 	t.reached()
+	if e.gone.Load() {
+		t.until = time.Now()
+	}
 	return t
 }
 
@@ -163,7 +172,7 @@ func (t *tries) wait(ctx context.Context, failed error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case time.Now().Add(t.pause).After(t.until):
-		if t.patience > 0 {
+		if t.patience > 0 && !t.entry.gone.Swap(true) {
 			return fmt.Errorf("%w (tried for %s)", failed, t.patience.Round(time.Millisecond))
 		}
 		return failed

@@ -199,6 +199,40 @@ func TestPoolGivesUp(t *testing.T) {
 	}
 }
 
+// TestPoolIsPatientOnce: several resources of a machine that is off do not each wait
+// for it, and one that answers again is waited for again.
+func TestPoolIsPatientOnce(t *testing.T) {
+	s := serverWith(t, sshtest.Config{})
+	target := Target{Hop: hop(s, byPassword)}
+	p := &Pool{Patience: 10 * time.Millisecond, Pause: 5 * time.Millisecond}
+	defer p.Close()
+	e, err := p.entry(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := errors.New("no answer")
+	if err := p.newTries(e).wait(t.Context(), off); err != nil {
+		t.Errorf("the first try is the last: %v", err)
+	}
+	spent := p.newTries(e)
+	for err = nil; err == nil; {
+		err = spent.wait(t.Context(), off)
+	}
+	if !strings.Contains(err.Error(), "(tried for 10ms)") {
+		t.Error(err)
+	}
+	p.Patience = time.Hour
+	if err := p.newTries(e).wait(t.Context(), off); err != off {
+		t.Errorf("the next who asks for it gets %v", err)
+	}
+	if _, err := p.Run(t.Context(), target, command(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.newTries(e).wait(t.Context(), off); err != nil {
+		t.Errorf("it has answered since, and there is one try only: %v", err)
+	}
+}
+
 // TestPoolCloses ends what is being dialled, and what runs.
 func TestPoolCloses(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
