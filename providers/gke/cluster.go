@@ -20,10 +20,11 @@ import (
 
 // clusterModel is the value of a gke_cluster.
 type clusterModel struct {
-	ID       types.String   `tfsdk:"id"`
-	Project  types.String   `tfsdk:"project"`
-	Status   types.String   `tfsdk:"status"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID        types.String   `tfsdk:"id"`
+	Project   types.String   `tfsdk:"project"`
+	Status    types.String   `tfsdk:"status"`
+	AllLabels types.Map      `tfsdk:"effective_labels"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	Name               types.String `tfsdk:"name"`
 	Location           types.String `tfsdk:"location"`
@@ -64,7 +65,9 @@ func (m *clusterModel) kind() kind {
 	return kind{name: "cluster", what: "Cluster", limit: 60 * time.Minute, schema: clusterSchema, unfinished: []string{"PROVISIONING", "RECONCILING"}, failed: []string{"ERROR"}}
 }
 
-func (m *clusterModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *clusterModel) head() head {
+	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.Labels, &m.AllLabels}
+}
 
 // unread has a plan leave open what a cluster that is being made does not say yet.
 func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {

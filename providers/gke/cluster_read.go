@@ -55,7 +55,7 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	m.Logging = setOf(components(k.GetLoggingConfig().GetComponentConfig().GetEnableComponents()))
 	m.Monitoring = setOf(components(k.GetMonitoringConfig().GetComponentConfig().GetEnableComponents()))
 	m.readMaintenance(k.GetMaintenancePolicy(), imported)
-	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(k.GetResourceLabels(), texts(m.Labels)))
+	m.head().readLabels(j.cloud, k.GetResourceLabels())
 	m.BootstrapPool = types.BoolValue(slices.ContainsFunc(k.GetNodePools(), ours))
 }
 

@@ -54,7 +54,7 @@ var clusterTable = []clusterRow{
 	{attribute: "monitoring", call: "UpdateCluster", field: "desired_monitoring_config", of: func(m *clusterModel) attr.Value { return m.Monitoring }, fill: fillMonitoring},
 	{attribute: "maintenance_window", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.MaintenanceWindow }, send: sendMaintenance},
 	{attribute: "maintenance_exclusions", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.Exclusions }, send: sendMaintenance},
-	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) attr.Value { return m.Labels }, send: sendLabels},
+	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) attr.Value { return m.AllLabels }, send: sendLabels},
 }
 
 // declared tells whether there is something to say about a row.

@@ -19,10 +19,11 @@ import (
 
 // diskModel is the value of a gke_disk.
 type diskModel struct {
-	ID       types.String   `tfsdk:"id"`
-	Project  types.String   `tfsdk:"project"`
-	Status   types.String   `tfsdk:"status"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID        types.String   `tfsdk:"id"`
+	Project   types.String   `tfsdk:"project"`
+	Status    types.String   `tfsdk:"status"`
+	AllLabels types.Map      `tfsdk:"effective_labels"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	Name           types.String `tfsdk:"name"`
 	Location       types.String `tfsdk:"location"`
@@ -42,7 +43,9 @@ func (m *diskModel) kind() kind {
 	return kind{name: "disk", what: "Disk", limit: 20 * time.Minute, schema: diskSchema, unfinished: []string{"CREATING", "RESTORING"}}
 }
 
-func (m *diskModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *diskModel) head() head {
+	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.Labels, &m.AllLabels}
+}
 
 func diskSchema(context.Context) schema.Schema {
 	return schema.Schema{
@@ -226,5 +229,5 @@ func (m *diskModel) show(c *cloud.Cloud, d *compute.Disk) {
 	m.ReplicaZones, m.Type, m.Size = setOf(zones), link(m.Type, last(d.Type)), types.Int64Value(d.SizeGb)
 	m.AccessMode, m.IOPS, m.Throughput = textOrNull(d.AccessMode), numberOrNull(d.ProvisionedIops), numberOrNull(d.ProvisionedThroughput)
 	m.Snapshot = link(m.Snapshot, d.SourceSnapshot)
-	m.Labels = mapOrNull(m.Labels, c.Declared(d.Labels, texts(m.Labels)))
+	m.head().readLabels(c, d.Labels)
 }

@@ -49,7 +49,7 @@ func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 	if err := m.tune(ctx, c, prior); err != nil {
 		return fmt.Errorf("change speed and access of the disk: %w", err)
 	}
-	if !changed(m.Labels, prior.Labels) {
+	if !changed(m.AllLabels, prior.AllLabels) {
 		return nil
 	}
 	return m.relabel(ctx, c)

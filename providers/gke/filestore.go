@@ -20,10 +20,11 @@ import (
 
 // filestoreModel is the value of a gke_filestore.
 type filestoreModel struct {
-	ID       types.String   `tfsdk:"id"`
-	Project  types.String   `tfsdk:"project"`
-	Status   types.String   `tfsdk:"status"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID        types.String   `tfsdk:"id"`
+	Project   types.String   `tfsdk:"project"`
+	Status    types.String   `tfsdk:"status"`
+	AllLabels types.Map      `tfsdk:"effective_labels"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	Name          types.String `tfsdk:"name"`
 	Location      types.String `tfsdk:"location"`
@@ -56,7 +57,9 @@ func (m *filestoreModel) kind() kind {
 	return kind{name: "filestore", what: "Filestore instance", limit: 60 * time.Minute, schema: filestoreSchema, unfinished: []string{"CREATING", "REPAIRING"}, failed: []string{"ERROR"}}
 }
 
-func (m *filestoreModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *filestoreModel) head() head {
+	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.Labels, &m.AllLabels}
+}
 
 func filestoreSchema(context.Context) schema.Schema {
 	export := map[string]schema.Attribute{

@@ -142,7 +142,7 @@ func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) 
 		m.ReservedRange = textOrNull(network.ReservedIpRange)
 	}
 	m.Description, m.Protection = textAs(m.Description, f.Description), types.BoolValue(f.DeletionProtectionEnabled)
-	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(f.Labels, texts(m.Labels)))
+	m.head().readLabels(j.cloud, f.Labels)
 	m.Addresses, _ = types.ListValueFrom(ctx, types.StringType, append([]string{}, network.IpAddresses...))
 	return true, f.Labels[cloud.Mark], nil
 }
@@ -164,14 +164,14 @@ func (m *filestoreModel) update(ctx context.Context, j job, prior *filestoreMode
 	if changed(m.Protection, prior.Protection) {
 		mask, wanted.DeletionProtectionEnabled = append(mask, "deletion_protection_enabled"), m.Protection.ValueBool()
 	}
-	if changed(m.Labels, prior.Labels) {
+	if changed(m.AllLabels, prior.AllLabels) {
 		mask = append(mask, "labels")
 	}
 	if len(mask) == 0 {
 		return nil
 	}
 	op, err := cloud.Repeat(ctx, c, func(ctx context.Context) (*file.Operation, error) {
-		if changed(m.Labels, prior.Labels) { // the mark and Google's own are sent again
+		if changed(m.AllLabels, prior.AllLabels) { // the mark and Google's own are sent again
 			there, err := m.get(ctx, c)
 			if err == nil && there == nil {
 				err = fmt.Errorf("the Filestore instance %s is gone; the next plan makes it anew", m.Name.ValueString())

@@ -43,7 +43,7 @@ func (m *firewallModel) kind() kind {
 	return kind{name: "firewall_rule", what: "Firewall rule", limit: 10 * time.Minute, schema: firewallSchema}
 }
 
-func (m *firewallModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *firewallModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts, nil, nil} }
 
 func firewallSchema(context.Context) schema.Schema {
 	rules := func(description string) schema.Block {

@@ -66,6 +66,9 @@ type model[M any] interface {
 type head struct {
 	id, project, status *types.String
 	timeouts            timeouts.Value
+	// labels are those that are declared, and allLabels those and the provider's; nil
+	// for what has none.
+	labels, allLabels *types.Map
 }
 
 // job is what a call works with.
@@ -163,6 +166,9 @@ func (l *life[M, P]) Schema(ctx context.Context, _ resource.SchemaRequest, resp 
 	s.Attributes["id"] = computed("What it is called in the API.")
 	s.Attributes["project"] = serversFixed("Project that it is in. Default: that of the provider.")
 	s.Attributes["status"] = schema.StringAttribute{Computed: true, Description: "How it stands, in the API's word.", PlanModifiers: []planmodifier.String{settles{k}}}
+	if P(new(M)).head().allLabels != nil {
+		s.Attributes["effective_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, Description: "Labels in Google Cloud: those that are declared here and default_labels of the provider, without Google's own."}
+	}
 	if s.Blocks == nil {
 		s.Blocks = map[string]schema.Block{}
 	}
@@ -220,6 +226,7 @@ func (l *life[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 		j.checkServices(ctx, l.kind().name)
 	}
 	plan.check(ctx, j, prior)
+	plan.head().planLabels(j.cloud)
 	if prior != nil && l.kind().finishes && readBegun(ctx, req.Private) == begunCreate {
 		*plan.head().status = types.StringUnknown()
 	}
@@ -361,6 +368,7 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	j.begun = readBegun(ctx, req.Private)
+	plan.head().planLabels(j.cloud) // they may be known only now
 	err = plan.update(cloud.Under(limited, cloud.MarkOf(providers.CallFrom(ctx).Operation)), j, prior)
 	if err == nil {
 		l.store(ctx, plan, j, req.Plan, &resp.State)

@@ -20,10 +20,11 @@ import (
 
 // poolModel is the value of a gke_node_pool.
 type poolModel struct {
-	ID       types.String   `tfsdk:"id"`
-	Project  types.String   `tfsdk:"project"`
-	Status   types.String   `tfsdk:"status"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID        types.String   `tfsdk:"id"`
+	Project   types.String   `tfsdk:"project"`
+	Status    types.String   `tfsdk:"status"`
+	AllLabels types.Map      `tfsdk:"effective_labels"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	Cluster          types.String `tfsdk:"cluster"`
 	Name             types.String `tfsdk:"name"`
@@ -108,7 +109,9 @@ func (m *poolModel) kind() kind {
 	return kind{name: "node_pool", what: "Node pool", limit: 60 * time.Minute, schema: poolSchema, unfinished: []string{"PROVISIONING", "RECONCILING", "ERROR"}, finishes: true}
 }
 
-func (m *poolModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *poolModel) head() head {
+	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.ResourceLabels, &m.AllLabels}
+}
 
 // place is where the pool's cluster is, by the argument cluster: the id of a
 // gke_cluster, LOCATION/NAME, or NAME where the provider has a location.

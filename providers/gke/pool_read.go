@@ -56,7 +56,7 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	m.Zones, m.MachineType = setOf(p.GetLocations()), textOrNull(n.GetMachineType())
 	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), imageType(m.ImageType, n.GetImageType())
 	m.Labels, m.Tags = mapOrNull(m.Labels, n.GetLabels()), setOrNull(m.Tags, n.GetTags())
-	m.ResourceLabels = mapOrNull(m.ResourceLabels, j.cloud.Declared(n.GetResourceLabels(), texts(m.ResourceLabels)))
+	m.head().readLabels(j.cloud, n.GetResourceLabels())
 	m.readTaints(n.GetTaints())
 	m.ServiceAccount = link(m.ServiceAccount, n.GetServiceAccount())
 	m.Scopes = scopes(m.Scopes, n.GetOauthScopes())

@@ -46,7 +46,7 @@ var poolTable = []poolRow{
 	{"tags", "UpdateNodePool", byNodes, "tags", func(m *poolModel) attr.Value { return m.Tags }, false, func(m *poolModel, r *containerpb.UpdateNodePoolRequest, _ *containerpb.NodePool, _ *cloud.Cloud) {
 		r.Tags = &containerpb.NetworkTags{Tags: list(m.Tags)}
 	}},
-	{"resource_labels", "UpdateNodePool", byNodes, "resource_labels", func(m *poolModel) attr.Value { return m.ResourceLabels }, false, func(m *poolModel, r *containerpb.UpdateNodePoolRequest, now *containerpb.NodePool, c *cloud.Cloud) {
+	{"resource_labels", "UpdateNodePool", byNodes, "resource_labels", func(m *poolModel) attr.Value { return m.AllLabels }, false, func(m *poolModel, r *containerpb.UpdateNodePoolRequest, now *containerpb.NodePool, c *cloud.Cloud) {
 		r.ResourceLabels = &containerpb.ResourceLabels{Labels: c.Relabel(now.GetConfig().GetResourceLabels(), texts(m.ResourceLabels))}
 	}},
 	{"workload_metadata", "UpdateNodePool", byNodes, "workload_metadata_config", func(m *poolModel) attr.Value { return m.WorkloadMetadata }, true, func(m *poolModel, r *containerpb.UpdateNodePoolRequest, _ *containerpb.NodePool, _ *cloud.Cloud) {

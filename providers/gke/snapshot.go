@@ -20,10 +20,11 @@ import (
 
 // snapshotModel is the value of a gke_disk_snapshot.
 type snapshotModel struct {
-	ID       types.String   `tfsdk:"id"`
-	Project  types.String   `tfsdk:"project"`
-	Status   types.String   `tfsdk:"status"`
-	Timeouts timeouts.Value `tfsdk:"timeouts"`
+	ID        types.String   `tfsdk:"id"`
+	Project   types.String   `tfsdk:"project"`
+	Status    types.String   `tfsdk:"status"`
+	AllLabels types.Map      `tfsdk:"effective_labels"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	Name        types.String `tfsdk:"name"`
 	Disk        types.String `tfsdk:"disk"`
@@ -39,7 +40,9 @@ func (m *snapshotModel) kind() kind {
 	return kind{name: "disk_snapshot", what: "Snapshot", limit: 60 * time.Minute, schema: snapshotSchema, unfinished: []string{"CREATING", "UPLOADING"}}
 }
 
-func (m *snapshotModel) head() head { return head{&m.ID, &m.Project, &m.Status, m.Timeouts} }
+func (m *snapshotModel) head() head {
+	return head{&m.ID, &m.Project, &m.Status, m.Timeouts, &m.Labels, &m.AllLabels}
+}
 
 func snapshotSchema(context.Context) schema.Schema {
 	return schema.Schema{
@@ -155,7 +158,7 @@ func (m *snapshotModel) read(ctx context.Context, j job) (bool, string, error) {
 	}
 	m.Type, m.Locations = textOrNull(s.SnapshotType), setOf(s.StorageLocations)
 	m.Description = textAs(m.Description, s.Description)
-	m.Labels = mapOrNull(m.Labels, j.cloud.Declared(s.Labels, texts(m.Labels)))
+	m.head().readLabels(j.cloud, s.Labels)
 	m.Size, m.Created = numberOrNull(s.DiskSizeGb), textOrNull(s.CreationTimestamp)
 	return true, s.Labels[cloud.Mark], nil
 }
@@ -163,7 +166,7 @@ func (m *snapshotModel) read(ctx context.Context, j job) (bool, string, error) {
 // update is that of model: labels are all that can be changed.
 func (m *snapshotModel) update(ctx context.Context, j job, prior *snapshotModel) error {
 	c, name := j.cloud, m.Name.ValueString()
-	if err := snapshotReady(ctx, c, name); err != nil || !changed(m.Labels, prior.Labels) {
+	if err := snapshotReady(ctx, c, name); err != nil || !changed(m.AllLabels, prior.AllLabels) {
 		return err
 	}
 	return relabel(ctx, c, "snapshot "+name, texts(m.Labels), func(ctx context.Context) (*labelled, error) {

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
 // What Google takes for names and labels, which it says of the first one that is
@@ -30,6 +32,24 @@ func optionalLabels() schema.MapAttribute {
 	a := optionalMap("Labels. Google's own are left alone.")
 	a.Validators = []validator.Map{words{}}
 	return a
+}
+
+// planLabels plans all labels of an object, as far as they are known.
+func (h head) planLabels(c *cloud.Cloud) {
+	if h.allLabels == nil {
+		return
+	}
+	*h.allLabels = types.MapUnknown(types.StringType)
+	if v, err := h.labels.ToTerraformValue(context.Background()); err == nil && v.IsFullyKnown() {
+		*h.allLabels = mapOrNull(types.MapNull(types.StringType), c.Marked(texts(*h.labels), ""))
+	}
+}
+
+// readLabels sets the labels of an object that has these.
+func (h head) readLabels(c *cloud.Cloud, there map[string]string) {
+	declared := texts(*h.labels)
+	*h.labels = mapOrNull(*h.labels, c.Declared(there, declared))
+	*h.allLabels = mapOrNull(types.MapNull(types.StringType), c.Effective(there, declared))
 }
 
 // words looks at names and labels.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -89,17 +90,26 @@ func (s Settings) Marked(labels map[string]string, mark string) map[string]strin
 	return all
 }
 
-// Declared is labels without the mark, without those that Google sets, and
-// without the provider's default ones that were not declared. It is never nil.
-func (s Settings) Declared(labels, declared map[string]string) map[string]string {
+// Effective is labels without the mark and without those that Google sets, unless
+// they were declared. It is never nil.
+func (s Settings) Effective(labels, declared map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range labels {
-		_, own := declared[k]
-		if !own && (theirs(k) || s.Labels[k] == v && s.Labels[k] != "") {
-			continue
+		if _, own := declared[k]; own || !theirs(k) {
+			out[k] = v
 		}
-		out[k] = v
 	}
+	return out
+}
+
+// Declared is what of those is no default one of the provider's. It is never nil.
+func (s Settings) Declared(labels, declared map[string]string) map[string]string {
+	out := s.Effective(labels, declared)
+	maps.DeleteFunc(out, func(k, _ string) bool {
+		_, own := declared[k]
+		_, everywhere := s.Labels[k]
+		return everywhere && !own
+	})
 	return out
 }
 
