@@ -50,7 +50,7 @@ func (k Key) String() string {
 	case 1:
 		return "[" + strconv.Itoa(k.num) + "]"
 	case 2:
-		return "[" + quote(k.str) + "]"
+		return "[" + Quote(k.str) + "]"
 	case 3:
 		return "[*]"
 	}

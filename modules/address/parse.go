@@ -267,7 +267,7 @@ func (s *scanner) key() (Key, error) {
 			return Key{}, err
 		}
 		if !strings.HasPrefix(rest, "]") {
-			return Key{}, fmt.Errorf("the key %s is not followed by ]", quote(str))
+			return Key{}, fmt.Errorf("the key %s is not followed by ]", Quote(str))
 		}
 		s.rest = rest[1:]
 		return StringKey(str), nil

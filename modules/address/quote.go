@@ -10,9 +10,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// quote writes s as an HCL string literal. Template introducers are doubled,
-// so that reading it back never starts an interpolation.
-func quote(s string) string {
+// Quote writes s as an HCL string literal, in double quotes and with HCL's escapes,
+// what cannot be printed as \uXXXX. Template introducers are doubled, so that reading
+// it back never starts an interpolation.
+func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -193,7 +194,7 @@ func (d *differ) mapBlocks(c int, s symbol, name string, b *providers.Block, p p
 	_, after := elements(p.after)
 	unchanged := 0
 	for _, key := range union(before, after) {
-		unchanged += d.block(c, s, name+" "+quoted(key), b, p.name(key, before[key], after[key]))
+		unchanged += d.block(c, s, name+" "+address.Quote(key), b, p.name(key, before[key], after[key]))
 	}
 	return unchanged
 }

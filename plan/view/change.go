@@ -57,7 +57,7 @@ func blockHeader(a address.Instance) string {
 	if a.Mode == address.Data {
 		keyword = "data"
 	}
-	return keyword + " " + quoted(a.Type) + " " + quoted(a.Name)
+	return keyword + " " + address.Quote(a.Type) + " " + address.Quote(a.Name)
 }
 
 func schemaBlock(c *plan.Change) *providers.Block {
@@ -106,7 +106,7 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 		out = append(out, "("+printable(why)+")")
 	}
 	if c.Importing != "" && c.Action != plan.NoOp {
-		out = append(out, "(imported from "+quoted(c.Importing)+")")
+		out = append(out, "(imported from "+address.Quote(c.Importing)+")")
 	}
 	if c.Generated != "" {
 		out = append(out, "(its configuration was written)")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/providers"
 )
@@ -69,7 +70,7 @@ func (p *Printer) Saved(name string) {
 		p.paragraph("Note: this plan was not saved (-out=FILE), so \"stoke apply\" makes a new one, which may differ if something changes in the meantime.")
 		return
 	}
-	p.print("Saved the plan to: ", printable(name), "\n\nTo carry out exactly these actions, run:\n    stoke apply ", quoted(name), "\n")
+	p.print("Saved the plan to: ", printable(name), "\n\nTo carry out exactly these actions, run:\n    stoke apply ", address.Quote(name), "\n")
 }
 
 // actions returns the kinds of change that the plan holds, in the order of

@@ -5,6 +5,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/stokehq/stoke/modules/address"
 )
 
 // contextLines is how many unchanged lines stand around a changed one.
@@ -20,7 +22,7 @@ func (d *differ) changeString(c int, p pair) {
 	if d.changeText(c, p, before, after) || d.changeJSON(c, p, before, after) {
 		return
 	}
-	d.WriteString(quoted(before) + dress(d.color, yellow, " -> ") + quoted(after))
+	d.WriteString(address.Quote(before) + dress(d.color, yellow, " -> ") + address.Quote(after))
 	d.forced(p)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/redact"
 )
@@ -82,7 +83,7 @@ func describe(v cty.Value) string {
 	ty := v.Type()
 	switch {
 	case ty == cty.String:
-		return "is " + quoted(cut(v.AsString(), 120))
+		return "is " + address.Quote(cut(v.AsString(), 120))
 	case ty == cty.Number:
 		return "is " + number(v)
 	case ty == cty.Bool:
@@ -124,7 +125,7 @@ func indexText(key cty.Value) string {
 	case !key.IsKnown() || key.IsNull():
 		return "…"
 	case key.Type() == cty.String:
-		return quoted(key.AsString())
+		return address.Quote(key.AsString())
 	case key.Type() == cty.Number:
 		return number(key)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/modules/address"
 )
 
 // whole writes a value as it stands; every line inside it carries symbol s.
@@ -52,7 +54,7 @@ func (d *differ) wholeString(c int, s symbol, text string) {
 		d.close(c, ")")
 		return
 	}
-	d.WriteString(quoted(text))
+	d.WriteString(address.Quote(text))
 }
 
 func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
