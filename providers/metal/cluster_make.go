@@ -248,7 +248,14 @@ func (w *clusterWork) begin(ctx context.Context) error {
 		return err
 	}
 	w.waited = true
-	if err := kubeadm.Begin(ctx, w.m, w.config); err != nil {
+	err := kubeadm.Begin(ctx, w.m, w.config)
+	switch {
+	case kubeadm.Slow(err):
+		if err := w.observe(ctx); err != nil {
+			return err
+		}
+		return w.finish(ctx)
+	case err != nil:
 		return err
 	}
 	return w.began(ctx)

@@ -95,6 +95,15 @@ type Error struct {
 	Err   error
 }
 
+// Slow tells whether init ended because the API server did not answer its first call
+// in ten seconds, a limit that nothing changes: all that was there before goes on.
+func Slow(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Verb == "init" && slices.ContainsFunc(e.Lines, func(line string) bool {
+		return strings.Contains(line, "could not bootstrap the admin user")
+	})
+}
+
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: kubeadm %s failed", e.Host, e.Verb)
 	if len(e.Failed) > 0 {

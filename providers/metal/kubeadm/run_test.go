@@ -117,6 +117,18 @@ func TestFailureSaysWhat(t *testing.T) {
 	}
 }
 
+func TestInitTooSlow(t *testing.T) {
+	const late = "error: error execution phase wait-control-plane: cannot obtain client without bootstrap: could not bootstrap the admin user in file admin.conf: unable to create ClusterRoleBinding: Post \"https://192.0.2.1:6443/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?timeout=10s\": context deadline exceeded\n"
+	for said, want := range map[string]bool{late: true, "error: error execution phase wait-control-plane: failed while waiting for the control plane to start: kube-apiserver check failed\n": false} {
+		if is := Slow(Begin(t.Context(), answers(hosttest.Answer{Stdout: said, Status: 1}, nil), []byte("x"))); is != want {
+			t.Errorf("%s: slow is %v", said, is)
+		}
+	}
+	if Slow(nil) || Slow(Phase(t.Context(), answers(hosttest.Answer{Stdout: late, Status: 1}, nil), []byte("x"), "addon", "all")) {
+		t.Error("what is no init is slow")
+	}
+}
+
 func TestInitRunsOnce(t *testing.T) {
 	var seen []host.Command
 	m := &hosttest.Machine{Answer: func(cmd host.Command) (hosttest.Answer, bool) {
