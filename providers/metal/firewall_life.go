@@ -104,7 +104,11 @@ func firewallError(diags *diag.Diagnostics, err error) error {
 	case errors.As(err, &unfit):
 		addError(diags, path.Root("host"), "Firewall cannot be managed", err)
 	case errors.As(err, &rolledBack):
-		diags.AddAttributeError(path.Root("ssh_from"), "Firewall rules were rolled back", rolledBack.Error())
+		at := path.Root("ssh_from")
+		if rolledBack.Slow() {
+			at = path.Root("confirm_within")
+		}
+		diags.AddAttributeError(at, "Firewall rules were rolled back", rolledBack.Error())
 	default:
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 type scripted struct {
 	hosttest.Machine
 	confirm, rolledBack string
+	loading             int // so often the rules are not all loaded when they are confirmed
 	loadErr             error
 	ran                 []string
 	fresh               int
@@ -51,7 +52,12 @@ func (m *scripted) answer(cmd host.Command) (hosttest.Answer, bool) {
 		case "load":
 			return hosttest.Answer{Err: m.loadErr}, true
 		case "confirm":
-			return hosttest.Answer{Stdout: m.confirm}, true
+			said := m.confirm
+			if m.loading > 0 {
+				m.loading--
+				said = "loading\n"
+			}
+			return hosttest.Answer{Stdout: said}, true
 		case "roll back":
 			return hosttest.Answer{Stdout: m.rolledBack}, true
 		case "own address":
@@ -114,6 +120,20 @@ func TestApplyRollsBack(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), " more") {
 		t.Error(err)
+	}
+
+	// Rules that are still being loaded are confirmed when they are.
+	m, rec = newScripted(t)
+	m.loading = 2
+	if err := Apply(t.Context(), m, rec, want, Have{Backend: Nftables, nft: true}); err != nil {
+		t.Errorf("slowly: %v", err)
+	}
+	if diff := cmp.Diff([]string{"own address", "load", "confirm", "confirm", "confirm", "persist"}, m.ran); diff != "" {
+		t.Errorf("slowly, ran:\n%s", diff)
+	}
+	slow := &RolledBackError{Host: "m", From: "203.0.113.7", Cause: errSlow}
+	if said := slow.Error(); !slow.Slow() || !strings.Contains(said, "longer confirm_within") || strings.Contains(said, "ssh_from") {
+		t.Error(said)
 	}
 
 	// It was confirmed, only nobody heard of it.

@@ -32,6 +32,11 @@ type RolledBackError struct {
 
 const mostLines = 20
 
+const (
+	ufwTime      = 3 * time.Second // that ufw has for each rule
+	confirmPause = 500 * time.Millisecond
+)
+
 func (e *RolledBackError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: the new firewall rules were rolled back, because no new SSH connection could confirm them: %v.\n", e.Host, e.Cause)
@@ -41,6 +46,8 @@ func (e *RolledBackError) Error() string {
 		b.WriteString("It has the rules again that it had before.\n")
 	}
 	switch {
+	case e.Slow():
+		b.WriteString("Apply again when it has less to do, or with a longer confirm_within.\n")
 	case e.From == "":
 		b.WriteString("Declare the address that stoke connects from in ssh_from.\n")
 	case e.Allowed:
@@ -62,6 +69,9 @@ func (e *RolledBackError) Error() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// Slow tells that the machine did not load the rules in time: they may be right.
+func (e *RolledBackError) Slow() bool { return errors.Is(e.Cause, errSlow) }
+
 func (e *RolledBackError) Unwrap() error { return e.Cause }
 
 // commit loads rules and has them confirmed by a new connection, which it
@@ -72,22 +82,35 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 		return nil, nil, fmt.Errorf("%s: rules cannot be confirmed without a second connection", m.Name())
 	}
 	window := cmp.Or(want.Confirm, defaultConfirm)
-	window += time.Duration(len(c.ufw)) * time.Second // ufw takes its time for each rule
+	window += time.Duration(len(c.ufw)) * ufwTime
 	from := ownAddress(ctx, m)
 	token := rand.Text() // names this attempt
 	host.Step(ctx, "loading firewall rules, to be rolled back unless they are confirmed")
 	deadline := time.Now().Add(window)
-	if err := load(ctx, m, token, window, c); err != nil {
-		return nil, nil, err
-	}
-	host.Step(ctx, "connecting anew to confirm the firewall rules")
 	confirming, cancel := context.WithDeadline(ctx, deadline.Add(-time.Second))
 	defer cancel()
+	loaded := make(chan error, 1)
+	go func() { loaded <- load(ctx, confirming, m, token, window, c) }()
+	select {
+	case err := <-loaded:
+		if err != nil {
+			return nil, nil, err
+		}
+	case <-time.After(window / 2): // they may cut even the connection that stands
+	}
+	host.Step(ctx, "connecting anew to confirm the firewall rules")
 	fresh, done = redial.Fresh(time.Until(deadline) * 2 / 3)
 	if err = confirm(confirming, fresh, token); err == nil {
 		return fresh, done, nil
 	}
 	done()
+	select {
+	case failed := <-loaded:
+		if failed != nil {
+			return nil, nil, failed
+		}
+	default:
+	}
 	host.Step(ctx, "rolling the firewall rules back")
 	confirmed, unseen := rollBack(ctx, m, token, deadline)
 	if confirmed {
@@ -105,9 +128,7 @@ func commit(ctx context.Context, m host.Machine, want Spec, have Have, c change)
 
 // load runs loadScript. It may be that the rules cut even the connection that
 // stands: then how it ended is not known, and confirming finds out.
-func load(ctx context.Context, m host.Machine, token string, window time.Duration, c change) error {
-	loading, cancel := context.WithTimeout(ctx, window/2)
-	defer cancel()
+func load(ctx, loading context.Context, m host.Machine, token string, window time.Duration, c change) error {
 	_, err := m.Run(loading, host.Command{
 		Args:  []string{"sh", "-c", loadScript, "sh", token, strconv.Itoa(int(window.Seconds()))},
 		Stdin: c.input(), Once: true,
@@ -124,15 +145,29 @@ func load(ctx context.Context, m host.Machine, token string, window time.Duratio
 	return fmt.Errorf("load firewall rules: %w", err)
 }
 
+// errSlow is why rules are not confirmed that the machine could not load in time.
+var errSlow = errors.New("the machine was too slow to load them")
+
+// confirm confirms rules, as soon as all of them are loaded.
 func confirm(ctx context.Context, m host.Machine, token string) error {
-	said, err := host.Script(ctx, m, confirmScript, token)
-	switch {
-	case err != nil:
-		return err
-	case strings.TrimSpace(string(said)) != "confirmed":
-		return errors.New("the confirmation came too late")
+	for {
+		said, err := host.Script(ctx, m, confirmScript, token)
+		if err != nil {
+			return err
+		}
+		switch strings.TrimSpace(string(said)) {
+		case "confirmed":
+			return nil
+		case "loading":
+		default:
+			return errors.New("the confirmation came too late")
+		}
+		select {
+		case <-time.After(confirmPause):
+		case <-ctx.Done():
+			return errSlow
+		}
 	}
-	return nil
 }
 
 // rollBack spares waiting for the timer where the connection that stood before

@@ -101,13 +101,14 @@ fi
 : >"$d/loaded-$token"
 trap - EXIT`
 
-// confirmScript gets a token and says "confirmed", or "late" when the machine
-// has gone back already. It may be run again.
+// confirmScript gets a token and says "confirmed", "loading" while the rules are not
+// all loaded, or "late" when the machine has gone back already. It may be run again.
 const confirmScript = `# confirm firewall rules
 set -e
 d=/run/stoke-firewall
 if [ ! -e "$d/confirmed-$1" ]; then
-  if [ ! -e "$d/loaded-$1" ] || ! mv "$d/pending-$1" "$d/confirmed-$1" 2>/dev/null; then echo late; exit 0; fi
+  if [ -e "$d/pending-$1" ] && [ ! -e "$d/loaded-$1" ]; then echo loading; exit 0; fi
+  if ! mv "$d/pending-$1" "$d/confirmed-$1" 2>/dev/null; then echo late; exit 0; fi
 fi
 systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null || :
 for f in user.rules user6.rules; do
