@@ -135,10 +135,14 @@ mv -f /etc/stoke/firewall.nft.stoke-new /etc/stoke/firewall.nft
 systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
 systemctl start stoke-firewall.service`
 
-// rollbackScript rolls back now, if nobody has confirmed, and says how it ended.
+// rollbackScript rolls back now, if nobody has confirmed, waits for whoever does so
+// already, and says how it ended. A unit of its own does it: where the connection
+// breaks meanwhile, ufw would be left half loaded.
 const rollbackScript = `# roll firewall rules back
 d=/run/stoke-firewall
-if [ -e "$d/pending-$1" ]; then sh "$d/rollback" "$1" 2>/dev/null; fi
+if [ -e "$d/rollback" ]; then
+  systemd-run --quiet --collect --wait /bin/sh "$d/rollback" "$1" >/dev/null 2>&1 || sh "$d/rollback" "$1" 2>/dev/null
+fi
 systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null
 if [ -e "$d/rolled-back-$1" ]; then echo rolled-back
 elif [ -e "$d/confirmed-$1" ]; then echo confirmed
