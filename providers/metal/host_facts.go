@@ -27,7 +27,7 @@ func (factsSection) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"facts": schema.ObjectAttribute{
 			Computed: true, AttributeTypes: factsTypes(),
-			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What changes all the time (boot_id, addresses of docker0 and other such bridges, free space, listeners, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
+			Description: "What the machine is: operating system, kernels, processors, memory, disks, network, GPUs. What changes all the time (boot_id, addresses of docker0 and other such bridges, free space, listeners, who logged in, an offset of the clock below 5 s) is null here: the data source metal_host_facts has it.",
 		},
 		"allow_cgroup_v1": schema.BoolAttribute{
 			Optional: true, Description: "Let a node have control groups of version 1, which the kubelet refuses from 1.35 on unless it is told otherwise.",
@@ -52,7 +52,7 @@ func (s factsSection) observe(ctx context.Context, m host.Machine, _, into *host
 }
 
 // recorded are the facts as the state has them: what changes from one look to the
-// next is null there. zeros has 0 and nothing in its place.
+// next, or with who looks, is null there. zeros has 0 and nothing in its place.
 func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags diag.Diagnostics) {
 	f = f.Stable()
 	zeros, diags = factsObject(ctx, f)
@@ -65,6 +65,7 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 	all["filesystems"] = without(ctx, all["filesystems"], "free")
 	all["space"] = without(ctx, all["space"], "free", "free_inodes")
 	all["clock"] = without(ctx, all["clock"], "resolution")
+	all["sudo"] = without(ctx, all["sudo"], "user") // of the connection, not of the machine
 	if f.Clock.Offset == 0 {
 		all["clock"] = without(ctx, all["clock"], "offset")
 	}
@@ -72,22 +73,25 @@ func recorded(ctx context.Context, f facts.Facts) (zeros, o types.Object, diags 
 	return zeros, o, diags
 }
 
-// without is an object, or a list of objects, in which some numbers are null.
-func without(ctx context.Context, v attr.Value, numbers ...string) attr.Value {
+// without is an object, or a list of objects, in which some fields are null.
+func without(ctx context.Context, v attr.Value, names ...string) attr.Value {
 	switch v := v.(type) {
 	case types.List:
 		all := v.Elements()
 		for i := range all {
-			all[i] = without(ctx, all[i], numbers...)
+			all[i] = without(ctx, all[i], names...)
 		}
 		return types.ListValueMust(v.ElementType(ctx), all)
 	case types.Object:
 		fields := v.Attributes()
-		for _, name := range numbers {
-			if _, whole := fields[name].(types.Int64); whole {
+		for _, name := range names {
+			switch fields[name].(type) {
+			case types.Int64:
 				fields[name] = types.Int64Null()
-			} else {
+			case types.Float64:
 				fields[name] = types.Float64Null()
+			case types.String:
+				fields[name] = types.StringNull()
 			}
 		}
 		return types.ObjectValueMust(v.AttributeTypes(ctx), fields)
