@@ -90,6 +90,7 @@ type coordinator struct {
 	collecting sync.Once
 	sending    atomic.Int32 // models being sent
 	status     atomic.Pointer[spec.Status]
+	keeping    sync.Mutex // while a status is written: the last one stays
 
 	members    map[int]*member
 	silent     map[int]missing // by index

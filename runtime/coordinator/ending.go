@@ -93,7 +93,9 @@ func (c *coordinator) end(err error) spec.Status {
 	}
 	c.Log.Info("ended", "phase", phase, "message", c.message, "steps", c.version)
 	if c.Ended != nil {
+		c.keeping.Lock() // an older status that is being written would come after the end
 		c.Ended(s)
+		c.keeping.Unlock()
 	}
 	return s
 }

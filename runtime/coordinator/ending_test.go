@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -439,5 +440,34 @@ func TestUnable(t *testing.T) {
 		if is := Unable(tt.was, why); is.Phase != tt.phase || is.Cause != tt.cause || is.Message != why.Error() || is.Ended.IsZero() {
 			t.Errorf("%+v ends as %+v", tt.was, is)
 		}
+	}
+}
+
+// A status that is still being written when the run ends does not come after its end.
+func TestEndIsTheLastStatus(t *testing.T) {
+	folder := run.Folder(t.TempDir())
+	j, err := openJournal(folder.Metrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	c := newCoordinator(Options{
+		Folder: folder, Log: slog.New(slog.DiscardHandler),
+		Ended: func(s spec.Status) { err = run.WriteJSON(folder.StatusFile(), s) },
+	}, j)
+	c.status.Store(&spec.Status{Phase: spec.Running, Message: strings.Repeat("x", 8<<20)}) // long to write
+	var saving sync.WaitGroup
+	saving.Go(func() { c.saveStatus(func(error) {}) })
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		drafts, _ := filepath.Glob(filepath.Join(string(folder), ".status.json*"))
+		if _, err := os.Stat(folder.StatusFile()); err == nil || len(drafts) > 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	c.end(failure{"it ends"})
+	saving.Wait()
+	var s spec.Status
+	if err := errors.Join(err, run.ReadJSON(folder.StatusFile(), &s)); err != nil || s.Phase != spec.Failed || s.Ended.IsZero() {
+		t.Errorf("the status is %s, ended %v: %v", s.Phase, s.Ended, err)
 	}
 }

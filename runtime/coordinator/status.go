@@ -66,7 +66,7 @@ func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCause
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			c.saveStatus(cancel) // the last one stays: what was written last may be older
+			c.saveStatus(cancel) // what was written last may be older
 			return
 		}
 	}
@@ -74,7 +74,9 @@ func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCause
 
 // saveStatus writes the newest status.
 func (c *coordinator) saveStatus(cancel context.CancelCauseFunc) {
+	c.keeping.Lock()
 	err := c.writeStatus(c.status.Load())
+	c.keeping.Unlock()
 	switch {
 	case errors.Is(err, errSuperseded):
 		// Perhaps by a term of its own, which this status is not of yet.
