@@ -152,5 +152,6 @@ func (c change) input() []byte {
 	for _, l := range c.ufw {
 		b.WriteString(l + "\n")
 	}
+	b.WriteString("#end\n")
 	return b.Bytes()
 }

@@ -109,7 +109,7 @@ systemctl is-enabled stoke-firewall.service 2>/dev/null | say enabled
 systemctl is-active stoke-firewall.service 2>/dev/null | say active
 file file /etc/stoke/firewall.nft
 file unit /etc/systemd/system/stoke-firewall.service
-for p in /run/stoke-firewall/pending-*; do if [ -e "$p" ]; then echo "${p##*-}" | say pending; fi; done
+for p in /run/stoke-firewall/pending-* /run/stoke-firewall/going-back-*; do if [ -e "$p" ]; then echo "${p##*-}" | say pending; fi; done
 if have nft; then
   nft -j list tables | say tables
   for f in ip ip6; do if grep -qx filter "/proc/net/${f}_tables_names" 2>/dev/null; then echo "$f filter of iptables-legacy, chain INPUT"; fi; done | say legacy

@@ -2,16 +2,17 @@ package firewall
 
 // The scripts of commit-confirm. What has begun is a file on the machine in a
 // folder that a reboot empties: pending-TOKEN is renamed to confirmed-TOKEN or
-// to rolled-back-TOKEN, whoever comes first, and the other has lost.
-
+// to going-back-TOKEN, whoever comes first, and the other has lost. Only what has
+// gone back to the end is rolled-back-TOKEN: what is killed meanwhile is done again.
 //
 // Loading holds a lock, for which going back waits: rules that were still being
 // loaded would come after it, with nobody left to take them back.
 
-// rollbackFile is run by the timer, with the token.
+// rollbackFile is run by the timer, with the token. Over SSH it runs without the
+// connection's output: when that is gone, the first message would end it.
 const rollbackFile = `d=/run/stoke-firewall
 if [ -z "${STOKE_LOCKED-}" ]; then exec 9>"$d/lock"; flock -w 600 9 || :; fi
-mv "$d/pending-$1" "$d/rolled-back-$1" 2>/dev/null || exit 0
+mv "$d/pending-$1" "$d/going-back-$1" 2>/dev/null || [ -e "$d/going-back-$1" ] || exit 0
 echo "stoke: new firewall rules were not confirmed, going back to the former ones" >&2
 if [ -e "$d/was-$1.nft" ]; then
   # Whom even the former rules fail is better open than locked.
@@ -19,6 +20,7 @@ if [ -e "$d/was-$1.nft" ]; then
 fi
 # ufw's files have the former rules all the while.
 if [ -s "$d/new-$1.ufw" ]; then ufw reload >&2; fi
+mv "$d/going-back-$1" "$d/rolled-back-$1"
 `
 
 // ufwSeparator stands between what ufwScript reads; no comment has it in it.
@@ -41,8 +43,8 @@ while read -r verb proto from ports comment; do
 done`
 
 // loadScript gets a token, the seconds until rollback, and the rules as its
-// input: the table, a line "#ufw", and what to do to ufw's rules. It leaves the
-// rules live, nothing of them on disk, and the timer running.
+// input: the table, a line "#ufw", what to do to ufw's rules, and a line "#end". It
+// leaves the rules live, nothing of them on disk, and the timer running.
 const loadScript = `# load firewall rules
 set -e
 umask 077
@@ -57,16 +59,17 @@ cat >"$d/rollback.new" <<'ROLLBACK'
 mv -f "$d/rollback.new" "$d/rollback"
 # What an earlier run left unconfirmed goes first, so that what comes back later
 # are rules that somebody confirmed.
-for p in "$d"/pending-*; do
+for p in "$d"/pending-* "$d"/going-back-*; do
   if [ -e "$p" ]; then
-    sh "$d/rollback" "${p##*/pending-}"
-    systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null || :
+    sh "$d/rollback" "${p##*-}" >/dev/null 2>&1
+    systemctl stop "stoke-firewall-rollback-${p##*-}.timer" >/dev/null 2>&1 || :
   fi
 done
 rm -rf "$d"/*-*
 cat >"$d/in-$token"
+if [ "$(tail -n 1 "$d/in-$token")" != "#end" ]; then echo "only a part of the rules arrived" >&2; exit 1; fi
 sed '/^#ufw$/,$d' "$d/in-$token" >"$d/new-$token.nft"
-sed '1,/^#ufw$/d' "$d/in-$token" >"$d/new-$token.ufw"
+sed -e '1,/^#ufw$/d' -e '$d' "$d/in-$token" >"$d/new-$token.ufw"
 nft -c -f "$d/new-$token.nft"
 {
   echo 'table inet stoke'
@@ -77,7 +80,7 @@ if nft list table inet stoke >/dev/null 2>&1; then had=yes; fi
 : >"$d/pending-$token"
 systemd-run --quiet --collect --unit="stoke-firewall-rollback-$token" --on-active="$2" \
   --timer-property=AccuracySec=100ms /bin/sh "$d/rollback" "$token"
-trap 'sh "$d/rollback" "$token"; systemctl stop "stoke-firewall-rollback-$token.timer"' EXIT
+trap 'sh "$d/rollback" "$token" >/dev/null 2>&1; systemctl stop "stoke-firewall-rollback-$token.timer" >/dev/null 2>&1' EXIT
 # Connections that stand are let in as established only once connection tracking
 # has seen them; the kernel gets a moment to learn them. How many it knows says
 # nothing: it tracks those of the moment in which nft checks rules.
@@ -143,10 +146,10 @@ d=/run/stoke-firewall
 if [ -e "$d/rollback" ]; then
   systemd-run --quiet --collect --wait /bin/sh "$d/rollback" "$1" >/dev/null 2>&1 || sh "$d/rollback" "$1" 2>/dev/null
 fi
+if [ -e "$d/pending-$1" ] || [ -e "$d/going-back-$1" ]; then echo pending; exit 0; fi
 systemctl stop "stoke-firewall-rollback-$1.timer" 2>/dev/null
 if [ -e "$d/rolled-back-$1" ]; then echo rolled-back
 elif [ -e "$d/confirmed-$1" ]; then echo confirmed
-elif [ -e "$d/pending-$1" ]; then echo pending
 else echo nothing; fi`
 
 // removeScript removes what would load our table again, and, unless $1 says keep, the
@@ -154,10 +157,10 @@ else echo nothing; fi`
 // has to confirm it.
 const removeScript = `# remove the firewall table
 d=/run/stoke-firewall
-for p in "$d"/pending-*; do
+for p in "$d"/pending-* "$d"/going-back-*; do
   if [ -e "$p" ]; then
-    systemctl stop "stoke-firewall-rollback-${p##*/pending-}.timer" 2>/dev/null
-    sh "$d/rollback" "${p##*/pending-}" 2>/dev/null
+    sh "$d/rollback" "${p##*-}" >/dev/null 2>&1
+    systemctl stop "stoke-firewall-rollback-${p##*-}.timer" 2>/dev/null
   fi
 done
 set -e

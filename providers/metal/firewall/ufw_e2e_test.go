@@ -80,7 +80,7 @@ func TestUFW(t *testing.T) {
 	if diff := cmp.Diff(files, m.Script("cat /etc/ufw/user.rules /etc/ufw/user6.rules")); diff != "" || !strings.Contains(m.Exec("iptables", "-S", "ufw-user-input"), "192.0.2.0/24 -p tcp") {
 		t.Errorf("rules that nobody confirmed are on the disk, or not live:\n%s", diff)
 	}
-	m.Script("while ls /run/stoke-firewall/pending-* >/dev/null 2>&1; do sleep 0.2; done") // the timer goes back, still or just now
+	m.Script("while ls /run/stoke-firewall/pending-* /run/stoke-firewall/going-back-* 2>/dev/null | grep -q .; do sleep 0.2; done") // the timer goes back, still or just now
 	if err := apply(t.Context(), t, over(t, m), other); !errors.As(err, &rolledBack) {
 		t.Fatalf("Apply: %v", err)
 	}
