@@ -275,7 +275,7 @@ func TestRestoreUFW(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, ufw, _ := strings.Cut(strings.ReplaceAll(*loaded, ufwSeparator, "|"), "#ufw\n")
-	if diff := cmp.Diff("add|tcp|0.0.0.0/0|81|b\ndelete|tcp|0.0.0.0/0|82|c\n", ufw); diff != "" || m.fresh != 0 {
+	if diff := cmp.Diff("add|tcp|0.0.0.0/0|81|b\ndelete|tcp|0.0.0.0/0|82|c\n#end\n", ufw); diff != "" || m.fresh != 0 {
 		t.Errorf("%d connections left open, loaded:\n%s", m.fresh, diff)
 	}
 }
