@@ -23,6 +23,15 @@ if [ -s "$d/new-$1.ufw" ]; then ufw reload >&2; fi
 mv "$d/going-back-$1" "$d/rolled-back-$1"
 `
 
+// unconfirmedScript rolls back whatever is not confirmed, where $d is the folder.
+const unconfirmedScript = `for p in "$d"/pending-* "$d"/going-back-*; do
+  if [ -e "$p" ]; then
+    sh "$d/rollback" "${p##*-}" >/dev/null 2>&1
+    systemctl stop "stoke-firewall-rollback-${p##*-}.timer" >/dev/null 2>&1 || :
+  fi
+done
+`
+
 // ufwSeparator stands between what ufwScript reads; no comment has it in it.
 const ufwSeparator = "\x1f"
 
@@ -59,13 +68,7 @@ cat >"$d/rollback.new" <<'ROLLBACK'
 mv -f "$d/rollback.new" "$d/rollback"
 # What an earlier run left unconfirmed goes first, so that what comes back later
 # are rules that somebody confirmed.
-for p in "$d"/pending-* "$d"/going-back-*; do
-  if [ -e "$p" ]; then
-    sh "$d/rollback" "${p##*-}" >/dev/null 2>&1
-    systemctl stop "stoke-firewall-rollback-${p##*-}.timer" >/dev/null 2>&1 || :
-  fi
-done
-rm -rf "$d"/*-*
+` + unconfirmedScript + `rm -rf "$d"/*-*
 cat >"$d/in-$token"
 if [ "$(tail -n 1 "$d/in-$token")" != "#end" ]; then echo "only a part of the rules arrived" >&2; exit 1; fi
 sed '/^#ufw$/,$d' "$d/in-$token" >"$d/new-$token.nft"
@@ -138,8 +141,8 @@ mv -f /etc/stoke/firewall.nft.stoke-new /etc/stoke/firewall.nft
 systemctl --no-reload --quiet enable stoke-firewall.service 2>&1
 systemctl start stoke-firewall.service`
 
-// rollbackScript rolls back now, if nobody has confirmed, waits for whoever does so
-// already, and says how it ended. A unit of its own does it: where the connection
+// rollbackScript rolls back now, if nobody has confirmed, or waits for a rollback
+// that is under way, and says how it ended. A unit of its own does it: where the connection
 // breaks meanwhile, ufw would be left half loaded.
 const rollbackScript = `# roll firewall rules back
 d=/run/stoke-firewall
@@ -157,13 +160,7 @@ else echo nothing; fi`
 // has to confirm it.
 const removeScript = `# remove the firewall table
 d=/run/stoke-firewall
-for p in "$d"/pending-* "$d"/going-back-*; do
-  if [ -e "$p" ]; then
-    sh "$d/rollback" "${p##*-}" >/dev/null 2>&1
-    systemctl stop "stoke-firewall-rollback-${p##*-}.timer" 2>/dev/null
-  fi
-done
-set -e
+` + unconfirmedScript + `set -e
 if [ -e /etc/systemd/system/stoke-firewall.service ]; then
   systemctl --no-reload --quiet disable stoke-firewall.service 2>&1
   systemctl stop stoke-firewall.service
