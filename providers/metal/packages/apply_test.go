@@ -26,6 +26,7 @@ type double struct {
 	update   string
 	key      string // what the key's URL has
 	offered  string // of offeredScript
+	edited   string // of editedScript
 	did      []string
 }
 
@@ -42,6 +43,8 @@ func (d *double) answer(cmd host.Command) (hosttest.Answer, bool) {
 			return hosttest.Answer{Stdout: "lock\t/var/lib/dpkg/lock-frontend\t812\t/usr/bin/python3 /usr/bin/unattended-upgrade\nend\n"}, true
 		}
 		return hosttest.Answer{Stdout: "end\n"}, true
+	case editedScript:
+		return hosttest.Answer{Stdout: d.edited + "end\n"}, true
 	case dropListsScript:
 		return hosttest.Answer{}, true
 	case fetchScript:
@@ -264,6 +267,9 @@ func TestUndoPlan(t *testing.T) {
 		{"removed", was{Version: "1", Asked: true}, Installed{Versions: []string{"1"}}, "install 1"},
 		{"removed by somebody", was{Version: "1", Now: "1", Asked: true}, Installed{Versions: []string{"1"}}, "left"},
 		{"gone already", was{Now: "1", Asked: true}, Installed{}, "removed"},
+		{"cut off before it was purged", was{Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "clear"},
+		{"gone already, where configuration was left", was{Config: true, Now: "1", Asked: true}, Installed{Status: 'c', Version: "1"}, "removed"},
+		{"never came, and somebody removed it", was{Asked: true}, Installed{Status: 'c', Version: "1"}, ""},
 	} {
 		u := undo{install: map[string]string{}}
 		u.plan("p", c.w, c.p)
@@ -271,6 +277,8 @@ func TestUndoPlan(t *testing.T) {
 		switch {
 		case len(u.purge) > 0:
 			got = "purge"
+		case len(u.clear) > 0:
+			got = "clear"
 		case len(u.remove) > 0:
 			got = "remove"
 		case len(u.install) > 0:

@@ -214,12 +214,16 @@ func TestLife(t *testing.T) {
 	m.apply(want)
 
 	t.Log("destroy")
-	if left := m.restore(); left != "" {
+	if left := m.restore(); left != "configuration of package stoke-kubelet: not as the package had it: /etc/stoke-kubelet.conf; apt-get purge stoke-kubelet deletes it" {
 		t.Errorf("left: %s", left)
 	}
 	if err := m.rec.Delete(m.ctx); err != nil {
 		t.Fatal(err)
 	}
+	if got := m.Exec("cat", "/etc/stoke-kubelet.conf"); got != "edited" {
+		t.Errorf("a configuration file that people changed is %q after destroying", got)
+	}
+	m.Exec("apt-get", "-qq", "-y", "purge", "stoke-kubelet")
 	if diff := lab.Diff(before, m.Snapshot(), traces...); len(diff) > 0 {
 		t.Errorf("after destroying:\n%s", strings.Join(diff, "\n"))
 	}

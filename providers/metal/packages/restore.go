@@ -13,8 +13,9 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
-// Restore takes back what Apply brought: packages that came in are purged, others
-// get their versions, holds and marks back, and then files go. What somebody has
+// Restore takes back what Apply brought: packages that came in are purged, but for
+// configuration files that are not as a package has them; others get their
+// versions, holds and marks back, and then files go. What somebody has
 // come to need, or changed since, stays, and the outcome says why.
 func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outcome, error) {
 	a := &apply{m: m, rec: rec, call: providers.CallFrom(ctx), now: time.Now}
@@ -90,12 +91,27 @@ func (a *apply) unbreak(ctx context.Context, all map[string]was) error {
 	if len(half) == 0 {
 		return nil
 	}
-	return a.transaction(ctx, append([]string{"dpkg", "--force-remove-reinstreq", "--force-depends", "--purge"}, half...)...)
+	own, err := edited(ctx, a.m, half)
+	if err != nil {
+		return err
+	}
+	for _, name := range half {
+		how := "--purge"
+		if len(own[name]) > 0 {
+			how = "--remove"
+		}
+		if err := a.transaction(ctx, "dpkg", "--force-remove-reinstreq", "--force-depends", how, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type undo struct {
-	purge, remove []string          // what came in; remove keeps configuration files that were there before
-	install       map[string]string // the version that was there
+	purge, remove []string            // what came in; remove keeps configuration files that are somebody's
+	clear         []string            // what is removed already, and not yet purged
+	spared        map[string][]string // files that somebody has written, by package: why it is not purged
+	install       map[string]string   // the version that was there
 	outcomes      []host.Outcome
 }
 
@@ -112,6 +128,11 @@ func (a *apply) restorePackages(ctx context.Context, all map[string]was, names [
 	for _, name := range names {
 		u.plan(name, all[name], have.Packages[name])
 	}
+	own, err := edited(ctx, a.m, slices.Concat(u.purge, u.clear))
+	if err != nil {
+		return u.outcomes, err
+	}
+	u.spare(own)
 	if err := a.feasible(ctx, &u, have); err != nil {
 		return u.outcomes, err
 	}
@@ -134,9 +155,13 @@ func (u *undo) plan(name string, w was, p Installed) {
 	touched := !w.Open && w.Now != p.Version // by somebody else, since
 	switch {
 	case w.Version == "" && !p.There():
-		if w.Now != "" || w.Open {
-			u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
+		if w.Now == "" && !w.Open {
+			return
 		}
+		if p.Status == 'c' && !w.Config {
+			u.clear = append(u.clear, name)
+		}
+		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
 	case w.untouched(p): // not stoke's doing
 	case w.Version == "" && !w.Asked && !p.Auto && !w.Open:
 		u.left(name, "it came as a dependency, and somebody has asked for it since (apt-mark showmanual)")
@@ -161,6 +186,19 @@ func (u *undo) plan(name string, w was, p Installed) {
 		}
 		u.left(name, "it %s: version %s, which was there before, can no longer be had", is, w.Version)
 	}
+}
+
+// spare keeps files that somebody has written, before the package came or after:
+// whatever of them was stoke's has been given back by now.
+func (u *undo) spare(own map[string][]string) {
+	u.spared = own
+	u.clear = slices.DeleteFunc(u.clear, func(name string) bool { return len(own[name]) > 0 })
+	u.purge = slices.DeleteFunc(u.purge, func(name string) bool {
+		if len(own[name]) > 0 {
+			u.remove = append(u.remove, name)
+		}
+		return len(own[name]) > 0
+	})
 }
 
 func (u undo) args() []string {
@@ -236,25 +274,31 @@ func (u *undo) drop(name string) {
 	is := func(n string) bool { return n == name }
 	u.purge, u.remove = slices.DeleteFunc(u.purge, is), slices.DeleteFunc(u.remove, is)
 	delete(u.install, name)
+	delete(u.spared, name)
 }
 
-// carryOut runs at most two transactions: apt cannot purge some and remove others
-// in one.
+// carryOut removes all, which is one transaction whatever needs what, and purges
+// then what may be: dpkg does, as apt knows no more of what it cannot get again.
 func (a *apply) carryOut(ctx context.Context, u *undo) error {
-	flags := []string{"--allow-downgrades", "--allow-change-held-packages"}
-	first := undo{purge: u.purge, install: u.install}
-	for _, t := range []struct {
-		u     undo
-		flags []string
-	}{{first, append([]string{"--purge"}, flags...)}, {undo{remove: u.remove}, flags}} {
-		if args := t.u.args(); len(args) > 0 {
-			if err := a.install(ctx, t.flags, args...); err != nil {
-				return err
-			}
+	if args := u.args(); len(args) > 0 {
+		if err := a.install(ctx, []string{"--allow-downgrades", "--allow-change-held-packages"}, args...); err != nil {
+			return err
+		}
+	}
+	if purge := slices.Concat(u.purge, u.clear); len(purge) > 0 {
+		if err := a.wait(ctx); err != nil {
+			return err
+		}
+		if err := a.transaction(ctx, append([]string{"dpkg", "--purge"}, purge...)...); err != nil {
+			return err
 		}
 	}
 	for _, name := range slices.Concat(u.purge, u.remove) {
 		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Removed})
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.spared)) {
+		u.outcomes = append(u.outcomes, host.Outcome{Fact: "configuration of package " + name, Fate: host.Left, Expected: true,
+			Why: "not as the package had it: " + strings.Join(u.spared[name], ", ") + "; apt-get purge " + name + " deletes it"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.install)) {
 		u.outcomes = append(u.outcomes, host.Outcome{Fact: "package " + name, Fate: host.Restored})
