@@ -3,6 +3,7 @@
 package metal_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,52 @@ systemctl --quiet disable containerd`)
 	p.has(flat(p.ok("plan", "-destroy")), "containerd gets back what it had before: restarts containerd")
 	p.has(p.ok("destroy", "-auto-approve"), "/var/lib/containerd: it is containerd's", "/etc/cni: it is containerd's")
 	unchanged(t, m, before, "content /var/lib/containerd/...", "file /var/lib/containerd/...", "folder /var/lib/containerd/...", "folder /etc/cni/...")
+}
+
+// A configuration from the time of a containerd without a package is a configuration
+// file of the package that comes. It is there again when stoke goes, whichever goes
+// first, and nothing else that the package brought is.
+func TestHandWrittenConfigurationStays(t *testing.T) {
+	l := lab.New(t)
+	m := l.Machine("node-1", lab.NoMirror())
+	docker := l.Repository(l.ContainerdPackage("2.2.1"))
+	const file, written = "/etc/containerd/config.toml", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  sandbox_image = \"mine.lan/pause:3.9\"\n"
+	m.Script("mkdir /etc/containerd; printf %s \"$1\" >"+file, written)
+	p := newProject(t, l)
+	config := func(more string) {
+		p.write(`resource "metal_host" "node" {
+  address  = %q
+  host_key = %q
+%s
+}`, m.Address, m.HostKey, more)
+	}
+	pack := fmt.Sprintf("  containerd_package = { version = \"2.2\", repository = { url = %q, key_url = %q, key_fingerprint = %q } }\n", docker.URL, docker.KeyURL, docker.Fingerprint)
+	stays := func(when string) {
+		t.Helper()
+		if is := m.Script("cat " + file); is != strings.TrimSpace(written) {
+			t.Errorf("%s %s is\n%s", when, file, is)
+		}
+		if is := m.Script("dpkg-query -W -f '${db:Status-Abbrev}' containerd.io; ls /usr/bin/containerd 2>&1 || :"); !strings.HasPrefix(is, "rc ") || !strings.Contains(is, "No such file") {
+			t.Errorf("%s the package is %s", when, is)
+		}
+	}
+	config(pack + "  containerd = {}")
+	p.has(flat(p.apply()), `- sandbox_image = "mine.lan/pause:3.9"`)
+	p.settled()
+	p.has(flat(p.ok("destroy", "-auto-approve")), "not as the package had it: "+file)
+	stays("destroyed,")
+
+	config(pack + "  containerd = {}")
+	p.apply()
+	config(pack)
+	p.apply()
+	p.settled()
+	config("  timezone = \"Asia/Tokyo\"")
+	p.apply()
+	p.settled()
+	stays("declared no more,")
+	p.ok("destroy", "-auto-approve")
+	stays("at the end,")
 }
 
 // One apply builds an image and loads it onto a machine; a new image takes the place

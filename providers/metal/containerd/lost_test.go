@@ -17,6 +17,9 @@ func TestLost(t *testing.T) {
 	if got := Lost(Spec{Config: true}, have); len(got) > 0 {
 		t.Errorf("stoke's own: %q", got)
 	}
+	if got := Lost(Spec{Config: true}, Facts{Config: "version = 2\nroot = \"/data\"\nconfig_path = \"/etc/containerd/certs.d\"\n"}); !slices.Equal(got, []string{`root = "/data"`}) {
+		t.Errorf("by hand, of a containerd that is to come: %q", got)
+	}
 	if got := Lost(Spec{Config: true}, Facts{Version: "1.7.28"}); len(got) > 0 {
 		t.Errorf("none: %q", got)
 	}
