@@ -29,7 +29,7 @@ func TestLook(t *testing.T) {
 func TestScripts(t *testing.T) {
 	for name, script := range map[string]string{
 		"look": look, "initramfs": initramfs, "stop units": stopUnits, "end processes": endProcesses, "unhold": unhold, "hold": hold,
-		"autoinstall": autoinstall, "unload": unload, "insert": insert, "enable": enable, "disable": disable, "said": said,
+		"autoinstall": autoinstall, "unload": unload, "insert": insert, "enable": enable, "disable": disable, "set unit": setUnit, "said": said,
 		"generate": generate, "refresh": refresh, "again": again, "absent": absent,
 	} {
 		if out, err := exec.Command("sh", "-n", "-c", script).CombinedOutput(); err != nil {

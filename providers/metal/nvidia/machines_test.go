@@ -245,6 +245,14 @@ func (b *box) services(script string, args []string) (hosttest.Answer, bool) {
 		b.units[args[0]] = "active enabled"
 	case disable:
 		b.units[args[0]] = "inactive disabled"
+	case setUnit:
+		now, boot, _ := strings.Cut(b.units[args[0]], " ")
+		if b.units[args[0]] == "" {
+			return hosttest.Answer{Stdout: "Failed to start: Unit not found.\n", Status: 5}, true
+		}
+		boot = cmp.Or(map[string]string{"enable": "enabled", "disable": "disabled"}[args[1]], boot)
+		now = cmp.Or(map[string]string{"start": "active", "stop": "inactive"}[args[2]], now)
+		b.units[args[0]] = now + " " + boot
 	case stopUnits:
 		for _, u := range args {
 			b.stopped = append(b.stopped, u)

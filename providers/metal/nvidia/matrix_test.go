@@ -112,6 +112,46 @@ func TestMatrixDriver(t *testing.T) {
 	}
 }
 
+// TestServiceRunsAgain: a service that ran before and is declared not to runs again
+// after destroy, at the next boot too; one whose unit is gone is left.
+func TestServiceRunsAgain(t *testing.T) {
+	for _, c := range []struct {
+		before, want string
+		gone         bool
+	}{
+		{"active enabled", "active enabled", false},
+		{"active disabled", "active disabled", false},
+		{"inactive enabled", "inactive enabled", false},
+		{"inactive disabled", "inactive disabled", false},
+		{"active enabled", "", true},
+	} {
+		b := debian("12", a100).sees("linux-headers-6.1.0-40-amd64")
+		b.units[containerd] = "active enabled"
+		want := spec("580", fromNVIDIA)
+		hooks := b.hooks("580.126.20", true)
+		b.done(t, want, hooks) // by somebody else
+		maps.DeleteFunc(b.Files, func(name string, _ ssh.File) bool { return strings.HasPrefix(name, host.Root) })
+		b.units[persistenced] = c.before
+		want.Persistence = false
+		b.done(t, want, hooks)
+		if strings.HasPrefix(b.units[persistenced], "active") {
+			t.Errorf("%s: it is %s", c.before, b.units[persistenced])
+		}
+		_, err := Restore(t.Context(), b, b.record(t), func(context.Context) ([]host.Outcome, error) {
+			if c.gone {
+				delete(b.units, persistenced)
+			}
+			return nil, nil
+		})
+		if b.units[persistenced] != c.want || err != nil {
+			t.Errorf("%s: it is %q after destroy, want %q: %v", c.before, b.units[persistenced], c.want, err)
+		}
+		if keys := b.record(t).Keys(""); len(keys) > 0 {
+			t.Errorf("%s: the record still has %v", c.before, keys)
+		}
+	}
+}
+
 func (b *box) record(t *testing.T) *host.Record {
 	t.Helper()
 	rec, err := host.OpenRecord(t.Context(), b, "gpu-driver")

@@ -3,7 +3,9 @@ package nvidia
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -18,7 +20,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 	}
 	r := &restorer{m: m, rec: rec, have: have}
 	for _, name := range restoredUnits {
-		if err := r.unit(ctx, name); err != nil { // what did not run before is stopped
+		if err := r.stop(ctx, name); err != nil {
 			return r.done, err
 		}
 	}
@@ -33,6 +35,9 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 		if err != nil {
 			return r.done, err
 		}
+	}
+	if err := r.restart(ctx); err != nil {
+		return r.done, err
 	}
 	// A unit that failed while its GPUs went away would stay listed as failed,
 	// even where its file is gone.
@@ -49,24 +54,82 @@ type restorer struct {
 	done []host.Outcome
 }
 
-func (r *restorer) unit(ctx context.Context, name string) error {
+// setUnit is given a unit and verbs of systemctl for the next boot and for now; - is
+// none.
+const setUnit = `# set a unit as it was
+[ "$2" = - ] || systemctl --no-reload "$2" -- "$1" 2>/dev/null || :
+[ "$3" = - ] || systemctl "$3" -- "$1" 2>&1`
+
+// stop stops and disables a unit that did not run, or was not enabled, before.
+func (r *restorer) stop(ctx context.Context, name string) error {
 	var was Unit
 	known, err := r.rec.Was(keyUnit+name, &was)
-	if err != nil || !known {
+	now := r.have.Units[name]
+	if err != nil || !known || !now.Exists || was.Enabled == now.Enabled && was.Active == now.Active {
 		return err
 	}
-	now := r.have.Units[name]
-	fate := host.Restored
-	if now.Exists && !was.Active && !was.Enabled && (now.Active || now.Enabled) {
-		if _, err := host.Script(ctx, r.m, disable, name); err != nil {
-			return err
-		}
+	boot, run, fate := "-", "-", host.Restored
+	if now.Enabled && !was.Enabled {
+		boot = "disable"
+	}
+	if now.Active && !was.Active {
+		run = "stop"
+	}
+	if !was.Active && !was.Enabled {
 		fate = host.Removed
 	}
-	if now.Exists {
-		r.done = append(r.done, host.Outcome{Fact: name, Fate: fate})
+	r.done = append(r.done, host.Outcome{Fact: name, Fate: fate})
+	if boot == "-" && run == "-" {
+		return nil
 	}
-	return r.rec.Forget(ctx, keyUnit+name)
+	_, err = host.Script(ctx, r.m, setUnit, name, boot, run)
+	return err
+}
+
+// restart enables and starts a unit that was enabled, or ran, before, once its
+// package is as it was.
+func (r *restorer) restart(ctx context.Context) error {
+	var keys []string
+	was := map[string]Unit{}
+	for _, name := range restoredUnits {
+		var w Unit
+		known, err := r.rec.Was(keyUnit+name, &w)
+		if err != nil {
+			return err
+		}
+		if known {
+			keys = append(keys, keyUnit+name)
+		}
+		if w.Active || w.Enabled {
+			was[name] = w
+		}
+	}
+	if len(was) > 0 {
+		have, err := Observe(ctx, r.m, Spec{})
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(was)) {
+			now, boot, run := have.Units[name], "-", "-"
+			if was[name].Enabled && !now.Enabled {
+				boot = "enable"
+			}
+			if was[name].Active && !now.Active {
+				run = "start"
+			}
+			if !now.Exists || boot == "-" && run == "-" {
+				continue
+			}
+			out, status, err := host.Status(ctx, r.m, "sh", "-c", setUnit, "sh", name, boot, run)
+			if err != nil {
+				return err
+			}
+			if status != 0 {
+				r.done = append(r.done, host.Outcome{Fact: name, Fate: host.Left, Why: "it ran before, and does not start now: " + strings.TrimSpace(string(out))})
+			}
+		}
+	}
+	return r.rec.Forget(ctx, keys...)
 }
 
 // unload takes the modules out of the kernel unless a driver was there before.

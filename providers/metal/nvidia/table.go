@@ -101,7 +101,10 @@ func (a *applier) release(ctx context.Context) error {
 		name, isFile := strings.CutPrefix(key, keyFile)
 		if !isFile { // before the package goes, which would leave it enabled
 			r := restorer{m: a.m, rec: a.rec, have: a.have}
-			if err := r.unit(ctx, strings.TrimPrefix(key, keyUnit)); err != nil {
+			if err := r.stop(ctx, strings.TrimPrefix(key, keyUnit)); err != nil {
+				return err
+			}
+			if err := a.rec.Forget(ctx, key); err != nil {
 				return err
 			}
 			continue
