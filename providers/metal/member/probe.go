@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	resources "k8s.io/api/resource/v1"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
@@ -32,6 +35,8 @@ const (
 	// probeLife is for how long such a pod runs at most: one that a killed run has
 	// left ends by itself.
 	probeLife = 600 // seconds
+	// priorityKnown is for how long the API server may take to know a PriorityClass.
+	priorityKnown = 30 * time.Second
 	// lowest is a priority below all others: whoever wants a GPU has it at once.
 	lowest = -2147483648
 )
@@ -153,7 +158,28 @@ func (p probe) make(ctx context.Context, c *kubernetes.Client) error {
 		})
 	}
 	if err == nil {
-		err = create(ctx, c, pods, probeNamespace, "Pod", p.pod())
+		err = p.makePod(ctx, c)
+	}
+	return err
+}
+
+// makePod makes the pod as soon as the API server knows its priority: admission
+// goes by what a watch has brought, which on a busy server comes after the
+// PriorityClass was made.
+func (p probe) makePod(ctx context.Context, c *kubernetes.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, priorityKnown)
+	defer cancel()
+	var refused error
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := create(ctx, c, pods, probeNamespace, "Pod", p.pod())
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no PriorityClass with name "+p.name) {
+			refused = err
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil && refused != nil && ctx.Err() != nil {
+		return refused
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	core "k8s.io/api/core/v1"
+	scheduling "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,6 +183,31 @@ func TestProbes(t *testing.T) {
 		t.Errorf("another node's: %v", err)
 	}
 	if err := RemoveProbes(t.Context(), c, "another"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProbeBeforePriority: an API server that does not know the priority yet is
+// asked again; one that never does is an error.
+func TestProbeBeforePriority(t *testing.T) {
+	_, c := node(t, kubetest.GPUNode("early", 1))
+	p := probe{node: "early", name: "stoke-sees-no-gpu-early", image: "stoke.test/none:1"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := p.makePod(ctx, c); !apierrors.IsForbidden(err) {
+		t.Errorf("without a priority: %v", err)
+	}
+	made := make(chan error, 1)
+	go func() { made <- p.makePod(t.Context(), c) }()
+	never := core.PreemptNever
+	class := &scheduling.PriorityClass{ObjectMeta: probeMeta(p.node, p.name), Value: lowest, PreemptionPolicy: &never}
+	if err := create(t.Context(), c, priorityClasses, "", "PriorityClass", class); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+	if err := RemoveProbes(t.Context(), c, "early"); err != nil {
 		t.Fatal(err)
 	}
 }
