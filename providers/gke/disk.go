@@ -57,7 +57,7 @@ func diskSchema(context.Context) schema.Schema {
 			"type":                    named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
 			"size_gb":                 serversNumber("Size in GiB. A larger one grows the disk in place; a smaller one is refused."),
 			"access_mode":             servers("Of a Hyperdisk: READ_WRITE_SINGLE, READ_WRITE_MANY, or READ_ONLY_MANY, by which many nodes read one set of data."),
-			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose."),
+			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose. They, the throughput and the size of a Hyperdisk change once in four hours, all in one apply."),
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
 			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
 			"labels":                  optionalLabels(),

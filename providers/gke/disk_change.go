@@ -27,13 +27,15 @@ func (m *diskModel) send(ctx context.Context, c *cloud.Cloud, verb, what string,
 	return err
 }
 
-// update is that of model: size, speed and access, labels are a call each.
+// update is that of model: size, speed and access, labels are a call each; of a
+// Hyperdisk the first two are one, as the size decides which speeds it may have, and
+// either may change once in four hours.
 func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 	c, location, name := j.cloud, m.Location.ValueString(), m.Name.ValueString()
 	if err := m.ready(ctx, c); err != nil {
 		return err
 	}
-	if changed(m.Size, prior.Size) {
+	if changed(m.Size, prior.Size) && !m.hyperdisk() {
 		r, z := &compute.RegionDisksResizeRequest{SizeGb: m.Size.ValueInt64()}, &compute.DisksResizeRequest{SizeGb: m.Size.ValueInt64()}
 		err := m.send(ctx, c, "resize", "growing the disk "+name,
 			func(ctx context.Context, request string) (*compute.Operation, error) {
@@ -47,7 +49,7 @@ func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 		}
 	}
 	if err := m.tune(ctx, c, prior); err != nil {
-		return fmt.Errorf("change speed and access of the disk: %w", err)
+		return fmt.Errorf("change size, speed and access of the disk: %w", err)
 	}
 	if !changed(m.AllLabels, prior.AllLabels) {
 		return nil
@@ -55,10 +57,18 @@ func (m *diskModel) update(ctx context.Context, j job, prior *diskModel) error {
 	return m.relabel(ctx, c)
 }
 
-// tune changes speed and access, those that differ in one call.
+func (m *diskModel) hyperdisk() bool {
+	return strings.HasPrefix(last(m.Type.ValueString()), "hyperdisk-")
+}
+
+// tune changes a Hyperdisk's size, and speed and access, those that differ in one
+// call.
 func (m *diskModel) tune(ctx context.Context, c *cloud.Cloud, prior *diskModel) error {
 	var paths []string
 	d := &compute.Disk{Name: m.Name.ValueString()}
+	if changed(m.Size, prior.Size) && m.hyperdisk() {
+		paths, d.SizeGb = append(paths, "sizeGb"), m.Size.ValueInt64()
+	}
 	if changed(m.IOPS, prior.IOPS) {
 		paths, d.ProvisionedIops = append(paths, "provisionedIops"), m.IOPS.ValueInt64()
 	}

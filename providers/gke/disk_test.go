@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -24,6 +25,48 @@ func TestDiskShrink(t *testing.T) {
 	if !pl.Diagnostics.HasErrors() || pl.Diagnostics[0].Summary != "Disks do not shrink" {
 		t.Errorf("a smaller disk plans %v", pl.Diagnostics)
 	}
+}
+
+// TestDiskGrows: a Hyperdisk's size and speed change together, as Google takes some
+// of them only so, and either once in four hours; a persistent disk is resized.
+func TestDiskGrows(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after map[string]any
+		calls         []string
+	}{
+		"too slow for the size":  {map[string]any{"size_gb": 4, "iops": 2000}, map[string]any{"size_gb": 6, "iops": 3000}, []string{"compute.disks.update"}},
+		"too fast for the old":   {map[string]any{"size_gb": 10, "iops": 5000}, map[string]any{"size_gb": 20, "iops": 10000, "throughput": 2000}, []string{"compute.disks.update"}},
+		"speed alone, both down": {map[string]any{"iops": 20000, "throughput": 2000}, map[string]any{"iops": 3000, "throughput": 140}, []string{"compute.disks.update"}},
+		"with labels":            {nil, map[string]any{"size_gb": 200, "labels": map[string]any{"team": "x"}}, []string{"compute.disks.update", "compute.disks.setLabels"}},
+		"a persistent disk":      {map[string]any{"type": "pd-balanced"}, map[string]any{"type": "pd-balanced", "size_gb": 200}, []string{"compute.disks.resize"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "grpc", gcptest.Options{})
+			it := w.make(thing{kind: "gke_disk"}, w.conf("gke_disk", data(test.before)))
+			w.mutations()
+			after := w.conf(it.kind, data(test.after))
+			it = w.make(it, after)
+			if got := w.mutations(); !slices.Equal(got, test.calls) {
+				t.Errorf("changed by %v", got)
+			}
+			w.empty(it, after)
+		})
+	}
+}
+
+// TestHyperdiskTooSoon: a change that Google refuses for now is named, and made by a
+// later apply.
+func TestHyperdiskTooSoon(t *testing.T) {
+	w := newWorld(t, "grpc", gcptest.Options{})
+	it := w.make(thing{kind: "gke_disk"}, w.conf("gke_disk", data(nil)))
+	it = w.make(it, w.conf(it.kind, data(map[string]any{"size_gb": 200})))
+	more := w.conf(it.kind, data(map[string]any{"size_gb": 300}))
+	now, r := w.apply("soon", w.plan(it, more))
+	if !r.Diagnostics.HasErrors() || !strings.Contains(r.Diagnostics[0].Detail, "once in 4 hours") {
+		t.Errorf("a second change: %v", r.Diagnostics)
+	}
+	w.google.Pass(4 * time.Hour)
+	w.empty(w.make(w.refresh(now), more), more)
 }
 
 // TestDiskSnapshotBefore: what is destroyed is kept under a name that can be found

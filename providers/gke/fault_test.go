@@ -26,6 +26,7 @@ type faulty struct {
 }
 
 func faulties() []faulty {
+	plain := map[string]any{"name": "data", "type": "pd-balanced", "size_gb": 100}
 	scratch := map[string]any{"name": "scratch", "location": "us-central1", "type": "pd-ssd", "replica_zones": []any{zone, "us-central1-c"}}
 	const disks = "projects/stoke-test/"
 	return []faulty{
@@ -36,7 +37,7 @@ func faulties() []faulty {
 		{"pool's nodes", "gke_node_pool", "CreateNodePool", "UpdateNodePool", "DeleteNodePool", labPath + "/nodePools/gpu",
 			gpu(map[string]any{"labels": map[string]any{"job": "a"}}), gpu(map[string]any{"labels": map[string]any{"job": "b"}}), true},
 		{"disk", "gke_disk", "compute.disks.insert", "compute.disks.resize", "compute.disks.delete", disks + "zones/" + zone + "/disks/data",
-			data(nil), data(map[string]any{"size_gb": 200}), false},
+			plain, with(plain, map[string]any{"size_gb": 200}), false},
 		{"disk's speed", "gke_disk", "compute.disks.insert", "compute.disks.update", "compute.disks.delete", disks + "zones/" + zone + "/disks/data",
 			data(map[string]any{"iops": 3000}), data(map[string]any{"iops": 4000}), true},
 		{"regional disk", "gke_disk", "compute.regionDisks.insert", "compute.regionDisks.setLabels", "compute.regionDisks.delete", disks + "regions/us-central1/disks/scratch",

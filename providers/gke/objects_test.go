@@ -53,12 +53,12 @@ func shared(more map[string]any) map[string]any {
 	return all
 }
 
-// diskCase is a disk, zonal or regional.
+// diskCase is a Hyperdisk, zonal or regional.
 func diskCase(path, calls string, given map[string]any, imports []string, fixed map[string]any) objectCase {
 	return objectCase{
 		kind: "gke_disk", path: path, create: calls + "insert", remove: calls + "delete", given: given, imports: append(imports, path),
 		changes: []objectChange{
-			{"size_gb", calls + "resize", 200},
+			{"size_gb", calls + "update", 200},
 			{"iops", calls + "update", 5000},
 			{"throughput", calls + "update", 300},
 			{"access_mode", calls + "update", "READ_ONLY_MANY"},
@@ -215,6 +215,7 @@ func TestObjectLife(t *testing.T) {
 			}
 			w.mutations()
 			for _, change := range test.changes {
+				w.google.Pass(4 * time.Hour) // a Hyperdisk's size and speed change no sooner
 				given[change.attribute] = change.value
 				pl := w.plan(it, w.conf(it.kind, given))
 				if pl.noop() || len(pl.Replace) > 0 {

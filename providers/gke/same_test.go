@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/zclconf/go-cty/cty"
@@ -147,6 +148,7 @@ func TestRequestIDs(t *testing.T) {
 		given := maps.Clone(test.given)
 		it := thing{kind: test.kind}
 		for _, change := range append([]objectChange{{call: test.create}}, test.changes...) {
+			w.google.Pass(4 * time.Hour)
 			if change.attribute != "" {
 				given[change.attribute] = change.value
 			}

@@ -75,7 +75,9 @@ type Cloud struct {
 	clusters  map[string]*cluster
 	running   []*operation
 	requests  map[string]started // of compute v1, by request id
+	passed    time.Duration      // by Pass
 	disks     map[string]*compute.Disk
+	tuned     map[string]time.Time // when the size or speed of a Hyperdisk changed last
 	snapshots map[string]*compute.Snapshot
 	firewalls map[string]*compute.Firewall
 	files     map[string]*file.Instance
@@ -133,6 +135,7 @@ func newCloud(o Options) *Cloud {
 		clusters:  make(map[string]*cluster),
 		requests:  make(map[string]started),
 		disks:     make(map[string]*compute.Disk),
+		tuned:     make(map[string]time.Time),
 		snapshots: make(map[string]*compute.Snapshot),
 		firewalls: make(map[string]*compute.Firewall),
 		files:     make(map[string]*file.Instance),

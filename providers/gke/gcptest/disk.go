@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	compute "google.golang.org/api/compute/v1"
 )
@@ -72,6 +73,7 @@ func (c *Cloud) insertDisk(r *request) (any, error) {
 			return nil, err
 		}
 		c.disks[path] = d
+		delete(c.tuned, path)
 		return c.begin("compute", scope, "insert", path, func(half error) error {
 			if half != nil {
 				delete(c.disks, path)
@@ -203,9 +205,35 @@ func (c *Cloud) changeDisk(kind, path string, change func(*compute.Disk)) *opera
 			changed := *d
 			change(&changed)
 			c.disks[path] = &changed
+			if hyper(d) && sizeAndSpeed(d) != sizeAndSpeed(&changed) {
+				c.tuned[path] = c.time()
+			}
 		}
 		return half
 	})
+}
+
+func hyper(d *compute.Disk) bool { return strings.HasPrefix(last(d.Type), "hyperdisk-") }
+
+func sizeAndSpeed(d *compute.Disk) [3]int64 {
+	return [3]int64{d.SizeGb, d.ProvisionedIops, d.ProvisionedThroughput}
+}
+
+// mayTune refuses a change of size and speed of a Hyperdisk by what they are to be
+// together, and within four hours of the one before: see provisioned_throughput of
+// google_compute_disk in terraform-provider-google. How the real one words that is
+// not known.
+func (c *Cloud) mayTune(path string, is, wanted *compute.Disk) error {
+	if sizeAndSpeed(is) == sizeAndSpeed(wanted) {
+		return nil
+	}
+	if err := diskKinds[last(is.Type)].fillSpeed(last(is.Type), wanted); err != nil {
+		return err
+	}
+	if last, tuned := c.tuned[path]; tuned && c.time().Sub(last) < 4*time.Hour {
+		return computeInvalid("Size and performance of disk '%s' can be changed once in 4 hours.", path)
+	}
+	return nil
 }
 
 func (c *Cloud) resizeDisk(r *request) (any, error) {
@@ -221,20 +249,38 @@ func (c *Cloud) resizeDisk(r *request) (any, error) {
 		if err := c.busy(path); err != nil {
 			return nil, err
 		}
-		switch {
-		case wanted.SizeGb <= d.SizeGb:
-			return nil, computeInvalid("Invalid value for field 'sizeGb': '%d'. New disk size '%d' GiB must be larger than existing size '%d' GiB.", wanted.SizeGb, wanted.SizeGb, d.SizeGb)
-		case wanted.SizeGb > diskKinds[last(d.Type)].most:
-			return nil, computeInvalid("Invalid value for field 'sizeGb': '%d'. Disk size cannot exceed '%d' GB.", wanted.SizeGb, diskKinds[last(d.Type)].most)
+		if wanted.SizeGb == d.SizeGb {
+			return nil, smaller(wanted.SizeGb, d.SizeGb)
 		}
-		if err := c.mayStore(regionOf(last(path[:strings.Index(path, "/disks/")])), last(d.Type), wanted.SizeGb-d.SizeGb); err != nil {
+		if err := c.mayGrow(path, d, wanted.SizeGb); err != nil {
+			return nil, err
+		}
+		grown := *d
+		grown.SizeGb = wanted.SizeGb
+		if err := c.mayTune(path, d, &grown); err != nil {
 			return nil, err
 		}
 		return c.changeDisk("resizeDisk", path, func(d *compute.Disk) { d.SizeGb = wanted.SizeGb }), nil
 	})
 }
 
-// updateDisk changes the fields that the mask, or paths, name: speed and access.
+func smaller(wanted, is int64) error {
+	return computeInvalid("Invalid value for field 'sizeGb': '%d'. New disk size '%d' GiB must be larger than existing size '%d' GiB.", wanted, wanted, is)
+}
+
+// mayGrow refuses a size that a disk cannot have after the one it has.
+func (c *Cloud) mayGrow(path string, d *compute.Disk, size int64) error {
+	switch most := diskKinds[last(d.Type)].most; {
+	case size < d.SizeGb:
+		return smaller(size, d.SizeGb)
+	case size > most:
+		return computeInvalid("Invalid value for field 'sizeGb': '%d'. Disk size cannot exceed '%d' GB.", size, most)
+	}
+	return c.mayStore(regionOf(last(path[:strings.Index(path, "/disks/")])), last(d.Type), size-d.SizeGb)
+}
+
+// updateDisk changes the fields that the mask, or paths, name: size of a Hyperdisk,
+// speed and access.
 func (c *Cloud) updateDisk(r *request) (any, error) {
 	return c.once(r, func() (*operation, error) {
 		path, d, err := c.disk(r)
@@ -261,18 +307,22 @@ func (c *Cloud) updateDisk(r *request) (any, error) {
 				return nil, err
 			}
 		}
-		if err := diskKinds[last(d.Type)].fillSpeed(last(d.Type), &changed); err != nil {
+		if err := c.mayGrow(path, d, changed.SizeGb); err != nil {
+			return nil, err
+		}
+		if err := c.mayTune(path, d, &changed); err != nil {
 			return nil, err
 		}
 		return c.changeDisk("update", path, func(d *compute.Disk) {
-			d.ProvisionedIops, d.ProvisionedThroughput, d.AccessMode = changed.ProvisionedIops, changed.ProvisionedThroughput, changed.AccessMode
+			d.SizeGb, d.ProvisionedIops, d.ProvisionedThroughput, d.AccessMode = changed.SizeGb, changed.ProvisionedIops, changed.ProvisionedThroughput, changed.AccessMode
 		}), nil
 	})
 }
 
 // changeField changes a field of a disk as far as its type allows. The IOPS of
 // pd-extreme are set for good: updates are for Hyperdisk alone, says provisioned_iops
-// of google_compute_disk in terraform-provider-google.
+// of google_compute_disk in terraform-provider-google; for its size,
+// kubernetes-sigs/gcp-compute-persistent-disk-csi-driver#1899.
 func changeField(d, wanted *compute.Disk, field string) error {
 	kind := diskKinds[last(d.Type)]
 	switch field {
@@ -283,6 +333,11 @@ func changeField(d, wanted *compute.Disk, field string) error {
 		d.ProvisionedIops = wanted.ProvisionedIops
 	case "provisionedThroughput", "provisioned_throughput":
 		d.ProvisionedThroughput = wanted.ProvisionedThroughput
+	case "sizeGb", "size_gb":
+		if !hyper(d) {
+			return computeInvalid("Invalid value for field 'paths': '%s'. Updating it is not supported for disk type %s.", field, last(d.Type))
+		}
+		d.SizeGb = wanted.SizeGb
 	case "accessMode", "access_mode":
 		if !slices.Contains(kind.access, wanted.AccessMode) {
 			return computeInvalid("Invalid value for field 'resource.accessMode': '%s'. Access mode is not supported for disk type %s.", wanted.AccessMode, last(d.Type))

@@ -36,7 +36,7 @@ func (o *operation) done() bool { return !o.end.IsZero() }
 // begin notes an operation of which the caller has had the first effects.
 func (c *Cloud) begin(service, parent, kind, target string, finish func(half error) error) *operation {
 	c.begun++
-	now := c.options.Now()
+	now := c.time()
 	o := &operation{
 		service: service, parent: parent, kind: kind, target: target, finish: finish,
 		id: uint64(c.begun), start: now,
@@ -66,7 +66,7 @@ func (c *Cloud) endOperation(o *operation) {
 		half = status.Error(o.half.Code, o.half.Message)
 	}
 	o.err = o.finish(half)
-	o.end = c.options.Now()
+	o.end = c.time()
 }
 
 // Settle ends all operations that run, in the order in which they began.
@@ -146,7 +146,16 @@ func number(parts ...string) uint64 {
 
 func (c *Cloud) stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-func (c *Cloud) now() string { return c.stamp(c.options.Now()) }
+func (c *Cloud) now() string { return c.stamp(c.time()) }
+
+func (c *Cloud) time() time.Time { return c.options.Now().Add(c.passed) }
+
+// Pass lets time go by.
+func (c *Cloud) Pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.passed += d
+}
 
 func invalid(format string, args ...any) error {
 	return status.Errorf(codes.InvalidArgument, format, args...)
