@@ -180,9 +180,17 @@ func (m *poolModel) taints(there []*containerpb.NodeTaint) []*containerpb.NodeTa
 	return all
 }
 
-// gkes tells whether a taint is one that GKE sets by itself.
+// gkes tells whether a taint is one that GKE sets by itself: for GPUs and TPUs, for
+// queued pools, and where images for other machines would not run, such as on Arm
+// (hashicorp/terraform-provider-google#13308).
 func gkes(t *containerpb.NodeTaint) bool {
-	return t.GetKey() == "nvidia.com/gpu" && t.GetValue() == "present" || t.GetKey() == "cloud.google.com/gke-queued"
+	switch t.GetKey() {
+	case "nvidia.com/gpu":
+		return t.GetValue() == "present"
+	case "cloud.google.com/gke-queued", "google.com/tpu", "kubernetes.io/arch", "node.kubernetes.io/os", "sandbox.gke.io/runtime":
+		return true
+	}
+	return false
 }
 
 func (m *poolModel) declares(t *containerpb.NodeTaint) bool {

@@ -161,12 +161,13 @@ func (m *poolModel) takeAway(ctx context.Context, j job, where at) error {
 	return deletePool(ctx, c, where, "deleting the cluster's first node pool")
 }
 
-// general tells whether any pod may run in a pool.
+// general tells whether any pod may run in a pool, at any time: Google wants one
+// without flex-start in every cluster, whose nodes go after days.
 func general(p *containerpb.NodePool) bool {
 	s := p.GetStatus()
 	peopled := p.GetInitialNodeCount() > 0 || p.GetAutoscaling().GetEnabled()
 	return peopled && !ours(p) && (s == containerpb.NodePool_RUNNING || s == containerpb.NodePool_RECONCILING) &&
-		len(p.GetConfig().GetAccelerators()) == 0 && !slices.ContainsFunc(p.GetConfig().GetTaints(), func(t *containerpb.NodeTaint) bool {
+		len(p.GetConfig().GetAccelerators()) == 0 && !p.GetConfig().GetFlexStart() && !slices.ContainsFunc(p.GetConfig().GetTaints(), func(t *containerpb.NodeTaint) bool {
 		return t.GetEffect() != containerpb.NodeTaint_PREFER_NO_SCHEDULE
 	})
 }

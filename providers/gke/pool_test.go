@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
 
 	"github.com/stokehq/stoke/providers/connect"
@@ -30,6 +31,34 @@ func withLab(w *world) *world {
 	w.make(thing{kind: "gke_cluster"}, w.conf("gke_cluster", lab(nil)))
 	w.mutations()
 	return w
+}
+
+// TestPoolTaintsOfGoogle: a taint that GKE sets by itself is no difference, and stays
+// where others are declared.
+func TestPoolTaintsOfGoogle(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	arm := func(more map[string]any) cty.Value {
+		return w.conf("gke_node_pool", with(map[string]any{"cluster": labPath, "name": "arm", "machine_type": "t2a-standard-4", "node_count": 1}, more))
+	}
+	it := w.empty(w.make(thing{kind: "gke_node_pool"}, arm(nil)), arm(nil))
+	more := arm(map[string]any{"taints": []any{map[string]any{"key": "team", "value": "x", "effect": "NO_SCHEDULE"}}})
+	w.empty(w.make(it, more), more)
+	pool := w.object(labPath + "/nodePools/arm").Value.(*containerpb.NodePool)
+	if got := pool.GetConfig().GetTaints(); len(got) != 2 || !slices.ContainsFunc(got, func(t *containerpb.NodeTaint) bool { return t.GetKey() == "kubernetes.io/arch" }) {
+		t.Errorf("it has %v", got)
+	}
+}
+
+// TestPoolOfFlexStart: the cluster's first pool stays beside one whose nodes go
+// after days.
+func TestPoolOfFlexStart(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	days := w.conf("gke_node_pool", map[string]any{"cluster": labPath, "name": "days", "machine_type": "n2-standard-4", "flex_start": true, "auto_repair": false,
+		"autoscaling": map[string]any{"total_min": 0, "total_max": 2}})
+	w.empty(w.make(thing{kind: "gke_node_pool"}, days), days)
+	if w.object(labPath+"/nodePools/"+bootstrap) == nil {
+		t.Error("the first pool is gone")
+	}
 }
 
 func TestPoolLife(t *testing.T) {

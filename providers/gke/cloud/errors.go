@@ -193,7 +193,7 @@ func classify(code codes.Code, reason, message string) Kind {
 		return Busy
 	case code != codes.ResourceExhausted && (has(quotas...) || computeQuota.MatchString(message)):
 		return Quota
-	case has("cluster_already_has_operation", "incompatible operation", "resourcenotready", "try again once it is done", "fingerprint mismatch"):
+	case has("cluster_already_has_operation", "incompatible operation", "currently being created, deleted, updated or repaired", "resourcenotready", "try again once it is done", "fingerprint mismatch"):
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled

@@ -45,6 +45,7 @@ func TestExplain(t *testing.T) {
 		{"disabled", rpc(codes.PermissionDenied, "Kubernetes Engine API has not been used in project 1 before or it is disabled.", "SERVICE_DISABLED"), Disabled, []string{"SERVICE_DISABLED", "gcloud services enable"}, "0x1234567890abcdef"},
 		{"disabled for a project by its name", rpc(codes.PermissionDenied, "It is disabled. Enable it by visiting https://console.developers.google.com/apis/api/file.googleapis.com/overview?project=my-project then retry.", "SERVICE_DISABLED"), Disabled, []string{"gcloud services enable file.googleapis.com --project my-project`"}, "0x1234567890abcdef"},
 		{"disabled over HTTP", web(http.StatusForbidden, "Access Not Configured.", "accessNotConfigured"), Disabled, []string{"gcloud services enable"}, "0xfeed12345"},
+		{"an operation of Google's", rpc(codes.FailedPrecondition, "Cluster is currently being created, deleted, updated or repaired and cannot be updated.", ""), Conflict, nil, "0x1234567890abcdef"},
 		{"another operation", rpc(codes.FailedPrecondition, "Cluster is running incompatible operation operation-1.", "CLUSTER_ALREADY_HAS_OPERATION"), Conflict, []string{"CLUSTER_ALREADY_HAS_OPERATION"}, "0x1234567890abcdef"},
 		{"stale etag", rpc(codes.Aborted, "The etag is stale.", ""), Conflict, nil, "0x1234567890abcdef"},
 		{"too many operations", rpc(codes.ResourceExhausted, `Too many operations: cluster "c" hits the concurrent operations quota 5, please try again later.`, ""), Busy, nil, "0x1234567890abcdef"},

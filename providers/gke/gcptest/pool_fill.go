@@ -125,6 +125,9 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
 	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
 	fillGPUs(n, k)
+	if strings.HasPrefix(n.MachineType, "t2a-") || strings.HasPrefix(n.MachineType, "c4a-") { // Arm
+		n.Taints = append(n.Taints, &containerpb.NodeTaint{Key: "kubernetes.io/arch", Value: "arm64", Effect: containerpb.NodeTaint_NO_SCHEDULE})
+	}
 }
 
 // ownLabels are the resource labels that GKE puts on every pool when it is made.

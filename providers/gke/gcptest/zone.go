@@ -119,6 +119,7 @@ var plain = []struct {
 	{"c2-standard", 4096, []int{4, 8, 16, 30, 60}},
 	{"c3-standard", 4096, []int{4, 8, 22, 44, 88, 176}},
 	{"n4-standard", 4096, []int{2, 4, 8, 16, 32, 48, 64, 80}},
+	{"t2a-standard", 4096, []int{1, 2, 4, 8, 16, 32, 48}}, // Arm
 }
 
 // machines are all machine types there are.
