@@ -38,6 +38,9 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 	}
 	maps.Copy(d.Config.ResourceLabels, ownLabels(d.Config))
 	fillPool(d, k)
+	if strings.HasPrefix(d.Config.MachineType, "t2a-") { // Arm: an update without the taint takes it away
+		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "kubernetes.io/arch", Value: "arm64", Effect: containerpb.NodeTaint_NO_SCHEDULE})
+	}
 	count := int(d.GetInitialNodeCount())
 	for _, zone := range d.GetLocations() {
 		p.want[zone] = count
@@ -125,9 +128,6 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
 	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
 	fillGPUs(n, k)
-	if strings.HasPrefix(n.MachineType, "t2a-") || strings.HasPrefix(n.MachineType, "c4a-") { // Arm
-		n.Taints = append(n.Taints, &containerpb.NodeTaint{Key: "kubernetes.io/arch", Value: "arm64", Effect: containerpb.NodeTaint_NO_SCHEDULE})
-	}
 }
 
 // ownLabels are the resource labels that GKE puts on every pool when it is made.
