@@ -97,7 +97,7 @@ func clusterSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name":                   requiredFixed("Its name."),
 			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
-			"node_locations":         serversSet("Zones of the nodes of pools that name none."),
+			"node_locations":         serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
 			"network":                named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
 			"network_project":        serversFixed("Host project of the network, where it is a Shared VPC. It needs network and subnetwork. Default: the cluster's own project."),
 			"subnetwork":             named(servers("Subnetwork of the nodes, by name or in full."), samePlace, "network_project", "project"),
@@ -166,6 +166,7 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	}
 	m.checkVersion(ctx, prior)
 	m.checkStep(j, prior)
+	m.checkZones(ctx, j, prior)
 	if !m.Endpoint.IsUnknown() && either(m.Endpoint.ValueString(), "public") == either(prior.Endpoint.ValueString(), "public") {
 		m.Kubeconfig = prior.Kubeconfig
 	}

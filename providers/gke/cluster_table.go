@@ -101,6 +101,11 @@ func (m *clusterModel) update(ctx context.Context, j job, prior *clusterModel) e
 		if m.has(j, prior, now, row) {
 			continue // an import, or an apply that was interrupted, says less than there is
 		}
+		if row.attribute == "node_locations" { // pools may have come since the plan
+			if _, err := movesOf(now, list(m.NodeLocations)); err != nil {
+				return fmt.Errorf("change node_locations: %w", err)
+			}
+		}
 		op, happened, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 			if row.send != nil {
 				return row.send(ctx, m, prior, j)

@@ -196,7 +196,14 @@ func (c *Cloud) updateLocations(k *cluster, zones []string) (*containerpb.Operat
 	if err := c.fillLocations(k, changed); err != nil {
 		return nil, err
 	}
-	return c.changeCluster(k, "UPDATE_CLUSTER", func(p *containerpb.Cluster) { p.Locations = changed.GetLocations() }), nil
+	return c.changeCluster(k, "UPDATE_CLUSTER", func(cluster *containerpb.Cluster) {
+		cluster.Locations = changed.GetLocations()
+		for _, p := range k.pools { // of all, says the comment on desired_locations
+			p.proto.Locations = slices.Clone(changed.GetLocations())
+			p.move()
+			_ = c.provision(p, "") // a pool that lacks nodes says so itself
+		}
+	}), nil
 }
 
 // checkChannel refuses a release channel while a pool is not upgraded by itself.
