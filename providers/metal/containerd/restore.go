@@ -28,6 +28,7 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record) ([]host.Outc
 // stopped or disabled as it was. $1 = reload is for another configuration.
 const putBack = `# give back the service of containerd
 export LC_ALL=C
+[ ! -e /run/stoke-containerd-restart ] || set -- reload "$2" "$3" # a run that was cut off has given files back
 [ "$1" != reload ] || systemctl daemon-reload
 [ "$(systemctl show -p LoadState --value containerd.service)" = loaded ] || exit 0
 [ "$2" = true ] || systemctl disable --no-reload --quiet containerd.service

@@ -3,12 +3,14 @@ package nvidia
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/host/hosttest"
 )
@@ -67,7 +69,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s is not held", p)
 		}
 	}
-	if !strings.Contains(string(b.Files[RuntimeFile].Content), "runtimes.nvidia") || !slices.Contains(b.Ran, "systemctl restart containerd.service") {
+	if !strings.Contains(string(b.Files[RuntimeFile].Content), "runtimes.nvidia") || b.runtime != Runtime {
 		t.Error("containerd does not know the runtime")
 	}
 	// once more: nothing
@@ -179,11 +181,15 @@ func TestNouveau(t *testing.T) {
 	}
 }
 
-// TestKilled cuts apply off at every command, once; the next one finishes.
+// TestKilled cuts apply off at every command, once; the next one finishes, and so does
+// a destroy.
 func TestKilled(t *testing.T) {
 	want := spec("580", fromNVIDIA, exactly("580.126.20"))
-	for at := 0; ; at++ {
+	for try := 0; ; try++ {
+		at, destroy := try/2, try%2 == 0
 		b := node(t, spec("580", fromNVIDIA))
+		delete(b.Files, RuntimeFile)
+		b.runtime = ""
 		b.users = []string{"10\tnvidia-persiste\t/dev/nvidiactl\t", "11\tnvidia-device-p\t/dev/nvidiactl\t" + strings.Repeat("ab", 32)}
 		ctx, cut := context.WithCancel(context.Background())
 		rec, err := host.OpenRecord(ctx, b, "gpu-driver")
@@ -206,9 +212,85 @@ func TestKilled(t *testing.T) {
 			}
 			return
 		}
+		if destroy {
+			b.users = nil // by then
+			b.destroyed(t)
+			if b.units[kubelet] != "active enabled" || b.loaded != "" || b.runtime != "" {
+				t.Errorf("cut off at command %d, then destroyed: kubelet %s, loaded %s, runtime %q", at, b.units[kubelet], b.loaded, b.runtime)
+			}
+			continue
+		}
 		b.done(t, want, b.hooks("580.126.20", true))
+		if b.runtime != Runtime {
+			t.Errorf("cut off at command %d: containerd does not know the runtime", at)
+		}
 		if b.units[kubelet] != "active enabled" || b.loaded != "580.126.20" || !slices.Contains(b.held, "nvidia-open") {
 			t.Errorf("cut off at command %d: kubelet %s, loaded %s, held %v", at, b.units[kubelet], b.loaded, b.held)
+		}
+	}
+}
+
+// destroyed is a machine whose driver has gone, with nothing to be finished.
+func (b *box) destroyed(t *testing.T) {
+	t.Helper()
+	if _, err := Restore(t.Context(), b, b.record(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	if keys := b.record(t).Keys(""); len(keys) > 0 || len(b.stopped) > 0 || b.unread {
+		t.Errorf("left: %v in the record, %v stopped, to be restarted %v", keys, b.stopped, b.unread)
+	}
+}
+
+// TestDestroyKilled cuts destroy off at every command, once; the next one finishes.
+func TestDestroyKilled(t *testing.T) {
+	for at := 0; ; at++ {
+		b := node(t, spec("580", fromNVIDIA))
+		ctx, cut := context.WithCancel(context.Background())
+		rec, n := b.record(t), 0
+		b.Answer = func(cmd host.Command) (hosttest.Answer, bool) {
+			if n++; n > at {
+				cut()
+			}
+			return b.answer(cmd)
+		}
+		_, err := Restore(ctx, b, rec, nil)
+		cut()
+		b.Answer = b.answer
+		if err == nil && n <= at {
+			if at < 8 {
+				t.Errorf("only %d commands", at)
+			}
+			return
+		}
+		b.destroyed(t)
+		if b.units[kubelet] != "active enabled" || b.loaded != "" || b.runtime != "" {
+			t.Errorf("cut off at command %d: kubelet %s, loaded %s, runtime %q", at, b.units[kubelet], b.loaded, b.runtime)
+		}
+	}
+}
+
+// TestOlderDriverComesBack: the module of a driver that was there before goes into the
+// kernel again with its packages, or the outcome says that it takes a reboot.
+func TestOlderDriverComesBack(t *testing.T) {
+	for _, stuck := range []bool{false, true} {
+		b := node(t, spec("580", fromNVIDIA))
+		maps.DeleteFunc(b.Files, func(name string, _ ssh.File) bool { return strings.HasPrefix(name, host.Root) }) // it is somebody else's
+		b.done(t, spec("580", fromNVIDIA, exactly("580.126.20")), b.hooks("580.126.20", true))
+		b.units[hostengine] = "active enabled"
+		outcomes, err := Restore(t.Context(), b, b.record(t), func(ctx context.Context) ([]host.Outcome, error) {
+			b.stuck = stuck
+			w := Wanted{Packages: []Package{{Name: "nvidia-open"}, {Name: "nvidia-driver-pinning-580"}}}
+			return nil, b.hooks("580.95.05", true).Install(ctx, w)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := outcomeLines(outcomes)
+		if want := map[bool]string{true: "580.126.20", false: "580.95.05"}[stuck]; b.loaded != want || strings.Contains(said, "before a reboot") != stuck {
+			t.Errorf("stuck %v: the kernel has %s:\n%s", stuck, b.loaded, said)
+		}
+		if b.units[kubelet] != "active enabled" || b.units[hostengine] != "active enabled" || len(b.stopped) > 0 {
+			t.Errorf("stuck %v: %v, stopped %v", stuck, b.units, b.stopped)
 		}
 	}
 }

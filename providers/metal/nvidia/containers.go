@@ -34,11 +34,37 @@ func (a *applier) containers(ctx context.Context) error {
 			return fmt.Errorf("%s: %s is of driver %s, not of %s, although it has just been written: look at journalctl -u %s", a.m.Name(), file, cmp.Or(v, "none"), a.have.Loaded, cdiRefresh)
 		}
 	}
-	changed, err := a.put(ctx, RuntimeFile, Runtime)
-	if err != nil || !changed || !a.have.Units[containerd].Active {
-		return err
+	if a.have.Files[RuntimeFile] != Runtime {
+		if err := unread(ctx, a.m, a.have); err != nil {
+			return err
+		}
+		a.have.Unread = true
+		if _, err := a.put(ctx, RuntimeFile, Runtime); err != nil {
+			return err
+		}
 	}
-	_, err = host.Run(ctx, a.m, "systemctl", "restart", containerd)
+	if !a.have.Unread || !a.have.Units[containerd].Active {
+		return nil
+	}
+	a.have.Unread = false
+	return reread(ctx, a.m)
+}
+
+// unread notes, before RuntimeFile changes, that containerd is to be restarted, which
+// a run that is cut off leaves to the next.
+func unread(ctx context.Context, m host.Machine, have State) error {
+	if !have.Units[containerd].Active {
+		return nil
+	}
+	_, err := host.Run(ctx, m, "touch", unreadFile)
+	return err
+}
+
+const restartContainerd = `# have containerd read what runtimes there are
+systemctl restart containerd.service && rm -f /run/stoke-gpu-containerd`
+
+func reread(ctx context.Context, m host.Machine) error {
+	_, err := host.Script(ctx, m, restartContainerd)
 	return err
 }
 
@@ -65,7 +91,7 @@ func (a *applier) cdi(ctx context.Context, file string) error {
 // again starts units that a change had stopped, the kubelet last.
 const again = `# start again what used the GPUs
 set -e
-for u in "$@"; do systemctl start -- "$u"; done
+for u in "$@"; do [ "$(systemctl show -p LoadState --value -- "$u")" != loaded ] || systemctl start -- "$u"; done
 rm -f /run/stoke-gpu-stopped`
 
 // resume starts what freeGPUs stopped and nothing has started since.

@@ -178,6 +178,9 @@ func (d *differ) toolkit() {
 	if have := upstream(d.have.Packages["nvidia-container-toolkit"]); have != d.want.Toolkit {
 		d.add("container toolkit", []string{"toolkit"}, have, d.want.Toolkit, host.ReloadsSystemd)
 	}
+	if d.have.Unread && d.have.Units[containerd].Active {
+		d.add("containerd", []string{"toolkit"}, "runs without "+RuntimeFile, "with it", host.RestartsContainer)
+	}
 	if loaded := d.have.Loaded; loaded != "" && d.want.satisfied(loaded) && d.have.CDI[d.want.cdiFile()] != loaded {
 		have := d.have.CDI[d.want.cdiFile()]
 		if _, there := d.have.CDI[d.want.cdiFile()]; there && have == "" {

@@ -30,7 +30,7 @@ func TestScripts(t *testing.T) {
 	for name, script := range map[string]string{
 		"look": look, "initramfs": initramfs, "stop units": stopUnits, "end processes": endProcesses, "unhold": unhold, "hold": hold,
 		"autoinstall": autoinstall, "unload": unload, "insert": insert, "enable": enable, "disable": disable, "set unit": setUnit, "said": said,
-		"generate": generate, "refresh": refresh, "again": again, "absent": absent,
+		"generate": generate, "refresh": refresh, "again": again, "restart containerd": restartContainerd, "absent": absent,
 	} {
 		if out, err := exec.Command("sh", "-n", "-c", script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)

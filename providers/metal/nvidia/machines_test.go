@@ -38,6 +38,8 @@ type box struct {
 	mig                   string              // mode, where the GPUs have it
 	lost                  int                 // GPUs that the driver does not list
 	stopped               []string
+	unread                bool   // containerd is to be restarted
+	runtime               string // RuntimeFile as containerd has read it
 	reboots, drains       int
 	stuck                 bool // the module cannot be unloaded
 	broken                bool // the module cannot be loaded
@@ -146,6 +148,9 @@ func (b *box) look() string {
 	for _, u := range b.stopped {
 		p("stopped %s", u)
 	}
+	if b.unread {
+		p("unread due")
+	}
 	for _, l := range b.extra {
 		if l != "secureboot 1" {
 			p("%s", l)
@@ -197,7 +202,9 @@ func (b *box) answer(cmd host.Command) (hosttest.Answer, bool) {
 		return a, false
 	}
 	if len(cmd.Args) < 3 || cmd.Args[0] != "sh" {
-		return a, cmd.Args[0] == "mkdir" || slices.Equal(cmd.Args, []string{"systemctl", "restart", containerd})
+		touched := slices.Equal(cmd.Args, []string{"touch", unreadFile})
+		b.unread = b.unread || touched
+		return a, touched || cmd.Args[0] == "mkdir"
 	}
 	args := cmd.Args[4:]
 	switch cmd.Args[2] {
@@ -267,6 +274,8 @@ func (b *box) services(script string, args []string) (hosttest.Answer, bool) {
 			b.units[u] = "active " + file
 		}
 		b.stopped = nil
+	case restartContainerd:
+		b.unread, b.runtime = false, string(b.Files[RuntimeFile].Content)
 	case refresh:
 		b.cdi[newCDIFile] = b.loaded
 	case generate:
@@ -318,7 +327,8 @@ func (b *box) hooks(version string, open bool) Hooks {
 // reboot is another life: nothing is loaded but what starts by itself.
 func (b *box) reboot() {
 	b.reboots++
-	b.running, b.loaded, b.users, b.stopped, b.stuck = b.next, "", nil, nil, false
+	b.running, b.loaded, b.users, b.stopped, b.stuck, b.unread = b.next, "", nil, nil, false, false
+	b.runtime = string(b.Files[RuntimeFile].Content)
 	if _, off := b.Files[NouveauFile]; off || b.off {
 		b.nouveau = false
 	}

@@ -165,7 +165,7 @@ func (b *box) record(t *testing.T) *host.Record {
 func (b *box) undeclared(t *testing.T, want Spec, before map[string]string, hooks Hooks) {
 	t.Helper()
 	want.Toolkit, want.NoNouveau = "", false
-	was, ran := b.has(), len(b.Ran)
+	was := b.has()
 	ahead := Undoing(b.record(t), want, b.state(t, want))
 	if host.Greatest(ahead) != host.RestartsContainer {
 		t.Errorf("it %s: %v", host.Greatest(ahead), ahead)
@@ -185,7 +185,7 @@ func (b *box) undeclared(t *testing.T, want Spec, before map[string]string, hook
 			t.Errorf("declared no more: %s changes, and the plan does not say so: %v", key, ahead)
 		}
 	}
-	if !slices.Contains(b.Ran[ran:], "systemctl restart containerd.service") {
+	if b.runtime != string(b.Files[RuntimeFile].Content) {
 		t.Error("containerd still runs with the runtime")
 	}
 	if left := Undoing(b.record(t), want, b.state(t, want)); len(left) > 0 {

@@ -13,10 +13,11 @@ const (
 	NouveauFile  = "/etc/modprobe.d/blacklist-nouveau.conf"
 	UpgradesFile = "/etc/apt/apt.conf.d/52stoke-nvidia"
 	RuntimeFile  = "/etc/containerd/conf.d/99-nvidia.toml"
-	stoppedFile  = "/run/stoke-gpu-stopped"   // units that are stopped for a change; a reboot clears it
-	modulesFile  = "/run/stoke-gpu-modules"   // modules that were taken out with the driver's, to come back with it
-	oldCDIFile   = "/etc/cdi/nvidia.yaml"     // written by us, for toolkits before 1.18
-	newCDIFile   = "/var/run/cdi/nvidia.yaml" // written by nvidia-cdi-refresh.service
+	stoppedFile  = "/run/stoke-gpu-stopped"    // units that are stopped for a change; a reboot clears it
+	unreadFile   = "/run/stoke-gpu-containerd" // containerd has not read RuntimeFile as it is; a reboot clears it
+	modulesFile  = "/run/stoke-gpu-modules"    // modules that were taken out with the driver's, to come back with it
+	oldCDIFile   = "/etc/cdi/nvidia.yaml"      // written by us, for toolkits before 1.18
+	newCDIFile   = "/var/run/cdi/nvidia.yaml"  // written by nvidia-cdi-refresh.service
 )
 
 // look prints what there is to know, a line per thing that begins with what it
@@ -78,6 +79,7 @@ done
 [ ! -r /etc/containerd/config.toml ] || sed -n 's/^[[:space:]]*version[[:space:]]*=[[:space:]]*\([0-9]*\).*/ctdversion\t\1/p; s/.*\(\/etc\/containerd\/conf\.d\/\).*/ctdimports\t\1/p' /etc/containerd/config.toml | head -n 10
 for i in /boot/initrd.img-*; do [ ! -e "$i" ] || [ ! "$1" -nt "$i" ] || echo "oldinitrd$T$i"; done
 [ ! -r /run/stoke-gpu-stopped ] || head -n 10 /run/stoke-gpu-stopped | sed 's/^/stopped\t/'
+[ ! -e /run/stoke-gpu-containerd ] || echo "unread${T}due"
 for f in "$@"; do
 	[ ! -f "$f" ] || echo "file$T$f$T$(head -c 65536 -- "$f" | b64)"
 done

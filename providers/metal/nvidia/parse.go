@@ -77,6 +77,7 @@ func (r *reader) lines() host.Lines {
 		"ctdimports": host.Fields(1, func([]string) error { s.Containerd.Configured, s.Containerd.Imports = true, true; return nil }),
 		"oldinitrd":  host.Fields(1, host.Append(&s.OldInitrd)),
 		"stopped":    host.Fields(1, host.Append(&s.Stopped)),
+		"unread":     host.Fields(1, host.Is(&s.Unread, "due")),
 		"file":       host.Data(2, func(f []string) error { s.Files[f[0]] = f[1]; return nil }),
 	}
 }

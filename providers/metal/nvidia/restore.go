@@ -36,6 +36,9 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 			return r.done, err
 		}
 	}
+	if err := r.reload(ctx); err != nil {
+		return r.done, err
+	}
 	if err := r.restart(ctx); err != nil {
 		return r.done, err
 	}
@@ -44,7 +47,10 @@ func Restore(ctx context.Context, m host.Machine, rec *host.Record, uninstall fu
 	if _, _, err := host.Status(ctx, m, append([]string{"systemctl", "reset-failed", "--quiet"}, restoredUnits...)...); err != nil {
 		return r.done, err
 	}
-	return r.done, r.files(ctx)
+	if err := r.files(ctx); err != nil {
+		return r.done, err
+	}
+	return r.done, r.resume(ctx)
 }
 
 type restorer struct {
@@ -132,6 +138,59 @@ func (r *restorer) restart(ctx context.Context) error {
 	return r.rec.Forget(ctx, keys...)
 }
 
+// reload brings the module of the driver that is back into the kernel, where that
+// still has ours: nothing opens a GPU while the two differ.
+func (r *restorer) reload(ctx context.Context) error {
+	a := &applier{m: r.m, rec: r.rec}
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	now := a.have.Installed()
+	if now == "" || a.have.Loaded == "" || a.have.Loaded == now {
+		return nil
+	}
+	ours := a.have.Loaded
+	if err := a.stopGPUUnits(ctx); err != nil { // resume starts them
+		return err
+	}
+	for _, script := range []string{unload, insert} {
+		_, status, err := host.Status(ctx, r.m, "sh", "-c", script, "sh")
+		if err != nil {
+			return err
+		}
+		if status != 0 {
+			r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Left, Why: fmt.Sprintf("%s is installed again, and %s cannot make way for it: nothing can use the GPUs before a reboot", now, ours)})
+			return nil
+		}
+	}
+	r.done = append(r.done, host.Outcome{Fact: "driver in the kernel", Fate: host.Restored})
+	return nil
+}
+
+// resume starts what was stopped for the GPUs and is none of the driver's own, now or
+// by a run that was cut off: the kubelet last.
+func (r *restorer) resume(ctx context.Context) error {
+	have, err := Observe(ctx, r.m, Spec{})
+	if err != nil || len(have.Stopped) == 0 {
+		return err
+	}
+	if slices.Contains(have.Stopped, hostengine) && have.Units[hostengine].Exists {
+		out, status, err := host.Status(ctx, r.m, "sh", "-c", setUnit, "sh", hostengine, "-", "start")
+		if err != nil {
+			return err
+		}
+		if status != 0 {
+			r.done = append(r.done, host.Outcome{Fact: hostengine, Fate: host.Left, Why: "it ran before, and does not start now: " + strings.TrimSpace(string(out))})
+		}
+	}
+	var units []string
+	if slices.Contains(have.Stopped, kubelet) {
+		units = append(units, kubelet)
+	}
+	_, err = host.Script(ctx, r.m, again, units...)
+	return err
+}
+
 // unload takes the modules out of the kernel unless a driver was there before.
 func (r *restorer) unload(ctx context.Context) error {
 	var before []string
@@ -177,15 +236,21 @@ func (r *restorer) files(ctx context.Context) error {
 				return err
 			}
 		}
+		if name == RuntimeFile {
+			if err := unread(ctx, r.m, r.have); err != nil {
+				return err
+			}
+			r.have.Unread = true
+		}
 		outcomes, err := r.rec.GiveBack(ctx, keyFile+name, name)
 		if err != nil {
 			return err
 		}
 		r.done = append(r.done, outcomes...)
-		if name == RuntimeFile && r.have.Units[containerd].Active {
-			if _, err := host.Run(ctx, r.m, "systemctl", "restart", containerd); err != nil {
-				return err
-			}
+	}
+	if r.have.Unread && r.have.Units[containerd].Active {
+		if err := reread(ctx, r.m); err != nil {
+			return err
 		}
 	}
 	if err := makeInitramfs(ctx, r.m, r.rec); err != nil {

@@ -43,6 +43,7 @@ type State struct {
 	Files       map[string]string         // this package's files; those that there are not are absent
 	OldInitrd   []string                  // initramfs files older than the blacklist
 	Stopped     []string                  // units that a change has stopped and not started again
+	Unread      bool                      // containerd runs without what RuntimeFile says
 	offers      map[string]packages.Offer // what apt has of the packages that want is about
 }
 

@@ -114,6 +114,11 @@ func (a *applier) release(ctx context.Context) error {
 				return err
 			}
 		}
+		if name == RuntimeFile {
+			if err := unread(ctx, a.m, a.have); err != nil {
+				return err
+			}
+		}
 		if _, err := a.rec.RestoreFile(ctx, name); err != nil {
 			return err
 		}
@@ -123,7 +128,8 @@ func (a *applier) release(ctx context.Context) error {
 			}
 		}
 		if name == RuntimeFile && a.have.Units[containerd].Active {
-			if _, err := host.Run(ctx, a.m, "systemctl", "restart", containerd); err != nil {
+			a.have.Unread = false
+			if err := reread(ctx, a.m); err != nil {
 				return err
 			}
 		}
