@@ -38,6 +38,7 @@ func TestNodeCutOff(t *testing.T) {
 		{"a label and a taint that are declared no more", map[string]any{nodeReady: nil},
 			member.Mark{ID: "id", Labels: map[string]*string{"pool": nil}, Taints: []string{"old:NoSchedule"}}, nil, []string{"label pool", "taint old:NoSchedule"}},
 		{"GPUs that nobody tried", map[string]any{nodeReady: nil}, member.Mark{ID: "id"}, func(l *nodeLook) { l.untried = true }, []string{"verification"}},
+		{"killed before its kubelet was restarted", map[string]any{nodeReady: nil}, member.Mark{ID: "id"}, func(l *nodeLook) { l.facts.RestartDue = true }, []string{"kubelet"}},
 		{"GPUs that pods have", map[string]any{nodeReady: nil}, member.Mark{ID: "id"}, func(l *nodeLook) { l.untried, l.users = true, []string{"ml/bert"} }, nil},
 	} {
 		m := &hosttest.Machine{}

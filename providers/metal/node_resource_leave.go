@@ -72,11 +72,13 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	}
 	ours := facts.Role == kubeadm.Worker && (facts.CAHash == "" || facts.CAHash == j.CAHash.ValueString())
 	reset := func(ctx context.Context) error {
-		if !ours && len(facts.Left) == 0 || facts.Role == kubeadm.ControlPlane {
+		if facts.Role == kubeadm.ControlPlane {
 			return nil
 		}
-		if err := kubeadm.Reset(ctx, on, ""); err != nil {
-			return err
+		if ours || len(facts.Left) > 0 {
+			if err := kubeadm.Reset(ctx, on, ""); err != nil {
+				return err
+			}
 		}
 		var enabled bool
 		if noted, err := rec.Was(nodeEnabled, &enabled); err != nil || !noted || enabled {

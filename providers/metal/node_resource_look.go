@@ -255,6 +255,8 @@ func (l *nodeLook) changes() []host.Change {
 	switch {
 	case !l.facts.KubeletActive:
 		all = append(all, host.Change{Fact: "kubelet", Have: "stopped", Want: "running", Disruption: host.RestartsKubelet})
+	case l.facts.RestartDue && len(all) == 0:
+		all = append(all, host.Change{Fact: "kubelet", Have: "runs with what it had before", Want: "restarted", Disruption: host.RestartsKubelet})
 	case !l.facts.KubeletEnabled:
 		all = append(all, host.Change{Fact: "kubelet at boot", Have: "disabled", Want: "enabled", Disruption: host.RestartsKubelet})
 	case l.have == nil && l.whole():

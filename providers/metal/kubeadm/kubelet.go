@@ -101,8 +101,13 @@ func SetArguments(ctx context.Context, m host.Machine, f Facts, n Node) error {
 	return nil
 }
 
+// restartMark is there from before the kubelet's arguments or configuration change
+// until it has been restarted. A boot removes it, and is a restart, too.
+const restartMark = "/run/stoke-kubelet-restart"
+
 const putFlags = `# write the kubelet's arguments
 set -e
+: >` + restartMark + `
 cat >` + flagsFile + `.new
 chmod 0644 ` + flagsFile + `.new
 mv ` + flagsFile + `.new ` + flagsFile
@@ -119,7 +124,8 @@ func FetchKubeletConfiguration(ctx context.Context, m host.Machine, flags ...str
 // What kubeadm keeps of the old configuration goes: it is kept for somebody who
 // upgrades by hand, and nobody would ever remove it.
 const fetch = `# write the cluster's configuration of the kubelet on this node
-` + alone + `kubeadm upgrade node phase kubelet-config "$@" >` + logFile + ` 2>&1 || { status=$?; tail -n 200 ` + logFile + `; exit "$status"; }
+` + alone + `: >` + restartMark + ` || exit
+kubeadm upgrade node phase kubelet-config "$@" >` + logFile + ` 2>&1 || { status=$?; tail -n 200 ` + logFile + `; exit "$status"; }
 rm -rf /etc/kubernetes/tmp/kubeadm-kubelet-config*`
 
 // RestartKubelet starts the kubelet anew, and with the machine from now on.
@@ -135,4 +141,5 @@ const restart = `# restart the kubelet
 set -e
 systemctl enable --no-reload --quiet kubelet.service
 systemctl reset-failed kubelet.service 2>/dev/null || :
-systemctl restart kubelet.service`
+systemctl restart kubelet.service
+rm -f ` + restartMark

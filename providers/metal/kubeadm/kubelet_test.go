@@ -67,6 +67,9 @@ func TestKubeletStartsWithoutReload(t *testing.T) {
 				t.Errorf("%s: %s", name, line)
 			}
 		}
+		if name == "restart" && !strings.HasSuffix(all, "\nrm -f "+restartMark+" sh") {
+			t.Errorf("it is to be restarted again: %s", all)
+		}
 		if !strings.Contains(all, "enable") {
 			t.Errorf("%s: the kubelet is not enabled: %s", name, all)
 		}

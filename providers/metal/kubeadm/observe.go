@@ -39,6 +39,7 @@ type Facts struct {
 	Kubeadm, Kubelet string // versions of the programs, such as v1.36.3; "" where there is none
 	KubeletActive    bool
 	KubeletEnabled   bool
+	RestartDue       bool           // it runs with other arguments, or another configuration, than there are by now
 	KubeletConfig    map[string]any // /var/lib/kubelet/config.yaml
 	KubeletArgs      string         // as kubeadm wrote them: kubeadm-flags.env
 
@@ -74,6 +75,7 @@ printf 'kubeadm\t%s\n' "$(kubeadm version -o short 2>/dev/null | head -n 1)"
 printf 'kubelet\t%s\n' "$(kubelet --version 2>/dev/null | head -n 1)"
 printf 'active\t%s\n' "$(systemctl is-active kubelet.service 2>/dev/null)"
 printf 'enabled\t%s\n' "$(systemctl is-enabled kubelet.service 2>/dev/null)"
+[ ! -e /run/stoke-kubelet-restart ] || printf 'restart\tdue\n'
 if [ -e ` + lockFile + ` ] && ! flock -n ` + lockFile + ` true; then printf 'running\tyes\n'; fi
 for f in /etc/kubernetes/*.conf /etc/kubernetes/manifests/*.yaml /etc/kubernetes/pki/ca.crt /var/lib/kubelet/config.yaml /var/lib/kubelet/pki/kubelet-client-current.pem /var/lib/etcd/member; do
 	[ ! -e "$f" ] || printf 'there\t%s\n' "$f"
@@ -112,6 +114,7 @@ func Observe(ctx context.Context, m host.Machine) (Facts, error) {
 	there := map[string]bool{}
 	lines := host.Lines{
 		"kubeadm": host.Fields(1, host.Text(&f.Kubeadm)).Once(),
+		"restart": host.Fields(1, host.Is(&f.RestartDue, "due")),
 		"kubelet": host.Fields(1, func(v []string) error { f.Kubelet = strings.TrimPrefix(v[0], "Kubernetes "); return nil }).Once(),
 		"active":  host.Fields(1, host.Is(&f.KubeletActive, "active")).Once(),
 		"enabled": host.Fields(1, host.Is(&f.KubeletEnabled, "enabled")).Once(),

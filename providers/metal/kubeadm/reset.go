@@ -78,6 +78,7 @@ done
 if systemctl cat etcd.service >/dev/null 2>&1; then etcd=; else etcd=/var/lib/etcd; fi
 empty "$etcd"
 for name in admin super-admin kubelet bootstrap-kubelet controller-manager scheduler; do rm -f "/etc/kubernetes/$name.conf"; done
+rm -f /run/stoke-kubelet-restart
 plugins=/usr/libexec/kubernetes
 for dir in /etc/kubernetes $plugins/kubelet-plugins/volume/exec $plugins/kubelet-plugins/volume $plugins/kubelet-plugins $plugins; do
 	[ ! -d "$dir" ] || owned "$dir" || rmdir "$dir" 2>/dev/null

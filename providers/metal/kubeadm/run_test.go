@@ -204,7 +204,7 @@ func TestObserve(t *testing.T) {
 	_, identity := certificate(t, "system:node:head", ends.Add(time.Hour))
 	b64 := base64.StdEncoding.EncodeToString
 	static := "spec:\n  containers:\n  - image: registry.k8s.io/kube-apiserver:v1.36.3\n    command: [kube-apiserver, --secure-port=6443, --v=2, --v=3]\n"
-	programs := "kubeadm\tv1.36.3\nkubelet\tKubernetes v1.36.2\nactive\tactive\nenabled\tenabled\n"
+	programs := "kubeadm\tv1.36.3\nkubelet\tKubernetes v1.36.2\nactive\tactive\nenabled\tenabled\nrestart\tdue\n"
 	node := "there\t/etc/kubernetes/kubelet.conf\nserver\thttps://192.0.2.10:6443\ncertificate\t" + kubeletIdentity + "\t" + b64(identity) +
 		"\nfile\t" + kubeletFile + "\t" + b64([]byte("maxPods: 7\n")) + "\nfile\t" + flagsFile + "\t" + b64([]byte("KUBELET_KUBEADM_ARGS=\"--node-ip=192.0.2.10\"\n")) + "\n"
 	control := "there\t" + apiServerFile + "\nthere\t" + adminConf + "\nthere\t/var/lib/etcd/member\netcd\tyes\ncertificate\t" + authorityFile + "\t" + b64(authorityPEM) + "\nfile\t" + apiServerFile + "\t" + b64([]byte(static)) + "\n"
@@ -227,6 +227,9 @@ func TestObserve(t *testing.T) {
 		}
 		if f.Role != c.role || f.Whole != c.whole || (len(f.Left) > 0) != (c.name == "leftovers") {
 			t.Errorf("%s: role %q, whole %v, left %v", c.name, f.Role, f.Whole, f.Left)
+		}
+		if f.RestartDue != (c.name != "nothing") {
+			t.Errorf("%s: the kubelet is to be restarted: %v", c.name, f.RestartDue)
 		}
 		if c.name != "control plane" {
 			continue
