@@ -124,7 +124,7 @@ type Outcome struct {
 func ReportLeft(ctx context.Context, outcomes []Outcome) {
 	var left []string
 	for _, o := range outcomes {
-		if o.Fate == Left && !o.Expected {
+		if o.Fate == Left {
 			left = append(left, o.Fact+": "+o.Why)
 		}
 	}
