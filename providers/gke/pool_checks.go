@@ -54,7 +54,7 @@ func (m *poolModel) checkSettings(j job) {
 	if m.FastSocket.ValueBool() && !m.GVNIC.ValueBool() && given(m.GVNIC) {
 		j.diags.AddAttributeError(path.Root("fast_socket"), "Fast socket without gVNIC", "Set gvnic = true.")
 	}
-	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && given(m.MaxSurge) && given(m.MaxUnavailable) && m.BlueGreen.IsNull() {
+	if m.MaxSurge.ValueInt64() == 0 && m.MaxUnavailable.ValueInt64() == 0 && given(m.MaxSurge) && given(m.MaxUnavailable) && m.BlueGreen.IsNull() && !(j.omitted("max_surge") && j.omitted("max_unavailable")) {
 		j.diags.AddAttributeError(path.Root("max_surge"), "Upgrades without a node", "Give max_surge or max_unavailable: with neither no node can be made anew.")
 	}
 	m.checkBlueGreen(j, lasts)

@@ -67,7 +67,7 @@ func (m *poolModel) policies(p *containerpb.NodePool) {
 	if given(m.AutoRepair) || given(m.AutoUpgrade) || flex {
 		p.Management = m.management()
 	}
-	if given(m.MaxSurge) || given(m.MaxUnavailable) || given(m.BlueGreen) {
+	if !flex && !m.Queued.ValueBool() && (given(m.MaxSurge) || given(m.MaxUnavailable) || given(m.BlueGreen)) { // those upgrade by SHORT_LIVED, and by nothing else
 		p.UpgradeSettings = m.upgrade()
 	}
 	if given(m.Drain) {

@@ -195,6 +195,8 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 		refuse("flex_start", "Flex-start without autoscaling", "Declare autoscaling, and leave node_count out.")
 	case flex && m.AutoRepair.ValueBool() && !j.omitted("auto_repair"): // left out, it is what the step that was taken has
 		refuse("flex_start", "Flex-start with repairs", "Leave auto_repair out: such machines are never made anew, and others of this pool are.")
+	case (flex || queued) && len(at.Steps()) == 0 && !(j.omitted("max_surge") && j.omitted("max_unavailable") && m.BlueGreen.IsNull()):
+		refuse(map[bool]string{true: "flex_start", false: "queued_provisioning"}[flex], "Upgrades are not for such nodes", "Leave max_surge, max_unavailable and blue_green out: nodes of this kind are replaced as their work ends.")
 	case queued && spot:
 		refuse("queued_provisioning", "Queued and spot at once", "Take one of them.")
 	case queued && !m.Autoscaling.IsUnknown() && (m.scaling() == nil || m.scaling().TotalMin.ValueInt64() != 0 || m.scaling().TotalMax.IsNull()):

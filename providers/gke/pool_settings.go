@@ -308,7 +308,8 @@ func (m *poolModel) upgrade() *containerpb.NodePool_UpgradeSettings {
 }
 
 func (m *poolModel) readUpgrade(u *containerpb.NodePool_UpgradeSettings, imported bool) {
-	if u.GetStrategy() != containerpb.NodePoolUpdateStrategy_BLUE_GREEN || !given(m.MaxSurge) || !given(m.MaxUnavailable) {
+	surge := u.GetStrategy() == containerpb.NodePoolUpdateStrategy_SURGE || u.GetStrategy() == containerpb.NodePoolUpdateStrategy_NODE_POOL_UPDATE_STRATEGY_UNSPECIFIED
+	if surge || !given(m.MaxSurge) || !given(m.MaxUnavailable) {
 		m.MaxSurge, m.MaxUnavailable = types.Int64Value(int64(u.GetMaxSurge())), types.Int64Value(int64(u.GetMaxUnavailable()))
 	} // those of a pool that is upgraded otherwise say nothing
 	if u.GetStrategy() != containerpb.NodePoolUpdateStrategy_BLUE_GREEN {

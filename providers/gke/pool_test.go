@@ -359,6 +359,7 @@ func TestPoolRules(t *testing.T) {
 		{"spot and flex-start", gpu(map[string]any{"spot": true, "flex_start": true, "node_count": nil, "autoscaling": scaled}), "Spot and flex-start at once"},
 		{"flex-start without autoscaling", gpu(map[string]any{"flex_start": true}), "Flex-start without autoscaling"},
 		{"flex-start", gpu(map[string]any{"flex_start": true, "node_count": nil, "autoscaling": scaled}), ""},
+		{"flex-start with upgrades", gpu(map[string]any{"flex_start": true, "node_count": nil, "autoscaling": scaled, "max_surge": 1}), "Upgrades are not for such nodes"},
 		{"queued", gpu(map[string]any{"queued_provisioning": true, "node_count": nil, "autoscaling": scaled}), ""},
 		{"queued, not from 0", gpu(map[string]any{"queued_provisioning": true, "node_count": nil, "autoscaling": map[string]any{"total_min": 1, "total_max": 4}}), "Queued without autoscaling from 0"},
 		{"reserved spot", gpu(map[string]any{"spot": true, "reservation": "r"}), "Reservation of such machines"},

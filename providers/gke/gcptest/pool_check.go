@@ -26,7 +26,7 @@ func (c *Cloud) checkPool(k *cluster, d *containerpb.NodePool) error {
 			return err
 		}
 	}
-	if err := checkUpgrade(d.GetUpgradeSettings()); err != nil {
+	if err := checkUpgrade(d); err != nil {
 		return err
 	}
 	if err := checkPods(d.GetMaxPodsConstraint()); err != nil {
@@ -79,8 +79,17 @@ func checkManagement(k *containerpb.Cluster, n *containerpb.NodeConfig, m *conta
 	return nil
 }
 
-func checkUpgrade(u *containerpb.NodePool_UpgradeSettings) error {
-	if u == nil || u.GetStrategy() == containerpb.NodePoolUpdateStrategy_BLUE_GREEN {
+// shortLived tells whether a pool upgrades by the strategy that is for flex-start and
+// queued pools, and for no others (NodePoolUpdateStrategy of the container API).
+func shortLived(d *containerpb.NodePool) bool {
+	return d.GetConfig().GetFlexStart() || d.GetQueuedProvisioning().GetEnabled()
+}
+
+func checkUpgrade(d *containerpb.NodePool) error {
+	u := d.GetUpgradeSettings()
+	if short := u.GetStrategy() == containerpb.NodePoolUpdateStrategy_SHORT_LIVED; u != nil && short != shortLived(d) {
+		return invalid("Upgrade strategy %s is not supported for this node pool.", u.GetStrategy())
+	} else if u == nil || short || u.GetStrategy() == containerpb.NodePoolUpdateStrategy_BLUE_GREEN {
 		return nil
 	}
 	if u.GetMaxSurge()+u.GetMaxUnavailable() <= 0 {

@@ -170,6 +170,9 @@ const gpuTaint = "nvidia.com/gpu"
 // fillPool adds what the server adds beside the nodes' configuration.
 func fillPool(d *containerpb.NodePool, k *cluster) {
 	set(&d.Management, &containerpb.NodeManagement{AutoRepair: !d.GetConfig().GetFlexStart(), AutoUpgrade: true})
+	if shortLived(d) {
+		set(&d.UpgradeSettings, &containerpb.NodePool_UpgradeSettings{Strategy: containerpb.NodePoolUpdateStrategy_SHORT_LIVED.Enum()})
+	}
 	set(&d.UpgradeSettings, &containerpb.NodePool_UpgradeSettings{MaxSurge: 1})
 	set(&d.UpgradeSettings.Strategy, containerpb.NodePoolUpdateStrategy_SURGE.Enum())
 	set(&d.MaxPodsConstraint, proto.Clone(k.proto.GetDefaultMaxPodsConstraint()).(*containerpb.MaxPodsConstraint))
