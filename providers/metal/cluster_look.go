@@ -274,6 +274,21 @@ func (s *settings) inside(ctx context.Context, c connect.Connection, work func(*
 	return work(live.New(client))
 }
 
+// insideNew is inside for a cluster that has just begun: its controller manager leads
+// a while before it signs certificates.
+func (s *settings) insideNew(ctx context.Context, c connect.Connection, patience time.Duration, work func(*live.Cluster) error) error {
+	for end := time.Now().Add(patience); ; {
+		err := s.inside(ctx, c, work)
+		if !kubernetes.Unsigned(err) || time.Now().After(end) {
+			return err
+		}
+		host.Step(ctx, "waiting until kube-controller-manager signs certificates")
+		if err := host.Pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
 // differing names the objects in the cluster that are not as declared.
 func (s *settings) differing(ctx context.Context, c connect.Connection, want addons.Spec) (titles []string, err error) {
 	objects, err := want.Objects()

@@ -310,7 +310,7 @@ func (w *clusterWork) furnish(ctx context.Context) error {
 	if w.access, err = w.s.connection(ctx, w.m, w.way, w.spec.cluster.Endpoint, w.known); err != nil {
 		return err
 	}
-	err = w.s.inside(ctx, w.access, func(c *live.Cluster) error {
+	err = w.s.insideNew(ctx, w.access, apiTime, func(c *live.Cluster) error {
 		w.access.ID = c.ID
 		if err := w.furnished(ctx, c, objects); err != nil {
 			return err

@@ -40,6 +40,10 @@ const (
 // errNoSignature says that a control plane hands out no certificate.
 var errNoSignature = errors.New("no certificate was signed")
 
+// Unsigned tells whether a control plane was reached and signed no certificate. One
+// that has just begun does so within the minute.
+func Unsigned(err error) bool { return errors.Is(err, errNoSignature) }
+
 // newRequest makes a key and asks for a certificate of it. The key is in no file
 // and leaves this process only where somebody asks for a credential.
 func newRequest() (*ecdsa.PrivateKey, []byte, error) {
