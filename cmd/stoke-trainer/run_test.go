@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
@@ -43,10 +44,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
-		trainer = filepath.Join(dir, "stoke-trainer")
-		build := exec.Command("go", "build", fmt.Sprintf("-race=%v", raceBuild), "-o", trainer, ".")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		if trainer, err = programtest.Trainer(dir, raceBuild); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		digits = spec.Dataset{Path: filepath.Join(dir, "digits")}

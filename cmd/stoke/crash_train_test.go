@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stokehq/stoke/cmd/programtest"
 )
 
 const crashTraining = `
@@ -42,13 +44,7 @@ func TestKilledTraining(t *testing.T) {
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("finding what is left behind needs /proc")
 	}
-	bin := t.TempDir()
-	for _, program := range []string{"stoke", "stoke-trainer"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program).CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
-	c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}
+	c := &training{t: t, dir: t.TempDir(), stoke: programtest.Path(t, "stoke")}
 	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(crashTraining), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 	"github.com/stokehq/stoke/providers/gke/gcptest"
 )
@@ -100,15 +101,12 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// releasedTrainer builds stoke-trainer as it is released, which is what an image
-// takes, and returns the folder that it is in.
+// releasedTrainer returns a folder with only the released stoke-trainer in it.
 func releasedTrainer(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "stoke-trainer"), "../stoke-trainer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := programtest.Copy("stoke-trainer", filepath.Join(dir, "stoke-trainer")); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/modules/library"
 )
 
@@ -46,12 +47,6 @@ func TestLibrary(t *testing.T) {
 	if underRace {
 		t.Skip("the program that it runs is built without the race detector")
 	}
-	bin := t.TempDir()
-	for _, program := range []string{"stoke", "stoke-trainer"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program).CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
 	for _, name := range library.Names() {
 		if clusterCalls[name] != "" {
 			continue // TestKubernetesLibrary has it
@@ -64,7 +59,7 @@ func TestLibrary(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}
+			c := &training{t: t, dir: t.TempDir(), stoke: programtest.Path(t, "stoke")}
 			if libraryCalls[name] == "" {
 				t.Fatal("no test uses it")
 			}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stokehq/stoke/cmd/programtest"
 )
 
 // TestRunIsLookedAtDuringApply looks at an experiment that the apply which
@@ -19,13 +21,7 @@ func TestRunIsLookedAtDuringApply(t *testing.T) {
 	if underRace {
 		t.Skip("the program that it runs is built without the race detector")
 	}
-	bin := t.TempDir()
-	for _, program := range []string{"stoke", "stoke-trainer"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, program), "../"+program).CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
-	c := &training{t: t, dir: t.TempDir(), stoke: filepath.Join(bin, "stoke")}
+	c := &training{t: t, dir: t.TempDir(), stoke: programtest.Path(t, "stoke")}
 	endless := strings.Replace(crashTraining, "epochs = 4", "epochs = 100000", 1)
 	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(endless), 0o644); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/plan/state/store/storetest"
 )
 
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{Files: scripts(t, "testdata/script"), UpdateScripts: *rewrite, Setup: remoteStates,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"trainer": buildTrainer}})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"trainer": copyTrainer}})
 }
 
 // scripts lists those in a folder. Under the race detector, which makes them take
@@ -48,17 +47,13 @@ func scripts(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// buildTrainer is the scripts' command "trainer FILE": it builds stoke-trainer as
-// it is released.
-func buildTrainer(ts *testscript.TestScript, neg bool, args []string) {
+// copyTrainer is the scripts' command "trainer FILE": it puts the released
+// stoke-trainer there.
+func copyTrainer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trainer FILE")
 	}
-	build := exec.Command("go", "build", "-o", ts.MkAbs(args[0]), "../stoke-trainer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		ts.Fatalf("build: %v\n%s", err, out)
-	}
+	ts.Check(programtest.Copy("stoke-trainer", ts.MkAbs(args[0])))
 }
 
 // answering is a server that has one answer to everything.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
@@ -79,11 +80,7 @@ func shows(t *testing.T, folder, plan string) {
 // exampleProject is a copy of an example's files, and the key that logs in.
 func exampleProject(t *testing.T, l *lab.Lab, folder string, names ...string) *project {
 	t.Helper()
-	program, err := stoke()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
+	p := &project{t: t, dir: t.TempDir(), program: programtest.Path(t, "stoke"), lab: l}
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {

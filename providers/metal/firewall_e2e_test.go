@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
 
@@ -71,11 +72,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T, l *lab.Lab, configuration, variables string) *workspace {
 	t.Helper()
-	program, err := stoke()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &workspace{t: t, dir: t.TempDir(), stoke: program}
+	w := &workspace{t: t, dir: t.TempDir(), stoke: programtest.Path(t, "stoke")}
 	for name, content := range map[string]string{"main.tf": configuration, "terraform.tfvars": variables, "key": l.Key} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

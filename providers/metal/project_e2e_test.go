@@ -9,26 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/providers/metal/lab"
 )
-
-// stoke builds the program, and the trainer beside it, once for all tests.
-var stoke = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "stoke-e2e-")
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", dir+"/", "github.com/stokehq/stoke/cmd/stoke", "github.com/stokehq/stoke/cmd/stoke-trainer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build stoke: %w\n%s", err, out)
-	}
-	return filepath.Join(dir, "stoke"), nil
-})
 
 // project is a folder with a configuration, and the program to use there.
 type project struct {
@@ -42,11 +28,7 @@ type project struct {
 // newProject writes the provider block; the resources come with write.
 func newProject(t testing.TB, l *lab.Lab) *project {
 	t.Helper()
-	program, err := stoke()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &project{t: t, dir: t.TempDir(), program: program, lab: l}
+	p := &project{t: t, dir: t.TempDir(), program: programtest.Path(t, "stoke"), lab: l}
 	p.file("id", l.Key)
 	if err := os.Chmod(filepath.Join(p.dir, "id"), 0o600); err != nil {
 		t.Fatal(err)

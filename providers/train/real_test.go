@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -22,16 +22,15 @@ import (
 func realBench(t *testing.T) *bench {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("builds and runs the real trainer")
+		t.Skip("runs the real trainer")
 	}
 	b := newBench(t)
 	path := filepath.Join(b.dir, trainerName)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "build", "-o", path, "github.com/stokehq/stoke/cmd/stoke-trainer").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build the trainer: %v\n%s", err, out)
+	if err := programtest.Copy(trainerName, path); err != nil {
+		t.Fatal(err)
 	}
 	return b
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := execute(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func execute(args []string) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 1 && args[0] == "run":
+		return runGate(root)
+	case len(args) == 1 && args[0] == "nightly":
+		return runNightly(root)
+	case len(args) > 3 && args[0] == "suite" && args[1] == "-run":
+		return runSuites(root, args[2], args[3:])
+	case len(args) > 1 && args[0] == "suite":
+		return runSuites(root, "", args[1:])
+	case len(args) == 1 && args[0] == "elsewhere":
+		return elsewhere(root)
+	case len(args) == 1 && args[0] == "list":
+		list()
+		return nil
+	}
+	return errors.New("usage: gate run | nightly | suite [-run REGEXP] NAME… | elsewhere | list")
+}
+
+// findRoot finds the module's root from a folder in it.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.Contains(string(text), "module "+module+"\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("run this in a checkout of stoke")
+		}
+	}
+}
+
+func list() {
+	for _, s := range suites() {
+		when := "nightly"
+		if s.gate {
+			when = "gate"
+		}
+		fmt.Printf("%-24s %-8s %s\n", s.name, when, s.about)
+	}
+}
+
+// runGate runs the stages of the gate in a checkout that is kept for it, so
+// that the clock times of files, on which Go's cache of results depends, stay
+// those of their last change. It stops at the first failure, and its last line
+// names the stage, the package and the test.
+func runGate(root string) error {
+	c, err := openCache()
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	tree, err := c.checkout(root)
+	if err != nil {
+		return err
+	}
+	r, err := newRunner(tree, c)
+	if err != nil {
+		return err
+	}
+	if names := c.flaky(); len(names) > 0 {
+		fmt.Printf("flaky on this machine:\n\t%s\n", strings.Join(names, "\n\t"))
+	}
+	var results []result
+	for _, s := range suites() {
+		if !s.gate {
+			continue
+		}
+		res := r.announce(&s, results)
+		results = append(results, res)
+		if res.outcome == failed {
+			table(results)
+			return fmt.Errorf("FAILED %s %s", res.name, res.detail)
+		}
+	}
+	table(results)
+	fmt.Println("passed")
+	return nil
+}
+
+// runNightly runs every suite. None stops another.
+func runNightly(root string) error {
+	return runEach(root, false, "", func(s suite) bool { return !s.daily })
+}
+
+// runSuites runs suites by name, passed before or not, and of their tests only
+// those that only, an expression of -test.run, matches.
+func runSuites(root, only string, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(suites(), func(s suite) bool { return s.name == name }) {
+			return fmt.Errorf("there is not a suite %q: gate list names them", name)
+		}
+	}
+	return runEach(root, true, only, func(s suite) bool { return slices.Contains(names, s.name) })
+}
+
+func runEach(root string, force bool, only string, chosen func(suite) bool) error {
+	c, err := openCache()
+	if err != nil {
+		return err
+	}
+	r, err := newRunner(root, c)
+	if err != nil {
+		return err
+	}
+	r.force, r.build = force, true
+	var results []result
+	for _, s := range suites() {
+		if chosen(s) {
+			s.only = cmp.Or(only, s.only)
+			results = append(results, r.announce(&s, results))
+			r.flaky = 0
+		}
+	}
+	table(results)
+	for _, res := range results {
+		if res.outcome == failed {
+			return fmt.Errorf("FAILED %s %s", res.name, res.detail)
+		}
+	}
+	return nil
+}
+
+func (r *runner) announce(s *suite, before []result) result {
+	var spent time.Duration
+	for _, res := range before {
+		spent += res.wall
+	}
+	fmt.Printf("\n=== %s: %s (%.0f s so far)\n", s.name, s.about, spent.Seconds())
+	res := r.run(s)
+	fmt.Printf("=== %s: %s\n", res.name, strings.TrimSpace(string(res.outcome)+" "+res.detail))
+	return res
+}
+
+// table prints how suites ended and what they cost.
+func table(results []result) {
+	fmt.Printf("\n%-26s %8s %8s  %s\n", "suite", "wall s", "CPU s", "outcome")
+	var wall, cpu time.Duration
+	for _, res := range results {
+		wall, cpu = wall+res.wall, cpu+res.cpu
+		fmt.Printf("%-26s %8.0f %8.0f  %s\n", res.name, res.wall.Seconds(), res.cpu.Seconds(), strings.TrimSpace(string(res.outcome)+" "+res.detail))
+	}
+	fmt.Printf("%-26s %8.0f %8.0f\n", "all", wall.Seconds(), cpu.Seconds())
+}
