@@ -22,7 +22,10 @@ import (
 // house is the module's path, and so the prefix of what is ours.
 const house = "github.com/stokehq/stoke"
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var (
+	update = flag.Bool("update", false, "rewrite the golden files and lower the numbers of the fences")
+	show   = flag.String("show", "", "list the sentences of a file or folder that TestFenceWords counts")
+)
 
 // source is one Go file of the module, whatever its build tags.
 type source struct {
@@ -58,7 +61,6 @@ func sources(t *testing.T) []*source {
 
 // parsed does the work of sources once for all tests.
 var parsed = sync.OnceValues(func() ([]*source, error) {
-	files := token.NewFileSet()
 	var all []*source
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -74,15 +76,19 @@ var parsed = sync.OnceValues(func() ([]*source, error) {
 		if err != nil {
 			return err
 		}
-		tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		all = append(all, &source{name: filepath.ToSlash(name), text: text, tree: tree, files: files})
-		return nil
+		s, err := parse(filepath.ToSlash(name), text)
+		all = append(all, s)
+		return err
 	})
 	return all, err
 })
+
+// parse reads one file, whose name is from the module's root.
+func parse(name string, text []byte) (*source, error) {
+	files := token.NewFileSet()
+	tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return &source{name: name, text: text, tree: tree, files: files}, err
+}
 
 // skip passes folders over that are not packages of this module.
 func skip(name string) error {
