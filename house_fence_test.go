@@ -16,7 +16,7 @@ import (
 // fence is a rule of the house that older code still breaks. Its list under
 // testdata/house has the exceptions, each with its number. The list only gets
 // shorter: a number above the listed one fails, a lower one has to be written
-// into the list, which keeps what was won.
+// into the list, so that a number never rises again.
 type fence struct {
 	list  string
 	rule  string // the first line of the list
@@ -224,8 +224,8 @@ func TestFenceLists(t *testing.T) {
 	})
 }
 
-// advised checks that the advice on the only key contains a text, or that there
-// are no keys where the text is empty.
+// advised checks that the advice on the only key contains a text. Without a text
+// there must be no keys.
 func advised(t *testing.T, v verdict, keys []string, want string) {
 	t.Helper()
 	switch {

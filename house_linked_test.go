@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// platforms are those on which links looks.
+// platforms are the systems that links lists packages for.
 var platforms = []string{"linux/amd64", "darwin/arm64"}
 
 var (
@@ -23,7 +23,7 @@ var (
 	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks}
 )
 
-// link is a package in a command, with its module, which is "" in Go's own.
+// link is a package in a command, with its module; "" for the standard library.
 type link struct{ name, module string }
 
 // links lists the packages of a command on all platforms.

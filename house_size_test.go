@@ -18,16 +18,20 @@ const (
 )
 
 var (
-	packageFence = fence{list: "packages.txt", rule: "Packages of more than 30 files; tests and test doubles are not counted.",
-		fault: "files", fix: "a package has at most 30 files: move one idea with its files into a package of its own"}
-	typeFence = fence{list: "types.txt", rule: "Types of more than 40 methods; tests and test doubles are not counted.",
-		fault: "methods", fix: "a type has at most 40 methods: give one part of its fields a type of its own, with the methods that use them"}
-	lineFence = fence{list: "lines.txt", rule: "Lines of more than 140 columns in each file; tests and test doubles are not counted.",
-		fault: "long lines", group: func(string) string { return "" },
-		fix: "a line has at most 140 columns, where a tab is four: break it after a comma, an operator or a part of a string"}
+	packageFence = fence{list: "packages.txt", fault: "files",
+		rule: "Packages of more than 30 files; tests and test doubles are not counted.",
+		fix:  "a package has at most 30 files: move one idea with its files into a package of its own"}
+	typeFence = fence{list: "types.txt", fault: "methods",
+		rule: "Types of more than 40 methods; tests and test doubles are not counted.",
+		fix: "a type has at most 40 methods: give one part of its fields a type of its own, " +
+			"with the methods that use them"}
+	lineFence = fence{list: "lines.txt", fault: "long lines",
+		rule:  "Lines of more than 140 columns in each file; tests and test doubles are not counted.",
+		group: func(string) string { return "" },
+		fix:   "a line has at most 140 columns, where a tab is four: break it after a comma, an operator or a part of a string"}
 )
 
-// double reports whether a package stands in for something in tests. It is
+// double reports whether a package replaces something real in tests. It is
 // written like a test: no limit of size holds for it.
 func double(folder string) bool {
 	name := path.Base(folder)

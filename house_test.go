@@ -1,6 +1,8 @@
 // Package stoke_test holds the rules of the house: who may know whom
 // (house_floors_test.go), which modules the binaries link
-// (house_linked_test.go), and how a file looks (house_style_test.go).
+// (house_linked_test.go), and how a file looks (house_style_test.go). A rule
+// that older code breaks is a fence (house_fence_test.go): sizes, test doubles,
+// words and names.
 package stoke_test
 
 import (
@@ -19,7 +21,7 @@ import (
 	"testing"
 )
 
-// house is the module's path, and so the prefix of what is ours.
+// house is the module's path, and the prefix of our packages.
 const house = "github.com/stokehq/stoke"
 
 var (
@@ -105,8 +107,8 @@ func skip(name string) error {
 	return nil
 }
 
-// imports maps each package to what it imports of ours, both from the module's
-// root; tests aside.
+// imports maps each package to our packages that it imports. Names are from the
+// module's root; tests are left out.
 func imports(t *testing.T, all []*source) map[string][]string {
 	t.Helper()
 	graph := make(map[string][]string)

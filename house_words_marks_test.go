@@ -31,6 +31,7 @@ func TestFenceWordsAreNoticed(t *testing.T) {
 		{"An object by which the provider is known.", "W9"},
 		{"The folder is where it is to be.", "W10"},
 		{"The folder is about to end here.", ""},
+		{"The flag `alone` and the name `nobody` are code.", ""},
 		{"The version is that of the stored object.", "W11"},
 		{"It is removed when the object goes away.", "W12"},
 		{"The API server is waited for at most once.", "W13"},
