@@ -224,8 +224,8 @@ func TestFenceLists(t *testing.T) {
 	})
 }
 
-// advised checks that the advice on the only key contains a text. Without a text
-// there must be no keys.
+// advised checks that the advice on the only key contains a text; an empty text
+// asks for an empty list.
 func advised(t *testing.T, v verdict, keys []string, want string) {
 	t.Helper()
 	switch {

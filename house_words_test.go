@@ -157,7 +157,9 @@ var (
 		group: func(key string) string { _, text, _ := strings.Cut(key, ": "); return text }}
 	hitFence = fence{list: "hits.txt", fault: "sentences", group: func(string) string { return "" },
 		rule: "Sentences that hit at least one of the patterns W1 to W13, in each folder.",
-		fix:  "write the new ones again, as CONTRIBUTING.md says under \"Language\"; this lists all of them:"}
+		fix: "write the new ones again, as CONTRIBUTING.md says under \"Language\" " +
+			"(for code that moved here from another folder, change the number by hand in the commit that moves it); " +
+			"this lists all of them:"}
 )
 
 // key names a sentence in the list of exceptions.
