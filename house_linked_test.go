@@ -2,35 +2,67 @@ package stoke_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// linked lists the modules, apart from ours, of which packages are linked into
-// a command on Linux or macOS; sorted. Versions are go.mod's affair.
-func linked(t *testing.T, command string) []string {
-	t.Helper()
-	var modules []string
-	for _, platform := range []string{"linux/amd64", "darwin/arm64"} {
+// platforms are the systems that links lists packages for.
+var platforms = []string{"linux/amd64", "darwin/arm64"}
+
+var (
+	stokeLinks   = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke") })
+	trainerLinks = sync.OnceValues(func() ([]link, error) { return links("./cmd/stoke-trainer") })
+	commands     = map[string]func() ([]link, error){"stoke": stokeLinks, "stoke-trainer": trainerLinks}
+)
+
+// link is a package in a command, with its module; "" for the standard library.
+type link struct{ name, module string }
+
+// links lists the packages of a command on all platforms.
+func links(command string) ([]link, error) {
+	var all []link
+	for _, platform := range platforms {
 		system, processor, _ := strings.Cut(platform, "/")
 		var complaint bytes.Buffer
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", command)
+		list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", command)
 		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor)
 		list.Stderr = &complaint
 		out, err := list.Output()
 		if err != nil {
-			t.Fatalf("list what %s links on %s: %v\n%s", command, platform, err, complaint.String())
+			return nil, fmt.Errorf("list the packages of %s on %s: %w\n%s", command, platform, err, complaint.String())
 		}
-		modules = append(modules, strings.Fields(string(out))...)
+		for line := range strings.Lines(string(out)) {
+			name, module, _ := strings.Cut(strings.TrimSpace(line), " ")
+			all = append(all, link{name, module})
+		}
+	}
+	return all, nil
+}
+
+// linked lists the modules, apart from ours, that a command links on Linux or
+// macOS; sorted. go.mod has their versions.
+func linked(t *testing.T, command string) []string {
+	t.Helper()
+	all, err := commands[command]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules []string
+	for _, l := range all {
+		if l.module != "" && l.module != house {
+			modules = append(modules, l.module)
+		}
 	}
 	slices.Sort(modules)
-	return slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m == house })
+	return slices.Compact(modules)
 }
 
 // TestLinkedModules shows a new dependency in review: it is a line in a golden
@@ -38,7 +70,7 @@ func linked(t *testing.T, command string) []string {
 func TestLinkedModules(t *testing.T) {
 	for _, name := range []string{"stoke", "stoke-trainer"} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(linked(t, "./cmd/"+name), "\n") + "\n"
+			got := strings.Join(linked(t, name), "\n") + "\n"
 			golden := filepath.Join("testdata", "linked", name+".txt")
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {

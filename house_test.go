@@ -1,6 +1,8 @@
 // Package stoke_test holds the rules of the house: who may know whom
 // (house_floors_test.go), which modules the binaries link
-// (house_linked_test.go), and how a file looks (house_style_test.go).
+// (house_linked_test.go), and how a file looks (house_style_test.go). A rule
+// that older code breaks is a fence (house_fence_test.go): sizes, test doubles,
+// words and names.
 package stoke_test
 
 import (
@@ -19,10 +21,13 @@ import (
 	"testing"
 )
 
-// house is the module's path, and so the prefix of what is ours.
+// house is the module's path, and the prefix of our packages.
 const house = "github.com/stokehq/stoke"
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var (
+	update = flag.Bool("update", false, "rewrite the golden files and lower the numbers of the fences")
+	show   = flag.String("show", "", "list the sentences of a file or folder that TestFenceWords counts")
+)
 
 // source is one Go file of the module, whatever its build tags.
 type source struct {
@@ -58,7 +63,6 @@ func sources(t *testing.T) []*source {
 
 // parsed does the work of sources once for all tests.
 var parsed = sync.OnceValues(func() ([]*source, error) {
-	files := token.NewFileSet()
 	var all []*source
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -74,15 +78,19 @@ var parsed = sync.OnceValues(func() ([]*source, error) {
 		if err != nil {
 			return err
 		}
-		tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		all = append(all, &source{name: filepath.ToSlash(name), text: text, tree: tree, files: files})
-		return nil
+		s, err := parse(filepath.ToSlash(name), text)
+		all = append(all, s)
+		return err
 	})
 	return all, err
 })
+
+// parse reads one file, whose name is from the module's root.
+func parse(name string, text []byte) (*source, error) {
+	files := token.NewFileSet()
+	tree, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	return &source{name: name, text: text, tree: tree, files: files}, err
+}
 
 // skip passes folders over that are not packages of this module.
 func skip(name string) error {
@@ -99,8 +107,8 @@ func skip(name string) error {
 	return nil
 }
 
-// imports maps each package to what it imports of ours, both from the module's
-// root; tests aside.
+// imports maps each package to our packages that it imports. Names are from the
+// module's root; tests are left out.
 func imports(t *testing.T, all []*source) map[string][]string {
 	t.Helper()
 	graph := make(map[string][]string)
