@@ -19,8 +19,8 @@ func Path(t testing.TB, name string) string {
 	return filepath.Join(Folder(t), name)
 }
 
-// Folder returns a folder with stoke and stoke-trainer, in which stoke finds
-// the trainer. It belongs to all tests: nothing may be written there.
+// Folder returns a folder with stoke and stoke-trainer. All tests share it:
+// none of them writes there.
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir, err := folder()
@@ -58,9 +58,9 @@ func Trainer(dir string, race bool) (string, error) {
 	return to, nil
 }
 
-// folder is the folder in STOKE_PROGRAMS, or one that this process builds. go
-// test runs a test again whose variables have other values than before, so that
-// STOKE_PROGRAMS_SUM has to change with the programs.
+// folder returns the folder that STOKE_PROGRAMS names, or else builds both
+// programs into a new one. go test runs a test again when a variable has changed
+// that the test reads: STOKE_PROGRAMS_SUM changes with the programs.
 var folder = sync.OnceValues(func() (string, error) {
 	if dir, sum := os.Getenv("STOKE_PROGRAMS"), os.Getenv("STOKE_PROGRAMS_SUM"); dir != "" {
 		if sum == "" {
