@@ -3,21 +3,21 @@ package gke
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
 // What Google takes for names and labels, which it says of the first one that is
 // wrong, in the middle of an apply.
 var (
-	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	labelName  = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	objectName = pattern.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	labelName  = pattern.New(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue = pattern.New(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 )
 
 // requiredName is the name of an object.

@@ -3,7 +3,6 @@ package metal
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
@@ -44,7 +44,7 @@ const (
 )
 
 // numbers is a version as far as somebody cares: "2", "2.2" or "2.2.1".
-var numbers = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
+var numbers = pattern.New(`^[0-9]+(\.[0-9]+){0,2}$`)
 
 func softwareAttributes() map[string]schema.Attribute {
 	repository := repositoryAttribute("A mirror of the repository.")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/train/image"
 )
 
@@ -194,7 +194,7 @@ func revision(b *debug.BuildInfo) string {
 	return ""
 }
 
-var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
+var unnamed = pattern.New(`[^a-z0-9]+`)
 
 // reference is how pods name the image of a digest.
 func (m *imageModel) reference(digest string) (types.String, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/googleapis/gax-go/v2/apierror"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/api/googleapi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/stokehq/stoke/pattern"
 )
 
 // Kind is what callers tell errors apart by.
@@ -57,7 +58,7 @@ func KindOf(err error) Kind {
 }
 
 // requestID is how GKE names its requests.
-var requestID = regexp.MustCompile(`\b0x[0-9a-f]{6,}\b`)
+var requestID = pattern.New(`\b0x[0-9a-f]{6,}\b`)
 
 // Explain makes an Error of what a client returned; nil stays nil.
 func Explain(err error) error {
@@ -171,7 +172,7 @@ var stockOuts = []string{"gce_stockout", "zone_resource_pool_exhausted", "does n
 var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quotaexceeded", "quota exceeded", "exceeded quota"}
 
 // computeQuota is how compute says it: Quota 'NVIDIA_L4_GPUS' exceeded.
-var computeQuota = regexp.MustCompile(`(?i)\bquota '[^']+' exceeded`)
+var computeQuota = pattern.New(`(?i)\bquota '[^']+' exceeded`)
 
 // Classify is the kind of what a finished operation says.
 func Classify(reason, message string) Kind { return classify(codes.Unknown, reason, message) }
@@ -222,10 +223,10 @@ func classify(code codes.Code, reason, message string) Kind {
 }
 
 // disabledService finds a service and its project in Google's words.
-var disabledService = regexp.MustCompile(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+(?:[.:][\w-]+)*)`)
+var disabledService = pattern.New(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+(?:[.:][\w-]+)*)`)
 
 // permission finds one in Google's words, such as compute.disks.create.
-var permission = regexp.MustCompile(`\b(compute|container|file|iam|serviceusage)\.([a-z]\w+)\.([a-z]\w+)\b`)
+var permission = pattern.New(`\b(compute|container|file|iam|serviceusage)\.([a-z]\w+)\.([a-z]\w+)\b`)
 
 // roles have the permissions whose names begin so; the first that fits is the one.
 var roles = []struct{ permission, role string }{

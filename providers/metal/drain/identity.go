@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
@@ -48,7 +48,7 @@ func (id *identity) who() string {
 	return "node " + id.name
 }
 
-var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+var nodeName = pattern.New(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 	conf, exists, err := host.ReadFile(ctx, m, kubeletConf)

@@ -2,11 +2,11 @@ package facts
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -79,7 +79,7 @@ func architecture(machine string) string {
 	return machine
 }
 
-var systemdLine = regexp.MustCompile(`^systemd ([0-9]{2,4})\b`)
+var systemdLine = pattern.New(`^systemd ([0-9]{2,4})\b`)
 
 func systemdVersion(line string) int {
 	if m := systemdLine.FindStringSubmatch(line); m != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -211,8 +211,8 @@ func inside(configuration []byte) []string {
 const mostLines = 20
 
 var (
-	preflightFailed = regexp.MustCompile(`^\[ERROR ([^\]]+)\]`)
-	phaseLine       = regexp.MustCompile(`^\[([a-z][a-z-]*)\]`)
+	preflightFailed = pattern.New(`^\[ERROR ([^\]]+)\]`)
+	phaseLine       = pattern.New(`^\[([a-z][a-z-]*)\]`)
 )
 
 // lookEvery is how often people are told what kubeadm does.

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
 
@@ -41,7 +41,7 @@ func (t Token) GoString() string { return t.String() }
 
 func (t Token) reveal() string { return t.id + "." + t.secret }
 
-var tokenForm = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+var tokenForm = pattern.New(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
 // redacted is text without tokens.
 func redacted(text string) string { return tokenForm.ReplaceAllString(text, "(token)") }

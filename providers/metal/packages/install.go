@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
 )
@@ -111,7 +111,7 @@ func errorLines(out string) string {
 	return b.String()
 }
 
-var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing package (\S+) \(--`)
+var failedScript = pattern.New(`(?m)^dpkg: error processing package (\S+) \(--`)
 
 func failedScripts(out string) []string {
 	var names []string
