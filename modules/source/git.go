@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // plainRef is a name that a server can be asked for by itself.

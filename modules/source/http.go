@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const hidden = "xxxxx"

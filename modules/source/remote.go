@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // errNotRemote says that an address has no form of a place.

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/gke/cloud"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // What Google takes for names and labels, which it says of the first one that is

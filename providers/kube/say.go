@@ -15,10 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // existsError says that an object is there which the resource did not make.

@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // clusterArgument is where in the resource a field of kubeadm's types is declared.

@@ -12,11 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/packages"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // softwareModel is software whose packages and repositories are known here, so

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/train/image"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // mistaken is what people read about an error of an image: at the argument that

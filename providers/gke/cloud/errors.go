@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is what callers tell errors apart by.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Apply makes an object what u says, where it says something. dry asks what

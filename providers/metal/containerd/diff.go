@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Rendered is the config.toml that is wanted; known is false where it depends on

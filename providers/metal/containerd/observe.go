@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Facts are what a machine showed of its container runtime.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what is declared of a container runtime. The zero Spec manages

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const kubeletConf = "/etc/kubernetes/kubelet.conf"

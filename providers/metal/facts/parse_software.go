@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 func (a *answer) software(f *Facts) {

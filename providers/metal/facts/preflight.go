@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Roles that a machine can have in a cluster; "" is none.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Boot is one life of a machine, from power on to power off.

@@ -13,9 +13,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // kubeadm on a machine has lockFile while it runs, whoever started it, and

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // The minors of Kubernetes 1 that are supported, and the one to take where

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 var cudaVersion = pattern.New(`^[1-9][0-9]\.[0-9]{1,2}$`)

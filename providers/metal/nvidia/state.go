@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/packages"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // State is a machine as it is, as far as its GPUs and their driver go.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Keys that packages are signed with, by the fingerprint of the primary key.

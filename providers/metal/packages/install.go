@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // archives is where an owner's packages are downloaded to: apt's own cache stays

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // source is one entry of apt's sources: the product of its URIs and suites.

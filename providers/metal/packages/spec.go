@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what apt is to have on a machine.

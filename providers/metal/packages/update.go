@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // UpdateError is what "apt-get update" complained of, one problem for each

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what is declared of a machine's operating system. Whatever is empty

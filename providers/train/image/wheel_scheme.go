@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/stokehq/stoke/pattern"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // scheme says where the kinds of files of a wheel go in the image, without the

@@ -14,9 +14,9 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/state/backend"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is the backend "http".

@@ -10,9 +10,9 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/stokehq/stoke/pattern"
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is the backend "kubernetes".

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression. Its methods are those of regexp.Regexp, by
-// name, and may be called from many goroutines.
+// Pattern is a regular expression. Its methods have the names and meanings of
+// regexp.Regexp's, and many goroutines may call them.
 type Pattern struct {
 	text     string
 	once     sync.Once
 	compiled *regexp.Regexp
 }
 
-// New returns the pattern of an expression that regexp.MustCompile takes. Where it
-// does not take it, the first use panics, and the house test TestPatterns fails.
+// New returns the pattern of an expression. The first use panics if the
+// expression is not valid; the house test TestPatterns compiles all of them.
 func New(text string) *Pattern { return &Pattern{text: text} }
 
 func (p *Pattern) regexp() *regexp.Regexp {
