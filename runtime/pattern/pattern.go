@@ -6,7 +6,7 @@ import (
 )
 
 // Pattern is a regular expression. Its methods have the names and meanings of
-// regexp.Regexp's, and many goroutines may call them.
+// the methods of regexp.Regexp, and many goroutines may call them.
 type Pattern struct {
 	text     string
 	once     sync.Once
@@ -22,7 +22,7 @@ func (p *Pattern) regexp() *regexp.Regexp {
 	return p.compiled
 }
 
-// What regexp.Regexp does under the same name.
+// Each method below does the work of its namesake in regexp.Regexp.
 
 func (p *Pattern) Match(b []byte) bool                    { return p.regexp().Match(b) }
 func (p *Pattern) MatchString(s string) bool              { return p.regexp().MatchString(s) }
