@@ -15,7 +15,7 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"files that are whole or absent", []string{"runtime/durable"}},
+	{"files that are whole or absent, regular expressions", []string{"runtime/durable", "pattern"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine", "runtime/certificate"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},

@@ -22,19 +22,32 @@ func (p *Pattern) regexp() *regexp.Regexp {
 	return p.compiled
 }
 
-// What regexp.Regexp does under the same name.
+// Match does what regexp.Regexp does under this name.
+func (p *Pattern) Match(b []byte) bool { return p.regexp().Match(b) }
 
-func (p *Pattern) Match(b []byte) bool                    { return p.regexp().Match(b) }
-func (p *Pattern) MatchString(s string) bool              { return p.regexp().MatchString(s) }
-func (p *Pattern) FindString(s string) string             { return p.regexp().FindString(s) }
-func (p *Pattern) FindStringSubmatch(s string) []string   { return p.regexp().FindStringSubmatch(s) }
+// MatchString does what regexp.Regexp does under this name.
+func (p *Pattern) MatchString(s string) bool { return p.regexp().MatchString(s) }
+
+// FindString does what regexp.Regexp does under this name.
+func (p *Pattern) FindString(s string) string { return p.regexp().FindString(s) }
+
+// FindStringSubmatch does what regexp.Regexp does under this name.
+func (p *Pattern) FindStringSubmatch(s string) []string { return p.regexp().FindStringSubmatch(s) }
+
+// FindAllString does what regexp.Regexp does under this name.
 func (p *Pattern) FindAllString(s string, n int) []string { return p.regexp().FindAllString(s, n) }
+
+// FindAllStringSubmatch does what regexp.Regexp does under this name.
 func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
 	return p.regexp().FindAllStringSubmatch(s, n)
 }
+
+// ReplaceAllString does what regexp.Regexp does under this name.
 func (p *Pattern) ReplaceAllString(s, with string) string {
 	return p.regexp().ReplaceAllString(s, with)
 }
+
+// ReplaceAllStringFunc does what regexp.Regexp does under this name.
 func (p *Pattern) ReplaceAllStringFunc(s string, with func(string) string) string {
 	return p.regexp().ReplaceAllStringFunc(s, with)
 }
