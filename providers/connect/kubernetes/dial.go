@@ -40,7 +40,7 @@ type Client struct {
 	Dynamic dynamic.Interface
 
 	rest      *rest.RESTClient
-	known     known
+	known     kindCache
 	config    *rest.Config
 	http      *http.Client
 	authority []byte   // in PEM; nil for the system's

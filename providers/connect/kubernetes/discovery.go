@@ -18,15 +18,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Discovery is written here because that of client-go links every API group of
-// Kubernetes, whose types each start of stoke would register: a third of its time.
+// client-go's discovery links every API group of Kubernetes, and each start of
+// stoke would register their types: a third of its time. This file replaces it.
 
 // aggregated asks for all groups in one answer. API servers before 1.27 answer
 // with the names of groups and versions instead.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
-// atOnce is how many versions of groups are asked for at the same time where the
-// API server does not aggregate.
+// atOnce limits the concurrent requests for versions of groups to an API server
+// that does not aggregate.
 const atOnce = 16
 
 // Kind is a kind of objects that the API server serves in one version.
@@ -36,8 +36,8 @@ type Kind struct {
 	Namespaced bool
 }
 
-// known are the kinds of a cluster, asked for when they are first needed.
-type known struct {
+// kindCache holds the kinds of a cluster after the first request for them.
+type kindCache struct {
 	mu    sync.Mutex
 	asked bool
 	kinds []Kind
@@ -56,9 +56,9 @@ func (c *Client) Version(ctx context.Context) (*version.Info, error) {
 	return info, nil
 }
 
-// Kinds returns all kinds that the API server had when it was asked: groups in its
-// order, the preferred version of each first. Those of an aggregated API whose
-// server does not answer are not among them.
+// Kinds returns all kinds of the API server at the time of the first request:
+// groups in its order, the preferred version of each first. Kinds of an aggregated
+// API are missing while its server does not answer.
 func (c *Client) Kinds() ([]Kind, error) {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *Client) Kinds() ([]Kind, error) {
 	return c.known.kinds, nil
 }
 
-// Rediscover makes the API server be asked again for its kinds.
+// Rediscover forgets the kinds: the next call reads them from the API server.
 func (c *Client) Rediscover() {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Client) Rediscover() {
 }
 
 // Serves returns a kind in a version, "" for the version that the API server
-// prefers. Where there is none the error is a meta.NoKindMatchError.
+// prefers. For an unknown kind the error is a meta.NoKindMatchError.
 func (c *Client) Serves(kind schema.GroupKind, version string) (Kind, error) {
 	all, err := c.Kinds()
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *Client) Serves(kind schema.GroupKind, version string) (Kind, error) {
 	return found, nil
 }
 
-// offer is what an API server serves in one version of a group; listed tells
-// whether its kinds are known.
+// offer is one version of a group of an API server. Its kinds are complete where
+// listed is set.
 type offer struct {
 	schema.GroupVersion
 	listed bool
@@ -119,7 +119,7 @@ type offer struct {
 func discover(ctx context.Context, api rest.Interface) ([]Kind, error) {
 	var offers []offer
 	for _, at := range []string{"/api", "/apis"} {
-		found, err := offered(ctx, api, at)
+		found, err := readOffers(ctx, api, at)
 		if at == "/api" && apierrors.IsNotFound(err) {
 			continue // an API server without the core group, behind an aggregating one
 		}
@@ -156,8 +156,8 @@ func get(ctx context.Context, api rest.Interface, at, accept string) (text []byt
 	return text, form, err
 }
 
-// offered asks at /api or /apis.
-func offered(ctx context.Context, api rest.Interface, at string) ([]offer, error) {
+// readOffers reads the versions of groups below /api or /apis.
+func readOffers(ctx context.Context, api rest.Interface, at string) ([]offer, error) {
 	text, form, err := get(ctx, api, at, aggregated)
 	if err != nil {
 		return nil, err
@@ -196,8 +196,8 @@ func withKinds(text []byte) (offers []offer, err error) {
 	return offers, nil
 }
 
-// namesOnly reads an answer that has the names of groups and versions, or at /api
-// those of versions.
+// namesOnly reads an answer with the names of groups and versions, or below /api
+// with the names of versions.
 func namesOnly(text []byte) (offers []offer, err error) {
 	var list struct {
 		Groups   []metav1.APIGroup
