@@ -103,6 +103,7 @@ func someFile(t *testing.T, root string) string {
 // without a change of the index.
 func TestSnapshot(t *testing.T) {
 	root, c := t.TempDir(), cache(t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	git := func(words ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, words...)...)
