@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/state"
 )
 
 // variable is the value of var.NAME; rng is where it is used.
@@ -37,11 +38,26 @@ func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Va
 		if decl.Ephemeral {
 			v = v.Mark(lang.Ephemeral)
 		}
-		if !t.validateVariable(m, decl, v) {
+		switch {
+		case m.Undecided(): // there may be no instances, so that no rule is broken yet
+			v = anyOf(decl, v)
+			if len(decl.Validations) > 0 {
+				t.ev.note(m.checked(state.CheckedVariable, name), state.CheckUnknown)
+			}
+		case !t.validateVariable(m, decl, v):
 			return cty.DynamicVal, false
+		case t.ev.opts.Validating:
+			v = anyOf(decl, v)
 		}
 		return v, true
 	})
+}
+
+// anyOf is what a variable stands for where its module has to suit every value,
+// not only a default or what one call gives.
+func anyOf(decl *modules.Variable, v cty.Value) cty.Value {
+	_, marks := v.Unmark()
+	return cty.UnknownVal(decl.Type).WithMarks(marks)
 }
 
 // given is the variable's value as the caller gives it, before marks.
