@@ -209,7 +209,6 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 			refs = append(refs, ref)
 		}
 		ctx, fine := t.context(scope{module: r.module}, refs)
-		ok = t.nestedNames(r.Decl.Body, ty.Schema.Block) && ok
 		return ctx, t.ignorable(&r.Decl.Lifecycle, ty) && ok && fine
 	})
 }
@@ -287,10 +286,12 @@ func (i *Instance) Config(t *Task) (cty.Value, *Type, bool) {
 
 // decode turns a body into an object of the type.
 func decode(body hcl.Body, ty *Type, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	expanded := body
 	if hasDynamic(body) {
-		body = dynblock.Expand(body, ctx)
+		expanded = dynblock.Expand(body, ctx)
 	}
-	v, diags := hcldec.Decode(body, ty.spec, ctx)
+	v, diags := hcldec.Decode(expanded, ty.spec, ctx)
+	narrow(body, diags)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
