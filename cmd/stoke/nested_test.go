@@ -102,9 +102,10 @@ func validated(t *testing.T, what string, files map[string]string, name, at stri
 		t.Fatal(err)
 	}
 	defer out.Close()
+	t.Chdir(dir)
 	st := stage{in: os.Stdin, out: out, err: out, environ: []string{"HOME=" + dir, "TF_CLI_CONFIG_FILE=" + os.DevNull}}
 	if len(files) > 1 {
-		if code := execute([]string{"-chdir=" + dir, "get"}, st); code != 0 {
+		if code := execute([]string{"get"}, st); code != 0 {
 			t.Fatalf("%s: get: %d", what, code)
 		}
 		if err := out.Truncate(0); err != nil {
@@ -114,7 +115,7 @@ func validated(t *testing.T, what string, files map[string]string, name, at stri
 			t.Fatal(err)
 		}
 	}
-	execute([]string{"-chdir=" + dir, "validate", "-json"}, st)
+	execute([]string{"validate", "-json"}, st)
 	text, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -136,4 +137,95 @@ func validated(t *testing.T, what string, files map[string]string, name, at stri
 		}
 	}
 	t.Errorf("%s: nothing says at %s that %q is not expected: %s", what, at, name, text)
+}
+
+// TestLibraryTakesEveryArgument gives the modules that wrap a run everything that
+// its blocks and objects have, and something that they do not have.
+func TestLibraryTakesEveryArgument(t *testing.T) {
+	const needed = "source = \"library//%s\"\n  format = \"synthetic-digits\"\n  model = \"mlp\"\n"
+	calls := map[string]string{
+		"local-training":   fmt.Sprintf(needed, "local-training"),
+		"cluster-training": fmt.Sprintf(needed, "cluster-training") + "  namespace = \"a\"\n  push = \"example.com/a/b:1\"\n  cluster = { credential = { kubeconfig = { path = \"config\" } } }\n",
+	}
+	texts, err := filepath.Abs("../../modules/library")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := experimentParts(t)
+	for module, names := range map[string][]string{
+		"local-training":   {"hyperparameters"},
+		"cluster-training": {"hyperparameters", "coordinator", "parameter_server", "worker"},
+	} {
+		text, err := os.ReadFile(filepath.Join(texts, module, "main.tf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range names {
+			var all []string
+			for name, ty := range parts[part] {
+				all = append(all, fmt.Sprintf("%s = %s", name, map[string]string{"number": "1", "bool": "true", "string": `"1"`}[fmt.Sprint(ty)]))
+				if ty, ok := ty.([]any); ok && ty[0] == "map" {
+					all[len(all)-1] = name + " = {}"
+				}
+				if part != "hyperparameters" && !strings.Contains(strings.Join(strings.Fields(string(text)), " "), fmt.Sprintf("%s = var.%s.%s", name, part, name)) {
+					t.Errorf("%s does not pass %s.%s on", module, part, name)
+				}
+			}
+			if len(all) < 7 {
+				t.Errorf("%s has %d arguments", part, len(all))
+			}
+			call := "module \"m\" {\n  " + calls[module]
+			value := "{ " + strings.Join(all, ", ") + " }"
+			main := map[string]string{"main.tf": call + "  " + part + " = " + value + "\n}\n", "empty.tf": ""}
+			validated(t, module+" "+part, main, "", "")
+			line := strings.Count(call, "\n") + 1
+			main["main.tf"] = call + "  " + part + " = merge(" + value + ", { nope = 1 })\n}\n"
+			validated(t, module+" "+part, main, "nope", fmt.Sprintf("main.tf:%d:", line))
+			main["main.tf"] = call + "  " + part + " = { nope = 1 }\n}\n"
+			validated(t, module+" "+part, main, "nope", fmt.Sprintf("main.tf:%d:%d", line, len(part)+8))
+		}
+	}
+}
+
+// experimentParts are the types of the arguments that train_experiment's blocks and
+// objects have, by their names.
+func experimentParts(t *testing.T) map[string]object {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "main.tf"), []byte("terraform {\n  required_providers {\n    train = { source = \"stokehq/train\" }\n  }\n}\n"))
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	t.Chdir(dir)
+	st := stage{in: os.Stdin, out: out, err: os.Stderr, environ: []string{"HOME=" + dir}}
+	if code := execute([]string{"providers", "schema", "-json"}, st); code != 0 {
+		t.Fatalf("providers schema: %d", code)
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]object{}
+	for _, p := range document(t, text)["provider_schemas"].(object) {
+		schemas, _ := p.(object)["resource_schemas"].(object)
+		experiment, ok := schemas["train_experiment"].(object)
+		if !ok {
+			continue
+		}
+		block := experiment["block"].(object)
+		types := func(attributes any) object {
+			found := object{}
+			for name, a := range attributes.(object) {
+				found[name] = a.(object)["type"]
+			}
+			return found
+		}
+		for name, b := range block["block_types"].(object) {
+			parts[name] = types(b.(object)["block"].(object)["attributes"])
+		}
+		parts["hyperparameters"] = types(block["attributes"].(object)["hyperparameters"].(object)["nested_type"].(object)["attributes"])
+	}
+	return parts
 }
