@@ -58,7 +58,7 @@ func (s *seen) all(m *modules.Module) bool {
 
 // validateUnseen validates the declarations of which the plan has no instances, as
 // Terraform does with all of them before it plans. What was told already is not
-// told again.
+// told again, and a cycle that leads through what has no instances is none.
 func (p *planner) validateUnseen(told hcl.Diagnostics) hcl.Diagnostics {
 	if p.partial() || p.req.Mode == Destroy || p.stopped() {
 		return nil
@@ -90,9 +90,13 @@ func (p *planner) validateUnseen(told hcl.Diagnostics) hcl.Diagnostics {
 			})
 		})
 	})
+	at := map[hcl.Range]bool{}
+	for _, d := range told {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			at[*d.Subject] = true
+		}
+	}
 	return slices.DeleteFunc(ev.Diagnostics(), func(d *hcl.Diagnostic) bool {
-		return d.Severity != hcl.DiagError || slices.ContainsFunc(told, func(o *hcl.Diagnostic) bool {
-			return o.Severity == hcl.DiagError && o.Subject != nil && d.Subject != nil && *o.Subject == *d.Subject
-		})
+		return d.Severity != hcl.DiagError || d.Summary == eval.Cycle || d.Subject != nil && at[*d.Subject]
 	})
 }
