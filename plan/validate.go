@@ -8,7 +8,6 @@ import (
 
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
-	"github.com/stokehq/stoke/plan/contract"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/providers"
 )
@@ -20,17 +19,11 @@ func Validate(ctx context.Context, r Request) hcl.Diagnostics {
 	if r.Parallelism <= 0 {
 		r.Parallelism = 10
 	}
-	ev := eval.New(ctx, eval.Options{
-		Root: r.Root, Catalogue: r.Catalogue, Resolver: validator{}, Parallelism: r.Parallelism,
-		Workspace: r.Workspace, Planning: true, Validating: true, Stopping: r.Stopping,
-	})
+	ev := validating(ctx, &r)
 	defer ev.Close()
 	ev.Do(func(t *eval.Task) {
 		ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
-			m.Everything(t)
-			for _, ref := range m.ProviderBlocks() {
-				m.Provider(t, ref)
-			}
+			validateValues(t, m)
 			resources := m.Resources()
 			t.Each(len(resources), func(t *eval.Task, i int) { resources[i].Value(t) })
 		})
@@ -40,8 +33,24 @@ func Validate(ctx context.Context, r Request) hcl.Diagnostics {
 	return eval.SortDiagnostics(ev.Diagnostics())
 }
 
-// validator gives instances the values that validation works with: what the
-// configuration says, everything computed unknown.
+// validating makes an evaluator for validation; the caller closes it.
+func validating(ctx context.Context, r *Request) *eval.Evaluator {
+	return eval.New(ctx, eval.Options{
+		Root: r.Root, Catalogue: r.Catalogue, Resolver: validator{}, Parallelism: r.Parallelism,
+		Workspace: r.Workspace, Planning: true, Validating: true, Stopping: r.Stopping,
+	})
+}
+
+// validateValues evaluates all of a module except its resources and calls.
+func validateValues(t *eval.Task, m *eval.Module) {
+	m.Everything(t)
+	for _, ref := range m.ProviderBlocks() {
+		m.Provider(t, ref)
+	}
+}
+
+// validator gives instances the values that validation works with: objects of
+// their type of which nothing is known, as the values of variables are not.
 type validator struct{}
 
 func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
@@ -76,8 +85,17 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 			return cty.DynamicVal, false
 		}
 	}
-	value := marked.Apply(contract.ProposedUnknown(ty.Schema.Block, plain))
+	value := marked.Apply(anyObject(ty.Implied))
 	_, pre := t.Decide(eval.Context{Instance: inst}, decl.Lifecycle.Preconditions, "Resource precondition failed")
 	_, post := t.Decide(eval.Context{Instance: inst, Self: value}, decl.Lifecycle.Postconditions, "Resource postcondition failed")
 	return value, pre && post
+}
+
+// anyObject is an object of which only the type is known.
+func anyObject(ty cty.Type) cty.Value {
+	attrs := make(map[string]cty.Value, len(ty.AttributeTypes()))
+	for name, ty := range ty.AttributeTypes() {
+		attrs[name] = cty.UnknownVal(ty)
+	}
+	return cty.ObjectVal(attrs)
 }

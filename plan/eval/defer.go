@@ -126,9 +126,9 @@ func (m *Module) Open() (address.Module, bool) {
 	return m.parent.Addr.Child(m.call.Name, address.Key{}), true
 }
 
-// undecided reports whether the module is inside of one whose instances are
-// not known.
-func (m *Module) undecided() bool {
+// Undecided reports whether the module is inside of one whose instances are
+// not known, of which there may be none.
+func (m *Module) Undecided() bool {
 	for ; m.parent != nil; m = m.parent {
 		if m.rep.key.IsAny() {
 			return true
@@ -136,3 +136,7 @@ func (m *Module) undecided() bool {
 	}
 	return false
 }
+
+// open reports whether the instance stands for any number of them, none
+// included: a mistake that depends on values may not be one.
+func (i *Instance) open() bool { return i.Addr.Key.IsAny() || i.Resource.module.Undecided() }
