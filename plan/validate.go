@@ -2,10 +2,13 @@ package plan
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/eval"
@@ -49,8 +52,8 @@ func validateValues(t *eval.Task, m *eval.Module) {
 	}
 }
 
-// validator gives instances the values that validation works with: objects of
-// their type of which nothing is known, as the values of variables are not.
+// validator gives each instance an object of its type whose attributes are unknown,
+// like the values of variables.
 type validator struct{}
 
 func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (cty.Value, bool) {
@@ -91,11 +94,101 @@ func (validator) Value(ctx context.Context, t *eval.Task, inst *eval.Instance) (
 	return value, pre && post
 }
 
-// anyObject is an object of which only the type is known.
+// anyObject returns an object whose attributes are all unknown.
 func anyObject(ty cty.Type) cty.Value {
 	attrs := make(map[string]cty.Value, len(ty.AttributeTypes()))
 	for name, ty := range ty.AttributeTypes() {
 		attrs[name] = cty.UnknownVal(ty)
 	}
 	return cty.ObjectVal(attrs)
+}
+
+// coverage holds the declarations with instances, which a plan evaluates. Only
+// validation finds mistakes in the others: their count is 0, or not known yet.
+type coverage struct {
+	mu        sync.Mutex
+	modules   map[*modules.Module]bool
+	resources map[*modules.Resource]bool
+}
+
+// add notes a module instance, and each of its resources that has instances.
+func (s *coverage) add(m *eval.Module, has func(*eval.Resource) bool) {
+	if m.Undecided() {
+		return
+	}
+	var found []*modules.Resource
+	for _, r := range m.Resources() {
+		if r.Decl.Check != "" || has(r) {
+			found = append(found, r.Decl)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.modules[m.Decl] = true
+	for _, decl := range found {
+		s.resources[decl] = true
+	}
+}
+
+// all reports whether a module and the modules below it are covered.
+func (s *coverage) all(m *modules.Module) bool {
+	if !s.modules[m] {
+		return false
+	}
+	for _, r := range m.Resources {
+		if !s.resources[r] {
+			return false
+		}
+	}
+	for _, call := range m.Calls {
+		if call.Module != nil && !s.all(call.Module) {
+			return false
+		}
+	}
+	return true
+}
+
+// validateUnseen validates the declarations without instances in the plan;
+// Terraform validates all declarations before it plans. It leaves out errors in
+// places that told names already, and cycles, which need instances.
+func validateUnseen(p *planner, told hcl.Diagnostics) hcl.Diagnostics {
+	if p.partial() || p.req.Mode == Destroy || p.stopped() {
+		return nil
+	}
+	s := &coverage{modules: map[*modules.Module]bool{}, resources: map[*modules.Resource]bool{}}
+	p.ev.Do(func(t *eval.Task) {
+		p.ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+			s.add(m, func(r *eval.Resource) bool {
+				instances, ok := r.Instances(t)
+				return !ok || len(instances) > 0 && !instances[0].Addr.Key.IsAny()
+			})
+		})
+	})
+	if s.all(p.req.Root) {
+		return nil
+	}
+	ev := validating(p.ctx, &p.req)
+	defer ev.Close()
+	ev.Do(func(t *eval.Task) {
+		ev.Root().Walk(t, func(t *eval.Task, m *eval.Module) {
+			if !s.modules[m.Decl] {
+				validateValues(t, m)
+			}
+			resources := m.Resources()
+			t.Each(len(resources), func(t *eval.Task, i int) {
+				if !s.resources[resources[i].Decl] {
+					resources[i].Value(t)
+				}
+			})
+		})
+	})
+	at := map[hcl.Range]bool{}
+	for _, d := range told {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			at[*d.Subject] = true
+		}
+	}
+	return slices.DeleteFunc(ev.Diagnostics(), func(d *hcl.Diagnostic) bool {
+		return d.Severity != hcl.DiagError || d.Summary == eval.Cycle || d.Subject != nil && at[*d.Subject]
+	})
 }

@@ -30,7 +30,7 @@ type cliConfig struct {
 
 // cliConfiguration reads the file that TF_CLI_CONFIG_FILE names, else
 // ~/.terraformrc and *.tfrc in ~/.terraform.d, and the tokens that terraform
-// login has stored. It does so once; what there is to say comes with the first answer.
+// login has stored. It reads them once: only the first call returns diagnostics.
 func (s *session) cliConfiguration() (*cliConfig, hcl.Diagnostics) {
 	if s.cli != nil {
 		return s.cli, nil
@@ -118,7 +118,7 @@ var forPlugins = []string{
 	"provider_installation", "plugin_cache_dir", "plugin_cache_may_break_dependency_lock_file", "providers", "provisioners",
 }
 
-// read takes out what is about registries. What is wrong is a warning, as in
+// read takes out the settings for registries. Mistakes are warnings, as in
 // Terraform. No message shows text of the file, which has tokens.
 func (c *cliConfig) read(name string, text []byte, home string) (diags hcl.Diagnostics) {
 	warn := func(format string, args ...any) {

@@ -126,8 +126,8 @@ func (m *Module) Open() (address.Module, bool) {
 	return m.parent.Addr.Child(m.call.Name, address.Key{}), true
 }
 
-// Undecided reports whether the module is inside of one whose instances are
-// not known, of which there may be none.
+// Undecided reports whether the instances of a module above this one are not known:
+// it may have no instance at all.
 func (m *Module) Undecided() bool {
 	for ; m.parent != nil; m = m.parent {
 		if m.rep.key.IsAny() {
@@ -137,6 +137,6 @@ func (m *Module) Undecided() bool {
 	return false
 }
 
-// open reports whether the instance stands for any number of them, none
-// included: a mistake that depends on values may not be one.
+// open reports whether the instance stands for any number of instances, also zero:
+// an error that depends on values may be wrong.
 func (i *Instance) open() bool { return i.Addr.Key.IsAny() || i.Resource.module.Undecided() }

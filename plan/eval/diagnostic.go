@@ -77,8 +77,8 @@ func locate(body hcl.Body, path cty.Path) *hcl.Range {
 	return blocks[i].DefRange().Ptr()
 }
 
-// within follows a path into object and tuple constructors as far as it goes,
-// to a value or, at the end of the path, to the name of one.
+// within follows a path into object and tuple constructors, to a value or, at the
+// end of the path, to an item's name. It returns the last range on its way.
 func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
 	if parens, ok := expr.(*hclsyntax.ParenthesesExpr); ok {
 		return within(parens.Expression, path, toName)

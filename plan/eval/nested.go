@@ -13,9 +13,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// attributeSpec decodes an argument. Converting an object drops what its type
-// does not name, so that a typing mistake would silently leave a default in
-// force: names are refused before that, wherever the value comes from.
+// attributeSpec decodes an argument. The conversion of an object drops names that
+// its type lacks, so that a typing mistake would silently leave a default in
+// force: the decoder rejects such names first, wherever the value is written.
 func attributeSpec(name string, ty cty.Type, required bool) hcldec.Spec {
 	if !hasObjects(ty) {
 		return &hcldec.AttrSpec{Name: name, Type: ty, Required: required}
@@ -54,8 +54,8 @@ func hasObjects(ty cty.Type) bool {
 // misnamed is where in the value of an argument a name is that its type does not have.
 type misnamed struct{ path cty.Path }
 
-// unexpected finds the names in a value that its type does not have. One that
-// stands for null says nothing. Of a value that is not known, the type tells.
+// unexpected finds the names in a value that its type lacks, except names with a
+// null value. For an unknown value it uses the value's type.
 func unexpected(v cty.Value, ty cty.Type) hcl.Diagnostics {
 	s := search{seen: map[string]bool{}}
 	s.value(nil, v, ty, false)
@@ -77,7 +77,7 @@ func (s *search) value(at cty.Path, v cty.Value, ty cty.Type, secret bool) {
 	switch {
 	case have.IsObjectType():
 		for _, name := range slices.Sorted(maps.Keys(have.AttributeTypes())) {
-			s.named(at.GetAttr(name), name, v.GetAttr(name), ty, secret)
+			s.visitMember(at.GetAttr(name), name, v.GetAttr(name), ty, secret)
 		}
 	case have.IsTupleType():
 		for i, element := range have.TupleElementTypes() {
@@ -93,7 +93,7 @@ func (s *search) value(at cty.Path, v cty.Value, ty cty.Type, secret bool) {
 		for it := v.ElementIterator(); it.Next(); {
 			key, inner := it.Element()
 			if have.IsMapType() {
-				s.named(at.Index(key), key.AsString(), inner, ty, secret)
+				s.visitMember(at.Index(key), key.AsString(), inner, ty, secret)
 			} else {
 				s.element(at.Index(key), inner, ty, secret)
 			}
@@ -108,7 +108,7 @@ func (s *search) element(at cty.Path, v cty.Value, ty cty.Type, secret bool) {
 	}
 }
 
-func (s *search) named(at cty.Path, name string, v cty.Value, ty cty.Type, secret bool) {
+func (s *search) visitMember(at cty.Path, name string, v cty.Value, ty cty.Type, secret bool) {
 	switch {
 	case ty.IsCollectionType():
 		s.value(at, v, ty.ElementType(), secret)
@@ -126,7 +126,7 @@ func (s *search) named(at cty.Path, name string, v cty.Value, ty cty.Type, secre
 		detail += fmt.Sprintf(" Did you mean %q?", near)
 	}
 	if secret {
-		detail = "An argument is not expected here. Its name is not shown, as it comes with something sensitive."
+		detail = "An argument is not expected here. Its name is hidden: the object around it is sensitive."
 	}
 	s.found = append(s.found, &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Unsupported argument", Detail: detail, Extra: misnamed{at.Copy()},

@@ -65,9 +65,9 @@ func (f repetitionForm) collect(values []cty.Value, key func(int) address.Key) c
 	return cty.DynamicVal
 }
 
-// instances are the turns of a resource or a module call. While validating one
-// that stands for any number of them takes the place of all, so that a block is
-// looked into of which there are none, and not judged by its turns.
+// instances returns the turns of a resource or a module call. Validation has one
+// turn for any number of instances: it checks a block without instances as well,
+// and no rule depends on the number.
 func (t *Task) instances(m *Module, count, forEach hcl.Expression, what string) (repetitionForm, []repetition, bool) {
 	form, reps, ok := t.repetitions(m, count, forEach, what)
 	if !ok || !t.ev.opts.Validating {

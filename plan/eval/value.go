@@ -40,7 +40,7 @@ func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Va
 			v = v.Mark(lang.Ephemeral)
 		}
 		switch {
-		case m.Undecided(): // there may be no instances, so that no rule is broken yet
+		case m.Undecided(): // without instances a rule holds
 			v = anyOf(decl, v)
 			if len(decl.Validations) > 0 {
 				t.ev.note(m.checked(state.CheckedVariable, name), state.CheckUnknown)
@@ -54,8 +54,8 @@ func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Va
 	})
 }
 
-// anyOf is what a variable stands for where its module has to suit every value,
-// not only a default or what one call gives.
+// anyOf returns an unknown value of a variable's type: the module must be valid
+// for every value, and not only for the default or for one call.
 func anyOf(decl *modules.Variable, v cty.Value) cty.Value {
 	_, marks := v.Unmark()
 	return cty.UnknownVal(decl.Type).WithMarks(marks)

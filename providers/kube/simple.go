@@ -145,7 +145,7 @@ type reader struct {
 
 func (r *reader) text(name string) string { return r.textAt(path.Root(name)) }
 
-// flag is true or false as it is written; otherwise is what it means left out.
+// flag returns a boolean argument, or otherwise where the argument is absent.
 func (r *reader) flag(name string, otherwise bool) bool {
 	var v types.Bool
 	r.diags.Append(r.config.GetAttribute(r.ctx, path.Root(name), &v)...)

@@ -102,9 +102,9 @@ func spent(s spec.Status, message, log string) spec.Status {
 	return s
 }
 
-// farewellOf is the signal that ends the coordinator. One that a request ends
-// says so itself, in a final status; how a run ends that cannot go on is for
-// the supervisor to say, so that the coordinator only leaves it.
+// farewellOf returns the signal that ends the coordinator. After a request, the
+// coordinator writes the final status itself. Where the run cannot go on, the
+// supervisor writes it, and the coordinator only leaves.
 func farewellOf(outcome spec.Status) syscall.Signal {
 	if outcome.Cause == spec.CauseRestarts {
 		return LeaveSignal

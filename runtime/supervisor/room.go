@@ -13,11 +13,11 @@ import (
 // roomBytes is what the final status may take on a disk that is full.
 const roomBytes = 16 << 10
 
-// room is a file that keeps the room for the run's final status: a disk that
-// is full by then takes no new file, and the run would be told as lost.
+// room is a file that keeps the room for the run's final status. On a full disk no
+// new file can be written, and without its final status a run counts as lost.
 type room string
 
-// keepRoom takes the room. Whoever launches hears of a disk that has none.
+// keepRoom writes the file. The launcher reports a disk that is full already.
 func keepRoom(f run.Folder) (room, error) {
 	r := room(filepath.Join(string(f), "room"))
 	if err := run.WriteFile(string(r), bytes.Repeat([]byte{' '}, roomBytes)); err != nil {
@@ -69,7 +69,8 @@ func (r room) write(f run.Folder, s spec.Status) error {
 // unwritten is the outcome of a run that ended because, or at a time when, its
 // folder cannot be written. How a run ended for good, or by request, stays.
 func unwritten(s spec.Status, err error) spec.Status {
-	if s.Phase == spec.Succeeded || s.Phase == spec.Failed || s.Phase == spec.Stopped && (s.Cause == spec.CauseRequest || s.Cause == spec.CauseDisk) {
+	stopped := s.Phase == spec.Stopped && (s.Cause == spec.CauseRequest || s.Cause == spec.CauseDisk)
+	if s.Phase == spec.Succeeded || s.Phase == spec.Failed || stopped {
 		return s
 	}
 	message := fmt.Sprintf("the run's folder cannot be written: %v", err)
