@@ -175,15 +175,14 @@ func (w *world) holds(want map[string]string) string {
 // everything that is missing, also where the manifest of before is declared again,
 // and the next apply makes it. A destroy that is refused can be repeated.
 func TestPlanAfterARefusedApply(t *testing.T) {
-	w := newWorld(t)
-	g := w.through()
-	for _, of := range w.refusals() {
+	for i, of := range newWorld(t).refusals() {
 		t.Run(of.kind, func(t *testing.T) {
-			w := *w
-			w.t = t
+			t.Parallel()
+			w := newWorld(t)
+			g := w.through()
 			for _, after := range []bool{false, true} {
 				for n, met := 0, true; met && !t.Failed(); n++ {
-					met = w.suffers(g, of, n, after)
+					met = w.suffers(g, w.refusals()[i], n, after)
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,7 +210,7 @@ func (w *world) reviews(plans ...planned) (providers.Diagnostics, []providers.No
 // said is all that is told about a plan.
 func (p planned) said() providers.Diagnostics { return slices.Concat(p.Diagnostics, p.review) }
 
-var operations int
+var operations atomic.Int64
 
 // apply carries a plan out in a phase of its own.
 func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
@@ -219,10 +220,10 @@ func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
 
 func (w *world) applyIn(p providers.Provider, pl planned) (thing, providers.ApplyResponse) {
 	w.t.Helper()
-	operations++
+	operation := fmt.Sprintf("op-%s-%d", w.ns, operations.Add(1))
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
-	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.prior.address()})
+	ctx = providers.WithCall(ctx, &providers.Call{Operation: operation, Address: pl.prior.address()})
 	r := p.Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
 	return thing{kind: pl.kind, state: r.State, private: r.Private, name: pl.prior.name}, r
 }
