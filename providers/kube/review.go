@@ -236,7 +236,7 @@ func (r *reviewing) claim() {
 func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
 	for _, name := range slices.Sorted(maps.Keys(of.kinds)) {
 		if _, made := r.scopes[name]; !made {
-			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.", name, titles(of.kinds[name])))
+			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.%s", name, titles(of.kinds[name]), r.near(p, name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
@@ -285,6 +285,15 @@ func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteDeletion, Text: g.Title() + " is deleted: it is no longer declared"})
 		}
 	}
+}
+
+// near is a sentence about kinds of the cluster that may be meant; "" for none.
+func (r *reviewing) near(p providers.PlannedInstance, name string) string {
+	kind, _, _ := strings.Cut(name, " of ")
+	if c := r.sights[p.Address].cluster; c != nil {
+		return c.Near(kind)
+	}
+	return ""
 }
 
 func (r *reviewing) refuse(p providers.PlannedInstance, summary, detail string) {

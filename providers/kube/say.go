@@ -46,10 +46,17 @@ func dataDetail(e *dataError) string {
 // Secret without what it holds.
 func (r *set) explain(u *unstructured.Unstructured, err error) diag.Diagnostic {
 	d := r.explainKey(object.KeyOf(u), err)
-	if !object.IsSecret(u) {
-		return d
+	detail, at := d.Detail(), r.kind.at
+	if with, ok := d.(diag.DiagnosticWithPath); ok {
+		at = with.Path()
 	}
-	return diag.NewAttributeErrorDiagnostic(r.kind.at, d.Summary(), object.Veil(u, d.Detail()))
+	if where := r.from.of(u); where != "" {
+		detail += " It is declared in " + where + "."
+	}
+	if object.IsSecret(u) {
+		detail, at = object.Veil(u, detail), r.kind.at
+	}
+	return diag.NewAttributeErrorDiagnostic(at, d.Summary(), detail)
 }
 
 func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
@@ -168,7 +175,7 @@ func message(err error) string {
 	if s.Details != nil && len(s.Details.Causes) > 0 && apierrors.IsInvalid(err) {
 		var parts []string
 		for _, c := range s.Details.Causes {
-			parts = append(parts, fmt.Sprintf("%s: %s", c.Field, c.Message))
+			parts = append(parts, strings.TrimPrefix(c.Field+": "+c.Message, ": "))
 		}
 		return strings.Join(parts, "; ")
 	}
