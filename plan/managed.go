@@ -87,6 +87,9 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 		return d.postpone(d.deferred)
 	}
 	c := d.change
+	if d.lifecycle.PreventDestroy {
+		p.protect(inst)
+	}
 	if d.lifecycle.PreventDestroy && c.Action.Replaces() {
 		t.Report(preventDestroy(inst.Addr, decl.Range))
 		return cty.DynamicVal, false
@@ -138,6 +141,32 @@ func preventDestroy(addr address.Instance, rng hcl.Range) *hcl.Diagnostic {
 		Detail:  fmt.Sprintf("%s has lifecycle.prevent_destroy set, but the plan calls for destroying it. Take prevent_destroy away or keep the plan from destroying it, for example with -target.", addr),
 		Subject: rng.Ptr(),
 	}
+}
+
+// protect remembers an instance that may not be destroyed, nor a part of it.
+func (p *planner) protect(inst *eval.Instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.guarded == nil {
+		p.guarded = map[string]*eval.Instance{}
+	}
+	p.guarded[inst.Addr.String()] = inst
+}
+
+// protects refuses a plan that deletes a part of what may not be destroyed.
+func (p *planner) protects(notes []providers.Note) (diags hcl.Diagnostics) {
+	for _, n := range notes {
+		inst := p.guarded[n.Address]
+		if n.Kind != providers.NoteDeletion || inst == nil {
+			continue
+		}
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Part of an instance cannot be destroyed",
+			Detail:  fmt.Sprintf("%s has lifecycle.prevent_destroy set, but in the plan %s. Take prevent_destroy away or keep the plan from deleting it.", inst.Addr, n.Text),
+			Subject: inst.Resource.Decl.Range.Ptr(),
+		})
+	}
+	return diags
 }
 
 func (p *planner) keep(inst *eval.Instance, c *Change, verify bool, value cty.Value) {

@@ -238,5 +238,11 @@ func (p *Plan) Count() (add, change, destroy int) {
 			destroy++
 		}
 	}
+	for _, n := range p.Notes {
+		if n.Kind == providers.NoteDeletion {
+			add += int(n.Number)
+			destroy++
+		}
+	}
 	return add, change, destroy
 }

@@ -55,6 +55,7 @@ const (
 	NoteCost       NoteKind = "cost"       // money; Number in its unit
 	NoteForecast   NoteKind = "forecast"   // what to expect, e.g. how long it takes
 	NoteChange     NoteKind = "change"     // the class of a change: live, resume, new run
+	NoteDeletion   NoteKind = "deletion"   // an update deletes a part of its object; Number is 1 where it makes another in its place
 )
 
 // Note rides beside a planned change: views render notes and sum them up.

@@ -134,3 +134,37 @@ resource "shelf_thing" "b" {
 		t.Errorf("configured values: %v", own)
 	}
 }
+
+// TestDeletionsCount: what an update deletes of its object is in the plan's totals, and
+// prevent_destroy keeps it.
+func TestDeletionsCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		lifecycle, want string
+		add, destroy    int
+	}{
+		"counted":   {"", "", 2, 2},
+		"protected": {"lifecycle { prevent_destroy = true }", "has lifecycle.prevent_destroy set, but in the plan part two is deleted", 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogue := newShelf().catalogue()
+			const shelf = "registry.terraform.io/stokehq/shelf"
+			entry := catalogue[shelf]
+			entry.Review = func(context.Context, providers.Review) ([]providers.Note, providers.Diagnostics) {
+				return []providers.Note{
+					{Address: "shelf_thing.a", Kind: providers.NoteDeletion, Text: "part one is made anew", Number: 1},
+					{Address: "shelf_thing.a", Kind: providers.NoteDeletion, Text: "part two is deleted"},
+				}, nil
+			}
+			catalogue[shelf] = entry
+			w := newWorld(t, catalogue)
+			w.must(w.config("main.tf", "terraform {\n  required_providers {\n    shelf = { source = \"stokehq/shelf\" }\n  }\n}\nresource \"shelf_thing\" \"a\" {\n  name = \"a\"\n"+c.lifecycle+"\n}\n"))
+			p, diags := w.plan(plan.Normal)
+			if c.want == "" && diags.HasErrors() || !strings.Contains(text(diags), c.want) {
+				t.Errorf("it says %s", text(diags))
+			}
+			if add, _, destroy := p.Count(); add != c.add || destroy != c.destroy {
+				t.Errorf("%d to add, %d to destroy", add, destroy)
+			}
+		})
+	}
+}

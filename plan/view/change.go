@@ -123,7 +123,7 @@ func (p *Printer) reasons(c *plan.Change, notes []providers.Note) []string {
 func (p *Printer) note(n providers.Note) string {
 	tint := cyan
 	switch n.Kind {
-	case providers.NoteDisruption:
+	case providers.NoteDisruption, providers.NoteDeletion:
 		tint = yellow
 	case providers.NoteFact:
 		tint = plain

@@ -336,11 +336,18 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	if err == nil {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
 		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, "")...)
-	} else if found, _, again := P(prior).read(ctx, j); found && again == nil {
-		resp.Diagnostics.Append(resp.State.Set(ctx, prior)...) // as far as it came
-	}
-	if running := new(cloud.RunningError); errors.As(err, &running) && j.begun == "" {
-		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunUpdate)...)
+	} else {
+		declareTried[M](prior, plan)
+		running := errors.As(err, new(*cloud.RunningError))
+		if found, _, again := P(prior).read(ctx, j); found && again == nil {
+			if running { // it is not there yet, and comes
+				declareTried[M](prior, plan)
+			}
+			resp.Diagnostics.Append(resp.State.Set(ctx, prior)...) // as far as it came
+		}
+		if running && j.begun == "" {
+			resp.Diagnostics.Append(writeBegun(ctx, resp.Private, begunUpdate)...)
+		}
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not changed", err)
 }
@@ -390,7 +397,11 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		}
 		return
 	}
+	before := *state
 	found, mark, err := state.read(ctx, j)
+	if err == nil && found && readBegun(ctx, req.Private) == begunUpdate && slices.Contains(l.kind().unfinished, state.head().status.ValueString()) {
+		declareTried[M](state, &before)
+	}
 	expected := readPrivate(ctx, req.Private, markKey)
 	if call.Settling {
 		expected = cloud.MarkOf(call.Operation)

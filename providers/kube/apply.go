@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -34,10 +35,11 @@ type work struct {
 	id      string
 	address string
 
-	mu    sync.Mutex
-	texts map[string]string // as they are by now
-	done  memory
-	diags diag.Diagnostics
+	mu      sync.Mutex
+	texts   map[string]string // as they are by now
+	done    memory
+	diags   diag.Diagnostics
+	summary string // hash of all that is declared, for done once it is applied
 }
 
 // Create applies all objects. Its id is the operation's, so that a create whose
@@ -81,6 +83,27 @@ func (r *set) Update(ctx context.Context, req resource.UpdateRequest, resp *reso
 		w.id = rand.Text() // imported
 	}
 	r.apply(ctx, req.Config, w, limit, &resp.State, resp.Private, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(unfinished(ctx, req.State, &resp.State, w.cluster != nil)...)
+	}
+}
+
+// unfinished gives the state after a failed update the arguments from before it,
+// so that the next plan shows the change again. The connection is the new one
+// where that leads to the cluster.
+func unfinished(ctx context.Context, from tfsdk.State, state *tfsdk.State, connected bool) (diags diag.Diagnostics) {
+	now := tfsdk.State{Raw: state.Raw.Copy(), Schema: state.Schema}
+	state.Raw = from.Raw.Copy()
+	copied := []path.Path{objectsAt, path.Root("id"), path.Root("cluster_id")}
+	if connected {
+		copied = append(copied, clusterAt)
+	}
+	for _, at := range copied {
+		var v attr.Value
+		diags.Append(now.GetAttribute(ctx, at, &v)...)
+		diags.Append(state.SetAttribute(ctx, at, v)...)
+	}
+	return diags
 }
 
 func (r *set) apply(ctx context.Context, config tfsdk.Config, w *work, limit time.Duration, state *tfsdk.State, private keyed, to *diag.Diagnostics) {
@@ -94,9 +117,11 @@ func (r *set) apply(ctx context.Context, config tfsdk.Config, w *work, limit tim
 	}
 	ctx, cancel := stoppable(ctx, limit)
 	defer cancel()
+	w.done.rendered = "" // an apply that fails leaves no summary: the next plan looks at each object
 	w.run(ctx, config)
 	to.Append(w.diags...)
 	if !w.diags.HasError() {
+		w.done.rendered = w.summary
 		to.Append(w.keepPromise()...)
 	}
 	value, diags := objectsValue(w.texts)
@@ -160,10 +185,9 @@ func (w *work) declared(ctx context.Context, config tfsdk.Config) (want wanted, 
 		w.diags.AddAttributeError(w.kind.at, "Objects changed since the plan", fmt.Sprintf("What is declared is not what was planned: %s. Nothing was applied. Make a new plan.", broken))
 		return want, false
 	}
-	rendered := rendering(objects, w.id)
+	w.summary = rendering(objects, w.id)
 	want, diags = w.want(objects, w.cluster)
 	w.diags.Append(diags...)
-	w.done.rendered = rendered
 	return want, !diags.HasError()
 }
 
@@ -223,10 +247,21 @@ func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, mark
 		return false
 	}
 	if len(kinds) > 0 {
-		w.ready(ctx, kinds)
-		w.cluster.Rediscover()
+		if w.ready(ctx, kinds); w.diags.HasError() {
+			return false
+		}
+		if err := w.cluster.Defined(ctx, kinds, w.reporter(ctx, object.KeyOf(kinds[0]))); err != nil {
+			w.diags.AddAttributeError(w.kind.at, "Kind is not served", upper(sentence(err))+" The next apply waits again.")
+		}
 	}
 	return !w.diags.HasError()
+}
+
+// reporter tells what an object waits for.
+func (w *work) reporter(ctx context.Context, k object.Key) func(string) {
+	return func(why string) {
+		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + why, Percent: -1})
+	}
 }
 
 // ready waits for those objects that were not ready when they were applied. What
@@ -243,7 +278,7 @@ func (w *work) ready(ctx context.Context, objects []*unstructured.Unstructured) 
 			w.remember(k, func(a *applied) { a.Waiting = false })
 			return
 		}
-		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + reason, Percent: -1})
+		w.reporter(ctx, k)(reason)
 	})
 	if err != nil {
 		w.diags.Append(w.waiting(err))
@@ -257,26 +292,47 @@ func (w *work) same(k object.Key, mark string) bool {
 	return now != "" && now == w.planned[name] && w.before(k).holds(now, mark, w.plan.Wait)
 }
 
-// one applies an object, or makes it anew where it cannot be changed.
+// one applies an object, or makes it anew where it cannot be changed. What is
+// remembered of it is what the API server has answered.
 func (w *work) one(ctx context.Context, u *unstructured.Unstructured, k object.Key, mark string) {
 	result, left, err := w.put(ctx, u, k)
+	if err != nil {
+		w.refused(u, k, err)
+		return
+	}
+	text, err := w.text(u, result, w.id)
+	ready := false
 	if err == nil {
-		var text string
-		var ready bool
-		if text, err = w.text(u, result, w.id); err == nil {
-			ready, _, _, err = w.cluster.Stands(ctx, result, w.plan.Jobs)
-		}
-		if err == nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.texts[k.String()] = text
-			w.done.objects[k.String()] = applied{Declared: mark, Result: object.Hash(text), UID: result.GetUID(), Waiting: !ready, Left: left}
-			return
-		}
+		ready, _, _, err = w.cluster.Stands(ctx, result, w.plan.Jobs)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.texts[k.String()] = text
+	w.done.objects[k.String()] = applied{Declared: mark, Result: object.Hash(text), UID: result.GetUID(), Waiting: !ready, Left: left}
+	if err != nil {
+		w.diags.Append(w.explain(u, err))
+	}
+}
+
+// refused notes an object whose apply failed: it is asked about again, also
+// where the old manifest is declared again. An object that may have been made
+// all the same is kept for the next refresh, which looks for it.
+func (w *work) refused(u *unstructured.Unstructured, k object.Key, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.diags.Append(w.explain(u, err))
+	name := k.String()
+	if a, ok := w.done.objects[name]; ok {
+		a.Declared = ""
+		w.done.objects[name] = a
+		return
+	}
+	if _, there := w.texts[name]; there || !errors.As(err, new(*unansweredError)) {
+		return
+	}
+	if text, err := object.Text(withoutMark(u.Object), w.id); err == nil {
+		w.texts[name], w.done.objects[name] = text, applied{}
+	}
 }
 
 // before is what is known of the last time that an object was applied.
@@ -310,66 +366,6 @@ func (w *work) may(k object.Key, current *unstructured.Unstructured) bool {
 	}
 	mark := current.GetLabels()[live.Mark]
 	return mark != "" && w.promise != nil && w.promise.Takes[k.String()] == mark
-}
-
-func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (result *unstructured.Unstructured, left bool, err error) {
-	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
-	current, err := w.cluster.Get(ctx, k)
-	if err != nil {
-		return nil, false, err
-	}
-	if current != nil && !w.may(k, current) {
-		return nil, false, &existsError{k}
-	}
-	if volume := w.wantsVolume(u, func(own string) bool { _, ok := w.planned[own]; return ok }); volume != "" && current == nil {
-		if err := w.cluster.Reserve(ctx, volume, k); err != nil {
-			return nil, false, err
-		}
-	}
-	free := false
-	if current != nil {
-		if current.GetDeletionTimestamp() != nil {
-			if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
-				return nil, false, err
-			}
-			current = nil
-		} else if left, free, err = leaveToScaler(ctx, w.cluster, u, current); err != nil {
-			return nil, false, err
-		}
-	}
-	force := w.plan.Force.ValueBool()
-	result, err = w.cluster.Apply(ctx, u, false, force)
-	if conflicts := live.Conflicts(err); len(conflicts) > 0 {
-		if free {
-			conflicts = except(conflicts, replicasField)
-		}
-		if w.own(w.prior[k.String()], conflicts) {
-			result, err = w.cluster.Apply(ctx, u, false, true)
-		}
-	}
-	if current != nil && len(live.Immutable(err)) > 0 {
-		return w.anew(ctx, u, k, current)
-	}
-	return result, left, err
-}
-
-// anew deletes an object that cannot be changed, and makes it again.
-func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
-	if w.keeps(w.plan, k) {
-		return nil, false, &dataError{k, "would be deleted to be made anew"}
-	}
-	if w.kind.retains && k.Kind == live.Volume.Kind && current.GetDeletionTimestamp() == nil {
-		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there", Advice: "Leave create_before_destroy out, so that both go first."}
-	}
-	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
-		return nil, false, err
-	}
-	if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
-		return nil, false, err
-	}
-	w.forget(k)
-	result, err := w.cluster.Apply(ctx, u, false, w.plan.Force.ValueBool())
-	return result, false, err
 }
 
 func goes(k object.Key, u *unstructured.Unstructured) live.Going {

@@ -106,7 +106,6 @@ func TestDocuments(t *testing.T) {
 	it = w.empty(it, config(dir))
 	w.kubectl("annotate", "deployment,service,configmap,secret,statefulset,daemonset,job,ingress", "--all", "note=by somebody", "kubectl.kubernetes.io/last-applied-configuration={}", "--overwrite")
 	w.kubectl("label", "deployment,service,configmap", "--all", "team=other")
-	w.kubectl("set", "env", "deployment/web", "OTHER=1")
 	it = w.empty(it, config(dir))
 
 	later, _ := w.written(true)
@@ -114,7 +113,7 @@ func TestDocuments(t *testing.T) {
 	it = w.empty(it, config(later))
 	for _, c := range []struct{ object, at, want string }{
 		{"deployment/web", "{.metadata.labels.tier}{.spec.template.metadata.annotations}{.spec.template.spec.containers[0].lifecycle}", ""},
-		{"deployment/web", "{.spec.template.spec.containers[0].env[*].name}", "POD CPUS TOKEN OTHER"},
+		{"deployment/web", "{.spec.template.spec.containers[0].env[*].name}", "POD CPUS TOKEN"},
 		{"deployment/web", "{.spec.revisionHistoryLimit}", "10"},
 		{"service/web", "{.spec.ports[*].name}", "http"},
 		{"configmap/web", "{.data.LEVEL}", ""},

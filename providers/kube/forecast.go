@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
 )
@@ -34,14 +35,15 @@ type forecast struct {
 	address   string
 	keys      []string // of what is declared
 
-	mu       sync.Mutex
-	texts    map[string]string // as they will be; "" is not known
-	diags    diag.Diagnostics
-	notes    []string
-	replaced []string // keys of objects that are made anew
-	doubt    doubt
-	sight    sight
-	promise  *promise
+	mu        sync.Mutex
+	texts     map[string]string // as they will be; "" is not known
+	diags     diag.Diagnostics
+	notes     []string
+	deletions []deletion
+	replaced  []string // keys of objects that are made anew
+	doubt     doubt
+	sight     sight
+	promise   *promise
 }
 
 func (f *forecast) run(ctx context.Context, w wanted) {
@@ -62,6 +64,11 @@ func (f *forecast) run(ctx context.Context, w wanted) {
 		w.mark(f.id)
 	} else {
 		w.mark("new")
+	}
+	for _, i := range ask {
+		if k := w.keys[i]; f.prior[k] == "" || f.was.objects[k].Declared != hashes[i] {
+			f.settings.doubts.change(f.address, w.objects[i])
+		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -119,7 +126,8 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 			return "", err
 		}
 		if current.GetDeletionTimestamp() != nil {
-			return f.anew(ctx, u, "is being deleted: it is waited for, and made anew")
+			f.note(k.Title() + " is being deleted: it is waited for, and made anew")
+			return f.anew(ctx, u, "")
 		}
 		var left bool
 		if left, free, err = leaveToScaler(ctx, f.cluster, u, current); err != nil {
@@ -150,6 +158,22 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 	if missing == "" {
 		missing = live.Terminating(err, k)
 	}
+	if current != nil {
+		if added := live.Foreign(u, current); !added.None() {
+			f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), few(added.Items()), strings.Join(added.By, ", ")))
+			if added.Blocks(err) {
+				return f.unchecked(k, "what was added is in the way of a dry run")
+			}
+		}
+	}
+	if current != nil && live.Misfit(err) {
+		if moves, wrong := f.cluster.Moves(ctx, u, current); wrong != nil {
+			return "", wrong
+		} else if moves {
+			f.unseen(u)
+			return f.unchecked(k, "it comes to another version of its kind")
+		}
+	}
 	switch {
 	case isNoKind(err):
 		f.doubtful(f.doubt.kinds, kindName(u), k)
@@ -161,13 +185,34 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 		return f.unchecked(k, "its namespace "+missing+" is not there yet")
 	case live.NoDryRun(err):
 		return f.unchecked(k, "a webhook of the cluster allows no dry run")
-	case current != nil && len(live.Immutable(err)) > 0:
-		fields := slices.Compact(sorted(live.Immutable(err)))
-		return f.anew(ctx, u, "is deleted and made anew: "+strings.Join(fields, ", ")+" cannot be changed")
+	case live.WebhookDown(err):
+		return f.unchecked(k, "a webhook of the cluster does not answer")
+	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
+		f.unseen(u)
+		return f.unchecked(k, "the plan changes its CRD")
+	case current != nil && len(live.Fixed(k.GroupKind(), err)) > 0:
+		return f.anew(ctx, u, "is deleted and made anew: "+strings.Join(live.Fixed(k.GroupKind(), err), ", ")+" cannot be changed")
+	case current != nil && live.Refuses(err) && f.asNew(ctx, u) == nil:
+		return "", &frozenError{err, k}
 	case err != nil:
 		return "", err
 	}
+	if current != nil {
+		f.leaving(k, current, result)
+	}
 	return f.textOf(u, result)
+}
+
+// leaving notes fields that go although others have set them as well.
+func (f *forecast) leaving(k object.Key, current, result *unstructured.Unstructured) {
+	if shared := live.SharedBy(current, result); !shared.None() {
+		f.note(fmt.Sprintf("%s: %s is removed, which %s has set as well", k.Title(), few(shared.Fields()), strings.Join(shared.By, ", ")))
+	}
+	if tools := live.Tools(current); len(tools) > 0 {
+		if going := live.Inherited(current, result, tools); len(going) > 0 {
+			f.note(fmt.Sprintf("%s is taken over from %s; it loses %s, which the manifest leaves out", k.Title(), strings.Join(tools, ", "), few(going)))
+		}
+	}
 }
 
 // take checks that a live object may be applied: it is the resource's, or
@@ -217,22 +262,19 @@ func (f *forecast) unchecked(k object.Key, why string) (string, error) {
 }
 
 // anew plans an object that goes first: it is made as if it were not there. What
-// cannot be there twice, under whatever name, is not known before.
+// cannot be there twice, under whatever name, is not known before. why is why it is
+// deleted for that; "" where somebody else has done so.
 func (f *forecast) anew(ctx context.Context, u *unstructured.Unstructured, why string) (string, error) {
 	k := object.KeyOf(u)
-	if !f.replacing {
-		f.mu.Lock()
-		f.replaced = append(f.replaced, k.String())
-		f.mu.Unlock()
-		f.note(k.Title() + " " + why)
-		if f.keeps(f.plan, k) {
-			return "", &dataError{k, "would be deleted to be made anew"}
-		}
+	if !f.replacing && f.keeps(f.plan, k) {
+		return "", &dataError{k, "would be deleted to be made anew"}
 	}
-	other := u.DeepCopy()
-	other.SetName(object.Trial(u.GetName()))
-	result, err := f.cluster.Apply(ctx, other, true, false)
-	if err != nil {
+	f.remake(k, why)
+	result, err := f.trial(ctx, u)
+	switch {
+	case live.Refuses(err) && k.Kind != "Service": // whose ports and addresses nobody else may have
+		return "", err
+	case err != nil:
 		return f.unchecked(k, "what is there now stands in the way of a dry run")
 	}
 	result = result.DeepCopy()
@@ -240,10 +282,55 @@ func (f *forecast) anew(ctx context.Context, u *unstructured.Unstructured, why s
 	return f.textOf(u, result)
 }
 
+// remake notes an object that is made anew. Where the whole resource is, the totals
+// have it.
+func (f *forecast) remake(k object.Key, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why != "" {
+		f.promise.Anew = append(f.promise.Anew, k.String())
+	}
+	if f.replacing {
+		return
+	}
+	f.replaced = append(f.replaced, k.String())
+	if why != "" {
+		f.deletions = append(f.deletions, deletion{k.Title() + " " + why, true})
+	}
+}
+
+// trial asks what would come of an object if it were new, under another name.
+func (f *forecast) trial(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	other := u.DeepCopy()
+	other.SetName(object.Trial(u.GetName()))
+	return f.cluster.Apply(ctx, other, true, false)
+}
+
+// asNew is what is wrong with an object if it were new.
+func (f *forecast) asNew(ctx context.Context, u *unstructured.Unstructured) error {
+	_, err := f.trial(ctx, u)
+	return err
+}
+
+// deletion is an object that the plan deletes; again says that it is made anew.
+type deletion struct {
+	text  string
+	again bool
+}
+
+// note is for the plan's totals.
+func (d deletion) note() providers.Note {
+	n := providers.Note{Kind: providers.NoteDeletion, Text: d.text}
+	if d.again {
+		n.Number = 1
+	}
+	return n
+}
+
 // keeps reports an object that is not deleted without being asked to, for the
 // data that would go with it.
 func (r *set) keeps(c common, k object.Key) bool {
-	return r.kind.waits && object.HoldsData(k.Kind) && !c.Prune
+	return r.kind.waits && object.HoldsData(k.GroupKind()) && !c.Prune
 }
 
 // own reports that all fields in conflict are ones of a text that was applied:
@@ -293,7 +380,7 @@ func (f *forecast) prune(w wanted) {
 			f.doubt.gone = append(f.doubt.gone, going{k, f.keeps(f.plan, k)})
 			continue
 		}
-		f.notes = append(f.notes, k.Title()+" is deleted: it is no longer declared")
+		f.deletions = append(f.deletions, deletion{text: k.Title() + " is deleted: it is no longer declared"})
 		if f.keeps(f.plan, k) {
 			f.diags.Append(f.explainData(&dataError{k, "is no longer declared and would be deleted"}))
 		}

@@ -137,11 +137,19 @@ func (f *forecast) asBefore(objects []*unstructured.Unstructured) bool {
 // tell writes the plan, reports notes, and makes the whole resource be replaced
 // where its only object is.
 func (f *forecast) tell(ctx context.Context, w wanted, resp *resource.ModifyPlanResponse) {
-	if !f.replacing && len(f.replaced) > 0 && len(f.texts) == 1 && len(f.prior) == 1 {
+	whole := !f.replacing && len(f.replaced) > 0 && len(f.texts) == 1 && len(f.prior) == 1
+	if whole {
 		resp.RequiresReplace = append(resp.RequiresReplace, objectsAt)
 	}
+	for _, d := range f.deletions {
+		if whole { // the resource's own replacement is in the totals
+			f.notes = append(f.notes, d.text)
+			continue
+		}
+		note(ctx, resp, f.kind.at, d.note())
+	}
 	for _, text := range sorted(f.notes) {
-		note(ctx, resp, f.kind.at, text)
+		note(ctx, resp, f.kind.at, providers.Note{Kind: providers.NoteChange, Text: text})
 	}
 	value, diags := objectsValue(f.texts)
 	resp.Diagnostics.Append(diags...)

@@ -83,7 +83,7 @@ func (p *kubeProvider) Configure(ctx context.Context, req provider.ConfigureRequ
 	}
 	s := &p.settings
 	s.config, s.context, s.doubts = config.Path, config.Context, p.doubts
-	s.pool.SSH = ssh
+	s.pool.SSH, s.pool.Agent = ssh, "stoke/"+p.version
 	s.clusters = make(map[*kubernetes.Client]*live.Cluster)
 	s.pool.Waiting = func(ctx context.Context, err error) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})

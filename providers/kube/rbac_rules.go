@@ -38,18 +38,22 @@ func taskRules(task string, clusterObjects bool) (inNamespaces, inCluster []rbac
 		), append(inCluster, rule(sees, "scheduling.k8s.io", "priorityclasses"))
 	case taskTraining:
 		return append(pods,
-			rule([]string{"get", "create"}, "", "pods/exec", "pods/portforward"),
-			rule([]string{"delete"}, "", "pods"), // these two are for pods on nodes that do not answer
-			rule([]string{"patch"}, "", "pods/status"),
-			rule(manages, "", "configmaps", "secrets", "services", "persistentvolumeclaims"),
-			rule(manages, "batch", "jobs"),
-			rule(manages, "networking.k8s.io", "networkpolicies"),
-		), append(inCluster, rule([]string{"get", "list", "watch", "create", "patch"}, "scheduling.k8s.io", "priorityclasses"))
+				rule([]string{"get", "create"}, "", "pods/exec", "pods/portforward"),
+				rule([]string{"delete"}, "", "pods"), // these two are for pods on nodes that do not answer
+				rule([]string{"patch"}, "", "pods/status"),
+				rule(manages, "", "configmaps", "secrets", "services", "persistentvolumeclaims"),
+				rule(manages, "batch", "jobs"),
+				rule(manages, "networking.k8s.io", "networkpolicies"),
+			), append(inCluster,
+				rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"}, ResourceNames: []string{"stoke-high", "stoke-low"}, Verbs: []string{"get"}},
+				rule([]string{"create"}, "scheduling.k8s.io", "priorityclasses"), // which RBAC cannot limit to names
+			)
 	case taskPipeline:
 		inNamespaces = append(pods,
 			rule([]string{"get", "create"}, "", "pods/exec", "pods/portforward"),
 			rule(manages, "", "configmaps", "secrets", "services", "serviceaccounts", "persistentvolumeclaims", "resourcequotas", "limitranges"),
 			rule(manages, "apps", "deployments", "statefulsets", "daemonsets"),
+			rule(sees, "apps", "replicasets"), // by which the pods of a Deployment are found
 			rule(manages, "batch", "jobs", "cronjobs"),
 			rule(manages, "networking.k8s.io", "ingresses", "networkpolicies"),
 			rule(manages, "policy", "poddisruptionbudgets"),

@@ -2,17 +2,24 @@ package kube
 
 import (
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/kubetest"
+	"github.com/stokehq/stoke/providers/kube/pods"
 )
 
 func texted(all ...string) cty.Value {
@@ -243,4 +250,54 @@ func resourceIn(uri string) string {
 		parts = parts[2:]
 	}
 	return parts[0] + group
+}
+
+// TestRBACLooksInside: the commands that look into the pods of a Deployment are
+// allowed to the tasks that say so, and a training makes the priority classes of
+// runs and changes none.
+func TestRBACLooksInside(t *testing.T) {
+	w := newWorld(t)
+	w.make(thing{}, w.yaml(web))
+	for task, inside := range map[string]bool{"reader": false, "pipeline": true} {
+		user := task + "-" + w.ns
+		w.make(thing{kind: "kube_rbac", name: task}, w.rbac(user, task, map[string]cty.Value{"users": texted(user)}))
+		w.cluster.Eventually(t, "the API server knows what a "+task+" may do", func(context.Context) (bool, error) { return w.can(user, "list", "deployments.apps", w.ns), nil })
+		var pool kubernetes.Pool
+		t.Cleanup(pool.Close)
+		client, err := pool.Get(t.Context(), connect.Connection{Credential: connect.Credential{Kubeconfig: &connect.Kubeconfig{Path: w.cluster.KubeconfigFor(t, kubetest.Login{User: user})}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := pods.New(client, []pods.Object{{GroupKind: gvk.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: w.ns, Name: "web"}})
+		is, err := s.Status(t.Context())
+		if err != nil || len(is.Roles) != 2 {
+			t.Errorf("%s: status %+v, %v", task, is, err)
+		}
+		// The node runs nothing, so that these may fail, but not for want of a right.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		errs := []error{s.Logs(ctx, providers.RunLogs{}, func(providers.RunLine) error { return nil })}
+		if inside {
+			_, err := s.Exec(ctx, "", []string{"true"}, providers.RunStreams{Out: io.Discard, Err: io.Discard})
+			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			errs = append(errs, err, s.Forward(short, "", []providers.RunPort{{Remote: "80"}}, providers.RunForward{}))
+			cancel()
+		}
+		t.Logf("%s: %v", task, errs)
+		for _, a := range w.cluster.Audit(t, user) {
+			if a.Code == http.StatusForbidden {
+				t.Errorf("%s: %s", task, a)
+			}
+		}
+	}
+	user := "training-" + w.ns
+	w.make(thing{kind: "kube_rbac", name: "training"}, w.rbac(user, "training", map[string]cty.Value{"users": texted(user)}))
+	w.cluster.Eventually(t, "the API server knows what a training may do", func(context.Context) (bool, error) {
+		return w.can(user, "create", "priorityclasses.scheduling.k8s.io", ""), nil
+	})
+	for _, verb := range []string{"patch", "update", "delete", "list", "get"} {
+		if w.can(user, verb, "priorityclasses.scheduling.k8s.io", "") {
+			t.Errorf("a training may %s any priority class", verb)
+		}
+	}
 }

@@ -98,7 +98,7 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 	if _, _, err := leaveToScaler(ctx, cluster, want, u); err != nil {
 		return nil, "", err
 	}
-	text, err := r.text(want, u, id)
+	text, err := r.text(live.WithForeign(want, u), u, id)
 	return u, text, err
 }
 

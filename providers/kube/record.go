@@ -111,7 +111,11 @@ type promise struct {
 	Salt    string            `json:"salt"`
 	Objects map[string]string `json:"objects"`         // hashes by key, both as they are rendered
 	Takes   map[string]string `json:"takes,omitempty"` // marks of other resources, by the keys of objects that come from them
+	Anew    []string          `json:"anew,omitempty"`  // keys of objects that are deleted and made anew
 }
+
+// replaces reports an object that the plan has deleted and made anew. Nothing else is.
+func (p *promise) replaces(name string) bool { return p != nil && slices.Contains(p.Anew, name) }
 
 // newPromise is that of rendered objects.
 func newPromise(objects []*unstructured.Unstructured, salt string) *promise {

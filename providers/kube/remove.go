@@ -37,10 +37,10 @@ func (w *work) prune(ctx context.Context, want wanted) {
 
 // remove deletes objects that are the resource's, the last ones made first.
 func (w *work) remove(ctx context.Context, keys []object.Key) {
-	slices.SortStableFunc(keys, func(a, b object.Key) int { return object.Wave(b.Kind) - object.Wave(a.Kind) })
+	slices.SortStableFunc(keys, func(a, b object.Key) int { return object.Wave(b.GroupKind()) - object.Wave(a.GroupKind()) })
 	for len(keys) > 0 {
 		n := 1
-		for n < len(keys) && object.Wave(keys[n].Kind) == object.Wave(keys[0].Kind) {
+		for n < len(keys) && object.Wave(keys[n].GroupKind()) == object.Wave(keys[0].GroupKind()) {
 			n++
 		}
 		wave := keys[:n]
@@ -77,6 +77,7 @@ func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going)
 					return w.failed(k, err)
 				}
 				if err = w.cluster.Delete(ctx, k, current.GetUID()); err == nil {
+					w.remember(k, func(a *applied) { a.Declared = "" }) // it goes, whether or not the wait for it succeeds
 					mu.Lock()
 					defer mu.Unlock()
 					going = append(going, goes(k, current))
@@ -130,6 +131,8 @@ func (r *set) Delete(ctx context.Context, req resource.DeleteRequest, resp *reso
 		value, diags := objectsValue(w.texts)
 		resp.Diagnostics.Append(diags...)
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, objectsAt, value)...)
+		w.done.rendered = ""
+		resp.Diagnostics.Append(w.done.write(ctx, resp.Private)...)
 	}
 }
 

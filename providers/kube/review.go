@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
 	"github.com/stokehq/stoke/providers/kube/schema"
 )
@@ -21,11 +22,12 @@ import (
 // one resource, and whether another takes it over.
 type doubts struct {
 	mu     sync.Mutex
-	of     map[string]doubt  // by the resource's address
-	sights map[string]sight  // by the resource's address
-	made   map[string]bool   // namespaces that planned resources make
-	scopes map[string]bool   // kinds that planned resources make, and whether they have namespaces
-	claims map[string]string // addresses by cluster and object, since the last review
+	of     map[string]doubt    // by the resource's address
+	sights map[string]sight    // by the resource's address
+	made   map[string]bool     // namespaces that planned resources make
+	scopes map[string]bool     // kinds that planned resources make, and whether they have namespaces
+	claims map[string]string   // addresses by cluster and object, since the last review
+	crds   map[string][]string // kinds whose CRDs change, by the resource's address
 
 	library schema.Library
 }
@@ -54,6 +56,36 @@ func (d *doubts) forget(address string) {
 	defer d.mu.Unlock()
 	delete(d.of, address)
 	delete(d.sights, address)
+	delete(d.crds, address)
+}
+
+// change notes an object that is new, or declared otherwise than before: of a CRD the
+// kinds that it brings.
+func (d *doubts) change(address string, u *unstructured.Unstructured) {
+	kinds := live.KindsOf(u)
+	if len(kinds) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.crds == nil {
+		d.crds = map[string][]string{}
+	}
+	for _, k := range kinds {
+		d.crds[address] = append(d.crds[address], k.Kind+" of "+k.GroupVersion().String())
+	}
+}
+
+// changing reports a kind whose CRD another planned resource, or the same one, changes.
+func (d *doubts) changing(kind string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, kinds := range d.crds {
+		if slices.Contains(kinds, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *doubts) add(address string, of doubt, objects []*unstructured.Unstructured) {
@@ -204,7 +236,7 @@ func (r *reviewing) claim() {
 func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
 	for _, name := range slices.Sorted(maps.Keys(of.kinds)) {
 		if _, made := r.scopes[name]; !made {
-			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.", name, titles(of.kinds[name])))
+			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.%s", name, titles(of.kinds[name]), r.near(p, name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
@@ -250,9 +282,18 @@ func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 		case g.keep:
 			r.refuse(p, "Data would be deleted", dataDetail(&dataError{g.Key, "is no longer declared and would be deleted"}))
 		default:
-			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteChange, Text: g.Title() + " is deleted: it is no longer declared"})
+			r.notes = append(r.notes, providers.Note{Address: p.Address, Kind: providers.NoteDeletion, Text: g.Title() + " is deleted: it is no longer declared"})
 		}
 	}
+}
+
+// near is a sentence about kinds of the cluster that may be meant; "" for none.
+func (r *reviewing) near(p providers.PlannedInstance, name string) string {
+	kind, _, _ := strings.Cut(name, " of ")
+	if c := r.sights[p.Address].cluster; c != nil {
+		return c.Near(kind)
+	}
+	return ""
 }
 
 func (r *reviewing) refuse(p providers.PlannedInstance, summary, detail string) {

@@ -46,10 +46,17 @@ func dataDetail(e *dataError) string {
 // Secret without what it holds.
 func (r *set) explain(u *unstructured.Unstructured, err error) diag.Diagnostic {
 	d := r.explainKey(object.KeyOf(u), err)
-	if !object.IsSecret(u) {
-		return d
+	detail, at := d.Detail(), r.kind.at
+	if with, ok := d.(diag.DiagnosticWithPath); ok {
+		at = with.Path()
 	}
-	return diag.NewAttributeErrorDiagnostic(r.kind.at, d.Summary(), object.Veil(u, d.Detail()))
+	if where := r.from.of(u); where != "" {
+		detail += " It is declared in " + where + "."
+	}
+	if object.IsSecret(u) {
+		detail, at = object.Veil(u, detail), r.kind.at
+	}
+	return diag.NewAttributeErrorDiagnostic(at, d.Summary(), detail)
 }
 
 func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
@@ -60,10 +67,13 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	var volume *live.VolumeError
 	var still *live.StillThereError
 	var data *dataError
+	var kept *keptError
 	conflicts := live.Conflicts(err)
 	switch {
 	case errors.As(err, &data):
 		return r.explainData(data)
+	case errors.As(err, &kept):
+		return at("Fields are still there", "%s. Apply again.", kept)
 	case live.Terminating(err, k) != "":
 		return at("Namespace is being deleted", "%s: the namespace %s is going, and nothing can be made in it until it has gone. `kubectl get namespace %[2]s -o yaml` says in its status what holds it.", k.Title(), live.Terminating(err, k))
 	case errors.As(err, &volume):
@@ -84,8 +94,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return at("Namespace is missing", "%s: the cluster has no namespace %s. Declare it as a kube_namespace that this resource depends on.", k.Title(), live.MissingNamespace(err))
 	case errors.As(err, &still):
 		return at("Object does not go", "%s.", err)
-	case len(live.Immutable(err)) > 0:
-		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there.", k.Title(), strings.Join(live.Immutable(err), ", "))
+	case len(live.Fixed(k.GroupKind(), err)) > 0:
+		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. Nothing was deleted. Plan again.", k.Title(), strings.Join(live.Fixed(k.GroupKind(), err), ", "))
 	case webhook.MatchString(message(err)):
 		return at("A webhook refuses the object", "%s: %s.", k.Title(), message(err))
 	case apierrors.IsForbidden(err) && strings.Contains(message(err), "exceeded quota"):
@@ -93,9 +103,27 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case apierrors.IsForbidden(err) && rights.MatchString(message(err)):
 		return at("Not allowed by the cluster", "%s: %s. Give the user of the connection the right to it.", k.Title(), message(err))
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), untyped.MatchString(message(err)):
-		return at("The API server refuses the object", "%s: %s.", k.Title(), message(err))
+		return at("The API server refuses the object", "%s: %s.%s", k.Title(), message(err), wayOut(err))
 	}
 	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
+}
+
+// frozenError says that an object which is there is not changed to what would be taken
+// if it were new.
+type frozenError struct {
+	error
+	key object.Key
+}
+
+func (e *frozenError) Unwrap() error { return e.error }
+
+// wayOut is what to do about a change that is refused of an object that is there.
+func wayOut(err error) string {
+	var frozen *frozenError
+	if !errors.As(err, &frozen) {
+		return ""
+	}
+	return fmt.Sprintf(" A new one would be taken, and stoke deletes no %s to make it anew: what hangs on it could go as well. Undo the change; or delete it yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)
 }
 
 func existsDetail(k object.Key) string {
@@ -147,7 +175,7 @@ func message(err error) string {
 	if s.Details != nil && len(s.Details.Causes) > 0 && apierrors.IsInvalid(err) {
 		var parts []string
 		for _, c := range s.Details.Causes {
-			parts = append(parts, fmt.Sprintf("%s: %s", c.Field, c.Message))
+			parts = append(parts, strings.TrimPrefix(c.Field+": "+c.Message, ": "))
 		}
 		return strings.Join(parts, "; ")
 	}
@@ -159,14 +187,14 @@ func sentence(err error) string { return strings.TrimSuffix(message(err), ".") +
 
 // note lets a remark ride beside the plan. An engine without a place for it
 // shows a warning.
-func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, text string) {
+func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, n providers.Note) {
 	var to cty.Path
 	for _, step := range at.Steps() {
 		if name, ok := step.(path.PathStepAttributeName); ok {
 			to = to.GetAttr(string(name))
 		}
 	}
-	if !providers.CallFrom(ctx).AddNote(providers.Note{Path: to, Kind: providers.NoteChange, Text: text}) {
-		resp.Diagnostics.AddAttributeWarning(at, "What this change does", text+".")
+	if n.Path = to; !providers.CallFrom(ctx).AddNote(n) {
+		resp.Diagnostics.AddAttributeWarning(at, "What this change does", n.Text+".")
 	}
 }

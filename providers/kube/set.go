@@ -21,6 +21,7 @@ import (
 type set struct {
 	kind     kind
 	settings *settings
+	from     written // where the objects are declared, for diagnostics
 }
 
 var (
@@ -73,6 +74,7 @@ func (r *set) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
 // shown: at the attribute that the objects come from.
 func (r *set) showing(ctx context.Context, config tfsdk.Config) *set {
 	out := *r
+	out.from = r.kind.readSource(ctx, config)
 	var v framework.String
 	if len(r.kind.or.Steps()) > 0 && !config.GetAttribute(ctx, r.kind.or, &v).HasError() && !v.IsNull() {
 		out.kind.at = r.kind.or

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -36,6 +37,30 @@ spec:
   template: {metadata: {labels: {app: refused}}, spec: {containers: [{name: main, image: main}]}}
 `, w.limit("8s"))))
 	says(t, r.Diagnostics, "Object is not ready", "exceeded quota: none")
+}
+
+// TestClaimWithoutAClass: a claim of a cluster without a default class says so.
+func TestClaimWithoutAClass(t *testing.T) {
+	w := newWorld(t)
+	_, r := w.apply(w.plan(thing{}, w.yaml("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n", w.limit("20s"))))
+	says(t, r.Diagnostics, "Object is not ready", "no storage class is set")
+}
+
+// TestRefusalsNameTheirPlace: what the API server refuses is told with the document that
+// declares it, and a mistyped kind with what may be meant.
+func TestRefusalsNameTheirPlace(t *testing.T) {
+	w := newWorld(t)
+	says(t, w.plan(thing{}, w.yaml(configMap1("a", "1")+"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 99999}]}\n")).said(), "refuses the object", "It is declared in yaml, document 2")
+	says(t, w.plan(thing{}, w.yaml("apiVersion: apps/v1\nkind: Deploymnt\nmetadata: {name: a}\n")).said(), "Unknown kind", "Did you mean apps/Deployment?")
+	for _, a := range w.cluster.Audit(t, "") {
+		if strings.HasPrefix(a.Agent, "stoke") {
+			if a.Agent != "stoke/test" {
+				t.Errorf("the User-Agent is %q", a.Agent)
+			}
+			return
+		}
+	}
+	t.Error("no request has stoke's User-Agent")
 }
 
 // limit is a configuration's timeouts.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,6 +113,7 @@ type planned struct {
 	prior  thing
 	config cty.Value
 	notes  []string
+	kinds  []providers.Note // the same, with what else is said of them
 	review providers.Diagnostics
 }
 
@@ -167,7 +169,7 @@ func (w *world) planIn(p providers.Provider, prior thing, config cty.Value) plan
 	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: prior.address(), Replaces: prior.replaces, Note: func(n providers.Note) {
 		mu.Lock()
 		defer mu.Unlock()
-		out.notes = append(out.notes, n.Text)
+		out.notes, out.kinds = append(out.notes, n.Text), append(out.kinds, n)
 	}})
 	if diags := p.ValidateResource(ctx, kind, config); diags.HasErrors() {
 		out.Diagnostics = diags
@@ -175,40 +177,54 @@ func (w *world) planIn(p providers.Provider, prior thing, config cty.Value) plan
 	}
 	out.PlanResponse = p.Plan(ctx, providers.PlanRequest{Type: kind, Prior: prior.state, Proposed: w.proposed(p, kind, prior.state, config), Config: config, Private: prior.private})
 	if !out.Diagnostics.HasErrors() {
-		var notes []string
-		out.review, notes = w.review(out)
-		out.notes = append(out.notes, notes...)
+		var notes []providers.Note
+		out.review, notes = w.reviews(out)
+		out.kinds = append(out.kinds, notes...)
+		out.notes = append(out.notes, textsOf(notes)...)
 	}
 	return out
 }
 
 // review looks at several plans as one.
 func (w *world) review(plans ...planned) (providers.Diagnostics, []string) {
+	diags, notes := w.reviews(plans...)
+	return diags, textsOf(notes)
+}
+
+func textsOf(notes []providers.Note) (texts []string) {
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return texts
+}
+
+func (w *world) reviews(plans ...planned) (providers.Diagnostics, []providers.Note) {
 	var all []providers.PlannedInstance
 	for _, p := range plans {
 		all = append(all, providers.PlannedInstance{Source: Source, Address: p.prior.address(), Type: p.kind, Prior: p.prior.state, Planned: p.Planned})
 	}
 	notes, diags := w.entry.Review(w.t.Context(), providers.Review{Planned: all, Others: w.others})
-	var texts []string
-	for _, n := range notes {
-		texts = append(texts, n.Text)
-	}
-	return diags, texts
+	return diags, notes
 }
 
 // said is all that is told about a plan.
 func (p planned) said() providers.Diagnostics { return slices.Concat(p.Diagnostics, p.review) }
 
-var operations int
+var operations atomic.Int64
 
 // apply carries a plan out in a phase of its own.
 func (w *world) apply(pl planned) (thing, providers.ApplyResponse) {
 	w.t.Helper()
-	operations++
+	return w.applyIn(w.phase(), pl)
+}
+
+func (w *world) applyIn(p providers.Provider, pl planned) (thing, providers.ApplyResponse) {
+	w.t.Helper()
+	operation := fmt.Sprintf("op-%s-%d", w.ns, operations.Add(1))
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
-	ctx = providers.WithCall(ctx, &providers.Call{Operation: fmt.Sprintf("op-%s-%d", w.ns, operations), Address: pl.prior.address()})
-	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
+	ctx = providers.WithCall(ctx, &providers.Call{Operation: operation, Address: pl.prior.address()})
+	r := p.Apply(ctx, providers.ApplyRequest{Type: pl.kind, Prior: pl.prior.state, Planned: pl.Planned, Config: pl.config, Private: pl.Private})
 	return thing{kind: pl.kind, state: r.State, private: r.Private, name: pl.prior.name}, r
 }
 
@@ -274,12 +290,17 @@ func (w *world) empty(of thing, config cty.Value) thing {
 // destroy deletes an object.
 func (w *world) destroy(of thing) {
 	w.t.Helper()
-	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.address()})
-	null := cty.NullVal(of.state.Type())
-	r := w.phase().Apply(ctx, providers.ApplyRequest{Type: of.kind, Prior: of.state, Planned: null, Config: null, Private: of.private})
-	if r.Diagnostics.HasErrors() || !r.State.IsNull() {
+	if r := w.destroys(of); r.Diagnostics.HasErrors() || !r.State.IsNull() {
 		w.t.Fatalf("destroy: %v", r.Diagnostics)
 	}
+}
+
+// destroys is destroy, and may fail.
+func (w *world) destroys(of thing) providers.ApplyResponse {
+	w.t.Helper()
+	ctx := providers.WithCall(w.t.Context(), &providers.Call{Address: of.address()})
+	null := cty.NullVal(of.state.Type())
+	return w.phase().Apply(ctx, providers.ApplyRequest{Type: of.kind, Prior: of.state, Planned: null, Config: null, Private: of.private})
 }
 
 func (w *world) kubectl(args ...string) string {

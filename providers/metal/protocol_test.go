@@ -33,12 +33,14 @@ type overProtocol struct {
 	tree    *hosttest.Tree
 	gate, m *sshtest.Server
 	fails   atomic.Value // the beginning of scripts that do; "" for none
+	passing atomic.Int64 // commands until the one that fails; negative for none
 }
 
 func newOverProtocol(t *testing.T) *overProtocol {
 	t.Helper()
 	o := &overProtocol{T: t, tree: hosttest.NewTree(t)}
 	o.fails.Store("")
+	o.passing.Store(-1)
 	o.tree.Sh(`echo "99.0 1.0" >/proc/uptime; : >/etc/fstab; mkdir -p /proc/sys/kernel/random /proc/1 /run/systemd/system; echo "nameserver 192.0.2.53" >/etc/resolv.conf; echo systemd >/proc/1/comm; echo "MemTotal: 4000000 kB" >/proc/meminfo; echo boot >/proc/sys/kernel/random/boot_id; echo 01234567-89ab-cdef-0123-456789abcdef >/proc/sys/kernel/random/uuid
 		printf 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n' >/etc/os-release`)
 	for name, says := range map[string]string{"nproc": "1", "dpkg": "amd64", "dpkg-query": "''", "apt-mark": "''", "apt-config": "''", "apt-cache": "''", "apt-get": "''", "ss": "''", "ip": "''", "date": "$(/bin/date +%s.%N)"} {
@@ -55,6 +57,10 @@ func newOverProtocol(t *testing.T) *overProtocol {
 			asked.Args, in = []string{"sh", "-c", "# facts\n" + string(in)}, nil
 		}
 		if is := o.fails.Load(); is != "" && strings.HasPrefix(asked.Args[min(2, len(asked.Args)-1)], is.(string)) {
+			return "", 1
+		}
+		name, _, _ := strings.Cut(asked.Args[min(2, len(asked.Args)-1)], "\n")
+		if !strings.Contains(name, "lock") && o.passing.Load() >= 0 && o.passing.Add(-1) < 0 { // a lock that is not given back is waited for
 			return "", 1
 		}
 		out, err := o.tree.Run(context.Background(), host.Command{Args: asked.Args, Stdin: in})

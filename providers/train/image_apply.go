@@ -73,8 +73,11 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 			return // the state stays
 		}
 		plan.lacking()
-	} else if left := r.settings.leave(ctx, &prior, &plan); left != nil {
+		plan.Tarball = prior.Tarball // the tarball is what failed: the old one is removed once the new one is there
+	}
+	if left := r.settings.leave(ctx, &prior, &plan); left != nil {
 		resp.Diagnostics.Append(left)
+		return // the state stays: it alone knows of the destination that is left
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeImageRecord(ctx, resp.Private, rec)...)

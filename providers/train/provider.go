@@ -103,7 +103,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	limits, known, diags := readLimits(config.Limits)
 	resp.Diagnostics.Append(diags...)
 	s.limits, s.unknown = limits, s.unknown || !known
-	s.clusters.SSH = ssh
+	s.clusters.SSH, s.clusters.Agent = ssh, "stoke/"+s.version
 	s.clusters.Waiting = func(ctx context.Context, err error) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})
 	}

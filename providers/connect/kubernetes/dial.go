@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type Client struct {
 type way struct {
 	settings connect.SSHSettings
 	machines *ssh.Pool
+	agent    string // the User-Agent; "" is stoke's without a version
 }
 
 // OtherClusterError says that the connection leads to another cluster than it
@@ -93,7 +95,7 @@ func Dial(ctx context.Context, c connect.Connection, waiting func(context.Contex
 	if diags.HasError() {
 		return nil, &NoCredentialError{"the environment", errors.New(diags[0].Detail())}
 	}
-	w := way{settings, machines(settings)}
+	w := way{settings: settings, machines: machines(settings)}
 	client, err := dial(ctx, c, w, waiting)
 	if err != nil {
 		w.machines.Close()
@@ -109,6 +111,7 @@ func dial(ctx context.Context, c connect.Connection, w way, waiting func(context
 	if err != nil {
 		return nil, err
 	}
+	e.config.UserAgent = cmp.Or(w.agent, "stoke")
 	client, retry, err := e.client(waiting)
 	if err != nil {
 		return nil, err
@@ -161,7 +164,7 @@ func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retry
 	retry := &retrying{next: base, waiting: waiting}
 	h := &http.Client{Transport: retry}
 	config := &rest.Config{
-		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
+		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: e.config.UserAgent, WarningHandler: rest.NoWarnings{},
 		QPS: -1, // how much it takes at a time says the server: by 429 and Retry-After
 	}
 	c := &Client{

@@ -18,6 +18,8 @@ type Pool struct {
 	// SSH says how to log in on the control planes of clusters that are reached
 	// over SSH. Clusters behind one machine share the connection to it.
 	SSH connect.SSHSettings
+	// Agent is the User-Agent, such as "stoke/1.2.3"; "" is "stoke".
+	Agent string
 
 	mu       sync.Mutex
 	clients  map[string]*dialled
@@ -72,7 +74,7 @@ func (p *Pool) way() way {
 	if p.machines == nil {
 		p.machines = machines(p.SSH)
 	}
-	return way{p.SSH, p.machines}
+	return way{p.SSH, p.machines, p.Agent}
 }
 
 // Close ends all connections.

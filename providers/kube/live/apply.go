@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stokehq/stoke/providers/kube/object"
-	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Apply makes an object what u says, where it says something. dry asks what
@@ -59,6 +58,13 @@ func (c *Cluster) Delete(ctx context.Context, k object.Key, uid types.UID) error
 	return err
 }
 
+// Unanswered reports an error after which a request may have taken effect: the
+// answer did not arrive, or it was that of a server in trouble.
+func Unanswered(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError)
+}
+
 // Conflict is a field that another manager owns.
 type Conflict struct {
 	Manager string // as `"kubectl-edit" using apps/v1`
@@ -81,27 +87,6 @@ func Conflicts(err error) []Conflict {
 	}
 	return all
 }
-
-// Immutable reports that an apply was refused because fields cannot be changed
-// once they are there, and for nothing else, and which ones those are.
-func Immutable(err error) (fields []string) {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if !unchangeable.MatchString(cause.Message) {
-			return nil
-		}
-		fields = append(fields, cause.Field)
-	}
-	return fields
-}
-
-// unchangeable is how API servers say so: most kinds by the first, claims and
-// stateful sets by the second, and rules of CRDs by what their authors wrote,
-// which mostly has the word.
-var unchangeable = pattern.New(`(?i)immutable|may not (be )?change|updates to .* (are|is) forbidden|cannot be (changed|updated)|can't be (changed|updated)`)
 
 // MissingNamespace is the namespace that an apply was refused for, because it
 // is not there; "" where it was not for that.

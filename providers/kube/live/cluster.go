@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agext/levenshtein"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,9 +36,10 @@ const (
 type Cluster struct {
 	*kubernetes.Client
 
-	mu    sync.Mutex
-	lists map[listOf]*list
-	nodes nodes
+	mu      sync.Mutex
+	lists   map[listOf]*list
+	nodes   nodes
+	defined map[schema.GroupKind]time.Time // when the CRDs of kinds were applied in this phase
 }
 
 type listOf struct {
@@ -53,7 +55,7 @@ type list struct {
 
 // New is a cluster of which nothing has been read.
 func New(c *kubernetes.Client) *Cluster {
-	return &Cluster{Client: c, lists: make(map[listOf]*list)}
+	return &Cluster{Client: c, lists: make(map[listOf]*list), defined: map[schema.GroupKind]time.Time{}}
 }
 
 // NoKindError says that the cluster does not know a kind.

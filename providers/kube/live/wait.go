@@ -163,14 +163,21 @@ func (c *Cluster) unbound(ctx context.Context, u *unstructured.Unstructured) (bo
 type StillThereError struct {
 	Key        object.Key
 	Finalizers []string
-	Reason     string // of a namespace: what its conditions say
+	By         map[string]string // who set them, as far as that is known
+	Reason     string            // of a namespace: what its conditions say
 	Err        error
 }
 
 func (e *StillThereError) Error() string {
 	text := e.Key.Title() + " is still there"
 	if len(e.Finalizers) > 0 {
-		text += ", held by the finalizers " + strings.Join(e.Finalizers, ", ")
+		held := slices.Clone(e.Finalizers)
+		for i, f := range held {
+			if by := e.By[f]; by != "" {
+				held[i] += " (of " + by + ")"
+			}
+		}
+		text += ", held by the finalizers " + strings.Join(held, ", ")
 	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
@@ -224,6 +231,10 @@ func StillThere(k object.Key, u *unstructured.Unstructured) *StillThereError {
 	still := &StillThereError{Key: k, Finalizers: u.GetFinalizers()}
 	if k.Kind == "Namespace" {
 		still.Finalizers, still.Reason = remaining(u)
+	}
+	still.By = make(map[string]string, len(still.Finalizers))
+	for _, f := range still.Finalizers {
+		still.By[f] = object.FinalizedBy(u, f)
 	}
 	return still
 }

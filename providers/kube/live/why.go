@@ -91,12 +91,15 @@ func (c *Cluster) warning(ctx context.Context, u *unstructured.Unstructured) str
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	found, err := c.Dynamic.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.uid=" + string(u.GetUID()), Limit: page})
+	found, err := c.Dynamic.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(u.GetUID()), Limit: page})
 	if err != nil {
 		return ""
 	}
 	last, message := "", ""
 	for _, e := range found.Items {
+		if e.Object["type"] != "Warning" && e.Object["reason"] != "FailedBinding" { // which is what a claim without a class says
+			continue
+		}
 		at, _, _ := unstructured.NestedString(e.Object, "lastTimestamp")
 		if at = cmp.Or(at, e.GetCreationTimestamp().UTC().Format(time.RFC3339)); at >= last {
 			last = at

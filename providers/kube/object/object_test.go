@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestParse(t *testing.T) {
@@ -228,14 +229,19 @@ func TestHas(t *testing.T) {
 }
 
 func TestWaves(t *testing.T) {
-	order := []string{"Namespace", "CustomResourceDefinition", "Role", "ConfigMap", "Deployment", "Ingress", "ValidatingWebhookConfiguration"}
+	order := []schema.GroupKind{
+		{Kind: "Namespace"}, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, {Group: rbac, Kind: "Role"}, {Kind: "ConfigMap"}, {Group: "apps", Kind: "Deployment"},
+		{Group: "example.com", Kind: "Anything"}, {Group: "networking.k8s.io", Kind: "Ingress"}, {Group: admission, Kind: "ValidatingWebhookConfiguration"},
+	}
 	for i := 1; i < len(order); i++ {
 		if Wave(order[i-1]) >= Wave(order[i]) {
 			t.Errorf("%s comes before %s", order[i], order[i-1])
 		}
 	}
-	if Wave("Anything") != Wave("Deployment") {
-		t.Error("an unknown kind is not made with the workloads")
+	for _, custom := range []schema.GroupKind{{Group: "example.com", Kind: "Namespace"}, {Group: "gateway.networking.k8s.io", Kind: "Ingress"}} {
+		if Wave(custom) != Wave(order[5]) {
+			t.Errorf("%s is not made with the custom resources", custom)
+		}
 	}
 }
 

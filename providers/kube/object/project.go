@@ -178,6 +178,20 @@ func canonical(v any) string {
 	return string(text)
 }
 
+// FinalizedBy finds who set a finalizer; "" where that is not known.
+func FinalizedBy(u *unstructured.Unstructured, finalizer string) string {
+	for _, entry := range u.GetManagedFields() {
+		var f fields
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &f) != nil {
+			continue
+		}
+		if _, ok := f["f:metadata"]["f:finalizers"]["v:"+canonical(finalizer)]; ok {
+			return entry.Manager
+		}
+	}
+	return ""
+}
+
 // TakenBy finds who set a field by a subresource, such as an autoscaler that
 // scales: "" for nobody.
 func TakenBy(u *unstructured.Unstructured, subresource string, path ...string) string {

@@ -27,6 +27,9 @@ type Registry struct {
 	password string
 	readOnly bool
 	broken   bool
+	passing  int // requests until the refused one, where refusing
+	refusing bool
+	met      bool // a request was refused by RefuseAfter
 	requests []string
 }
 
@@ -66,6 +69,16 @@ func (r *Registry) Break(yes bool) {
 	r.broken = yes
 }
 
+// RefuseAfter lets n more requests pass and refuses the one after them. A negative
+// n refuses none. It reports whether the call before it refused a request.
+func (r *Registry) RefuseAfter(n int) (met bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	met = r.met
+	r.passing, r.refusing, r.met = n, n >= 0, false
+	return met
+}
+
 // Count is how many requests had a method and a part of a path.
 func (r *Registry) Count(method, part string) (n int) {
 	r.mu.Lock()
@@ -86,6 +99,13 @@ func (r *Registry) admits(w http.ResponseWriter, req *http.Request) bool {
 	r.requests = append(r.requests, req.Method+" "+req.URL.Path)
 	user, password, given := req.BasicAuth()
 	writes := req.Method != http.MethodGet && req.Method != http.MethodHead
+	if r.refusing {
+		if r.passing--; r.passing < 0 {
+			r.refusing, r.met = false, true
+			refuse(w, http.StatusForbidden, "DENIED", "requested access to the resource is denied")
+			return false
+		}
+	}
 	switch {
 	case r.broken:
 		refuse(w, http.StatusBadGateway, "UNAVAILABLE", "no registry behind the gateway")

@@ -64,14 +64,17 @@ func (c *cluster) whyClaimsWait(ctx context.Context, s *sight) {
 	if !slices.ContainsFunc(s.pods, func(p core.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, waits) }) {
 		return
 	}
-	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim,type=Warning", Limit: 500})
+	page, err := c.in(events).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=PersistentVolumeClaim", Limit: 500})
 	if err != nil {
 		return
 	}
 	newest := make(map[string]core.Event)
 	for _, u := range page.Items {
 		var e core.Event
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &e) == nil && !lastSeen(&e).Before(lastSeen(new(newest[e.InvolvedObject.Name]))) {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &e) != nil || e.Type != core.EventTypeWarning && e.Reason != "FailedBinding" { // which is what a claim without a class says
+			continue
+		}
+		if !lastSeen(&e).Before(lastSeen(new(newest[e.InvolvedObject.Name]))) {
 			newest[e.InvolvedObject.Name] = e
 		}
 	}

@@ -1,0 +1,152 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/kube/live"
+	"github.com/stokehq/stoke/providers/kube/object"
+)
+
+// put applies one object.
+func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (result *unstructured.Unstructured, left bool, err error) {
+	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
+	current, err := w.cluster.Get(ctx, k)
+	if err != nil {
+		return nil, false, err
+	}
+	if current != nil && !w.may(k, current) {
+		return nil, false, &existsError{k}
+	}
+	if volume := w.wantsVolume(u, func(own string) bool { _, ok := w.planned[own]; return ok }); volume != "" && current == nil {
+		if err := w.cluster.Reserve(ctx, volume, k); err != nil {
+			return nil, false, err
+		}
+	}
+	free := false
+	if current != nil {
+		if current.GetDeletionTimestamp() != nil {
+			if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+				return nil, false, err
+			}
+			current = nil
+		} else if left, free, err = w.prepare(ctx, u, current); err != nil {
+			return nil, false, err
+		}
+	}
+	result, err = w.send(ctx, u, w.plan.Force.ValueBool())
+	if conflicts := live.Conflicts(err); len(conflicts) > 0 {
+		if free {
+			conflicts = except(conflicts, replicasField)
+		}
+		if w.own(w.prior[k.String()], conflicts) {
+			result, err = w.send(ctx, u, true)
+		}
+	}
+	if current != nil && w.promise.replaces(k.String()) && len(live.Fixed(k.GroupKind(), err)) > 0 {
+		return w.anew(ctx, u, k, current)
+	}
+	if current != nil && err == nil {
+		if shared := live.SharedBy(current, result); !shared.None() {
+			return nil, false, &keptError{k, shared} // somebody was faster
+		}
+	}
+	return result, left, err
+}
+
+// prepare makes way for the apply of an object that is there: see leaveToScaler.
+func (w *work) prepare(ctx context.Context, u, current *unstructured.Unstructured) (left, free bool, err error) {
+	moves, err := w.cluster.Moves(ctx, u, current)
+	if err == nil && moves {
+		if err = w.cluster.Move(ctx, u, current); err == nil {
+			current, err = w.cluster.Get(ctx, object.KeyOf(u))
+		}
+	}
+	if err != nil || current == nil {
+		return false, false, err
+	}
+	if tools := live.Tools(current); err == nil && len(tools) > 0 {
+		err = w.cluster.Inherit(ctx, u, current, tools)
+	}
+	if err == nil {
+		left, free, err = leaveToScaler(ctx, w.cluster, u, current)
+	}
+	if added := live.Foreign(u, current); err == nil && !added.None() {
+		if err = w.cluster.TakeOver(ctx, current, added); err == nil {
+			current, err = w.cluster.Get(ctx, object.KeyOf(u))
+		}
+	}
+	if err == nil && current != nil && live.Owned(current) {
+		err = w.release(ctx, u, current)
+	}
+	return left, free, err
+}
+
+// release takes from other managers the fields that leave the manifest, so that they
+// go with the apply that follows. An apply that is refused says why by itself.
+func (w *work) release(ctx context.Context, u, current *unstructured.Unstructured) error {
+	result, err := w.cluster.Apply(ctx, u, true, true)
+	if err != nil {
+		return nil
+	}
+	if shared := live.SharedBy(current, result); !shared.None() {
+		return w.cluster.TakeOver(ctx, current, shared)
+	}
+	return nil
+}
+
+// keptError says that fields are there which the apply was to remove.
+type keptError struct {
+	key    object.Key
+	shared live.Shared
+}
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("%s: %s stays, for %s owns it as well", e.key.Title(), few(e.shared.Fields()), strings.Join(e.shared.By, ", "))
+}
+
+// few names some of many.
+func few(all []string) string {
+	const most = 8
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
+}
+
+// unansweredError says that an object may have been applied all the same.
+type unansweredError struct{ error }
+
+func (e *unansweredError) Unwrap() error { return e.error }
+
+// send applies an object.
+func (w *work) send(ctx context.Context, u *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
+	result, err := w.cluster.Until(ctx, u, force, w.reporter(ctx, object.KeyOf(u)))
+	if live.Unanswered(err) {
+		err = &unansweredError{err}
+	}
+	return result, err
+}
+
+// anew deletes an object that cannot be changed, and makes it again.
+func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
+	if w.keeps(w.plan, k) {
+		return nil, false, &dataError{k, "would be deleted to be made anew"}
+	}
+	if w.kind.retains && k.Kind == live.Volume.Kind && current.GetDeletionTimestamp() == nil {
+		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there", Advice: "Leave create_before_destroy out, so that both go first."}
+	}
+	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
+		return nil, false, err
+	}
+	if err := w.cluster.WaitGone(ctx, []live.Going{goes(k, current)}); err != nil {
+		return nil, false, err
+	}
+	w.forget(k)
+	result, err := w.send(ctx, u, w.plan.Force.ValueBool())
+	return result, false, err
+}
