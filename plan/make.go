@@ -156,8 +156,8 @@ type planner struct {
 	refreshed []*Change
 	outs      []*OutputChange
 	notes     map[string][]providers.Note // by address
-	guarded   map[string]*eval.Instance   // that may not be destroyed, by address
-	owners    map[string]*eval.Provider   // provider configurations in use, by address
+	guarded   guards
+	owners    map[string]*eval.Provider // provider configurations in use, by address
 	deferred  []deferred
 	refused   []refusal
 	leaving   map[address.Instance]bool // left out, because of excludes

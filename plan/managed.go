@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -88,7 +89,7 @@ func (p *planner) managed(ctx context.Context, t *eval.Task, inst *eval.Instance
 	}
 	c := d.change
 	if d.lifecycle.PreventDestroy {
-		p.protect(inst)
+		p.guarded.add(inst)
 	}
 	if d.lifecycle.PreventDestroy && c.Action.Replaces() {
 		t.Report(preventDestroy(inst.Addr, decl.Range))
@@ -143,26 +144,32 @@ func preventDestroy(addr address.Instance, rng hcl.Range) *hcl.Diagnostic {
 	}
 }
 
-// protect remembers an instance that may not be destroyed, nor a part of it.
-func (p *planner) protect(inst *eval.Instance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.guarded == nil {
-		p.guarded = map[string]*eval.Instance{}
-	}
-	p.guarded[inst.Addr.String()] = inst
+// guards are the instances that may not be destroyed, by address, and no part of them.
+type guards struct {
+	mu        sync.Mutex
+	instances map[string]*eval.Instance
 }
 
-// protects refuses a plan that deletes a part of what may not be destroyed.
-func (p *planner) protects(notes []providers.Note) (diags hcl.Diagnostics) {
+func (g *guards) add(inst *eval.Instance) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.instances == nil {
+		g.instances = map[string]*eval.Instance{}
+	}
+	g.instances[inst.Addr.String()] = inst
+}
+
+// check refuses a plan that deletes a part of an instance that may not be destroyed.
+func (g *guards) check(notes []providers.Note) (diags hcl.Diagnostics) {
 	for _, n := range notes {
-		inst := p.guarded[n.Address]
+		inst := g.instances[n.Address]
 		if n.Kind != providers.NoteDeletion || inst == nil {
 			continue
 		}
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "Part of an instance cannot be destroyed",
-			Detail:  fmt.Sprintf("%s has lifecycle.prevent_destroy set, but in the plan %s. Take prevent_destroy away or keep the plan from deleting it.", inst.Addr, n.Text),
+			Detail: fmt.Sprintf("%s has lifecycle.prevent_destroy set, but in the plan %s. "+
+				"Take prevent_destroy away or keep the plan from deleting it.", inst.Addr, n.Text),
 			Subject: inst.Resource.Decl.Range.Ptr(),
 		})
 	}

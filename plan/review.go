@@ -89,7 +89,7 @@ func (p *planner) review(ctx context.Context, result *Plan) hcl.Diagnostics {
 		result.Notes = append(result.Notes, notes...)
 		diags = append(diags, r.said(source, said)...)
 	}
-	return append(diags, p.protects(result.Notes)...)
+	return append(diags, p.guarded.check(result.Notes)...)
 }
 
 // said puts what a review says where the instance that it is about is declared.

@@ -3,9 +3,12 @@ package gke
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // begun is what is recorded beside an object that an apply has not seen finished.
@@ -42,4 +45,56 @@ func readPrivate(ctx context.Context, p privateGetter, key string) (s string) {
 
 func writeBegun(ctx context.Context, p privateSetter, b begun) diag.Diagnostics {
 	return p.SetKey(ctx, begunKey, strconv.AppendQuote(nil, string(b)))
+}
+
+// Some attributes are read only where they are declared: what others have set there
+// is not ours. An update that failed may have set them already. The state has to say
+// so: else nothing takes them away when the configuration of before is declared again.
+
+// declareTried declares in a state the arguments that a failed update has declared: for
+// the read that follows, and after a read that could not see them yet.
+func declareTried[M any](state, plan *M) {
+	switch m := any(state).(type) {
+	case *clusterModel:
+		declareTriedCluster(m, any(plan).(*clusterModel))
+	case *poolModel:
+		declareTriedPool(m, any(plan).(*poolModel))
+	}
+}
+
+func declareTriedCluster(m, plan *clusterModel) {
+	m.AuthorizedNetworks = eitherOf(m.AuthorizedNetworks, plan.AuthorizedNetworks)
+	m.MaintenanceWindow = eitherOf(m.MaintenanceWindow, plan.MaintenanceWindow)
+	if given(plan.Exclusions) {
+		all := maps.Clone(plan.Exclusions.Elements())
+		maps.Copy(all, m.Exclusions.Elements())
+		m.Exclusions = types.MapValueMust(exclusionType(), all)
+	}
+}
+
+func declareTriedPool(m, plan *poolModel) {
+	m.Kubelet = allOf(m.Kubelet, plan.Kubelet)
+	m.Linux = allOf(m.Linux, plan.Linux)
+	m.Drain = allOf(m.Drain, plan.Drain)
+	m.BlueGreen = allOf(m.BlueGreen, plan.BlueGreen)
+}
+
+// eitherOf returns the value that was declared before, else the value of a plan.
+func eitherOf[V attr.Value](was, plan V) V {
+	if was.IsNull() && given(plan) {
+		return plan
+	}
+	return was
+}
+
+// allOf is eitherOf for each attribute of an object.
+func allOf(was, plan types.Object) types.Object {
+	if was.IsNull() || !given(plan) {
+		return eitherOf(was, plan)
+	}
+	all := was.Attributes()
+	for name, v := range plan.Attributes() {
+		all[name] = eitherOf(all[name], v)
+	}
+	return types.ObjectValueMust(was.AttributeTypes(context.Background()), all)
 }

@@ -340,7 +340,7 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 		declareTried[M](prior, plan)
 		running := errors.As(err, new(*cloud.RunningError))
 		if found, _, again := P(prior).read(ctx, j); found && again == nil {
-			if running { // it is not there yet, and comes
+			if running { // the change is not there yet, and will be
 				declareTried[M](prior, plan)
 			}
 			resp.Diagnostics.Append(resp.State.Set(ctx, prior)...) // as far as it came
@@ -399,7 +399,8 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	}
 	before := *state
 	found, mark, err := state.read(ctx, j)
-	if err == nil && found && readBegun(ctx, req.Private) == begunUpdate && slices.Contains(l.kind().unfinished, state.head().status.ValueString()) {
+	if err == nil && found && readBegun(ctx, req.Private) == begunUpdate &&
+		slices.Contains(l.kind().unfinished, state.head().status.ValueString()) {
 		declareTried[M](state, &before)
 	}
 	expected := readPrivate(ctx, req.Private, markKey)

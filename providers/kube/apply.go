@@ -240,7 +240,7 @@ func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, mark
 		if k.Kind == "CustomResourceDefinition" {
 			kinds = append(kinds, u)
 		}
-		group.Go(func() error { w.one(inner, u, k, marks[k.String()]); return nil })
+		group.Go(func() error { w.applyObject(inner, u, k, marks[k.String()]); return nil })
 	}
 	group.Wait()
 	if w.diags.HasError() {
@@ -257,7 +257,7 @@ func (w *work) wave(ctx context.Context, wave []*unstructured.Unstructured, mark
 	return !w.diags.HasError()
 }
 
-// reporter tells what an object waits for.
+// reporter reports the reason for which an object waits.
 func (w *work) reporter(ctx context.Context, k object.Key) func(string) {
 	return func(why string) {
 		providers.CallFrom(ctx).Report(providers.Progress{Step: k.Title() + ": " + why, Percent: -1})
@@ -292,12 +292,12 @@ func (w *work) same(k object.Key, mark string) bool {
 	return now != "" && now == w.planned[name] && w.before(k).holds(now, mark, w.plan.Wait)
 }
 
-// one applies an object, or makes it anew where it cannot be changed. What is
-// remembered of it is what the API server has answered.
-func (w *work) one(ctx context.Context, u *unstructured.Unstructured, k object.Key, mark string) {
+// applyObject applies an object, or recreates it where it cannot be changed. It
+// remembers the answer of the API server.
+func (w *work) applyObject(ctx context.Context, u *unstructured.Unstructured, k object.Key, mark string) {
 	result, left, err := w.put(ctx, u, k)
 	if err != nil {
-		w.refused(u, k, err)
+		w.noteFailure(u, k, err)
 		return
 	}
 	text, err := w.text(u, result, w.id)
@@ -314,10 +314,10 @@ func (w *work) one(ctx context.Context, u *unstructured.Unstructured, k object.K
 	}
 }
 
-// refused notes an object whose apply failed: it is asked about again, also
-// where the old manifest is declared again. An object that may have been made
-// all the same is kept for the next refresh, which looks for it.
-func (w *work) refused(u *unstructured.Unstructured, k object.Key, err error) {
+// noteFailure notes an object whose apply failed: the next plan asks about it
+// again, also where the old manifest is declared again. An object that may have
+// been made all the same is kept for the next refresh, which looks for it.
+func (w *work) noteFailure(u *unstructured.Unstructured, k object.Key, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.diags.Append(w.explain(u, err))

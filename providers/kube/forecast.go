@@ -40,7 +40,7 @@ type forecast struct {
 	diags     diag.Diagnostics
 	notes     []string
 	deletions []deletion
-	replaced  []string // keys of objects that are made anew
+	replaced  []string // keys of objects that are recreated
 	doubt     doubt
 	sight     sight
 	promise   *promise
@@ -75,7 +75,7 @@ func (f *forecast) run(ctx context.Context, w wanted) {
 	for _, i := range ask {
 		group.Go(func() error {
 			u := w.objects[i]
-			text, err := f.one(ctx, u, w.keys[i])
+			text, err := f.planText(ctx, u, w.keys[i])
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if err != nil {
@@ -104,7 +104,7 @@ func (f *forecast) todo(u *unstructured.Unstructured, k, text, hash string) stri
 	}
 	switch title := object.KeyOf(u).Title(); {
 	case before.Waiting && f.plan.Wait:
-		f.notes = append(f.notes, title+" was not ready when it was last applied: it is waited for")
+		f.notes = append(f.notes, title+" was not ready when it was last applied: stoke waits for it")
 	case before.Declared != hash:
 		f.notes = append(f.notes, title+" is applied again, and marked as this resource's")
 	default:
@@ -113,89 +113,39 @@ func (f *forecast) todo(u *unstructured.Unstructured, k, text, hash string) stri
 	return ""
 }
 
-// one asks what an apply would make of an object; "" is not known.
-func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name string) (string, error) {
+// planText asks what an apply would make of an object; "" is not known.
+func (f *forecast) planText(ctx context.Context, u *unstructured.Unstructured, name string) (string, error) {
 	k := object.KeyOf(u)
 	current, err := f.cluster.Get(ctx, k)
 	if err != nil {
 		return "", err
 	}
 	free := false
-	if current != nil {
-		if err := f.take(k, name, current); err != nil {
-			return "", err
-		}
+	if current == nil {
+		err = f.noteVolume(ctx, u, k)
+	} else if err = f.take(k, name, current); err == nil {
 		if current.GetDeletionTimestamp() != nil {
-			f.note(k.Title() + " is being deleted: it is waited for, and made anew")
-			return f.anew(ctx, u, "")
+			f.note(k.Title() + " is being deleted: stoke waits for that, and recreates it")
+			return f.planRecreation(ctx, u, "")
 		}
-		var left bool
-		if left, free, err = leaveToScaler(ctx, f.cluster, u, current); err != nil {
-			return "", err
-		}
-		if left {
-			f.note(k.Title() + ": spec.replicas is left to what scales it")
-		}
+		free, err = f.noteScaler(ctx, u, current, k)
 	}
-	if volume := f.wantsVolume(u, func(own string) bool { return slices.Contains(f.keys, own) }); volume != "" && current == nil && !f.replacing {
-		var not *live.VolumeError
-		if _, err := f.cluster.Available(ctx, volume, k); errors.As(err, &not) { // another part of the plan may change that
-			f.note(fmt.Sprintf("%s: as things are, %s", k.Title(), not))
-		} else if err != nil {
-			return "", err
-		}
-	}
-	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
-	conflicts := live.Conflicts(err)
-	if free {
-		conflicts = except(conflicts, replicasField)
-	}
-	if live.Conflicts(err) != nil && f.own(f.prior[name], conflicts) {
-		f.note(fmt.Sprintf("%s: %s", k.Title(), taken(live.Conflicts(err))))
-		result, err = f.cluster.Apply(ctx, u, true, true)
-	}
-	missing := live.MissingNamespace(err)
-	if missing == "" {
-		missing = live.Terminating(err, k)
-	}
-	if current != nil {
-		if added := live.Foreign(u, current); !added.None() {
-			f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), few(added.Items()), strings.Join(added.By, ", ")))
-			if added.Blocks(err) {
-				return f.unchecked(k, "what was added is in the way of a dry run")
-			}
-		}
-	}
-	if current != nil && live.Misfit(err) {
-		if moves, wrong := f.cluster.Moves(ctx, u, current); wrong != nil {
-			return "", wrong
-		} else if moves {
-			f.unseen(u)
-			return f.unchecked(k, "it comes to another version of its kind")
-		}
-	}
-	switch {
-	case isNoKind(err):
-		f.doubtful(f.doubt.kinds, kindName(u), k)
-		f.unseen(u)
-		return f.unchecked(k, "the cluster does not know its kind yet")
-	case missing != "":
-		f.doubtful(f.doubt.namespaces, missing, k)
-		f.unseen(u)
-		return f.unchecked(k, "its namespace "+missing+" is not there yet")
-	case live.NoDryRun(err):
-		return f.unchecked(k, "a webhook of the cluster allows no dry run")
-	case live.WebhookDown(err):
-		return f.unchecked(k, "a webhook of the cluster does not answer")
-	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
-		f.unseen(u)
-		return f.unchecked(k, "the plan changes its CRD")
-	case current != nil && len(live.Fixed(k.GroupKind(), err)) > 0:
-		return f.anew(ctx, u, "is deleted and made anew: "+strings.Join(live.Fixed(k.GroupKind(), err), ", ")+" cannot be changed")
-	case current != nil && live.Refuses(err) && f.asNew(ctx, u) == nil:
-		return "", &frozenError{err, k}
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	result, err := f.dryRun(ctx, u, name, free)
+	if current != nil {
+		if why, failed := f.obstacle(ctx, u, k, current, err); failed != nil {
+			return "", failed
+		} else if why != "" {
+			return f.unchecked(k, why)
+		}
+	}
+	if err != nil {
+		if why := f.laterCause(u, k, err); why != "" {
+			return f.unchecked(k, why)
+		}
+		return f.planRefused(ctx, u, k, current, err)
 	}
 	if current != nil {
 		f.leaving(k, current, result)
@@ -203,14 +153,122 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 	return f.textOf(u, result)
 }
 
+// noteScaler notes replicas that an autoscaler sets: see leaveToScaler.
+func (f *forecast) noteScaler(ctx context.Context, u, current *unstructured.Unstructured, k object.Key) (bool, error) {
+	left, free, err := leaveToScaler(ctx, f.cluster, u, current)
+	if err == nil && left {
+		f.note(k.Title() + ": spec.replicas is left to what scales it")
+	}
+	return free, err
+}
+
+// noteVolume notes a volume that a new claim cannot have as things are: another part
+// of the plan may change that.
+func (f *forecast) noteVolume(ctx context.Context, u *unstructured.Unstructured, k object.Key) error {
+	volume := f.wantsVolume(u, func(own string) bool { return slices.Contains(f.keys, own) })
+	if volume == "" || f.replacing {
+		return nil
+	}
+	_, err := f.cluster.Available(ctx, volume, k)
+	var not *live.VolumeError
+	if errors.As(err, &not) {
+		f.note(fmt.Sprintf("%s: as things are, %s", k.Title(), not))
+		return nil
+	}
+	return err
+}
+
+// dryRun applies an object without effect, and takes fields back that were the
+// resource's. free reports that the number of replicas may be in conflict.
+func (f *forecast) dryRun(ctx context.Context, u *unstructured.Unstructured, name string, free bool) (*unstructured.Unstructured, error) {
+	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
+	all := live.Conflicts(err)
+	conflicts := all
+	if free {
+		conflicts = except(conflicts, replicasField)
+	}
+	if all != nil && f.own(f.prior[name], conflicts) {
+		f.note(fmt.Sprintf("%s: %s", object.KeyOf(u).Title(), taken(all)))
+		return f.cluster.Apply(ctx, u, true, true)
+	}
+	return result, err
+}
+
+// obstacle reports why a dry run of an object that is there, which had the error err,
+// proves nothing: items that people have added, or another version of its kind.
+func (f *forecast) obstacle(
+	ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured, err error,
+) (string, error) {
+	if added := live.Foreign(u, current); !added.None() {
+		f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), shorten(added.Items()), strings.Join(added.By, ", ")))
+		if added.Blocks(err) {
+			return "what was added is in the way of a dry run", nil
+		}
+	}
+	if !live.Misfit(err) {
+		return "", nil
+	}
+	moves, err := f.cluster.Moves(ctx, u, current)
+	if err != nil || !moves {
+		return "", err
+	}
+	f.unseen(u)
+	return "it moves to another version of its kind", nil
+}
+
+// laterCause returns the cause of a refusal that may be over when the plan is applied;
+// "" for another refusal.
+func (f *forecast) laterCause(u *unstructured.Unstructured, k object.Key, err error) string {
+	missing := live.MissingNamespace(err)
+	if missing == "" {
+		missing = live.Terminating(err, k)
+	}
+	switch {
+	case isNoKind(err):
+		f.doubtful(f.doubt.kinds, kindName(u), k)
+		f.unseen(u)
+		return "the cluster does not know its kind yet"
+	case missing != "":
+		f.doubtful(f.doubt.namespaces, missing, k)
+		f.unseen(u)
+		return "its namespace " + missing + " is not there yet"
+	case live.NoDryRun(err):
+		return "a webhook of the cluster allows no dry run"
+	case live.WebhookDown(err):
+		return "a webhook of the cluster does not answer"
+	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
+		f.unseen(u)
+		return "the plan changes its CRD"
+	}
+	return ""
+}
+
+// planRefused recreates an object whose change is refused, where it can; current is
+// nil for a new object.
+func (f *forecast) planRefused(
+	ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured, err error,
+) (string, error) {
+	if current == nil {
+		return "", err
+	}
+	if fields := live.FixedFields(k.GroupKind(), err); len(fields) > 0 {
+		return f.planRecreation(ctx, u, "is deleted and recreated: "+strings.Join(fields, ", ")+" cannot be changed")
+	}
+	if live.Refuses(err) && f.asNew(ctx, u) == nil {
+		return "", &frozenError{err, k}
+	}
+	return "", err
+}
+
 // leaving notes fields that go although others have set them as well.
 func (f *forecast) leaving(k object.Key, current, result *unstructured.Unstructured) {
 	if shared := live.SharedBy(current, result); !shared.None() {
-		f.note(fmt.Sprintf("%s: %s is removed, which %s has set as well", k.Title(), few(shared.Fields()), strings.Join(shared.By, ", ")))
+		f.note(fmt.Sprintf("%s: %s is removed, which %s has set as well", k.Title(), shorten(shared.Fields()), strings.Join(shared.By, ", ")))
 	}
 	if tools := live.Tools(current); len(tools) > 0 {
 		if going := live.Inherited(current, result, tools); len(going) > 0 {
-			f.note(fmt.Sprintf("%s is taken over from %s; it loses %s, which the manifest leaves out", k.Title(), strings.Join(tools, ", "), few(going)))
+			f.note(fmt.Sprintf("%s is taken over from %s; it loses %s, which the manifest leaves out",
+				k.Title(), strings.Join(tools, ", "), shorten(going)))
 		}
 	}
 }
@@ -261,18 +319,18 @@ func (f *forecast) unchecked(k object.Key, why string) (string, error) {
 	return "", nil
 }
 
-// anew plans an object that goes first: it is made as if it were not there. What
-// cannot be there twice, under whatever name, is not known before. why is why it is
-// deleted for that; "" where somebody else has done so.
-func (f *forecast) anew(ctx context.Context, u *unstructured.Unstructured, why string) (string, error) {
+// planRecreation plans an object that is deleted first: it is made as if it were not
+// there. An object that cannot be there twice, under whatever name, is not known
+// before. why is the reason of the deletion; "" where stoke did not delete it.
+func (f *forecast) planRecreation(ctx context.Context, u *unstructured.Unstructured, why string) (string, error) {
 	k := object.KeyOf(u)
 	if !f.replacing && f.keeps(f.plan, k) {
-		return "", &dataError{k, "would be deleted to be made anew"}
+		return "", &dataError{k, "would be deleted and recreated"}
 	}
 	f.remake(k, why)
 	result, err := f.trial(ctx, u)
 	switch {
-	case live.Refuses(err) && k.Kind != "Service": // whose ports and addresses nobody else may have
+	case live.Refuses(err) && k.Kind != "Service": // no other object may have its ports and addresses
 		return "", err
 	case err != nil:
 		return f.unchecked(k, "what is there now stands in the way of a dry run")
@@ -282,8 +340,8 @@ func (f *forecast) anew(ctx context.Context, u *unstructured.Unstructured, why s
 	return f.textOf(u, result)
 }
 
-// remake notes an object that is made anew. Where the whole resource is, the totals
-// have it.
+// remake notes an object that is recreated. Where the whole resource is, the totals
+// count it.
 func (f *forecast) remake(k object.Key, why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -306,13 +364,13 @@ func (f *forecast) trial(ctx context.Context, u *unstructured.Unstructured) (*un
 	return f.cluster.Apply(ctx, other, true, false)
 }
 
-// asNew is what is wrong with an object if it were new.
+// asNew returns the error of an object if it were new.
 func (f *forecast) asNew(ctx context.Context, u *unstructured.Unstructured) error {
 	_, err := f.trial(ctx, u)
 	return err
 }
 
-// deletion is an object that the plan deletes; again says that it is made anew.
+// deletion is an object that the plan deletes, and makes again where again is set.
 type deletion struct {
 	text  string
 	again bool

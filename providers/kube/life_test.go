@@ -287,7 +287,7 @@ spec:
 	two := w.make(thing{}, both("x:1"))
 	uid := w.kubectl("get", "configmap", "beside", "-o", "jsonpath={.metadata.uid}")
 	pl = w.plan(two, both("x:2"))
-	if pl.Diagnostics.HasErrors() || len(pl.Replace) != 0 || !strings.Contains(strings.Join(pl.notes, " "), "deleted and made anew") {
+	if pl.Diagnostics.HasErrors() || len(pl.Replace) != 0 || !strings.Contains(strings.Join(pl.notes, " "), "deleted and recreated") {
 		t.Fatalf("%v %v %v", pl.Replace, pl.notes, pl.Diagnostics)
 	}
 	two = w.make(two, both("x:2"))

@@ -13,7 +13,9 @@ import (
 )
 
 // put applies one object.
-func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.Key) (result *unstructured.Unstructured, left bool, err error) {
+func (w *work) put(
+	ctx context.Context, u *unstructured.Unstructured, k object.Key,
+) (result *unstructured.Unstructured, left bool, err error) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "apply " + k.Title(), Percent: -1})
 	current, err := w.cluster.Get(ctx, k)
 	if err != nil {
@@ -47,12 +49,12 @@ func (w *work) put(ctx context.Context, u *unstructured.Unstructured, k object.K
 			result, err = w.send(ctx, u, true)
 		}
 	}
-	if current != nil && w.promise.replaces(k.String()) && len(live.Fixed(k.GroupKind(), err)) > 0 {
-		return w.anew(ctx, u, k, current)
+	if current != nil && w.promise.replaces(k.String()) && len(live.FixedFields(k.GroupKind(), err)) > 0 {
+		return w.recreate(ctx, u, k, current)
 	}
 	if current != nil && err == nil {
 		if shared := live.SharedBy(current, result); !shared.None() {
-			return nil, false, &keptError{k, shared} // somebody was faster
+			return nil, false, &keptError{k, shared} // another manager was faster
 		}
 	}
 	return result, left, err
@@ -99,18 +101,18 @@ func (w *work) release(ctx context.Context, u, current *unstructured.Unstructure
 	return nil
 }
 
-// keptError says that fields are there which the apply was to remove.
+// keptError reports fields that stay, though the apply should have removed them.
 type keptError struct {
 	key    object.Key
-	shared live.Shared
+	shared live.SharedFields
 }
 
 func (e *keptError) Error() string {
-	return fmt.Sprintf("%s: %s stays, for %s owns it as well", e.key.Title(), few(e.shared.Fields()), strings.Join(e.shared.By, ", "))
+	return fmt.Sprintf("%s: %s stays, for %s owns it as well", e.key.Title(), shorten(e.shared.Fields()), strings.Join(e.shared.By, ", "))
 }
 
-// few names some of many.
-func few(all []string) string {
+// shorten returns the first of many names, and the number of the others.
+func shorten(all []string) string {
 	const most = 8
 	if len(all) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
@@ -118,27 +120,30 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// unansweredError says that an object may have been applied all the same.
+// unansweredError is for an object that may have been applied all the same.
 type unansweredError struct{ error }
 
 func (e *unansweredError) Unwrap() error { return e.error }
 
 // send applies an object.
 func (w *work) send(ctx context.Context, u *unstructured.Unstructured, force bool) (*unstructured.Unstructured, error) {
-	result, err := w.cluster.Until(ctx, u, force, w.reporter(ctx, object.KeyOf(u)))
+	result, err := w.cluster.ApplyWithRetry(ctx, u, force, w.reporter(ctx, object.KeyOf(u)))
 	if live.Unanswered(err) {
 		err = &unansweredError{err}
 	}
 	return result, err
 }
 
-// anew deletes an object that cannot be changed, and makes it again.
-func (w *work) anew(ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
+// recreate deletes an object that cannot be changed, and makes it again.
+func (w *work) recreate(
+	ctx context.Context, u *unstructured.Unstructured, k object.Key, current *unstructured.Unstructured,
+) (*unstructured.Unstructured, bool, error) {
 	if w.keeps(w.plan, k) {
-		return nil, false, &dataError{k, "would be deleted to be made anew"}
+		return nil, false, &dataError{k, "would be deleted and recreated"}
 	}
 	if w.kind.retains && k.Kind == live.Volume.Kind && current.GetDeletionTimestamp() == nil {
-		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be made anew while its claim is there", Advice: "Leave create_before_destroy out, so that both go first."}
+		return nil, false, &live.VolumeError{Name: k.Name, Reason: "cannot be recreated while its claim is there",
+			Advice: "Leave create_before_destroy out, so that both go first."}
 	}
 	if err := w.cluster.Delete(ctx, k, current.GetUID()); err != nil {
 		return nil, false, err

@@ -45,7 +45,8 @@ func taskRules(task string, clusterObjects bool) (inNamespaces, inCluster []rbac
 				rule(manages, "batch", "jobs"),
 				rule(manages, "networking.k8s.io", "networkpolicies"),
 			), append(inCluster,
-				rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"}, ResourceNames: []string{"stoke-high", "stoke-low"}, Verbs: []string{"get"}},
+				rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"priorityclasses"},
+					ResourceNames: []string{"stoke-high", "stoke-low"}, Verbs: []string{"get"}},
 				rule([]string{"create"}, "scheduling.k8s.io", "priorityclasses"), // which RBAC cannot limit to names
 			)
 	case taskPipeline:
@@ -53,7 +54,7 @@ func taskRules(task string, clusterObjects bool) (inNamespaces, inCluster []rbac
 			rule([]string{"get", "create"}, "", "pods/exec", "pods/portforward"),
 			rule(manages, "", "configmaps", "secrets", "services", "serviceaccounts", "persistentvolumeclaims", "resourcequotas", "limitranges"),
 			rule(manages, "apps", "deployments", "statefulsets", "daemonsets"),
-			rule(sees, "apps", "replicasets"), // by which the pods of a Deployment are found
+			rule(sees, "apps", "replicasets"), // to find the pods of a Deployment
 			rule(manages, "batch", "jobs", "cronjobs"),
 			rule(manages, "networking.k8s.io", "ingresses", "networkpolicies"),
 			rule(manages, "policy", "poddisruptionbudgets"),

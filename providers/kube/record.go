@@ -111,10 +111,10 @@ type promise struct {
 	Salt    string            `json:"salt"`
 	Objects map[string]string `json:"objects"`         // hashes by key, both as they are rendered
 	Takes   map[string]string `json:"takes,omitempty"` // marks of other resources, by the keys of objects that come from them
-	Anew    []string          `json:"anew,omitempty"`  // keys of objects that are deleted and made anew
+	Anew    []string          `json:"anew,omitempty"`  // keys of objects that are deleted and recreated
 }
 
-// replaces reports an object that the plan has deleted and made anew. Nothing else is.
+// replaces reports an object that the plan deletes and recreates: no other object is.
 func (p *promise) replaces(name string) bool { return p != nil && slices.Contains(p.Anew, name) }
 
 // newPromise is that of rendered objects.

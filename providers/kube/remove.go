@@ -77,7 +77,7 @@ func (w *work) drop(ctx context.Context, wave []object.Key) (going []live.Going)
 					return w.failed(k, err)
 				}
 				if err = w.cluster.Delete(ctx, k, current.GetUID()); err == nil {
-					w.remember(k, func(a *applied) { a.Declared = "" }) // it goes, whether or not the wait for it succeeds
+					w.remember(k, func(a *applied) { a.Declared = "" }) // it is removed, whether or not the wait for it succeeds
 					mu.Lock()
 					defer mu.Unlock()
 					going = append(going, goes(k, current))

@@ -236,7 +236,8 @@ func (r *reviewing) claim() {
 func (r *reviewing) missing(p providers.PlannedInstance, of doubt) {
 	for _, name := range slices.Sorted(maps.Keys(of.kinds)) {
 		if _, made := r.scopes[name]; !made {
-			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s, which is that of %s. Declare its CRD, or correct apiVersion and kind.%s", name, titles(of.kinds[name]), r.near(p, name)))
+			r.refuse(p, "Unknown kind", fmt.Sprintf("Neither the cluster nor this plan has the kind %s of %s. Declare its CRD, or correct apiVersion and kind.%s",
+				name, titles(of.kinds[name]), r.suggestKinds(p, name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.namespaces)) {
@@ -287,8 +288,8 @@ func (r *reviewing) left(p providers.PlannedInstance, of doubt) {
 	}
 }
 
-// near is a sentence about kinds of the cluster that may be meant; "" for none.
-func (r *reviewing) near(p providers.PlannedInstance, name string) string {
+// suggestKinds returns a sentence with similar kinds of the cluster; "" for none.
+func (r *reviewing) suggestKinds(p providers.PlannedInstance, name string) string {
 	kind, _, _ := strings.Cut(name, " of ")
 	if c := r.sights[p.Address].cluster; c != nil {
 		return c.Near(kind)

@@ -94,8 +94,9 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 		return at("Namespace is missing", "%s: the cluster has no namespace %s. Declare it as a kube_namespace that this resource depends on.", k.Title(), live.MissingNamespace(err))
 	case errors.As(err, &still):
 		return at("Object does not go", "%s.", err)
-	case len(live.Fixed(k.GroupKind(), err)) > 0:
-		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. Nothing was deleted. Plan again.", k.Title(), strings.Join(live.Fixed(k.GroupKind(), err), ", "))
+	case len(live.FixedFields(k.GroupKind(), err)) > 0:
+		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. "+
+			"Nothing was deleted. Plan again.", k.Title(), strings.Join(live.FixedFields(k.GroupKind(), err), ", "))
 	case webhook.MatchString(message(err)):
 		return at("A webhook refuses the object", "%s: %s.", k.Title(), message(err))
 	case apierrors.IsForbidden(err) && strings.Contains(message(err), "exceeded quota"):
@@ -108,8 +109,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	return at("Object cannot be applied", "%s: %s", k.Title(), sentence(err))
 }
 
-// frozenError says that an object which is there is not changed to what would be taken
-// if it were new.
+// frozenError is for a change of an object that is refused, where the API server would
+// accept a new object like that.
 type frozenError struct {
 	error
 	key object.Key
@@ -123,7 +124,8 @@ func wayOut(err error) string {
 	if !errors.As(err, &frozen) {
 		return ""
 	}
-	return fmt.Sprintf(" A new one would be taken, and stoke deletes no %s to make it anew: what hangs on it could go as well. Undo the change; or delete it yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)
+	return fmt.Sprintf(" A new object would be accepted, but stoke does not recreate a %s: "+
+		"objects that depend on it could be deleted as well. Undo the change; or delete the object yourself (kubectl delete), and the next apply makes it.", frozen.key.Kind)
 }
 
 func existsDetail(k object.Key) string {

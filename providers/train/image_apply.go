@@ -77,7 +77,7 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 	}
 	if left := r.settings.leave(ctx, &prior, &plan); left != nil {
 		resp.Diagnostics.Append(left)
-		return // the state stays: it alone knows of the destination that is left
+		return // the state stays: only it has the destination that is left
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	resp.Diagnostics.Append(writeImageRecord(ctx, resp.Private, rec)...)

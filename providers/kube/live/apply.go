@@ -58,8 +58,8 @@ func (c *Cluster) Delete(ctx context.Context, k object.Key, uid types.UID) error
 	return err
 }
 
-// Unanswered reports an error after which a request may have taken effect: the
-// answer did not arrive, or it was that of a server in trouble.
+// Unanswered reports the error of a request that may have taken effect all the same:
+// the answer did not arrive, or the server failed.
 func Unanswered(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError)

@@ -28,7 +28,7 @@ func TestFixed(t *testing.T) {
 		"rule of a custom": {schema.GroupKind{Group: "example.com", Kind: "Store"}, field.ErrorList{field.Invalid(at("spec", "size"), 2, "is immutable")}, nil},
 		"of another group": {schema.GroupKind{Group: "example.com", Kind: "Service"}, field.ErrorList{field.Invalid(at("spec", "clusterIP"), 2, "is immutable")}, nil},
 	} {
-		if got := Fixed(c.kind, apierrors.NewInvalid(c.kind, "a", c.errs)); !slices.Equal(got, c.want) {
+		if got := FixedFields(c.kind, apierrors.NewInvalid(c.kind, "a", c.errs)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

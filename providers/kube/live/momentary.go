@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (
@@ -43,7 +43,7 @@ func KindsOf(crd *unstructured.Unstructured) (all []schema.GroupVersionKind) {
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // Defined notes CRDs that were applied, and waits until the API server serves their
-// kinds: being established comes before that. report hears what is waited for.
+// kinds, which is after the condition Established. It calls report with the missing kind.
 func (c *Cluster) Defined(ctx context.Context, crds []*unstructured.Unstructured, report func(string)) error {
 	var kinds []schema.GroupVersionKind
 	for _, crd := range crds {
@@ -63,7 +63,8 @@ func (c *Cluster) Defined(ctx context.Context, crds []*unstructured.Unstructured
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("the API server does not serve %s of %s, though its CRD is established: %w", kinds[missing].Kind, kinds[missing].GroupVersion(), context.Cause(ctx))
+			return fmt.Errorf("the API server does not serve %s of %s, though its CRD is established: %w",
+				kinds[missing].Kind, kinds[missing].GroupVersion(), context.Cause(ctx))
 		}
 	}
 	c.mu.Lock()
@@ -82,7 +83,8 @@ func (c *Cluster) fresh(k schema.GroupKind) bool {
 	return ok && time.Since(at) < freshness
 }
 
-// momentary says why a refusal of an object may be over soon; "" where it will not.
+// momentary returns the cause of a refusal of an object that may be over soon; ""
+// for another refusal.
 func (c *Cluster) momentary(u *unstructured.Unstructured, err error) string {
 	fresh := c.fresh(u.GroupVersionKind().GroupKind())
 	switch {
@@ -101,9 +103,11 @@ func (c *Cluster) momentary(u *unstructured.Unstructured, err error) string {
 	return ""
 }
 
-// Until applies an object as Apply does, again and again where it is refused for a
-// moment. report hears why.
-func (c *Cluster) Until(ctx context.Context, u *unstructured.Unstructured, force bool, report func(string)) (*unstructured.Unstructured, error) {
+// ApplyWithRetry applies an object as Apply does, again and again where it is refused
+// for a moment. It calls report with the cause.
+func (c *Cluster) ApplyWithRetry(
+	ctx context.Context, u *unstructured.Unstructured, force bool, report func(string),
+) (*unstructured.Unstructured, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		result, err := c.Apply(ctx, u, false, force)
 		why := c.momentary(u, err)
@@ -125,7 +129,7 @@ func WebhookDown(err error) bool {
 	return apierrors.IsInternalError(err) && failedWebhook.MatchString(err.Error())
 }
 
-var failedWebhook = regexp.MustCompile(`failed calling webhook`)
+var failedWebhook = pattern.New(`failed calling webhook`)
 
 // Misfit reports that an object does not fit the schema that the API server has of
 // its kind, whatever the schema in force a moment later says.
@@ -134,7 +138,7 @@ func Misfit(err error) bool {
 }
 
 // untyped is how an API server refuses fields that a schema does not have.
-var untyped = regexp.MustCompile(`field not declared in schema|failed to (create typed|create manager|prune fields|convert)`)
+var untyped = pattern.New(`field not declared in schema|failed to (create typed|create manager|prune fields|convert)`)
 
 func text(err error) string {
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,20 +16,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-// Shared are fields that an apply gives up and that stay, because other managers own
+// SharedFields are fields that an apply gives up and that stay, because other managers own
 // them as well.
-type Shared struct {
+type SharedFields struct {
 	fields *fieldpath.Set
 	By     []string // managers
 }
 
-// None reports that there are none.
-func (s Shared) None() bool { return s.fields == nil || s.fields.Empty() }
+// None reports an empty set.
+func (s SharedFields) None() bool { return s.fields == nil || s.fields.Empty() }
 
 // Fields are their paths, such as .spec.template.spec.containers[name="web"].
-func (s Shared) Fields() []string { return paths(s.fields) }
+func (s SharedFields) Fields() []string { return paths(s.fields) }
 
 func paths(set *fieldpath.Set) (all []string) {
 	if set != nil {
@@ -43,7 +43,7 @@ func paths(set *fieldpath.Set) (all []string) {
 
 // SharedBy compares who owned the fields of an object before an apply and after it, or
 // after its dry run.
-func SharedBy(before, after *unstructured.Unstructured) Shared {
+func SharedBy(before, after *unstructured.Unstructured) SharedFields {
 	lost := fieldpath.NewSet()
 	for _, entry := range before.GetManagedFields() {
 		if ours(entry) {
@@ -55,7 +55,7 @@ func SharedBy(before, after *unstructured.Unstructured) Shared {
 			lost = lost.Difference(setOf(entry))
 		}
 	}
-	s := Shared{fields: fieldpath.NewSet()}
+	s := SharedFields{fields: fieldpath.NewSet()}
 	if lost.Empty() {
 		return s
 	}
@@ -65,7 +65,7 @@ func SharedBy(before, after *unstructured.Unstructured) Shared {
 		}
 		held := setOf(entry).Intersection(lost)
 		for p := range setOf(entry).All() { // with an item go all of its fields
-			if within(p, lost) {
+			if isInItem(p, lost) {
 				held.Insert(p.Copy())
 			}
 		}
@@ -78,8 +78,8 @@ func SharedBy(before, after *unstructured.Unstructured) Shared {
 	return s
 }
 
-// within reports a field of an item of a list that is in a set.
-func within(p fieldpath.Path, items *fieldpath.Set) bool {
+// isInItem reports a field of an item of a list that is in a set.
+func isInItem(p fieldpath.Path, items *fieldpath.Set) bool {
 	for n := 1; n < len(p); n++ {
 		if p[n-1].Key != nil && items.Has(p[:n]) {
 			return true
@@ -90,9 +90,9 @@ func within(p fieldpath.Path, items *fieldpath.Set) bool {
 
 // Foreign are items that people have added by hand to lists that are declared, and that
 // are not declared themselves: an env, a container, or a port whose number was changed,
-// which is another item beside ours. What controllers add is theirs.
-func Foreign(u, current *unstructured.Unstructured) Shared {
-	s := Shared{fields: fieldpath.NewSet()}
+// which is another item next to ours. What controllers add is theirs.
+func Foreign(u, current *unstructured.Unstructured) SharedFields {
+	s := SharedFields{fields: fieldpath.NewSet()}
 	for _, entry := range current.GetManagedFields() {
 		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
 			continue
@@ -108,7 +108,7 @@ func Foreign(u, current *unstructured.Unstructured) Shared {
 			continue
 		}
 		for p := range setOf(entry).All() {
-			if within(p, items) {
+			if isInItem(p, items) {
 				s.fields.Insert(p.Copy())
 			}
 		}
@@ -147,8 +147,8 @@ func add(to, from any, p fieldpath.Path) any {
 	case e.Key != nil:
 		below, ok := to.([]any)
 		live, too := from.([]any)
-		at := slices.IndexFunc(live, func(v any) bool { return is(v, e) })
-		switch mine := slices.IndexFunc(below, func(v any) bool { return is(v, e) }); {
+		at := slices.IndexFunc(live, func(v any) bool { return matchesItem(v, e) })
+		switch mine := slices.IndexFunc(below, func(v any) bool { return matchesItem(v, e) }); {
 		case !ok || !too || at < 0:
 		case mine >= 0:
 			below[mine] = add(below[mine], live[at], p[1:])
@@ -159,8 +159,8 @@ func add(to, from any, p fieldpath.Path) any {
 	return to
 }
 
-// is reports the item of a list that a path's element names.
-func is(v any, e fieldpath.PathElement) bool {
+// matchesItem reports the item of a list that a path's element names.
+func matchesItem(v any, e fieldpath.PathElement) bool {
 	item, ok := v.(map[string]any)
 	return ok && !slices.ContainsFunc(*e.Key, func(f value.Field) bool {
 		have, there := item[f.Name]
@@ -168,8 +168,8 @@ func is(v any, e fieldpath.PathElement) bool {
 	})
 }
 
-// Blocks reports that an apply was refused for the lists in which the items are.
-func (s Shared) Blocks(err error) bool {
+// Blocks reports that an apply was refused for the lists of the items.
+func (s SharedFields) Blocks(err error) bool {
 	lists := refusedLists(err)
 	return !s.None() && slices.ContainsFunc(s.Items(), func(item string) bool {
 		return slices.Contains(lists, withoutItems(item))
@@ -177,7 +177,7 @@ func (s Shared) Blocks(err error) bool {
 }
 
 // Items are the items among the fields, such as .spec.ports[port=81,protocol="TCP"].
-func (s Shared) Items() (all []string) {
+func (s SharedFields) Items() (all []string) {
 	for p := range s.fields.All() {
 		if p[len(p)-1].Key != nil {
 			all = append(all, p.String())
@@ -203,7 +203,7 @@ func refusedLists(err error) (lists []string) {
 // withoutItems leaves out which items of lists a path leads through.
 func withoutItems(path string) string { return oneItem.ReplaceAllString(path, "") }
 
-var oneItem = regexp.MustCompile(`\[[^\]]*\]`)
+var oneItem = pattern.New(`\[[^\]]*\]`)
 
 // Owned reports an object that we own fields of together with another manager.
 func Owned(u *unstructured.Unstructured) bool {
@@ -226,14 +226,14 @@ func setOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return s
 }
 
-// TakeOver makes the fields ours and nobody else's, so that the next apply removes
-// those that it leaves out.
-func (c *Cluster) TakeOver(ctx context.Context, current *unstructured.Unstructured, s Shared) error {
-	return c.own(ctx, object.KeyOf(current), current, s.taken)
+// TakeOver makes stoke the only manager of the fields, so that the next apply removes
+// the fields that it leaves out.
+func (c *Cluster) TakeOver(ctx context.Context, current *unstructured.Unstructured, s SharedFields) error {
+	return writeOwners(ctx, c, object.KeyOf(current), current, s.ownersAfterTakeOver)
 }
 
-// taken is who owns the fields of an object once they are ours.
-func (s Shared) taken(current *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, err error) {
+// ownersAfterTakeOver returns the owners of all fields of an object once these are ours.
+func (s SharedFields) ownersAfterTakeOver(current *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, err error) {
 	for _, entry := range current.GetManagedFields() {
 		set := setOf(entry)
 		switch {
@@ -258,8 +258,8 @@ func (s Shared) taken(current *unstructured.Unstructured) (entries []metav1.Mana
 	return entries, nil
 }
 
-// Tools names the tools by which people have applied an object that we never have:
-// kubectl, Helm, Terraform. What controllers own is theirs.
+// Tools names the tools that people have used to apply an object that we never have
+// applied: kubectl, Helm, Terraform. What controllers own is theirs.
 func Tools(u *unstructured.Unstructured) (names []string) {
 	for _, entry := range u.GetManagedFields() {
 		if ours(entry) {
@@ -275,20 +275,21 @@ func Tools(u *unstructured.Unstructured) (names []string) {
 
 func isTool(manager string) bool {
 	manager = strings.ToLower(manager)
-	return slices.ContainsFunc([]string{"kubectl", "helm", "terraform", "hashicorp", "pulumi", "before-first-apply"}, func(tool string) bool {
+	tools := []string{"kubectl", "helm", "terraform", "hashicorp", "pulumi", "before-first-apply"}
+	return slices.ContainsFunc(tools, func(tool string) bool {
 		return manager == tool || strings.HasPrefix(manager, tool+"-") && !strings.HasSuffix(manager, "-controller")
 	})
 }
 
-// Inherit makes what tools have applied ours, as csaupgrade does for kubectl: what the
-// next apply leaves out goes.
+// Inherit makes stoke the manager of the fields that tools have applied, as csaupgrade
+// does for kubectl: the next apply removes the fields that it leaves out.
 func (c *Cluster) Inherit(ctx context.Context, u, current *unstructured.Unstructured, tools []string) error {
-	return c.own(ctx, object.KeyOf(u), current, func(current *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error) {
+	return writeOwners(ctx, c, object.KeyOf(u), current, func(current *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error) {
 		current = current.DeepCopy()
 		entries := current.GetManagedFields()
 		for i := range entries {
 			if slices.Contains(tools, entries[i].Manager) {
-				entries[i].Operation = metav1.ManagedFieldsOperationUpdate // a server-side apply of a tool goes the same way
+				entries[i].Operation = metav1.ManagedFieldsOperationUpdate // a server-side apply of a tool is taken over in the same way
 			}
 		}
 		current.SetManagedFields(entries)
@@ -297,12 +298,12 @@ func (c *Cluster) Inherit(ctx context.Context, u, current *unstructured.Unstruct
 	})
 }
 
-// lastApplied is where kubectl apply keeps what it was given.
+// lastApplied is the annotation with the manifest that kubectl apply was given.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Inherited are the fields that go when what tools have applied is ours: which they
-// own and the dry run of our apply does not. Where kubectl has noted what it was
-// given, that alone counts, and not what the API server has added.
+// Inherited are the fields that the first apply after Inherit removes: fields that the
+// tools own and the dry run of our apply does not. Where kubectl has noted its manifest,
+// only the fields of the manifest count, and not what the API server has added.
 func Inherited(current, result *unstructured.Unstructured, tools []string) []string {
 	set, mine := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, entry := range current.GetManagedFields() {

@@ -14,10 +14,10 @@ import (
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
-// Moves reports an object of a CRD that was applied in another version than it is to be
-// applied in now, where nothing converts between the two: the API server compares
-// fields of the new version with the schema of the old one, and refuses those that the
-// old one does not have.
+// Moves reports an object of a CRD that was last applied in another version than now,
+// where nothing converts between the two: the API server compares fields of the new
+// version with the schema of the old version, and refuses fields that this schema does
+// not have.
 func (c *Cluster) Moves(ctx context.Context, u, current *unstructured.Unstructured) (bool, error) {
 	if !appliedElsewhere(u, current) {
 		return false, nil
@@ -28,7 +28,7 @@ func (c *Cluster) Moves(ctx context.Context, u, current *unstructured.Unstructur
 	}
 	crd, err := c.Get(ctx, object.Key{GroupVersionKind: crdKind.WithVersion("v1"), Name: gvr.Resource + "." + gvr.Group})
 	if apierrors.IsForbidden(err) || err == nil && crd == nil {
-		return false, nil // it is of the API server itself, or that cannot be told
+		return false, nil // its kind is the API server's own kind, or stoke may not read CRDs
 	}
 	if err != nil {
 		return false, err
@@ -53,7 +53,7 @@ func ours(entry metav1.ManagedFieldsEntry) bool {
 // Move makes what we own of an object be owned in the version of u. It is for objects
 // that Moves reports.
 func (c *Cluster) Move(ctx context.Context, u, current *unstructured.Unstructured) error {
-	return c.own(ctx, object.KeyOf(u), current, func(current *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error) {
+	return writeOwners(ctx, c, object.KeyOf(u), current, func(current *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error) {
 		entries := current.GetManagedFields()
 		for i := range entries {
 			if ours(entries[i]) {
@@ -64,9 +64,13 @@ func (c *Cluster) Move(ctx context.Context, u, current *unstructured.Unstructure
 	})
 }
 
-// own writes who owns the fields of an object, which change says of the object as it is.
-// Others may write at the same time, such as the controller that keeps its status.
-func (c *Cluster) own(ctx context.Context, k object.Key, current *unstructured.Unstructured, change func(*unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error)) error {
+// writeOwners writes the owners of the fields of an object: change returns them for the
+// object as it is. Others may write at the same time, such as the controller that keeps
+// its status.
+func writeOwners(
+	ctx context.Context, c *Cluster, k object.Key, current *unstructured.Unstructured,
+	change func(*unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, error),
+) error {
 	r, err := c.resource(k, c.Mapping)
 	if err != nil {
 		return err
