@@ -145,19 +145,7 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 			return "", err
 		}
 	}
-	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
-	conflicts := live.Conflicts(err)
-	if free {
-		conflicts = except(conflicts, replicasField)
-	}
-	if live.Conflicts(err) != nil && f.own(f.prior[name], conflicts) {
-		f.note(fmt.Sprintf("%s: %s", k.Title(), taken(live.Conflicts(err))))
-		result, err = f.cluster.Apply(ctx, u, true, true)
-	}
-	missing := live.MissingNamespace(err)
-	if missing == "" {
-		missing = live.Terminating(err, k)
-	}
+	result, err := f.dry(ctx, u, name, free)
 	if current != nil {
 		if added := live.Foreign(u, current); !added.None() {
 			f.note(fmt.Sprintf("%s: %s, which %s has added, is taken away", k.Title(), few(added.Items()), strings.Join(added.By, ", ")))
@@ -166,13 +154,37 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 			}
 		}
 	}
-	if current != nil && live.Misfit(err) {
-		if moves, wrong := f.cluster.Moves(ctx, u, current); wrong != nil {
-			return "", wrong
-		} else if moves {
-			f.unseen(u)
-			return f.unchecked(k, "it comes to another version of its kind")
-		}
+	switch {
+	case err != nil && current != nil:
+		return f.refusedChange(ctx, u, current, err)
+	case err != nil:
+		return f.refused(u, err)
+	case current != nil:
+		f.leaving(k, current, result)
+	}
+	return f.textOf(u, result)
+}
+
+// dry is the dry run of an apply. Fields that were ours are taken back.
+func (f *forecast) dry(ctx context.Context, u *unstructured.Unstructured, name string, free bool) (*unstructured.Unstructured, error) {
+	result, err := f.cluster.Apply(ctx, u, true, f.plan.Force.ValueBool())
+	conflicts := live.Conflicts(err)
+	if free {
+		conflicts = except(conflicts, replicasField)
+	}
+	if live.Conflicts(err) != nil && f.own(f.prior[name], conflicts) {
+		f.note(fmt.Sprintf("%s: %s", object.KeyOf(u).Title(), taken(live.Conflicts(err))))
+		result, err = f.cluster.Apply(ctx, u, true, true)
+	}
+	return result, err
+}
+
+// refused tells what a refused dry run means: that only the apply can tell, or an error.
+func (f *forecast) refused(u *unstructured.Unstructured, err error) (string, error) {
+	k := object.KeyOf(u)
+	missing := live.MissingNamespace(err)
+	if missing == "" {
+		missing = live.Terminating(err, k)
 	}
 	switch {
 	case isNoKind(err):
@@ -190,17 +202,31 @@ func (f *forecast) one(ctx context.Context, u *unstructured.Unstructured, name s
 	case live.Misfit(err) && f.settings.doubts.changing(kindName(u)):
 		f.unseen(u)
 		return f.unchecked(k, "the plan changes its CRD")
-	case current != nil && len(live.Fixed(k.GroupKind(), err)) > 0:
+	}
+	return "", err
+}
+
+// refusedChange is refused for an object that is there.
+func (f *forecast) refusedChange(ctx context.Context, u, current *unstructured.Unstructured, err error) (string, error) {
+	k := object.KeyOf(u)
+	if live.Misfit(err) {
+		if moves, wrong := f.cluster.Moves(ctx, u, current); wrong != nil {
+			return "", wrong
+		} else if moves {
+			f.unseen(u)
+			return f.unchecked(k, "it comes to another version of its kind")
+		}
+	}
+	text, wrong := f.refused(u, err)
+	switch {
+	case wrong == nil:
+		return text, nil
+	case len(live.Fixed(k.GroupKind(), err)) > 0:
 		return f.anew(ctx, u, "is deleted and made anew: "+strings.Join(live.Fixed(k.GroupKind(), err), ", ")+" cannot be changed")
-	case current != nil && live.Refuses(err) && f.asNew(ctx, u) == nil:
+	case live.Refuses(err) && f.asNew(ctx, u) == nil:
 		return "", &frozenError{err, k}
-	case err != nil:
-		return "", err
 	}
-	if current != nil {
-		f.leaving(k, current, result)
-	}
-	return f.textOf(u, result)
+	return "", wrong
 }
 
 // leaving notes fields that go although others have set them as well.
