@@ -64,6 +64,26 @@ func TestCRDsAndTheirObjects(t *testing.T) {
 	}
 }
 
+// TestKindServedLate: a CRD is established some time before its kind is among those that
+// the API server tells of.
+func TestKindServedLate(t *testing.T) {
+	w := newWorld(t)
+	g := w.through()
+	config := w.yaml(custom(w, "Thing", "v1", "size: 5")+crdOf(w, "Thing", version("v1", true, 0, "size")), pruning)
+	pl := w.plan(thing{}, config)
+	if pl.said().HasErrors() {
+		t.Fatal(pl.said())
+	}
+	g.mu.Lock()
+	g.late = 6
+	g.mu.Unlock()
+	it, r := w.apply(pl)
+	if r.Diagnostics.HasErrors() {
+		t.Fatal(r.Diagnostics)
+	}
+	w.destroy(w.empty(it, config))
+}
+
 // TestCRDChangesWithItsObjects: a CRD that gets a field, or a version, changes together
 // with objects that use it: in one manifest, and in two of which one depends on the
 // other. What does not fit the new schema the plan refuses.

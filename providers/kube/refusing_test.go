@@ -26,6 +26,8 @@ type gate struct {
 	left  int  // requests until the one that is refused; negative for none
 	after bool // it takes effect all the same
 	what  string
+	old   map[string]*httptest.ResponseRecorder // answers of discovery, by the media type that is asked for
+	late  int                                   // times that these are given again
 }
 
 // through sends all that the provider asks through a gate.
@@ -67,6 +69,10 @@ func (g *gate) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	g.mu.Unlock()
 	r.Header.Del("Authorization") // the gate's own is the administrator's
+	if r.URL.Path == "/apis" {
+		g.discover(rw, r)
+		return
+	}
 	if !refused {
 		g.next.ServeHTTP(rw, r)
 		return
@@ -79,6 +85,26 @@ func (g *gate) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(code)
 	fmt.Fprintf(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"refused by the test"}`, reason, code)
+}
+
+// discover tells which kinds there are, or were.
+func (g *gate) discover(rw http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	accept := r.Header.Get("Accept")
+	answer := g.old[accept]
+	if g.late--; g.late < 0 || answer == nil {
+		answer = httptest.NewRecorder()
+		r.Header.Del("Accept-Encoding")
+		g.next.ServeHTTP(answer, r)
+		if g.old == nil {
+			g.old = map[string]*httptest.ResponseRecorder{}
+		}
+		g.old[accept] = answer
+	}
+	maps.Copy(rw.Header(), answer.Header())
+	rw.WriteHeader(answer.Code)
+	_, _ = rw.Write(answer.Body.Bytes())
 }
 
 // refuse lets n requests pass and refuses the next one.

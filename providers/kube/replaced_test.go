@@ -49,7 +49,7 @@ func TestNothingIsDeletedUnplanned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			it := w.make(thing{}, w.yaml(c.first+beside, quick))
 			uid := w.field(c.object, ".metadata.uid")
-			says(t, w.plan(it, w.yaml(c.second+beside, quick)).said(), "The API server refuses the object", "Undo the change; or delete it yourself")
+			says(t, w.plan(it, w.yaml(c.second+beside, quick)).said(), "The API server refuses the object", "Undo the change; or delete the object yourself")
 			if got := w.field(c.object, ".metadata.uid"); got != uid {
 				t.Error("it is another one")
 			}

@@ -267,3 +267,37 @@ func TestPoolDialsOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A plugin of a kubeconfig with provideClusterInfo is told which cluster it is for, and
+// what the kubeconfig has for it.
+func TestPluginIsToldTheCluster(t *testing.T) {
+	s := newServer(t)
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca.crt")
+	script := `printf %s "$KUBERNETES_EXEC_INFO" > ` + dir + `/info; ` + fmt.Sprintf(credential, "good")
+	config := fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: %q, certificate-authority: %q, extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: lab}}]}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [-c, %q], provideClusterInfo: true, interactiveMode: Never}}}]
+`, s.URL, ca, script)
+	file := filepath.Join(dir, "config")
+	for name, text := range map[string]string{file: config, ca: s.ca} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Dial(t.Context(), connect.Connection{Credential: connect.Credential{Kubeconfig: &connect.Kubeconfig{Path: file}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	info, err := os.ReadFile(filepath.Join(dir, "info"))
+	for _, part := range []string{s.URL, "certificate-authority-data", `"audience":"lab"`} {
+		if err != nil || !strings.Contains(string(info), part) {
+			t.Errorf("it is told %s, %v", info, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientauthentication "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -142,7 +145,30 @@ func (e *endpoint) kubeconfig(k connect.Kubeconfig) error {
 		return fmt.Errorf("context %q: %w", name, err)
 	}
 	e.config, e.name, e.credential = config, name, fmt.Sprintf("the user of the context %s in %s", name, k.Path)
-	return nil
+	if e.plugin != nil && e.plugin.config.ProvideClusterInfo {
+		e.plugin.cluster, err = told(config, loaded.Clusters[context.Cluster])
+	}
+	return err
+}
+
+// told is what a plugin is told of a cluster.
+func told(config *rest.Config, of *clientcmdapi.Cluster) (*clientauthentication.Cluster, error) {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, err
+	}
+	c := &clientauthentication.Cluster{
+		Server: config.Host, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure, CertificateAuthorityData: config.CAData,
+		ProxyURL: of.ProxyURL, DisableCompression: of.DisableCompression,
+	}
+	if more := of.Extensions["client.authentication.k8s.io/exec"]; more != nil {
+		text, err := json.Marshal(more)
+		if err != nil {
+			return nil, err
+		}
+		c.Config = runtime.RawExtension{Raw: text}
+	}
+	return c, nil
 }
 
 // withOrigin says where the configuration was read, for paths that are relative

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientauthentication "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
@@ -29,6 +31,8 @@ const (
 // that ends. client-go's own has no time limit.
 type plugin struct {
 	config *clientcmdapi.ExecConfig
+	// cluster is what the plugin is told of the cluster; nil where it does not ask.
+	cluster *clientauthentication.Cluster
 
 	mu   sync.Mutex
 	have *handed // nil: none yet, or the API server did not take it
@@ -106,15 +110,21 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 	ctx, cancel := context.WithTimeout(ctx, pluginTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.config.Command, p.config.Args...)
-	cmd.WaitDelay = time.Second // for what it started and left behind
-	cmd.Env = append(os.Environ(), `KUBERNETES_EXEC_INFO={"apiVersion":"`+version+`","kind":"ExecCredential","spec":{"interactive":false}}`)
+	cmd.WaitDelay = time.Second                                    // for what it started and left behind
+	info, err := json.Marshal(clientauthentication.ExecCredential{ // v1beta1 has the same fields
+		TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ExecCredential"}, Spec: clientauthentication.ExecCredentialSpec{Cluster: p.cluster},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write what it is told: %w", err)
+	}
+	cmd.Env = append(os.Environ(), "KUBERNETES_EXEC_INFO="+string(info))
 	for _, v := range p.config.Env {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}
 	var out, said limited
 	out.most, said.most = mostCredent, mostSaid
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("it did not answer within %v%s", pluginTime, said.note())

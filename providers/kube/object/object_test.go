@@ -256,3 +256,19 @@ func TestOrigin(t *testing.T) {
 		}
 	}
 }
+
+// A document that ends with ... may be followed by another one without a ---.
+func TestDocumentsThatEnd(t *testing.T) {
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n...\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n... # the end\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {text: \"...\"}\n...\n"
+	all, err := Parse([]byte(text), "f")
+	var names []string
+	for _, u := range all {
+		names = append(names, u.GetName())
+	}
+	if err != nil || strings.Join(names, " ") != "a b c" {
+		t.Errorf("%v, %v", names, err)
+	}
+	if _, err := Parse([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n...\napiVersion: [\n"), "f"); err == nil || !strings.Contains(err.Error(), "line") {
+		t.Errorf("a second document that is broken: %v", err)
+	}
+}

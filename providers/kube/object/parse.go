@@ -84,7 +84,18 @@ func documents(text []byte, from string, each func(at string, objects []*unstruc
 // blank is a document of comments.
 var blank = pattern.New(`\A(\s*(#.*)?(\n|\z))*\z`)
 
+// ended is the end of a document. Another one may follow it without a ---.
+var ended = regexp.MustCompile(`(?m)^\.\.\.[ \t\r]*(#.*)?$`)
+
 func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
+	if at := ended.FindIndex(doc); at != nil {
+		before, err := document(doc[:at[0]], first)
+		if err != nil {
+			return nil, err
+		}
+		after, err := document(doc[at[1]:], first+bytes.Count(doc[:at[1]], []byte("\n")))
+		return append(before, after...), err
+	}
 	if len(bytes.TrimSpace(doc)) == 0 || blank.Match(doc) {
 		return nil, nil
 	}
