@@ -25,6 +25,9 @@ func (p *Pattern) regexp() *regexp.Regexp {
 // Match does what regexp.Regexp does under this name.
 func (p *Pattern) Match(b []byte) bool { return p.regexp().Match(b) }
 
+// FindIndex is as in package regexp.
+func (p *Pattern) FindIndex(b []byte) []int { return p.regexp().FindIndex(b) }
+
 // MatchString does what regexp.Regexp does under this name.
 func (p *Pattern) MatchString(s string) bool { return p.regexp().MatchString(s) }
 

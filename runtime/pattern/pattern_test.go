@@ -24,6 +24,7 @@ func TestPattern(t *testing.T) {
 	upper := func(s string) string { return s + "!" }
 	for name, same := range map[string]bool{
 		"Match":                 p.Match([]byte(in)) == want.Match([]byte(in)) && !p.Match([]byte("-")),
+		"FindIndex":             slices.Equal(p.FindIndex([]byte(in)), want.FindIndex([]byte(in))),
 		"MatchString":           p.MatchString(in) && !p.MatchString("-"),
 		"FindString":            p.FindString(in) == want.FindString(in),
 		"FindStringSubmatch":    slices.Equal(p.FindStringSubmatch(in), want.FindStringSubmatch(in)),

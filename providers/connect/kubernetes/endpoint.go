@@ -146,13 +146,13 @@ func (e *endpoint) kubeconfig(k connect.Kubeconfig) error {
 	}
 	e.config, e.name, e.credential = config, name, fmt.Sprintf("the user of the context %s in %s", name, k.Path)
 	if e.plugin != nil && e.plugin.config.ProvideClusterInfo {
-		e.plugin.cluster, err = told(config, loaded.Clusters[context.Cluster])
+		e.plugin.cluster, err = pluginCluster(config, loaded.Clusters[context.Cluster])
 	}
 	return err
 }
 
-// told is what a plugin is told of a cluster.
-func told(config *rest.Config, of *clientcmdapi.Cluster) (*clientauthentication.Cluster, error) {
+// pluginCluster returns the description of a cluster for credential plugins.
+func pluginCluster(config *rest.Config, of *clientcmdapi.Cluster) (*clientauthentication.Cluster, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, err

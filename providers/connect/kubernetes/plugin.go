@@ -31,7 +31,7 @@ const (
 // that ends. client-go's own has no time limit.
 type plugin struct {
 	config *clientcmdapi.ExecConfig
-	// cluster is what the plugin is told of the cluster; nil where it does not ask.
+	// cluster is the description that the plugin asks for, or nil.
 	cluster *clientauthentication.Cluster
 
 	mu   sync.Mutex
@@ -110,12 +110,13 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 	ctx, cancel := context.WithTimeout(ctx, pluginTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.config.Command, p.config.Args...)
-	cmd.WaitDelay = time.Second                                    // for what it started and left behind
+	cmd.WaitDelay = time.Second                                    // for processes that the plugin leaves behind
 	info, err := json.Marshal(clientauthentication.ExecCredential{ // v1beta1 has the same fields
-		TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ExecCredential"}, Spec: clientauthentication.ExecCredentialSpec{Cluster: p.cluster},
+		TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ExecCredential"},
+		Spec:     clientauthentication.ExecCredentialSpec{Cluster: p.cluster},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("write what it is told: %w", err)
+		return nil, fmt.Errorf("write KUBERNETES_EXEC_INFO: %w", err)
 	}
 	cmd.Env = append(os.Environ(), "KUBERNETES_EXEC_INFO="+string(info))
 	for _, v := range p.config.Env {

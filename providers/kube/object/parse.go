@@ -85,7 +85,7 @@ func documents(text []byte, from string, each func(at string, objects []*unstruc
 var blank = pattern.New(`\A(\s*(#.*)?(\n|\z))*\z`)
 
 // ended is the end of a document. Another one may follow it without a ---.
-var ended = regexp.MustCompile(`(?m)^\.\.\.[ \t\r]*(#.*)?$`)
+var ended = pattern.New(`(?m)^\.\.\.[ \t\r]*(#.*)?$`)
 
 func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 	if at := ended.FindIndex(doc); at != nil {

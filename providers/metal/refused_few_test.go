@@ -1,0 +1,6 @@
+//go:build !e2e
+
+package metal
+
+// refusedEvery: each how many commands of an apply one fails in TestPlanAfterARefusedApply.
+const refusedEvery = 8

@@ -1,0 +1,6 @@
+//go:build e2e
+
+package metal
+
+// refusedEvery: with the tag e2e each command of an apply fails once.
+const refusedEvery = 1
