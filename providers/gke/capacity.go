@@ -112,11 +112,7 @@ func (m *poolModel) capacity(ctx context.Context, zones []string, p *containerpb
 	if group.Min < 0 {
 		return unknown
 	}
-	v, diags := connect.Capacity{Groups: []connect.NodeGroup{group}}.Object(ctx)
-	if diags.HasError() {
-		return unknown
-	}
-	return v
+	return mustConvert(connect.Capacity{Groups: []connect.NodeGroup{group}}.Object(ctx))
 }
 
 // count is how many nodes there are, -1 where that is not known.

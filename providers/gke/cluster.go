@@ -71,7 +71,7 @@ func (m *clusterModel) head() head {
 
 // unread has a plan leave open what a cluster that is being made does not say yet.
 func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
-	if c, known, _ := connect.FromObject(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
+	if c, known := connect.StoredConnection(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
 		m.Access, m.Kubeconfig = types.ObjectUnknown(prior.Access.AttributeTypes(ctx)), types.StringUnknown()
 	}
 }

@@ -53,11 +53,12 @@ func exclusionType() attr.Type {
 
 // exclusions are those declared; nil where they are not known yet.
 func (m *clusterModel) exclusions() map[string]excludeModel {
-	var all map[string]excludeModel
-	if !given(m.Exclusions) || m.Exclusions.ElementsAs(context.Background(), &all, false).HasError() {
+	if !given(m.Exclusions) || !allGiven(slices.Collect(maps.Values(m.Exclusions.Elements()))) {
 		return nil
 	}
-	return all
+	var all map[string]excludeModel
+	diags := m.Exclusions.ElementsAs(context.Background(), &all, false)
+	return mustConvert(all, diags)
 }
 
 // checkMaintenance refuses windows that are none, which would otherwise be sent
@@ -160,7 +161,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 			was = *d
 		}
 		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
-		m.MaintenanceWindow, _ = types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now)
+		m.MaintenanceWindow = mustConvert(types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now))
 	}
 	declared, all := m.exclusions(), map[string]excludeModel{}
 	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
@@ -179,7 +180,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		m.Exclusions = types.MapNull(exclusionType())
 		return
 	}
-	m.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), all)
+	m.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
 }
 
 // moment keeps the way in which a time was declared.

@@ -123,7 +123,7 @@ const reached = 10 * time.Second
 // that cannot be reached is asked again by the next read, and is never taken for
 // another cluster.
 func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Cluster) {
-	was, _, _ := connect.FromObject(ctx, m.Access)
+	was, _ := connect.StoredConnection(ctx, m.Access)
 	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials, Impersonate: j.cloud.Impersonate}}}
 	if was != nil {
 		c.ID = was.ID

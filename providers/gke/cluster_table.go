@@ -153,7 +153,7 @@ func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, r
 		both = m.exclusions()
 	}
 	maps.Copy(both, m.exclusions())
-	is.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), both)
+	is.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), both))
 	is.take(j, k)
 	if m.Exclusions.IsNull() && len(is.exclusions()) == 0 {
 		is.Exclusions = m.Exclusions

@@ -110,7 +110,7 @@ func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 		return len(declared)
 	}
 	slices.SortStableFunc(taints, func(a, b taintModel) int { return place(a) - place(b) })
-	m.Taints, _ = types.ListValueFrom(context.Background(), taintType(), taints)
+	m.Taints = mustConvert(types.ListValueFrom(context.Background(), taintType(), taints))
 }
 
 func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
@@ -127,7 +127,7 @@ func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
 		m.BootDisks = types.ListNull(kind)
 		return
 	}
-	m.BootDisks, _ = types.ListValueFrom(context.Background(), kind, disks)
+	m.BootDisks = mustConvert(types.ListValueFrom(context.Background(), kind, disks))
 }
 
 // scopes leaves the one out that Google adds to those declared.

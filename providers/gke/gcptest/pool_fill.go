@@ -124,7 +124,8 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 		set(&n.WorkloadMetadataConfig, &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_GKE_METADATA})
 	}
 	set(&n.KubeletConfig, &containerpb.NodeKubeletConfig{})
-	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(true))
+	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(false))
+	standard(&n.KubeletConfig.MaxParallelImagePulls, 2)
 	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
 	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
 	fillGPUs(n, k)
