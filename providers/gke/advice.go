@@ -2,11 +2,13 @@ package gke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	compute "google.golang.org/api/compute/v1"
 
 	"github.com/stokehq/stoke/providers"
@@ -48,12 +50,28 @@ func ask[T any](ctx context.Context, j job, key, what string, call func(context.
 		defer cancel()
 		a.value, a.err = cloud.Read(limited, j.cloud, call)
 	})
+	if a.err != nil && j.silent(a.err) {
+		return value, false
+	}
 	if a.err != nil {
 		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("Not checked: %s. %s", what, sentence(a.err))})
 		return value, false
 	}
 	value, ok = a.value.(T)
 	return value, ok
+}
+
+// silent reports a service that accepts calls and never answers. That is one error of a run, whatever
+// the number of objects that need the service.
+func (j job) silent(err error) bool {
+	var e *cloud.Error
+	if !errors.As(err, &e) || !e.Silent {
+		return false
+	}
+	if _, said := j.noted.LoadOrStore("silent "+e.Detail, true); !said {
+		addError(j.diags, path.Empty(), "Google Cloud cannot be used", err)
+	}
+	return true
 }
 
 // acceleratorsIn are the types of GPU that a zone has.

@@ -160,7 +160,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		if d := objectOf[windowModel](m.MaintenanceWindow); d != nil {
 			was = *d
 		}
-		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
+		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), recurrence(was.Recurrence, r.GetRecurrence())}
 		m.MaintenanceWindow = mustConvert(types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now))
 	}
 	declared, all := m.exclusions(), map[string]excludeModel{}
@@ -181,6 +181,33 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		return
 	}
 	m.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
+}
+
+// recurrence keeps the way in which a rule was declared: every day is FREQ=DAILY, and also all days of the
+// week in any order.
+func recurrence(was types.String, now string) types.String {
+	if given(was) && slices.Equal(ruleParts(was.ValueString()), ruleParts(now)) {
+		return was
+	}
+	return types.StringValue(now)
+}
+
+// ruleParts are the parts of a rule of RFC 5545, in an order that does not depend on its text.
+func ruleParts(rule string) []string {
+	parts := strings.Split(strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(rule, "RRULE:"), "rrule:")), ";")
+	for i, p := range parts {
+		if days, ok := strings.CutPrefix(p, "BYDAY="); ok {
+			all := strings.Split(days, ",")
+			slices.Sort(all)
+			parts[i] = "BYDAY=" + strings.Join(slices.Compact(all), ",")
+		}
+	}
+	slices.Sort(parts)
+	parts = slices.DeleteFunc(slices.Compact(parts), func(p string) bool { return p == "INTERVAL=1" || p == "" })
+	if slices.Equal(parts, []string{"BYDAY=FR,MO,SA,SU,TH,TU,WE", "FREQ=WEEKLY"}) {
+		return []string{"FREQ=DAILY"}
+	}
+	return parts
 }
 
 // moment keeps the way in which a time was declared.

@@ -23,6 +23,12 @@ func (m *filestoreModel) get(ctx context.Context, c *cloud.Cloud) (*file.Instanc
 	return f, err
 }
 
+// isHeld reports whether another operation holds the instance.
+func (m *filestoreModel) isHeld(ctx context.Context, j job) (bool, error) {
+	f, err := m.get(ctx, j.cloud)
+	return f != nil && !slices.Contains([]string{"READY", "ERROR", "SUSPENDED", "STATE_UNSPECIFIED", ""}, f.State), err
+}
+
 // create is that of model. It takes minutes, and for the larger tiers an hour.
 func (m *filestoreModel) create(ctx context.Context, j job, mark string, started func()) error {
 	m.settle(j)

@@ -57,7 +57,7 @@ func firewallSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
-			"name":          requiredName("Its name."),
+			"name":          requiredName("Its name.", 63),
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"description":   servers("What it is for."),
 			"source_ranges": sources,

@@ -87,7 +87,8 @@ func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
 		where = path.Root("zones")
 	}
 	kind := a.Type.ValueString()
-	for _, zone := range m.nodeZones(ctx, j) {
+	zones, _ := m.nodeZones(ctx, j)
+	for _, zone := range zones {
 		all, live := acceleratorsIn(ctx, j, zone)
 		switch known := zonesOf[kind]; {
 		case live && !slices.Contains(all, kind):

@@ -35,7 +35,7 @@ func unattachable(name string, cpus int64, a *acceleratorModel) string {
 
 // checkPods refuses a number of pods that Google gives no node.
 // https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
-func (m *poolModel) checkPods(j job) {
+func checkPods(m *poolModel, j job) {
 	if n := m.PodsPerNode.ValueInt64(); given(m.PodsPerNode) && (n < 8 || n > 256) {
 		j.diags.AddAttributeError(path.Root("max_pods_per_node"), "No node has so many pods", fmt.Sprintf("%d is not between 8 and 256.", n))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
@@ -29,6 +30,8 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 		return nil, nil
 	}
 	ctx = providers.WithCall(ctx, &providers.Call{Note: func(n providers.Note) { r.notes = append(r.notes, n) }})
+	var heard diag.Diagnostics
+	r.job.diags = &heard
 	var gone []plannedPool
 	for _, p := range all.Planned {
 		switch {
@@ -43,6 +46,7 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 	}
 	for i := range r.pools {
 		r.pools[i].cluster = r.clusterOf(r.pools[i])
+		r.pools[i].estimate(r.location(r.pools[i]))
 		r.channel(ctx, r.pools[i])
 		r.runs(r.pools[i], all.Planned)
 	}
@@ -54,6 +58,9 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 		r.ranges(ctx, &r.clusters[i])
 	}
 	r.quotas(ctx)
+	for _, d := range heard {
+		r.diags = append(r.diags, providers.Diagnostic{Severity: providers.Error, Summary: d.Summary(), Detail: d.Detail()})
+	}
 	return r.notes, r.diags
 }
 
@@ -82,7 +89,7 @@ type plannedPool struct {
 	more        int64           // nodes that the plan adds
 }
 
-// textIn, numberIn and setIn are parts of a value that are known; zero otherwise.
+// textIn and numberIn are parts of a value that are known; zero otherwise.
 func textIn(v cty.Value, name string) string {
 	if v.IsNull() || !v.Type().HasAttribute(name) {
 		return ""
@@ -136,6 +143,41 @@ func newPlannedPool(p providers.PlannedInstance) plannedPool {
 	before, _ := groupIn(p.Prior)
 	out.more = max(out.least-max(before, 0), 0)
 	return out
+}
+
+// estimate counts the nodes of a pool that is made with its cluster. Its zones are not known as long as
+// it names none: it has one zone at least.
+func (p *plannedPool) estimate(location string) {
+	if !p.made || p.least >= 0 {
+		return
+	}
+	zones := int64(setIn(p.value, "zones"))
+	if zones == 0 && p.cluster != nil && p.cluster.made {
+		zones = int64(setIn(p.cluster.value, "node_locations"))
+	}
+	zones = max(zones, 1)
+	if scaling := p.value.GetAttr("autoscaling"); !scaling.IsKnown() {
+		return
+	} else if !scaling.IsNull() {
+		least, _ := numberIn(scaling, "min")
+		most, _ := numberIn(scaling, "max")
+		p.least, p.most = least*zones, most*zones
+		if total, limited := numberIn(scaling, "total_max"); limited {
+			p.least, _ = numberIn(scaling, "total_min")
+			p.most = total
+		}
+	} else if n, known := numberIn(p.value, "node_count"); known && location != "" {
+		p.least, p.most = n*zones, n*zones
+	}
+	p.more = max(p.least, 0)
+}
+
+// setIn is the number of elements of a set that is known; 0 otherwise.
+func setIn(v cty.Value, name string) int {
+	if a := v.GetAttr(name); a.IsKnown() && !a.IsNull() {
+		return a.LengthInt()
+	}
+	return 0
 }
 
 func (r *reviewed) say(severity providers.Severity, address, name, summary, detail string) {

@@ -207,6 +207,7 @@ func (c *Cloud) fillEndpoint(k *cluster, p *containerpb.Cluster) {
 		set(&ip.AuthorizedNetworksConfig, p.MasterAuthorizedNetworksConfig) // see above
 	}
 	set(&ip.AuthorizedNetworksConfig, &containerpb.MasterAuthorizedNetworksConfig{})
+	set(&ip.AuthorizedNetworksConfig.GcpPublicCidrsAccessEnabled, proto.Bool(true))
 	ip.PublicEndpoint, ip.PrivateEndpoint = endpoint, fmt.Sprintf("10.128.0.%d", 2+len(c.clusters)%250)
 	c.mirror(p)
 }

@@ -45,7 +45,6 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 	for _, zone := range d.GetLocations() {
 		p.want[zone] = count
 	}
-	p.scale()
 	if err := c.mayHave(regionOf(k.location), p, p.wanted()); err != nil {
 		return nil, err
 	}
@@ -63,22 +62,6 @@ func nodeVersion(k *cluster, wanted string) (string, error) {
 	return version, err
 }
 
-// scale brings what a pool wants into the limits of its autoscaling.
-func (p *pool) scale() {
-	a := p.proto.GetAutoscaling()
-	if !a.GetEnabled() {
-		return
-	}
-	for _, zone := range p.proto.GetLocations() {
-		if a.GetMaxNodeCount() > 0 {
-			p.want[zone] = min(max(p.want[zone], int(a.GetMinNodeCount())), int(a.GetMaxNodeCount()))
-		}
-	}
-	for i := 0; p.wanted() < int(a.GetTotalMinNodeCount()); i++ {
-		p.want[p.proto.GetLocations()[i%len(p.proto.GetLocations())]]++
-	}
-}
-
 var defaultScopes = []string{
 	"https://www.googleapis.com/auth/devstorage.read_only",
 	"https://www.googleapis.com/auth/logging.write",
@@ -90,6 +73,7 @@ var defaultScopes = []string{
 
 const (
 	cloudPlatform   = "https://www.googleapis.com/auth/cloud-platform"
+	loggingScope    = "https://www.googleapis.com/auth/logging.write"
 	monitoringScope = "https://www.googleapis.com/auth/monitoring"
 )
 
@@ -110,8 +94,12 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	switch {
 	case len(n.OauthScopes) == 0:
 		n.OauthScopes = slices.Clone(defaultScopes)
-	case !slices.Contains(n.OauthScopes, cloudPlatform) && !slices.Contains(n.OauthScopes, monitoringScope):
-		n.OauthScopes = append(n.OauthScopes, monitoringScope)
+	case !slices.Contains(n.OauthScopes, cloudPlatform): // by hashicorp/terraform-provider-google#1726; monitoring was recorded, too
+		for _, added := range []string{loggingScope, monitoringScope} {
+			if !slices.Contains(n.OauthScopes, added) {
+				n.OauthScopes = append(n.OauthScopes, added)
+			}
+		}
 	}
 	if n.Metadata == nil {
 		n.Metadata = map[string]string{}
