@@ -115,6 +115,8 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(false))
 	standard(&n.KubeletConfig.MaxParallelImagePulls, 2)
 	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
+	set(&n.WindowsNodeConfig, &containerpb.WindowsNodeConfig{})
+	set(&n.NodeImageConfig, &containerpb.CustomImageConfig{Image: "gke-1356-gke1250000-cos-125-19216-395-109-c-pre", ImageProject: "gke-node-images"})
 	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
 	fillGPUs(n, k)
 }
@@ -169,7 +171,11 @@ func fillPool(d *containerpb.NodePool, k *cluster) {
 	set(&d.NetworkConfig, &containerpb.NodeNetworkConfig{})
 	standard(&d.NetworkConfig.PodRange, k.proto.GetIpAllocationPolicy().GetClusterSecondaryRangeName())
 	standard(&d.NetworkConfig.PodIpv4CidrBlock, k.proto.GetClusterIpv4Cidr())
-	set(&d.NetworkConfig.EnablePrivateNodes, proto.Bool(k.proto.GetNetworkConfig().GetDefaultEnablePrivateNodes()))
+	if k.proto.GetNetworkConfig().GetDefaultEnablePrivateNodes() { // false is not written
+		set(&d.NetworkConfig.EnablePrivateNodes, proto.Bool(true))
+	}
+	set(&d.NetworkConfig.NetworkTierConfig, &containerpb.NetworkTierConfig{NetworkTier: containerpb.NetworkTierConfig_NETWORK_TIER_DEFAULT})
+	standard(&d.NetworkConfig.Subnetwork, k.proto.GetNetworkConfig().GetSubnetwork())
 	if d.GetQueuedProvisioning().GetEnabled() {
 		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "cloud.google.com/gke-queued", Value: "true", Effect: containerpb.NodeTaint_NO_SCHEDULE})
 	}
