@@ -88,19 +88,35 @@ func acceleratorsIn(ctx context.Context, j job, zone string) ([]string, bool) {
 	})
 }
 
-// quotasOf are what the project may still have in a region, by metric.
+// quotasOf are what the project may still have in a region, or in all for "", by metric.
 func quotasOf(ctx context.Context, j job, region string) (map[string]*compute.Quota, bool) {
-	return ask(ctx, j, "quotas/"+region, "the quotas of "+region, func(ctx context.Context) (map[string]*compute.Quota, error) {
-		r, err := j.cloud.Compute.Regions.Get(j.cloud.Project, region).Context(ctx).Do()
+	what := "the quotas of " + either(region, "the project")
+	return ask(ctx, j, "quotas/"+region, what, func(ctx context.Context) (map[string]*compute.Quota, error) {
+		quotas, err := readQuotas(ctx, j, region)
 		if err != nil {
 			return nil, err
 		}
 		all := map[string]*compute.Quota{}
-		for _, q := range r.Quotas {
+		for _, q := range quotas {
 			all[q.Metric] = q
 		}
 		return all, nil
 	})
+}
+
+func readQuotas(ctx context.Context, j job, region string) ([]*compute.Quota, error) {
+	if region == "" {
+		p, err := j.cloud.Compute.Projects.Get(j.cloud.Project).Context(ctx).Do()
+		if err != nil {
+			return nil, err
+		}
+		return p.Quotas, nil
+	}
+	r, err := j.cloud.Compute.Regions.Get(j.cloud.Project, region).Context(ctx).Do()
+	if err != nil {
+		return nil, err
+	}
+	return r.Quotas, nil
 }
 
 // clusterAt is the cluster at a path, nil where there is none yet.

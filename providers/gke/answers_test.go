@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 	"github.com/stokehq/stoke/providers/gke/gcptest"
 )
 
@@ -349,5 +350,66 @@ func TestStoppedRead(t *testing.T) {
 	case <-ended:
 	case <-time.After(15 * time.Second): // the limit of the call alone is 20
 		t.Error("the first Ctrl-C does not end a read")
+	}
+}
+
+// TestOfferDecides: the machine types that a zone offers go before the tables, which know those of A4, A4X, G4, C4, C3D, C4D and N4A, too.
+func TestOfferDecides(t *testing.T) {
+	zones := gcptest.DefaultZones()
+	zones[zone] = gcptest.Zone{Accelerators: append(zones[zone].Accelerators, "nvidia-b200", "nvidia-gb200", "nvidia-rtx-pro-6000", "nvidia-r100")}
+	zones["us-central1-c"] = gcptest.Zone{MachineTypes: []string{"e2-medium", "n2-standard-4"}}
+	w := withLab(newWorld(t, "grpc", gcptest.Options{Zones: zones, Machines: []catalogue.Machine{{Name: "a9-highgpu-2g", CPUs: 64, MemoryMiB: 512 << 10, GPU: "nvidia-r100", GPUs: 2}}}))
+	accelerated := func(machine, kind string, n int) map[string]any {
+		return map[string]any{"machine_type": machine, "accelerator": map[string]any{"type": kind, "count": n}}
+	}
+	plain := func(machine string) map[string]any { return map[string]any{"machine_type": machine} }
+	for n, test := range []struct {
+		given map[string]any
+		want  string
+	}{
+		{accelerated("a4-highgpu-8g", "nvidia-b200", 8), ""}, {accelerated("a4x-highgpu-4g", "nvidia-gb200", 4), ""}, {accelerated("g4-standard-48", "nvidia-rtx-pro-6000", 1), ""},
+		{plain("c4-standard-4"), ""}, {plain("c3d-standard-4"), ""}, {plain("c4d-standard-4"), ""}, {plain("n4a-standard-4"), ""},
+		{accelerated("a4-highgpu-8g", "nvidia-b200", 4), "Machine has other GPUs"}, {accelerated("g4-standard-48", "nvidia-l4", 1), "Machine has other GPUs"},
+		{with(plain("c4-standard-4"), map[string]any{"local_ssd_count": 1}), "Machine cannot have local SSDs"},
+		{accelerated("a9-highgpu-2g", "nvidia-r100", 2), ""}, {accelerated("a9-highgpu-2g", "nvidia-r100", 4), "Machine has other GPUs"}, {plain("a9-highgpu-2g"), "GPUs are not declared"},
+		{plain("n2-standard-6"), "Zone does not have this machine type"},
+		{with(plain("c3-standard-4"), map[string]any{"zones": []any{zone, "us-central1-c"}}), "Zone does not have this machine type"},
+		{with(plain("n2-standard-4"), map[string]any{"fallback": []any{map[string]any{"machine_type": "n2-standard-6"}}}), "Zone does not have this machine type"},
+	} {
+		given := with(cpu(map[string]any{"name": fmt.Sprint("p", n)}), test.given)
+		pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given))
+		if test.want == "" {
+			w.empty(w.make(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", given)), w.conf("gke_node_pool", given))
+		} else if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != test.want {
+			t.Errorf("%v: %v", test.given, pl.Diagnostics)
+		}
+	}
+	w.google.Fail(gcptest.Fault{Method: "compute.machineTypes.get", Code: codes.PermissionDenied, Times: -1}) // then the tables judge
+	pl := w.plan(thing{kind: "gke_node_pool"}, w.conf("gke_node_pool", with(cpu(map[string]any{"name": "told"}), accelerated("a4-highgpu-8g", "nvidia-b200", 4))))
+	if len(pl.Diagnostics) != 1 || pl.Diagnostics[0].Summary != "Machine has other GPUs" || !strings.Contains(strings.Join(pl.notes, "\n"), "machine type a4-highgpu-8g") {
+		t.Errorf("%v %v", pl.Diagnostics, pl.notes)
+	}
+}
+
+// TestQuotasOfAll: the quota of all GPUs, and those of spot machines, count; a project without a quota for spot machines uses the others.
+func TestQuotasOfAll(t *testing.T) {
+	h200 := map[string]any{"machine_type": "a3-ultragpu-8g", "accelerator": map[string]any{"type": "nvidia-h200-141gb", "count": 8}}
+	for _, test := range []struct {
+		region, metric string
+		limit          float64
+		given          map[string]any
+		short          bool
+	}{
+		{"", "GPUS_ALL_REGIONS", 0, gpu(nil), true}, {"", "GPUS_ALL_REGIONS", 1, gpu(nil), false}, {"", "GPUS_ALL_REGIONS", 0, cpu(nil), false},
+		{"us-central1", "PREEMPTIBLE_NVIDIA_L4_GPUS", 1, gpu(map[string]any{"spot": true, "node_count": 2}), true},
+		{"us-central1", "PREEMPTIBLE_NVIDIA_L4_GPUS", 0, gpu(map[string]any{"spot": true}), false},
+		{"us-central1", "NVIDIA_H200_GPUS", 4, gpu(h200), true}, {"us-central1", "NVIDIA_H200_GPUS", 8, gpu(h200), false},
+	} {
+		w := newWorld(t, "grpc", gcptest.Options{})
+		w.google.SetQuota(test.region, test.metric, test.limit)
+		got, _ := w.reviewed(map[string]map[string]any{"gke_cluster.lab": lab(nil), "gke_node_pool.x": test.given})
+		if short := strings.HasPrefix(got, "error: Quota of the project does not suffice") && strings.Contains(got, test.metric); short != test.short || !short && got != "" {
+			t.Errorf("%s %v: %q", test.metric, test.limit, got)
+		}
 	}
 }

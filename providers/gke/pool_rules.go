@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // check is that of model: what the API would refuse after minutes, and what would
@@ -32,7 +33,7 @@ func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 			at = path.Root("fallback").AtListIndex(n - 1)
 		}
 		step := m.step(n)
-		step.checkStep(j, at)
+		step.checkStep(ctx, j, at, prior)
 		if prior == nil {
 			step.checkZones(ctx, j, at)
 		}
@@ -239,7 +240,7 @@ func (m *poolModel) checkWords(j job) {
 }
 
 // checkStep holds the rules of where machines come from, of one step.
-func (m *poolModel) checkStep(j job, at path.Path) {
+func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *poolModel) {
 	refuse := func(name, summary, detail string) {
 		where := at.AtName(name)
 		if len(at.Steps()) == 0 {
@@ -275,7 +276,12 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 	if d := duration(m.MaxRun); flex && d != nil && d.AsDuration() > mostFlex {
 		refuse("max_run_duration", "Flex-start nodes live seven days", fmt.Sprintf("%s is longer: give 168h at most, or leave it out.", m.MaxRun.ValueString()))
 	}
-	m.checkGPUs(j, refuse)
+	if prior == nil || changed(m.MachineType, prior.MachineType) {
+		checkOffer(ctx, m, j, refuse)
+		return
+	}
+	kind, ok := machineOf(m.MachineType.ValueString())
+	m.checkGPUs(j, kind, ok, refuse)
 	m.checkLocalSSDs(j, refuse)
 }
 
@@ -290,20 +296,19 @@ func (m *poolModel) regional(j job) bool {
 }
 
 // checkGPUs looks whether machine type and GPUs go together.
-func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) {
+func (m *poolModel) checkGPUs(j job, kind catalogue.Machine, ok bool, refuse func(name, summary, detail string)) {
 	a, name := m.gpus(), m.MachineType.ValueString()
-	kind, ok := machineOf(name)
 	switch {
 	case m.MachineType.IsUnknown() || m.Accelerator.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
 		return
-	case kind.gpu != "" && a == nil:
-		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.gpus, kind.gpu, kind.gpu, kind.gpus))
-	case kind.gpu != "" && (a.Type.ValueString() != kind.gpu || a.Count.ValueInt64() != kind.gpus):
-		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.gpus, kind.gpu, a.Count.ValueInt64(), a.Type.ValueString()))
-	case kind.gpu == "" && a != nil && !strings.HasPrefix(name, "n1-"):
-		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3 and g2 ones; %s has none.", either(name, "e2-medium")))
-	case kind.gpu == "" && a != nil && unattachable(name, kind.cpus, a) != "":
-		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.cpus, a))
+	case kind.GPU != "" && a == nil:
+		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.GPUs, kind.GPU, kind.GPU, kind.GPUs))
+	case kind.GPU != "" && (a.Type.ValueString() != kind.GPU || a.Count.ValueInt64() != kind.GPUs):
+		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.GPUs, kind.GPU, a.Count.ValueInt64(), a.Type.ValueString()))
+	case kind.GPU == "" && a != nil && !strings.HasPrefix(name, "n1-"):
+		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3, a4, a4x, g2 and g4 ones; %s has none.", either(name, catalogue.Default)))
+	case kind.GPU == "" && a != nil && unattachable(name, kind.CPUs, a) != "":
+		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.CPUs, a))
 	}
 	if a == nil {
 		return

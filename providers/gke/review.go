@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // review looks at clusters and their pools together: upgrades by the cluster's
@@ -305,13 +306,6 @@ func addresses(cidr string) int64 {
 	return 1 << (32 - p.Bits())
 }
 
-// quotaOf are the names of the quotas of GPUs; others are not judged. Source:
-// https://cloud.google.com/compute/resource-usage#gpu_quota
-var quotaOf = map[string]string{
-	"nvidia-tesla-t4": "NVIDIA_T4_GPUS", "nvidia-tesla-v100": "NVIDIA_V100_GPUS", "nvidia-tesla-p100": "NVIDIA_P100_GPUS", "nvidia-tesla-p4": "NVIDIA_P4_GPUS",
-	"nvidia-l4": "NVIDIA_L4_GPUS", "nvidia-tesla-a100": "NVIDIA_A100_GPUS", "nvidia-a100-80gb": "NVIDIA_A100_80GB_GPUS", "nvidia-h100-80gb": "NVIDIA_H100_GPUS",
-}
-
 // quotas looks whether the project may have all that the plan adds.
 func (r *reviewed) quotas(ctx context.Context) {
 	type key struct{ project, region, metric string }
@@ -324,6 +318,9 @@ func (r *reviewed) quotas(ctx context.Context) {
 		spot, _ := flagIn(p.value, "spot")
 		for metric, n := range needs(p.value, spot) {
 			k := key{either(textIn(p.value, "project"), r.job.cloud.Project), regionOf(location), metric}
+			if metric == catalogue.AllGPUs {
+				k.region = "" // of the project
+			}
 			wanted[k] += float64(n * p.more)
 			by[k] = append(by[k], p.address)
 			falls[k] = falls[k] || falling(p.value)
@@ -334,7 +331,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 		j.cloud = j.cloud.In(k.project)
 		all, ok := quotasOf(ctx, j, k.region)
 		q := all[k.metric]
-		if !ok || q == nil || q.Usage+wanted[k] <= q.Limit {
+		if spare := strings.HasPrefix(k.metric, catalogue.Spot) && q != nil && q.Limit == 0; !ok || q == nil || spare || q.Usage+wanted[k] <= q.Limit {
 			continue
 		}
 		severity, after := providers.Error, " Ask for more at https://console.cloud.google.com/iam-admin/quotas, declare less, or declare a fallback."
@@ -342,7 +339,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 			severity, after = providers.Warning, " A fallback, or what this plan gives back, may help."
 		}
 		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of %s in %s, of which the project has %v and uses %v.%s",
-			strings.Join(by[k], ", "), wanted[k], k.metric, k.region, q.Limit, q.Usage, after))
+			strings.Join(by[k], ", "), wanted[k], k.metric, either(k.region, "all regions"), q.Limit, q.Usage, after))
 	}
 }
 
@@ -363,24 +360,23 @@ func (r *reviewed) location(p plannedPool) string {
 	return location
 }
 
-// needs is what one node takes of the quotas.
+// needs is what one node takes of the quotas of its region, and of the project. A spot machine has quotas of
+// its own; a project without those uses the others.
 func needs(pool cty.Value, spot bool) map[string]int64 {
-	out := map[string]int64{}
+	out, begins := map[string]int64{}, ""
 	if spot {
-		return out // it has quotas of its own, and uses these where it has none of those
+		begins = catalogue.Spot
 	}
 	name := textIn(pool, "machine_type")
 	if m, ok := machineOf(name); ok && name != "" {
-		series, _, _ := strings.Cut(name, "-")
-		metric := strings.ToUpper(series) + "_CPUS"
-		if series == "e2" || series == "n1" {
-			metric = "CPUS"
-		}
-		out[metric] = m.cpus
+		out[begins+catalogue.CPUQuota(name)] = m.CPUs
 	}
 	if a := pool.GetAttr("accelerator"); !a.IsNull() && a.IsKnown() {
-		if n, ok := numberIn(a, "count"); ok && quotaOf[textIn(a, "type")] != "" {
-			out[quotaOf[textIn(a, "type")]] = n
+		if n, ok := numberIn(a, "count"); ok {
+			out[catalogue.AllGPUs] = n
+			if metric := catalogue.GPUQuota(textIn(a, "type")); metric != "" {
+				out[begins+metric] = n
+			}
 		}
 	}
 	return out

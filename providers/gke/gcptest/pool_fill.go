@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // newPool checks a declared pool and adds what the server adds.
@@ -38,7 +40,7 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 	}
 	maps.Copy(d.Config.ResourceLabels, ownLabels(d.Config))
 	fillPool(d, k)
-	if strings.HasPrefix(d.Config.MachineType, "t2a-") { // Arm: an update without the taint takes it away
+	if catalogue.Arm(d.Config.MachineType) { // Arm: an update without the taint takes it away
 		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "kubernetes.io/arch", Value: "arm64", Effect: containerpb.NodeTaint_NO_SCHEDULE})
 	}
 	count := int(d.GetInitialNodeCount())
@@ -82,7 +84,7 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	standard(&n.DiskSizeGb, int32(n.GetBootDisk().GetSizeGb())) //nolint:gosec // GiB
 	standard(&n.DiskType, n.GetBootDisk().GetDiskType())
 	standard(&n.DiskSizeGb, 100)
-	if hyperOnly(n.GetMachineType()) {
+	if catalogue.Hyperdisk(n.GetMachineType()) {
 		standard(&n.DiskType, "hyperdisk-balanced")
 	}
 	standard(&n.DiskType, "pd-balanced")
