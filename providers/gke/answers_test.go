@@ -205,7 +205,7 @@ func TestNamesInPlan(t *testing.T) {
 		{"gke_node_pool", cpu(map[string]any{"name": "GPU_Pool"})}, {"gke_node_pool", cpu(map[string]any{"name": long})},
 		{"gke_node_pool", cpu(map[string]any{"resource_labels": map[string]any{"Team": "Vision Lab"}})},
 		{"gke_node_pool", cpu(map[string]any{"labels": map[string]any{"a b": "x"}})}, {"gke_node_pool", cpu(map[string]any{"labels": map[string]any{"a": "x/y"}})},
-		{"gke_node_pool", cpu(map[string]any{"tags": []any{"Web_1"}})},
+		{"gke_node_pool", cpu(map[string]any{"tags": []any{"Web_1"}})}, {"gke_firewall_rule", ssh(map[string]any{"target_tags": []any{"Web_1"}})},
 		{"gke_node_pool", cpu(map[string]any{"taints": []any{map[string]any{"key": "a b", "value": "x", "effect": "NO_SCHEDULE"}}})},
 	} {
 		if pl := w.plan(thing{kind: test.kind}, w.conf(test.kind, test.given)); !pl.Diagnostics.HasErrors() {

@@ -141,7 +141,7 @@ func poolSchema(context.Context) schema.Schema {
 			"image_type":                            servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
 			"labels":                                nodeLabels(),
 			"taints":                                taintSchema(),
-			"tags":                                  networkTags(),
+			"tags":                                  tagSet("Network tags, which firewall rules name."),
 			"resource_labels":                       optionalLabels("Labels of the machines in Google Cloud. Google's own are left alone."),
 			"service_account":                       serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
 			"oauth_scopes":                          scopesSchema(),

@@ -45,9 +45,9 @@ func nodeLabels() schema.MapAttribute {
 	return a
 }
 
-// networkTags are tags that firewall rules name.
-func networkTags() schema.SetAttribute {
-	a := optionalSet("Network tags, which firewall rules name.")
+// tagSet is a set of network tags, which pools have and firewall rules name.
+func tagSet(description string) schema.SetAttribute {
+	a := optionalSet(description)
 	a.Validators = []validator.Set{words{most: 63}}
 	return a
 }
