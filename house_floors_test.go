@@ -15,7 +15,7 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"files that are whole or absent", []string{"runtime/durable"}},
+	{"files that are whole or absent, regular expressions", []string{"runtime/durable", "runtime/pattern"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine", "runtime/certificate"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
@@ -66,11 +66,11 @@ var bans = []struct {
 	{"runtime/...", "plan/...", nil, "the trainer runs without the engine: what both need belongs into runtime/spec"},
 	{"runtime/...", "modules/...", nil, "the trainer runs without configurations: what both need belongs into runtime/spec"},
 	{"runtime/...", "providers/...", nil, "the trainer runs without providers: what both need belongs into runtime/spec"},
-	{"providers/...", "runtime/...", []string{"runtime/spec", "runtime/api", "runtime/run", "runtime/certificate"},
+	{"providers/...", "runtime/...", []string{"runtime/spec", "runtime/api", "runtime/run", "runtime/certificate", "runtime/pattern"},
 		"providers reach the trainer through runtime/spec, runtime/api, a run's folder (runtime/run), its certificate (runtime/certificate) and the program stoke-trainer alone"},
 	{"cmd/stoke", "runtime/...", nil, "the command line reaches the trainer through providers/train"},
-	{"plan/...", "runtime/...", nil, "the engine knows no trainer: an experiment is a resource like any other"},
-	{"modules/...", "runtime/...", nil, "configurations know no trainer: an experiment is a resource like any other"},
+	{"plan/...", "runtime/...", []string{"runtime/pattern"}, "the engine knows no trainer: an experiment is a resource like any other"},
+	{"modules/...", "runtime/...", []string{"runtime/pattern"}, "configurations know no trainer: an experiment is a resource like any other"},
 	{"plan/...", "plan/view", []string{}, "only cmd shows things: return data or events and let plan/view render them"},
 	{"...", "cmd/...", nil, "commands are imported by nobody: move what is shared down to the package that owns it"},
 }

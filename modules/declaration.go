@@ -151,6 +151,9 @@ type Call struct {
 	SourceRange hcl.Range // of the argument's value; of the call where that holds a secret
 }
 
+// Library reports whether the call is of a module of the library.
+func (c *Call) Library() bool { return c.Address.Kind == source.Library }
+
 // ProviderConfig is a provider block.
 type ProviderConfig struct {
 	Name  string

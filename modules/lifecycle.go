@@ -107,7 +107,9 @@ func (d *decoder) lifecycle(block *hcl.Block, mode address.Mode) Lifecycle {
 		exprs, diags := hcl.ExprList(attr.Expr)
 		d.diags = append(d.diags, diags...)
 		for _, expr := range exprs {
-			l.ReplaceTriggeredBy = append(l.ReplaceTriggeredBy, d.unquoted(expr))
+			if expr, ok := d.unquoted(expr); ok {
+				l.ReplaceTriggeredBy = append(l.ReplaceTriggeredBy, expr)
+			}
 		}
 	}
 	for _, b := range content.Blocks {
@@ -180,22 +182,19 @@ func isLiteral(expr hcl.Expression) bool {
 }
 
 // unquoted turns JSON text that is a reference into the expression it is.
-func (d *decoder) unquoted(expr hcl.Expression) hcl.Expression {
+func (d *decoder) unquoted(expr hcl.Expression) (hcl.Expression, bool) {
 	if !json.IsJSONExpression(expr) {
-		return expr
+		return expr, true
 	}
 	text, diags := expr.Value(nil)
 	if diags.HasErrors() || text.Type() != cty.String || text.IsNull() {
 		d.fail(expr.Range().Ptr(), "Reference required", "Write a reference as text, such as \"metal_host.machine\".")
-		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
+		return nil, false
 	}
 	start := expr.Range().Start
 	start.Column++ // after the quote
 	start.Byte++
 	parsed, diags := syntax.ParseExpression(expr.Range().Filename, []byte(text.AsString()), start)
 	d.diags = append(d.diags, diags...)
-	if parsed == nil {
-		return hcl.StaticExpr(cty.DynamicVal, expr.Range())
-	}
-	return parsed
+	return parsed, parsed != nil && !diags.HasErrors()
 }

@@ -50,8 +50,12 @@ func (d *decoder) importBlock(block *hcl.Block) {
 		}
 		i.Provider = &ref
 	}
+	expr, ok := d.unquoted(to.Expr)
+	if !ok {
+		return
+	}
 	var err error
-	if i.To, err = importAddress(to.Expr); err != nil {
+	if i.To, err = importAddress(expr); err != nil {
 		d.fail(&i.ToRange, "Invalid import address", "%s.", sentence(err))
 		return
 	}

@@ -109,6 +109,7 @@ func makeOnce(ctx context.Context, r Request, g *generation, reads *reads) (*pla
 		p.quietChecks()
 	})
 	diags = append(diags, p.ev.Diagnostics()...)
+	diags = append(diags, validateUnseen(p, diags)...)
 	if len(p.targets) > 0 {
 		p.targetedOutputs()
 	}

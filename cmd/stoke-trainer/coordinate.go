@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/supervisor"
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
@@ -84,7 +86,9 @@ func coordinate(ctx context.Context, r *role) error {
 	if r.supervised {
 		control := os.NewFile(controlPipe, "control")
 		defer control.Close()
-		o.Control, o.Stop = control, ctx.Done()
+		leave, stop := signal.NotifyContext(context.Background(), supervisor.LeaveSignal)
+		defer stop()
+		o.Control, o.Stop, o.Leave = control, ctx.Done(), leave.Done()
 	} else {
 		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
 		o.Ended = func(s spec.Status) { unwritten = r.writeEnd(s) }

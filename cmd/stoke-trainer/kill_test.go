@@ -312,6 +312,41 @@ func TestSecondSupervisorIsRefused(t *testing.T) {
 	}
 }
 
+// TestSpentRestartsAreTheCause kills one role as soon as it is there, until the
+// supervisor gives the run up: no status says at any time that the run ended for
+// another reason, neither the API nor the file.
+func TestSpentRestartsAreTheCause(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ps", "worker"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := long()
+			s.Epochs, s.Worker.Replicas, s.Worker.MinReplicas = 100_000, 1, 1
+			r := launch(t, s)
+			r.start()
+			for over := false; !over; {
+				kill(t, r.folder, name)
+				for _, st := range []spec.Status{status(t, r.folder), must(r.folder.Status())} {
+					if st.Phase.Final() && st.Cause != spec.CauseRestarts {
+						r.dump()
+						t.Fatalf("on its way to the end: %+v", st)
+					}
+				}
+				select {
+				case <-r.reaped:
+					over = true
+				default:
+				}
+			}
+			st := must(r.folder.Status())
+			if st.Phase != spec.Stopped || st.Cause != spec.CauseRestarts || !strings.Contains(st.Message, name+" 0 ended") {
+				r.dump()
+				t.Fatalf("it ended as %+v", st)
+			}
+		})
+	}
+}
+
 func TestStopKeepsACheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*testing.T, *trial) error{

@@ -23,6 +23,9 @@ import (
 // with an engine that stalls.
 const asTrainer = "STOKE_TRAINER_TEST_ROLE"
 
+// trainerVersion names the version of the released trainer for such a process.
+const trainerVersion = "STOKE_TRAINER_TEST_VERSION"
+
 // stalls is the step of a process at which the engine stalls, and how long it
 // then does, whatever becomes of its lease: several times as long as the lease
 // lasts in the test.

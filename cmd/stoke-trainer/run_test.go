@@ -36,6 +36,7 @@ var (
 func TestMain(m *testing.M) {
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
 		newCPU = func() engine.Engine { return stalling{cpu.New()} }
+		version = os.Getenv(trainerVersion) // the other roles reject another version than theirs
 		main()
 	}
 	os.Exit(func() int {
@@ -48,6 +49,12 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		text, err := exec.Command(trainer, "version").Output()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "the trainer's version:", err)
+			return 1
+		}
+		os.Setenv(trainerVersion, strings.TrimSpace(string(text)))
 		digits = spec.Dataset{Path: filepath.Join(dir, "digits")}
 		out, err := exec.Command(trainer, "dataset", "prepare", "--format", "synthetic-digits",
 			"--train", "1500", "--test", "400", "--to", digits.Path).Output()

@@ -164,7 +164,7 @@ func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
-	for _, kilobytes := range []int{400, 700, 1000, 1300, 1600} {
+	for _, kilobytes := range []int{100, 150, 400, 700, 1000, 1300, 1600, 2200} {
 		t.Run(fmt.Sprintf("%d kB", kilobytes), func(t *testing.T) {
 			t.Parallel()
 			s := long()
@@ -189,12 +189,12 @@ func TestFullDisk(t *testing.T) {
 			r.start()
 			<-r.reaped
 			first, err := f.Status()
-			if err != nil || first.Phase == spec.Failed {
-				r.dump()
-				t.Fatalf("on the full disk: %+v, %v", first, err)
-			}
 			if first.Phase == spec.Succeeded {
 				t.Skip("it had room")
+			}
+			if err != nil || first.Phase != spec.Stopped || first.Cause != spec.CauseDisk || !strings.Contains(first.Message, "no space left") {
+				r.dump()
+				t.Fatalf("on the full disk: %+v, %v", first, err)
 			}
 			mount("remount,size=200m")
 			again := relaunch(t, f)

@@ -37,7 +37,7 @@ question. An apply that failed or was interrupted is resumed by running it again
 			}
 			return applySaved(cmd.Context(), s, f, args[0])
 		}
-		if err := f.check(cmd); err != nil {
+		if err := f.check(cmd, s.built); err != nil {
 			return err
 		}
 		return planAndApply(cmd.Context(), s, f, approved)

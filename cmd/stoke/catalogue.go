@@ -13,7 +13,6 @@ import (
 	"github.com/stokehq/stoke/plan/view"
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/builtin"
-	"github.com/stokehq/stoke/providers/filetest"
 	"github.com/stokehq/stoke/providers/gke"
 	"github.com/stokehq/stoke/providers/kube"
 	"github.com/stokehq/stoke/providers/metal"
@@ -25,12 +24,11 @@ func catalogue() providers.Catalogue {
 	own := builtin.Entry(remoteReader{os.Getenv})
 	own.Functions = lang.TfvarsFunctions()
 	return providers.Catalogue{
-		builtin.Source:  own,
-		gke.Source:      gke.Entry(version),
-		kube.Source:     kube.Entry(version),
-		metal.Source:    metal.Entry(version),
-		train.Source:    train.Entry(version),
-		filetest.Source: filetest.Entry(),
+		builtin.Source: own,
+		gke.Source:     gke.Entry(version),
+		kube.Source:    kube.Entry(version),
+		metal.Source:   metal.Entry(version),
+		train.Source:   train.Entry(version),
 	}
 }
 

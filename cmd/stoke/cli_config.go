@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	hcl1 "github.com/hashicorp/hcl"
+	"github.com/hashicorp/hcl/hcl/ast"
+	"github.com/hashicorp/hcl/hcl/parser"
 	"github.com/hashicorp/hcl/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/syntax"
 )
@@ -23,39 +25,55 @@ type cliConfig struct {
 	tokens   map[svchost.Hostname]string
 	helper   []string
 	services map[svchost.Hostname]map[string]string
+	unused   []string // arguments and blocks that are for plugins, with their files
 }
 
 // cliConfiguration reads the file that TF_CLI_CONFIG_FILE names, else
 // ~/.terraformrc and *.tfrc in ~/.terraform.d, and the tokens that terraform
-// login has stored.
+// login has stored. It reads them once: only the first call returns diagnostics.
 func (s *session) cliConfiguration() (*cliConfig, hcl.Diagnostics) {
+	if s.cli != nil {
+		return s.cli, nil
+	}
 	c := &cliConfig{tokens: map[svchost.Hostname]string{}, services: map[svchost.Hostname]map[string]string{}}
-	home := s.getenv("HOME")
-	if home != "" {
-		c.readTokens(filepath.Join(home, ".terraform.d", storedTokens))
-	}
-	if name := s.getenv("TF_CLI_CONFIG_FILE"); name != "" {
-		return c, s.readCLIFile(c, name, true)
-	}
-	if home == "" {
-		return c, nil
-	}
-	diags := s.readCLIFile(c, filepath.Join(home, ".terraformrc"), false)
-	more, err := filepath.Glob(filepath.Join(home, ".terraform.d", "*.tfrc*"))
-	if err != nil {
-		return c, diags // a home folder that is a bad pattern has none
-	}
-	for _, name := range more {
-		if base := filepath.Base(name); base != storedTokens && (strings.HasSuffix(base, ".tfrc") || strings.HasSuffix(base, ".tfrc.json")) {
-			diags = append(diags, s.readCLIFile(c, name, false)...)
-		}
+	s.cli = c
+	diags := s.readCLIFiles(c)
+	if len(c.unused) > 0 {
+		diags = append(diags, diagnostic(hcl.DiagWarning, "CLI configuration not used in full",
+			"Stoke's providers are part of it, so that it passes over what is for provider plugins: %s. Nothing has to be done.", strings.Join(c.unused, ", ")))
 	}
 	return c, diags
 }
 
-// readCLIFile adds what one file says. One that was not asked for need not
+func (s *session) readCLIFiles(c *cliConfig) hcl.Diagnostics {
+	home := s.getenv("HOME")
+	if home != "" {
+		c.readTokens(filepath.Join(home, ".terraform.d", storedTokens))
+	}
+	for _, variable := range []string{"TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"} { // the latter is its old name
+		if name := s.getenv(variable); name != "" {
+			return c.readFile(name, home, true)
+		}
+	}
+	if home == "" {
+		return nil
+	}
+	diags := c.readFile(filepath.Join(home, ".terraformrc"), home, false)
+	more, err := filepath.Glob(filepath.Join(home, ".terraform.d", "*.tfrc*"))
+	if err != nil {
+		return diags // a home folder that is a bad pattern has none
+	}
+	for _, name := range more {
+		if base := filepath.Base(name); base != storedTokens && (strings.HasSuffix(base, ".tfrc") || strings.HasSuffix(base, ".tfrc.json")) {
+			diags = append(diags, c.readFile(name, home, false)...)
+		}
+	}
+	return diags
+}
+
+// readFile adds what one file says. One that was not asked for need not
 // be there.
-func (s *session) readCLIFile(c *cliConfig, name string, named bool) hcl.Diagnostics {
+func (c *cliConfig) readFile(name, home string, named bool) hcl.Diagnostics {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !named:
@@ -67,78 +85,114 @@ func (s *session) readCLIFile(c *cliConfig, name string, named bool) hcl.Diagnos
 	if err != nil {
 		return hcl.Diagnostics{diagnostic(hcl.DiagWarning, "CLI configuration cannot be read", "%s Stoke goes on without it.", asSentence(err.Error()))}
 	}
-	body, diags := syntax.Parse(name, text)
-	if diags.HasErrors() {
-		return diags
-	}
-	return append(diags, c.read(body, s.getenv("HOME"))...)
+	return c.read(name, text, home)
 }
 
 // storedTokens is the file that terraform login writes.
 const storedTokens = "credentials.tfrc.json"
 
-var cliSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-	{Type: "credentials", LabelNames: []string{"host"}}, {Type: "credentials_helper", LabelNames: []string{"name"}}, {Type: "host", LabelNames: []string{"name"}},
-}}
+// cliFile is one file of the CLI configuration, as Terraform declares it. It is
+// written in HCL 1, and read with the library that Terraform reads it with.
+type cliFile struct {
+	Providers          map[string]string
+	Provisioners       map[string]string
+	PluginCacheDir     string                            `hcl:"plugin_cache_dir"`
+	Hosts              map[string]*cliHost               `hcl:"host"`
+	Credentials        map[string]map[string]interface{} `hcl:"credentials"`
+	CredentialsHelpers map[string]*cliHelper             `hcl:"credentials_helper"`
+	DisableCheckpoint  bool                              `hcl:"disable_checkpoint"`
+	DisableSignature   bool                              `hcl:"disable_checkpoint_signature"`
+	MayBreakLockFile   bool                              `hcl:"plugin_cache_may_break_dependency_lock_file"`
+}
 
-// read takes out what is about registries; the rest is about plugins.
-func (c *cliConfig) read(body hcl.Body, home string) hcl.Diagnostics {
-	content, _, diags := body.PartialContent(cliSchema)
-	for _, block := range content.Blocks {
-		attrs, more := block.Body.JustAttributes()
-		diags = append(diags, more...)
-		value := func(name string) cty.Value {
-			if attr := attrs[name]; attr != nil {
-				v, more := attr.Expr.Value(nil)
-				diags = append(diags, more...)
-				return v
-			}
-			return cty.NilVal
-		}
-		if block.Type == "credentials_helper" {
-			c.helper = append(helperProgram(block.Labels[0], home), stringsOf(value("args"))...)
-			continue
-		}
-		host, err := svchost.ForComparison(block.Labels[0])
+type cliHost struct {
+	Services map[string]interface{} `hcl:"services"`
+}
+
+type cliHelper struct {
+	Args []string `hcl:"args"`
+}
+
+// forPlugins are the arguments and blocks that say where provider plugins come from.
+var forPlugins = []string{
+	"provider_installation", "plugin_cache_dir", "plugin_cache_may_break_dependency_lock_file", "providers", "provisioners",
+}
+
+// read takes out the settings for registries. Mistakes are warnings, as in
+// Terraform. No message shows text of the file, which has tokens.
+func (c *cliConfig) read(name string, text []byte, home string) (diags hcl.Diagnostics) {
+	warn := func(format string, args ...any) {
+		diags = append(diags, diagnostic(hcl.DiagWarning, "Invalid CLI configuration", "In %s, %s.", name, fmt.Sprintf(format, args...)))
+	}
+	file, parsed, err := parseCLIFile(text)
+	if err != nil {
+		warn("%s. Stoke goes on without it", err)
+		return diags
+	}
+	c.noteUnused(name, parsed)
+	for key, values := range file.Credentials {
+		host, err := svchost.ForComparison(key)
 		if err != nil {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid host", Subject: block.DefRange.Ptr(),
-				Detail: fmt.Sprintf("%q cannot be the name of a host.", block.Labels[0])})
+			warn("%q cannot be the name of a host: these credentials are for none", key)
 			continue
 		}
-		if block.Type == "credentials" {
-			if list := stringsOf(value("token")); len(list) == 1 {
-				c.tokens[host] = list[0]
-			}
+		if token, ok := values["token"].(string); ok {
+			c.tokens[host] = token
+		}
+	}
+	for key, block := range file.Hosts {
+		host, err := svchost.ForComparison(key)
+		if err != nil {
+			warn("%q cannot be the name of a host: this block is for none", key)
 			continue
 		}
-		services := map[string]string{}
-		if v := value("services"); v != cty.NilVal && v.IsWhollyKnown() && !v.IsNull() && v.CanIterateElements() && (v.Type().IsObjectType() || v.Type().IsMapType()) {
-			for name, service := range v.AsValueMap() {
-				if list := stringsOf(service); len(list) == 1 {
-					services[name] = list[0]
-				}
+		c.services[host] = map[string]string{}
+		for service, value := range block.Services {
+			if url, ok := value.(string); ok {
+				c.services[host][service] = url
 			}
 		}
-		c.services[host] = services
+	}
+	if len(file.CredentialsHelpers) > 1 {
+		warn("there are several credentials_helper blocks, and there can be one: none is used")
+		return diags
+	}
+	for program, block := range file.CredentialsHelpers {
+		c.helper = append(helperProgram(program, home), block.Args...)
 	}
 	return diags
 }
 
-// stringsOf are the strings in a value: itself, or those of a list.
-func stringsOf(v cty.Value) []string {
-	switch {
-	case v == cty.NilVal || v.IsNull() || !v.IsWhollyKnown():
-		return nil
-	case v.Type() == cty.String:
-		return []string{v.AsString()}
-	case !v.Type().IsTupleType() && !v.Type().IsListType():
-		return nil
+// parseCLIFile reads HCL 1, or JSON. Its errors say where they are, and quote nothing.
+func parseCLIFile(text []byte) (*cliFile, *ast.File, error) {
+	if err := syntax.CheckJSONDepth(text); err != nil {
+		return nil, nil, err
 	}
-	var list []string
-	for _, element := range v.AsValueSlice() {
-		list = append(list, stringsOf(element)...)
+	var file cliFile
+	parsed, err := hcl1.ParseBytes(text)
+	if err == nil {
+		err = hcl1.DecodeObject(&file, parsed)
 	}
-	return list
+	if err == nil {
+		return &file, parsed, nil
+	}
+	where := ""
+	if at := (*parser.PosError)(nil); errors.As(err, &at) && at.Pos.Line > 0 {
+		where = fmt.Sprintf(" at line %d, column %d", at.Pos.Line, at.Pos.Column)
+	}
+	return nil, nil, fmt.Errorf("there is a mistake%s: it is not what Terraform reads there, HCL 1 or JSON", where)
+}
+
+func (c *cliConfig) noteUnused(name string, file *ast.File) {
+	list, ok := file.Node.(*ast.ObjectList)
+	if !ok {
+		return
+	}
+	for _, key := range forPlugins {
+		if len(list.Filter(key).Items) > 0 {
+			c.unused = append(c.unused, fmt.Sprintf("%s (in %s)", key, name))
+		}
+	}
 }
 
 // helperProgram finds the program terraform-credentials-NAME where Terraform

@@ -47,7 +47,7 @@ func (s *session) cluster(ctx context.Context, path, text string) (*cluster, err
 		s.trouble(problem("No such object", "The state has no object at %s. \"stoke state list\" lists what it has.", a))
 		return nil, failed
 	}
-	v, _ := view.ObjectValue(a, o, schemas(ctx, catalogue()))
+	v, _ := view.ObjectValue(a, o, schemas(ctx, s.built))
 	c := &cluster{address: a}
 	given, inCluster := connectionOf(v)
 	if !inCluster {
@@ -143,7 +143,7 @@ func (s *session) provider(ctx context.Context, file *stateFile, o *state.Object
 		return nil, nil, diags
 	}
 	r := plan.Request{
-		Root: root, Variables: make(map[string]cty.Value, len(values)), Files: s.files, Catalogue: catalogue(), Parallelism: 1,
+		Root: root, Variables: make(map[string]cty.Value, len(values)), Files: s.files, Catalogue: s.built, Parallelism: 1,
 		State: file.State(), Workspace: file.workspace(), Dir: ".", Stopping: s.signals.stopping,
 	}
 	for name, v := range values {
@@ -194,7 +194,7 @@ func (c completer) clusters(given []string) []string {
 		return nil
 	}
 	defer file.close()
-	find := schemas(ctx, catalogue())
+	find := schemas(ctx, c.s.built)
 	var names []string
 	for _, a := range file.State().Instances() {
 		if o := file.State().Current(a); o != nil {

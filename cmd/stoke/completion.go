@@ -90,7 +90,7 @@ func (s *session) quiet() *session {
 	if err != nil {
 		return s
 	}
-	q := newSession(stage{in: null, out: null, err: null, environ: s.environ})
+	q := newSession(stage{in: null, out: null, err: null, environ: s.environ, built: s.built})
 	q.root, q.signals = s.root, &signals{stopping: make(chan struct{})}
 	return q
 }

@@ -15,7 +15,7 @@ It is the same as "stoke apply -destroy".`,
 	f.addPlan(cmd.Flags(), false)
 	addApply(s, f, &approved, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(cmd); err != nil {
+		if err := f.check(cmd, s.built); err != nil {
 			return err
 		}
 		return planAndApply(cmd.Context(), s, f, approved)

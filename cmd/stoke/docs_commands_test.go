@@ -28,6 +28,11 @@ func TestDocsCommands(t *testing.T) {
 	out.WriteString(commandsHead)
 	writeHelp(&out, root)
 	want := out.String()
+	for _, line := range strings.Split(strings.TrimPrefix(want, commandsHead), "\n") {
+		if len(line) > 85 {
+			t.Errorf("a help text has a line of %d columns; break it at 80: %s", len(line), line)
+		}
+	}
 	if *rewrite {
 		if err := os.WriteFile(commandsPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -115,5 +115,5 @@ func validate(ctx context.Context, s *session, c *configuration) hcl.Diagnostics
 	if err != nil {
 		workspace = backend.DefaultWorkspace
 	}
-	return plan.Validate(ctx, plan.Request{Root: c.root, Files: s.files, Catalogue: catalogue(), Workspace: workspace, Dir: ".", Stopping: s.signals.stopping})
+	return plan.Validate(ctx, plan.Request{Root: c.root, Files: s.files, Catalogue: s.built, Workspace: workspace, Dir: ".", Stopping: s.signals.stopping})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/providers"
 )
 
 // planFlags are the options of plan, apply and destroy.
@@ -102,7 +103,7 @@ func (v *variableFlag) Set(text string) error {
 }
 
 // check finds options that contradict each other.
-func (f *planFlags) check(cmd *cobra.Command) error {
+func (f *planFlags) check(cmd *cobra.Command, built providers.Catalogue) error {
 	fail := func(format string, args ...any) error {
 		return &usageError{path: cmd.CommandPath(), err: fmt.Errorf(format, args...)}
 	}
@@ -116,7 +117,7 @@ func (f *planFlags) check(cmd *cobra.Command) error {
 	case f.destroy && len(f.replace) > 0:
 		return fail("-destroy and -replace exclude each other")
 	}
-	if err := f.parallelism.check(catalogue()); err != nil {
+	if err := f.parallelism.check(built); err != nil {
 		return fail("%w", err)
 	}
 	if err := f.scopeFlags.check(); err != nil {

@@ -48,7 +48,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 	if err := s.initBackend(ctx, root, f); err != nil {
 		return err
 	}
-	needs, diags := providerNeeds(root, catalogue())
+	needs, diags := providerNeeds(root, s.built)
 	s.complain(diags...)
 	if diags.HasErrors() {
 		return failed
@@ -56,7 +56,7 @@ func (s *session) initialise(ctx context.Context, f *backendFlags, m *moduleFlag
 	s.say("Initializing provider plugins...\n")
 	for _, source := range needs {
 		text := "- " + source + " is built in to Stoke"
-		if v := numbered(catalogue()[source]); v != "" {
+		if v := numbered(s.built[source]); v != "" {
 			text += " (v" + v + ")"
 		}
 		s.say("%s\n", text)

@@ -27,7 +27,7 @@ type operation struct {
 }
 
 func newOperation(s *session, f *planFlags) *operation {
-	o := &operation{s: s, flags: f, catalogue: catalogue()}
+	o := &operation{s: s, flags: f, catalogue: s.built}
 	switch {
 	case f.destroy:
 		o.mode = plan.Destroy

@@ -60,7 +60,7 @@ func evaluated(t *testing.T, text string) (code int, out, errs string) {
 		defer f.Close()
 		files[i] = f
 	}
-	code = execute([]string{"console"}, stage{in: files[0], out: files[1], err: files[2], environ: []string{"HOME=/home/nobody"}})
+	code = execute([]string{"console"}, stage{in: files[0], out: files[1], err: files[2], environ: []string{"HOME=/home/nobody"}, built: catalogue()})
 	var texts [3]string
 	for i, f := range files {
 		text, err := os.ReadFile(f.Name())

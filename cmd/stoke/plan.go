@@ -24,7 +24,7 @@ With -out the plan is saved, and "stoke apply FILE" does exactly what it shows.`
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "Exit with 0 when there is nothing to change, 1 after an error, 2 when there are changes.")
 	in(cmd.Flags(), otherOptions, "out", "detailed-exitcode")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(cmd); err != nil {
+		if err := f.check(cmd, s.built); err != nil {
 			return err
 		}
 		if err := s.checkGenerate(cmd, f); err != nil {

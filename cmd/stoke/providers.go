@@ -64,7 +64,7 @@ func (s *session) providers(ctx context.Context) error {
 // providerTree prints what a module needs, and below it the modules that it
 // calls.
 func (s *session) providerTree(m *modules.Module, indent string) error {
-	needs, diags := moduleNeeds(m, catalogue())
+	needs, diags := moduleNeeds(m, s.built)
 	s.complain(diags...)
 	if diags.HasErrors() {
 		return failed
@@ -205,14 +205,13 @@ that are built in.`,
 }
 
 func (s *session) providerSchemas(ctx context.Context) error {
-	built := catalogue()
 	root, err := s.structure(true)
 	if err != nil {
 		return err
 	}
-	needs, diags := providerNeeds(root, built)
+	needs, diags := providerNeeds(root, s.built)
 	if len(needs) == 0 {
-		needs = sources(built)
+		needs = sources(s.built)
 	}
 	s.complain(diags...)
 	if diags.HasErrors() {
@@ -220,11 +219,11 @@ func (s *session) providerSchemas(ctx context.Context) error {
 	}
 	schemas := make(map[string]*providers.Schema, len(needs))
 	for _, source := range needs {
-		if schemas[source] = schemaOf(ctx, built, source); schemas[source] == nil {
+		if schemas[source] = schemaOf(ctx, s.built, source); schemas[source] == nil {
 			return fmt.Errorf("the provider %s does not say what it offers", source)
 		}
 	}
-	text, err := view.SchemasJSON(schemas, built)
+	text, err := view.SchemasJSON(schemas, s.built)
 	if err != nil {
 		return err
 	}
@@ -239,7 +238,7 @@ func (s *session) builtIn(what string) error {
 	if err != nil {
 		return err
 	}
-	needs, diags := providerNeeds(root, catalogue())
+	needs, diags := providerNeeds(root, s.built)
 	s.complain(diags...)
 	if diags.HasErrors() {
 		return failed

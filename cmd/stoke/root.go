@@ -64,8 +64,8 @@ func execute(args []string, st stage) int {
 	s.stderr().Diagnostics(diags, s.source(), false) // standard output may be for JSON
 	s.logs.begun(line.args)
 	root.SetArgs(line.args)
-	if cmd, _, err := root.Find(line.args); err == nil && cmd == root && len(line.args) > 1 && absent(line.args[0]) != "" {
-		root.SetArgs(line.args[:1]) // its options are as absent as itself
+	if cmd, _, err := root.Find(line.args); err == nil && cmd == root && len(line.args) > 1 && !strings.HasPrefix(line.args[0], "-") {
+		root.SetArgs(line.args[:1]) // the options of a command that is not there, -help too, are as absent as itself
 	}
 	if streams(line.args) {
 		s.speakJSON()

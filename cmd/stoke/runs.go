@@ -46,7 +46,7 @@ func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runs{s: s, file: file, find: schemas(ctx, catalogue()), secrets: new(redact.Secrets), flags: f}
+	r := &runs{s: s, file: file, find: schemas(ctx, s.built), secrets: new(redact.Secrets), flags: f}
 	r.ends = append(r.ends, file.close)
 	known := redact.Places{}
 	st := file.Shown()
@@ -103,8 +103,8 @@ func (r *runs) configured(provider string, a address.Instance) func(context.Cont
 
 // offers gives the provider's part that knows what goes on behind an object; nil
 // is nothing.
-func offers(provider string, o providers.RunObject) providers.Runs {
-	known := catalogue()[view.ProviderSource(provider)].Runs
+func (r *runs) offers(provider string, o providers.RunObject) providers.Runs {
+	known := r.s.built[view.ProviderSource(provider)].Runs
 	if known == nil || !slices.Contains(known.Types(), o.Type) || !known.Is(o) {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (r *runs) objects(a address.Instance) (found []behind, there bool) {
 		}
 		v, _ := view.ObjectValue(a, o, r.find)
 		object := providers.RunObject{Type: a.Type, Value: v, Operation: operation, Configured: r.configured(o.Provider, a)}
-		if known := offers(o.Provider, object); known != nil {
+		if known := r.offers(o.Provider, object); known != nil {
 			found = append(found, behind{known, object})
 		}
 	}

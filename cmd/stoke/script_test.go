@@ -15,12 +15,19 @@ import (
 
 	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/plan/state/store/storetest"
+	"github.com/stokehq/stoke/providers/filetest"
 )
 
 var rewrite = flag.Bool("update", false, "write expected output in testdata/script anew")
 
+// TestMain makes this binary the command stoke of scripts, and of tests that look
+// for it on the PATH: the released one, and the provider for tests.
 func TestMain(m *testing.M) {
-	testscript.Main(atHome{m}, map[string]func(){"stoke": main})
+	testscript.Main(atHome{m}, map[string]func(){"stoke": func() {
+		built := catalogue()
+		built[filetest.Source] = filetest.Entry()
+		start(built)
+	}})
 }
 
 // TestScript runs the real command in scripts that show what it is like to

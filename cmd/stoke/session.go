@@ -23,7 +23,8 @@ type session struct {
 	signals *signals
 	files   *modules.Files // what diagnostics quote
 
-	configDir string // -config; "": the working directory
+	configDir string     // -config; "": the working directory
+	cli       *cliConfig // nil before it was read
 
 	noColor bool
 	compact bool        // -compact-warnings

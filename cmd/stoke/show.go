@@ -82,7 +82,7 @@ func (s *session) showFile(ctx context.Context, name string, show shower) error 
 			"The key that the plan was sealed with is not here: sensitive values are left out. Set it in %s or %s.", planKeyVariable, planKeyCommand)}, s.source(), s.compact)
 	}
 	// What has no schema, because its provider is not at hand, is shown all the same.
-	_ = pl.Bind(ctx, catalogue())
+	_ = pl.Bind(ctx, s.built)
 	return show.plan(ctx, pl)
 }
 
@@ -107,7 +107,7 @@ type shower struct {
 }
 
 func (s *session) showStateText(ctx context.Context, st *state.State) error {
-	s.stdout().State(st, schemas(ctx, catalogue()))
+	s.stdout().State(st, schemas(ctx, s.built))
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (s *session) showPlanText(_ context.Context, pl *plan.Plan) error {
 }
 
 func (s *session) showStateJSON(ctx context.Context, st *state.State) error {
-	if err := view.StateJSON(s.results, st, schemas(ctx, catalogue())); err != nil {
+	if err := view.StateJSON(s.results, st, schemas(ctx, s.built)); err != nil {
 		return err
 	}
 	s.say("\n")
@@ -133,7 +133,7 @@ func (s *session) showPlanJSON(ctx context.Context, pl *plan.Plan) error {
 }
 
 func (s *session) showStateMarkdown(ctx context.Context, st *state.State) error {
-	return view.StateMarkdown(s.results, st, schemas(ctx, catalogue()))
+	return view.StateMarkdown(s.results, st, schemas(ctx, s.built))
 }
 
 func (s *session) showPlanMarkdown(_ context.Context, pl *plan.Plan) error {
@@ -143,7 +143,7 @@ func (s *session) showPlanMarkdown(_ context.Context, pl *plan.Plan) error {
 // planConfiguration is the configuration that a saved plan carries. What
 // cannot be read any more is left out.
 func (s *session) planConfiguration(ctx context.Context, pl *plan.Plan) view.Configuration {
-	built := catalogue()
+	built := s.built
 	root, _, _ := modules.Load(modules.InMemory(pl.Files), pl.Dir)
 	known := make(map[string]*providers.Schema)
 	return view.Configuration{

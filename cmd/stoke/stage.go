@@ -9,12 +9,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/stokehq/stoke/plan/view"
+	"github.com/stokehq/stoke/providers"
 )
 
-// stage is the process around a command: its streams and environment.
+// stage is the process around a command: its streams and environment, and the
+// providers that are built into it.
 type stage struct {
 	in, out, err *os.File
 	environ      []string
+	built        providers.Catalogue
 }
 
 // getenv returns a variable of the environment, "" where it is not set.

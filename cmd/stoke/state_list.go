@@ -58,7 +58,7 @@ func (s *session) targets(args []string) ([]address.Target, error) {
 
 func (s *session) list(ctx context.Context, st *state.State, targets []address.Target, id string) error {
 	found := make([]bool, len(targets))
-	find := schemas(ctx, catalogue())
+	find := schemas(ctx, s.built)
 	for _, a := range st.Instances() {
 		wanted := len(targets) == 0
 		for i, t := range targets {

@@ -37,7 +37,7 @@ func stateShowCommand(s *session) *cobra.Command {
 			s.complain(problem("No such object", "The state has no object at %s. \"stoke state list\" shows all addresses.", a))
 			return failed
 		}
-		s.stdout().Instance(st, a, schemas(cmd.Context(), catalogue()))
+		s.stdout().Instance(st, a, schemas(cmd.Context(), s.built))
 		return nil
 	}
 	return cmd

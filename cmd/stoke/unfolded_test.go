@@ -53,7 +53,7 @@ func TestJournalIsFolded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if rc := execute([]string{"plan", "-no-color", "-detailed-exitcode"}, stage{in: os.Stdin, out: out, err: out, environ: os.Environ()}); rc != 0 {
+	if rc := execute([]string{"plan", "-no-color", "-detailed-exitcode"}, stage{in: os.Stdin, out: out, err: out, environ: os.Environ(), built: catalogue()}); rc != 0 {
 		said, _ := os.ReadFile(out.Name())
 		t.Fatalf("exit %d:\n%s", rc, said)
 	}

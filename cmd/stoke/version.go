@@ -23,9 +23,8 @@ func versionCommand(s *session) *cobra.Command {
 			return s.versionJSON()
 		}
 		s.say("Stoke v%s\non %s_%s\n", version, runtime.GOOS, runtime.GOARCH)
-		built := catalogue()
-		for _, source := range sources(built) {
-			if v := numbered(built[source]); v != "" {
+		for _, source := range sources(s.built) {
+			if v := numbered(s.built[source]); v != "" {
 				s.say("+ provider %s v%s\n", source, v)
 			}
 		}
@@ -50,14 +49,14 @@ func (s *session) versionJSON() error {
 // selections are the versions of the providers that the configuration needs.
 // A configuration that cannot be read needs none: the command works everywhere.
 func (s *session) selections() map[string]string {
-	built, selected := catalogue(), make(map[string]string)
+	selected := make(map[string]string)
 	root, diags := s.read()
 	if diags.HasErrors() {
 		return selected
 	}
-	needs, _ := providerNeeds(root, built)
+	needs, _ := providerNeeds(root, s.built)
 	for _, source := range needs {
-		entry, ok := built[source]
+		entry, ok := s.built[source]
 		if !ok || strings.HasPrefix(source, "terraform.io/builtin/") { // a part of the language
 			continue
 		}

@@ -74,11 +74,12 @@ func boolFold(stop bool) function.Function {
 
 func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }
 
-// coalesce also skips empty strings, which go-cty's does not.
+// coalesce also skips empty strings, which go-cty's does not. The result has the
+// marks of all arguments: which one it is says something about the others.
 var coalesceFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{
 		Name: "vals", Type: cty.DynamicPseudoType,
-		AllowUnknown: true, AllowDynamicType: true, AllowNull: true, AllowMarked: true,
+		AllowUnknown: true, AllowDynamicType: true, AllowNull: true,
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		types := make([]cty.Type, len(args))
@@ -94,11 +95,10 @@ var coalesceFunc = function.New(&function.Spec{
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 		for _, arg := range args {
-			plain, marks := arg.Unmark()
-			if !plain.IsKnown() {
-				return cty.UnknownVal(ty).WithMarks(marks), nil
+			if !arg.IsKnown() {
+				return cty.UnknownVal(ty), nil
 			}
-			if plain.IsNull() || plain.Type() == cty.String && plain.AsString() == "" {
+			if arg.IsNull() || arg.Type() == cty.String && arg.AsString() == "" {
 				continue
 			}
 			return convert.Convert(arg, ty)

@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // plainRef is a name that a server can be asked for by itself.
-var plainRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/+-]*$`)
+var plainRef = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9._/+-]*$`)
 
 // git clones a repository into a folder that does not exist yet: only the
 // commit that is asked for, where the server gives it by itself.

@@ -13,9 +13,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (
@@ -127,9 +128,9 @@ func compare(h hash.Hash, want []byte, r io.Reader) error {
 }
 
 var (
-	metaTag   = regexp.MustCompile(`(?is)<meta\s[^>]*>`)
-	metaName  = regexp.MustCompile(`(?is)\sname\s*=\s*["']?terraform-get["'\s/>]`)
-	metaValue = regexp.MustCompile(`(?is)\scontent\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+	metaTag   = pattern.New(`(?is)<meta\s[^>]*>`)
+	metaName  = pattern.New(`(?is)\sname\s*=\s*["']?terraform-get["'\s/>]`)
+	metaValue = pattern.New(`(?is)\scontent\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
 // pointer asks a page where the package is.

@@ -2,17 +2,18 @@ package source
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const hidden = "xxxxx"
 
 var (
-	userInURL = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\s'"]*)@`)
-	argument  = regexp.MustCompile(`([?&])([^=&#\s'"]+)=([^&#\s'"]+)`)
+	userInURL = pattern.New(`([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\s'"]*)@`)
+	argument  = pattern.New(`([?&])([^=&#\s'"]+)=([^&#\s'"]+)`)
 	// secretName is how arguments are called that let somebody in.
-	secretName = regexp.MustCompile(`(?i)token|secret|passw|signature|credential|api_?key|access_?key|sshkey|^(sig|key|auth|jwt|pwd)$`)
+	secretName = pattern.New(`(?i)token|secret|passw|signature|credential|api_?key|access_?key|sshkey|^(sig|key|auth|jwt|pwd)$`)
 )
 
 // Redacted is the address for messages, without what lets somebody in.

@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // errNotRemote says that an address has no form of a place.
 var errNotRemote = errors.New("it names no place")
 
 var (
-	forced = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
+	forced = pattern.New(`^([A-Za-z0-9]+)::(.+)$`)
 	// secure copy's way of writing: user@host:path
-	scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9_.-]+)@)?([A-Za-z0-9_.-]+):/?([^/].*)$`)
+	scpLike = pattern.New(`^(?:([A-Za-z0-9_.-]+)@)?([A-Za-z0-9_.-]+):/?([^/].*)$`)
 )
 
 // gitSchemes are the transports that git may use.

@@ -69,6 +69,10 @@ func (t *Task) check(m *Module, decl *modules.CheckBlock) {
 	if t.ev.opts.Planning {
 		t.ev.note(what, state.CheckPassed)
 	}
+	if m.Undecided() {
+		t.ev.note(what, state.CheckUnknown)
+		return
+	}
 	if decl.Data != nil {
 		r := m.resources[decl.Data.ResourceName]
 		if _, ok := r.Value(t); !ok {

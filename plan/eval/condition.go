@@ -36,12 +36,16 @@ func (t *Task) Decide(c Context, checks []*modules.Check, summary string) (known
 		return known, ok
 	}
 	s := scope{module: c.Module, self: c.Self}
-	what := checked{}
+	what, open := checked{}, false
 	if c.Instance != nil {
 		s.module, s.rep = c.Instance.Resource.module, c.Instance.rep
-		what = c.Instance.checked()
+		what, open = c.Instance.checked(), c.Instance.open()
 	} else {
-		what = c.Module.checked(state.CheckedOutput, c.Output)
+		what, open = c.Module.checked(state.CheckedOutput, c.Output), c.Module.Undecided()
+	}
+	if open {
+		t.ev.note(what, state.CheckUnknown)
+		return false, true
 	}
 	for _, check := range checks {
 		if c.Instance != nil && t.aboutItself(c.Instance.Resource, check) {

@@ -126,9 +126,9 @@ func (m *Module) Open() (address.Module, bool) {
 	return m.parent.Addr.Child(m.call.Name, address.Key{}), true
 }
 
-// undecided reports whether the module is inside of one whose instances are
-// not known.
-func (m *Module) undecided() bool {
+// Undecided reports whether the instances of a module above this one are not known:
+// it may have no instance at all.
+func (m *Module) Undecided() bool {
 	for ; m.parent != nil; m = m.parent {
 		if m.rep.key.IsAny() {
 			return true
@@ -136,3 +136,7 @@ func (m *Module) undecided() bool {
 	}
 	return false
 }
+
+// open reports whether the instance stands for any number of instances, also zero:
+// an error that depends on values may be wrong.
+func (i *Instance) open() bool { return i.Addr.Key.IsAny() || i.Resource.module.Undecided() }

@@ -50,7 +50,7 @@ func locate(body hcl.Body, path cty.Path) *hcl.Range {
 		return nil
 	}
 	if attr := native.Attributes[step.Name]; attr != nil {
-		return within(attr.Expr, path[1:]).Ptr()
+		return within(attr.Expr, path[1:], false).Ptr()
 	}
 	var blocks []*hclsyntax.Block
 	for _, b := range native.Blocks {
@@ -77,13 +77,13 @@ func locate(body hcl.Body, path cty.Path) *hcl.Range {
 	return blocks[i].DefRange().Ptr()
 }
 
-// within follows a path into an object constructor as far as it goes.
-func within(expr hclsyntax.Expression, path cty.Path) hcl.Range {
-	if len(path) == 0 {
-		return expr.Range()
+// within follows a path into object and tuple constructors, to a value or, at the
+// end of the path, to an item's name. It returns the last range on its way.
+func within(expr hclsyntax.Expression, path cty.Path, toName bool) hcl.Range {
+	if parens, ok := expr.(*hclsyntax.ParenthesesExpr); ok {
+		return within(parens.Expression, path, toName)
 	}
-	object, ok := expr.(*hclsyntax.ObjectConsExpr)
-	if !ok {
+	if len(path) == 0 {
 		return expr.Range()
 	}
 	var name string
@@ -91,15 +91,31 @@ func within(expr hclsyntax.Expression, path cty.Path) hcl.Range {
 	case cty.GetAttrStep:
 		name = step.Name
 	case cty.IndexStep:
-		if step.Key.Type() == cty.String && step.Key.IsKnown() {
-			name = step.Key.AsString()
+		key, _ := step.Key.Unmark()
+		tuple, ok := expr.(*hclsyntax.TupleConsExpr)
+		switch {
+		case !key.IsKnown():
+		case key.Type() == cty.String:
+			name = key.AsString()
+		case ok && key.Type() == cty.Number:
+			if n, _ := key.AsBigFloat().Int64(); n >= 0 && n < int64(len(tuple.Exprs)) {
+				return within(tuple.Exprs[n], path[1:], toName)
+			}
 		}
+	}
+	object, ok := expr.(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return expr.Range()
 	}
 	for _, item := range object.Items {
 		key, diags := item.KeyExpr.Value(nil)
-		if !diags.HasErrors() && key.IsKnown() && key.Type() == cty.String && key.AsString() == name {
-			return within(item.ValueExpr, path[1:])
+		if diags.HasErrors() || !key.IsKnown() || key.IsNull() || key.Type() != cty.String || key.AsString() != name {
+			continue
 		}
+		if toName && len(path) == 1 {
+			return item.KeyExpr.Range()
+		}
+		return within(item.ValueExpr, path[1:], toName)
 	}
 	return expr.Range()
 }

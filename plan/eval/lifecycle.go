@@ -26,7 +26,7 @@ func (i *Instance) Lifecycle(t *Task) (modules.Lifecycle, bool) {
 	}
 	d := dynamics{
 		task: t, scope: scope{module: i.Resource.module, rep: i.rep}, subject: i.Addr.String,
-		lenient: t.ev.opts.Validating || i.Resource.module.undecided() || i.Addr.Key.IsAny(),
+		lenient: t.ev.opts.Validating || i.open(),
 	}
 	ok := true
 	decide := func(expr hcl.Expression, name string, into *bool) {

@@ -213,7 +213,7 @@ type Call struct {
 // Instances returns the instances of the called module, in key order.
 func (c *Call) Instances(t *Task) ([]*Module, bool) {
 	return c.keys.get(t, func(t *Task) ([]*Module, bool) {
-		form, reps, ok := t.repetitions(c.module, c.Decl.Count, c.Decl.ForEach, "module")
+		form, reps, ok := t.instances(c.module, c.Decl.Count, c.Decl.ForEach, "module")
 		if !ok {
 			return nil, false
 		}
@@ -243,6 +243,9 @@ func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
 		for _, m := range instances {
 			m.object(t, nil)
 		}
+		if t.ev.opts.Validating {
+			return c.shape(), true
+		}
 		return open(instances[0].rep), true
 	}
 	if form != once {
@@ -265,6 +268,18 @@ func (c *Call) value(t *Task, only map[string]bool) (cty.Value, bool) {
 	return form.collect(values, func(i int) address.Key { return instances[i].rep.key }), true
 }
 
+// shape is the call's value while validating: any number of modules with these outputs.
+func (c *Call) shape() cty.Value {
+	outputs := make(map[string]cty.Type, len(c.Decl.Module.Outputs))
+	for name := range c.Decl.Module.Outputs {
+		outputs[name] = cty.DynamicPseudoType
+	}
+	if c.Decl.Count != nil {
+		return cty.UnknownVal(cty.List(cty.Object(outputs)))
+	}
+	return cty.UnknownVal(cty.Map(cty.Object(outputs)))
+}
+
 func (m *Module) object(t *Task, only map[string]bool) (cty.Value, bool) {
 	attrs := make(map[string]cty.Value, len(m.outputs))
 	ok := true
@@ -274,6 +289,10 @@ func (m *Module) object(t *Task, only map[string]bool) (cty.Value, bool) {
 		}
 		v, fine := m.Output(t, name)
 		ok = ok && fine
+		if t.ev.opts.Validating {
+			_, marks := v.Unmark()
+			v = cty.DynamicVal.WithMarks(marks) // as with variables, one value proves nothing
+		}
 		attrs[name] = v
 	}
 	return cty.ObjectVal(attrs), ok

@@ -184,5 +184,7 @@ func (t *Task) decodeProvider(m *Module, body hcl.Body, ty *Type) (cty.Value, bo
 	if !ok || !fine {
 		return cty.DynamicVal, false
 	}
-	return t.decode(body, ty, ctx)
+	v, diags := decode(body, ty, ctx)
+	t.Report(diags...)
+	return v, !diags.HasErrors()
 }

@@ -65,6 +65,23 @@ func (f repetitionForm) collect(values []cty.Value, key func(int) address.Key) c
 	return cty.DynamicVal
 }
 
+// instances returns the turns of a resource or a module call. Validation has one
+// turn for any number of instances: it checks a block without instances as well,
+// and no rule depends on the number.
+func (t *Task) instances(m *Module, count, forEach hcl.Expression, what string) (repetitionForm, []repetition, bool) {
+	form, reps, ok := t.repetitions(m, count, forEach, what)
+	if !ok || !t.ev.opts.Validating {
+		return form, reps, ok
+	}
+	switch form {
+	case counted:
+		return undecided, []repetition{{index: cty.UnknownVal(cty.Number)}}, true
+	case mapped:
+		return undecided, []repetition{{name: cty.UnknownVal(cty.String), each: cty.DynamicVal}}, true
+	}
+	return form, reps, true
+}
+
 // mostInstances bounds count, so that a slip of the keyboard does not take
 // the machine's memory.
 const mostInstances = 10_000_000
@@ -188,7 +205,7 @@ func (t *Task) leaveOpen(m *Module) (address.Key, bool) {
 	switch {
 	case t.ev.opts.Validating:
 		return address.Key{}, true
-	case t.readsResources() || m.undecided():
+	case t.readsResources() || m.Undecided():
 		t.Defer()
 		return address.AnyKey(), true
 	}

@@ -58,7 +58,7 @@ func (r *Resource) Demanded() *Node { return r.demanded.node }
 // Instances returns the instances in key order.
 func (r *Resource) Instances(t *Task) ([]*Instance, bool) {
 	return r.keys.get(t, func(t *Task) ([]*Instance, bool) {
-		form, reps, ok := t.repetitions(r.module, r.Decl.Count, r.Decl.ForEach, "resource")
+		form, reps, ok := t.instances(r.module, r.Decl.Count, r.Decl.ForEach, "resource")
 		if !ok {
 			return nil, false
 		}
@@ -209,7 +209,6 @@ func (r *Resource) context(t *Task, ty *Type) (*hcl.EvalContext, bool) {
 			refs = append(refs, ref)
 		}
 		ctx, fine := t.context(scope{module: r.module}, refs)
-		ok = t.nestedNames(r.Decl.Body, ty.Schema.Block) && ok
 		return ctx, t.ignorable(&r.Decl.Lifecycle, ty) && ok && fine
 	})
 }
@@ -277,21 +276,26 @@ func (i *Instance) Config(t *Task) (cty.Value, *Type, bool) {
 	if !ok {
 		return cty.DynamicVal, ty, false
 	}
-	v, ok := t.decode(r.Decl.Body, ty, repeat(base, i.rep))
-	return v, ty, ok
+	v, diags := decode(r.Decl.Body, ty, repeat(base, i.rep))
+	if diags.HasErrors() && i.open() {
+		return cty.UnknownVal(ty.Implied), ty, true // where there is an instance, a later plan says it
+	}
+	t.Report(diags...)
+	return v, ty, !diags.HasErrors()
 }
 
 // decode turns a body into an object of the type.
-func (t *Task) decode(body hcl.Body, ty *Type, ctx *hcl.EvalContext) (cty.Value, bool) {
+func decode(body hcl.Body, ty *Type, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	expanded := body
 	if hasDynamic(body) {
-		body = dynblock.Expand(body, ctx)
+		expanded = dynblock.Expand(body, ctx)
 	}
-	v, diags := hcldec.Decode(body, ty.spec, ctx)
-	t.Report(diags...)
+	v, diags := hcldec.Decode(expanded, ty.spec, ctx)
+	narrow(body, diags)
 	if diags.HasErrors() {
-		return cty.DynamicVal, false
+		return cty.DynamicVal, diags
 	}
-	return v, true
+	return v, diags
 }
 
 // hasDynamic reports whether the body may hold dynamic blocks. Only native

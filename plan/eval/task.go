@@ -189,6 +189,9 @@ func (t *Task) waits(into []*header) []*header {
 	return into
 }
 
+// Cycle is the summary of the error that things need each other.
+const Cycle = "Cycle"
+
 func (t *Task) reportCycle(chain []*header) {
 	chain = fromFirst(chain)
 	var b strings.Builder
@@ -218,7 +221,7 @@ func (t *Task) reportCycle(chain []*header) {
 	}
 	t.ev.reportOnce("cycle", &hcl.Diagnostic{
 		Severity: hcl.DiagError,
-		Summary:  "Cycle",
+		Summary:  Cycle,
 		Detail:   intro + b.String() + "Remove one of the references between them.",
 		Subject:  first,
 	})

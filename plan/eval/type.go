@@ -66,7 +66,7 @@ func nativeVariables(into []hcl.Traversal, body *hclsyntax.Body) []hcl.Traversal
 func blockSpec(b *providers.Block) hcldec.Spec {
 	spec := make(hcldec.ObjectSpec, len(b.Attributes)+len(b.Blocks))
 	for name, a := range b.Attributes {
-		spec[name] = &hcldec.AttrSpec{Name: name, Type: configType(a), Required: a.Required}
+		spec[name] = attributeSpec(name, configType(a), a.Required)
 	}
 	for name, n := range b.Blocks {
 		spec[name] = nestedSpec(name, n)

@@ -6,12 +6,14 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/modules/lang"
+	"github.com/stokehq/stoke/plan/state"
 )
 
 // variable is the value of var.NAME; rng is where it is used.
@@ -37,11 +39,26 @@ func (m *Module) variableValue(t *Task, name string, c *cell[cty.Value]) (cty.Va
 		if decl.Ephemeral {
 			v = v.Mark(lang.Ephemeral)
 		}
-		if !t.validateVariable(m, decl, v) {
+		switch {
+		case m.Undecided(): // without instances a rule holds
+			v = anyOf(decl, v)
+			if len(decl.Validations) > 0 {
+				t.ev.note(m.checked(state.CheckedVariable, name), state.CheckUnknown)
+			}
+		case !t.validateVariable(m, decl, v):
 			return cty.DynamicVal, false
+		case t.ev.opts.Validating:
+			v = anyOf(decl, v)
 		}
 		return v, true
 	})
+}
+
+// anyOf returns an unknown value of a variable's type: the module must be valid
+// for every value, and not only for the default or for one call.
+func anyOf(decl *modules.Variable, v cty.Value) cty.Value {
+	_, marks := v.Unmark()
+	return cty.UnknownVal(decl.Type).WithMarks(marks)
 }
 
 // given is the variable's value as the caller gives it, before marks.
@@ -76,15 +93,36 @@ func (m *Module) given(t *Task, decl *modules.Variable) (cty.Value, bool) {
 		}
 		return decl.Default, true
 	}
-	v, ok := t.evaluate(scope{module: m.parent, rep: m.rep}, attr.Expr, cty.DynamicPseudoType)
+	given, ok := t.evaluate(scope{module: m.parent, rep: m.rep}, attr.Expr, cty.DynamicPseudoType)
 	if !ok {
 		return cty.DynamicVal, false
 	}
+	v := given
 	if d := m.ephemeralArgument(decl, v, attr.Expr.Range()); d != nil {
 		t.Report(d)
 		return cty.DynamicVal, false
 	}
-	return t.convertArgument(decl, v, attr)
+	if v, ok = t.convertArgument(decl, v, attr); ok && m.call.Library() {
+		return v, t.expected(given, decl, attr)
+	}
+	return v, ok
+}
+
+// expected refuses names that a variable of the library's does not have. In other
+// modules they are dropped, as in Terraform: those may be written for it.
+func (t *Task) expected(v cty.Value, decl *modules.Variable, attr *hcl.Attribute) bool {
+	if decl.Constraint == cty.NilType {
+		return true
+	}
+	diags := unexpected(v, decl.Constraint)
+	for _, d := range diags {
+		d.Subject = attr.Expr.Range().Ptr()
+		if expr, ok := attr.Expr.(hclsyntax.Expression); ok {
+			d.Subject = within(expr, d.Extra.(misnamed).path, true).Ptr()
+		}
+	}
+	t.Report(diags...)
+	return len(diags) == 0
 }
 
 func (t *Task) convertArgument(decl *modules.Variable, v cty.Value, attr *hcl.Attribute) (cty.Value, bool) {

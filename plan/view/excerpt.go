@@ -2,11 +2,12 @@ package view
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (
@@ -120,7 +121,7 @@ func offset(line string, column int) int {
 }
 
 // header matches the first line of a top-level block.
-var header = regexp.MustCompile(`^([a-z_]+)((?:\s+"[^"\n]{1,200}")*)\s*\{`)
+var header = pattern.New(`^([a-z_]+)((?:\s+"[^"\n]{1,200}")*)\s*\{`)
 
 // inBlock names the top-level block that holds a line, by looking for its
 // header and end at the left margin, where formatted files have them. Parsing

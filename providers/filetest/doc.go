@@ -1,8 +1,8 @@
 // Package filetest is the provider stokehq/test: one resource, test_file,
-// whose objects are files, made slowly or failing on request. It is for tests
-// and for trying out how stoke behaves: what a plan shows, what an interrupted
-// apply leaves behind, how it goes on. It is linked in always; it is no way to
-// manage files.
+// whose objects are files, made slowly or failing on request. It is for tests:
+// what a plan shows, what an interrupted apply leaves behind, how it goes on. No
+// released binary has it: the test binary of cmd/stoke adds it to the catalogue of
+// the command stoke that its tests run. It is not a way to manage files.
 //
 // An object is one file. Its first line is the mark, the id of the operation
 // that made it, and what follows is the content; both appear in one step, so a
@@ -14,6 +14,6 @@
 //	delete MARK PATH
 //
 // A line that a crash prevented is added when the object is next read, so that
-// files, state and log agree once everything is settled. Entry is what the
+// files, state and log agree once everything is settled. Entry is what a
 // catalogue takes, New what a plugin would serve.
 package filetest

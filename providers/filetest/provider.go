@@ -16,13 +16,11 @@ import (
 // Source is the provider's address.
 const Source = "registry.terraform.io/stokehq/test"
 
-const version = "0.1.0"
-
 // Entry is the provider as the catalogue lists it.
 func Entry() providers.Entry {
 	return providers.Linked(
 		func() (tfprotov6.ProviderServer, error) { return providerserver.NewProtocol6(New())(), nil },
-		version,
+		"", // it is as old as stoke: commands say the same of it on pages as without it
 		providers.ServerOptions{Name: "stokehq/test", Marks: true},
 	)
 }
@@ -33,7 +31,7 @@ func New() provider.Provider { return testProvider{} }
 type testProvider struct{}
 
 func (testProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
-	resp.TypeName, resp.Version = "test", version
+	resp.TypeName = "test"
 }
 
 func (testProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {

@@ -3,7 +3,6 @@ package gke
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,14 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // What Google takes for names and labels, which it says of the first one that is
 // wrong, in the middle of an apply.
 var (
-	objectName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	labelName  = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	objectName = pattern.New(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	labelName  = pattern.New(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue = pattern.New(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 )
 
 // requiredName is the name of an object, of at most so many letters.

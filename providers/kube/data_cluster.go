@@ -34,8 +34,8 @@ type server struct {
 
 var serverSource = source{
 	name: "server", description: "The API server of a cluster, and its version.", results: server{},
-	read: func(_ context.Context, c *live.Cluster, _ tfsdk.Config) (any, diag.Diagnostics) {
-		v, err := c.Discovery.ServerVersion()
+	read: func(ctx context.Context, c *live.Cluster, _ tfsdk.Config) (any, diag.Diagnostics) {
+		v, err := c.Version(ctx)
 		if err != nil {
 			return nil, unreadable(clusterAt, "The server's version", err)
 		}

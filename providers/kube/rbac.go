@@ -68,7 +68,7 @@ const (
 func renderRBAC(ctx context.Context, config tfsdk.Config) ([]*unstructured.Unstructured, bool, diag.Diagnostics) {
 	r := &reader{ctx: ctx, config: config, known: true}
 	name, task, account := r.text("name"), r.text("task"), r.text("service_account_namespace")
-	namespaces, clusterObjects := r.list("namespaces"), r.flag("cluster_objects")
+	namespaces, clusterObjects := r.list("namespaces"), r.flag("cluster_objects", false)
 	more := r.rules("rules")
 	subjects := subjectsOf(r, name, account)
 	inNamespaces, inCluster := taskRules(task, clusterObjects)

@@ -142,7 +142,7 @@ func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.
 		r.taken(p, of)
 		r.left(p, of)
 	}
-	r.unseen()
+	r.unseen(ctx)
 	r.fit(ctx)
 	return r.notes, r.diags
 }

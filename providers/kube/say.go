@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // existsError says that an object is there which the resource did not make.
@@ -104,7 +104,7 @@ func existsDetail(k object.Key) string {
 
 // rights is how an API server says that a user lacks them; an admission plugin
 // that forbids something for other reasons does not.
-var rights = regexp.MustCompile(`cannot [a-z]+ (resource|path)|RBAC|attempting to grant`)
+var rights = pattern.New(`cannot [a-z]+ (resource|path)|RBAC|attempting to grant`)
 
 // attribute is where an error about fields of an object is shown.
 func (k kind) attribute(err error) path.Path {
@@ -133,9 +133,9 @@ func (k kind) attribute(err error) path.Path {
 
 // untyped is how an API server refuses fields that the kind does not have, or
 // values of another type: as an internal error.
-var untyped = regexp.MustCompile(`failed to create (typed patch|manager for existing) object`)
+var untyped = pattern.New(`failed to create (typed patch|manager for existing) object`)
 
-var webhook = regexp.MustCompile(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy`)
+var webhook = pattern.New(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy`)
 
 // message is what an API server says, without the object's name before it.
 func message(err error) string {

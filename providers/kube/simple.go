@@ -145,10 +145,14 @@ type reader struct {
 
 func (r *reader) text(name string) string { return r.textAt(path.Root(name)) }
 
-func (r *reader) flag(name string) bool {
+// flag returns a boolean argument, or otherwise where the argument is absent.
+func (r *reader) flag(name string, otherwise bool) bool {
 	var v types.Bool
 	r.diags.Append(r.config.GetAttribute(r.ctx, path.Root(name), &v)...)
 	r.known = r.known && !v.IsUnknown()
+	if v.IsNull() {
+		return otherwise
+	}
 	return v.ValueBool()
 }
 
@@ -224,7 +228,7 @@ func renderConfigMap(ctx context.Context, config tfsdk.Config) ([]*unstructured.
 			}
 			o["binaryData"] = anyMap(m)
 		}
-		if r.flag("immutable") {
+		if r.flag("immutable", false) {
 			o["immutable"] = true
 		}
 	})
@@ -241,7 +245,7 @@ func renderSecret(ctx context.Context, config tfsdk.Config) ([]*unstructured.Uns
 			data[k] = base64.StdEncoding.EncodeToString([]byte(v))
 		}
 		o["data"] = data
-		if r.flag("immutable") {
+		if r.flag("immutable", false) {
 			o["immutable"] = true
 		}
 	})
@@ -259,7 +263,7 @@ func renderPriorityClass(ctx context.Context, config tfsdk.Config) ([]*unstructu
 			}
 			o["preemptionPolicy"] = p
 		}
-		if r.flag("global_default") {
+		if r.flag("global_default", false) {
 			o["globalDefault"] = true
 		}
 		if d := r.text("description"); d != "" {

@@ -45,7 +45,7 @@ func (r *set) handOver(ctx context.Context, resp *resource.ModifyPlanResponse, s
 	j := &judge{library: &r.settings.doubts.library, customs: map[gvk.GroupVersionKind][]schema.Custom{}}
 	j.add(s.crds)
 	for _, u := range s.unseen {
-		if v := j.of(u, s.minors(nil), s.cluster != nil); v.wrong != "" {
+		if v := j.of(u, s.minors(ctx, nil), s.cluster != nil); v.wrong != "" {
 			resp.Diagnostics.AddAttributeError(r.kind.at, badObject, detailOf(u, s.from, v.wrong))
 		}
 	}
@@ -55,18 +55,18 @@ const badObject = "Object does not fit its kind"
 
 // minors are the versions of Kubernetes that a cluster may have: its own, else those
 // that the plan makes, else none.
-func (s sight) minors(planned []string) []string {
+func (s sight) minors(ctx context.Context, planned []string) []string {
 	if s.cluster == nil {
 		return planned
 	}
-	if v, err := s.cluster.Discovery.ServerVersion(); err == nil {
+	if v, err := s.cluster.Version(ctx); err == nil {
 		return []string{v.GitVersion}
 	}
 	return nil
 }
 
 // unseen refuses objects that no server of their cluster's version would take.
-func (r *reviewing) unseen() {
+func (r *reviewing) unseen(ctx context.Context) {
 	if !slices.ContainsFunc(r.all.Planned, func(p providers.PlannedInstance) bool { return len(r.sights[p.Address].unseen) > 0 }) {
 		return
 	}
@@ -81,7 +81,7 @@ func (r *reviewing) unseen() {
 			continue
 		}
 		later := map[string][]string{}
-		minors := s.minors(planned)
+		minors := s.minors(ctx, planned)
 		for _, u := range s.unseen {
 			v := j.of(u, minors, s.cluster != nil)
 			if v.wrong != "" {

@@ -81,7 +81,7 @@ func renderVolumeClaim(ctx context.Context, config tfsdk.Config) ([]*unstructure
 	claim, known, diags := head(ctx, config, "v1", "PersistentVolumeClaim", true)
 	r := &reader{ctx: ctx, config: config, known: known}
 	size, class, name := r.text("size"), r.text("storage_class"), r.text("volume_name")
-	modes, lose := r.list("access_modes"), r.flag("delete_data")
+	modes, lose := r.list("access_modes"), r.flag("delete_data", false)
 	var noClass types.String
 	r.diags.Append(config.GetAttribute(ctx, path.Root("storage_class"), &noClass)...)
 	source, ofClass, affinity, defaultMode := volumeSource(r)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/metal/kubeadm"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // clusterArgument is where in the resource a field of kubeadm's types is declared.
@@ -108,7 +108,7 @@ func (s clusterSpec) problems(diags *diag.Diagnostics) bool {
 // (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/control-plane-flags/#patches).
 var (
 	patchTargets = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration", "corednsdeployment"}
-	patchName    = regexp.MustCompile(`^(` + strings.Join(patchTargets, "|") + `)[A-Za-z0-9_-]*(\+(strategic|merge|json))?\.(json|yaml)$`)
+	patchName    = pattern.New(`^(` + strings.Join(patchTargets, "|") + `)[A-Za-z0-9_-]*(\+(strategic|merge|json))?\.(json|yaml)$`)
 )
 
 // assume gives arguments that were left out the values that they will have, or

@@ -3,7 +3,6 @@ package metal
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -17,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/providers/metal/host"
 	"github.com/stokehq/stoke/providers/metal/nvidia"
 	"github.com/stokehq/stoke/providers/metal/packages"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // softwareModel is software whose packages and repositories are known here, so
@@ -44,7 +44,7 @@ const (
 )
 
 // numbers is a version as far as somebody cares: "2", "2.2" or "2.2.1".
-var numbers = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
+var numbers = pattern.New(`^[0-9]+(\.[0-9]+){0,2}$`)
 
 func softwareAttributes() map[string]schema.Attribute {
 	repository := repositoryAttribute("A mirror of the repository.")

@@ -150,7 +150,7 @@ func (l *nodeLook) ask(ctx context.Context) (err error) {
 		return &clusterError{l.client.Endpoint, err}
 	}
 	if !l.own {
-		server, err := l.client.Discovery.ServerVersion()
+		server, err := l.client.Version(ctx)
 		if err != nil {
 			return &clusterError{l.client.Endpoint, err}
 		}

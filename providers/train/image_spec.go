@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/train/image"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // mistaken is what people read about an error of an image: at the argument that
@@ -194,7 +194,7 @@ func revision(b *debug.BuildInfo) string {
 	return ""
 }
 
-var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
+var unnamed = pattern.New(`[^a-z0-9]+`)
 
 // reference is how pods name the image of a digest.
 func (m *imageModel) reference(digest string) (types.String, error) {

@@ -25,8 +25,9 @@
 // While the run lives, status.json is rewritten about once a second and the
 // API at Supervisor.API answers. A final phase is written into status.json
 // exactly once, by the supervisor, after every role has ended; the supervisor
-// then exits as spec.End says. A folder whose status is not
-// final and whose supervisor is gone is a lost run (Folder.Status says so):
+// then exits as spec.End says. From before "go" it keeps room for the final
+// status in a file of the folder, so that a run can report a full disk as its
+// cause. A folder whose status is not final and whose supervisor is gone is a lost run (Folder.Status says so):
 // starting a supervisor on it again resumes from its newest checkpoint, and so
 // it does for a stopped run, whose Cause says why. Failed is only what would
 // fail again.

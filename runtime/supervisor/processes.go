@@ -73,7 +73,13 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 	}
 	c.scale(c.wanted)
 	outcome, told := c.watch(ctx, began)
-	c.stopAll(told)
+	c.stopAll(told, farewellOf(outcome))
+	if outcome.Cause == spec.CauseRestarts { // which the coordinator does not know
+		outcome = spent(c.last(outcome), outcome.Message, outcome.Log)
+		if err := writable(c.Folder); err != nil {
+			outcome = unwritten(outcome, err)
+		}
+	}
 	c.over = true
 	c.record()
 	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
@@ -94,6 +100,16 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 func spent(s spec.Status, message, log string) spec.Status {
 	s.Phase, s.Cause, s.Message, s.Log = spec.Stopped, spec.CauseRestarts, message, log
 	return s
+}
+
+// farewellOf returns the signal that ends the coordinator. After a request, the
+// coordinator writes the final status itself. Where the run cannot go on, the
+// supervisor writes it, and the coordinator only leaves.
+func farewellOf(outcome spec.Status) syscall.Signal {
+	if outcome.Cause == spec.CauseRestarts {
+		return LeaveSignal
+	}
+	return syscall.SIGTERM
 }
 
 // last is the newest status that the coordinator wrote.
@@ -337,7 +353,7 @@ func (c *processes) giveUp(r *role, why string) string {
 
 // stopAll ends and reaps every process. Those that were told of the run's end
 // get a moment to end by themselves.
-func (c *processes) stopAll(told bool) {
+func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 	running := 0
 	each := func(f func(*os.Process)) {
 		running = 0
@@ -356,7 +372,13 @@ func (c *processes) stopAll(told bool) {
 	for running > 0 {
 		select {
 		case <-ask:
-			each(func(p *os.Process) { p.Signal(syscall.SIGTERM) })
+			each(func(p *os.Process) {
+				if p == c.roles[0].process {
+					p.Signal(coordinator)
+					return
+				}
+				p.Signal(syscall.SIGTERM)
+			})
 			kill = time.After(terminate)
 		case e := <-c.events:
 			if e, ok := e.(ended); ok {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/run"
@@ -21,6 +22,10 @@ const (
 	Server      = "ps"
 	Worker      = "worker"
 )
+
+// LeaveSignal asks a coordinator to leave the run as it is, after a checkpoint,
+// without saying that it has ended.
+const LeaveSignal = syscall.SIGUSR1
 
 // role is one process of the run, restarted or not.
 type role struct {

@@ -61,28 +61,33 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		return spec.Status{}, err
 	}
 	defer ports.close()
+	room, err := keepRoom(o.Folder)
+	if err != nil {
+		return spec.Status{}, err
+	}
 	if err := announce(o, ports); err != nil {
+		room.give()
 		return spec.Status{}, err
 	}
 	if err := waitForGo(ctx, o.In); err != nil {
+		room.give()
 		os.Remove(o.Folder.Supervisor())
 		return spec.Status{}, err
 	}
-	if err := run.WriteJSON(o.Folder.Endpoints(), ports.endpoints()); err != nil {
-		return spec.Status{}, err
+	outcome := begun(o, s, before)
+	if err = run.WriteJSON(o.Folder.Endpoints(), ports.endpoints()); err == nil {
+		err = run.WriteJSON(o.Folder.StatusFile(), outcome)
 	}
-	began := begun(o, s, before)
-	if err := run.WriteJSON(o.Folder.StatusFile(), began); err != nil {
-		return spec.Status{}, err
+	if err != nil {
+		outcome = unwritten(outcome, err)
+	} else {
+		outcome = newProcesses(o, s, ports).run(ctx, outcome)
 	}
-	outcome := newProcesses(o, s, ports).run(ctx, began)
 	if outcome.Cause == spec.CauseSuperseded { // the status is another one's by now
+		room.give()
 		return outcome, nil
 	}
-	if err := run.WriteJSON(o.Folder.StatusFile(), outcome); err != nil {
-		return outcome, fmt.Errorf("write the final status: %w", err)
-	}
-	return outcome, nil
+	return room.conclude(o.Folder, outcome)
 }
 
 // begun is the status from "go" to the coordinator's first.

@@ -26,7 +26,10 @@ func (c cache) lock() (unlock func(), err error) {
 // checkout brings the kept checkout to the files of root, changes that are not
 // committed included. Files that are the same stay untouched.
 func (c cache) checkout(root string) (string, error) {
-	dir := c.path("tree")
+	dir, err := place()
+	if err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
 		if _, err := output(root, "git", "init", "-q", dir); err != nil {
 			return "", err
@@ -46,6 +49,20 @@ func (c cache) checkout(root string) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// place is the folder of the kept checkout. It is not in the user's cache folder:
+// staticcheck reads no configuration there.
+func place() (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "stoke-ci"), nil
 }
 
 // snapshot returns a commit of the files of a checkout as they are now: HEAD

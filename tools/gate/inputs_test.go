@@ -50,7 +50,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := keys(t, in)
-	engine := []string{"race plan", "race plan/run", "race plan/eval", "e2e cmd/stoke", "e2e plan/contract", "e2e-order cmd/stoke"}
+	engine := []string{"race plan", "race plan/run", "race plan/view", "e2e cmd/stoke", "e2e-order cmd/stoke"}
 	machines := []string{"e2e-metal providers/metal/firewall", "e2e-metal providers/metal/packages", "e2e-metal providers/metal/system",
 		"e2e-metal providers/metal/host", "e2e-metal providers/metal/nvidia", "e2e-metal providers/metal/facts", "e2e-cut providers/connect/ssh"}
 	tests := []struct {
@@ -60,6 +60,7 @@ func TestInputs(t *testing.T) {
 		{"providers/gke/words.go", []string{"e2e-gke providers/gke", "e2e cmd/stoke", "e2e-kube-commands cmd/stoke", "e2e-metal providers/metal"},
 			append(machines, "e2e-kube providers/kube", "race plan/run")},
 		{"plan/plan.go", engine, append(machines, "e2e-kube providers/kube/schema", "race runtime/ps")},
+		{"plan/contract/doc.go", append([]string{"e2e plan/contract"}, engine...), machines},
 		{"providers/metal/firewall/doc.go", []string{"e2e-metal providers/metal/firewall", "e2e-cut providers/metal/firewall", "e2e-metal providers/metal", "e2e cmd/stoke"},
 			[]string{"e2e-metal providers/metal/system", "e2e-cut providers/connect/ssh", "e2e-kube providers/kube"}},
 		{"testdata/machines/machine-init", append(machines, "machine providers/metal"), []string{"e2e-kube providers/kube", "e2e cmd/stoke"}},
@@ -102,6 +103,7 @@ func someFile(t *testing.T, root string) string {
 // without a change of the index.
 func TestSnapshot(t *testing.T) {
 	root, c := t.TempDir(), cache(t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	git := func(words ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, words...)...)

@@ -83,8 +83,9 @@ func runGate(root string) error {
 	}
 	defer unlock()
 	tree, err := c.checkout(root)
-	if err != nil {
-		return err
+	if err != nil { // the results are the same, Go's cache of them is of less use
+		fmt.Printf("the gate works in %s itself, for a checkout of its own could not be made: %v\n", root, err)
+		tree = root
 	}
 	r, err := newRunner(tree, c)
 	if err != nil {

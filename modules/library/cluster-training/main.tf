@@ -66,20 +66,24 @@ resource "train_experiment" "this" {
   wait               = var.wait
 
   coordinator {
-    cpu            = var.coordinator.cpu
-    memory         = var.coordinator.memory
-    bandwidth_mbps = var.coordinator.bandwidth_mbps
-    node_selector  = var.coordinator.node_selector
-    storage        = var.coordinator.storage
-    storage_class  = var.coordinator.storage_class
+    cpu               = var.coordinator.cpu
+    memory            = var.coordinator.memory
+    ephemeral_storage = var.coordinator.ephemeral_storage
+    bandwidth_mbps    = var.coordinator.bandwidth_mbps
+    node_selector     = var.coordinator.node_selector
+    spread_over       = var.coordinator.spread_over
+    storage           = var.coordinator.storage
+    storage_class     = var.coordinator.storage_class
   }
 
   parameter_server {
-    replicas       = var.parameter_server.replicas
-    cpu            = var.parameter_server.cpu
-    memory         = var.parameter_server.memory
-    bandwidth_mbps = var.parameter_server.bandwidth_mbps
-    node_selector  = var.parameter_server.node_selector
+    replicas          = var.parameter_server.replicas
+    cpu               = var.parameter_server.cpu
+    memory            = var.parameter_server.memory
+    ephemeral_storage = var.parameter_server.ephemeral_storage
+    bandwidth_mbps    = var.parameter_server.bandwidth_mbps
+    node_selector     = var.parameter_server.node_selector
+    spread_over       = var.parameter_server.spread_over
   }
 
   worker {
@@ -89,9 +93,14 @@ resource "train_experiment" "this" {
     priority               = var.worker.priority
     cpu                    = var.worker.cpu
     memory                 = var.worker.memory
+    shared_memory          = var.worker.shared_memory
+    ephemeral_storage      = var.worker.ephemeral_storage
+    threads                = var.worker.threads
     gpus                   = var.worker.gpus
+    gpu_resource           = var.worker.gpu_resource
     bandwidth_mbps         = var.worker.bandwidth_mbps
     node_selector          = var.worker.node_selector
+    spread_over            = var.worker.spread_over
   }
 
   evaluation {

@@ -62,6 +62,7 @@ variable "hyperparameters" {
     batch_size    = optional(number)
     epochs        = optional(number)
     max_steps     = optional(number)
+    micro_batch   = optional(number)
     momentum      = optional(number)
     nesterov      = optional(bool)
     weight_decay  = optional(number)
@@ -115,12 +116,14 @@ variable "platform" {
 variable "coordinator" {
   description = "The pod that hands out records and keeps the run's log. With storage, such as 1Gi, log and checkpoints are on a claim and outlive it."
   type = object({
-    cpu            = optional(string)
-    memory         = optional(string)
-    bandwidth_mbps = optional(number)
-    node_selector  = optional(map(string))
-    storage        = optional(string)
-    storage_class  = optional(string)
+    cpu               = optional(string)
+    memory            = optional(string)
+    ephemeral_storage = optional(string)
+    bandwidth_mbps    = optional(number)
+    node_selector     = optional(map(string))
+    spread_over       = optional(string)
+    storage           = optional(string)
+    storage_class     = optional(string)
   })
   default  = {}
   nullable = false
@@ -134,11 +137,13 @@ variable "coordinator" {
 variable "parameter_server" {
   description = "Pods that hold the parameters; cpu, memory and bandwidth_mbps are of each."
   type = object({
-    replicas       = optional(number, 1)
-    cpu            = optional(string)
-    memory         = optional(string)
-    bandwidth_mbps = optional(number)
-    node_selector  = optional(map(string))
+    replicas          = optional(number, 1)
+    cpu               = optional(string)
+    memory            = optional(string)
+    ephemeral_storage = optional(string)
+    bandwidth_mbps    = optional(number)
+    node_selector     = optional(map(string))
+    spread_over       = optional(string)
   })
   default  = {}
   nullable = false
@@ -158,9 +163,14 @@ variable "worker" {
     priority               = optional(string)
     cpu                    = optional(string)
     memory                 = optional(string)
+    shared_memory          = optional(string)
+    ephemeral_storage      = optional(string)
+    threads                = optional(number)
     gpus                   = optional(number)
+    gpu_resource           = optional(string)
     bandwidth_mbps         = optional(number)
     node_selector          = optional(map(string))
+    spread_over            = optional(string)
   })
   default  = {}
   nullable = false

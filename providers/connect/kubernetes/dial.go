@@ -9,14 +9,10 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/connect/ssh"
@@ -41,12 +37,10 @@ type Client struct {
 	// the endpoint.
 	Name string
 
-	Dynamic   dynamic.Interface
-	Discovery discovery.CachedDiscoveryInterface
-	// Mapper knows the kinds that the cluster had when it was asked; Reset makes
-	// it ask anew.
-	Mapper meta.ResettableRESTMapper
+	Dynamic dynamic.Interface
 
+	rest      *rest.RESTClient
+	known     kindCache
 	config    *rest.Config
 	http      *http.Client
 	authority []byte   // in PEM; nil for the system's
@@ -177,12 +171,9 @@ func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retry
 	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, h); err != nil {
 		return nil, nil, fmt.Errorf("API server %s: %w", e.config.Host, err)
 	}
-	found, err := discovery.NewDiscoveryClientForConfigAndClient(config, h)
-	if err != nil {
+	if c.rest, err = unversioned(config, h); err != nil {
 		return nil, nil, fmt.Errorf("API server %s: %w", e.config.Host, err)
 	}
-	c.Discovery = memory.NewMemCacheClient(found)
-	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(c.Discovery)
 	return c, retry, nil
 }
 

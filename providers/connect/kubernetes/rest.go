@@ -5,13 +5,25 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net/http"
 	"os"
 
 	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
+
+// unversioned makes requests by whole paths; failures are decoded, answers are not.
+func unversioned(config *rest.Config, client *http.Client) (*rest.RESTClient, error) {
+	known := runtime.NewScheme()
+	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
+	return rest.UnversionedRESTClientForConfigAndClient(config, client)
+}
 
 // CoreREST makes requests that are built by hand, for those whose repetitions are
 // the caller's own. Paths begin at /api/v1, and other groups are reached by

@@ -22,8 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -117,15 +117,23 @@ func sign(ctx context.Context, config *rest.Config, client *http.Client, request
 const resource = "certificatesigningrequests"
 
 // requests are those for certificates.
-type requests struct{ api *rest.RESTClient }
+type requests struct {
+	api        *rest.RESTClient
+	parameters runtime.ParameterCodec
+}
 
 // newRequests makes a client of them. The typed one would link a module that
 // nothing else here needs.
 func newRequests(config *rest.Config, client *http.Client) (requests, error) {
+	known := runtime.NewScheme()
+	if err := certificates.AddToScheme(known); err != nil {
+		return requests{}, err
+	}
 	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/apis", &certificates.SchemeGroupVersion, scheme.Codecs.WithoutConversion()
+	config.APIPath, config.GroupVersion = "/apis", &certificates.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
 	api, err := rest.RESTClientForConfigAndClient(config, client)
-	return requests{api}, err
+	return requests{api, runtime.NewParameterCodec(known)}, err
 }
 
 func (r requests) answer(ctx context.Context, req *rest.Request) (*certificates.CertificateSigningRequest, error) {
@@ -178,7 +186,7 @@ func (r requests) watch(ctx context.Context, csr *certificates.CertificateSignin
 	var options runtime.Object = &metav1.ListOptions{
 		Watch: true, FieldSelector: fields.OneTermEqualSelector("metadata.name", csr.Name).String(), ResourceVersion: csr.ResourceVersion,
 	}
-	return r.api.Get().Resource(resource).VersionedParams(options, scheme.ParameterCodec).Watch(ctx)
+	return r.api.Get().Resource(resource).VersionedParams(options, r.parameters).Watch(ctx)
 }
 
 // pairOf puts a certificate and the key that it was asked for together.

@@ -20,7 +20,7 @@ import (
 const pings = 5 * time.Second
 
 // REST is for requests that are not about whole objects, such as logs.
-func (c *Client) REST() rest.Interface { return c.Discovery.RESTClient() }
+func (c *Client) REST() rest.Interface { return c.rest }
 
 // Executor runs a command by a POST to a pod's subresource exec, whose URL at
 // is. It is good for one call. WebSocket is tried first, and SPDY where the

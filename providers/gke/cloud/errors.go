@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/googleapis/gax-go/v2/apierror"
 	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is what callers tell errors apart by.
@@ -41,9 +41,7 @@ const (
 )
 
 // missingProject is how GKE and Service Usage report one.
-var missingProject = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\bproject '[^']+' not found or (permission denied|deleted)`)
-})
+var missingProject = pattern.New(`(?i)\bproject '[^']+' not found or (permission denied|deleted)`)
 
 // Error is one of Google's errors, for people.
 type Error struct {
@@ -74,7 +72,7 @@ func KindOf(err error) Kind {
 }
 
 // requestID is how GKE names its requests.
-var requestID = regexp.MustCompile(`\b0x[0-9a-f]{6,}\b`)
+var requestID = pattern.New(`\b0x[0-9a-f]{6,}\b`)
 
 // Explain makes an Error of what a client returned; nil stays nil.
 func Explain(err error) error {
@@ -201,10 +199,10 @@ var stockOuts = []string{"gce_stockout", "zone_resource_pool_exhausted", "does n
 var quotas = []string{"quota_exceeded", "insufficient regional quota", "insufficient project quota", "gce_quota_exceeded", "quotaexceeded", "quota exceeded", "exceeded quota"}
 
 // computeQuota is how compute says it: Quota 'NVIDIA_L4_GPUS' exceeded.
-var computeQuota = regexp.MustCompile(`(?i)\bquota '[^']+' exceeded`)
+var computeQuota = pattern.New(`(?i)\bquota '[^']+' exceeded`)
 
 // spentQuota is how Filestore reports it: Quota limit 'EnterpriseStorageGibPerRegion' has been exceeded.
-var spentQuota = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bquota limit '[^']+' has been exceeded`) })
+var spentQuota = pattern.New(`(?i)\bquota limit '[^']+' has been exceeded`)
 
 // limitsRate reports whether an error is about the number of calls, and not about the size of objects.
 func limitsRate(reason, message string) bool {
@@ -230,7 +228,7 @@ func classify(code codes.Code, reason, message string) Kind {
 	switch {
 	case has(stockOuts...):
 		return StockOut
-	case spentQuota().MatchString(message) && reason != "RATE_LIMIT_EXCEEDED": // over HTTP the reason is rateLimitExceeded
+	case spentQuota.MatchString(message) && reason != "RATE_LIMIT_EXCEEDED": // over HTTP the reason is rateLimitExceeded
 		return Quota
 	case limitsRate(reason, message):
 		return Busy
@@ -246,7 +244,7 @@ func classify(code codes.Code, reason, message string) Kind {
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled
-	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || missingProject().MatchString(message) ||
+	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || missingProject.MatchString(message) ||
 		code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
 		return NoProject
 	case has("resourceinusebyanotherresource", "is already being used by"):
@@ -272,10 +270,10 @@ func classify(code codes.Code, reason, message string) Kind {
 }
 
 // disabledService finds a service and its project in Google's words.
-var disabledService = regexp.MustCompile(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+(?:[.:][\w-]+)*)`)
+var disabledService = pattern.New(`/apis/api/([a-z]+\.googleapis\.com)/overview\?project=([\w-]+(?:[.:][\w-]+)*)`)
 
 // permission finds one in Google's words, such as compute.disks.create.
-var permission = regexp.MustCompile(`\b(compute|container|file|iam|serviceusage)\.([a-z]\w+)\.([a-z]\w+)\b`)
+var permission = pattern.New(`\b(compute|container|file|iam|serviceusage)\.([a-z]\w+)\.([a-z]\w+)\b`)
 
 // roles have the permissions whose names begin so; the first that fits is the one.
 var roles = []struct{ permission, role string }{

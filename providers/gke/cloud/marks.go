@@ -7,10 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Mark is the label that says which create made an object.
@@ -20,7 +21,7 @@ const Mark = "stoke-operation"
 const lastLine = Mark + ": "
 
 // labelValue is what the value of a label may be.
-var labelValue = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
+var labelValue = pattern.New(`^[a-z0-9_-]{1,63}$`)
 
 // MarkOf is the mark of a create with this operation id; one is drawn where the
 // engine gives none.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	core "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Apply makes an object what u says, where it says something. dry asks what
@@ -101,7 +101,7 @@ func Immutable(err error) (fields []string) {
 // unchangeable is how API servers say so: most kinds by the first, claims and
 // stateful sets by the second, and rules of CRDs by what their authors wrote,
 // which mostly has the word.
-var unchangeable = regexp.MustCompile(`(?i)immutable|may not (be )?change|updates to .* (are|is) forbidden|cannot be (changed|updated)|can't be (changed|updated)`)
+var unchangeable = pattern.New(`(?i)immutable|may not (be )?change|updates to .* (are|is) forbidden|cannot be (changed|updated)|can't be (changed|updated)`)
 
 // MissingNamespace is the namespace that an apply was refused for, because it
 // is not there; "" where it was not for that.

@@ -66,18 +66,14 @@ func (e *NoKindError) Error() string {
 // Mapping finds the resource of a kind; without a version that of the one which
 // the cluster prefers. ns tells whether its objects lie in namespaces.
 func (c *Cluster) Mapping(gvk schema.GroupVersionKind) (gvr schema.GroupVersionResource, ns bool, err error) {
-	var versions []string
-	if gvk.Version != "" {
-		versions = []string{gvk.Version}
-	}
-	m, err := c.Mapper.RESTMapping(gvk.GroupKind(), versions...)
+	k, err := c.Serves(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
 		return gvr, false, &NoKindError{gvk}
 	}
 	if err != nil {
 		return gvr, false, err
 	}
-	return m.Resource, m.Scope.Name() == meta.RESTScopeNameNamespace, nil
+	return k.GroupVersion().WithResource(k.Resource), k.Namespaced, nil
 }
 
 // served is Mapping for a kind that is already there: where the cluster serves
@@ -187,9 +183,6 @@ func (c *Cluster) read(ctx context.Context, of listOf) (map[types.NamespacedName
 	}
 }
 
-// Rediscover makes the cluster be asked anew for its kinds.
-func (c *Cluster) Rediscover() { c.Mapper.Reset() }
-
 // ControllerManager is the field manager by which horizontal pod autoscalers set
 // replicas.
 const ControllerManager = "kube-controller-manager"
@@ -219,20 +212,14 @@ func (c *Cluster) Autoscaled(ctx context.Context, k object.Key) (bool, error) {
 // Near is a sentence about kinds of the cluster whose names are like a mistyped
 // one; "" where there are none.
 func (c *Cluster) Near(kind string) string {
-	_, lists, err := c.Discovery.ServerGroupsAndResources()
-	if err != nil && len(lists) == 0 {
+	all, err := c.Kinds()
+	if err != nil {
 		return ""
 	}
 	found := map[string]bool{}
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for _, r := range list.APIResources {
-			if !strings.Contains(r.Name, "/") && (near(kind, r.Kind) || near(kind, r.Name)) {
-				found[strings.TrimPrefix(gv.Group+"/"+r.Kind, "/")] = true
-			}
+	for _, k := range all {
+		if near(kind, k.Kind) || near(kind, k.Resource) {
+			found[strings.TrimPrefix(k.Group+"/"+k.Kind, "/")] = true
 		}
 	}
 	if len(found) == 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // MostBytes is how much a manifest may have. An object may have 1.5 MB in etcd.
@@ -81,7 +82,7 @@ func documents(text []byte, from string, each func(at string, objects []*unstruc
 }
 
 // blank is a document of comments.
-var blank = regexp.MustCompile(`\A(\s*(#.*)?(\n|\z))*\z`)
+var blank = pattern.New(`\A(\s*(#.*)?(\n|\z))*\z`)
 
 func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 	if len(bytes.TrimSpace(doc)) == 0 || blank.Match(doc) {
@@ -117,7 +118,7 @@ func document(doc []byte, first int) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{u}, check(u)
 }
 
-var lineOf = regexp.MustCompile(`line (\d+)`)
+var lineOf = pattern.New(`line (\d+)`)
 
 // moved turns the parser's line numbers, which are the document's, into the
 // manifest's.

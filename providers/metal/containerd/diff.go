@@ -2,10 +2,10 @@ package containerd
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Rendered is the config.toml that is wanted; known is false where it depends on
@@ -48,7 +48,7 @@ func (f Facts) ProxyText() string { return f.Files[proxyFile] }
 // MirrorText is the file that the machine has for a registry, "" for none.
 func (f Facts) MirrorText(registry string) string { return f.Files[hostsFile(registry)] }
 
-var endpoint = regexp.MustCompile(`(?m)^\s*\[host\.["'](.*)["']\]`)
+var endpoint = pattern.New(`(?m)^\s*\[host\.["'](.*)["']\]`)
 
 // Endpoints are those that the machine's file for a registry names, in its order.
 func (f Facts) Endpoints(registry string) []string {

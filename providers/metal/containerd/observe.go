@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Facts are what a machine showed of its container runtime.
@@ -112,7 +112,7 @@ func Observe(ctx context.Context, m host.Machine, want Spec) (Facts, error) {
 	return *f, err
 }
 
-var versionLine = regexp.MustCompile(`^containerd \S+ v?([0-9]+\.[0-9]+[^\s~]*)`)
+var versionLine = pattern.New(`^containerd \S+ v?([0-9]+\.[0-9]+[^\s~]*)`)
 
 func reader(asked []string) (*Facts, host.Lines) {
 	f := &Facts{Files: map[string]string{}, Images: map[string]ImageFacts{}}

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what is declared of a container runtime. The zero Spec manages
@@ -58,9 +59,9 @@ type Image struct {
 }
 
 var (
-	registry  = regexp.MustCompile(`^(_default|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?)$`)
-	reference = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/@-]{0,254}$`)
-	digest    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	registry  = pattern.New(`^(_default|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?)$`)
+	reference = pattern.New(`^[a-z0-9][A-Za-z0-9._:/@-]{0,254}$`)
+	digest    = pattern.New(`^[0-9a-f]{64}$`)
 )
 
 // Validate says everything that is wrong with the declaration.

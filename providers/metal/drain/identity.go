@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const kubeletConf = "/etc/kubernetes/kubelet.conf"
@@ -48,7 +48,7 @@ func (id *identity) who() string {
 	return "node " + id.name
 }
 
-var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+var nodeName = pattern.New(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 func readIdentity(ctx context.Context, m host.Machine) (*identity, error) {
 	conf, exists, err := host.ReadFile(ctx, m, kubeletConf)

@@ -2,12 +2,12 @@ package facts
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // parse reads what the script printed. Without the kernel, the processors and
@@ -79,7 +79,7 @@ func architecture(machine string) string {
 	return machine
 }
 
-var systemdLine = regexp.MustCompile(`^systemd ([0-9]{2,4})\b`)
+var systemdLine = pattern.New(`^systemd ([0-9]{2,4})\b`)
 
 func systemdVersion(line string) int {
 	if m := systemdLine.FindStringSubmatch(line); m != nil {

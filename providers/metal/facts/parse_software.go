@@ -1,11 +1,11 @@
 package facts
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 func (a *answer) software(f *Facts) {
@@ -80,7 +80,7 @@ func packagesOf(runtime string) []string {
 	return []string{runtime}
 }
 
-var versionInText = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+[0-9A-Za-z.+~-]*)`)
+var versionInText = pattern.New(`\bv?([0-9]+\.[0-9]+[0-9A-Za-z.+~-]*)`)
 
 func (a *answer) runtimes(running []string, packages map[string]string) []Runtime {
 	list := []Runtime{}

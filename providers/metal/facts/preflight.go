@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Roles that a machine can have in a cluster; "" is none.
@@ -147,7 +147,7 @@ func (p *problems) node(f Facts, want Needs) {
 	}
 }
 
-var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+var label = pattern.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // ValidHostname tells whether a node can be called so: RFC 1123's names, in
 // small letters, in which Kubernetes has to be able to write a label (63).

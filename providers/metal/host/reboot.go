@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Boot is one life of a machine, from power on to power off.
@@ -54,7 +54,7 @@ sed 's/.*) //' /proc/1/stat | cut -d ' ' -f 20
 systemctl is-system-running 2>/dev/null || :
 LC_ALL=C systemctl list-units --failed --plain --no-legend --no-pager 2>/dev/null | cut -d ' ' -f 1 || :`
 
-var bootID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var bootID = pattern.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // ReadBoot asks the machine which life it is in.
 func ReadBoot(ctx context.Context, m Machine) (Boot, error) {

@@ -5,13 +5,14 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Problem is a value that cannot be.
@@ -173,7 +174,7 @@ func (p *problems) lives(certificate, authority time.Duration) {
 	}
 }
 
-var argumentName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var argumentName = pattern.New(`^[a-z][a-z0-9-]*$`)
 
 func (p *problems) arguments(field string, args, owned map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(args)) {

@@ -2,12 +2,13 @@ package kubeadm
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // kubeletOwned are arguments that follow from other fields, or that kubeadm sets.
@@ -25,7 +26,7 @@ var kubeletOwned = map[string]string{
 
 // preflightName is what kubeadm calls its checks: Swap, Port-6443,
 // FileContent--proc-sys-net-ipv4-ip_forward.
-var preflightName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
+var preflightName = pattern.New(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // Check says what is wrong with what is declared for a node.
 func (n Node) Check() []Problem {
@@ -80,7 +81,7 @@ func MayRegister(key string) bool {
 	}, key)
 }
 
-var caHashForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var caHashForm = pattern.New(`^sha256:[0-9a-f]{64}$`)
 
 // Check says what is wrong with how a machine is to join.
 func (j Join) Check() []Problem {

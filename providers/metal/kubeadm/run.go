@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // kubeadm on a machine has lockFile while it runs, whoever started it, and
@@ -211,8 +211,8 @@ func inside(configuration []byte) []string {
 const mostLines = 20
 
 var (
-	preflightFailed = regexp.MustCompile(`^\[ERROR ([^\]]+)\]`)
-	phaseLine       = regexp.MustCompile(`^\[([a-z][a-z-]*)\]`)
+	preflightFailed = pattern.New(`^\[ERROR ([^\]]+)\]`)
+	phaseLine       = pattern.New(`^\[([a-z][a-z-]*)\]`)
 )
 
 // lookEvery is how often people are told what kubeadm does.

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // MostTokenLife is how long a token for a join may live.
@@ -41,7 +41,7 @@ func (t Token) GoString() string { return t.String() }
 
 func (t Token) reveal() string { return t.id + "." + t.secret }
 
-var tokenForm = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+var tokenForm = pattern.New(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
 // redacted is text without tokens.
 func redacted(text string) string { return tokenForm.ReplaceAllString(text, "(token)") }

@@ -2,8 +2,9 @@ package kubeadm
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // The minors of Kubernetes 1 that are supported, and the one to take where
@@ -29,9 +30,9 @@ type Release struct {
 func (r Release) String() string { return fmt.Sprintf("%s.%d", r.Minor, r.Patch) }
 
 var (
-	minorForm   = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})$`)
-	releaseForm = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
-	apiForm     = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})`) // whatever a build adds to it
+	minorForm   = pattern.New(`^v?1\.(0|[1-9][0-9]{0,3})$`)
+	releaseForm = pattern.New(`^v?1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+	apiForm     = pattern.New(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})`) // whatever a build adds to it
 )
 
 // ParseMinor reads a supported minor, such as "1.36".

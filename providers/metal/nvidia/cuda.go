@@ -2,11 +2,12 @@ package nvidia
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
-var cudaVersion = regexp.MustCompile(`^[1-9][0-9]\.[0-9]{1,2}$`)
+var cudaVersion = pattern.New(`^[1-9][0-9]\.[0-9]{1,2}$`)
 
 // CUDAToolkit is where a version of the CUDA toolkit such as "12.9" comes from,
 // and its package: the toolkit alone, without a driver. The repository is the

@@ -3,10 +3,11 @@ package nvidia
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // What may be declared.
@@ -52,10 +53,10 @@ type Repository struct {
 }
 
 var (
-	branchForm  = regexp.MustCompile(`^[1-9][0-9]{2}$`)
-	versionForm = regexp.MustCompile(`^[1-9][0-9]{2}(\.[0-9]{1,4}){1,2}$`)
-	toolkitForm = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}([~-][a-z0-9.]{1,20})?$`)
-	printForm   = regexp.MustCompile(`^[0-9A-F]{40}$`)
+	branchForm  = pattern.New(`^[1-9][0-9]{2}$`)
+	versionForm = pattern.New(`^[1-9][0-9]{2}(\.[0-9]{1,4}){1,2}$`)
+	toolkitForm = pattern.New(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}([~-][a-z0-9.]{1,20})?$`)
+	printForm   = pattern.New(`^[0-9A-F]{40}$`)
 )
 
 // Mistake is one that can be seen without a machine.

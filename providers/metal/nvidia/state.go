@@ -2,12 +2,12 @@ package nvidia
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/facts"
 	"github.com/stokehq/stoke/providers/metal/packages"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // State is a machine as it is, as far as its GPUs and their driver go.
@@ -131,7 +131,7 @@ func (s State) needed() []string {
 }
 
 // driverPackage matches the packages of driver, toolkit and fabric.
-var driverPackage = regexp.MustCompile(`^(lib)?nvidia-|^libnvidia|^linux-(modules|objects|signatures)-nvidia-|^cuda-drivers|^libcuda1$|^nvlsm$|^xserver-xorg-video-nvidia|^firmware-nvidia-gsp`)
+var driverPackage = pattern.New(`^(lib)?nvidia-|^libnvidia|^linux-(modules|objects|signatures)-nvidia-|^cuda-drivers|^libcuda1$|^nvlsm$|^xserver-xorg-video-nvidia|^firmware-nvidia-gsp`)
 
 func ofDriver(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !driverPackage.MatchString(name) })

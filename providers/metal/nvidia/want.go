@@ -3,9 +3,10 @@ package nvidia
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Keys that packages are signed with, by the fingerprint of the primary key.
@@ -223,8 +224,8 @@ func (r Repository) Over(d Source) Source {
 }
 
 var (
-	metaImage = regexp.MustCompile(`^linux-image-([a-z][a-z0-9.-]*)$`)
-	notMeta   = regexp.MustCompile(`^(unsigned-|extra-|uc-)|-dbg`)
+	metaImage = pattern.New(`^linux-image-([a-z][a-z0-9.-]*)$`)
+	notMeta   = pattern.New(`^(unsigned-|extra-|uc-)|-dbg`)
 )
 
 // flavours are the kernel packages that bring new kernels, such as generic,
@@ -279,7 +280,7 @@ func (s State) asks(want Spec) []string {
 
 // series matches what names a driver of a branch, to see whether an installed
 // package is of another one.
-var series = regexp.MustCompile(`-([1-9][0-9]{2})(-server)?(-open)?(-|$)`)
+var series = pattern.New(`-([1-9][0-9]{2})(-server)?(-open)?(-|$)`)
 
 // remove lists installed packages of another driver. Packages without a branch
 // in their name change their version instead, but for the module's own when the

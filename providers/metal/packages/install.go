@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // archives is where an owner's packages are downloaded to: apt's own cache stays
@@ -111,7 +111,7 @@ func errorLines(out string) string {
 	return b.String()
 }
 
-var failedScript = regexp.MustCompile(`(?m)^dpkg: error processing package (\S+) \(--`)
+var failedScript = pattern.New(`(?m)^dpkg: error processing package (\S+) \(--`)
 
 func failedScripts(out string) []string {
 	var names []string

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Action is one thing that apt would do.
@@ -103,7 +103,7 @@ func parseAction(rest string, comes bool) (Action, error) {
 		}
 	}
 	for _, v := range []string{a.Old, a.New} {
-		if v != "" && (!pattern.MatchString(v) || strings.Contains(v, "*")) {
+		if v != "" && (!versionGlob.MatchString(v) || strings.Contains(v, "*")) {
 			return a, fmt.Errorf("has %q for a version", v)
 		}
 	}
@@ -214,7 +214,7 @@ func simulate(ctx context.Context, m host.Machine, s Spec, args ...string) ([]Ac
 // comes along.
 const noRecommends = "--no-install-recommends"
 
-var unmetLine = regexp.MustCompile(`(?m)^ *([a-z0-9][a-z0-9+.:-]*) : (.+)$|^ +((?:Pre)?Depends|Conflicts|Breaks|Recommends): (.+)$|^E: ((?:Version|Package|Unable to locate|Pkg).+)$`)
+var unmetLine = pattern.New(`(?m)^ *([a-z0-9][a-z0-9+.:-]*) : (.+)$|^ +((?:Pre)?Depends|Conflicts|Breaks|Recommends): (.+)$|^E: ((?:Version|Package|Unable to locate|Pkg).+)$`)
 
 // unmet takes from apt's explanation the lines that say something.
 func unmet(text string) string {

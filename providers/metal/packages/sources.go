@@ -2,9 +2,10 @@ package packages
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // source is one entry of apt's sources: the product of its URIs and suites.
@@ -120,7 +121,7 @@ func parseDeb822(file, content string) []source {
 }
 
 // trailing is blanks at the ends of lines.
-var trailing = regexp.MustCompile(`[ \t\r]*\n`)
+var trailing = pattern.New(`[ \t\r]*\n`)
 
 // clash finds an entry of somebody else for the same repository with another
 // key: apt would then read no sources at all ("Conflicting values set for option

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what apt is to have on a machine.
@@ -74,14 +74,14 @@ type Package struct {
 }
 
 var (
-	ownerName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
-	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,120}(:[a-z0-9-]{2,20})?$`)
-	packageGlob = regexp.MustCompile(`^[a-z0-9*][a-z0-9*+.-]{1,120}$`)
-	// pattern is Debian policy §5.6.12 and an asterisk.
-	pattern     = regexp.MustCompile(`^[A-Za-z0-9.+:~*-]{1,200}$`)
-	suiteName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/~+-]{0,120}$`)
-	wordName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,80}$`)
-	fingerprint = regexp.MustCompile(`^([0-9A-F]{40}|[0-9A-F]{64})$`)
+	ownerName   = pattern.New(`^[a-z0-9][a-z0-9-]{0,40}$`)
+	packageName = pattern.New(`^[a-z0-9][a-z0-9+.-]{1,120}(:[a-z0-9-]{2,20})?$`)
+	packageGlob = pattern.New(`^[a-z0-9*][a-z0-9*+.-]{1,120}$`)
+	// versionGlob is Debian policy §5.6.12 and an asterisk.
+	versionGlob = pattern.New(`^[A-Za-z0-9.+:~*-]{1,200}$`)
+	suiteName   = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._:/~+-]{0,120}$`)
+	wordName    = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,80}$`)
+	fingerprint = pattern.New(`^([0-9A-F]{40}|[0-9A-F]{64})$`)
 )
 
 // Validate says everything that is wrong with a Spec.
@@ -106,12 +106,12 @@ func (s Spec) Validate() error {
 		if !packageName.MatchString(name) {
 			add("package %q is no name of a Debian package", name)
 		}
-		if v := s.Packages[name].Version; v != "" && !pattern.MatchString(v) {
+		if v := s.Packages[name].Version; v != "" && !versionGlob.MatchString(v) {
 			add(`package %s: version %q is neither a version nor a pattern such as "1.36.3-*"`, name, v)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Pinned)) {
-		if v := s.Pinned[name]; !packageGlob.MatchString(name) || !pattern.MatchString(v) {
+		if v := s.Pinned[name]; !packageGlob.MatchString(name) || !versionGlob.MatchString(v) {
 			add("pin of %q to %q: want a pattern of names and one of versions", name, v)
 		}
 	}

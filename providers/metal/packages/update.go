@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/connect/ssh"
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // UpdateError is what "apt-get update" complained of, one problem for each
@@ -43,32 +43,32 @@ func (e *UpdateError) Error() string {
 // causes tell apt's complaints apart, the most particular first. The texts are
 // those of apt 2.4 to 3.0 in the locale C.
 var causes = []struct {
-	text   *regexp.Regexp
+	text   *pattern.Pattern
 	advice string
 }{
-	{regexp.MustCompile(`NO_PUBKEY|public key is not available|Missing key`), "it is signed by another key than the one declared: compare with the publisher's fingerprint"},
-	{regexp.MustCompile(`EXPKEYSIG|key.* expired|xpired on|not live`), "its key has expired: the publisher has a newer one, and apply fetches it where the fingerprint is the same"},
-	{regexp.MustCompile(`REVKEYSIG|revoked`), "its key was revoked: see what the publisher says"},
-	{regexp.MustCompile(`BADSIG|signatures? (were|was) invalid|is not signed|manipulated|Sub-process.*(gpgv|sqv)`), "its signature is wrong: a mirror in the middle of an update, a proxy that changes files, or someone who should not"},
-	{regexp.MustCompile(`is not valid yet`), "the machine's clock is behind, or the repository's is ahead: check timedatectl on the machine"},
-	{regexp.MustCompile(`is expired`), "the mirror is no longer kept up, or the machine's clock is ahead: check timedatectl on the machine, then the mirror"},
-	{regexp.MustCompile(`Hash Sum mismatch|unexpected size|File has unexpected`), "the mirror is in the middle of an update, or a proxy has old files: try again in some minutes"},
-	{regexp.MustCompile(`(?i)certificate|handshake|SSL|TLS`), "the machine does not trust the server's certificate: install ca-certificates or the proxy's authority there, or check its clock"},
-	{regexp.MustCompile(`does not have a Release file|404 +Not Found`), "there is no such suite at this URI: check both"},
-	{regexp.MustCompile(`40[137] +\w+|Proxy Authentication`), "access is refused: check apt's proxy and its credentials in /etc/apt/auth.conf.d"},
-	{regexp.MustCompile(`Could not resolve|Temporary failure resolving|Something wicked happened resolving`), "the machine cannot resolve the name: check its DNS, or apt's proxy"},
-	{regexp.MustCompile(`Could not connect|Connection refused|timed out|Unable to connect|Connection failed|Network is unreachable|No route`), "it cannot be reached from the machine: check the network, the firewall and apt's proxy"},
-	{regexp.MustCompile(`No space left|enough free space`), "the machine's disk is full"},
-	{regexp.MustCompile(`Conflicting values set for option Signed-By`), "one repository is declared twice with two keys: remove the other entry"},
-	{regexp.MustCompile(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: fix it"},
+	{pattern.New(`NO_PUBKEY|public key is not available|Missing key`), "it is signed by another key than the one declared: compare with the publisher's fingerprint"},
+	{pattern.New(`EXPKEYSIG|key.* expired|xpired on|not live`), "its key has expired: the publisher has a newer one, and apply fetches it where the fingerprint is the same"},
+	{pattern.New(`REVKEYSIG|revoked`), "its key was revoked: see what the publisher says"},
+	{pattern.New(`BADSIG|signatures? (were|was) invalid|is not signed|manipulated|Sub-process.*(gpgv|sqv)`), "its signature is wrong: a mirror in the middle of an update, a proxy that changes files, or someone who should not"},
+	{pattern.New(`is not valid yet`), "the machine's clock is behind, or the repository's is ahead: check timedatectl on the machine"},
+	{pattern.New(`is expired`), "the mirror is no longer kept up, or the machine's clock is ahead: check timedatectl on the machine, then the mirror"},
+	{pattern.New(`Hash Sum mismatch|unexpected size|File has unexpected`), "the mirror is in the middle of an update, or a proxy has old files: try again in some minutes"},
+	{pattern.New(`(?i)certificate|handshake|SSL|TLS`), "the machine does not trust the server's certificate: install ca-certificates or the proxy's authority there, or check its clock"},
+	{pattern.New(`does not have a Release file|404 +Not Found`), "there is no such suite at this URI: check both"},
+	{pattern.New(`40[137] +\w+|Proxy Authentication`), "access is refused: check apt's proxy and its credentials in /etc/apt/auth.conf.d"},
+	{pattern.New(`Could not resolve|Temporary failure resolving|Something wicked happened resolving`), "the machine cannot resolve the name: check its DNS, or apt's proxy"},
+	{pattern.New(`Could not connect|Connection refused|timed out|Unable to connect|Connection failed|Network is unreachable|No route`), "it cannot be reached from the machine: check the network, the firewall and apt's proxy"},
+	{pattern.New(`No space left|enough free space`), "the machine's disk is full"},
+	{pattern.New(`Conflicting values set for option Signed-By`), "one repository is declared twice with two keys: remove the other entry"},
+	{pattern.New(`Malformed|could not be read|Type .* is not known`), "a file under /etc/apt/sources.list.d is damaged: fix it"},
 }
 
 var (
-	badSignature = regexp.MustCompile(`^W: (?:.*GPG error|OpenPGP signature verification failed): (\S+) .*?InRelease: (.+)$`)
-	failedFetch  = regexp.MustCompile(`^[EW]: Failed to fetch (\S+) +(.+)$`)
-	noRelease    = regexp.MustCompile(`^[EW]: The repository '(\S+) .*' (does not have a Release file|is not signed|is no longer signed|does no longer have a Release file)`)
-	badRelease   = regexp.MustCompile(`^[EW]: Release file for (\S+) (is .+?)(?:\. Updates .*)?$`)
-	otherError   = regexp.MustCompile(`^E: (.+)$`)
+	badSignature = pattern.New(`^W: (?:.*GPG error|OpenPGP signature verification failed): (\S+) .*?InRelease: (.+)$`)
+	failedFetch  = pattern.New(`^[EW]: Failed to fetch (\S+) +(.+)$`)
+	noRelease    = pattern.New(`^[EW]: The repository '(\S+) .*' (does not have a Release file|is not signed|is no longer signed|does no longer have a Release file)`)
+	badRelease   = pattern.New(`^[EW]: Release file for (\S+) (is .+?)(?:\. Updates .*)?$`)
+	otherError   = pattern.New(`^E: (.+)$`)
 )
 
 func parseUpdate(text string) []Problem {

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stokehq/stoke/providers/metal/host"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Spec is what is declared of a machine's operating system. Whatever is empty
@@ -67,13 +67,13 @@ func Salt(machine, file string) string {
 }
 
 var (
-	label    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	module   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,55}$`)
-	key      = regexp.MustCompile(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_:@.-]+)+$`)
-	server   = regexp.MustCompile(`^[A-Za-z0-9.:-]{1,253}$`)
-	zone     = regexp.MustCompile(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
-	userName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,31}\$?$`)
-	hexSHA   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	label    = pattern.New(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	module   = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,55}$`)
+	key      = pattern.New(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_:@.-]+)+$`)
+	server   = pattern.New(`^[A-Za-z0-9.:-]{1,253}$`)
+	zone     = pattern.New(`^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$`)
+	userName = pattern.New(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,31}\$?$`)
+	hexSHA   = pattern.New(`^[0-9a-f]{64}$`)
 )
 
 // Validate says everything that is wrong with the declaration.

@@ -3,10 +3,11 @@ package image
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 const (
@@ -67,9 +68,9 @@ func ParsePlatform(text string) (v1.Platform, error) {
 }
 
 var (
-	userText     = regexp.MustCompile(`^(0|[1-9][0-9]{0,9})(:(0|[1-9][0-9]{0,9}))?$`)
-	variableName = regexp.MustCompile(`^[^=\x00]+$`)
-	pythonText   = regexp.MustCompile(`^3\.[1-9]?[0-9]$`)
+	userText     = pattern.New(`^(0|[1-9][0-9]{0,9})(:(0|[1-9][0-9]{0,9}))?$`)
+	variableName = pattern.New(`^[^=\x00]+$`)
+	pythonText   = pattern.New(`^3\.[1-9]?[0-9]$`)
 )
 
 // Check refuses what no image can have. It touches no file.

@@ -2,10 +2,11 @@ package image
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // wheelName is a wheel's file name as PEP 427 writes it: distribution, version,
@@ -16,10 +17,10 @@ type wheelName struct {
 }
 
 var (
-	wheelText   = regexp.MustCompile(`^([A-Za-z0-9._]+)-([A-Za-z0-9._+!]+)(?:-([0-9][A-Za-z0-9._]*))?-([a-z0-9_.]+)-([a-z0-9_.]+)-([a-z0-9_.]+)\.whl$`)
-	separators  = regexp.MustCompile(`[-_.]+`)
-	pythonTag   = regexp.MustCompile(`^(py|cp)3([0-9]{0,2})$`)
-	platformTag = regexp.MustCompile(`^(?:manylinux(?:1|2010|2014|_[0-9]+_[0-9]+)|musllinux_[0-9]+_[0-9]+|linux)_([a-z0-9_]+)$`)
+	wheelText   = pattern.New(`^([A-Za-z0-9._]+)-([A-Za-z0-9._+!]+)(?:-([0-9][A-Za-z0-9._]*))?-([a-z0-9_.]+)-([a-z0-9_.]+)-([a-z0-9_.]+)\.whl$`)
+	separators  = pattern.New(`[-_.]+`)
+	pythonTag   = pattern.New(`^(py|cp)3([0-9]{0,2})$`)
+	platformTag = pattern.New(`^(?:manylinux(?:1|2010|2014|_[0-9]+_[0-9]+)|musllinux_[0-9]+_[0-9]+|linux)_([a-z0-9_]+)$`)
 )
 
 func parseWheelName(file string) (wheelName, error) {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // scheme says where the kinds of files of a wheel go in the image, without the
@@ -18,7 +19,7 @@ type scheme struct {
 	python   string // 3.12
 }
 
-var packagesText = regexp.MustCompile(`^(.+)/lib/python3(?:\.[0-9]+)?/(?:site|dist)-packages$`)
+var packagesText = pattern.New(`^(.+)/lib/python3(?:\.[0-9]+)?/(?:site|dist)-packages$`)
 
 func schemeOf(spec *Spec) (scheme, error) {
 	packages := spec.SitePackages
@@ -92,8 +93,8 @@ type fileOpener interface {
 }
 
 var (
-	section    = regexp.MustCompile(`^\[(.+)\]$`)
-	consoleRef = regexp.MustCompile(`^([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)\s*(?:\[.*\])?$`)
+	section    = pattern.New(`^\[(.+)\]$`)
+	consoleRef = pattern.New(`^([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)\s*(?:\[.*\])?$`)
 )
 
 // commands makes the scripts that entry_points.txt promises under

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/state/backend"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is the backend "http".
@@ -126,7 +126,7 @@ func redacted(address string) string {
 
 // secretName is how arguments are called that let somebody in; none of them
 // may say which state it is, because names of states are made of this.
-var secretName = regexp.MustCompile(`(?i)token|secret|passw|signature|credential|api_?key|access_?key|^(sig|auth|jwt|pwd)$`)
+var secretName = pattern.New(`(?i)token|secret|passw|signature|credential|api_?key|access_?key|^(sig|auth|jwt|pwd)$`)
 
 // secured is how TLS is spoken.
 func secured(c backend.Config) (*tls.Config, error) {

@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/plan/state/backend"
 	"github.com/stokehq/stoke/plan/state/store/object"
+	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // Kind is the backend "kubernetes".
@@ -62,7 +62,7 @@ func Kind() *backend.Kind {
 var usually = patience{attempts: 6, first: 300 * time.Millisecond, most: 10 * time.Second}
 
 // numbered are the names that would be taken for those of a state's parts.
-var numbered = regexp.MustCompile(`-[0-9]+$`)
+var numbered = pattern.New(`-[0-9]+$`)
 
 func open(c backend.Config, tries patience, timing object.Timing) (*Backend, error) {
 	b := &Backend{suffix: c.String("secret_suffix"), labels: c.Map("labels"), timing: timing, largest: core.MaxSecretSize}
