@@ -31,6 +31,7 @@ var floors = []struct {
 	{"machines behind SSH", []string{"providers/connect/ssh", "providers/connect/ssh/sshtest"}},
 	{"connections, plugins, and providers that need neither", []string{"providers/connect", "providers/plugin", "providers/builtin", "providers/filetest", "providers/reference"}},
 	{"one machine, and one cluster", []string{"providers/metal/host", "providers/connect/kubernetes"}},
+	{"machines of clouds as tables", []string{"providers/gke/catalogue"}},
 	{"machines and clusters for tests", []string{"providers/metal/host/hosttest", "providers/metal/lab", "providers/metal/drain/draintest", "providers/connect/kubetest", "providers/gke/gcptest"}},
 	{"clusters that run pods, for tests", []string{"providers/connect/podtest"}},
 	{"what a machine is, its packages, and a node as its cluster has it", []string{"providers/metal/facts", "providers/metal/packages", "providers/metal/member"}},

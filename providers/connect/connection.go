@@ -158,6 +158,17 @@ func FromObject(ctx context.Context, o types.Object) (c *Connection, known bool,
 	return &conn, true, diags
 }
 
+// StoredConnection returns the connection in an object that a provider has written; known is false while
+// a part of it is unknown. The object has the type of a connection, so a failed conversion is a mistake
+// of the provider.
+func StoredConnection(ctx context.Context, o types.Object) (c *Connection, known bool) {
+	c, known, diags := FromObject(ctx, o)
+	if diags.HasError() {
+		panic(fmt.Sprintf("conversion of a connection: %v", diags))
+	}
+	return c, known
+}
+
 // Object is the connection as the framework stores it.
 func (c Connection) Object(ctx context.Context) (types.Object, diag.Diagnostics) {
 	return types.ObjectValueFrom(ctx, AttributeTypes(), wireOf(c))

@@ -2,11 +2,13 @@ package gke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	compute "google.golang.org/api/compute/v1"
 
 	"github.com/stokehq/stoke/providers"
@@ -48,12 +50,28 @@ func ask[T any](ctx context.Context, j job, key, what string, call func(context.
 		defer cancel()
 		a.value, a.err = cloud.Read(limited, j.cloud, call)
 	})
+	if a.err != nil && j.silent(a.err) {
+		return value, false
+	}
 	if a.err != nil {
 		providers.CallFrom(ctx).AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("Not checked: %s. %s", what, sentence(a.err))})
 		return value, false
 	}
 	value, ok = a.value.(T)
 	return value, ok
+}
+
+// silent reports a service that accepts calls and never answers. That is one error of a run, whatever
+// the number of objects that need the service.
+func (j job) silent(err error) bool {
+	var e *cloud.Error
+	if !errors.As(err, &e) || !e.Silent {
+		return false
+	}
+	if _, said := j.noted.LoadOrStore("silent "+e.Detail, true); !said {
+		addError(j.diags, path.Empty(), "Google Cloud cannot be used", err)
+	}
+	return true
 }
 
 // acceleratorsIn are the types of GPU that a zone has.
@@ -70,19 +88,35 @@ func acceleratorsIn(ctx context.Context, j job, zone string) ([]string, bool) {
 	})
 }
 
-// quotasOf are what the project may still have in a region, by metric.
+// quotasOf are what the project may still have in a region, or in all for "", by metric.
 func quotasOf(ctx context.Context, j job, region string) (map[string]*compute.Quota, bool) {
-	return ask(ctx, j, "quotas/"+region, "the quotas of "+region, func(ctx context.Context) (map[string]*compute.Quota, error) {
-		r, err := j.cloud.Compute.Regions.Get(j.cloud.Project, region).Context(ctx).Do()
+	what := "the quotas of " + either(region, "the project")
+	return ask(ctx, j, "quotas/"+region, what, func(ctx context.Context) (map[string]*compute.Quota, error) {
+		quotas, err := readQuotas(ctx, j, region)
 		if err != nil {
 			return nil, err
 		}
 		all := map[string]*compute.Quota{}
-		for _, q := range r.Quotas {
+		for _, q := range quotas {
 			all[q.Metric] = q
 		}
 		return all, nil
 	})
+}
+
+func readQuotas(ctx context.Context, j job, region string) ([]*compute.Quota, error) {
+	if region == "" {
+		p, err := j.cloud.Compute.Projects.Get(j.cloud.Project).Context(ctx).Do()
+		if err != nil {
+			return nil, err
+		}
+		return p.Quotas, nil
+	}
+	r, err := j.cloud.Compute.Regions.Get(j.cloud.Project, region).Context(ctx).Do()
+	if err != nil {
+		return nil, err
+	}
+	return r.Quotas, nil
 }
 
 // clusterAt is the cluster at a path, nil where there is none yet.

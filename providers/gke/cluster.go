@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
@@ -42,6 +44,10 @@ type clusterModel struct {
 	PrivateNodes       types.Bool   `tfsdk:"private_nodes"`
 	Endpoint           types.String `tfsdk:"endpoint"`
 	AuthorizedNetworks types.Set    `tfsdk:"authorized_networks"`
+	GoogleCloud        types.Bool   `tfsdk:"authorized_google_cloud"`
+	DNSEndpoint        types.Bool   `tfsdk:"dns_endpoint"`
+	PublicEndpoint     types.Bool   `tfsdk:"public_endpoint"`
+	IPEndpoints        types.Bool   `tfsdk:"ip_endpoints"`
 	WorkloadIdentity   types.Bool   `tfsdk:"workload_identity"`
 	FilestoreCSI       types.Bool   `tfsdk:"filestore_csi"`
 	GCSFuseCSI         types.Bool   `tfsdk:"gcs_fuse_csi"`
@@ -71,7 +77,7 @@ func (m *clusterModel) head() head {
 
 // unread has a plan leave open what a cluster that is being made does not say yet.
 func (m *clusterModel) unread(ctx context.Context, prior *clusterModel) {
-	if c, known, _ := connect.FromObject(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
+	if c, known := connect.StoredConnection(ctx, prior.Access); known && (c == nil || c.Endpoint == "") && slices.Contains(m.kind().unfinished, prior.Status.ValueString()) {
 		m.Access, m.Kubeconfig = types.ObjectUnknown(prior.Access.AttributeTypes(ctx)), types.StringUnknown()
 	}
 }
@@ -89,13 +95,35 @@ func (m *clusterModel) path(project string) string {
 }
 
 func clusterSchema(context.Context) schema.Schema {
+	return endpointsSchema(clusterAttributes())
+}
+
+// endpointsSchema adds the arguments that open and close endpoints.
+func endpointsSchema(s schema.Schema) schema.Schema {
+	s.Attributes["authorized_google_cloud"] = serversFlag("Whether the public addresses of Google Cloud, " +
+		"which machines of any project may have, pass authorized_networks. It needs authorized_networks. Google's choice is true.")
+	s.Attributes["dns_endpoint"] = serversFlag("Whether the API server is reached by Google's name for it from outside of the network. " +
+		"endpoint = \"dns\" opens it, another endpoint leaves it open, and false closes it.")
+	s.Attributes["public_endpoint"] = serversFlag("Whether the API server has a public address. " +
+		"false leaves the private one and the DNS endpoint.")
+	s.Attributes["ip_endpoints"] = serversFlag("Whether the API server has addresses at all. false leaves the DNS endpoint only.")
+	return s
+}
+
+func networksSchema() schema.SetAttribute {
+	return optionalSet("Ranges of addresses that may reach the IP endpoints. Machines on Google Cloud, of any project, " +
+		"may reach them too, unless authorized_google_cloud is false. The DNS endpoint has no such ranges: IAM guards it. While none are declared, " +
+		"those that were set elsewhere stay; without the argument again, every address may reach the public endpoint.")
+}
+
+func clusterAttributes() schema.Schema {
 	access := connect.Result("Connection for the argument cluster of the providers kube and train. It says how to get a token and holds none.")
 	access.PlanModifiers = []planmodifier.Object{accessKept{}}
 	return schema.Schema{
 		Description: "A GKE cluster of the kind Standard, zonal or regional. The API wants a node pool with every cluster: it is made with one small pool, which the first gke_node_pool takes away once a pool of processors runs without taints. " +
 			"An argument that is left out is Google's choice and never a difference; one that is taken out of the configuration leaves things as they are, but for labels, authorized_networks and the maintenance arguments, which are taken away.",
 		Attributes: map[string]schema.Attribute{
-			"name":                   requiredFixed("Its name."),
+			"name":                   requiredName("Its name.", 40),
 			"location":               serversFixed("A zone, or a region for a regional cluster. Default: zone or region of the provider."),
 			"node_locations":         serversSet("Zones of the nodes of pools that name none. Google gives the zones of a change to all pools: nodes come and go as the plan says. A plan that would move a pool with zones of its own, or delete nodes with local SSDs, is refused."),
 			"network":                named(servers("VPC network, by name. Default: default."), samePlace, "network_project", "project"),
@@ -110,7 +138,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"master_version":         schema.StringAttribute{Computed: true, Description: "Version that the control plane has."},
 			"private_nodes":          serversFlag("Whether nodes have no public addresses. They then need Cloud NAT to reach registries outside of Google."),
 			"endpoint":               schema.StringAttribute{Optional: true, Description: "How access leads to the API server: dns (by Google's name for it, which works for private clusters too, and which this opens), public or private. Default: public."},
-			"authorized_networks":    optionalSet("Ranges of addresses that may reach the public endpoint. While none are declared, those that were set elsewhere stay; taken out of the configuration, everybody may reach it."),
+			"authorized_networks":    networksSchema(),
 			"workload_identity":      serversFlag("Whether pods can act as service accounts of Google's."),
 			"filestore_csi":          serversFlag("Whether volumes can be Filestore shares."),
 			"gcs_fuse_csi":           serversFlag("Whether volumes can be buckets."),
@@ -120,7 +148,7 @@ func clusterSchema(context.Context) schema.Schema {
 			"monitoring":             serversSet("What is measured: SYSTEM_COMPONENTS, DCGM for GPUs, POD, DEPLOYMENT and others. [] is nothing."),
 			"maintenance_window":     windowSchema(),
 			"maintenance_exclusions": exclusionSchema(),
-			"labels":                 optionalMap("Labels. Google's own are left alone."),
+			"labels":                 optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection":    schema.BoolAttribute{Optional: true, Description: "Whether destroying the cluster, or replacing it, is refused. Default: false."},
 			"node_service_account":   schema.StringAttribute{Optional: true, Description: "Service account of the first pool's node, when the cluster is made. Default: the project's default one, which many projects have deleted."},
 			"destroy_cloud_objects":  optionalSet("What destroying the cluster deletes before, of what it has made in the cloud: load_balancers (Services), ingresses, gateways, volumes (of claims whose volumes say Delete, with all that is on them). What is not named stays, and bills; the destroy says what that is. It takes effect when it has been applied."),
@@ -162,6 +190,12 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 	m.checkNetwork(ctx, j, prior)
 	if prior == nil {
 		m.MasterVersion = types.StringUnknown()
+		// The pools of a new cluster are checked with it. Those of a replaced one are replaced, too: its id
+		// stays unknown for that.
+		if replaced := providers.CallFrom(ctx).Replaces; (replaced == cty.NilVal || replaced.IsNull()) &&
+			m.ID.IsUnknown() && given(m.Name) && given(m.Location) && given(m.Project) {
+			m.ID = types.StringValue(m.path(m.Project.ValueString()))
+		}
 		return
 	}
 	m.checkVersion(ctx, prior)
@@ -175,10 +209,10 @@ func (m *clusterModel) check(ctx context.Context, j job, prior *clusterModel) {
 
 // place fills in where things are that name no place.
 func (m *clusterModel) place(j job) {
-	if m.Project.IsUnknown() {
+	if m.Project.IsUnknown() && j.omitted("project") {
 		m.Project = types.StringValue(j.cloud.Project)
 	}
-	if m.Location.IsUnknown() && j.cloud.Location() != "" {
+	if m.Location.IsUnknown() && j.omitted("location") && j.cloud.Location() != "" {
 		m.Location = types.StringValue(j.cloud.Location())
 	}
 }
@@ -230,10 +264,7 @@ func older(is, least string) bool {
 func numbers(version string) []int {
 	var all []int
 	for _, part := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
-		n := 0
-		if _, err := fmt.Sscan(strings.TrimLeft(part, "0")+"", &n); err != nil {
-			n = 0
-		}
+		n, _ := strconv.Atoi(part) // digits
 		all = append(all, n)
 	}
 	return all

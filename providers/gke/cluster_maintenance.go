@@ -53,11 +53,12 @@ func exclusionType() attr.Type {
 
 // exclusions are those declared; nil where they are not known yet.
 func (m *clusterModel) exclusions() map[string]excludeModel {
-	var all map[string]excludeModel
-	if !given(m.Exclusions) || m.Exclusions.ElementsAs(context.Background(), &all, false).HasError() {
+	if !given(m.Exclusions) || !allGiven(slices.Collect(maps.Values(m.Exclusions.Elements()))) {
 		return nil
 	}
-	return all
+	var all map[string]excludeModel
+	diags := m.Exclusions.ElementsAs(context.Background(), &all, false)
+	return mustConvert(all, diags)
 }
 
 // checkMaintenance refuses windows that are none, which would otherwise be sent
@@ -159,8 +160,8 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		if d := objectOf[windowModel](m.MaintenanceWindow); d != nil {
 			was = *d
 		}
-		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), types.StringValue(r.GetRecurrence())}
-		m.MaintenanceWindow, _ = types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now)
+		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), recurrence(was.Recurrence, r.GetRecurrence())}
+		m.MaintenanceWindow = mustConvert(types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now))
 	}
 	declared, all := m.exclusions(), map[string]excludeModel{}
 	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
@@ -179,7 +180,34 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		m.Exclusions = types.MapNull(exclusionType())
 		return
 	}
-	m.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), all)
+	m.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
+}
+
+// recurrence keeps the way in which a rule was declared: every day is FREQ=DAILY, and also all days of the
+// week in any order.
+func recurrence(was types.String, now string) types.String {
+	if given(was) && slices.Equal(ruleParts(was.ValueString()), ruleParts(now)) {
+		return was
+	}
+	return types.StringValue(now)
+}
+
+// ruleParts are the parts of a rule of RFC 5545, in an order that does not depend on its text.
+func ruleParts(rule string) []string {
+	parts := strings.Split(strings.ToUpper(strings.TrimPrefix(strings.TrimPrefix(rule, "RRULE:"), "rrule:")), ";")
+	for i, p := range parts {
+		if days, ok := strings.CutPrefix(p, "BYDAY="); ok {
+			all := strings.Split(days, ",")
+			slices.Sort(all)
+			parts[i] = "BYDAY=" + strings.Join(slices.Compact(all), ",")
+		}
+	}
+	slices.Sort(parts)
+	parts = slices.DeleteFunc(slices.Compact(parts), func(p string) bool { return p == "INTERVAL=1" || p == "" })
+	if slices.Equal(parts, []string{"BYDAY=FR,MO,SA,SU,TH,TU,WE", "FREQ=WEEKLY"}) {
+		return []string{"FREQ=DAILY"}
+	}
+	return parts
 }
 
 // moment keeps the way in which a time was declared.

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/gke/cloud"
@@ -35,13 +36,41 @@ func (m *clusterModel) checkChoices(j job) {
 	for _, c := range list(m.Monitoring) {
 		oneOf("monitoring", c, enumNames(containerpb.MonitoringComponentConfig_Component_value)...)
 	}
-	if m.Location.IsUnknown() && j.cloud.Location() == "" && m.ID.IsUnknown() {
+	if m.Location.IsUnknown() && j.omitted("location") && j.cloud.Location() == "" && m.ID.IsUnknown() {
 		j.diags.AddAttributeError(path.Root("location"), "No location", "Give location, or zone or region in the block provider \"gke\".")
+	}
+	m.checkEndpoints(j)
+	if m.Endpoint.ValueString() == "dns" && j.omitted("dns_endpoint") {
+		m.DNSEndpoint = types.BoolValue(true) // endpoint opens it
 	}
 	for _, cidr := range list(m.AuthorizedNetworks) {
 		if cidr == "0.0.0.0/0" {
 			j.diags.AddAttributeWarning(path.Root("authorized_networks"), "Everybody may reach the API server", "0.0.0.0/0 is every address.")
 		}
+	}
+}
+
+// checkEndpoints refuses to close the endpoint that access leads to, and to close all.
+func (m *clusterModel) checkEndpoints(j job) {
+	closed := func(name string, v types.Bool) bool { return given(v) && !v.ValueBool() && !j.omitted(name) }
+	way := either(m.Endpoint.ValueString(), "public")
+	for _, test := range []struct {
+		name   string
+		closed bool
+		ways   []string
+	}{
+		{"dns_endpoint", closed("dns_endpoint", m.DNSEndpoint), []string{"dns"}},
+		{"public_endpoint", closed("public_endpoint", m.PublicEndpoint), []string{"public"}},
+		{"ip_endpoints", closed("ip_endpoints", m.IPEndpoints), []string{"public", "private"}},
+	} {
+		if test.closed && slices.Contains(test.ways, way) && !m.Endpoint.IsUnknown() {
+			j.diags.AddAttributeError(path.Root(test.name), "Endpoint of the connection is closed",
+				fmt.Sprintf("endpoint is %q, and %s = false closes it. Set endpoint to an endpoint that stays open.", way, test.name))
+		}
+	}
+	if given(m.GoogleCloud) && !j.omitted("authorized_google_cloud") && m.AuthorizedNetworks.IsNull() {
+		j.diags.AddAttributeError(path.Root("authorized_google_cloud"), "No authorized networks",
+			"Give authorized_networks: authorized_google_cloud says whether Google Cloud is one of them.")
 	}
 }
 
@@ -66,6 +95,11 @@ func (m *clusterModel) get(ctx context.Context, c *cloud.Cloud) (*containerpb.Cl
 		return nil, nil
 	}
 	return got, err
+}
+
+// isHeld reports whether another operation holds the cluster.
+func (m *clusterModel) isHeld(ctx context.Context, j job) (bool, error) {
+	return j.cloud.IsHeld(ctx, m.path(j.cloud.Project), m.Location.ValueString())
 }
 
 // create is that of model. The cluster is looked for first: one of this name that
@@ -216,7 +250,7 @@ func (m *clusterModel) firstZone(ctx context.Context, c *cloud.Cloud) ([]string,
 		return []string{location}, nil
 	}
 	if zones := list(m.NodeLocations); len(zones) > 0 {
-		return zones[:1], nil
+		return anyMachineZone(zones), nil
 	}
 	zones, err := regionZones(ctx, c, location)
 	if err != nil {
@@ -225,7 +259,17 @@ func (m *clusterModel) firstZone(ctx context.Context, c *cloud.Cloud) ([]string,
 	if len(zones) == 0 {
 		return nil, fmt.Errorf("the region %s has no zones", location)
 	}
-	return zones[:1], nil
+	return anyMachineZone(zones), nil
+}
+
+// anyMachineZone is the first zone for machines of any kind: AI zones, such as us-south1-ai1b, have few.
+func anyMachineZone(zones []string) []string {
+	for _, zone := range zones {
+		if !strings.HasPrefix(last(strings.ReplaceAll(zone, "-", "/")), "ai") {
+			return []string{zone}
+		}
+	}
+	return zones[:1]
 }
 
 func regionZones(ctx context.Context, c *cloud.Cloud, region string) ([]string, error) {

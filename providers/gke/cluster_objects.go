@@ -75,7 +75,7 @@ const (
 // clear takes away what the cluster has in the cloud, as far as it was declared, and
 // says what stays. A cluster that cannot be reached is no reason to keep it.
 func (m *clusterModel) clear(ctx context.Context, j job) error {
-	conn, known, _ := connect.FromObject(ctx, m.Access)
+	conn, known := connect.StoredConnection(ctx, m.Access)
 	if conn == nil || !known || conn.Endpoint == "" {
 		return nil // it was never finished
 	}

@@ -47,6 +47,7 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	}
 	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) // older clusters have only this
 	m.readNetworks(k, imported)
+	m.readEndpoints(k)
 	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
 	a := k.GetAddonsConfig()
 	m.FilestoreCSI, m.GCSFuseCSI = types.BoolValue(a.GetGcpFilestoreCsiDriverConfig().GetEnabled()), types.BoolValue(a.GetGcsFuseCsiDriverConfig().GetEnabled())
@@ -116,6 +117,21 @@ func (m *clusterModel) readNetworks(k *containerpb.Cluster, imported bool) {
 	m.AuthorizedNetworks = setOf(all)
 }
 
+// readEndpoints reads which endpoints are open. An older answer lacks them: their IP endpoints are.
+func (m *clusterModel) readEndpoints(k *containerpb.Cluster) {
+	e := k.GetControlPlaneEndpointsConfig()
+	ip := e.GetIpEndpointsConfig()
+	m.DNSEndpoint = types.BoolValue(e.GetDnsEndpointConfig().GetAllowExternalTraffic())
+	m.IPEndpoints = types.BoolValue(ip == nil || ip.Enabled == nil || ip.GetEnabled())
+	if m.IPEndpoints.ValueBool() || !given(m.PublicEndpoint) { // a closed public address says nothing
+		open := ip == nil || ip.EnablePublicEndpoint == nil || ip.GetEnablePublicEndpoint()
+		m.PublicEndpoint = types.BoolValue(open)
+	}
+	networks := ip.GetAuthorizedNetworksConfig()
+	m.GoogleCloud = types.BoolValue(networks == nil || networks.GcpPublicCidrsAccessEnabled == nil ||
+		networks.GetGcpPublicCidrsAccessEnabled())
+}
+
 // reached is how long the cluster may take to say which it is.
 const reached = 10 * time.Second
 
@@ -123,7 +139,7 @@ const reached = 10 * time.Second
 // that cannot be reached is asked again by the next read, and is never taken for
 // another cluster.
 func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Cluster) {
-	was, _, _ := connect.FromObject(ctx, m.Access)
+	was, _ := connect.StoredConnection(ctx, m.Access)
 	c := connect.Connection{Credential: connect.Credential{Google: &connect.Google{CredentialsFile: j.credentials, Impersonate: j.cloud.Impersonate}}}
 	if was != nil {
 		c.ID = was.ID

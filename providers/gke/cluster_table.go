@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
@@ -42,6 +43,10 @@ var clusterTable = []clusterRow{
 		}},
 	{attribute: "endpoint", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) attr.Value { return m.Endpoint }, fill: fillEndpoints},
 	{attribute: "authorized_networks", call: "UpdateCluster", field: "desired_control_plane_endpoints_config", of: func(m *clusterModel) attr.Value { return m.AuthorizedNetworks }, fill: fillEndpoints},
+	endpointRow("authorized_google_cloud", func(m *clusterModel) attr.Value { return m.GoogleCloud }),
+	endpointRow("dns_endpoint", func(m *clusterModel) attr.Value { return m.DNSEndpoint }),
+	endpointRow("public_endpoint", func(m *clusterModel) attr.Value { return m.PublicEndpoint }),
+	endpointRow("ip_endpoints", func(m *clusterModel) attr.Value { return m.IPEndpoints }),
 	{attribute: "workload_identity", call: "UpdateCluster", field: "desired_workload_identity_config", of: func(m *clusterModel) attr.Value { return m.WorkloadIdentity }, fill: fillIdentity},
 	{attribute: "filestore_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) attr.Value { return m.FilestoreCSI }, fill: fillAddons},
 	{attribute: "gcs_fuse_csi", call: "UpdateCluster", field: "desired_addons_config", of: func(m *clusterModel) attr.Value { return m.GCSFuseCSI }, fill: fillAddons},
@@ -55,6 +60,12 @@ var clusterTable = []clusterRow{
 	{attribute: "maintenance_window", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.MaintenanceWindow }, send: sendMaintenance},
 	{attribute: "maintenance_exclusions", call: "SetMaintenancePolicy", field: "maintenance_policy", of: func(m *clusterModel) attr.Value { return m.Exclusions }, send: sendMaintenance},
 	{attribute: "labels", call: "SetLabels", field: "resource_labels", of: func(m *clusterModel) attr.Value { return m.AllLabels }, send: sendLabels},
+}
+
+// endpointRow is the row of an argument that opens or closes endpoints.
+func endpointRow(attribute string, of func(*clusterModel) attr.Value) clusterRow {
+	const field = "desired_control_plane_endpoints_config"
+	return clusterRow{attribute: attribute, call: "UpdateCluster", field: field, of: of, fill: fillEndpoints}
 }
 
 // declared tells whether there is something to say about a row.
@@ -153,7 +164,7 @@ func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, r
 		both = m.exclusions()
 	}
 	maps.Copy(both, m.exclusions())
-	is.Exclusions, _ = types.MapValueFrom(context.Background(), exclusionType(), both)
+	is.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), both))
 	is.take(j, k)
 	if m.Exclusions.IsNull() && len(is.exclusions()) == 0 {
 		is.Exclusions = m.Exclusions
@@ -189,19 +200,37 @@ func fillVersion(m, _ *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Clou
 // a cluster to everybody is no side effect of another change.
 func fillEndpoints(m, prior *clusterModel, u *containerpb.ClusterUpdate, _ *cloud.Cloud) {
 	e := &containerpb.ControlPlaneEndpointsConfig{}
-	if m.Endpoint.ValueString() == "dns" {
-		open := true
-		e.DnsEndpointConfig = &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{AllowExternalTraffic: &open}
-	}
 	u.DesiredControlPlaneEndpointsConfig = e
-	if m.AuthorizedNetworks.IsNull() && prior.AuthorizedNetworks.IsNull() {
-		return
+	open := m.DNSEndpoint.ValueBoolPointer()
+	if m.DNSEndpoint.IsUnknown() || !changed(m.DNSEndpoint, prior.DNSEndpoint) {
+		open = nil
 	}
-	networks := &containerpb.MasterAuthorizedNetworksConfig{Enabled: !m.AuthorizedNetworks.IsNull()}
-	for _, cidr := range list(m.AuthorizedNetworks) {
-		networks.CidrBlocks = append(networks.CidrBlocks, &containerpb.MasterAuthorizedNetworksConfig_CidrBlock{CidrBlock: cidr})
+	if m.Endpoint.ValueString() == "dns" && prior.Endpoint.ValueString() != "dns" {
+		open = proto.Bool(true)
 	}
-	e.IpEndpointsConfig = &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{AuthorizedNetworksConfig: networks}
+	if open != nil {
+		e.DnsEndpointConfig = &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{AllowExternalTraffic: open}
+	}
+	ip := &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{}
+	if given(m.IPEndpoints) && changed(m.IPEndpoints, prior.IPEndpoints) {
+		ip.Enabled = m.IPEndpoints.ValueBoolPointer()
+	}
+	if given(m.PublicEndpoint) && changed(m.PublicEndpoint, prior.PublicEndpoint) {
+		ip.EnablePublicEndpoint = m.PublicEndpoint.ValueBoolPointer()
+	}
+	if !m.AuthorizedNetworks.IsNull() || !prior.AuthorizedNetworks.IsNull() {
+		networks := &containerpb.MasterAuthorizedNetworksConfig{Enabled: !m.AuthorizedNetworks.IsNull()}
+		for _, cidr := range list(m.AuthorizedNetworks) {
+			networks.CidrBlocks = append(networks.CidrBlocks, &containerpb.MasterAuthorizedNetworksConfig_CidrBlock{CidrBlock: cidr})
+		}
+		if given(m.GoogleCloud) {
+			networks.GcpPublicCidrsAccessEnabled = m.GoogleCloud.ValueBoolPointer()
+		}
+		ip.AuthorizedNetworksConfig = networks
+	}
+	if ip.Enabled != nil || ip.EnablePublicEndpoint != nil || ip.AuthorizedNetworksConfig != nil {
+		e.IpEndpointsConfig = ip
+	}
 }
 
 func fillIdentity(m, _ *clusterModel, u *containerpb.ClusterUpdate, c *cloud.Cloud) {

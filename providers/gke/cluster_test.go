@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
 
 	"github.com/stokehq/stoke/providers/gke/gcptest"
@@ -66,11 +67,49 @@ func TestClusterLife(t *testing.T) {
 // clusterValues are other values for what can be changed.
 var clusterValues = map[string]any{
 	"release_channel": "EXTENDED", "version": gcptest.Versions[0], "node_locations": []any{zone, "us-central1-b"}, "private_nodes": true, "endpoint": "dns",
-	"authorized_networks": []any{"10.0.0.0/8"}, "workload_identity": true, "filestore_csi": true, "gcs_fuse_csi": true, "disk_csi": false,
+	"authorized_networks": []any{"10.0.0.0/8"}, "authorized_google_cloud": false, "public_endpoint": false, "ip_endpoints": false, "workload_identity": true, "filestore_csi": true, "gcs_fuse_csi": true, "disk_csi": false,
 	"shielded_nodes": false, "logging": []any{"SYSTEM_COMPONENTS"}, "monitoring": []any{"SYSTEM_COMPONENTS", "DCGM"},
 	"maintenance_window":     map[string]any{"start": "2026-01-03T02:00:00Z", "end": "2026-01-03T08:00:00Z", "recurrence": "FREQ=DAILY"},
 	"maintenance_exclusions": map[string]any{"run": map[string]any{"start": "2026-12-01T00:00:00Z", "end": "2026-12-08T00:00:00Z"}},
 	"labels":                 map[string]any{"team": "speech"},
+}
+
+// TestEndpointsClosed: each endpoint can be closed and opened again, except the one that the connection leads to, and another
+// endpoint for the connection closes none.
+func TestEndpointsClosed(t *testing.T) {
+	transports(t, gcptest.Options{}, func(w *world) {
+		config := func(more map[string]any) cty.Value { return w.conf("gke_cluster", lab(more)) }
+		it := w.make(thing{kind: "gke_cluster"}, config(map[string]any{"public_endpoint": false, "endpoint": "dns"}))
+		look := func(dns, public, ip bool) {
+			w.Helper()
+			e := w.google.Inventory()[0].Value.(*containerpb.Cluster).GetControlPlaneEndpointsConfig()
+			if e.GetDnsEndpointConfig().GetAllowExternalTraffic() != dns || e.GetIpEndpointsConfig().GetEnablePublicEndpoint() != public || e.GetIpEndpointsConfig().GetEnabled() != ip {
+				w.Errorf("endpoints are %v", e)
+			}
+		}
+		look(true, false, true)
+		for _, step := range []struct {
+			more            map[string]any
+			dns, public, ip bool
+		}{
+			{map[string]any{"endpoint": "dns", "ip_endpoints": false}, true, false, false},
+			{map[string]any{"endpoint": "dns", "ip_endpoints": true, "public_endpoint": true}, true, true, true},
+			{map[string]any{"endpoint": "public"}, true, true, true},
+			{map[string]any{"endpoint": "public", "dns_endpoint": false}, false, true, true},
+			{map[string]any{"endpoint": "dns"}, true, true, true},
+		} {
+			it = w.empty(w.make(it, config(step.more)), config(step.more))
+			look(step.dns, step.public, step.ip)
+		}
+		for _, wrong := range []map[string]any{
+			{"endpoint": "dns", "dns_endpoint": false}, {"public_endpoint": false}, {"ip_endpoints": false}, {"endpoint": "private", "ip_endpoints": false},
+			{"authorized_google_cloud": false},
+		} {
+			if pl := w.plan(it, config(wrong)); !pl.Diagnostics.HasErrors() {
+				w.Errorf("%v is planned", wrong)
+			}
+		}
+	})
 }
 
 // TestClusterInPlace: each attribute that can be changed is, by the one call that
@@ -82,6 +121,9 @@ func TestClusterInPlace(t *testing.T) {
 		w.mutations()
 		for _, row := range clusterTable {
 			value, ok := clusterValues[row.attribute]
+			if row.attribute == "dns_endpoint" {
+				continue // endpoint has opened it: TestEndpointsClosed
+			}
 			if !ok {
 				w.Errorf("no value for %s", row.attribute)
 				continue

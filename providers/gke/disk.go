@@ -51,7 +51,7 @@ func diskSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A persistent disk or Hyperdisk, in a zone or, with copies in two zones, in a region. It grows in place and never shrinks. Arguments that are left out are Google's choice and never a difference.",
 		Attributes: map[string]schema.Attribute{
-			"name":                    requiredName("Its name."),
+			"name":                    requiredName("Its name.", 63),
 			"location":                serversFixed("A zone, or a region for a disk with two copies. Default: zone or region of the provider."),
 			"replica_zones":           serversSetFixed("The two zones of a regional disk."),
 			"type":                    named(servers("pd-standard, pd-balanced, pd-ssd, pd-extreme, hyperdisk-balanced, hyperdisk-ml and others. Default: Google's, pd-standard."), samePart),
@@ -60,7 +60,7 @@ func diskSchema(context.Context) schema.Schema {
 			"iops":                    serversNumber("Operations a second that are provisioned, where the type lets one choose. They, the throughput and the size of a Hyperdisk change once in four hours, all in one apply."),
 			"throughput":              serversNumber("MiB a second that are provisioned, where the type lets one choose."),
 			"snapshot":                named(servers("A snapshot that the disk begins as, by name or in full."), sameIn(snapshots)),
-			"labels":                  optionalLabels(),
+			"labels":                  optionalLabels("Labels. Google's own are left alone."),
 			"snapshot_before_destroy": schema.BoolAttribute{Optional: true, Description: "Whether a snapshot is taken before the disk is deleted. It is called NAME-before-destroy-ID with the time at which the disk was detached last, stays, and bills. What was applied last counts. Default: false."},
 			"allow_data_loss":         dataLoss("Whether a plan may make the disk anew without such a snapshot, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
 		},

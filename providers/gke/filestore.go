@@ -72,7 +72,7 @@ func filestoreSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A Filestore instance: a share that all nodes of a network can mount over NFS, to read and to write. Arguments that are left out are Google's choice and never a difference.",
 		Attributes: map[string]schema.Attribute{
-			"name":                requiredName("Its name."),
+			"name":                requiredName("Its name.", 63),
 			"location":            serversFixed("A zone, or a region for the tiers REGIONAL and ENTERPRISE. Default: zone or region of the provider."),
 			"tier":                requiredFixed("BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL, ENTERPRISE, or one of the older STANDARD, PREMIUM, HIGH_SCALE_SSD."),
 			"protocol":            serversFixed("NFS_V3, which is the default, or NFS_V4_1, which ZONAL, REGIONAL and ENTERPRISE have, too."),
@@ -83,7 +83,7 @@ func filestoreSchema(context.Context) schema.Schema {
 			"reserved_ip_range":   serversFixed("Range that its addresses are from: a /29, for the older and larger tiers a /24 or /26, or the name of an allocated range. Default: Google's choice."),
 			"kms_key":             serversFixed("Key that the data is encrypted with, in full. Default: Google's own."),
 			"description":         servers("What it is for."),
-			"labels":              optionalLabels(),
+			"labels":              optionalLabels("Labels. Google's own are left alone."),
 			"deletion_protection": serversFlag("Whether Google refuses to delete it, and a plan that would is an error. Taken out of the configuration it stays as it is; false takes it away. Default: false."),
 			"allow_data_loss":     dataLoss("Whether a plan may make the instance anew, by which what is on it is lost. Without it such a plan is refused; -replace asks for one, too."),
 			"ip_addresses": schema.ListAttribute{Computed: true, ElementType: types.StringType, Description: "Addresses to mount it from.",

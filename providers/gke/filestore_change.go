@@ -23,6 +23,12 @@ func (m *filestoreModel) get(ctx context.Context, c *cloud.Cloud) (*file.Instanc
 	return f, err
 }
 
+// isHeld reports whether another operation holds the instance.
+func (m *filestoreModel) isHeld(ctx context.Context, j job) (bool, error) {
+	f, err := m.get(ctx, j.cloud)
+	return f != nil && !slices.Contains([]string{"READY", "ERROR", "SUSPENDED", "STATE_UNSPECIFIED", ""}, f.State), err
+}
+
 // create is that of model. It takes minutes, and for the larger tiers an hour.
 func (m *filestoreModel) create(ctx context.Context, j job, mark string, started func()) error {
 	m.settle(j)
@@ -94,8 +100,7 @@ func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
 	for _, o := range now {
 		all = append(all, exportModel{Ranges: setOrNull(types.SetNull(types.StringType), o.IpRanges), Access: textOrNull(o.AccessMode), Squash: textOrNull(o.SquashMode), UID: numberOrNull(o.AnonUid), GID: numberOrNull(o.AnonGid)})
 	}
-	l, _ := types.ListValueFrom(context.Background(), exportType, all)
-	return l
+	return mustConvert(types.ListValueFrom(context.Background(), exportType, all))
 }
 
 // means tells whether an export is what is there.
@@ -143,7 +148,7 @@ func (m *filestoreModel) read(ctx context.Context, j job) (bool, string, error) 
 	}
 	m.Description, m.Protection = textAs(m.Description, f.Description), types.BoolValue(f.DeletionProtectionEnabled)
 	m.head().readLabels(j.cloud, f.Labels)
-	m.Addresses, _ = types.ListValueFrom(ctx, types.StringType, append([]string{}, network.IpAddresses...))
+	m.Addresses = listOf(append([]string{}, network.IpAddresses...))
 	return true, f.Labels[cloud.Mark], nil
 }
 

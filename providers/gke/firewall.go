@@ -57,12 +57,12 @@ func firewallSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		Description: "A firewall rule of a VPC network, for what comes in. It is either of allow or of deny.",
 		Attributes: map[string]schema.Attribute{
-			"name":          requiredName("Its name."),
+			"name":          requiredName("Its name.", 63),
 			"network":       named(servers("VPC network, by name or in full. Default: default."), sameIn(networks)),
 			"description":   servers("What it is for."),
 			"source_ranges": sources,
-			"source_tags":   optionalSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
-			"target_tags":   optionalSet("Network tags of the machines that it is for. Default: all of the network."),
+			"source_tags":   tagSet("Network tags of machines that it is about beside source_ranges: one of the two has to fit."),
+			"target_tags":   tagSet("Network tags of the machines that it is for. Default: all of the network."),
 			"priority":      serversNumber("0 to 65535; lower ones count first. Default: Google's, 1000."),
 			"disabled":      serversFlag("Whether it is without effect."),
 			"log":           serversFlag("Whether connections are logged, which bills."),

@@ -47,7 +47,7 @@ func ordered(v interface{ Elements() []attr.Value }) []string {
 func rule(protocol string, ports []string) ruleModel {
 	r := ruleModel{types.StringValue(protocol), types.ListNull(types.StringType)}
 	if len(ports) > 0 {
-		r.Ports, _ = types.ListValueFrom(context.Background(), types.StringType, ports)
+		r.Ports = listOf(ports)
 	}
 	return r
 }
@@ -68,8 +68,7 @@ func sameRules(was types.List, now []ruleModel) types.List {
 	if declared := rulesOf(was); declared != nil && slices.Equal(texts(declared), texts(now)) {
 		return was
 	}
-	all, _ := types.ListValueFrom(context.Background(), ruleType, append([]ruleModel{}, now...))
-	return all
+	return mustConvert(types.ListValueFrom(context.Background(), ruleType, append([]ruleModel{}, now...)))
 }
 
 // check is that of model.

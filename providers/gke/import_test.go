@@ -1,11 +1,19 @@
 package gke
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/gke/gcptest"
@@ -44,11 +52,11 @@ func TestImported(t *testing.T) {
 			if pl := w.plan(imported, config); len(pl.Replace) > 0 {
 				t.Fatalf("replaced because of %v", pl.replaced())
 			}
-			it = w.make(imported, config)
-			if got := w.mutations(); len(got) > 0 && test.name != "case and order" { // the order is declared after the import
-				t.Errorf("changed by %v", got)
+			if test.name == "case and order" { // the order is declared after the import
+				w.empty(w.make(imported, config), config)
+				return
 			}
-			w.empty(it, config)
+			w.adopted(imported, config)
 		})
 	}
 	w := newWorld(t, "grpc", gcptest.Options{HostProjects: []string{"host"}})
@@ -61,6 +69,88 @@ func TestImported(t *testing.T) {
 			t.Errorf("%s and %s are one", a, b)
 		}
 	}
+}
+
+// adopted checks that the first apply after an import makes no call.
+func (w *world) adopted(imported thing, config cty.Value) {
+	w.Helper()
+	w.mutations()
+	it := w.make(imported, config)
+	if got := w.mutations(); len(got) > 0 {
+		w.Errorf("changed by %v", got)
+	}
+	w.empty(it, config)
+}
+
+// recordedPools are settings of node pools as GKE 1.34 and 1.35 were recorded to fill them in, each with the arguments
+// that such a pool was made with. Older pools keep the port of the kubelet open.
+var recordedPools = []struct {
+	name  string
+	given map[string]any
+	fill  func(*containerpb.NodePool)
+}{
+	{"nothing declared", nil, func(*containerpb.NodePool) {}},
+	{"three pulls", nil, func(p *containerpb.NodePool) { p.Config.KubeletConfig.MaxParallelImagePulls = 3 }},
+	{"an older pool", nil, func(p *containerpb.NodePool) {
+		p.Config.KubeletConfig.InsecureKubeletReadonlyPortEnabled = proto.Bool(true)
+	}},
+	{"older still", nil, func(p *containerpb.NodePool) { p.Config.KubeletConfig = nil }},
+	{"kubelet", map[string]any{"kubelet": map[string]any{"cpu_cfs_quota": true, "cpu_cfs_quota_period": "100ms", "cpu_manager_policy": "none", "pod_pids_limit": 2048}},
+		func(p *containerpb.NodePool) {
+			p.Config.KubeletConfig.ImageGcHighThresholdPercent, p.Config.KubeletConfig.ImageMaximumGcAge = 80, "2h0m0s"
+		}},
+	{"linux", map[string]any{"linux": map[string]any{"cgroup_mode": "CGROUP_MODE_V2"}}, func(*containerpb.NodePool) {}},
+	{"local SSDs", map[string]any{"local_ssd_count": 2}, func(p *containerpb.NodePool) {
+		p.Config.EphemeralStorageLocalSsdConfig.DataCacheCount = 2
+	}},
+	{"raw local SSDs", map[string]any{"raw_local_ssd_count": 2}, func(*containerpb.NodePool) {}},
+}
+
+// TestImportedAsRecorded: a pool that GKE has filled in is imported, and a plan of its configuration has no difference.
+func TestImportedAsRecorded(t *testing.T) {
+	w := withLab(newWorld(t, "grpc", gcptest.Options{}))
+	w.empty(w.importing("gke_cluster", labPath), w.conf("gke_cluster", lab(nil)))
+	for n, test := range recordedPools {
+		name := fmt.Sprint("p", n)
+		given := with(cpu(map[string]any{"name": name}), test.given)
+		config := w.conf("gke_node_pool", given)
+		w.make(thing{kind: "gke_node_pool"}, config)
+		if err := w.google.ChangePool(labPath+"/nodePools/"+name, test.fill); err != nil {
+			t.Fatal(err)
+		}
+		w.Logf("%s", test.name)
+		imported := w.empty(w.importing("gke_node_pool", labPath+"/nodePools/"+name), config)
+		if !imported.state.IsWhollyKnown() {
+			t.Errorf("%s: the state is not known: %#v", test.name, imported.state)
+		}
+	}
+}
+
+// TestConversionsAreChecked: no file of the providers drops the diagnostics of a conversion of the framework: an unknown
+// value would take the place of the converted one.
+func TestConversionsAreChecked(t *testing.T) {
+	dropped := regexp.MustCompile(`, _ :?= types\.\w+Value(From)?\(|, _ :?= connect\.FromObject`)
+	for _, folder := range []string{".", "../kube", "../metal", "../train", "../connect"} {
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := dropped.FindAllString(string(text), -1); len(found) > 0 && !strings.HasSuffix(name, "_test.go") {
+				t.Errorf("%s: %q", name, found)
+			}
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a conversion that fails is taken for a value")
+		}
+	}()
+	object(kubeletSchema(), types.ObjectNull(typesOf(kubeletSchema())), kubeletModel{}, true) // its set has no type
 }
 
 // TestImportForms: the identifiers that Terraform takes.

@@ -236,7 +236,7 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	mark := cloud.MarkOf(providers.CallFrom(ctx).Operation)
-	err = plan.create(cloud.Under(limited, mark), j, mark, func() { there = true })
+	err = plan.create(l.holding(limited, plan, j), j, mark, func() { there = true })
 	unseen := false
 	if err != nil && !there {
 		there, unseen = l.unsure(ctx, plan, j, err)
@@ -259,6 +259,19 @@ func (l *life[M, P]) Create(ctx context.Context, req resource.CreateRequest, res
 		}
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not made", err)
+}
+
+// holding returns the context of a change: with the mark of the operation, and with a look at the object
+// for preconditions that fail.
+func (l *life[M, P]) holding(ctx context.Context, of P, j job) context.Context {
+	ctx = cloud.Under(ctx, cloud.MarkOf(providers.CallFrom(ctx).Operation))
+	object, ok := any(of).(interface {
+		isHeld(ctx context.Context, j job) (bool, error)
+	})
+	if !ok {
+		return ctx
+	}
+	return cloud.Holding(ctx, func(ctx context.Context) (bool, error) { return object.isHeld(ctx, j) })
 }
 
 // left tells whether a create that failed has left something; what cannot be seen
@@ -332,7 +345,7 @@ func (l *life[M, P]) Update(ctx context.Context, req resource.UpdateRequest, res
 	defer cancel()
 	j.begun = readBegun(ctx, req.Private)
 	plan.head().planLabels(j.cloud) // they may be known only now
-	err = plan.update(cloud.Under(limited, cloud.MarkOf(providers.CallFrom(ctx).Operation)), j, prior)
+	err = plan.update(l.holding(limited, plan, j), j, prior)
 	if err == nil {
 		l.store(ctx, plan, j, req.Plan, &resp.State)
 		resp.Diagnostics.Append(writeBegun(ctx, resp.Private, "")...)
@@ -410,6 +423,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 	switch {
 	case err != nil && call.Settling:
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
+	case err != nil && j.silent(err):
 	case err != nil:
 		var e *cloud.Error
 		if errors.As(err, &e) && slices.Contains([]cloud.Kind{cloud.Ambiguous, cloud.Busy}, e.Kind) {
@@ -438,7 +452,7 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		j.begun = readBegun(ctx, req.Private)
-		err = state.remove(cloud.Under(limited, cloud.MarkOf(providers.CallFrom(ctx).Operation)), j)
+		err = state.remove(l.holding(limited, state, j), j)
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
 }

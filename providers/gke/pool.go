@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -29,6 +30,7 @@ type poolModel struct {
 	Cluster          types.String `tfsdk:"cluster"`
 	Name             types.String `tfsdk:"name"`
 	NodeCount        types.Int64  `tfsdk:"node_count"`
+	Initial          types.Int64  `tfsdk:"initial_node_count"`
 	Autoscaling      types.Object `tfsdk:"autoscaling"`
 	Zones            types.Set    `tfsdk:"zones"`
 	MachineType      types.String `tfsdk:"machine_type"`
@@ -129,19 +131,20 @@ func poolSchema(context.Context) schema.Schema {
 			"What makes nodes anew is sent in one call, so that they are made anew once.",
 		Attributes: map[string]schema.Attribute{
 			"cluster":                               named(schema.StringAttribute{Required: true, Description: "The id of a gke_cluster, or LOCATION/NAME."}, samePlace),
-			"name":                                  requiredFixed("Its name."),
+			"name":                                  requiredName("Its name.", 40),
 			"node_count":                            serversNumber("Nodes in each zone: a pool in three zones has three times as many. Leave it out with autoscaling."),
+			"initial_node_count":                    optionalNumber("Nodes in each zone that a pool with autoscaling is made with. Default: min, or as many as total_min needs. A change has no effect on an existing pool."),
 			"zones":                                 serversSet("Zones of the nodes. A pool with GPUs in a regional cluster has to name them. Default: those of the cluster."),
 			"machine_type":                          servers(`Machine type, such as "n2-standard-8" or "a2-highgpu-1g". Default: e2-medium.`),
 			"disk_type":                             servers("Type of the boot disk."),
 			"disk_size_gb":                          serversNumber("Size of the boot disk, in GiB."),
 			"image_type":                            servers("Image of the nodes, such as COS_CONTAINERD or UBUNTU_CONTAINERD."),
-			"labels":                                optionalMap("Labels of the nodes in Kubernetes."),
+			"labels":                                nodeLabels(),
 			"taints":                                taintSchema(),
-			"tags":                                  optionalSet("Network tags, which firewall rules name."),
-			"resource_labels":                       optionalMap("Labels of the machines in Google Cloud. Google's own are left alone."),
+			"tags":                                  tagSet("Network tags, which firewall rules name."),
+			"resource_labels":                       optionalLabels("Labels of the machines in Google Cloud. Google's own are left alone."),
 			"service_account":                       serversFixed("Service account of the nodes. Default: the project's default one, which many projects have deleted."),
-			"oauth_scopes":                          serversSetFixed("What the nodes may ask tokens for. Google adds one for monitoring, which is no difference."),
+			"oauth_scopes":                          scopesSchema(),
 			"auto_repair":                           serversFlag("Whether broken nodes are made anew. Flex-start goes without."),
 			"auto_upgrade":                          serversFlag("Whether nodes are upgraded. A cluster with a release channel wants it."),
 			"max_surge":                             serversNumber("Nodes that an upgrade may have too many."),
@@ -179,6 +182,13 @@ func poolSchema(context.Context) schema.Schema {
 			"fallback":    fallbackSchema(),
 		},
 	}
+}
+
+// scopesSchema is an argument of which GKE adds parts.
+func scopesSchema() schema.SetAttribute {
+	a := serversSet("Scopes of the nodes' tokens. GKE adds those for logs and monitoring, which are not a difference.")
+	a.PlanModifiers = append(a.PlanModifiers, sameScopes{}, setplanmodifier.RequiresReplace())
+	return a
 }
 
 func taintSchema() schema.Attribute {

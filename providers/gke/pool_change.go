@@ -131,7 +131,7 @@ func (m *poolModel) matches(ctx context.Context, j job, p *containerpb.NodePool,
 	}
 	if group == bySize {
 		j.sizes.forget()
-		n, err := j.sizes.of(ctx, j.cloud, p)
+		n, err := j.sizes.of(ctx, j.cloud, p, m.NodeCount.ValueInt64())
 		if err != nil {
 			return false, err
 		}

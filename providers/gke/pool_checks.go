@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // checkSettings refuses values of settings that the API would refuse.
@@ -87,24 +89,25 @@ func (m *poolModel) checkZones(ctx context.Context, j job, at path.Path) {
 		where = path.Root("zones")
 	}
 	kind := a.Type.ValueString()
-	for _, zone := range m.nodeZones(ctx, j) {
+	zones, _ := m.nodeZones(ctx, j)
+	for _, zone := range zones {
 		all, live := acceleratorsIn(ctx, j, zone)
-		switch known := zonesOf[kind]; {
+		switch known := catalogue.Zones[kind]; {
 		case live && !slices.Contains(all, kind):
 			j.diags.AddAttributeError(where, "Zone does not have this GPU", fmt.Sprintf("%s has no %s. It has: %s.%s", zone, kind, either(strings.Join(all, ", "), "no GPUs"), elsewhere(kind, zone)))
 		case !live && known != nil && !slices.Contains(known, zone):
-			j.diags.AddAttributeWarning(where, "Zone may not have this GPU", fmt.Sprintf("By the table of %s, %s has no %s.%s", zonesAsOf, zone, kind, elsewhere(kind, zone)))
+			j.diags.AddAttributeWarning(where, "Zone may not have this GPU", fmt.Sprintf("By the table of %s, %s has no %s.%s", catalogue.ZonesAsOf, zone, kind, elsewhere(kind, zone)))
 		}
 	}
 }
 
 // elsewhere names zones of the same region that have a GPU by the table.
 func elsewhere(kind, zone string) string {
-	near := slices.DeleteFunc(slices.Clone(zonesOf[kind]), func(other string) bool { return regionOf(other) != regionOf(zone) || other == zone })
+	near := slices.DeleteFunc(slices.Clone(catalogue.Zones[kind]), func(other string) bool { return regionOf(other) != regionOf(zone) || other == zone })
 	if len(near) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" By the table of %s it is in %s.", zonesAsOf, strings.Join(near, ", "))
+	return fmt.Sprintf(" By the table of %s it is in %s.", catalogue.ZonesAsOf, strings.Join(near, ", "))
 }
 
 // checkLocalSSDs looks whether a machine type can have so many local SSDs.
@@ -114,8 +117,8 @@ func (m *poolModel) checkLocalSSDs(j job, refuse func(name, summary, detail stri
 	if raw > 0 {
 		name, n = "raw_local_ssd_count", raw
 	}
-	machine := either(m.MachineType.ValueString(), "e2-medium")
-	allowed, ok := localSSDs(machine)
+	machine := either(m.MachineType.ValueString(), catalogue.Default)
+	allowed, ok := catalogue.SSDs(machine)
 	switch {
 	case scratch > 0 && raw > 0:
 		refuse("raw_local_ssd_count", "Local SSDs of two kinds", "Give local_ssd_count for ephemeral storage, or raw_local_ssd_count for block devices.")

@@ -50,8 +50,8 @@ func (m *poolModel) wanted(j job, mark string, n int) *containerpb.NodePool {
 	if given(m.FastSocket) {
 		config.FastSocket = &containerpb.FastSocket{Enabled: m.FastSocket.ValueBool()}
 	}
-	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, InitialNodeCount: int32(m.NodeCount.ValueInt64()), Locations: list(m.Zones)} //nolint:gosec // nodes
-	if v := m.Version.ValueString(); strings.Contains(v, wholeVersion) {                                                                                // otherwise that of the control plane
+	p := &containerpb.NodePool{Name: m.Name.ValueString(), Config: config, Locations: list(m.Zones)}
+	if v := m.Version.ValueString(); strings.Contains(v, wholeVersion) { // otherwise that of the control plane
 		p.Version = v
 	}
 	m.policies(p)

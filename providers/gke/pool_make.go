@@ -35,6 +35,19 @@ func getPool(ctx context.Context, c *cloud.Cloud, name string) (*containerpb.Nod
 	return p, err
 }
 
+// isHeld reports whether another operation holds the pool, or its cluster.
+func (m *poolModel) isHeld(ctx context.Context, j job) (bool, error) {
+	where, j, err := m.at(j)
+	if err != nil {
+		return false, err
+	}
+	held, err := j.cloud.IsHeld(ctx, where.cluster, where.location)
+	if held || err != nil {
+		return held, err
+	}
+	return j.cloud.IsHeld(ctx, where.pool, where.location)
+}
+
 // create is that of model.
 func (m *poolModel) create(ctx context.Context, j job, mark string, started func()) error {
 	where, j, err := m.at(j)
@@ -103,6 +116,9 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 		return failed(now)
 	}
 	wanted := m.step(n).wanted(j, mark, n)
+	if err := setBeginning(ctx, m.step(n), c, where, wanted); err != nil {
+		return err
+	}
 	op, found, err := cloud.Make(ctx, c, func(ctx context.Context) (*containerpb.Operation, error) {
 		return c.Clusters.CreateNodePool(ctx, &containerpb.CreateNodePoolRequest{Parent: where.cluster, NodePool: wanted})
 	}, func(ctx context.Context) (bool, error) {
@@ -120,6 +136,24 @@ func (m *poolModel) try(ctx context.Context, j job, where at, there *containerpb
 	}
 	started()
 	return c.Wait(ctx, op, what)
+}
+
+// setBeginning sets the number of nodes that a pool is made with. Of a pool that names no zones it depends on those
+// of the cluster.
+func setBeginning(ctx context.Context, m *poolModel, c *cloud.Cloud, where at, wanted *containerpb.NodePool) error {
+	zones := len(wanted.GetLocations())
+	if s := m.scaling(); zones == 0 && s != nil && s.TotalMin.ValueInt64() > 0 {
+		k, err := cloud.Read(ctx, c, func(ctx context.Context) (*containerpb.Cluster, error) {
+			return c.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: where.cluster})
+		})
+		if err != nil {
+			return err
+		}
+		zones = len(k.GetLocations())
+	}
+	n, _ := beginningOf(m, int64(max(zones, 1)))
+	wanted.InitialNodeCount = int32(n) //nolint:gosec // nodes
+	return nil
 }
 
 // failed is why a pool that is there could not be made; nil for a good one.

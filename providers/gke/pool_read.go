@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/gke/cloud"
@@ -41,25 +42,27 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	m.restore(&declared)
 	if given(m.Autoscaling) {
 		m.NodeCount = types.Int64Null()
-	} else if n, err := j.sizes.of(ctx, j.cloud, p); err == nil {
+	} else if n, err := j.sizes.of(ctx, j.cloud, p, m.NodeCount.ValueInt64()); err == nil {
 		m.NodeCount = types.Int64Value(n)
 	} else {
 		addWarning(j, "Size of the node pool cannot be read", err)
 	}
-	m.Capacity = m.as(m.taken()).capacity(ctx, p.GetLocations(), p)
+	if m.Capacity = m.as(m.taken()).capacity(ctx, locationsOf(m, j, p), p); m.Capacity.IsUnknown() { // an answer lacks parts
+		m.Capacity = types.ObjectNull(m.Capacity.AttributeTypes(ctx))
+	}
 	return true, p.GetConfig().GetResourceLabels()[cloud.Mark], nil
 }
 
 func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	n := p.GetConfig()
 	m.NodeVersion = types.StringValue(p.GetVersion())
-	m.Zones, m.MachineType = setOf(p.GetLocations()), textOrNull(n.GetMachineType())
+	m.Zones, m.MachineType = setOf(locationsOf(m, j, p)), textOrNull(n.GetMachineType())
 	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), imageType(m.ImageType, n.GetImageType())
 	m.Labels, m.Tags = mapOrNull(m.Labels, n.GetLabels()), setOrNull(m.Tags, n.GetTags())
 	m.head().readLabels(j.cloud, n.GetResourceLabels())
 	m.readTaints(n.GetTaints())
 	m.ServiceAccount = link(m.ServiceAccount, n.GetServiceAccount())
-	m.Scopes = scopes(m.Scopes, n.GetOauthScopes())
+	m.Scopes = scopes(m.Scopes, n)
 	m.Spot, m.FlexStart, m.Queued = types.BoolValue(n.GetSpot()), types.BoolValue(n.GetFlexStart()), types.BoolValue(p.GetQueuedProvisioning().GetEnabled())
 	m.Reservation = types.StringNull()
 	if r := n.GetReservationAffinity(); len(r.GetValues()) > 0 {
@@ -80,6 +83,21 @@ func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	m.readKubelet(n.GetKubeletConfig(), imported)
 	m.readLinux(n.GetLinuxNodeConfig(), imported)
 	m.readGPUs(n.GetAccelerators())
+}
+
+// locationsOf are the zones of a pool. An answer without them has the links of its groups of machines; a pool
+// of neither is in the zone of its cluster.
+func locationsOf(m *poolModel, j job, p *containerpb.NodePool) []string {
+	zones := slices.Clone(p.GetLocations())
+	for _, url := range p.GetInstanceGroupUrls() {
+		if zone := zoneOf(url); len(p.GetLocations()) == 0 && !slices.Contains(zones, zone) {
+			zones = append(zones, zone)
+		}
+	}
+	if _, location, _, err := m.place(j); len(zones) == 0 && err == nil && isZone(location) {
+		return []string{location}
+	}
+	return append([]string{}, zones...)
 }
 
 // imageType keeps the case in which it was declared: the API answers in capitals.
@@ -110,7 +128,7 @@ func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 		return len(declared)
 	}
 	slices.SortStableFunc(taints, func(a, b taintModel) int { return place(a) - place(b) })
-	m.Taints, _ = types.ListValueFrom(context.Background(), taintType(), taints)
+	m.Taints = mustConvert(types.ListValueFrom(context.Background(), taintType(), taints))
 }
 
 func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
@@ -127,16 +145,51 @@ func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
 		m.BootDisks = types.ListNull(kind)
 		return
 	}
-	m.BootDisks, _ = types.ListValueFrom(context.Background(), kind, disks)
+	m.BootDisks = mustConvert(types.ListValueFrom(context.Background(), kind, disks))
 }
 
-// scopes leaves the one out that Google adds to those declared.
-func scopes(was types.Set, now []string) types.Set {
-	const added = "https://www.googleapis.com/auth/monitoring"
-	if declared := list(was); len(declared) > 0 && !slices.Contains(declared, added) {
-		now = slices.DeleteFunc(slices.Clone(now), func(s string) bool { return s == added })
+// The scopes that GKE adds to declared ones: those for logs and measurements, and for a service account
+// of one's own two more (hashicorp/terraform-provider-google#1726, cloud-foundation-fabric#2054).
+var (
+	addedScopes = []string{"https://www.googleapis.com/auth/logging.write", "https://www.googleapis.com/auth/monitoring"}
+	ownScopes   = []string{"https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"}
+)
+
+// scopes leaves those out that GKE has added to declared ones.
+func scopes(was types.Set, n *containerpb.NodeConfig) types.Set {
+	declared, added := list(was), addedScopes
+	if account := n.GetServiceAccount(); account != "" && account != "default" {
+		added = slices.Concat(added, ownScopes)
+	}
+	now := slices.Clone(n.GetOauthScopes())
+	if len(declared) > 0 {
+		now = slices.DeleteFunc(now, func(s string) bool { return slices.Contains(added, s) && !slices.Contains(declared, s) })
 	}
 	return setOf(now)
+}
+
+// sameScopes keeps the scopes of an imported pool where the configuration names all but those that GKE adds:
+// another set replaces the pool.
+type sameScopes struct{}
+
+func (sameScopes) Description(context.Context) string {
+	return "Scopes that GKE adds are not a difference."
+}
+
+func (s sameScopes) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
+
+// PlanModifySet is that of planmodifier.Set.
+func (sameScopes) PlanModifySet(_ context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
+	if !given(req.StateValue) || !given(req.PlanValue) || len(req.PlanValue.Elements()) == 0 {
+		return
+	}
+	declared, now := list(req.PlanValue), list(req.StateValue)
+	for _, s := range addedScopes {
+		declared, now = without(declared, []string{s}), without(now, []string{s})
+	}
+	if slices.Equal(declared, now) {
+		resp.PlanValue = req.StateValue
+	}
 }
 
 func (m *poolModel) readGPUs(all []*containerpb.AcceleratorConfig) {

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // check is that of model: what the API would refuse after minutes, and what would
@@ -24,7 +25,7 @@ func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 		m.adopt(ctx, j, prior)
 	}
 	m.checkWords(j)
-	m.checkPods(j)
+	checkPods(m, j)
 	m.checkSettings(j)
 	for n := range len(m.steps()) + 1 {
 		at := path.Empty()
@@ -32,11 +33,13 @@ func (m *poolModel) check(ctx context.Context, j job, prior *poolModel) {
 			at = path.Root("fallback").AtListIndex(n - 1)
 		}
 		step := m.step(n)
-		step.checkStep(j, at)
+		step.checkStep(ctx, j, at, prior)
 		if prior == nil {
 			step.checkZones(ctx, j, at)
 		}
 	}
+	checkFallback(m, j)
+	checkRefused(m, prior, j)
 	m.checkVersion(ctx, prior)
 	if prior != nil {
 		m.checkLoss(j, prior)
@@ -79,7 +82,13 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 	var name types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("node_count"), &size)...)
 	diags.Append(config.GetAttribute(ctx, path.Root("autoscaling"), &scaling)...)
+	var initial types.Int64
 	diags.Append(config.GetAttribute(ctx, path.Root("name"), &name)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("initial_node_count"), &initial)...)
+	if given(initial) && scaling.IsNull() {
+		diags.AddAttributeError(path.Root("initial_node_count"), "Size without autoscaling",
+			"Give node_count: initial_node_count is for pools with autoscaling.")
+	}
 	if given(size) && given(scaling) {
 		diags.AddAttributeError(path.Root("node_count"), "Size and autoscaling at once", "Leave node_count out.")
 	}
@@ -91,7 +100,7 @@ func (m *poolModel) validate(ctx context.Context, config tfsdk.Config, diags *di
 // forecast plans what the nodes will have, and says how many there will be.
 func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	is := m.as(m.taken())
-	zones := is.nodeZones(ctx, j)
+	zones, all := is.nodeZones(ctx, j)
 	planned := is.capacity(ctx, zones, nil)
 	call := providers.CallFrom(ctx)
 	switch n := m.Step.ValueInt64(); {
@@ -101,13 +110,13 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	case len(m.steps()) > 0 && strings.HasSuffix(prior.Status.ValueString(), "ERROR"):
 		call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It is %s: some of its nodes may be missing. It keeps those that it has; to make it anew by the first step that has capacity: stoke apply -replace='%s'", prior.Status.ValueString(), call.Address)})
 	}
-	if j.open("cluster", "name", "machine_type", "disk_size_gb", "labels", "taints", "zones", "node_count", "autoscaling", "accelerator", "max_pods_per_node", "fallback") {
+	if j.open("cluster", "name", "machine_type", "disk_size_gb", "labels", "taints", "zones", "node_count", "autoscaling", "accelerator", "max_pods_per_node", "fallback") || !all {
 		m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
 		return
 	}
 	if prior != nil {
 		was := prior.as(prior.taken())
-		if planned.Equal(was.capacity(ctx, was.nodeZones(ctx, j), nil)) {
+		if before, _ := was.nodeZones(ctx, j); planned.Equal(was.capacity(ctx, before, nil)) {
 			m.Capacity = prior.Capacity // what the cluster adds is in there
 			return
 		}
@@ -115,7 +124,8 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 	m.Capacity = planned
 	for n := range m.steps() { // nobody knows yet which step it will be
 		step := m.step(n + 1)
-		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, step.nodeZones(ctx, j), nil)) {
+		there, _ := step.nodeZones(ctx, j)
+		if (prior == nil || m.Step.IsUnknown()) && !planned.Equal(step.capacity(ctx, there, nil)) {
 			m.Capacity = types.ObjectUnknown(planned.AttributeTypes(ctx))
 		}
 	}
@@ -125,22 +135,72 @@ func (m *poolModel) forecast(ctx context.Context, j job, prior *poolModel) {
 }
 
 // nodeZones are the zones of the nodes, as far as they are known: those of the cluster
-// where the pool names none.
-func (m *poolModel) nodeZones(ctx context.Context, j job) []string {
+// where the pool names none. all is false where there may be more: a cluster that does not exist yet
+// has its own zone, and may have others.
+func (m *poolModel) nodeZones(ctx context.Context, j job) (zones []string, all bool) {
 	if zones := list(m.Zones); zones != nil || j.open("zones", "cluster") {
-		return zones
+		return zones, zones != nil
 	}
 	where, of, err := m.at(j)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	if k, _ := clusterAt(ctx, of, where.cluster); len(k.GetLocations()) > 0 {
-		return k.GetLocations()
+		return k.GetLocations(), true
 	}
 	if _, location, _, _ := m.place(j); isZone(location) {
-		return []string{location}
+		return []string{location}, false
 	}
-	return nil
+	return nil, false
+}
+
+// beginningOf is the number of nodes in each zone that a pool is made with. The autoscaler brings a pool
+// that begins without nodes to no least number (kubernetes/autoscaler#2288). known is false where a part
+// is not known yet.
+func beginningOf(m *poolModel, zones int64) (n int64, known bool) {
+	s := m.scaling()
+	switch {
+	case given(m.Initial):
+		return m.Initial.ValueInt64(), true
+	case m.Initial.IsUnknown() || m.Autoscaling.IsUnknown() || m.NodeCount.IsUnknown() && s == nil:
+		return 0, false
+	case s == nil:
+		return m.NodeCount.ValueInt64(), true
+	case s.TotalMax.IsNull():
+		return s.Min.ValueInt64(), !s.Min.IsUnknown()
+	}
+	n = (s.TotalMin.ValueInt64() + zones - 1) / zones
+	if n*zones > s.TotalMax.ValueInt64() {
+		n = s.TotalMin.ValueInt64() / zones
+	}
+	return n, !s.TotalMin.IsUnknown()
+}
+
+// checkFallback refuses a fallback that never acts: a pool without nodes is made wherever there are no
+// machines.
+func checkFallback(m *poolModel, j job) {
+	if n, known := beginningOf(m, 1); len(m.steps()) > 0 && !m.Autoscaling.IsNull() && known && n == 0 {
+		j.diags.AddAttributeError(path.Root("fallback"), "Fallback of a pool without nodes",
+			"With autoscaling from 0 the pool is made without machines, so no create of it fails for want of them, and no step is taken. "+
+				"Begin with a node in each zone (initial_node_count, or min), or leave fallback out: "+
+				"for pods that wait, a ComputeClass of GKE names machines in an order, and makes pools for them.")
+	}
+}
+
+// checkRefused warns of settings that GKE has taken back for most projects: the API refuses them when the
+// pool is made.
+func checkRefused(m, prior *poolModel, j job) {
+	l, changes := objectOf[linuxModel](m.Linux), prior == nil || !m.Linux.Equal(prior.Linux)
+	if l != nil && changes && l.Cgroup.ValueString() == "CGROUP_MODE_V1" {
+		j.diags.AddAttributeWarning(path.Root("linux").AtName("cgroup_mode"), "GKE may refuse CGROUP_MODE_V1",
+			"Nodes of current versions have CGROUP_MODE_V2 only. Leave cgroup_mode out.")
+	}
+	d, changes := objectOf[drainModel](m.Drain), prior == nil || !m.Drain.Equal(prior.Drain)
+	if d != nil && changes && (given(d.PDB) || given(d.Grace)) {
+		j.diags.AddAttributeWarning(path.Root("drain"), "GKE may refuse timeouts of drains",
+			"They are enabled for some projects. The API refuses them elsewhere with "+
+				"\"node drain timeout is not enabled for this project\".")
+	}
 }
 
 // checkWords refuses words that the API does not know.
@@ -153,6 +213,9 @@ func (m *poolModel) checkWords(j job) {
 	oneOf(path.Root("workload_metadata"), m.WorkloadMetadata, containerpb.WorkloadMetadataConfig_Mode_value)
 	for i, t := range elementsOf[taintModel](m.Taints) {
 		oneOf(path.Root("taints").AtListIndex(i).AtName("effect"), t.Effect, containerpb.NodeTaint_Effect_value)
+		if given(t.Key) && given(t.Value) {
+			checkNodeLabel(path.Root("taints").AtListIndex(i), t.Key.ValueString(), t.Value.ValueString(), j.diags)
+		}
 	}
 	if a := m.gpus(); a != nil {
 		at := path.Root("accelerator")
@@ -177,7 +240,7 @@ func (m *poolModel) checkWords(j job) {
 }
 
 // checkStep holds the rules of where machines come from, of one step.
-func (m *poolModel) checkStep(j job, at path.Path) {
+func (m *poolModel) checkStep(ctx context.Context, j job, at path.Path, prior *poolModel) {
 	refuse := func(name, summary, detail string) {
 		where := at.AtName(name)
 		if len(at.Steps()) == 0 {
@@ -213,7 +276,12 @@ func (m *poolModel) checkStep(j job, at path.Path) {
 	if d := duration(m.MaxRun); flex && d != nil && d.AsDuration() > mostFlex {
 		refuse("max_run_duration", "Flex-start nodes live seven days", fmt.Sprintf("%s is longer: give 168h at most, or leave it out.", m.MaxRun.ValueString()))
 	}
-	m.checkGPUs(j, refuse)
+	if prior == nil || changed(m.MachineType, prior.MachineType) {
+		checkOffer(ctx, m, j, refuse)
+		return
+	}
+	kind, ok := machineOf(m.MachineType.ValueString())
+	m.checkGPUs(j, kind, ok, refuse)
 	m.checkLocalSSDs(j, refuse)
 }
 
@@ -228,20 +296,19 @@ func (m *poolModel) regional(j job) bool {
 }
 
 // checkGPUs looks whether machine type and GPUs go together.
-func (m *poolModel) checkGPUs(j job, refuse func(name, summary, detail string)) {
+func (m *poolModel) checkGPUs(j job, kind catalogue.Machine, ok bool, refuse func(name, summary, detail string)) {
 	a, name := m.gpus(), m.MachineType.ValueString()
-	kind, ok := machineOf(name)
 	switch {
 	case m.MachineType.IsUnknown() || m.Accelerator.IsUnknown() || !ok || a != nil && (a.Type.IsUnknown() || a.Count.IsUnknown()):
 		return
-	case kind.gpu != "" && a == nil:
-		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.gpus, kind.gpu, kind.gpu, kind.gpus))
-	case kind.gpu != "" && (a.Type.ValueString() != kind.gpu || a.Count.ValueInt64() != kind.gpus):
-		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.gpus, kind.gpu, a.Count.ValueInt64(), a.Type.ValueString()))
-	case kind.gpu == "" && a != nil && !strings.HasPrefix(name, "n1-"):
-		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3 and g2 ones; %s has none.", either(name, "e2-medium")))
-	case kind.gpu == "" && a != nil && unattachable(name, kind.cpus, a) != "":
-		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.cpus, a))
+	case kind.GPU != "" && a == nil:
+		refuse("machine_type", "GPUs are not declared", fmt.Sprintf("%s comes with %d × %s: declare accelerator { type = %q, count = %d }.", name, kind.GPUs, kind.GPU, kind.GPU, kind.GPUs))
+	case kind.GPU != "" && (a.Type.ValueString() != kind.GPU || a.Count.ValueInt64() != kind.GPUs):
+		refuse("machine_type", "Machine has other GPUs", fmt.Sprintf("%s comes with %d × %s, and accelerator says %d × %s.", name, kind.GPUs, kind.GPU, a.Count.ValueInt64(), a.Type.ValueString()))
+	case kind.GPU == "" && a != nil && !strings.HasPrefix(name, "n1-"):
+		refuse("machine_type", "Machine cannot have GPUs", fmt.Sprintf("GPUs are attached to n1 machines, or come with a2, a3, a4, a4x, g2 and g4 ones; %s has none.", either(name, catalogue.Default)))
+	case kind.GPU == "" && a != nil && unattachable(name, kind.CPUs, a) != "":
+		refuse("machine_type", "Machine cannot have these GPUs", unattachable(name, kind.CPUs, a))
 	}
 	if a == nil {
 		return

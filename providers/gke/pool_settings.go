@@ -173,8 +173,7 @@ func object[T any](a schema.Attribute, was types.Object, now T, said bool) types
 	if was.IsNull() && !said {
 		return types.ObjectNull(typesOf(a))
 	}
-	v, _ := types.ObjectValueFrom(context.Background(), typesOf(a), now)
-	return v
+	return mustConvert(types.ObjectValueFrom(context.Background(), typesOf(a), now))
 }
 
 // kubelet is what UpdateNodePool and CreateNodePool are told; an empty one takes
@@ -202,22 +201,29 @@ func (m *poolModel) kubelet() *containerpb.NodeKubeletConfig {
 }
 
 func (m *poolModel) readKubelet(k *containerpb.NodeKubeletConfig, imported bool) {
-	was := kubeletModel{}
+	was := kubeletModel{UnsafeSysctls: types.SetNull(types.StringType)}
 	if d := objectOf[kubeletModel](m.Kubelet); d != nil {
 		was = *d
 	}
 	now := kubeletModel{
-		CPUManager: optionalString(was.CPUManager, k.GetCpuManagerPolicy(), imported), CFSPeriod: optionalString(was.CFSPeriod, k.GetCpuCfsQuotaPeriod(), imported),
-		CFSQuota: optional(was.CFSQuota, types.BoolNull(), types.BoolValue(k.GetCpuCfsQuota().GetValue()), k.GetCpuCfsQuota() == nil, imported),
-		PIDs:     optionalInt(was.PIDs, k.GetPodPidsLimit(), imported), Topology: optionalString(was.Topology, k.GetTopologyManager().GetPolicy(), imported),
-		Memory:       optionalString(was.Memory, k.GetMemoryManager().GetPolicy(), imported),
-		ReadOnlyPort: optional(was.ReadOnlyPort, types.BoolNull(), types.BoolValue(k.GetInsecureKubeletReadonlyPortEnabled()), k.GetInsecureKubeletReadonlyPortEnabled(), imported), // true is Google's choice
-		LogMaxSize:   optionalString(was.LogMaxSize, k.GetContainerLogMaxSize(), imported), LogMaxFiles: optionalInt(was.LogMaxFiles, k.GetContainerLogMaxFiles(), imported),
-		ParallelPulls: optionalInt(was.ParallelPulls, k.GetMaxParallelImagePulls(), imported), SingleOOMKills: optionalBool(was.SingleOOMKills, k.GetSingleProcessOomKill(), imported),
-		UnsafeSysctls: setOrNull(was.UnsafeSysctls, k.GetAllowedUnsafeSysctls()),
+		CPUManager: optionalString(was.CPUManager, k.GetCpuManagerPolicy(), imported),
+		CFSPeriod:  optionalString(was.CFSPeriod, k.GetCpuCfsQuotaPeriod(), imported),
+		CFSQuota: optional(was.CFSQuota, types.BoolNull(), types.BoolValue(k.GetCpuCfsQuota().GetValue()),
+			k.GetCpuCfsQuota() == nil, imported),
+		PIDs:     optionalInt(was.PIDs, k.GetPodPidsLimit(), imported),
+		Topology: optionalString(was.Topology, k.GetTopologyManager().GetPolicy(), imported),
+		Memory:   optionalString(was.Memory, k.GetMemoryManager().GetPolicy(), imported),
+		// GKE fills in these two for each pool, by version and machine: an import cannot tell its choice
+		// from a declared value, and a difference would recreate the nodes.
+		ReadOnlyPort:   optionalBool(was.ReadOnlyPort, k.GetInsecureKubeletReadonlyPortEnabled(), false),
+		ParallelPulls:  optionalInt(was.ParallelPulls, k.GetMaxParallelImagePulls(), false),
+		LogMaxSize:     optionalString(was.LogMaxSize, k.GetContainerLogMaxSize(), imported),
+		LogMaxFiles:    optionalInt(was.LogMaxFiles, k.GetContainerLogMaxFiles(), imported),
+		SingleOOMKills: optionalBool(was.SingleOOMKills, k.GetSingleProcessOomKill(), imported),
+		UnsafeSysctls:  was.UnsafeSysctls,
 	}
-	if was.UnsafeSysctls.IsNull() && !imported {
-		now.UnsafeSysctls = types.SetNull(types.StringType)
+	if imported || !was.UnsafeSysctls.IsNull() {
+		now.UnsafeSysctls = setOrNull(was.UnsafeSysctls, k.GetAllowedUnsafeSysctls())
 	}
 	m.Kubelet = object(kubeletSchema(), m.Kubelet, now, now.said())
 }

@@ -125,7 +125,7 @@ func (m *poolModel) record(n int) {
 	case n == 0 || n > len(all) && m.taken() == nil:
 		m.Taken = types.ObjectNull(stepTypes())
 	case m.taken() == nil || was != int64(n):
-		m.Taken, _ = types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1])
+		m.Taken = mustConvert(types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1]))
 	}
 }
 
@@ -160,7 +160,7 @@ func (m *poolModel) adopt(ctx context.Context, j job, prior *poolModel) {
 	if f == nil {
 		return
 	}
-	prior.Taken, _ = types.ObjectValueFrom(ctx, stepTypes(), *f)
+	prior.Taken = mustConvert(types.ObjectValueFrom(ctx, stepTypes(), *f))
 	m.Taken = prior.Taken
 	for _, field := range stepFields {
 		if field.names(f) && j.omitted(field.name) {

@@ -106,7 +106,7 @@ var poolValues = map[string]any{
 	"max_surge":   2, "max_unavailable": 1, "zones": []any{zone, "us-central1-c"}, "node_count": 2, "version": gcptest.Versions[0], "max_run_duration": "100h",
 	"blue_green": map[string]any{"batch_percentage": 0.25, "batch_soak": "5m", "pool_soak": "1h"}, "exclude_upgrades_until_end_of_support": true,
 	"kubelet": map[string]any{"cpu_manager_policy": "static", "topology_manager_policy": "single-numa-node", "memory_manager_policy": "static", "pod_pids_limit": 4096, "cpu_cfs_quota": false, "cpu_cfs_quota_period": "50ms",
-		"container_log_max_size": "20Mi", "container_log_max_files": 4, "allowed_unsafe_sysctls": []any{"kernel.shm*"}, "insecure_readonly_port": false, "max_parallel_image_pulls": 3, "single_process_oom_kill": true},
+		"container_log_max_size": "20Mi", "container_log_max_files": 4, "allowed_unsafe_sysctls": []any{"kernel.shm*"}, "insecure_readonly_port": true, "max_parallel_image_pulls": 5, "single_process_oom_kill": true},
 	"linux": map[string]any{"sysctls": map[string]any{"net.core.rmem_max": "16777216"}, "cgroup_mode": "CGROUP_MODE_V2", "hugepages_2m": 512, "hugepages_1g": 1, "transparent_hugepage": "TRANSPARENT_HUGEPAGE_ENABLED_MADVISE"},
 	"drain": map[string]any{"pdb_timeout": "2h", "grace_termination": "1m30s", "respect_pdb_on_deletion": true},
 }
@@ -147,7 +147,7 @@ func TestPoolInPlace(t *testing.T) {
 		delete(given, "version") // it is of the configuration alone
 		delete(given, "max_surge")
 		delete(given, "max_unavailable")
-		w.empty(w.importing("gke_node_pool", labPath+"/nodePools/gpu"), w.conf(it.kind, given))
+		w.adopted(w.importing("gke_node_pool", labPath+"/nodePools/gpu"), w.conf(it.kind, given))
 		for _, name := range []string{"blue_green", "kubelet", "linux", "drain"} {
 			delete(given, name)
 		}

@@ -148,6 +148,9 @@ func readSettings(ctx context.Context, config tfsdk.Config, diags *diag.Diagnost
 	if s.Transport != cloud.GRPC && s.Transport != cloud.REST {
 		diags.AddAttributeError(path.Root("transport"), "Unknown transport", "Give grpc or rest.")
 	}
+	for name, value := range s.Labels {
+		checkLabel(path.Root("default_labels"), name, value, diags)
+	}
 	if s.Project == "" {
 		diags.AddAttributeError(path.Root("project"), "No project", "Give the id of a project.")
 	}

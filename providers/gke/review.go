@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // review looks at clusters and their pools together: upgrades by the cluster's
@@ -29,6 +31,8 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 		return nil, nil
 	}
 	ctx = providers.WithCall(ctx, &providers.Call{Note: func(n providers.Note) { r.notes = append(r.notes, n) }})
+	var heard diag.Diagnostics
+	r.job.diags = &heard
 	var gone []plannedPool
 	for _, p := range all.Planned {
 		switch {
@@ -43,6 +47,7 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 	}
 	for i := range r.pools {
 		r.pools[i].cluster = r.clusterOf(r.pools[i])
+		r.pools[i].estimate(r.location(r.pools[i]))
 		r.channel(ctx, r.pools[i])
 		r.runs(r.pools[i], all.Planned)
 	}
@@ -54,6 +59,9 @@ func review(ctx context.Context, all providers.Review) ([]providers.Note, provid
 		r.ranges(ctx, &r.clusters[i])
 	}
 	r.quotas(ctx)
+	for _, d := range heard {
+		r.diags = append(r.diags, providers.Diagnostic{Severity: providers.Error, Summary: d.Summary(), Detail: d.Detail()})
+	}
 	return r.notes, r.diags
 }
 
@@ -82,7 +90,7 @@ type plannedPool struct {
 	more        int64           // nodes that the plan adds
 }
 
-// textIn, numberIn and setIn are parts of a value that are known; zero otherwise.
+// textIn and numberIn are parts of a value that are known; zero otherwise.
 func textIn(v cty.Value, name string) string {
 	if v.IsNull() || !v.Type().HasAttribute(name) {
 		return ""
@@ -136,6 +144,41 @@ func newPlannedPool(p providers.PlannedInstance) plannedPool {
 	before, _ := groupIn(p.Prior)
 	out.more = max(out.least-max(before, 0), 0)
 	return out
+}
+
+// estimate counts the nodes of a pool that is made with its cluster. Its zones are not known as long as
+// it names none: it has one zone at least.
+func (p *plannedPool) estimate(location string) {
+	if !p.made || p.least >= 0 {
+		return
+	}
+	zones := int64(setIn(p.value, "zones"))
+	if zones == 0 && p.cluster != nil && p.cluster.made {
+		zones = int64(setIn(p.cluster.value, "node_locations"))
+	}
+	zones = max(zones, 1)
+	if scaling := p.value.GetAttr("autoscaling"); !scaling.IsKnown() {
+		return
+	} else if !scaling.IsNull() {
+		least, _ := numberIn(scaling, "min")
+		most, _ := numberIn(scaling, "max")
+		p.least, p.most = least*zones, most*zones
+		if total, limited := numberIn(scaling, "total_max"); limited {
+			p.least, _ = numberIn(scaling, "total_min")
+			p.most = total
+		}
+	} else if n, known := numberIn(p.value, "node_count"); known && location != "" {
+		p.least, p.most = n*zones, n*zones
+	}
+	p.more = max(p.least, 0)
+}
+
+// setIn is the number of elements of a set that is known; 0 otherwise.
+func setIn(v cty.Value, name string) int {
+	if a := v.GetAttr(name); a.IsKnown() && !a.IsNull() {
+		return a.LengthInt()
+	}
+	return 0
 }
 
 func (r *reviewed) say(severity providers.Severity, address, name, summary, detail string) {
@@ -263,13 +306,6 @@ func addresses(cidr string) int64 {
 	return 1 << (32 - p.Bits())
 }
 
-// quotaOf are the names of the quotas of GPUs; others are not judged. Source:
-// https://cloud.google.com/compute/resource-usage#gpu_quota
-var quotaOf = map[string]string{
-	"nvidia-tesla-t4": "NVIDIA_T4_GPUS", "nvidia-tesla-v100": "NVIDIA_V100_GPUS", "nvidia-tesla-p100": "NVIDIA_P100_GPUS", "nvidia-tesla-p4": "NVIDIA_P4_GPUS",
-	"nvidia-l4": "NVIDIA_L4_GPUS", "nvidia-tesla-a100": "NVIDIA_A100_GPUS", "nvidia-a100-80gb": "NVIDIA_A100_80GB_GPUS", "nvidia-h100-80gb": "NVIDIA_H100_GPUS",
-}
-
 // quotas looks whether the project may have all that the plan adds.
 func (r *reviewed) quotas(ctx context.Context) {
 	type key struct{ project, region, metric string }
@@ -282,6 +318,9 @@ func (r *reviewed) quotas(ctx context.Context) {
 		spot, _ := flagIn(p.value, "spot")
 		for metric, n := range needs(p.value, spot) {
 			k := key{either(textIn(p.value, "project"), r.job.cloud.Project), regionOf(location), metric}
+			if metric == catalogue.AllGPUs {
+				k.region = "" // of the project
+			}
 			wanted[k] += float64(n * p.more)
 			by[k] = append(by[k], p.address)
 			falls[k] = falls[k] || falling(p.value)
@@ -292,7 +331,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 		j.cloud = j.cloud.In(k.project)
 		all, ok := quotasOf(ctx, j, k.region)
 		q := all[k.metric]
-		if !ok || q == nil || q.Usage+wanted[k] <= q.Limit {
+		if spare := strings.HasPrefix(k.metric, catalogue.Spot) && q != nil && q.Limit == 0; !ok || q == nil || spare || q.Usage+wanted[k] <= q.Limit {
 			continue
 		}
 		severity, after := providers.Error, " Ask for more at https://console.cloud.google.com/iam-admin/quotas, declare less, or declare a fallback."
@@ -300,7 +339,7 @@ func (r *reviewed) quotas(ctx context.Context) {
 			severity, after = providers.Warning, " A fallback, or what this plan gives back, may help."
 		}
 		r.say(severity, by[k][0], "machine_type", "Quota of the project does not suffice", fmt.Sprintf("%s need %v of %s in %s, of which the project has %v and uses %v.%s",
-			strings.Join(by[k], ", "), wanted[k], k.metric, k.region, q.Limit, q.Usage, after))
+			strings.Join(by[k], ", "), wanted[k], k.metric, either(k.region, "all regions"), q.Limit, q.Usage, after))
 	}
 }
 
@@ -321,24 +360,23 @@ func (r *reviewed) location(p plannedPool) string {
 	return location
 }
 
-// needs is what one node takes of the quotas.
+// needs is what one node takes of the quotas of its region, and of the project. A spot machine has quotas of
+// its own; a project without those uses the others.
 func needs(pool cty.Value, spot bool) map[string]int64 {
-	out := map[string]int64{}
+	out, begins := map[string]int64{}, ""
 	if spot {
-		return out // it has quotas of its own, and uses these where it has none of those
+		begins = catalogue.Spot
 	}
 	name := textIn(pool, "machine_type")
 	if m, ok := machineOf(name); ok && name != "" {
-		series, _, _ := strings.Cut(name, "-")
-		metric := strings.ToUpper(series) + "_CPUS"
-		if series == "e2" || series == "n1" {
-			metric = "CPUS"
-		}
-		out[metric] = m.cpus
+		out[begins+catalogue.CPUQuota(name)] = m.CPUs
 	}
 	if a := pool.GetAttr("accelerator"); !a.IsNull() && a.IsKnown() {
-		if n, ok := numberIn(a, "count"); ok && quotaOf[textIn(a, "type")] != "" {
-			out[quotaOf[textIn(a, "type")]] = n
+		if n, ok := numberIn(a, "count"); ok {
+			out[catalogue.AllGPUs] = n
+			if metric := catalogue.GPUQuota(textIn(a, "type")); metric != "" {
+				out[begins+metric] = n
+			}
 		}
 	}
 	return out

@@ -28,6 +28,7 @@ func (j job) checkServices(ctx context.Context, kind string) {
 	missing, err := j.services.Missing(ctx, project, requires[kind])
 	call := providers.CallFrom(ctx)
 	switch {
+	case err != nil && j.silent(err):
 	case err != nil:
 		if _, said := j.noted.LoadOrStore("services of "+project, true); !said {
 			call.AddNote(providers.Note{Kind: providers.NoteFact, Text: fmt.Sprintf("It could not be checked which APIs the project %s has enabled: %s", project, sentence(err))})

@@ -23,18 +23,21 @@ type zoneSizes struct {
 	groups map[string]int64 // by the group's name; nil where they have to be read
 }
 
-// of is the number of nodes in each zone of a pool, the largest where they differ.
-func (s *sizes) of(ctx context.Context, c *cloud.Cloud, p *containerpb.NodePool) (int64, error) {
-	most := int64(0)
-	for _, url := range p.GetInstanceGroupUrls() {
+// of is the number of nodes in each zone of a pool. Where the zones differ it is a number that is not the
+// declared one, so that a plan has the difference.
+func (s *sizes) of(ctx context.Context, c *cloud.Cloud, p *containerpb.NodePool, declared int64) (int64, error) {
+	size := int64(0)
+	for i, url := range p.GetInstanceGroupUrls() {
 		zone := zoneOf(url)
 		n, err := s.zone(c.Project+"/"+zone).group(ctx, c, zone, last(url))
 		if err != nil {
 			return 0, err
 		}
-		most = max(most, n)
+		if i == 0 || n != declared {
+			size = n
+		}
 	}
-	return most, nil
+	return size, nil
 }
 
 func (s *sizes) zone(name string) *zoneSizes {

@@ -17,7 +17,7 @@ import (
 // the create alone.
 var alone = map[string][]string{
 	"gke_cluster":   {"deletion_protection", "node_service_account", "destroy_cloud_objects"},
-	"gke_node_pool": {"allow_data_loss", "fallback"},
+	"gke_node_pool": {"allow_data_loss", "fallback", "initial_node_count"},
 }
 
 // arguments are the names of what a configuration may say, with whether another

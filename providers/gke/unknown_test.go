@@ -67,7 +67,7 @@ func TestUnknownBlocks(t *testing.T) {
 	spot := []any{map[string]any{"spot": true}}
 	for name, given := range map[string]map[string]any{
 		"fallback": gpu(map[string]any{"fallback": spot}), "accelerator": gpu(map[string]any{"fallback": spot}),
-		"autoscaling": gpu(map[string]any{"node_count": nil, "fallback": []any{map[string]any{"flex_start": true}}, "autoscaling": map[string]any{"total_min": 0, "total_max": 2}}),
+		"autoscaling": gpu(map[string]any{"node_count": nil, "fallback": []any{map[string]any{"flex_start": true}}, "autoscaling": map[string]any{"total_min": 1, "total_max": 2}}),
 	} {
 		known := w.conf("gke_node_pool", given)
 		open := known.AsValueMap()

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
@@ -85,9 +86,22 @@ func list(v interface {
 	return out
 }
 
-func setOf(all []string) types.Set {
-	v, _ := types.SetValueFrom(context.Background(), types.StringType, all)
+// mustConvert returns a value of the framework. The types of models and schemas are fixed, so a
+// conversion that fails is a mistake of the provider: it ends a test, and the server of the provider
+// reports the crash with its place.
+func mustConvert[V any](v V, diags diag.Diagnostics) V {
+	if diags.HasError() {
+		panic(fmt.Sprintf("conversion of %T: %v", v, diags))
+	}
 	return v
+}
+
+func setOf(all []string) types.Set {
+	return mustConvert(types.SetValueFrom(context.Background(), types.StringType, all))
+}
+
+func listOf(all []string) types.List {
+	return mustConvert(types.ListValueFrom(context.Background(), types.StringType, all))
 }
 
 // setOrNull keeps null where nothing was declared and nothing is there.
@@ -109,8 +123,7 @@ func mapOrNull(was types.Map, all map[string]string) types.Map {
 	if all == nil {
 		all = map[string]string{} // {} was declared
 	}
-	v, _ := types.MapValueFrom(context.Background(), types.StringType, all)
-	return v
+	return mustConvert(types.MapValueFrom(context.Background(), types.StringType, all))
 }
 
 // last is the last part of a link or a path.
@@ -180,16 +193,12 @@ func objectOf[T any](o types.Object) *T {
 		return nil
 	}
 	out := new(T)
-	if o.As(context.Background(), out, basetypes.ObjectAsOptions{}).HasError() {
-		return nil
-	}
-	return out
+	return mustConvert(out, o.As(context.Background(), out, basetypes.ObjectAsOptions{}))
 }
 
 // blockOf and blockNull are a nested block as it is stored.
 func blockOf[T any](b schema.Block, now *T) types.Object {
-	v, _ := types.ObjectValueFrom(context.Background(), b.Type().(attr.TypeWithAttributeTypes).AttributeTypes(), now)
-	return v
+	return mustConvert(types.ObjectValueFrom(context.Background(), b.Type().(attr.TypeWithAttributeTypes).AttributeTypes(), now))
 }
 
 func blockNull(b schema.Block) types.Object {
@@ -199,11 +208,17 @@ func blockNull(b schema.Block) types.Object {
 // elementsOf are those of a list as their models; nil for null and for what is not
 // known yet.
 func elementsOf[T any](l types.List) []T {
-	var out []T
-	if l.IsNull() || l.IsUnknown() || l.ElementsAs(context.Background(), &out, false).HasError() {
+	if l.IsNull() || l.IsUnknown() || !allGiven(l.Elements()) {
 		return nil
 	}
-	return out
+	var out []T
+	diags := l.ElementsAs(context.Background(), &out, false)
+	return mustConvert(out, diags)
+}
+
+// allGiven reports whether no element is null or unknown: a model has no room for such an element.
+func allGiven(all []attr.Value) bool {
+	return !slices.ContainsFunc(all, func(v attr.Value) bool { return !given(v) })
 }
 
 // typesOf are the attribute types of a nested attribute.

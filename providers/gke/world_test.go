@@ -42,6 +42,7 @@ type world struct {
 	transport string
 	entry     providers.Entry
 	provider  map[string]cty.Value // of the block, beside the usual ones
+	pace      cloud.Pace
 
 	// single says that a phase ends where the next one begins; otherwise all end
 	// with the test.
@@ -62,10 +63,8 @@ func transports(t *testing.T, o gcptest.Options, test func(w *world)) {
 
 func newWorld(t testing.TB, transport string, o gcptest.Options) *world {
 	t.Helper()
-	w := &world{TB: t, google: gcptest.New(t, o), transport: transport}
-	w.entry = entry(func() *gkeProvider {
-		return &gkeProvider{version: "test", pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}}
-	}, "test")
+	w := &world{TB: t, google: gcptest.New(t, o), transport: transport, pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}}
+	w.entry = entry(func() *gkeProvider { return &gkeProvider{version: "test", pace: w.pace} }, "test")
 	return w
 }
 

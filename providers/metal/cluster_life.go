@@ -26,7 +26,7 @@ func (*clusterModel) kind() kind {
 
 func (m *clusterModel) adopt(ctx context.Context, by clusterModel) bool {
 	way := hostAsDeclared(ctx, m.head(), by.head())
-	m.ControlPlane, _ = types.ListValue(way.Type(ctx), []attr.Value{way})
+	m.ControlPlane = types.ListValueMust(way.Type(ctx), []attr.Value{way})
 	return !m.Version.IsNull()
 }
 
@@ -76,7 +76,7 @@ func (m *clusterModel) observe(ctx context.Context, s *settings, on host.Machine
 	if which, at := expires(l.is); which != "" {
 		m.Expires = types.StringValue(at.UTC().Format(time.RFC3339))
 	}
-	m.Drift, _ = types.MapValue(types.StringType, drift)
+	m.Drift = types.MapValueMust(types.StringType, drift)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (m *clusterModel) observeInside(ctx context.Context, s *settings, on host.M
 	if l.notes.ready && m.Access.IsNull() {
 		err = m.connected(ctx, s, on, l.is)
 	}
-	c, known, _ := connect.FromObject(ctx, m.Access)
+	c, known := connect.StoredConnection(ctx, m.Access)
 	if err == nil && (!known || c == nil) {
 		return
 	}

@@ -176,7 +176,7 @@ func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
 		hash = was.CAHash.ValueString()
 	}
 	m.Join = m.planJoin(ctx, hash)
-	if c, known, _ := connect.FromObject(ctx, state.Access); known && c != nil {
+	if c, known := connect.StoredConnection(ctx, state.Access); known && c != nil {
 		if way, err := m.leads(ctx); err == nil { // a machine that moved is the same cluster
 			c.Credential.SSH = &way
 			if o, diags := c.Object(ctx); !diags.HasError() {

@@ -281,7 +281,7 @@ resource "metal_gpu_driver" "gpu" {
 
 	// a kernel comes, and its modules stay behind, for they are held
 	archive.Publish(append(l.KernelPackages(next), l.UbuntuDriverPackages("580-server", "580.126.20", kernel, next)...)...)
-	m.Script("apt-get -qq update; apt-get -qq -y install linux-image-generic linux-image-" + next)
+	m.Script("apt-get -qq update; apt-get -qq -y install --allow-change-held-packages linux-image-generic linux-image-" + next)
 	p.has(p.apply(), "kernel "+next+", which boots next", "missing")
 	m.Reboot()
 	p.settled()

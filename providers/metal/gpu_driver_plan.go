@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -110,7 +111,7 @@ func (r *gpuDriverResource) reportPlan(ctx context.Context, m host.Machine, way 
 	for _, u := range forecast.Doubtful {
 		forecast.Notes = append(forecast.Notes, u.Why)
 	}
-	noteFacts(ctx, diags, "host", append(actionLines(forecast.Actions), forecast.Notes...))
+	noteFacts(ctx, diags, "host", slices.Concat(actionLines(forecast.Actions), forecast.Notes, l.have.Waiting()))
 	r.settings.reportPlan(ctx, diags, m, changes, plan.policy())
 	p := promising(changes)
 	if nvidia.MayReboot(want, l.have) && p.Most < host.Reboots {

@@ -57,8 +57,8 @@ resource "gke_node_pool" "workers" {
     }
   }
 
-  dynamic "fallback" { # where the zone has no spot machines left
-    for_each = var.workers.spot ? [false] : []
+  dynamic "fallback" { # where the zone has no spot machines left; without nodes the create would not tell
+    for_each = var.workers.spot && var.workers.min > 0 ? [false] : []
     content {
       spot = fallback.value
     }

@@ -16,7 +16,7 @@ variable "steady" {
 }
 
 variable "workers" {
-  description = "Machines of the workers: their type, how few and how many there may be, whether they are spot machines, and their GPUs."
+  description = "Machines of the workers: their type, how few and how many there may be, whether they are spot machines, and their GPUs. With min above 0, on-demand machines take the place of spot machines that the zone lacks."
   type = object({
     machine = string
     min     = optional(number, 0)

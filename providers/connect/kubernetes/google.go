@@ -17,9 +17,13 @@ import (
 	"github.com/stokehq/stoke/providers/connect"
 )
 
-// cloudPlatform is the scope that Google's API servers take tokens of,
+// scopes are the scopes of tokens for Google's API servers,
 // https://cloud.google.com/kubernetes-engine/docs/how-to/api-server-authentication
-const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
+// Without the second one the API server knows a service account by its number, and role bindings to its
+// e-mail address do not match.
+func scopes() []string {
+	return []string{"https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"}
+}
 
 // googleTime is how long Google may take to hand out a token.
 const googleTime = 30 * time.Second
@@ -34,7 +38,7 @@ func (e *endpoint) google(k connect.Google) error {
 	}
 	if k.Impersonate != "" {
 		e.credential += " as " + k.Impersonate
-		source, err = impersonate.CredentialsTokenSource(ctx, impersonate.CredentialsConfig{TargetPrincipal: k.Impersonate, Scopes: []string{cloudPlatform}}, option.WithTokenSource(source))
+		source, err = impersonate.CredentialsTokenSource(ctx, impersonate.CredentialsConfig{TargetPrincipal: k.Impersonate, Scopes: scopes()}, option.WithTokenSource(source))
 		if err != nil {
 			return err
 		}
@@ -46,7 +50,7 @@ func (e *endpoint) google(k connect.Google) error {
 func (e *endpoint) googleSource(ctx context.Context, k connect.Google) (oauth2.TokenSource, error) {
 	if k.CredentialsFile == "" {
 		e.credential = "Google's application default credentials"
-		found, err := google.FindDefaultCredentials(ctx, cloudPlatform)
+		found, err := google.FindDefaultCredentials(ctx, scopes()...)
 		if err != nil {
 			return nil, errors.New("there are none: run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or credentials_file")
 		}
@@ -67,7 +71,7 @@ func (e *endpoint) googleSource(ctx context.Context, k connect.Google) (oauth2.T
 	if err := json.Unmarshal(text, &head); err != nil || head.Type == "" {
 		return nil, errors.New("it is no file of Google's credentials")
 	}
-	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, cloudPlatform)
+	found, err := google.CredentialsFromJSONWithType(ctx, text, head.Type, scopes()...)
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be used as %q", head.Type) // the library's error may quote it
 	}

@@ -1,7 +1,16 @@
 package kubernetes
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +57,44 @@ func TestGoogleIsSlow(t *testing.T) {
 		}
 		if !strings.Contains(e.credential, k.Impersonate) {
 			t.Errorf("%#v is called %q", k, e.credential)
+		}
+	}
+}
+
+// TestGoogleScopes: tokens tell the e-mail address of their account, which role bindings of Kubernetes name.
+func TestGoogleScopes(t *testing.T) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		parts := strings.Split(r.FormValue("assertion"), ".")
+		if len(parts) == 3 {
+			claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+			asked = string(claims)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"access_token": "t", "token_type": "Bearer", "expires_in": 3600}`)
+	}))
+	defer server.Close()
+	key, err := json.Marshal(map[string]string{"type": "service_account", "client_email": "ci@p.iam.gserviceaccount.com", "token_uri": server.URL,
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.json")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
+	for _, k := range []connect.Google{{}, {CredentialsFile: file}} {
+		var e endpoint
+		if err := e.google(k); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.tokens.Token(); err != nil || !strings.Contains(asked, "auth/cloud-platform") || !strings.Contains(asked, "auth/userinfo.email") {
+			t.Errorf("%v: asked for %s", err, asked)
 		}
 	}
 }

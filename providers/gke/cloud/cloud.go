@@ -16,6 +16,7 @@ import (
 	file "google.golang.org/api/file/v1"
 	"google.golang.org/api/option"
 	serviceusage "google.golang.org/api/serviceusage/v1"
+	transport "google.golang.org/api/transport/http"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -59,10 +60,15 @@ type Cloud struct {
 	Usage    *serviceusage.Service // nil where there is none to ask
 
 	pace Pace
+	// limits bound single calls, by service.
+	limits map[string]*limits
 }
 
 // Pace is how long is waited between two looks at the same thing.
-type Pace struct{ First, Most time.Duration }
+type Pace struct {
+	First, Most time.Duration
+	Call        time.Duration // limit of a single call; 0: the usual ones
+}
 
 // pace is Google's own advice for polling: often at first, then seldom.
 var pace = Pace{First: 200 * time.Millisecond, Most: 10 * time.Second}
@@ -88,7 +94,12 @@ func plain(endpoint string) (bool, error) {
 // Open makes the clients, and asks for a token where one is needed. ctx is of the
 // opening alone.
 func Open(ctx context.Context, s Settings) (*Cloud, error) {
-	c := &Cloud{Settings: s, pace: pace}
+	c := &Cloud{Settings: s, pace: pace, limits: map[string]*limits{
+		ContainerService: newLimits("Kubernetes Engine API", "container_endpoint"),
+		ComputeService:   newLimits("Compute Engine API", "compute_endpoint"),
+		FileService:      newLimits("Filestore API", "file_endpoint"),
+		UsageService:     newLimits("Service Usage API", "service_usage_endpoint"),
+	}}
 	bare := true
 	for _, endpoint := range []string{s.Container, s.Compute, s.File} {
 		p, err := plain(endpoint)
@@ -112,47 +123,77 @@ func Open(ctx context.Context, s Settings) (*Cloud, error) {
 		s.QuotaProject = cmp.Or(s.QuotaProject, counted)
 		c.Settings = s
 	}
-	if c.Clusters, err = s.clusters(tokens); err != nil {
-		return nil, fmt.Errorf("make the client of the container API: %w", err)
-	}
-	if c.Compute, err = compute.NewService(context.Background(), s.options(s.Compute, tokens)...); err != nil {
-		return nil, fmt.Errorf("make the client of the compute API: %w", err)
-	}
-	if c.File, err = file.NewService(context.Background(), s.options(s.File, tokens)...); err != nil {
-		return nil, fmt.Errorf("make the client of the Filestore API: %w", err)
-	}
-	if usage {
-		if c.Usage, err = serviceusage.NewService(context.Background(), s.options(s.Usage, tokens)...); err != nil {
-			return nil, fmt.Errorf("make the client of the Service Usage API: %w", err)
-		}
+	if err := c.dial(tokens, usage); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
+// dial makes the clients.
+func (c *Cloud) dial(tokens oauth2.TokenSource, usage bool) error {
+	ctx := context.Background() // the clients outlive the call
+	o, err := c.options(ContainerService, strings.TrimSuffix(c.Container, "/"), tokens)
+	if c.Transport == REST && err == nil {
+		c.Clusters, err = container.NewClusterManagerRESTClient(ctx, o...)
+	} else if err == nil {
+		c.Clusters, err = c.clusters(tokens)
+	}
+	if err != nil {
+		return fmt.Errorf("make the client of the container API: %w", err)
+	}
+	if o, err = c.options(ComputeService, c.Settings.Compute, tokens); err == nil {
+		c.Compute, err = compute.NewService(ctx, o...)
+	}
+	if err != nil {
+		return fmt.Errorf("make the client of the compute API: %w", err)
+	}
+	if o, err = c.options(FileService, c.Settings.File, tokens); err == nil {
+		c.File, err = file.NewService(ctx, o...)
+	}
+	if err != nil {
+		return fmt.Errorf("make the client of the Filestore API: %w", err)
+	}
+	if !usage {
+		return nil
+	}
+	if o, err = c.options(UsageService, c.Settings.Usage, tokens); err == nil {
+		c.Usage, err = serviceusage.NewService(ctx, o...)
+	}
+	if err != nil {
+		return fmt.Errorf("make the client of the Service Usage API: %w", err)
+	}
+	return nil
+}
+
 // options are those of a client over HTTP.
-func (s Settings) options(endpoint string, tokens oauth2.TokenSource) []option.ClientOption {
+func (c *Cloud) options(service, endpoint string, tokens oauth2.TokenSource) ([]option.ClientOption, error) {
 	var o []option.ClientOption
 	if endpoint != "" {
 		o = append(o, option.WithEndpoint(endpoint))
 	}
+	carrier := c.limits[service].transport()
 	if p, _ := plain(endpoint); p {
-		return append(o, option.WithHTTPClient(&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}))
+		return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), nil
 	}
-	o = append(o, option.WithTokenSource(tokens))
+	carrier, err := transport.NewTransport(context.Background(), carrier, c.credentialOptions(tokens)...)
+	return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), err
+}
+
+// credentialOptions are the tokens of calls, and the project that they are counted in.
+func (s Settings) credentialOptions(tokens oauth2.TokenSource) []option.ClientOption {
+	o := []option.ClientOption{option.WithTokenSource(tokens)}
 	if s.QuotaProject != "" {
 		o = append(o, option.WithQuotaProject(s.QuotaProject))
 	}
 	return o
 }
 
-func (s Settings) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
-	if s.Transport == REST {
-		return container.NewClusterManagerRESTClient(context.Background(), s.options(strings.TrimSuffix(s.Container, "/"), tokens)...)
-	}
-	var o []option.ClientOption
-	p, _ := plain(s.Container)
-	if s.Container != "" {
-		u, err := url.Parse(s.Container)
+// clusters is the client of the container API over gRPC.
+func (c *Cloud) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
+	o := []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary))}
+	p, _ := plain(c.Container)
+	if c.Container != "" {
+		u, err := url.Parse(c.Container)
 		if err != nil {
 			return nil, err
 		}
@@ -160,11 +201,8 @@ func (s Settings) clusters(tokens oauth2.TokenSource) (*container.ClusterManager
 	}
 	if p {
 		o = append(o, option.WithoutAuthentication(), option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
-		return container.NewClusterManagerClient(context.Background(), o...)
-	}
-	o = append(o, option.WithTokenSource(tokens))
-	if s.QuotaProject != "" {
-		o = append(o, option.WithQuotaProject(s.QuotaProject))
+	} else {
+		o = append(o, c.credentialOptions(tokens)...)
 	}
 	return container.NewClusterManagerClient(context.Background(), o...)
 }
@@ -183,6 +221,9 @@ func (c *Cloud) In(project string) *Cloud {
 func (c *Cloud) Paced(p Pace) *Cloud {
 	other := *c
 	other.pace = p
+	for _, l := range c.limits {
+		l.shorten(p.Call)
+	}
 	return &other
 }
 

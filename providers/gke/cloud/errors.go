@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/googleapis/gax-go/v2/apierror"
@@ -33,7 +34,14 @@ const (
 	Disabled       // the API is not enabled
 	NoProject      // there is no such project
 	InUse          // something else uses the object
+
+	NoQuotaProject // the credentials do not name a project that calls are counted in
+	NoBilling      // the project has no billing account
+	NoLocation     // the zone or region does not exist, or is closed to the project
 )
+
+// missingProject is how GKE and Service Usage report one.
+var missingProject = pattern.New(`(?i)\bproject '[^']+' not found or (permission denied|deleted)`)
 
 // Error is one of Google's errors, for people.
 type Error struct {
@@ -42,7 +50,13 @@ type Error struct {
 	Kind    Kind
 	Reason  string // Google's word for it, such as QUOTA_EXCEEDED; "" for none
 	Request string // the id of the request, which Google's support asks for; "" for none
+	Late    bool   // the call got no answer within its limit
+	Silent  bool   // and the service has never answered
 	Err     error
+
+	message      string // Google's words
+	precondition bool   // the code is FAILED_PRECONDITION
+	limited      bool   // the details have a QuotaFailure
 }
 
 func (e *Error) Error() string { return e.Summary + ": " + e.Detail }
@@ -66,12 +80,19 @@ func Explain(err error) error {
 	if err == nil || errors.As(err, &already) {
 		return err
 	}
+	if late := new(lateError); errors.As(err, &late) {
+		return late.explain(err)
+	}
 	if refused := new(oauth2.RetrieveError); errors.As(err, &refused) { // the token had to be asked for anew
 		return tokenError("the credentials", err)
 	}
 	e := &Error{Err: err}
 	message, code := parts(err, e)
+	e.message, e.precondition = message, code == codes.FailedPrecondition
 	e.Kind = classify(code, e.Reason, message)
+	if e.limited && e.Kind == Busy && !limitsRate("", message) && e.Reason != "RATE_LIMIT_EXCEEDED" {
+		e.Kind = Quota
+	}
 	e.phrase(message)
 	return e
 }
@@ -93,6 +114,9 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 		if web.Code == http.StatusConflict && strings.Contains(web.Body, `"ABORTED"`) {
 			code = codes.Aborted // HTTP has one word for both
 		}
+		if web.Code == http.StatusBadRequest && strings.Contains(web.Body, `"FAILED_PRECONDITION"`) {
+			code = codes.FailedPrecondition // so here
+		}
 	}
 	if api, ok := apierror.FromError(err); ok {
 		if s := api.GRPCStatus(); s != nil && web == nil { // of HTTP's 409 the library makes Aborted
@@ -101,6 +125,7 @@ func parts(err error, e *Error) (message string, code codes.Code) {
 		if reason := api.Reason(); reason != "" {
 			e.Reason = reason
 		}
+		e.limited = e.limited || api.Details().QuotaFailure != nil
 		if info := api.Details().RequestInfo; info != nil {
 			e.Request = info.GetRequestId()
 		}
@@ -130,6 +155,8 @@ func (e *Error) detail(details []any) {
 			if reason, _ := fields["reason"].(string); reason != "" {
 				e.Reason = reason
 			}
+		case "QuotaFailure":
+			e.limited = true
 		case "RequestInfo":
 			if id, _ := fields["requestId"].(string); id != "" {
 				e.Request = id
@@ -174,6 +201,17 @@ var quotas = []string{"quota_exceeded", "insufficient regional quota", "insuffic
 // computeQuota is how compute says it: Quota 'NVIDIA_L4_GPUS' exceeded.
 var computeQuota = pattern.New(`(?i)\bquota '[^']+' exceeded`)
 
+// spentQuota is how Filestore reports it: Quota limit 'EnterpriseStorageGibPerRegion' has been exceeded.
+var spentQuota = pattern.New(`(?i)\bquota limit '[^']+' has been exceeded`)
+
+// limitsRate reports whether an error is about the number of calls, and not about the size of objects.
+func limitsRate(reason, message string) bool {
+	text := strings.ToLower(reason + " " + message)
+	words := []string{"rate_limit_exceeded", "ratelimitexceeded", "rate limit exceeded", "quota metric",
+		"concurrent operations quota", "too many operations"}
+	return slices.ContainsFunc(words, func(s string) bool { return strings.Contains(text, s) })
+}
+
 // Classify is the kind of what a finished operation says.
 func Classify(reason, message string) Kind { return classify(codes.Unknown, reason, message) }
 
@@ -190,15 +228,24 @@ func classify(code codes.Code, reason, message string) Kind {
 	switch {
 	case has(stockOuts...):
 		return StockOut
-	case has("concurrent operations quota", "too many operations", "ratelimitexceeded", "rate limit exceeded", "quota metric"):
+	case spentQuota.MatchString(message) && reason != "RATE_LIMIT_EXCEEDED": // over HTTP the reason is rateLimitExceeded
+		return Quota
+	case limitsRate(reason, message):
 		return Busy
+	case has("requires a quota project"):
+		return NoQuotaProject
+	case has("billing_disabled", "requires billing to be enabled", "billing account for the owning project"):
+		return NoBilling
+	case has("permission denied on 'locations/"):
+		return NoLocation
 	case code != codes.ResourceExhausted && (has(quotas...) || computeQuota.MatchString(message)):
 		return Quota
 	case has("cluster_already_has_operation", "incompatible operation", "currently being created, deleted, updated or repaired", "resourcenotready", "try again once it is done", "fingerprint mismatch"):
 		return Conflict
 	case has("service_disabled", "accessnotconfigured", "it is disabled"):
 		return Disabled
-	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
+	case has("consumer_invalid", "project_deleted", "permission denied on resource project") || missingProject.MatchString(message) ||
+		code == codes.NotFound && has("failed to find project", "the resource 'projects/") && !has("/zones/", "/global/", "/regions/"):
 		return NoProject
 	case has("resourceinusebyanotherresource", "is already being used by"):
 		return InUse
@@ -272,6 +319,12 @@ func (e *Error) phrase(message string) {
 		NoProject: {"No such project", "Correct project in the block provider \"gke\": it is the id, not the name, and the account has to see it."},
 		InUse:     {"Still in use", "Detach it first."},
 		Other:     {"Google refuses this", ""},
+		NoQuotaProject: {"No quota project", "Set quota_project in the block provider \"gke\", " +
+			"or run `gcloud auth application-default set-quota-project PROJECT`: " +
+			"calls with a person's credentials are counted in a project."},
+		NoBilling: {"Project has no billing account", "Link one at https://console.cloud.google.com/billing/linkedaccount, " +
+			"and wait a few minutes."},
+		NoLocation: {"No such location", "Correct zone, region or location; a new zone may also be closed to the project."},
 	}[e.Kind]
 	if found := disabledService.FindStringSubmatch(message); e.Kind == Disabled && found != nil {
 		what[1] = fmt.Sprintf("Enable it with `gcloud services enable %s --project %s`, or have an apply do it: enable_services = true in the block provider \"gke\".", found[1], found[2])

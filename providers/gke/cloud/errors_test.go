@@ -56,6 +56,14 @@ func TestExplain(t *testing.T) {
 		{"away", rpc(codes.Unavailable, "The service is currently unavailable.", ""), Ambiguous, []string{"apply again"}, "0x1234567890abcdef"},
 		{"late", context.DeadlineExceeded, Ambiguous, nil, ""},
 		{"broken connection", errors.New("read: connection reset by peer"), Ambiguous, nil, ""},
+		{"quota of Filestore", web(http.StatusTooManyRequests, "Quota limit 'EnterpriseStorageGibPerRegion' has been exceeded. Limit: 3072 in region us-central1.", "rateLimitExceeded"), Quota, []string{"iam-admin/quotas"}, "0xfeed12345"},
+		{"quota of Filestore by its reason", rpc(codes.ResourceExhausted, "Quota limit 'X' has been exceeded.", "RATE_LIMIT_EXCEEDED"), Busy, nil, "0x1234567890abcdef"},
+		{"quota project", rpc(codes.PermissionDenied, "Your application is authenticating by using local Application Default Credentials. The file.googleapis.com API requires a quota project, which is not set by default.", "SERVICE_DISABLED"), NoQuotaProject, []string{"quota_project", "set-quota-project"}, "0x1234567890abcdef"},
+		{"billing", rpc(codes.FailedPrecondition, "This API method requires billing to be enabled. Please enable billing on project #123.", ""), NoBilling, []string{"billing/linkedaccount"}, "0x1234567890abcdef"},
+		{"place", rpc(codes.PermissionDenied, "Permission denied on 'locations/wonderland' (or it may not exist).", ""), NoLocation, []string{"Correct zone"}, "0x1234567890abcdef"},
+		{"project", rpc(codes.PermissionDenied, "Project 'p' not found or permission denied.", ""), NoProject, []string{"Correct project"}, "0x1234567890abcdef"},
+		{"project that is gone", rpc(codes.PermissionDenied, "Project 'p' not found or deleted.", ""), NoProject, []string{"Correct project"}, "0x1234567890abcdef"},
+		{"late", &lateError{service: "Filestore API", argument: "file_endpoint", silent: true}, Ambiguous, []string{"Filestore API", "network", "file_endpoint"}, ""},
 		{"expired token", rpc(codes.Unauthenticated, "Request had invalid authentication credentials.", "ACCESS_TOKEN_EXPIRED"), Unknown, []string{"ACCESS_TOKEN_EXPIRED", "Log in again"}, "0x1234567890abcdef"},
 		{"nonsense", rpc(codes.InvalidArgument, "Machine type is unsupported.", ""), Other, nil, "0x1234567890abcdef"},
 	} {
@@ -81,7 +89,7 @@ func TestExplain(t *testing.T) {
 		t.Error("no error is one")
 	}
 	stockOut := "Current errors: [GCE_STOCKOUT]: Instance 'i' creation failed: The zone 'projects/p/zones/z' does not have enough resources available to fulfill the request."
-	for message, want := range map[string]Kind{stockOut: StockOut, "Quota 'NVIDIA_T4_GPUS' exceeded. Limit: 1.0": Quota, "GCE_QUOTA_EXCEEDED": Quota, "nodes are unhealthy": Other} {
+	for message, want := range map[string]Kind{stockOut: StockOut, "Quota 'NVIDIA_T4_GPUS' exceeded. Limit: 1.0": Quota, "GCE_QUOTA_EXCEEDED": Quota, "Quota limit 'HighScaleSSDStorageGibPerRegion' has been exceeded. Limit: 0 in region us-central1.": Quota, "nodes are unhealthy": Other} {
 		if got := Classify("", message); got != want {
 			t.Errorf("an operation that says %q is %v", message, got)
 		}
@@ -129,6 +137,29 @@ func TestAttempts(t *testing.T) {
 	for range 6 {
 		if err := w.pause(t.Context()); err != nil || w.next > w.pace.Most {
 			t.Errorf("waits %v: %v", w.next, err)
+		}
+	}
+}
+
+// TestPassing: a precondition that fails is waited for while another operation holds the object, and is tried once more where none does.
+func TestPassing(t *testing.T) {
+	c := &Cloud{pace: Pace{First: time.Microsecond, Most: 4 * time.Microsecond}}
+	under := status.Error(codes.FailedPrecondition, "The moon is in the wrong house.")
+	web := &googleapi.Error{Code: http.StatusBadRequest, Message: "The moon.", Body: `{"error": {"status": "FAILED_PRECONDITION"}}`}
+	for _, test := range []struct {
+		name        string
+		err         error
+		held, calls int // how often it is held; calls until it is given up
+		known       bool
+	}{{"held", under, 20, 21, true}, {"held over HTTP", web, 20, 21, true}, {"free", under, 0, 2, true}, {"nobody knows", under, 20, 1, false}, {"another error", status.Error(codes.InvalidArgument, "no"), 20, 1, true}} {
+		n, looks := 0, 0
+		ctx := t.Context()
+		if test.known {
+			ctx = Holding(ctx, func(context.Context) (bool, error) { looks++; return looks <= test.held, nil })
+		}
+		_, err := Change(ctx, c, func(context.Context) (int, error) { n++; return 0, test.err })
+		if n != test.calls || !errors.Is(err, test.err) {
+			t.Errorf("%s: %d calls, not %d: %v", test.name, n, test.calls, err)
 		}
 	}
 }

@@ -205,25 +205,44 @@ func (c *Cloud) Settle(ctx context.Context, target, location, what string) error
 }
 
 func (c *Cloud) settleByStatus(ctx context.Context, target, what string) error {
-	under := []string{"PROVISIONING", "RECONCILING", "STOPPING"} // of clusters and pools alike
 	return c.Until(ctx, target, func(ctx context.Context) (bool, error) {
-		status, err := Read(ctx, c, func(ctx context.Context) (string, error) {
-			if strings.Contains(target, "/nodePools/") {
-				p, err := c.Clusters.GetNodePool(ctx, &containerpb.GetNodePoolRequest{Name: target})
-				return p.GetStatus().String(), err
-			}
-			k, err := c.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: target})
-			return k.GetStatus().String(), err
-		})
-		if KindOf(err) == NotFound {
-			return true, nil
-		}
+		status, err := c.status(ctx, target)
 		if err != nil {
 			return false, Unseen(target, err)
 		}
 		Say(ctx, -1, "%s: %s", what, strings.ToLower(status))
-		return !slices.Contains(under, status), nil
+		return !slices.Contains(underWay, status), nil
 	})
+}
+
+// underWay are the states of clusters and pools that an operation holds.
+var underWay = []string{"PROVISIONING", "RECONCILING", "STOPPING"}
+
+// status is the state of a cluster or a pool; "" where it does not exist.
+func (c *Cloud) status(ctx context.Context, target string) (string, error) {
+	status, err := Read(ctx, c, func(ctx context.Context) (string, error) {
+		if strings.Contains(target, "/nodePools/") {
+			p, err := c.Clusters.GetNodePool(ctx, &containerpb.GetNodePoolRequest{Name: target})
+			return p.GetStatus().String(), err
+		}
+		k, err := c.Clusters.GetCluster(ctx, &containerpb.GetClusterRequest{Name: target})
+		return k.GetStatus().String(), err
+	})
+	if KindOf(err) == NotFound {
+		return "", nil
+	}
+	return status, err
+}
+
+// IsHeld reports whether an operation holds a cluster or a pool, by its status and by the operations that
+// the account may list.
+func (c *Cloud) IsHeld(ctx context.Context, target, location string) (bool, error) {
+	status, err := c.status(ctx, target)
+	if err != nil || slices.Contains(underWay, status) {
+		return err == nil, err
+	}
+	running, _ := c.Running(ctx, target, location, false) // an account that may not list has the status
+	return len(running) > 0, nil
 }
 
 // WaitCompute waits for an operation of the compute API. One that is DONE may

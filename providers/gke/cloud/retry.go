@@ -35,6 +35,8 @@ func (w *waits) pause(ctx context.Context) error {
 	select {
 	case <-time.After(d):
 		return nil
+	case <-providers.CallFrom(ctx).Stopping:
+		return errStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -58,13 +60,39 @@ func Repeat[T any](ctx context.Context, c *Cloud, call func(context.Context) (T,
 	return attempt(ctx, c, 0, []Kind{Busy, Conflict, Ambiguous}, call)
 }
 
+// busyKey is the key of the context for the function of Holding.
+type busyKey struct{}
+
+// Holding gives the changes of an object a function that reports whether another operation holds the
+// object. A FAILED_PRECONDITION has many texts, and the status of the object tells which of them pass.
+func Holding(ctx context.Context, held func(context.Context) (bool, error)) context.Context {
+	return context.WithValue(ctx, busyKey{}, held)
+}
+
+// passes reports whether a failed precondition will pass: another operation holds the object, or held
+// it a moment ago, which one more call tells.
+func passes(ctx context.Context, e *Error, again bool) bool {
+	held, known := ctx.Value(busyKey{}).(func(context.Context) (bool, error))
+	if !known || !e.precondition || e.Kind != Other {
+		return false
+	}
+	if busy, err := held(ctx); err == nil && busy {
+		return true
+	}
+	return !again
+}
+
+// late reports whether a call has used up its limits: a silent service is not asked again, a slow one
+// once.
+func (e *Error) late(calls int) bool { return e != nil && e.Late && (e.Silent || calls > 1) }
+
 // attempt makes a call until it is no longer one of these kinds. Ambiguous ones
 // count, because an endpoint that is not there never answers; most 0 lets the
 // others go on until ctx ends.
 func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call func(context.Context) (T, error)) (T, error) {
 	w := waits{pace: c.pace}
 	var said *Error // by Google before, which says more than that no time is left
-	refusals := 0
+	refusals, idle := 0, false
 	for n := 1; ; n++ {
 		out, err := call(tried(ctx, refusals))
 		if err == nil {
@@ -77,7 +105,13 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 			last.Kind, last.Err = kind, err
 			err = &last
 		}
-		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil {
+		var e *Error
+		errors.As(err, &e)
+		if kind == Other && slices.Contains(kinds, Conflict) && passes(ctx, e, idle) {
+			idle, kind, e.Kind = true, Conflict, Conflict
+			e.phrase(e.message)
+		}
+		if !slices.Contains(kinds, kind) || most > 0 && n >= most || kind == Ambiguous && n >= again || ctx.Err() != nil || e.late(n) {
 			return out, err
 		}
 		select {
@@ -85,8 +119,7 @@ func attempt[T any](ctx context.Context, c *Cloud, most int, kinds []Kind, call 
 			return out, err
 		default:
 		}
-		var e *Error
-		if errors.As(err, &e) {
+		if e != nil {
 			Say(ctx, -1, "%s; trying again", e.Summary)
 		}
 		if kind != Ambiguous {

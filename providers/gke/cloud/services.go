@@ -16,6 +16,7 @@ const (
 	ContainerService = "container.googleapis.com"
 	ComputeService   = "compute.googleapis.com"
 	FileService      = "file.googleapis.com"
+	UsageService     = "serviceusage.googleapis.com" // which is always enabled
 )
 
 var services = []string{ContainerService, ComputeService, FileService}

@@ -2,6 +2,7 @@ package gcptest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // Capacity names machines that may run out; an empty field stands for any.
@@ -160,7 +163,7 @@ func (c *Cloud) fillUp(p *pool) {
 	}
 }
 
-// SetQuota limits a metric, such as "NVIDIA_A100_GPUS", in a region.
+// SetQuota limits a metric, such as "NVIDIA_A100_GPUS", in a region, or in the project for "".
 func (c *Cloud) SetQuota(region, metric string, limit float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,46 +177,31 @@ func (c *Cloud) setQuota(region, metric string, limit float64) {
 	c.quota[region][metric] = limit
 }
 
-// gpuMetrics are the quotas of the types of GPU.
-var gpuMetrics = map[string]string{
-	"nvidia-tesla-t4":       "NVIDIA_T4_GPUS",
-	"nvidia-tesla-v100":     "NVIDIA_V100_GPUS",
-	"nvidia-l4":             "NVIDIA_L4_GPUS",
-	"nvidia-tesla-a100":     "NVIDIA_A100_GPUS",
-	"nvidia-a100-80gb":      "NVIDIA_A100_80GB_GPUS",
-	"nvidia-h100-80gb":      "NVIDIA_H100_GPUS",
-	"nvidia-h100-mega-80gb": "NVIDIA_H100_MEGA_GPUS",
-	"nvidia-h200-141gb":     "NVIDIA_H200_GPUS",
-}
-
-// metrics is what one machine of a pool takes from the quotas.
-func (p *pool) metrics() map[string]float64 {
+// metrics is what one machine of a pool takes from the quotas of its region, and of the project.
+func (c *Cloud) metrics(p *pool) map[string]float64 {
 	config := p.proto.GetConfig()
-	m := machines[config.GetMachineType()]
+	m := c.machine(config.GetMachineType())
 	scarce := ""
 	if config.GetSpot() || config.GetPreemptible() {
-		scarce = "PREEMPTIBLE_"
+		scarce = catalogue.Spot
 	}
-	cpus := "CPUS"
-	if series, _, _ := strings.Cut(m.Name, "-"); series != "e2" && series != "n1" {
-		cpus = strings.ToUpper(series) + "_CPUS"
-	}
-	out := map[string]float64{scarce + cpus: float64(m.CPUs)}
+	out := map[string]float64{scarce + catalogue.CPUQuota(m.Name): float64(m.CPUs)}
 	for _, gpu := range config.GetAccelerators() {
-		if metric := gpuMetrics[gpu.GetAcceleratorType()]; metric != "" {
+		if metric := catalogue.GPUQuota(gpu.GetAcceleratorType()); metric != "" {
 			out[scarce+metric] += float64(gpu.GetAcceleratorCount())
+			out[catalogue.AllGPUs] += float64(gpu.GetAcceleratorCount())
 		}
 	}
 	return out
 }
 
-// usage is what all pools of a region together take of a metric.
+// usage is what all pools of a region, or of the project for "", take of a metric together.
 func (c *Cloud) usage(region, metric string) float64 {
 	sum := 0.0
 	for _, k := range c.clusters {
 		for _, p := range k.pools {
-			if regionOf(k.location) == region {
-				sum += p.metrics()[metric] * float64(p.wanted())
+			if region == "" || regionOf(k.location) == region {
+				sum += c.metrics(p)[metric] * float64(p.wanted())
 			}
 		}
 	}
@@ -222,13 +210,12 @@ func (c *Cloud) usage(region, metric string) float64 {
 
 // mayHave refuses machines for a pool that go beyond a quota.
 func (c *Cloud) mayHave(region string, p *pool, more int) error {
-	each := p.metrics()
-	metrics := make([]string, 0, len(each))
-	for metric := range each {
-		metrics = append(metrics, metric)
-	}
-	sort.Strings(metrics)
-	for _, metric := range metrics {
+	each := c.metrics(p)
+	for _, metric := range slices.Sorted(maps.Keys(each)) {
+		region, of := region, "regional"
+		if metric == catalogue.AllGPUs {
+			region, of = "", "project"
+		}
 		limit, limited := c.quota[region][metric]
 		request := each[metric] * float64(more)
 		available := max(limit-c.usage(region, metric), 0)
@@ -237,8 +224,8 @@ func (c *Cloud) mayHave(region string, p *pool, more int) error {
 		}
 		decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 		return detailed(codes.PermissionDenied, fmt.Sprintf(
-			"Insufficient regional quota to satisfy request: resource %q: request requires '%s' and is short '%s'. project has a quota of '%s' with '%s' available. View and manage quotas at https://console.cloud.google.com/iam-admin/quotas?usage=USED&project=%s.",
-			metric, decimal(request), decimal(request-available), decimal(limit), decimal(available), c.options.Project))
+			"Insufficient %s quota to satisfy request: resource %q: request requires '%s' and is short '%s'. project has a quota of '%s' with '%s' available. View and manage quotas at https://console.cloud.google.com/iam-admin/quotas?usage=USED&project=%s.",
+			of, metric, decimal(request), decimal(request-available), decimal(limit), decimal(available), c.options.Project))
 	}
 	return nil
 }

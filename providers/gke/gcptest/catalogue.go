@@ -2,10 +2,13 @@ package gcptest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	compute "google.golang.org/api/compute/v1"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 func (c *Cloud) getProject(r *request) (any, error) {
@@ -15,6 +18,7 @@ func (c *Cloud) getProject(r *request) (any, error) {
 	return &compute.Project{
 		Kind: "compute#project", Id: uint64(c.options.ProjectNumber), Name: c.options.Project, //nolint:gosec // positive
 		SelfLink: computeURL + "projects/" + c.options.Project, DefaultNetworkTier: "PREMIUM", XpnProjectStatus: "UNSPECIFIED_XPN_PROJECT_STATUS",
+		Quotas:                c.quotas(""),
 		DefaultServiceAccount: c.projectNumber() + "-compute@developer.gserviceaccount.com",
 	}, nil
 }
@@ -35,15 +39,17 @@ func (c *Cloud) region(name string) *compute.Region {
 	for _, zone := range c.zonesOf(name) {
 		out.Zones = append(out.Zones, computeURL+"projects/"+c.options.Project+"/zones/"+zone)
 	}
-	var metrics []string
-	for metric := range c.quota[name] {
-		metrics = append(metrics, metric)
-	}
-	slices.Sort(metrics)
-	for _, metric := range metrics {
-		out.Quotas = append(out.Quotas, &compute.Quota{Metric: metric, Limit: c.quota[name][metric], Usage: c.usage(name, metric), ForceSendFields: []string{"Limit", "Usage"}})
-	}
+	out.Quotas = c.quotas(name)
 	return out
+}
+
+// quotas are the quotas of a region, or of the project for "".
+func (c *Cloud) quotas(region string) []*compute.Quota {
+	var all []*compute.Quota
+	for _, metric := range slices.Sorted(maps.Keys(c.quota[region])) {
+		all = append(all, &compute.Quota{Metric: metric, Limit: c.quota[region][metric], Usage: c.usage(region, metric), ForceSendFields: []string{"Limit", "Usage"}})
+	}
+	return all
 }
 
 func (c *Cloud) getRegion(r *request) (any, error) {
@@ -160,14 +166,14 @@ func (c *Cloud) aggregateAcceleratorTypes(r *request) (any, error) {
 	return aggregate(c, r, "compute#acceleratorTypeAggregatedList", "acceleratorTypes", c.acceleratorTypes)
 }
 
-func (c *Cloud) machineType(zone string, m Machine) *compute.MachineType {
+func (c *Cloud) machineType(zone string, m catalogue.Machine) *compute.MachineType {
 	scope := "projects/" + c.options.Project + "/zones/" + zone
 	out := &compute.MachineType{
-		Kind: "compute#machineType", Id: number(scope, m.Name), Name: m.Name, GuestCpus: int64(m.CPUs), MemoryMb: int64(m.MemoryMiB),
+		Kind: "compute#machineType", Id: number(scope, m.Name), Name: m.Name, GuestCpus: m.CPUs, MemoryMb: m.MemoryMiB,
 		Zone: zone, SelfLink: computeURL + scope + "/machineTypes/" + m.Name, Description: fmt.Sprintf("%d vCPUs, %d MiB RAM", m.CPUs, m.MemoryMiB),
 	}
-	if m.Accelerator != "" {
-		out.Accelerators = []*compute.MachineTypeAccelerators{{GuestAcceleratorType: m.Accelerator, GuestAcceleratorCount: int64(m.AcceleratorCount)}}
+	if m.GPU != "" {
+		out.Accelerators = []*compute.MachineTypeAccelerators{{GuestAcceleratorType: m.GPU, GuestAcceleratorCount: m.GPUs}}
 	}
 	return out
 }

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // Options say what a Cloud is like. The zero value is a project without quota
@@ -25,6 +27,8 @@ type Options struct {
 	Now func() time.Time
 	// Zones are the project's zones by name; see DefaultZones if nil.
 	Zones map[string]Zone
+	// Machines are further machine types, which the catalogue lacks.
+	Machines []catalogue.Machine
 	// Quota is the limit by region and metric, such as "us-central1" and
 	// "NVIDIA_A100_GPUS"; what is missing has no limit.
 	Quota map[string]map[string]float64

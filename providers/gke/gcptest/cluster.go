@@ -181,7 +181,7 @@ func firstPools(k *containerpb.Cluster) ([]*containerpb.NodePool, error) {
 			return nil, invalid("Cluster.node_pools has two pools named %q.", p.GetName())
 		}
 		seen[p.GetName()] = true
-		nodes += p.GetInitialNodeCount() + p.GetAutoscaling().GetMinNodeCount() + p.GetAutoscaling().GetTotalMinNodeCount()
+		nodes += p.GetInitialNodeCount()
 	}
 	if nodes == 0 {
 		return nil, invalid("Cluster.initial_node_count must be greater than zero.")

@@ -140,12 +140,11 @@ func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) error {
 	p.NetworkConfig.Network = host + "/global/networks/" + last(p.Network)
 	p.NetworkConfig.Subnetwork = host + "/regions/" + regionOf(k.location) + "/subnetworks/" + last(p.Subnetwork)
 	p.Network, p.Subnetwork = last(p.Network), last(p.Subnetwork)
-	if p.NetworkConfig.DatapathProvider == 0 {
-		p.NetworkConfig.DatapathProvider = containerpb.DatapathProvider_LEGACY_DATAPATH
-	}
 	set(&p.NetworkConfig.DefaultSnatStatus, &containerpb.DefaultSnatStatus{})
 	set(&p.NetworkConfig.ServiceExternalIpsConfig, &containerpb.ServiceExternalIPsConfig{})
-	set(&p.NetworkConfig.DefaultEnablePrivateNodes, proto.Bool(p.GetPrivateClusterConfig().GetEnablePrivateNodes())) // the older field is still honoured
+	if p.GetPrivateClusterConfig().GetEnablePrivateNodes() { // the older field is still honoured; false is not written
+		set(&p.NetworkConfig.DefaultEnablePrivateNodes, proto.Bool(true))
+	}
 	n := len(c.clusters) % 200
 	set(&p.IpAllocationPolicy, &containerpb.IPAllocationPolicy{})
 	ip := p.IpAllocationPolicy
@@ -161,7 +160,6 @@ func (c *Cloud) fillNetwork(k *cluster, p *containerpb.Cluster) error {
 	ip.StackType = max(ip.StackType, containerpb.StackType_IPV4)
 	p.ClusterIpv4Cidr, p.ServicesIpv4Cidr = ip.ClusterIpv4CidrBlock, ip.ServicesIpv4CidrBlock
 	set(&p.DefaultMaxPodsConstraint, &containerpb.MaxPodsConstraint{MaxPodsPerNode: 110})
-	p.NodeIpv4CidrSize = podBits(p.DefaultMaxPodsConstraint.MaxPodsPerNode)
 	return nil
 }
 
@@ -179,9 +177,8 @@ func fillAddons(p *containerpb.Cluster) {
 	a := p.AddonsConfig
 	set(&a.KubernetesDashboard, &containerpb.KubernetesDashboard{Disabled: true}) // still answered
 	set(&a.NetworkPolicyConfig, &containerpb.NetworkPolicyConfig{Disabled: true})
-	set(&a.DnsCacheConfig, &containerpb.DnsCacheConfig{})
-	set(&a.HttpLoadBalancing, &containerpb.HttpLoadBalancing{})
-	set(&a.HorizontalPodAutoscaling, &containerpb.HorizontalPodAutoscaling{})
+	set(&a.DnsCacheConfig, &containerpb.DnsCacheConfig{Enabled: true})
+	set(&a.NodeReadinessConfig, &containerpb.NodeReadinessConfig{})
 }
 
 // fillEndpoint is where the cluster's API is reached.
@@ -197,16 +194,18 @@ func (c *Cloud) fillEndpoint(k *cluster, p *containerpb.Cluster) {
 	set(&p.ControlPlaneEndpointsConfig.DnsEndpointConfig, &containerpb.ControlPlaneEndpointsConfig_DNSEndpointConfig{})
 	dns := p.ControlPlaneEndpointsConfig.DnsEndpointConfig
 	set(&dns.AllowExternalTraffic, proto.Bool(false))
+	set(&dns.EnableK8STokensViaDns, proto.Bool(false))
+	set(&dns.EnableK8SCertsViaDns, proto.Bool(false))
 	dns.Endpoint = fmt.Sprintf("gke-%s-%s.%s.gke.goog", hash(16, k.path), c.projectNumber(), regionOf(k.location))
 	set(&p.ControlPlaneEndpointsConfig.IpEndpointsConfig, &containerpb.ControlPlaneEndpointsConfig_IPEndpointsConfig{})
 	ip := p.ControlPlaneEndpointsConfig.IpEndpointsConfig
 	set(&ip.Enabled, proto.Bool(true))
 	set(&ip.EnablePublicEndpoint, proto.Bool(true))
-	set(&ip.GlobalAccess, proto.Bool(false))
 	if p.GetMasterAuthorizedNetworksConfig() != nil { // the older field is still honoured
 		set(&ip.AuthorizedNetworksConfig, p.MasterAuthorizedNetworksConfig) // see above
 	}
 	set(&ip.AuthorizedNetworksConfig, &containerpb.MasterAuthorizedNetworksConfig{})
+	set(&ip.AuthorizedNetworksConfig.GcpPublicCidrsAccessEnabled, proto.Bool(true))
 	ip.PublicEndpoint, ip.PrivateEndpoint = endpoint, fmt.Sprintf("10.128.0.%d", 2+len(c.clusters)%250)
 	c.mirror(p)
 }
@@ -226,21 +225,51 @@ func fillFeatures(p *containerpb.Cluster) {
 	logs := []containerpb.LoggingComponentConfig_Component{containerpb.LoggingComponentConfig_SYSTEM_COMPONENTS, containerpb.LoggingComponentConfig_WORKLOADS}
 	set(&p.LoggingConfig, &containerpb.LoggingConfig{ComponentConfig: &containerpb.LoggingComponentConfig{EnableComponents: logs}})
 	set(&p.MonitoringConfig, &containerpb.MonitoringConfig{ComponentConfig: &containerpb.MonitoringComponentConfig{EnableComponents: []containerpb.MonitoringComponentConfig_Component{
-		containerpb.MonitoringComponentConfig_SYSTEM_COMPONENTS, containerpb.MonitoringComponentConfig_STORAGE,
-		containerpb.MonitoringComponentConfig_POD, containerpb.MonitoringComponentConfig_DEPLOYMENT,
-		containerpb.MonitoringComponentConfig_DCGM,
+		containerpb.MonitoringComponentConfig_SYSTEM_COMPONENTS, containerpb.MonitoringComponentConfig_STORAGE, containerpb.MonitoringComponentConfig_HPA,
+		containerpb.MonitoringComponentConfig_POD, containerpb.MonitoringComponentConfig_DAEMONSET, containerpb.MonitoringComponentConfig_DEPLOYMENT,
+		containerpb.MonitoringComponentConfig_STATEFULSET, containerpb.MonitoringComponentConfig_CADVISOR, containerpb.MonitoringComponentConfig_KUBELET,
+		containerpb.MonitoringComponentConfig_DCGM, containerpb.MonitoringComponentConfig_JOBSET,
 	}}})
+	set(&p.MonitoringConfig.AdvancedDatapathObservabilityConfig, &containerpb.AdvancedDatapathObservabilityConfig{})
 	set(&p.MonitoringConfig.ManagedPrometheusConfig, &containerpb.ManagedPrometheusConfig{Enabled: true})
 	standard(&p.LoggingService, "logging.googleapis.com/kubernetes")
 	standard(&p.MonitoringService, "monitoring.googleapis.com/kubernetes")
-	set(&p.DatabaseEncryption, &containerpb.DatabaseEncryption{State: containerpb.DatabaseEncryption_DECRYPTED})
+	set(&p.DatabaseEncryption, &containerpb.DatabaseEncryption{State: containerpb.DatabaseEncryption_DECRYPTED, CurrentState: containerpb.DatabaseEncryption_CURRENT_STATE_DECRYPTED.Enum()})
 	set(&p.ShieldedNodes, &containerpb.ShieldedNodes{Enabled: true})
 	set(&p.Autoscaling, &containerpb.ClusterAutoscaling{AutoscalingProfile: containerpb.ClusterAutoscaling_BALANCED})
+	set(&p.Autoscaling.AutoprovisioningNodePoolDefaults, &containerpb.AutoprovisioningNodePoolDefaults{
+		ImageType: "COS_CONTAINERD", ServiceAccount: "default", OauthScopes: defaultScopes, Management: &containerpb.NodeManagement{AutoRepair: true, AutoUpgrade: true},
+	})
 	set(&p.LegacyAbac, &containerpb.LegacyAbac{})
-	set(&p.NodePoolDefaults, &containerpb.NodePoolDefaults{NodeConfigDefaults: &containerpb.NodeConfigDefaults{LoggingConfig: &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}}}})
-	set(&p.SecurityPostureConfig, &containerpb.SecurityPostureConfig{Mode: containerpb.SecurityPostureConfig_BASIC.Enum(), VulnerabilityMode: containerpb.SecurityPostureConfig_VULNERABILITY_DISABLED.Enum()})
+	fillOthers(p)
+	set(&p.NodePoolDefaults, &containerpb.NodePoolDefaults{NodeConfigDefaults: &containerpb.NodeConfigDefaults{NodeKubeletConfig: closedPort(), LoggingConfig: &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}}}})
+	set(&p.SecurityPostureConfig, &containerpb.SecurityPostureConfig{Mode: containerpb.SecurityPostureConfig_BASIC.Enum(), VulnerabilityMode: containerpb.SecurityPostureConfig_VULNERABILITY_MODE_UNSPECIFIED.Enum()})
 	set(&p.MaintenancePolicy, &containerpb.MaintenancePolicy{})
 	version(p.MaintenancePolicy)
+}
+
+// closedPort is what a cluster has its kubelets do, since GKE 1.32.
+func closedPort() *containerpb.NodeKubeletConfig {
+	return &containerpb.NodeKubeletConfig{InsecureKubeletReadonlyPortEnabled: proto.Bool(false)}
+}
+
+// fillOthers adds the fields that the provider has no arguments for.
+func fillOthers(p *containerpb.Cluster) {
+	set(&p.AnonymousAuthenticationConfig, &containerpb.AnonymousAuthenticationConfig{Mode: containerpb.AnonymousAuthenticationConfig_LIMITED})
+	set(&p.Autopilot, &containerpb.Autopilot{})
+	set(&p.BinaryAuthorization, &containerpb.BinaryAuthorization{})
+	set(&p.ControlPlaneEgress, &containerpb.ControlPlaneEgress{Mode: containerpb.ControlPlaneEgress_VIA_CONTROL_PLANE})
+	set(&p.EnterpriseConfig, &containerpb.EnterpriseConfig{ClusterTier: containerpb.EnterpriseConfig_STANDARD})
+	set(&p.NodeCreationConfig, &containerpb.NodeCreationConfig{NodeCreationMode: containerpb.NodeCreationConfig_VIA_KUBELET})
+	set(&p.NodePoolAutoConfig, &containerpb.NodePoolAutoConfig{NodeKubeletConfig: closedPort()})
+	set(&p.NotificationConfig, &containerpb.NotificationConfig{Pubsub: &containerpb.NotificationConfig_PubSub{}})
+	set(&p.PodAutoscaling, &containerpb.PodAutoscaling{HpaProfile: containerpb.PodAutoscaling_PERFORMANCE.Enum()})
+	set(&p.RbacBindingConfig, &containerpb.RBACBindingConfig{EnableInsecureBindingSystemUnauthenticated: proto.Bool(true), EnableInsecureBindingSystemAuthenticated: proto.Bool(true)})
+	set(&p.UserManagedKeysConfig, &containerpb.UserManagedKeysConfig{})
+	ip := p.IpAllocationPolicy
+	set(&ip.NetworkTierConfig, &containerpb.NetworkTierConfig{NetworkTier: containerpb.NetworkTierConfig_NETWORK_TIER_DEFAULT})
+	set(&ip.PodCidrOverprovisionConfig, &containerpb.PodCIDROverprovisionConfig{})
+	ip.ClusterIpv4Cidr, ip.ServicesIpv4Cidr = ip.ClusterIpv4CidrBlock, ip.ServicesIpv4CidrBlock //nolint:staticcheck // still answered
 }
 
 // set fills in what is not set.

@@ -85,7 +85,7 @@ func (c *Cloud) fault(call *Call, when When) error {
 		return nil
 	}
 	var details []protoadapt.MessageV1
-	if reason := faultReasons[f.Code]; reason[0] != "" {
+	if reason := faultReasons[f.Code]; reason[0] != "" && f.Message == faultMessages[f.Code] { // of the plausible error
 		details = append(details, &errdetails.ErrorInfo{Reason: reason[0], Domain: reason[1]})
 	}
 	if !strings.Contains(call.Method, ".") { // container v1

@@ -8,16 +8,9 @@ import (
 	compute "google.golang.org/api/compute/v1"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
-)
 
-// attached are the GPUs that N1 machines can have: by how many of them, the most
-// CPUs of the machine. https://cloud.google.com/compute/docs/gpus#n1-gpus
-var attached = map[string]map[int64]int{
-	"nvidia-tesla-t4":   {1: 48, 2: 48, 4: 96},
-	"nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
-	"nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
-	"nvidia-tesla-p4":   {1: 24, 2: 48, 4: 96},
-}
+	"github.com/stokehq/stoke/providers/gke/catalogue"
+)
 
 // checkMachine refuses machines and GPUs that a zone does not have, or that do not
 // go together.
@@ -40,29 +33,19 @@ func (c *Cloud) checkMachine(zone string, n *containerpb.NodeConfig) error {
 	if err := checkBootDisk(m, n); err != nil {
 		return err
 	}
-	if m.Accelerator == "" {
+	if m.GPU == "" {
 		return checkAttached(m, n.GetAccelerators())
 	}
 	for _, gpu := range n.GetAccelerators() {
-		if gpu.GetAcceleratorType() != m.Accelerator || int(gpu.GetAcceleratorCount()) != m.AcceleratorCount {
+		if gpu.GetAcceleratorType() != m.GPU || gpu.GetAcceleratorCount() != m.GPUs {
 			return invalid("Machine type %q has %d accelerators of type %q; %d of type %q cannot be attached.",
-				m.Name, m.AcceleratorCount, m.Accelerator, gpu.GetAcceleratorCount(), gpu.GetAcceleratorType())
+				m.Name, m.GPUs, m.GPU, gpu.GetAcceleratorCount(), gpu.GetAcceleratorType())
 		}
 	}
 	if len(n.GetAccelerators()) == 0 {
-		return invalid("Machine type %q requires accelerators of type %q.", m.Name, m.Accelerator)
+		return invalid("Machine type %q requires accelerators of type %q.", m.Name, m.GPU)
 	}
 	return nil
-}
-
-// partitions are the parts that GPUs can be cut into.
-// https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi
-var partitions = map[string][]string{
-	"nvidia-tesla-a100":     {"1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"},
-	"nvidia-a100-80gb":      {"1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"},
-	"nvidia-h100-80gb":      {"1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"},
-	"nvidia-h100-mega-80gb": {"1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"},
-	"nvidia-h200-141gb":     {"1g.18gb", "1g.35gb", "2g.35gb", "3g.71gb", "7g.141gb"},
 }
 
 // mostClients is how many may share a GPU.
@@ -73,7 +56,7 @@ const mostClients = 48
 func checkParts(gpu *containerpb.AcceleratorConfig) error {
 	sharing := gpu.GetGpuSharingConfig()
 	switch part := gpu.GetGpuPartitionSize(); {
-	case part != "" && !slices.Contains(partitions[gpu.GetAcceleratorType()], part):
+	case part != "" && catalogue.Partitions[gpu.GetAcceleratorType()][part] == 0:
 		return invalid("GPU partition size %q is not supported by accelerator type %q.", part, gpu.GetAcceleratorType())
 	case sharing != nil && (sharing.GetMaxSharedClientsPerGpu() < 2 || sharing.GetMaxSharedClientsPerGpu() > mostClients):
 		return invalid("Invalid value for max_shared_clients_per_gpu: %d. Must be between 2 and %d.", sharing.GetMaxSharedClientsPerGpu(), mostClients)
@@ -83,11 +66,11 @@ func checkParts(gpu *containerpb.AcceleratorConfig) error {
 
 // checkAttached refuses GPUs that cannot be attached to a machine without any of
 // its own.
-func checkAttached(m Machine, gpus []*containerpb.AcceleratorConfig) error {
+func checkAttached(m catalogue.Machine, gpus []*containerpb.AcceleratorConfig) error {
 	for _, gpu := range gpus {
-		most, ok := attached[gpu.GetAcceleratorType()][gpu.GetAcceleratorCount()]
+		most, ok := catalogue.Attached[gpu.GetAcceleratorType()][gpu.GetAcceleratorCount()]
 		switch {
-		case !strings.HasPrefix(m.Name, "n1-") || attached[gpu.GetAcceleratorType()] == nil:
+		case !strings.HasPrefix(m.Name, "n1-") || catalogue.Attached[gpu.GetAcceleratorType()] == nil:
 			return invalid("[%s, %s] accelerator type and machine type combination is not supported.", gpu.GetAcceleratorType(), m.Name)
 		case !ok:
 			return invalid("Number of accelerators %d of type %q is not supported.", gpu.GetAcceleratorCount(), gpu.GetAcceleratorType())
@@ -103,23 +86,16 @@ func checkAttached(m Machine, gpus []*containerpb.AcceleratorConfig) error {
 // of these GKE takes the zonal one.
 var bootDisks = []string{"pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced"}
 
-// hyperOnly tells of machines that have no persistent disks: N4 and C4A of
-// hashicorp/terraform-provider-google#19890 and #20247, C4, A3 Ultra and A4.
-// https://cloud.google.com/compute/docs/disks/persistent-disks
-func hyperOnly(machineType string) bool {
-	return slices.ContainsFunc([]string{"n4-", "c4-", "c4a-", "a3-ultragpu-", "a4-"}, func(series string) bool { return strings.HasPrefix(machineType, series) })
-}
-
 // checkBootDisk refuses what a node cannot boot from; nothing declared is fine. The
 // words of the second refusal are those of astronomer/astronomer#2463.
-func checkBootDisk(m Machine, n *containerpb.NodeConfig) error {
+func checkBootDisk(m catalogue.Machine, n *containerpb.NodeConfig) error {
 	kind, size := n.GetDiskType(), int64(n.GetDiskSizeGb())
 	standard(&kind, n.GetBootDisk().GetDiskType())
 	standard(&size, n.GetBootDisk().GetSizeGb())
 	switch {
 	case kind != "" && !slices.Contains(bootDisks, kind):
 		return invalid("Disk type %q is not supported for boot disks.", kind)
-	case strings.HasPrefix(kind, "pd-") && hyperOnly(m.Name):
+	case strings.HasPrefix(kind, "pd-") && catalogue.Hyperdisk(m.Name):
 		return invalid("[%s, %s] features are not compatible for creating instance.", kind, m.Name)
 	case size != 0 && size < 10:
 		return invalid("Disk size %d GB is too small: a boot disk has 10 GB at least.", size)

@@ -239,10 +239,8 @@ func (c *Cloud) SetNodePoolAutoscaling(_ context.Context, r *containerpb.SetNode
 	}
 	autoscaling := proto.Clone(r.GetAutoscaling()).(*containerpb.NodePoolAutoscaling)
 	fillAutoscaling(autoscaling)
-	return c.changePool(k, p, "UPDATE_NODE_POOL", func() {
-		p.proto.Autoscaling = autoscaling
-		p.scale()
-	}), nil
+	// The autoscaler brings no pool to its limits by itself (kubernetes/autoscaler#2288).
+	return c.changePool(k, p, "UPDATE_NODE_POOL", func() { p.proto.Autoscaling = autoscaling }), nil
 }
 
 // SetNodePoolManagement replaces a pool's repair and upgrade settings.

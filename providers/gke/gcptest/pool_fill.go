@@ -8,6 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+
+	"github.com/stokehq/stoke/providers/gke/catalogue"
 )
 
 // newPool checks a declared pool and adds what the server adds.
@@ -38,14 +40,13 @@ func (c *Cloud) newPool(k *cluster, d *containerpb.NodePool) (*pool, error) {
 	}
 	maps.Copy(d.Config.ResourceLabels, ownLabels(d.Config))
 	fillPool(d, k)
-	if strings.HasPrefix(d.Config.MachineType, "t2a-") { // Arm: an update without the taint takes it away
+	if catalogue.Arm(d.Config.MachineType) { // Arm: an update without the taint takes it away
 		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "kubernetes.io/arch", Value: "arm64", Effect: containerpb.NodeTaint_NO_SCHEDULE})
 	}
 	count := int(d.GetInitialNodeCount())
 	for _, zone := range d.GetLocations() {
 		p.want[zone] = count
 	}
-	p.scale()
 	if err := c.mayHave(regionOf(k.location), p, p.wanted()); err != nil {
 		return nil, err
 	}
@@ -63,22 +64,6 @@ func nodeVersion(k *cluster, wanted string) (string, error) {
 	return version, err
 }
 
-// scale brings what a pool wants into the limits of its autoscaling.
-func (p *pool) scale() {
-	a := p.proto.GetAutoscaling()
-	if !a.GetEnabled() {
-		return
-	}
-	for _, zone := range p.proto.GetLocations() {
-		if a.GetMaxNodeCount() > 0 {
-			p.want[zone] = min(max(p.want[zone], int(a.GetMinNodeCount())), int(a.GetMaxNodeCount()))
-		}
-	}
-	for i := 0; p.wanted() < int(a.GetTotalMinNodeCount()); i++ {
-		p.want[p.proto.GetLocations()[i%len(p.proto.GetLocations())]]++
-	}
-}
-
 var defaultScopes = []string{
 	"https://www.googleapis.com/auth/devstorage.read_only",
 	"https://www.googleapis.com/auth/logging.write",
@@ -90,6 +75,7 @@ var defaultScopes = []string{
 
 const (
 	cloudPlatform   = "https://www.googleapis.com/auth/cloud-platform"
+	loggingScope    = "https://www.googleapis.com/auth/logging.write"
 	monitoringScope = "https://www.googleapis.com/auth/monitoring"
 )
 
@@ -98,7 +84,7 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	standard(&n.DiskSizeGb, int32(n.GetBootDisk().GetSizeGb())) //nolint:gosec // GiB
 	standard(&n.DiskType, n.GetBootDisk().GetDiskType())
 	standard(&n.DiskSizeGb, 100)
-	if hyperOnly(n.GetMachineType()) {
+	if catalogue.Hyperdisk(n.GetMachineType()) {
 		standard(&n.DiskType, "hyperdisk-balanced")
 	}
 	standard(&n.DiskType, "pd-balanced")
@@ -110,8 +96,12 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 	switch {
 	case len(n.OauthScopes) == 0:
 		n.OauthScopes = slices.Clone(defaultScopes)
-	case !slices.Contains(n.OauthScopes, cloudPlatform) && !slices.Contains(n.OauthScopes, monitoringScope):
-		n.OauthScopes = append(n.OauthScopes, monitoringScope)
+	case !slices.Contains(n.OauthScopes, cloudPlatform): // by hashicorp/terraform-provider-google#1726; monitoring was recorded, too
+		for _, added := range []string{loggingScope, monitoringScope} {
+			if !slices.Contains(n.OauthScopes, added) {
+				n.OauthScopes = append(n.OauthScopes, added)
+			}
+		}
 	}
 	if n.Metadata == nil {
 		n.Metadata = map[string]string{}
@@ -124,8 +114,11 @@ func fillNodes(n *containerpb.NodeConfig, k *cluster) {
 		set(&n.WorkloadMetadataConfig, &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_GKE_METADATA})
 	}
 	set(&n.KubeletConfig, &containerpb.NodeKubeletConfig{})
-	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(true))
+	set(&n.KubeletConfig.InsecureKubeletReadonlyPortEnabled, proto.Bool(false))
+	standard(&n.KubeletConfig.MaxParallelImagePulls, 2)
 	set(&n.LoggingConfig, &containerpb.NodePoolLoggingConfig{VariantConfig: &containerpb.LoggingVariantConfig{Variant: containerpb.LoggingVariantConfig_DEFAULT}})
+	set(&n.WindowsNodeConfig, &containerpb.WindowsNodeConfig{})
+	set(&n.NodeImageConfig, &containerpb.CustomImageConfig{Image: "gke-1356-gke1250000-cos-125-19216-395-109-c-pre", ImageProject: "gke-node-images"})
 	standard(&n.EffectiveCgroupMode, containerpb.NodeConfig_EFFECTIVE_CGROUP_MODE_V2)
 	fillGPUs(n, k)
 }
@@ -180,7 +173,11 @@ func fillPool(d *containerpb.NodePool, k *cluster) {
 	set(&d.NetworkConfig, &containerpb.NodeNetworkConfig{})
 	standard(&d.NetworkConfig.PodRange, k.proto.GetIpAllocationPolicy().GetClusterSecondaryRangeName())
 	standard(&d.NetworkConfig.PodIpv4CidrBlock, k.proto.GetClusterIpv4Cidr())
-	set(&d.NetworkConfig.EnablePrivateNodes, proto.Bool(k.proto.GetNetworkConfig().GetDefaultEnablePrivateNodes()))
+	if k.proto.GetNetworkConfig().GetDefaultEnablePrivateNodes() { // false is not written
+		set(&d.NetworkConfig.EnablePrivateNodes, proto.Bool(true))
+	}
+	set(&d.NetworkConfig.NetworkTierConfig, &containerpb.NetworkTierConfig{NetworkTier: containerpb.NetworkTierConfig_NETWORK_TIER_DEFAULT})
+	standard(&d.NetworkConfig.Subnetwork, k.proto.GetNetworkConfig().GetSubnetwork())
 	if d.GetQueuedProvisioning().GetEnabled() {
 		d.Config.Taints = append(d.Config.Taints, &containerpb.NodeTaint{Key: "cloud.google.com/gke-queued", Value: "true", Effect: containerpb.NodeTaint_NO_SCHEDULE})
 	}

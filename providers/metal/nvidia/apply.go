@@ -100,6 +100,7 @@ func (a *applier) look(ctx context.Context) (err error) {
 const (
 	keyHeld      = "nvidia held"
 	keyPackages  = "nvidia packages"
+	keyKernels   = "nvidia kernels held"
 	keyUnit      = "nvidia unit "
 	keyFile      = "nvidia file "
 	keyFolders   = "nvidia folders"
@@ -110,7 +111,10 @@ const (
 var restoredUnits = []string{persistenced, fabricmanager, cdiRefreshPath, cdiRefresh}
 
 func (a *applier) remember(ctx context.Context) error {
-	if err := a.rec.RememberAll(ctx, map[string]any{keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver()}); err != nil {
+	if err := a.rec.RememberAll(ctx, map[string]any{
+		keyHeld: ofDriver(a.have.Held), keyPackages: a.have.Driver(),
+		keyKernels: slices.DeleteFunc(a.have.metapackages(), func(name string) bool { return !a.have.holds(name) }),
+	}); err != nil {
 		return err
 	}
 	return Table.Note(ctx, a.rec, a.want, a.have)
@@ -302,13 +306,34 @@ func (a *applier) build(ctx context.Context) error {
 	return a.look(ctx)
 }
 
+// releaseKernels takes the holds of kernels back that the record has no earlier hold of.
+func releaseKernels(ctx context.Context, m host.Machine, rec *host.Record, have *State) error {
+	var before []string
+	known, err := rec.Was(keyKernels, &before)
+	ours := slices.DeleteFunc(have.metapackages(), func(name string) bool { return !have.holds(name) || slices.Contains(before, name) })
+	if err != nil || !known || len(ours) == 0 {
+		return err
+	}
+	if _, err := host.Script(ctx, m, unhold, ours...); err != nil {
+		return fmt.Errorf("release kernels: %w", err)
+	}
+	have.Held = slices.DeleteFunc(have.Held, func(name string) bool { return slices.Contains(ours, name) })
+	return nil
+}
+
 const hold = `[ $# = 0 ] || apt-mark hold -- "$@" >/dev/null`
 
 // hold keeps apt and unattended-upgrades from changing one part of the driver
-// without the others.
+// without the others, and from bringing a kernel without modules. A driver whose modules dkms builds
+// holds no kernel.
 func (a *applier) hold(ctx context.Context) error {
-	if _, err := a.put(ctx, UpgradesFile, upgrades); err != nil {
+	if _, err := a.put(ctx, UpgradesFile, a.have.upgrades()); err != nil {
 		return err
+	}
+	if len(a.have.kernels()) == 0 {
+		if err := releaseKernels(ctx, a.m, a.rec, &a.have); err != nil {
+			return err
+		}
 	}
 	free := a.have.notHeld()
 	if len(free) == 0 {

@@ -240,7 +240,7 @@ func (c *checker) others(managed bool) {
 	if managed {
 		return
 	}
-	if held := s.held(); len(held) > 0 {
+	if held := ofDriver(s.held()); len(held) > 0 {
 		c.problem("The driver is held by somebody else", "Held: %s. Release them (apt-mark unhold %[1]s), or declare the version that is there, %s.", strings.Join(held, " "), cmp.Or(s.Installed(), "none"))
 	}
 }

@@ -11,7 +11,15 @@ options nouveau modeset=0
 `
 
 // upgrades keeps unattended-upgrades away from everything that has to change
-// together, what the driver's packages depend on included.
+// together, what the driver's packages depend on included, and kernels where the modules come built.
+func (s State) upgrades() string {
+	var kernels strings.Builder
+	for _, name := range s.kernels() {
+		kernels.WriteString("\t\"^" + strings.NewReplacer(".", `\\.`, "+", `\\+`).Replace(name) + "$\";\n")
+	}
+	return strings.Replace(upgrades, "};\n", kernels.String()+"};\n", 1)
+}
+
 const upgrades = `// Written by stoke: driver, toolkit and fabric change together, by plan.
 Unattended-Upgrade::Package-Blacklist {
 	"^(lib)?nvidia-";
@@ -49,7 +57,7 @@ version = 3
 // files are this package's files as want has them; "" for one that is not to
 // be there. Somebody else's blacklist of nouveau is as good as ours.
 func (s Spec) files(have State) map[string]string {
-	f := map[string]string{UpgradesFile: upgrades}
+	f := map[string]string{UpgradesFile: have.upgrades()}
 	if _, ours := have.Files[NouveauFile]; s.NoNouveau && (!have.NouveauOff || ours) {
 		f[NouveauFile] = nouveau
 		if have.NouveauOff { // as it stands

@@ -221,6 +221,9 @@ func (r *restorer) holds(ctx context.Context) error {
 			return fmt.Errorf("release packages: %w", err)
 		}
 	}
+	if err := releaseKernels(ctx, r.m, r.rec, &r.have); err != nil {
+		return err
+	}
 	r.done = append(r.done, host.Outcome{Fact: "holds of the driver's packages", Fate: host.Restored})
 	return nil
 }
@@ -268,5 +271,5 @@ func (r *restorer) files(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.rec.Forget(ctx, keyHeld, keyPackages, keyFolders)
+	return r.rec.Forget(ctx, keyHeld, keyPackages, keyKernels, keyFolders)
 }

@@ -165,13 +165,72 @@ func upstream(version string) string {
 	return version
 }
 
+// metapackages are the installed packages that bring new kernels: of each flavour the image, the headers
+// and the package of both.
+func (s State) metapackages() []string {
+	var names []string
+	for _, f := range s.flavours() {
+		for _, name := range []string{"linux-" + f, "linux-headers-" + f, "linux-image-" + f} {
+			if s.Packages[name] != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// builtFor begins the names of packages with modules that were built for one kernel.
+var builtFor = []string{"linux-modules-nvidia-", "linux-objects-nvidia-", "linux-signatures-nvidia-"}
+
+// kernels are the metapackages where the driver's modules come built. Such modules are held with the
+// driver: a kernel that an update brings has none, and the machine would be without its GPUs after the
+// next reboot. So kernels are held with them. Modules that dkms builds follow each kernel by themselves.
+func (s State) kernels() []string {
+	for name := range s.Packages {
+		if slices.ContainsFunc(builtFor, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return s.metapackages()
+		}
+	}
+	return nil
+}
+
+// Waiting describes the kernels that wait for the driver, each with the command that brings it.
+func (s State) Waiting() []string {
+	var all []string
+	for _, name := range s.kernels() {
+		flavour, image := strings.CutPrefix(name, "linux-image-")
+		offer, is := s.offers[name].Candidate, s.Packages[name]
+		if !image || offer == "" || packages.Compare(offer, is) <= 0 {
+			continue
+		}
+		var install []string
+		for _, kernel := range s.kernels() { // they depend on each other by their versions
+			if strings.HasSuffix(kernel, name[len("linux-image"):]) {
+				install = append(install, kernel)
+			}
+		}
+		for _, module := range s.Driver() {
+			series, ours := strings.CutSuffix(module, "-"+flavour)
+			if ours && strings.HasPrefix(module, builtFor[0]) && !strings.Contains(series, ".") { // not of one kernel
+				install = append(install, module)
+			}
+		}
+		all = append(all, name+" "+is+" waits at its version, and "+offer+" is available: kernels are held with the driver's modules. "+
+			"Install these, and reboot: apt-get install --allow-change-held-packages "+strings.Join(install, " "))
+	}
+	return all
+}
+
+// notHeld and held are the packages of the driver, and the kernels, that are not held and that are.
 func (s State) notHeld() []string {
-	return slices.DeleteFunc(s.Driver(), func(name string) bool { return slices.Contains(s.Held, name) })
+	return slices.DeleteFunc(slices.Concat(s.Driver(), s.kernels()), s.holds)
 }
 
 func (s State) held() []string {
-	return slices.DeleteFunc(s.Driver(), func(name string) bool { return !slices.Contains(s.Held, name) })
+	return slices.DeleteFunc(slices.Concat(s.Driver(), s.kernels()), func(name string) bool { return !s.holds(name) })
 }
+
+func (s State) holds(name string) bool { return slices.Contains(s.Held, name) }
 
 // services are processes that hold the driver and are known to go when asked.
 var services = map[string]string{

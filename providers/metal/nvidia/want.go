@@ -229,7 +229,7 @@ var (
 )
 
 // flavours are the kernel packages that bring new kernels, such as generic,
-// generic-hwe-24.04 or gcp: modules for them come along with those.
+// generic-hwe-24.04 or gcp. Modules for new kernels do not come along: they are held, and the kernels with them.
 func (s State) flavours() []string {
 	var found []string
 	for name := range s.Packages {
@@ -270,7 +270,7 @@ func (s State) asks(want Spec) []string {
 	for _, p := range w.Packages {
 		names = append(names, p.Name)
 	}
-	for _, name := range s.Driver() {
+	for _, name := range slices.Concat(s.Driver(), s.kernels()) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
