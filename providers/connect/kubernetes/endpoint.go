@@ -158,8 +158,9 @@ func pluginCluster(config *rest.Config, of *clientcmdapi.Cluster) (*clientauthen
 		return nil, err
 	}
 	c := &clientauthentication.Cluster{
-		Server: config.Host, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure, CertificateAuthorityData: config.CAData,
-		ProxyURL: of.ProxyURL, DisableCompression: of.DisableCompression,
+		Server: config.Host, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure,
+		CertificateAuthorityData: config.CAData,
+		ProxyURL:                 of.ProxyURL, DisableCompression: of.DisableCompression,
 	}
 	if more := of.Extensions["client.authentication.k8s.io/exec"]; more != nil {
 		text, err := json.Marshal(more)
