@@ -103,7 +103,7 @@ func validated(t *testing.T, what string, files map[string]string, name, at stri
 	}
 	defer out.Close()
 	t.Chdir(dir)
-	st := stage{in: os.Stdin, out: out, err: out, environ: []string{"HOME=" + dir, "TF_CLI_CONFIG_FILE=" + os.DevNull}}
+	st := stage{in: os.Stdin, out: out, err: out, environ: []string{"HOME=" + dir, "TF_CLI_CONFIG_FILE=" + os.DevNull}, built: catalogue()}
 	if len(files) > 1 {
 		if code := execute([]string{"get"}, st); code != 0 {
 			t.Fatalf("%s: get: %d", what, code)
@@ -199,7 +199,7 @@ func experimentParts(t *testing.T) map[string]object {
 	}
 	defer out.Close()
 	t.Chdir(dir)
-	st := stage{in: os.Stdin, out: out, err: os.Stderr, environ: []string{"HOME=" + dir}}
+	st := stage{in: os.Stdin, out: out, err: os.Stderr, environ: []string{"HOME=" + dir}, built: catalogue()}
 	if code := execute([]string{"providers", "schema", "-json"}, st); code != 0 {
 		t.Fatalf("providers schema: %d", code)
 	}
