@@ -32,10 +32,14 @@ type inputs struct {
 
 // double is a package that has its tests read or start more than they link.
 var doubles = map[string][]string{
-	"providers/metal/lab":        {"testdata/machines"},
-	"providers/connect/kubetest": {"testdata/kubernetes"},
-	"providers/connect/podtest":  {"testdata/kubernetes"},
+	"providers/metal/lab":           {"testdata/machines", "docs/sudoers.d-stoke"},
+	"providers/metal/host/hosttest": {"providers/metal/testdata/checks"},
+	"providers/connect/kubetest":    {"testdata/kubernetes"},
+	"providers/connect/podtest":     {"testdata/kubernetes"},
 }
+
+// pages are what a test reads that names the module's root.
+var pages = []string{"README.md", "CONTRIBUTING.md", "Makefile", ".ci", "docs", "examples", "testdata", "modules/library"}
 
 // programs are commands that tests start, built by the package programtest.
 const programs = "cmd/programtest"
@@ -86,7 +90,7 @@ func writeTree(root string) (string, error) {
 	}
 	for _, words := range [][]string{{"add", "-A", "."}, {"write-tree"}} {
 		cmd := exec.Command("git", words...)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "GIT_INDEX_FILE="+temporary)
+		cmd.Dir, cmd.Env = root, append(environment(), "GIT_INDEX_FILE="+temporary)
 		var complaint bytes.Buffer
 		cmd.Stderr = &complaint
 		out, err := cmd.Output()
@@ -191,6 +195,9 @@ func (in *inputs) key(name string, needs []need, recipe string) string {
 		read = append(read, doubles[d]...)
 		if f := in.folders[d]; f != nil && d == name {
 			read = append(read, f.elsewhere...)
+			if slices.Contains(f.elsewhere, ".") {
+				read = append(read, pages...)
+			}
 		}
 	}
 	if slices.Contains(in.links[name], programs) {
@@ -237,10 +244,19 @@ func (in *inputs) files(w io.Writer, names ...string) {
 	}
 }
 
+// environment is the process's own without the variables by which git, when it
+// runs a hook, points at the repository of the hook.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"}, name)
+	})
+}
+
 // output runs a command and returns its standard output.
 func output(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, environment()
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()

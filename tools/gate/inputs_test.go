@@ -63,10 +63,14 @@ func TestInputs(t *testing.T) {
 		{"plan/contract/doc.go", append([]string{"e2e plan/contract"}, engine...), machines},
 		{"providers/metal/firewall/doc.go", []string{"e2e-metal providers/metal/firewall", "e2e-cut providers/metal/firewall", "e2e-metal providers/metal", "e2e cmd/stoke"},
 			[]string{"e2e-metal providers/metal/system", "e2e-cut providers/connect/ssh", "e2e-kube providers/kube"}},
-		{"testdata/machines/machine-init", append(machines, "machine providers/metal"), []string{"e2e-kube providers/kube", "e2e cmd/stoke"}},
+		{"testdata/machines/machine-init", append(machines, "machine providers/metal"), []string{"race plan/run", "race runtime/ps"}},
 		{"testdata/kubernetes/go.mod", []string{"e2e-kube providers/kube", "pod providers/kube"}, machines},
 		{"testdata/parity/" + someFile(t, root), []string{"e2e cmd/stoke"}, machines},
 		{"runtime/ps/doc.go", []string{"race runtime/ps", "e2e-metal providers/metal", "e2e cmd/stoke"}, append(machines, "race plan/run")},
+		{"docs/sudoers.d-stoke", machines[:6], []string{"race plan/run"}},
+		{"examples/mlbench/README.md", []string{"e2e-pods cmd/stoke"}, machines},
+		{"providers/metal/testdata/checks/" + someCheck(t, root), []string{"e2e-metal providers/metal/system"}, []string{"e2e-kube providers/kube"}},
+		{"docs/runs.md", []string{"race cmd/stoke-trainer"}, machines},
 		{"go.mod", append(machines, engine...), nil},
 		{"providers/gke/words_test.go", []string{"e2e-gke providers/gke"}, []string{"e2e cmd/stoke", "e2e-metal providers/metal"}},
 	}
@@ -91,10 +95,18 @@ func TestInputs(t *testing.T) {
 }
 
 func someFile(t *testing.T, root string) string {
+	return firstOf(t, filepath.Join(root, "testdata", "parity"))
+}
+
+func someCheck(t *testing.T, root string) string {
+	return firstOf(t, filepath.Join(root, "providers", "metal", "testdata", "checks"))
+}
+
+func firstOf(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(root, "testdata", "parity"))
+	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) == 0 {
-		t.Fatal("no corpus", err)
+		t.Fatal("no files", err)
 	}
 	return entries[0].Name()
 }

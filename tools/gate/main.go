@@ -132,6 +132,11 @@ func runEach(root string, force bool, only string, chosen func(suite) bool) erro
 	if err != nil {
 		return err
 	}
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	r, err := newRunner(root, c)
 	if err != nil {
 		return err

@@ -109,7 +109,11 @@ func (f *folder) add(root, name string, tree *ast.File) error {
 			p, _ := strconv.Unquote(n.Path.Value)
 			f.threads = f.threads || !isTest && (p == "sync" || p == "sync/atomic")
 		case *ast.BasicLit:
-			f.mention(root, n)
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				f.mention(root, text)
+			}
+		case *ast.CallExpr:
+			f.mention(root, joined(n))
 		}
 		return true
 	})
@@ -118,21 +122,40 @@ func (f *folder) add(root, name string, tree *ast.File) error {
 
 // mention notes a path such as "../../docs" that leads out of the folder and
 // exists: the package's tests may read what lies there.
-func (f *folder) mention(root string, lit *ast.BasicLit) {
-	if lit.Kind != token.STRING {
+func (f *folder) mention(root, text string) {
+	if !strings.HasPrefix(text, "../") || strings.Contains(text, "\n") {
 		return
 	}
-	text, err := strconv.Unquote(lit.Value)
-	if err != nil || !strings.HasPrefix(text, "../") || strings.ContainsAny(text, "\n*") {
-		return
+	if star := strings.IndexByte(text, '*'); star >= 0 {
+		text = path.Dir(text[:star] + "x")
 	}
 	name := path.Join(f.name, text)
-	if name == "." || strings.HasPrefix(name, "..") || slices.Contains(f.elsewhere, name) {
+	if strings.HasPrefix(name, "..") || slices.Contains(f.elsewhere, name) {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(name))); err == nil {
 		f.elsewhere = append(f.elsewhere, name)
 	}
+}
+
+// joined is the path that filepath.Join makes of texts, "" for another call.
+func joined(call *ast.CallExpr) string {
+	if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Join" {
+		return ""
+	}
+	var parts []string
+	for _, arg := range call.Args {
+		lit, ok := arg.(*ast.BasicLit)
+		if !ok {
+			break
+		}
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			break
+		}
+		parts = append(parts, text)
+	}
+	return path.Join(parts...) + "/"
 }
 
 func isTestFunc(fn *ast.FuncDecl) bool {

@@ -55,6 +55,8 @@ type runner struct {
 	mu      sync.Mutex // guards out, and what follows
 	flaky   int
 	spent   time.Duration // CPU time of the suite that runs
+	passed  int           // its tests that passed
+	reason  string        // why one of its tests skipped itself
 }
 
 // newRunner reads a checkout. Suites that passed with the same inputs are not
@@ -74,7 +76,7 @@ func newRunner(root string, c cache) (*runner, error) {
 // run runs one suite and says how it ended.
 func (r *runner) run(s *suite) result {
 	began := time.Now()
-	r.spent = 0
+	r.spent, r.passed, r.reason = 0, 0, ""
 	res := result{name: s.name}
 	env, reason, err := r.provide(s)
 	switch {
@@ -283,6 +285,9 @@ func (r *runner) runTests(s *suite, env []string, res *result) {
 	}
 	close(queue)
 	workers.Wait()
+	if res.outcome == passed && r.passed == 0 && r.reason != "" {
+		res.outcome, res.detail = skipped, "every test skipped itself: "+r.reason
+	}
 	if res.outcome == passed && len(res.flaky) > 0 {
 		res.outcome, res.detail = flaky, strings.Join(res.flaky, ", ")
 	}
@@ -304,12 +309,18 @@ func (r *runner) runJob(s *suite, env []string, j job) (again []string, detail s
 	began := time.Now()
 	t := r.start(s, env, j.pkg, program, pattern, s.parallel)
 	seconds := fmt.Sprintf("%.1f s", time.Since(began).Seconds())
+	r.mu.Lock()
+	r.passed += t.passed
+	if t.reason != "" {
+		r.reason = t.reason
+	}
+	r.mu.Unlock()
 	if t.ok {
 		r.printf("ok\t%s\t%s (%s)\n", importPath, seconds, t.counts())
-		return nil, r.passJob(s, j)
+		return nil, r.passJob(s, j, t)
 	}
 	r.printf("FAIL\t%s\t%s (%s)\n", importPath, seconds, t.counts())
-	if !s.real || len(t.failed) == 0 || len(t.failed) > mostFlaky {
+	if !s.real || len(t.failed) == 0 || len(t.failed) > mostFlaky || t.ended < len(j.names) { // a panic leaves tests unrun
 		return nil, strings.TrimSpace(importPath + " " + strings.Join(t.failed, " "))
 	}
 	for _, name := range t.failed {
@@ -330,10 +341,15 @@ func (r *runner) runJob(s *suite, env []string, j job) (again []string, detail s
 	if err := r.cache.addFlaky(again); err != nil {
 		return again, err.Error()
 	}
-	return again, r.passJob(s, j)
+	return again, r.passJob(s, j, t)
 }
 
-func (r *runner) passJob(s *suite, j job) (detail string) {
+// passJob keeps a pass, except where a test skipped itself for want of a thing
+// that the key does not have, such as root or terraform.
+func (r *runner) passJob(s *suite, j job, t *trial) (detail string) {
+	if t.skipped > 0 && len(s.tags) > 0 {
+		return ""
+	}
 	if err := r.cache.pass(s.name+"-"+j.pkg, j.key); err != nil {
 		return err.Error()
 	}
@@ -376,7 +392,9 @@ func (r *runner) link(s *suite, env []string, pkg string) (string, error) {
 type trial struct {
 	ok              bool
 	passed, skipped int
+	ended           int // tests that passed, failed or skipped themselves
 	failed          []string
+	reason          string // of the last skip
 }
 
 func (t *trial) counts() string {
@@ -470,6 +488,9 @@ func (r *runner) event(t *trial, texts map[string]*strings.Builder, e event) {
 	if sub || name == "" {
 		return
 	}
+	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
+		t.ended++
+	}
 	switch e.Action {
 	case "pass":
 		t.passed++
@@ -478,6 +499,9 @@ func (r *runner) event(t *trial, texts map[string]*strings.Builder, e event) {
 		}
 	case "skip":
 		t.skipped++
+		if text := texts[name]; text != nil {
+			t.reason = reason(text.String())
+		}
 	case "fail":
 		t.failed = append(t.failed, name)
 		if text := texts[name]; text != nil {
@@ -487,6 +511,16 @@ func (r *runner) event(t *trial, texts map[string]*strings.Builder, e event) {
 		return
 	}
 	delete(texts, name)
+}
+
+// reason is the line in which a test says why it skips itself.
+func reason(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			return line
+		}
+	}
+	return ""
 }
 
 // tail is the end of a long output, which says what went wrong.

@@ -32,11 +32,19 @@ func TestFlaky(t *testing.T) {
 	}
 }
 
+func TestLab(t *testing.T) {
+	if os.Getenv("LAB") == "" {
+		t.Skip("there is not a lab")
+	}
+}
+
 func TestPanic(t *testing.T) {
-	if os.Getenv("PANIC") != "" {
+	if name := os.Getenv("PANIC"); name != "" && (name == "1" || os.Remove(name) == nil) {
 		panic("as told")
 	}
 }
+
+func TestUnrun(t *testing.T) {}
 `
 
 // smallRunner returns a runner of that module, and its output.
@@ -85,7 +93,8 @@ func TestRun(t *testing.T) {
 	p := module + "/p"
 	marker := filepath.Join(t.TempDir(), "flaky")
 	unit := suite{name: "unit", packages: []string{"p"}}
-	machine := suite{name: "machine", packages: []string{"p"}, real: true}
+	machine := suite{name: "machine", packages: []string{"p"}, real: true, skip: "Lab"}
+	lab := suite{name: "lab", packages: []string{"p"}, tags: e2e, run: "Lab"}
 	tests := []struct {
 		about  string
 		suite  suite
@@ -102,7 +111,10 @@ func TestRun(t *testing.T) {
 		{"a panic", unit, []string{"PANIC=1"}, false, failed, p + " TestPanic"},
 		{"on a machine one try more", machine, []string{"FLAKY=" + marker}, true, flaky, p + " TestFlaky"},
 		{"and then it has passed", machine, []string{"FLAKY=" + marker}, false, unchanged, ""},
+		{"a panic on a machine, which leaves tests unrun", machine, []string{"PANIC=" + marker}, true, failed, p + " TestPanic"},
 		{"on a machine a test that fails twice", machine, []string{"BAD=1"}, false, failed, p + " TestBad"},
+		{"nothing but skips", lab, nil, false, skipped, "every test skipped itself: p_test.go:25: there is not a lab"},
+		{"skips are not kept", lab, []string{"X=1"}, false, skipped, "every test skipped itself: p_test.go:25: there is not a lab"},
 		{"a second flaky test of the run is too many, after two tries", machine, []string{"N=1", "FLAKY=" + marker}, true, failed, p + " TestFlaky"},
 	}
 	for _, test := range tests {
