@@ -198,7 +198,7 @@ func (c *coordinator) change(s spec.LiveChange) error {
 		c.tell(spec.Control{Workers: &next.Worker.Replicas})
 		for _, m := range c.members {
 			if m.index >= next.Worker.Replicas && !m.leaving {
-				c.release(m, false)
+				c.release(m)
 				c.dismiss(m, fewer)
 			}
 		}

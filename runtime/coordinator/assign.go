@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -15,9 +16,12 @@ const ahead = 2
 // assign gives leases to whoever can take one: first to those that have
 // nothing to do, then to be read ahead.
 func (c *coordinator) assign() {
-	c.message = ""
+	c.message = c.evidence.newest
 	if n := len(c.members); n < c.Spec.Worker.MinReplicas {
 		c.message = fmt.Sprintf("waiting for workers: %d of at least %d", n, c.Spec.Worker.MinReplicas)
+		if why := c.evidence.newest; why != "" {
+			c.message += ": " + why
+		}
 		c.clock.pause()
 		return
 	}
@@ -36,7 +40,7 @@ func (c *coordinator) assign() {
 			if c.computable(m) != holds {
 				continue
 			}
-			if t := c.pick(); t != nil {
+			if t := c.pick(m); t != nil {
 				// A second lease is for long updates: near the end of one, what
 				// is left goes to those who have nothing to do.
 				if holds == 0 || c.left() >= len(members) {
@@ -47,7 +51,7 @@ func (c *coordinator) assign() {
 	}
 	for _, m := range members {
 		if len(m.leases) < ahead && c.computable(m) == len(m.leases) {
-			if t := c.pickNext(); t != nil {
+			if t := c.pickNext(m); t != nil {
 				c.give(m, t, c.version+1)
 			}
 		}
@@ -66,38 +70,38 @@ func (c *coordinator) computable(m *member) int {
 	return n
 }
 
-// pick is the next unit that can be computed with the present version.
-func (c *coordinator) pick() *unit {
+// pick returns the next unit for a member that can be computed with the present
+// version.
+func (c *coordinator) pick(m *member) *unit {
 	if c.evaluation != nil {
-		t, _ := idle(c.evaluation.units)
-		return t
+		return findOpen(c.evaluation.units, m, c.members)
 	}
-	return c.take(c.strategy.now)
+	return c.take(m, c.strategy.now)
 }
 
 // left is how many units could be handed out before the next commit.
 func (c *coordinator) left() int {
 	if c.evaluation != nil {
-		_, n := idle(c.evaluation.units)
-		return n
+		return countOpen(c.evaluation.units)
 	}
 	return c.strategy.left(c.updates)
 }
 
-// pickNext is a unit whose records can be read before its version is there.
-func (c *coordinator) pickNext() *unit {
+// pickNext returns a unit for a member whose records can be read before its
+// version is there.
+func (c *coordinator) pickNext(m *member) *unit {
 	if c.evaluation != nil {
 		return nil
 	}
-	return c.take(c.strategy.ahead)
+	return c.take(m, c.strategy.ahead)
 }
 
-// take is the first unit of an offer that nobody has, of an update that is
-// opened for it if need be.
-func (c *coordinator) take(offered func(open []*update, workers int) offer) *unit {
+// take returns the first unit of an offer that a member may have, of an update
+// that is opened for it if need be.
+func (c *coordinator) take(m *member, offered func(open []*update, workers int) offer) *unit {
 	for {
 		o := offered(c.updates, len(c.members))
-		if t, _ := idle(o.units); t != nil {
+		if t := findOpen(o.units, m, c.members); t != nil {
 			return t
 		}
 		if !o.more || !c.openNext() {
@@ -157,13 +161,14 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 		return nil
 	case r.Error != "":
 		c.applied(m)
-		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "error", r.Error)
-		if t.failures++; t.failures >= 3 {
-			return fail("%s cannot be computed: %s", t.describe(), r.Error)
+		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "fault", r.Fault, "error", r.Error)
+		err := c.evidence.failed(t, m, r.Fault, r.Error)
+		if err == nil && r.Fault == spec.FaultEngine {
+			c.dismiss(m, wire.Leave{End: spec.EndError, Reason: "its engine failed: another process takes its place"})
 		}
-		return nil
+		return err
 	}
-	t.id, t.report = l.id, &r
+	t.id, t.report, c.evidence.newest = l.id, &r, ""
 	if t.update != nil {
 		t.update.missing--
 		return c.strategy.fold(c.at(), t.update, len(c.members))

@@ -41,7 +41,8 @@ func (c *coordinator) commit(u *update) error {
 	}
 	c.publish(spec.Running)
 	if c.skips >= maxSkips {
-		return fail("loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)", c.skips, c.Spec.LearningRate)
+		return fail(spec.ReasonDiverged, "loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)",
+			c.skips, c.Spec.LearningRate)
 	}
 	return nil
 }

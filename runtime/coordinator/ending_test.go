@@ -22,6 +22,7 @@ import (
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // again gives a run that has ended new servers and listeners, as a new
@@ -426,18 +427,22 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 // Only what has learned nothing fails where it cannot begin: what has stops, and
 // goes on with what it lacks.
 func TestUnable(t *testing.T) {
-	why := errors.New("no dataset there")
+	rejected, absent := errors.New("no such model"), workload.DataError{Fault: spec.FaultData, Err: errors.New("no data there")}
 	for _, tt := range []struct {
 		was   spec.Status
+		why   error
 		phase spec.Phase
 		cause spec.Cause
 	}{
-		{spec.Status{Phase: spec.Pending}, spec.Failed, ""},
-		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseDisk}, spec.Failed, ""},
-		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseRequest, Step: 7}, spec.Stopped, spec.CauseTrainer},
-		{spec.Status{Phase: spec.Pending, Saved: 4}, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending}, rejected, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseDisk}, rejected, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseRequest, Step: 7}, rejected, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending, Saved: 4}, rejected, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending}, absent, spec.Stopped, spec.CauseData},
+		{spec.Status{Phase: spec.Pending, Step: 7}, absent, spec.Stopped, spec.CauseData},
 	} {
-		if is := Unable(tt.was, why); is.Phase != tt.phase || is.Cause != tt.cause || is.Message != why.Error() || is.Ended.IsZero() {
+		is := Unable(tt.was, tt.why)
+		if is.Phase != tt.phase || is.Cause != tt.cause || is.Message != tt.why.Error() || is.Ended.IsZero() || (is.Reason != "") != (is.Phase == spec.Failed) {
 			t.Errorf("%+v ends as %+v", tt.was, is)
 		}
 	}
@@ -464,7 +469,7 @@ func TestEndIsTheLastStatus(t *testing.T) {
 			break
 		}
 	}
-	c.end(failure{"it ends"})
+	c.end(failure{spec.ReasonDiverged, "it ends"})
 	saving.Wait()
 	var s spec.Status
 	if err := errors.Join(err, run.ReadJSON(folder.StatusFile(), &s)); err != nil || s.Phase != spec.Failed || s.Ended.IsZero() {

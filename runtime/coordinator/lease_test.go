@@ -164,7 +164,7 @@ func TestProgressExtendsALease(t *testing.T) {
 	}
 	l.given = time.Now().Add(-10 * time.Minute)
 	progress(1) // alive, but no further
-	if c.tick(); part.lease != nil || part.overdue != 1 || part.failures != 0 {
+	if c.tick(); part.lease != nil || part.overdue != 1 || part.setback.tried != nil {
 		t.Fatalf("a lease without progress was kept: %+v", part)
 	}
 	hold(90 * time.Second)
@@ -200,7 +200,7 @@ func TestALostWorkerDoesNotKeepTheRestOut(t *testing.T) {
 	}
 	defer j.close()
 	counted := new(counting)
-	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}, away: make(map[int]time.Time)}
+	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}, away: make(map[int]time.Time), evidence: newEvidence(0)}
 	lost := &member{index: 1, leases: make(map[int64]*lease)}
 	c.members = map[int]*member{0: {index: 0, leases: make(map[int64]*lease)}, 1: lost}
 	u := &update{folded: 1, missing: 1}

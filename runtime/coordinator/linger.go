@@ -125,7 +125,7 @@ func (c *coordinator) late(ctx context.Context, e any, how wire.Leave) {
 		c.members[e.member.index] = e.member
 		c.dismiss(e.member, how)
 	case broken:
-		delete(c.away, e.index)
+		delete(c.away, e.hello.Index)
 		e.answer(how)
 	case change:
 		e.done <- errors.New(how.Reason)

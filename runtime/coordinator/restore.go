@@ -185,7 +185,7 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 		c.rewind(ctx, m, book)
 		return nil
 	}
-	return fail("the parameter servers could not be initialised; see their logs")
+	return stopped{spec.CauseTrainer, "the parameter servers could not be initialised; their logs say why"}
 }
 
 // restoreFrom restores one checkpoint, again and again while what holds the

@@ -55,9 +55,10 @@ func (p points) Close() error { return nil }
 // with size more parameters that cost nothing to compute.
 type linear struct {
 	size  int
-	spoil func(records []int64) bool // these records' loss is not a number
-	gate  <-chan struct{}            // every step waits for it; nil: none does
-	built func(engine.Options)       // hears of every replica; nil: nobody does
+	spoil func(records []int64) bool  // these records' loss is not a number
+	gate  <-chan struct{}             // every step waits for it; nil: none does
+	fails func(records []int64) error // of a step, which may panic as well; nil: none does
+	built func(engine.Options)        // hears of every replica; nil: nobody does
 }
 
 func (l linear) Build(_ *engine.Model, o engine.Options) (engine.Replica, error) {
@@ -92,6 +93,11 @@ func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engin
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
 	if l.gate != nil {
 		<-l.gate
+	}
+	if l.fails != nil {
+		if err := l.fails(s.(staged).Records); err != nil {
+			return engine.Result{}, err
+		}
 	}
 	if p.First {
 		clear(l.sums[:3])

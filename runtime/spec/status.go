@@ -23,6 +23,9 @@ const (
 	CauseRestarts Cause = "restarts" // its processes ended again and again
 	CauseDisk     Cause = "disk"     // what it must write could not be written
 	CauseTrainer  Cause = "trainer"  // this stoke-trainer cannot go on from its checkpoint
+	CauseData     Cause = "data"     // its records cannot be read
+	// CauseCheckpoints: it has checkpoints, and none of them can be used.
+	CauseCheckpoints Cause = "checkpoints"
 	// CauseSuperseded is a coordinator's that has found another one speaking for
 	// the run: it writes nothing more, and the run itself goes on.
 	CauseSuperseded Cause = "superseded"
@@ -40,6 +43,7 @@ type Status struct {
 	Phase   Phase  `json:"phase"`             //
 	Message string `json:"message"`           // one line for people: what it waits for, why it failed
 	Cause   Cause  `json:"cause,omitempty"`   // of a stopped run
+	Reason  Reason `json:"reason,omitempty"`  // of a failed run
 	Log     string `json:"log,omitempty"`     // last lines of the log that tells why a run ended early
 	Step    int64  `json:"step"`              // updates committed
 	Steps   int64  `json:"steps"`             // updates that the whole run has, as known now

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 
+	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -37,7 +40,7 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 		b := waiting[i]
 		waiting = slices.Delete(waiting, i, i+1)
 		report, lost := s.lease(ctx, b)
-		if lost != nil { // it is not these records that end the session
+		if lost != nil && report.Error == "" { // it is not these records that end the session
 			report = wire.Report{Dropped: true}
 		}
 		if !b.reported {
@@ -129,14 +132,48 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 		r, fatal, err = s.train(ctx, b)
 	}
 	switch {
+	case errors.As(err, new(panicError)): // nothing is known of the replica now
+		return wire.Report{Error: err.Error(), Fault: spec.FaultEngine}, wire.Leave{End: spec.EndError, Reason: err.Error()}
 	case err != nil && (fatal || ctx.Err() != nil):
 		return wire.Report{}, err
 	case errors.As(err, new(refusedError)):
 		return wire.Report{Dropped: true}, nil
 	case err != nil:
-		return wire.Report{Error: err.Error()}, nil
+		return wire.Report{Error: err.Error(), Fault: faultOf(err)}, nil
 	}
 	return r, nil
+}
+
+// readError is an error of the records' source.
+type readError struct{ error }
+
+func (e readError) Unwrap() error { return e.error }
+
+// panicError is a panic of the engine.
+type panicError struct{ value any }
+
+func (e panicError) Error() string { return fmt.Sprintf("the engine panicked: %v", e.value) }
+
+// recovered calls the engine; a panic becomes an error of type panicError.
+func (s *session) recovered(call func() (engine.Result, error)) (result engine.Result, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			s.Log.Error("the engine panicked", "value", value, "stack", string(debug.Stack()))
+			err = panicError{value}
+		}
+	}()
+	return call()
+}
+
+// faultOf returns what kind of error ended a lease.
+func faultOf(err error) spec.Fault {
+	switch {
+	case errors.Is(err, dataset.ErrDamaged):
+		return spec.FaultChecksum
+	case errors.As(err, new(readError)):
+		return spec.FaultData
+	}
+	return spec.FaultEngine
 }
 
 // resize gives the replica this worker's part of the cores, when the run has
@@ -202,14 +239,16 @@ func (s *session) each(ctx context.Context, b *batch, do compute) (result engine
 
 func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do compute) (result engine.Result, err error) {
 	if p.err != nil {
-		return result, fmt.Errorf("read records: %w", p.err)
+		return result, readError{fmt.Errorf("read records: %w", p.err)}
 	}
 	for i := range p.micro {
 		staged, err := s.replica.Stage(ctx, &p.micro[i], nil)
 		if err != nil {
 			return result, fmt.Errorf("stage records: %w", err)
 		}
-		result, err = do(staged, engine.Pass{First: first && i == 0, Last: p.last && i == len(p.micro)-1, LossScale: 1})
+		result, err = s.recovered(func() (engine.Result, error) {
+			return do(staged, engine.Pass{First: first && i == 0, Last: p.last && i == len(p.micro)-1, LossScale: 1})
+		})
 		staged.Release()
 		if err != nil {
 			return result, err
