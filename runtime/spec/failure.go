@@ -37,7 +37,8 @@ type ReasonRow struct {
 // Reasons is the table of all reasons for the phase Failed.
 var Reasons = []ReasonRow{
 	{ReasonRejected, "this version of stoke-trainer cannot train the specification",
-		"the coordinator cannot build the model, or no worker has its engine, before the first update", "cmd/stoke-trainer.TestRunsThatCannotBegin"},
+		"the coordinator cannot build the model, or no worker has its engine, before the first update",
+		"cmd/stoke-trainer.TestRunsThatCannotBegin"},
 	{ReasonDiverged, "the loss or the gradients are not finite",
 		"5 updates in a row were skipped for it", "runtime/coordinator.TestNonFiniteUpdatesAreSkipped"},
 	{ReasonEngine, "the engine fails on certain records",
