@@ -140,7 +140,7 @@ type coordinator struct {
 // Run trains to the end and returns how that went; the error is for what kept
 // the coordinator itself from working.
 func Run(ctx context.Context, o Options) (spec.Status, error) {
-	j, err := openJournal(o.Folder.Metrics())
+	j, err := openJournal(o.Folder)
 	if err != nil {
 		return spec.Status{}, err
 	}
@@ -150,7 +150,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if c.Events != nil {
-		c.output = j.passOn(c.Events, c.Log)
+		c.output = passOn(j.history, c.Events, c.Log)
 		defer c.output.close()
 	}
 	c.strategy = newStrategy(c.Options, func(server int) {
@@ -360,7 +360,6 @@ func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
 	for {
 		if why := c.strategy.lost(); why != "" {
 			c.note(spec.Event{Type: spec.EventServer, Message: why})
-			c.resumed++
 			if err := c.restore(ctx); err != nil {
 				return false, err
 			}

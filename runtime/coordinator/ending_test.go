@@ -198,8 +198,8 @@ func TestLedgerMustBeWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
 	c := &coordinator{Options: b.options, members: map[int]*member{}, metrics: map[string]float64{}}
 	var err error
-	if c.journal, err = openJournal(b.options.Folder.Metrics()); err == nil {
-		err = c.journal.renew(anybody)
+	if c.journal, err = openJournal(b.options.Folder); err == nil {
+		_, err = c.journal.begin(anybody)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -311,9 +311,9 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 // time before says; one that it went back behind is not.
 func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	j, err := openJournal(b.options.Folder.Metrics())
+	j, err := openJournal(b.options.Folder)
 	if err == nil {
-		err = j.renew(anybody)
+		_, err = j.begin(anybody)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -451,7 +451,7 @@ func TestUnable(t *testing.T) {
 // A status that is still being written when the run ends does not come after its end.
 func TestEndIsTheLastStatus(t *testing.T) {
 	folder := run.Folder(t.TempDir())
-	j, err := openJournal(folder.Metrics())
+	j, err := openJournal(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,9 +191,9 @@ func (s *counting) fold(_ point, _ *update, workers int) error {
 // what has been reported by then is folded, or nobody would get the rest.
 func TestALostWorkerDoesNotKeepTheRestOut(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	j, err := openJournal(b.options.Folder.Metrics())
+	j, err := openJournal(b.options.Folder)
 	if err == nil {
-		err = j.renew(anybody)
+		_, err = j.begin(anybody)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -91,12 +91,14 @@ func TermOf(term, generation int64) int64 {
 type EventType string
 
 const (
-	EventUpdate     EventType = "update"     // an update was committed: the ledger
+	EventUpdate     EventType = "update"     // an update was committed
+	EventUpdates    EventType = "updates"    // several older updates, First to Step
 	EventEvaluation EventType = "evaluation" //
 	EventWorker     EventType = "worker"     // a worker joined or left
 	EventServer     EventType = "server"     // a parameter server was lost or came back
 	EventRestore    EventType = "restore"    // the run went back to Step: later updates of earlier terms are void
 	EventCheckpoint EventType = "checkpoint"
+	EventDamage     EventType = "damage" // something that was written could not be read, and was put aside
 	EventScale      EventType = "scale"
 	EventEpoch      EventType = "epoch" // an epoch's records have all been committed
 	EventEnd        EventType = "end"
@@ -117,6 +119,11 @@ type Event struct {
 	Norm       Number             `json:"norm,omitempty"`      // of the mean gradient
 	Staleness  int64              `json:"staleness,omitempty"` // asynchronous: updates since the parameters were pulled
 	Skipped    bool               `json:"skipped,omitempty"`
+	First      int64              `json:"first,omitempty"`    // of several updates: the first one's step
+	Count      int64              `json:"count,omitempty"`    // likewise: how many; Loss and Norm are means, Records a sum
+	Skips      int64              `json:"skips,omitempty"`    // likewise: how many of them were skipped
+	LossMin    Number             `json:"loss_min,omitempty"` //
+	LossMax    Number             `json:"loss_max,omitempty"` //
 	Taken      []Contribution     `json:"taken,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 	Worker     *int               `json:"worker,omitempty"`
