@@ -131,6 +131,7 @@ type coordinator struct {
 	began      time.Time     // of this coordinator
 	ranBefore  time.Duration // by earlier ones
 	clock      clock
+	attended   clock // while there are enough workers: see ran
 	reason     error // why the run is to end before its end
 	message    string
 	evidence   evidence
@@ -354,6 +355,7 @@ type missing struct {
 
 // advance does everything that can be done without waiting for an event.
 func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
+	c.attended.set(len(c.members) >= c.Spec.Worker.MinReplicas)
 	if d := time.Duration(c.Spec.Deadline); d > 0 && c.ran() > d {
 		c.finish(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
 	}

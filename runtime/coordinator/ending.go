@@ -45,8 +45,10 @@ func full(err error) error {
 	return stopped{spec.CauseDisk, fmt.Sprintf("the ledger cannot be written: %v", err)}
 }
 
-// ran is how long coordinators of the run have run.
-func (c *coordinator) ran() time.Duration { return c.ranBefore + time.Since(c.began) }
+// ran is how long the run has had the workers that it needs, over all
+// coordinators: what its deadline bounds. Waiting for a place on a full cluster
+// does not count.
+func (c *coordinator) ran() time.Duration { return c.ranBefore + c.attended.read() }
 
 // outcome sorts an error into how the run ended: failed is only what would
 // fail again.

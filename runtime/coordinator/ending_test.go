@@ -59,30 +59,6 @@ func (b *bench) setStatus(change func(*spec.Status)) {
 	}
 }
 
-// A deadline bounds the time that a run runs, and leaves what can go on.
-func TestDeadlineCountsRunningTime(t *testing.T) {
-	s := pointsSpec()
-	s.Deadline = spec.Duration(50 * time.Hour)
-	b := newBench(t, s, linear{})
-	b.setStatus(func(s *spec.Status) { s.Ran = 3600 }) // the rest of 100 hours the machine was off
-	st := b.run()
-	if st.Phase != spec.Succeeded || st.Ran < 3600 {
-		t.Fatalf("status %+v", st)
-	}
-
-	b = newBench(t, s, linear{})
-	b.setStatus(func(s *spec.Status) { s.Ran = 51 * 3600 })
-	st = b.run()
-	if st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline {
-		t.Fatalf("status %+v", st)
-	}
-	again := b.again()
-	again.options.Spec.Deadline = spec.Duration(80 * time.Hour)
-	if st := again.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Ran < 51*3600 {
-		t.Errorf("with a later deadline: %+v", st)
-	}
-}
-
 // The end of a run that nobody was told is not trained again.
 func TestFinishedRunIsNotTrainedAgain(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})

@@ -112,7 +112,7 @@ type lease struct {
 func (c *coordinator) open() *update {
 	workers := c.Spec.Worker.Replicas
 	u := &update{Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers}
-	size := int64(c.Spec.LeaseRecords())
+	size := int64(c.Spec.LeaseRecords(c.records()))
 	for at := u.Start; at < u.End; at += size {
 		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.units)}
 		u.units = append(u.units, &unit{Contribution: part, update: u})

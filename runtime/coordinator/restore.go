@@ -99,7 +99,7 @@ func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context
 func (c *coordinator) untilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var late <-chan time.Time
-	if d := time.Duration(c.Spec.Deadline); d > 0 {
+	if d := time.Duration(c.Spec.Deadline); d > 0 && (c.attended.running || c.ran() > d) {
 		late = time.After(d - c.ran())
 	}
 	go func() {

@@ -371,9 +371,7 @@ func TestMaxStepsAndDeadline(t *testing.T) {
 	}
 	s = pointsSpec()
 	s.Deadline = spec.Duration(time.Nanosecond)
-	s.Worker.MinReplicas, s.Worker.Replicas = 1, 1
 	b = newBench(t, s, linear{})
-	b.options.Spec.Worker.MinReplicas = 2 // which never come
 	if st := b.run(); st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline || !strings.Contains(st.Message, "deadline") {
 		t.Errorf("status %+v", st)
 	}

@@ -70,8 +70,9 @@ type Status struct {
 	Term       int64 `json:"term,omitempty"`
 	Generation int64 `json:"generation,omitempty"`
 
-	// Ran is how many seconds the run's coordinator has run, over all starts:
-	// what a deadline bounds.
+	// Ran is how many seconds the run has had at least min_replicas workers, over
+	// all starts: what a deadline bounds. Earlier versions counted all seconds in
+	// which its coordinator ran.
 	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`
