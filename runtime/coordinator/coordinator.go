@@ -130,6 +130,7 @@ type coordinator struct {
 	started    time.Time
 	began      time.Time     // of this coordinator
 	ranBefore  time.Duration // by earlier ones
+	recalled   spec.Status   // what the last one wrote
 	clock      clock
 	attended   clock // while there are enough workers: see ran
 	reason     error // why the run is to end before its end
@@ -214,7 +215,7 @@ func (c *coordinator) remember() {
 	if err := run.ReadJSON(c.Folder.StatusFile(), &before); err != nil || before.Started.IsZero() {
 		return
 	}
-	c.started, c.resumed = before.Started, before.Resumed
+	c.started, c.resumed, c.recalled = before.Started, before.Resumed, before
 	// Earlier versions did not count; the time that they trained is a part of it.
 	ran := max(before.Ran, before.Metrics["training_seconds"])
 	if ran > 0 && ran < maxRan {

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/bits"
 	"runtime"
 	"strings"
@@ -72,10 +74,21 @@ func TestBatchAboveTheTrainingSetIsShared(t *testing.T) {
 	if st := b.run(); st.Phase != spec.Succeeded || st.Step != 2 || st.Records != 1200 {
 		t.Fatalf("status %+v", st)
 	}
-	for _, e := range b.lines() {
-		if n := len(e.Taken); e.Type == spec.EventUpdate && n != 38 { // 75 micro-batches, at most 64 leases
-			t.Errorf("an update of 600 records is made of %d leases", n)
+	updates := 0
+	for line := range bytes.Lines(b.applied[0].Bytes()) {
+		var e spec.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
 		}
+		if e.Type == spec.EventUpdate {
+			updates++
+			if n := len(e.Taken); n != 38 { // 75 micro-batches, at most 64 leases
+				t.Errorf("an update of 600 records is made of %d leases", n)
+			}
+		}
+	}
+	if updates != 2 {
+		t.Errorf("the server applied %d updates", updates)
 	}
 }
 

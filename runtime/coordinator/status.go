@@ -27,7 +27,7 @@ func (c *coordinator) publish(phase spec.Phase) {
 		Run: c.Name, Hash: c.hash, Trainer: c.Credentials.Version, Phase: phase, Message: c.message,
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
-		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
+		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas, Class: c.class,
 		Evaluated: c.evaluated, Saved: c.saved, Term: c.term, Generation: c.generation, Ran: c.ran().Seconds(), Started: c.started, Updated: now,
 	}
 	if c.reason != nil {

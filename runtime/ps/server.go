@@ -45,6 +45,7 @@ type Server struct {
 	coming  map[int64]bool // contributions that are being read
 	failed  map[int64]bool // contributions of this version that did not get here
 	sum     *sum           // of the update that is being made; nil: nothing is added up yet
+	decided *decision      // about the newest update of this term or of one it attached to; nil: there was none
 	workers int            // connected now
 
 	snapshot *snapshot     // for the next checkpoint, until it is written
@@ -410,6 +411,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		s.release(p.values)
 	}
 	s.sum = nil
+	s.decided = &decision{a, r.taken}
 	s.version++
 	s.present = new(version)
 	clear(s.failed)

@@ -56,6 +56,7 @@ type Status struct {
 	Resumed int    `json:"resumed"`           // times the run went back to a checkpoint (or its start)
 	Workers int    `json:"workers"`           // alive now
 	Wanted  int    `json:"workers_wanted"`    //
+	Class   string `json:"class,omitempty"`   // of the machines that a deterministic run is computed on
 
 	// Metrics has the newest evaluation (accuracy, loss, …) under the model's
 	// names, and samples_per_second, training_seconds, elapsed_seconds,
