@@ -37,6 +37,7 @@ type role struct {
 	endedAt time.Time
 	reason  string      // of the last end
 	ends    []time.Time // that count, within the window
+	pulse   pulse       // the coordinator's
 	givenUp bool        // a worker that is not started any more
 	due     time.Time
 }
