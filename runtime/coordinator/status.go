@@ -22,6 +22,9 @@ func (c *coordinator) epoch() int {
 
 // publish sets what the API tells.
 func (c *coordinator) publish(phase spec.Phase) {
+	if c.Turn != nil {
+		c.Turn()
+	}
 	now := time.Now()
 	s := &spec.Status{
 		Run: c.Name, Hash: c.hash, Trainer: c.Credentials.Version, Phase: phase, Message: c.message,

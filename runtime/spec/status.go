@@ -72,8 +72,8 @@ type Status struct {
 	Generation int64 `json:"generation,omitempty"`
 
 	// Ran is how many seconds the run has had at least min_replicas workers, over
-	// all starts: what a deadline bounds. Earlier versions counted all seconds in
-	// which its coordinator ran.
+	// all starts: what a deadline bounds. Earlier versions counted all seconds of its
+	// coordinators.
 	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`
