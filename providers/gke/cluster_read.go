@@ -40,7 +40,9 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	ip := k.GetIpAllocationPolicy()
 	m.PodsRange, m.ServicesRange = textOrNull(ip.GetClusterSecondaryRangeName()), textOrNull(ip.GetServicesSecondaryRangeName())
 	m.PodsCIDR, m.ServicesCIDR = cidr(m.PodsCIDR, ip.GetClusterIpv4CidrBlock()), cidr(m.ServicesCIDR, ip.GetServicesIpv4CidrBlock())
-	m.MasterVersion = types.StringValue(k.GetCurrentMasterVersion())
+	if m.MasterVersion = types.StringValue(k.GetCurrentMasterVersion()); imported && outdated(m.MasterVersion, m.Version) {
+		m.Version = types.StringNull()
+	}
 	m.ReleaseChannel = types.StringValue("NONE")
 	if ch := k.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {
 		m.ReleaseChannel = types.StringValue(ch.String())
@@ -128,7 +130,7 @@ func (m *clusterModel) readEndpoints(k *containerpb.Cluster) {
 		m.PublicEndpoint = types.BoolValue(open)
 	}
 	networks := ip.GetAuthorizedNetworksConfig()
-	m.GoogleCloud = types.BoolValue(networks == nil || networks.GcpPublicCidrsAccessEnabled == nil ||
+	m.GoogleCloud = types.BoolValue(!networks.GetEnabled() || networks.GcpPublicCidrsAccessEnabled == nil ||
 		networks.GetGcpPublicCidrsAccessEnabled())
 }
 

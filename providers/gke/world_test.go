@@ -399,10 +399,16 @@ func (w *world) brought(attribute, method, field string) {
 	}
 }
 
-// importing reads an object by the id that people know.
+// importing reads an object by the id that people know, without a configuration.
 func (w *world) importing(kind, id string) thing {
 	w.Helper()
-	r := w.phase().Import(w.Context(), providers.ImportRequest{Type: kind, ID: id})
+	return w.importingAs(cty.NilVal, kind, id)
+}
+
+// importingAs reads an object by the id that people know, as an import with this configuration does.
+func (w *world) importingAs(config cty.Value, kind, id string) thing {
+	w.Helper()
+	r := w.phase().Import(w.Context(), providers.ImportRequest{Type: kind, ID: id, Config: config})
 	if r.Diagnostics.HasErrors() || len(r.Objects) != 1 {
 		w.Fatalf("import: %v", r.Diagnostics)
 	}
