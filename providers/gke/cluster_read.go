@@ -169,6 +169,8 @@ func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Clu
 	if c.ID == "" && c.Endpoint != "" && k.GetStatus() == containerpb.Cluster_RUNNING {
 		ctx, cancel := context.WithTimeout(ctx, reached)
 		defer cancel()
+		ctx, stop := j.cloud.Stoppable(ctx)
+		defer stop()
 		if client, err := j.clusters.Get(ctx, c); err == nil {
 			c.ID = client.ID
 		} else {

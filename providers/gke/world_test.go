@@ -43,6 +43,7 @@ type world struct {
 	entry     providers.Entry
 	provider  map[string]cty.Value // of the block, beside the usual ones
 	pace      cloud.Pace
+	version   string // of the provider, which its calls name
 
 	// single says that a phase ends where the next one begins; otherwise all end
 	// with the test.
@@ -63,8 +64,8 @@ func transports(t *testing.T, o gcptest.Options, test func(w *world)) {
 
 func newWorld(t testing.TB, transport string, o gcptest.Options) *world {
 	t.Helper()
-	w := &world{TB: t, google: gcptest.New(t, o), transport: transport, pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}}
-	w.entry = entry(func() *gkeProvider { return &gkeProvider{version: "test", pace: w.pace} }, "test")
+	w := &world{TB: t, google: gcptest.New(t, o), transport: transport, pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}, version: "test"}
+	w.entry = entry(func() *gkeProvider { return &gkeProvider{version: w.version, pace: w.pace} }, "test")
 	return w
 }
 
