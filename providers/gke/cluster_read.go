@@ -49,7 +49,9 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	}
 	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) // older clusters have only this
 	m.readNetworks(k, imported)
-	m.readEndpoints(k)
+	if m.readEndpoints(k); imported {
+		m.chooseEndpoint()
+	}
 	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
 	a := k.GetAddonsConfig()
 	m.FilestoreCSI, m.GCSFuseCSI = types.BoolValue(a.GetGcpFilestoreCsiDriverConfig().GetEnabled()), types.BoolValue(a.GetGcsFuseCsiDriverConfig().GetEnabled())
@@ -132,6 +134,18 @@ func (m *clusterModel) readEndpoints(k *containerpb.Cluster) {
 	networks := ip.GetAuthorizedNetworksConfig()
 	m.GoogleCloud = types.BoolValue(!networks.GetEnabled() || networks.GcpPublicCidrsAccessEnabled == nil ||
 		networks.GetGcpPublicCidrsAccessEnabled())
+}
+
+// chooseEndpoint names an open endpoint for the connection of an imported cluster, where none is declared and
+// the default, the public address, is closed.
+func (m *clusterModel) chooseEndpoint() {
+	switch {
+	case !m.Endpoint.IsNull() || m.IPEndpoints.ValueBool() && m.PublicEndpoint.ValueBool():
+	case m.DNSEndpoint.ValueBool():
+		m.Endpoint = types.StringValue("dns")
+	default:
+		m.Endpoint = types.StringValue("private")
+	}
 }
 
 // reached is how long the cluster may take to say which it is.

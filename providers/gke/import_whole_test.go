@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
 
 	"github.com/stokehq/stoke/providers"
@@ -66,8 +67,20 @@ func (p planned) differing() []string {
 	return all
 }
 
+// written is the configuration that stoke writes for an imported object.
+func (w *world) written(of thing) cty.Value {
+	schema, _ := w.phase().Schema(w.Context())
+	all := of.state.AsValueMap()
+	for name, a := range schema.Resources[of.kind].Block.Attributes {
+		if !a.Optional && !a.Required {
+			all[name] = cty.NullVal(all[name].Type())
+		}
+	}
+	return cty.ObjectVal(all)
+}
+
 // TestImportedWhole: the plan after an import is empty where the configuration says what Google has, also of arguments that Google
-// does not know; and each argument that says something else is a difference.
+// does not know, and with the configuration that stoke writes; and each argument that says something else is a difference.
 func TestImportedWhole(t *testing.T) {
 	for _, test := range importCases() {
 		t.Run(test.kind, func(t *testing.T) {
@@ -87,6 +100,9 @@ func TestImportedWhole(t *testing.T) {
 				}
 			}
 			w.empty(w.importingAs(w.conf(test.kind, bare), test.kind, test.path), w.conf(test.kind, bare))
+
+			written := w.written(w.importing(test.kind, test.path))
+			w.empty(w.importingAs(written, test.kind, test.path), written)
 
 			other := w.conf(test.kind, with(test.given, test.other))
 			pl := w.plan(w.importingAs(other, test.kind, test.path), other)
