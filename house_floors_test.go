@@ -19,7 +19,7 @@ var floors = []struct {
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/engine", "runtime/certificate"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
-	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/wire", "runtime/gpu"}},
+	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
 	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/supervisor"}},
 	{"names and syntax", []string{"modules/address", "modules/syntax"}},

@@ -58,7 +58,7 @@ func serverCommand() *cobra.Command {
 			f.StringVar(&r.state, "state", "", "`FOLDER` for its log of applied updates; default: none is kept")
 			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints, as the coordinator has it; default: none, the coordinator writes and reads this server's part")
 			patienceFlag(r, f)
-			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` in which it notes which records each update that it applies has, to be compared with the ledger; default: none is kept")
+			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` for its own account of the updates that it applies; default: none is kept")
 		}, serve)
 }
 
@@ -114,8 +114,8 @@ func workerCommand() *cobra.Command {
 		}, work)
 }
 
-// openAccount opens a role's own account of what it does, in the folder that was
-// asked for; nil: none is kept.
+// openAccount opens a role's own account of its work in the folder of --accounts;
+// nil: none is kept.
 func (r *role) openAccount(of string) (*os.File, error) {
 	if r.accounts == "" {
 		return nil, nil

@@ -118,7 +118,7 @@ func (c *coordinator) getMetrics(w http.ResponseWriter, r *http.Request) {
 	timer := time.NewTimer(min(maxWait, time.Duration(min(wait, 3600)*float64(time.Second))))
 	defer timer.Stop()
 	for waiting := true; waiting; {
-		there, changed := c.journal.history.After(after)
+		there, changed := c.journal.history.HasAfter(after)
 		if there {
 			break
 		}

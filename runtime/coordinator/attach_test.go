@@ -142,9 +142,9 @@ func readStatus(b *bench, to *spec.Status) (err error) {
 func TestFindAttachment(t *testing.T) {
 	made := &wire.Apply{Version: 6}
 	taken := []spec.Contribution{{Start: 10, End: 20}, {Start: 0, End: 10}}
-	at := func(term, version int64, i int) wire.Held {
+	at := func(term, version int64, i int) wire.Holding {
 		from, to := span(10, i, 2)
-		return wire.Held{Term: term, Version: version, From: from, To: to, Decision: made, Taken: taken}
+		return wire.Holding{Term: term, Version: version, From: from, To: to, Decision: made, Taken: taken}
 	}
 	prepared := at(3, 6, 1)
 	prepared.Prepared = true
@@ -153,25 +153,25 @@ func TestFindAttachment(t *testing.T) {
 	bare := at(3, 7, 1)
 	bare.Decision, bare.Taken = nil, nil
 	for name, tt := range map[string]struct {
-		held  []wire.Held
+		held  []wire.Holding
 		terms []int64
 		end   int64
 		want  int64 // version; -1: it cannot be gone on from
 		redo  bool
 		last  bool
 	}{
-		"all at the ledger's end":       {[]wire.Held{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 7, 7, false, false},
-		"the ledger lacks the last one": {[]wire.Held{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 6, 7, false, true},
-		"the ledger lacks two":          {[]wire.Held{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 5, -1, false, false},
-		"the ledger has more":           {[]wire.Held{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 8, -1, false, false},
-		"one has only prepared":         {[]wire.Held{at(3, 7, 0), prepared}, []int64{3}, 6, 7, true, true},
-		"one has not even prepared":     {[]wire.Held{at(3, 7, 0), at(3, 6, 1)}, []int64{3}, 6, -1, false, false},
-		"one is empty":                  {[]wire.Held{at(3, 7, 0), at(0, 0, 1)}, []int64{3}, 7, -1, false, false},
-		"one of another term":           {[]wire.Held{at(3, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, -1, false, false},
-		"another term":                  {[]wire.Held{at(2, 7, 0), at(2, 7, 1)}, []int64{3}, 7, -1, false, false},
-		"a term without an update":      {[]wire.Held{at(2, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, 7, false, false},
-		"another span":                  {[]wire.Held{at(3, 7, 0), other}, []int64{3}, 7, -1, false, false},
-		"restored, no update since":     {[]wire.Held{bare, bare}, []int64{3}, 7, -1, false, false},
+		"all at the ledger's end":       {[]wire.Holding{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 7, 7, false, false},
+		"the ledger lacks the last one": {[]wire.Holding{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 6, 7, false, true},
+		"the ledger lacks two":          {[]wire.Holding{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 5, -1, false, false},
+		"the ledger has more":           {[]wire.Holding{at(3, 7, 0), at(3, 7, 1)}, []int64{3}, 8, -1, false, false},
+		"one has only prepared":         {[]wire.Holding{at(3, 7, 0), prepared}, []int64{3}, 6, 7, true, true},
+		"one has not even prepared":     {[]wire.Holding{at(3, 7, 0), at(3, 6, 1)}, []int64{3}, 6, -1, false, false},
+		"one is empty":                  {[]wire.Holding{at(3, 7, 0), at(0, 0, 1)}, []int64{3}, 7, -1, false, false},
+		"one of another term":           {[]wire.Holding{at(3, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, -1, false, false},
+		"another term":                  {[]wire.Holding{at(2, 7, 0), at(2, 7, 1)}, []int64{3}, 7, -1, false, false},
+		"a term without an update":      {[]wire.Holding{at(2, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, 7, false, false},
+		"another span":                  {[]wire.Holding{at(3, 7, 0), other}, []int64{3}, 7, -1, false, false},
+		"restored, no update since":     {[]wire.Holding{bare, bare}, []int64{3}, 7, -1, false, false},
 		"none":                          {nil, []int64{3}, 7, -1, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestFindAttachment(t *testing.T) {
 	if diff := cmp.Diff(first.To, bare.From); diff != "" {
 		t.Fatal(diff)
 	}
-	if _, ok := findAttachment([]wire.Held{first, bare}, 10, []int64{3}, 7); !ok {
+	if _, ok := findAttachment([]wire.Holding{first, bare}, 10, []int64{3}, 7); !ok {
 		t.Error("what was restored and not changed since is not gone on from")
 	}
 }

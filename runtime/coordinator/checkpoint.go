@@ -95,7 +95,7 @@ func (c *coordinator) manifest() checkpoint.Manifest {
 	whole, open := c.book.Save()
 	return checkpoint.Manifest{
 		Step: c.version, Term: c.term, Generation: c.generation, Run: c.hash, Seed: c.Spec.Seed,
-		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: c.recipe(c.Spec.Worker.Replicas),
+		Model: c.Workload.Model, Vars: c.Workload.Vars, Recipe: recipeOf(&c.Spec, c.Spec.Worker.Replicas),
 		Class: c.class, Records: c.records(), Whole: whole, Ledger: open, Skipped: c.skipped, Training: c.clock.read().Seconds(),
 		Metrics: c.status.Load().Metrics, Evaluated: c.evaluated, Loss: spec.Number(c.loss), Saved: time.Now(),
 	}

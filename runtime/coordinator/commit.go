@@ -12,7 +12,7 @@ import (
 
 // commit makes the update part of the parameters and enters it in the book.
 func (c *coordinator) commit(u *update) error {
-	norm, applied, err := c.strategy.commit(c.at(), u, c.recipe(u.workers))
+	norm, applied, err := c.strategy.commit(c.at(), u, recipeOf(&c.Spec, u.workers))
 	if n := (notCome{}); errors.As(err, &n) {
 		c.Log.Warn("a contribution is computed again", "error", err)
 		return u.again(n.lease)

@@ -461,11 +461,11 @@ func (c *coordinator) horizon() int64 {
 
 func (c *coordinator) records() int64 { return c.Workload.Train.Info().Records }
 
-// recipe is the optimizer's for one update.
-func (c *coordinator) recipe(workers int) engine.Recipe {
-	o := c.Spec.Optimizer
+// recipeOf returns the optimizer's recipe for an update of so many workers.
+func recipeOf(s *spec.Spec, workers int) engine.Recipe {
+	o := s.Optimizer
 	return engine.Recipe{
-		LearningRate: float32(c.Spec.Rate(workers)),
+		LearningRate: float32(s.Rate(workers)),
 		Momentum:     float32(o.Momentum),
 		Nesterov:     o.Nesterov,
 		WeightDecay:  float32(o.WeightDecay),

@@ -266,7 +266,7 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 					s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/data", Hash: "x"}
 					s.LearningRate, s.Optimizer.Momentum, s.Optimizer.WeightDecay, s.Optimizer.Nesterov = rate, momentum, decay, nesterov
 					c := &coordinator{Options: Options{Spec: s}}
-					plan, run := s.Validate(), c.recipe(1).Validate()
+					plan, run := s.Validate(), recipeOf(&c.Spec, 1).Validate()
 					if len(plan) == 0 {
 						accepted++
 					}

@@ -130,7 +130,7 @@ func (e *evidence) wrongData(machine, why string) error {
 	if e.wrong[machine] = why; len(e.wrong) < enough {
 		return nil
 	}
-	return fail(spec.ReasonChecksum, "the data differ from the specification's, as %d machines found: %s", len(e.wrong), why)
+	return fail(spec.ReasonChecksum, "the data differ from the planned ones, as %d machines found: %s", len(e.wrong), why)
 }
 
 // unable notes that a worker cannot work, and returns how its process must end.
@@ -167,8 +167,7 @@ func (m *member) name() string {
 }
 
 // computes returns the unit that a member works on: the unit of its last
-// heartbeat or, where it has reported that since, its oldest current lease's.
-// nil: it has none.
+// heartbeat, or of its oldest current lease. nil: it has none.
 func (m *member) computes() *unit {
 	if at := m.at.Load(); at != nil {
 		if l := m.leases[at.Lease]; l != nil {

@@ -73,7 +73,7 @@ func (c *coordinator) farewell(ctx context.Context, how wire.Leave) (untold []st
 	var telling sync.WaitGroup
 	errs := make([]error, len(c.Servers))
 	for i, address := range c.Servers {
-		telling.Go(func() { errs[i] = c.tellServer(ctx, address, how) })
+		telling.Go(func() { errs[i] = tellServer(ctx, c.Credentials, address, how) })
 	}
 	telling.Wait()
 	for i, err := range errs {
@@ -124,9 +124,9 @@ func (c *coordinator) awaited() time.Duration {
 	return longest
 }
 
-// tellServer lets one server end. One that is not there is not waited for.
-func (c *coordinator) tellServer(ctx context.Context, address string, how wire.Leave) error {
-	conn, err := c.Credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
+// tellServer tells one server to end. It does not retry.
+func tellServer(ctx context.Context, credentials wire.Credentials, address string, how wire.Leave) error {
+	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (j *journal) commit(r ledger.Record) error { return j.ledger.Add(r) }
 // of the history could not be read.
 func (j *journal) begin(check func() error) (damaged int, err error) { return j.history.Renew(check) }
 
-// goOn begins the ledger of a term that goes on from a step.
+// goOn begins the ledger of a term whose first update follows a step.
 func (j *journal) goOn(at point) error {
 	return errors.Join(j.history.Sync(), j.ledger.Begin(at.term, at.version))
 }

@@ -104,7 +104,7 @@ func (c *coordinator) retell(ctx context.Context, address string, how wire.Leave
 			return
 		}
 		trying, cancel := context.WithTimeout(ctx, farewellTime)
-		err := c.tellServer(trying, address, how)
+		err := tellServer(trying, c.Credentials, address, how)
 		cancel()
 		if err == nil {
 			c.Log.Info("a server that came late was told that the run is over", "server", address)

@@ -113,7 +113,7 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 			var l wire.Log
 			if err = msg.Decode(&l); err == nil {
 				log = bounded(l.Lines)
-				c.printLog(hello.Index, log)
+				c.output.printLog(hello.Index, log)
 			}
 		default:
 			err = fmt.Errorf("unexpected %s", msg.Type)

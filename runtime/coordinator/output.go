@@ -52,7 +52,7 @@ func (o *output) follow() error {
 			continue
 		default:
 		}
-		more, changed := o.history.After(n)
+		more, changed := o.history.HasAfter(n)
 		if more {
 			last, err := o.history.Send(o.to, n)
 			if err != nil {
@@ -70,7 +70,7 @@ func (o *output) follow() error {
 				return err
 			}
 		case <-o.ending:
-			if more, _ := o.history.After(n); !more && len(o.logs) == 0 {
+			if more, _ := o.history.HasAfter(n); !more && len(o.logs) == 0 {
 				return nil
 			}
 		}
@@ -96,23 +96,23 @@ type logLine struct {
 
 // printLog passes on the last lines of a worker's log, unless too many wait
 // already.
-func (c *coordinator) printLog(index int, log []string) {
-	if c.output == nil {
+func (o *output) printLog(index int, log []string) {
+	if o == nil {
 		return
 	}
 	var text []byte
 	for _, line := range log {
 		data, err := json.Marshal(logLine{fmt.Sprintf("worker-%d", index), line})
 		if err != nil {
-			c.Log.Warn("a worker's log is not passed on", "worker", index, "error", err)
+			o.log.Warn("a worker's log is not passed on", "worker", index, "error", err)
 			return
 		}
 		text = append(append(text, data...), '\n')
 	}
 	select {
-	case c.output.logs <- text:
+	case o.logs <- text:
 	default:
-		c.Log.Warn("a worker's log is not passed on: nobody takes it", "worker", index)
+		o.log.Warn("a worker's log is not passed on: nobody takes it", "worker", index)
 	}
 }
 

@@ -20,8 +20,8 @@ type parameterServers struct {
 
 func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
 
-// held asks every server what it holds.
-func (p *parameterServers) held(term int64) (all []wire.Held, err error) {
+// askHeld asks every server for the state of its parameters.
+func (p *parameterServers) askHeld(term int64) (all []wire.Holding, err error) {
 	p.term = term
 	answers, err := p.ask(wire.TypeHold, wire.Hold{Term: term})
 	if err != nil {

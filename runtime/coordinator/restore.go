@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // finished looks for the final model of a run whose end nobody was told.
@@ -159,16 +160,20 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 		m, book, err := c.judge().usable(ctx, name)
 		switch {
 		case errors.Is(err, errOtherModel): // the start would throw away what was trained
-			return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
+			return stopped{spec.CauseTrainer,
+				fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
 		case errors.Is(err, checkpoint.ErrNewer):
-			return stopped{spec.CauseCheckpoints, fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}
+			return stopped{spec.CauseCheckpoints,
+				fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}
 		case errors.Is(err, errForeign):
 			c.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
 			continue
 		case err != nil && !passOver(err):
 			return placeError{err}
 		case err == nil:
-			err = c.restoreWhole(ctx, name, m)
+			if err = c.judge().checkParts(ctx, name, m); err == nil {
+				err = c.restoreFrom(ctx, name, m)
+			}
 		}
 		switch {
 		case err == nil:
@@ -194,22 +199,10 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 	return nil
 }
 
-// restoreWhole is restoreFrom for a checkpoint that has all its parts.
-func (c *coordinator) restoreWhole(ctx context.Context, name string, m checkpoint.Manifest) error {
-	ok, err := c.Checkpoints.Complete(ctx, name, m)
-	if err != nil {
-		return placeError{err}
-	}
-	if !ok {
-		return fmt.Errorf("%w: it lacks a part", checkpoint.ErrDamaged)
-	}
-	return c.restoreFrom(ctx, name, m)
-}
-
 // restoreFrom restores one checkpoint, again and again while what holds the
 // parameters is lost on the way. Each try is a term of its own.
 func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
-	from := cut{recipe: c.recipe(c.Spec.Worker.Replicas), checkpoint: name, parts: m.Parts, initial: c.initial}
+	from := cut{recipe: recipeOf(&c.Spec, c.Spec.Worker.Replicas), checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(c.Workload, c.Spec.Seed) }}
 	if c.journal.reached > m.Step {
 		c.resumed++
 	}
@@ -231,14 +224,14 @@ func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint
 	}
 }
 
-// initial is the whole vector before the first update.
-func (c *coordinator) initial() ([]float32, error) {
-	v := make([]float32, engine.Length(c.Workload.Vars))
-	return v, c.Workload.Model.Init(c.Spec.Seed, v)
+// initialOf returns the whole vector before the first update.
+func initialOf(w *workload.Workload, seed uint64) ([]float32, error) {
+	v := make([]float32, engine.Length(w.Vars))
+	return v, w.Model.Init(seed, v)
 }
 
-// meet connects to all that holds parameters, in a term in which nothing has been
-// sent yet.
+// meet connects to all holders of parameters, in a term of which no message has
+// been sent yet.
 func (c *coordinator) meet(ctx context.Context) error {
 	if err := c.strategy.connect(ctx); err != nil {
 		return err

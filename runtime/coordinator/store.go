@@ -81,6 +81,47 @@ func (j *judge) void(m checkpoint.Manifest) bool {
 	return false
 }
 
+// checkParts checks that a checkpoint has all its parts.
+func (j *judge) checkParts(ctx context.Context, name string, m checkpoint.Manifest) error {
+	ok, err := j.place.Complete(ctx, name, m)
+	switch {
+	case err != nil:
+		return placeError{err}
+	case !ok:
+		return fmt.Errorf("%w: it lacks a part", checkpoint.ErrDamaged)
+	}
+	return nil
+}
+
+// recount returns the newest checkpoint's manifest, with the book and the number
+// of skipped updates of the step where the ledger ends. Where it cannot be read
+// the error is ledger.ErrUnreadable.
+func (j *judge) recount(ctx context.Context, log *ledger.Log, end int64) (checkpoint.Manifest, *ledger.Book, error) {
+	m, book := checkpoint.Manifest{Evaluated: -1}, ledger.NewBook(j.workload.Train.Info().Records)
+	names, err := j.place.Names(ctx, spec.StepPrefix)
+	if err != nil {
+		return m, nil, placeError{err}
+	}
+	for _, name := range slices.Backward(names) {
+		if is, at, err := j.usable(ctx, name); err == nil && is.Step <= end {
+			m, book = is, at
+			break
+		}
+	}
+	for r, err := range log.Records(m.Step, end) {
+		if err != nil {
+			return m, nil, err
+		}
+		if err := book.Commit(spec.Contribution{Epoch: r.Epoch, Start: r.Start, End: r.End}); err != nil {
+			return m, nil, fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
+		}
+		if r.Skipped {
+			m.Skipped++
+		}
+	}
+	return m, book, nil
+}
+
 // intact reports whether the run could go back to a checkpoint, as far as can
 // be seen without reading its parts.
 func (j *judge) intact(ctx context.Context, name string) (bool, error) {

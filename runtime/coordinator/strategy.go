@@ -43,10 +43,10 @@ type strategy interface {
 	// connect waits until everything is there that holds parameters, or ctx is
 	// done.
 	connect(ctx context.Context) error
-	// held returns what each holder of parameters has. From then on no coordinator
+	// askHeld returns the state of all holders of parameters. From then on no coordinator
 	// of a lower term changes it. attach begins a term at that version; redo is the
 	// newest update, for holders that have only prepared it.
-	held(term int64) ([]wire.Held, error)
+	askHeld(term int64) ([]wire.Holding, error)
 	attach(at point, held int64, redo *wire.Apply) error
 	// restore begins a term in which the parameters are those of the cut.
 	// Files that cannot be used are an error of type damaged.

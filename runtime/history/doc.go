@@ -6,7 +6,7 @@
 // All other events stay. Lines that cannot be read are moved to a file of their
 // own.
 //
-// It is no account of what was committed: that is runtime/ledger.
+// The account of committed updates is runtime/ledger's.
 //
 // Entry points: Open, File.
 package history

@@ -126,8 +126,8 @@ func (f *File) advance(e spec.Event, size int) {
 
 // Renew lets events be added, in a new file that takes the old one's place and
 // has all its events: a process that still writes to the old one changes nothing.
-// check is called last; its error keeps the old file. Lines that could not be
-// read are moved to a file beside it, and counted.
+// check is called last; its error keeps the old file. Damaged lines are moved to
+// a file next to it, and counted.
 func (f *File) Renew(check func() error) (damaged int, err error) {
 	f.thinning.Lock()
 	defer f.thinning.Unlock()
@@ -172,8 +172,8 @@ func (f *File) putAside() error {
 	}
 }
 
-// rewrite gives the file new lines; what was added since they were read comes
-// behind them. done is called with mu held once the new file is in place.
+// rewrite gives the file new lines, and behind them the lines that were added
+// since. done is called with mu held once the new file is in place.
 func (f *File) rewrite(l *lines, check func() error, done func()) error {
 	draft, err := durable.Create(f.path)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f *File) rewrite(l *lines, check func() error, done func()) error {
 	if err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}
-	// Somebody may read the old file: it is closed with its last reader.
+	// A reader may have the old file open: it is closed with its last reader.
 	f.file, f.size, f.lines, f.updates, f.marks = file, next.size, next.lines, next.updates, next.marks
 	f.last = max(f.last, next.last)
 	done()
@@ -266,9 +266,9 @@ func (f *File) Sync() error {
 	return file.Sync()
 }
 
-// After reports whether there are events after number n, and else a channel that
+// HasAfter reports whether there are events after number n, and else a channel that
 // is closed once there are.
-func (f *File) After(n int64) (bool, <-chan struct{}) {
+func (f *File) HasAfter(n int64) (bool, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last > n, f.changed

@@ -194,7 +194,7 @@ func TestThinnedAsItGrows(t *testing.T) {
 			case spec.EventUpdate:
 				full++
 			}
-			e = several(e)
+			e = toSeveral(e)
 			if e.First != updates+1 || e.Step != updates+e.Count {
 				t.Fatalf("steps %d to %d, %d of them, follow step %d", e.First, e.Step, e.Count, updates)
 			}
@@ -270,12 +270,12 @@ func TestAddedWhileThinned(t *testing.T) {
 	both.Wait()
 	count := int64(0)
 	for _, e := range sent(t, f, 0) {
-		count += several(e).Count
+		count += toSeveral(e).Count
 	}
 	if count != n {
 		t.Errorf("%d updates", count)
 	}
-	if more, _ := f.After(n - 1); !more {
+	if more, _ := f.HasAfter(n - 1); !more {
 		t.Error("nobody hears of the last event")
 	}
 }

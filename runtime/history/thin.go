@@ -15,15 +15,15 @@ type line struct {
 	event spec.Event
 }
 
-// lines are those of a file, in order.
+// lines are a file's lines, in order.
 type lines struct {
 	all  []line
 	size int64 // of the part of the file that was read
 }
 
-// read reads the lines of the first size bytes, without those that cannot be
-// read. It merges older updates meanwhile, so that memory stays small; keep is as
-// for thin, and 0 merges none.
+// read reads the lines of the first size bytes, except damaged ones. It merges
+// older updates meanwhile, so that memory stays small: keep has the meaning that
+// thin gives it, and 0 merges none.
 func (l *lines) read(from io.ReaderAt, size int64, bad []extent, keep int) error {
 	updates := 0
 	r := bufio.NewReaderSize(io.NewSectionReader(from, 0, size), buffer)
@@ -126,10 +126,10 @@ func (l line) isUpdate() bool {
 	return l.event.Type == spec.EventUpdate || l.event.Type == spec.EventUpdates
 }
 
-// merge returns one event for two of updates, the first of which is older.
+// merge returns one event for two of updates; the first one is older.
 func merge(a, b spec.Event) spec.Event {
-	a, b = several(a), several(b)
-	both := b // number, time, term and step are those of the newest update
+	a, b = toSeveral(a), toSeveral(b)
+	both := b // it has the newest number, time, term and step
 	both.First, both.Count = a.First, a.Count+b.Count
 	both.Records, both.Skips = a.Records+b.Records, a.Skips+b.Skips
 	both.Staleness = max(a.Staleness, b.Staleness)
@@ -145,8 +145,8 @@ func merge(a, b spec.Event) spec.Event {
 	return both
 }
 
-// several returns an event of one update as one of several.
-func several(e spec.Event) spec.Event {
+// toSeveral returns an event of one update as one of several.
+func toSeveral(e spec.Event) spec.Event {
 	if e.Type == spec.EventUpdates {
 		return e
 	}

@@ -125,8 +125,8 @@ func (l *Log) Heads() (terms []int64) {
 	return terms
 }
 
-// Begin begins the segment of a term that goes on from a step. It is durable when
-// Begin returns.
+// Begin begins the segment of a term whose first update follows a step. It is
+// durable when Begin returns.
 func (l *Log) Begin(term, from int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +149,7 @@ func (l *Log) Begin(term, from int64) error {
 	return nil
 }
 
-// Add writes the record of the next step. Its step and term are those of the
-// segment.
+// Add writes the record of the next step in the segment's term.
 func (l *Log) Add(r Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,22 +5,22 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// decision is what became of the newest update: it lets a coordinator that comes
-// back have the other servers do the same.
+// decision is about the newest update. A coordinator that attaches repeats it on
+// servers that have only prepared the update.
 type decision struct {
 	apply wire.Apply
 	taken []spec.Contribution
 }
 
-// held answers what the server has. From then on no coordinator of a lower term
-// changes it.
-func (s *Server) held(h wire.Hold) wire.Answer {
+// answerHold answers the state of the server's parameters. From then on no
+// coordinator of a lower term changes it.
+func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.heed(h.Term); a != nil {
 		return *a
 	}
-	held := &wire.Held{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil && s.sum.ready}
+	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil && s.sum.ready}
 	if d := s.decided; d != nil {
 		held.Decision, held.Taken = &d.apply, d.taken
 	}

@@ -147,7 +147,7 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 	case wire.TypeHold:
 		var h wire.Hold
 		if err = m.Decode(&h); err == nil {
-			a = s.held(h)
+			a = s.answerHold(h)
 		}
 	case wire.TypeAttach:
 		var h wire.Attach

@@ -201,7 +201,7 @@ type Answer struct {
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
 	Finite      bool    `json:"finite,omitempty"`       // Prepare
 
-	Held *Held           `json:"held,omitempty"` // Hold
+	Held *Holding        `json:"held,omitempty"` // Hold
 	Part checkpoint.Part `json:"part,omitzero"`  // Write
 	// Send asks for the values of a Restore as Pieces; Damaged says that the
 	// checkpoint is not what its manifest says.
@@ -215,9 +215,9 @@ type Hold struct {
 	Term int64 `json:"term"`
 }
 
-// Held is the state of a server's parameters.
-type Held struct {
-	Term     int64 `json:"term"` // in which it was restored or attached; 0: it was not yet
+// Holding is the state of a server's parameters.
+type Holding struct {
+	Term     int64 `json:"term"` // that began with these parameters; 0: the server has none
 	Version  int64 `json:"version"`
 	From     int   `json:"from"` // the server's span of the flat vector
 	To       int   `json:"to"`
