@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +32,13 @@ func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 			}
 			return committed(r.folder, began)
 		})
-		kill(t, r.folder, "coordinator")
+		for _, p := range roles(t, r.folder) {
+			if p.role != "coordinator" {
+				continue
+			}
+			syscall.Kill(p.pid, syscall.SIGKILL)
+			eventually(t, "the coordinator has ended", func() bool { return !slices.Contains(roles(t, r.folder), p) })
+		}
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
