@@ -22,7 +22,8 @@ func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 	r := launch(t, s)
 	r.start()
 	const kills = 10 // the budget is 5
-	for range kills {
+	goesOn := func() {
+		t.Helper()
 		began := time.Now()
 		eventually(t, "an update is committed", func() bool {
 			st := must(r.folder.Status())
@@ -32,6 +33,9 @@ func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 			}
 			return committed(r.folder, began)
 		})
+	}
+	for range kills {
+		goesOn()
 		for _, p := range roles(t, r.folder) {
 			if p.role != "coordinator" {
 				continue
@@ -40,6 +44,7 @@ func TestKilledCoordinatorsSpendNoBudget(t *testing.T) {
 			eventually(t, "the coordinator has ended", func() bool { return !slices.Contains(roles(t, r.folder), p) })
 		}
 	}
+	goesOn()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
