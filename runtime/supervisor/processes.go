@@ -178,6 +178,9 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 					c.endHung(*e.Hung)
 				}
 				c.roles[0].pulse.take(e)
+				if e.Beat != nil && stop == nil { // once it lives, it hears signals
+					c.askToStop()
+				}
 			case ended:
 				if why := c.ended(e); why != "" {
 					return spent(c.last(began), why, tail(c.Folder, e.role)), false, nil
@@ -194,11 +197,10 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 			c.Log.Info("stopping")
 			stop = nil
 			late = time.After(stopTime)
-			if p := c.roles[0].process; p != nil {
-				p.Signal(syscall.SIGTERM) // it answers with the outcome
-				continue
+			if c.roles[0].process == nil {
+				return stopped(c.last(began)), false, nil
 			}
-			return stopped(c.last(began)), false, nil
+			c.askToStop()
 		case <-late:
 			return stopped(c.last(began)), false, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/run"
@@ -29,6 +30,7 @@ type pulse struct {
 	silent    time.Duration // since the last beat
 	idle      time.Duration // of its loop, at the last beat
 	committed bool          // an update
+	asked     bool          // to stop the run
 }
 
 // take notes what a line of the coordinator says of its life.
@@ -65,6 +67,15 @@ func (c *processes) endHungCoordinator(passed time.Duration) {
 		c.Log.Warn("the coordinator hangs", "pid", r.process.Pid, "why", why)
 		r.pulse = pulse{}
 		r.process.Kill()
+	}
+}
+
+// askToStop asks the coordinator to stop the run, once: it answers with the
+// outcome. A process that has not sent a beat would die of the signal.
+func (c *processes) askToStop() {
+	if r := c.roles[0]; r.process != nil && r.pulse.beats > 0 && !r.pulse.asked {
+		r.pulse.asked = true
+		r.process.Signal(syscall.SIGTERM)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -40,6 +41,12 @@ func act(as, role string) {
 			control.Encode(spec.Control{Beat: new(spec.Beat)})
 			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		}
+	case "stops":
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		control.Encode(spec.Control{Beat: new(spec.Beat)})
+		<-asked
+		over.Outcome = &spec.Status{Phase: spec.Stopped, Message: "saved"}
 	case "beats":
 		for {
 			control.Encode(spec.Control{Beat: new(spec.Beat)})
@@ -98,6 +105,18 @@ func TestRolesThatNeverJoinedAreAskedToEnd(t *testing.T) {
 	c := supervised(t, "ends", patience{look: never, beat: never, first: never, farewell: never})
 	if outcome, err := c.run(t.Context(), spec.Status{}); err != nil || outcome.Phase != spec.Succeeded {
 		t.Errorf("%+v, %v", outcome, err)
+	}
+}
+
+// A coordinator that has just begun is asked to stop once it can hear that, and
+// not killed by the request.
+func TestStopOfACoordinatorThatHasJustBegun(t *testing.T) {
+	c := supervised(t, "stops", patience{look: 10 * time.Millisecond, beat: never, first: never, farewell: never})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	outcome, err := c.run(ctx, spec.Status{})
+	if err != nil || outcome.Message != "saved" || c.roles[0].starts != 1 {
+		t.Errorf("%+v after %d starts, %v", outcome, c.roles[0].starts, err)
 	}
 }
 
