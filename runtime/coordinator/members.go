@@ -185,10 +185,8 @@ func (c *coordinator) leave(m *member, why error) error {
 	}
 	c.generation++
 	err := c.release(m, !m.leaving)
-	if err == nil && len(c.updates) > 0 {
-		// With fewer workers, less of an update may be computed at a time: what
-		// has been reported must not keep the rest out.
-		err = c.strategy.fold(c.at(), c.updates[0], len(c.members))
+	if err == nil { // what some servers took must not keep others out
+		err = c.strategy.flush(c.at())
 	}
 	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})

@@ -113,7 +113,7 @@ func TestMessagesOfAnUpdate(t *testing.T) {
 		{"answers to pushes and the coordinator", server.sent[wire.TypeAnswer].frames, leases + updates, leases + updates + 20},
 		{"requests to commit", server.received[wire.TypePrepare].frames, updates, updates},
 		{"requests to apply", server.received[wire.TypeApply].frames, 0, 0},
-		{"requests to fold", server.received[wire.TypeFold].frames, 0, 0},
+		{"requests to discard", server.received[wire.TypeDiscard].frames, 0, 0},
 		// Asked for with a push, or where a worker made none for this version.
 		{"versions sent", server.sent[wire.TypeValues].values / vector, updates, workers * (updates + 1)},
 		{"versions made", b.ps[0].Frames(), updates, updates + 1},

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +87,13 @@ func (l *line) Put(_, offset int, v []float32) error   { copy(l.w[offset:], v); 
 func (l *line) Fork() (engine.Replica, error)          { return nil, fmt.Errorf("not needed") }
 func (l *line) Close() error                           { return nil }
 func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engine.Staged, error) {
-	return staged{b}, nil
+	own := *b
+	own.Records, own.Weights = slices.Clone(b.Records), slices.Clone(b.Weights)
+	own.Inputs = slices.Clone(b.Inputs)
+	for i := range own.Inputs {
+		own.Inputs[i].Data = slices.Clone(b.Inputs[i].Data)
+	}
+	return staged{&own}, nil
 }
 
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
