@@ -75,7 +75,7 @@ bench-metal: ## Measure plans of a machine whose answers take 20 ms each (Linux,
 	$(GO) test -tags e2e -run '^$$' -bench HostPlan -benchtime 5x -timeout 30m ./providers/metal
 
 .PHONY: race
-race: ## Run every test under the race detector, the longest ones in short (needs gcc).
+race: ## Run every test under the race detector (needs gcc).
 	@$(GATE) suite race-all
 
 .PHONY: lint

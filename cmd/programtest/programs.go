@@ -1,14 +1,19 @@
 package programtest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const module = "github.com/stokehq/stoke"
@@ -58,8 +63,8 @@ func Trainer(dir string, race bool) (string, error) {
 	return to, nil
 }
 
-// folder returns the folder that STOKE_PROGRAMS names, or else builds both
-// programs into a new one. go test runs a test again when a variable has changed
+// folder returns the folder that STOKE_PROGRAMS names, or else one in the user's
+// cache folder. go test runs a test again when a variable has changed
 // that the test reads: STOKE_PROGRAMS_SUM changes with the programs.
 var folder = sync.OnceValues(func() (string, error) {
 	if dir, sum := os.Getenv("STOKE_PROGRAMS"), os.Getenv("STOKE_PROGRAMS_SUM"); dir != "" {
@@ -68,38 +73,76 @@ var folder = sync.OnceValues(func() (string, error) {
 		}
 		return dir, nil
 	}
-	if err := mention(); err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp("", "stoke-programs-")
+	key, err := sources()
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", module+"/cmd/stoke", module+"/cmd/stoke-trainer")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return build(filepath.Join(cache, "stoke-programs"), key)
+})
+
+// build returns the folder with the programs of a key, which it builds where no
+// process has done so before. It removes programs that are two days old.
+func build(cache, key string) (string, error) {
+	dir := filepath.Join(cache, key)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	old, _ := os.ReadDir(cache)
+	for _, entry := range old {
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > 48*time.Hour {
+			_ = os.RemoveAll(filepath.Join(cache, entry.Name()))
+		}
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	part, err := os.MkdirTemp(cache, "part-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(part) //nolint:errcheck // gone where it was renamed
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", part+"/", module+"/cmd/stoke", module+"/cmd/stoke-trainer")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the programs: %w\n%s", err, out)
 	}
+	if err := os.Rename(part, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
 	return dir, nil
-})
+}
 
-// mention looks at each source of the programs, so that go test takes a change
-// of one of them for a change of the test's inputs.
-func mention() error {
+// sources returns a key of the sources of the programs: their names, sizes and
+// times. It looks at each of them, so that go test takes a change of one for a
+// change of the test's inputs.
+func sources() (key string, err error) {
 	list := exec.Command("go", "list", "-deps", "-f",
 		`{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.GoFiles}} {{.}}{{end}}{{range $.EmbedFiles}} {{.}}{{end}}{{end}}{{end}}`,
 		module+"/cmd/stoke", module+"/cmd/stoke-trainer")
 	out, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("list the sources of the programs: %w", err)
+		return "", fmt.Errorf("list the sources of the programs: %w", err)
 	}
-	for line := range strings.Lines(string(out)) {
+	mod, err := exec.Command("go", "env", "GOMOD").Output() // it names the versions of all other modules
+	if err != nil {
+		return "", fmt.Errorf("find go.mod: %w", err)
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	dir, name := filepath.Split(strings.TrimSpace(string(mod)))
+	for line := range strings.Lines(dir + " " + name + "\n" + string(out)) {
 		words := strings.Fields(line)
 		for _, name := range words[min(1, len(words)):] {
-			if _, err := os.Stat(filepath.Join(words[0], name)); err != nil {
-				return err
+			info, err := os.Stat(filepath.Join(words[0], name))
+			if err != nil {
+				return "", err
 			}
+			fmt.Fprintln(h, words[0], name, info.Size(), info.ModTime().UnixNano())
 		}
 	}
-	return nil
+	return hex.EncodeToString(h.Sum(nil))[:24], nil
 }

@@ -63,7 +63,7 @@ func coordinate(ctx context.Context, r *role) error {
 	before, over := r.concluded()
 	var hopeless error
 	if !over {
-		w, err := workload.Open(&r.spec)
+		w, err := workload.OpenPatiently(ctx, &r.spec, 10*dataPatience, r.hasBegun(), r.log)
 		if err != nil {
 			if hopeless = r.hopeless(ctx, err); r.supervised || r.linger <= 0 {
 				return hopeless
@@ -217,6 +217,12 @@ func (r *role) savedIn(ctx context.Context) (int64, error) {
 		}
 	}
 	return newest, err
+}
+
+// hasBegun reports whether the run has made an update before.
+func (r *role) hasBegun() bool {
+	var s spec.Status
+	return run.ReadJSON(r.folder.StatusFile(), &s) == nil && s.Step > 0
 }
 
 // concluded gives the end of a run that is over, as a coordinator before this

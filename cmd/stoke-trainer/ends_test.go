@@ -241,7 +241,9 @@ func TestEndsOfWhoIsAskedToLeave(t *testing.T) {
 // A worker that cannot work is given up, not the run.
 func TestEndsOfAWorkerThatIsGivenUp(t *testing.T) {
 	t.Parallel()
-	c, _, others := started(t, long())
+	endless := long()
+	endless.Epochs = 100_000
+	c, _, others := started(t, endless)
 	c.until("two workers train", func(s spec.Status) bool { return s.Step > 2 && s.Workers == 2 })
 	others[3].signal(syscall.SIGKILL)
 	for _, want := range []spec.End{spec.EndError, spec.EndError, spec.EndGivenUp} {

@@ -11,6 +11,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine/cpu"
 	"github.com/stokehq/stoke/runtime/engine/zoo"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/worker"
 )
 
 // engines names what this build can compute with on this machine.
@@ -22,7 +23,9 @@ var newCPU = cpu.New
 // engineOf gives the engine that the spec asks for; never another one.
 func engineOf(s *spec.Spec) (engine.Engine, error) {
 	if name := s.EngineName(); name != spec.EngineCPU {
-		return nil, fmt.Errorf("this stoke-trainer has no engine %q: use a build with GPU support, or set worker.gpus to 0", name)
+		return nil, worker.ProgramError{
+			Err: fmt.Errorf("this stoke-trainer has no engine %q: use a build with GPU support, or set worker.gpus to 0", name),
+		}
 	}
 	return newCPU(), nil
 }

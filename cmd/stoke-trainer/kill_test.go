@@ -23,6 +23,9 @@ import (
 func long() spec.Spec {
 	s := small()
 	s.Epochs, s.Checkpoint.EverySteps = 16, 50
+	if testing.Short() { // the race detector makes it six times as slow
+		s.Epochs = 4
+	}
 	return s
 }
 

@@ -195,10 +195,12 @@ func TestFailedRunStaysFailed(t *testing.T) {
 	s.Worker.GPUs = 1 // which this build has no engine for
 	path := filepath.Join(t.TempDir(), "outcome")
 	c, first, others := started(t, s, "--outcome", path, "--linger", "1h")
-	for _, p := range others {
-		p.ends(spec.EndOtherwise)
-	}
 	status := c.lingers(first)
+	for _, p := range others { // a worker that reports before another one has is to be started again
+		if <-p.done; spec.End(p.cmd.ProcessState.ExitCode()) != spec.EndError {
+			p.ends(spec.EndOtherwise)
+		}
+	}
 	told, text := readOutcome(t, path)
 	if status.Phase != spec.Failed || told.Phase != spec.Failed || told.Message != status.Message || !strings.Contains(told.Log, "no engine") {
 		t.Errorf("outcome %s, status %+v", text, status)
@@ -229,7 +231,7 @@ func TestHopelessRunSaysWhy(t *testing.T) {
 	c.worker("0").ends(spec.EndOtherwise)
 	server.ends(spec.EndOtherwise)
 	c.lingers(p)
-	if told, text := readOutcome(t, path); told.Phase != spec.Failed || !strings.Contains(told.Message, "nowhere") || told.Run != "state" {
+	if told, text := readOutcome(t, path); told.Phase != spec.Stopped || told.Cause != spec.CauseData || !strings.Contains(told.Message, "nowhere") || told.Run != "state" {
 		t.Errorf("outcome %s", text)
 	}
 	p.signal(syscall.SIGTERM)
@@ -273,7 +275,7 @@ func TestWrongDatasetLosesNothing(t *testing.T) {
 		}
 		p.ends(spec.EndFinished)
 		told, text := readOutcome(t, path)
-		if told.Phase != spec.Stopped || told.Cause != spec.CauseTrainer || told.Saved < before.Saved || !strings.Contains(told.Message, "nowhere") || told.Ended.IsZero() {
+		if told.Phase != spec.Stopped || told.Cause != spec.CauseData || told.Saved < before.Saved || !strings.Contains(told.Message, "nowhere") || told.Ended.IsZero() {
 			t.Errorf("without its dataset, folder lost %v: outcome %s", lost, text)
 		}
 		if err := os.Truncate(path, 0); err != nil {

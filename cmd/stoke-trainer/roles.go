@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,6 +18,7 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/supervisor"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/worker"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -114,6 +116,10 @@ func workerCommand() *cobra.Command {
 		}, work)
 }
 
+// dataPatience is how long a worker waits at its start for data that it cannot
+// read, before it tells the coordinator and ends.
+const dataPatience = 6 * time.Second
+
 func work(ctx context.Context, r *role) error {
 	if r.coordinator == "" {
 		return badUsage("no coordinator: give --coordinator ADDRESS")
@@ -135,6 +141,7 @@ func work(ctx context.Context, r *role) error {
 	o := worker.Options{
 		Spec: r.spec, Index: r.index, Credentials: r.known, Coordinator: r.coordinator,
 		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.fit,
+		Crashed: os.Getenv(supervisor.CrashedVariable),
 	}
 	if r.accounts != "" {
 		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -147,7 +154,7 @@ func work(ctx context.Context, r *role) error {
 	e, err := engineOf(&r.spec)
 	if err == nil {
 		o.Engine = e
-		o.Workload, err = workload.Open(&r.spec)
+		o.Workload, err = workload.OpenPatiently(ctx, &r.spec, dataPatience, true, r.log)
 	}
 	if err != nil {
 		return worker.Fail(ctx, o, err)

@@ -19,13 +19,15 @@ import (
 func TestRunsThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		spoil func(*spec.Spec)
-		want  string
+		spoil  func(*spec.Spec)
+		phase  spec.Phase
+		reason spec.Reason
+		want   string
 	}{
-		"no data":       {func(s *spec.Spec) { s.Dataset.Path = "/nowhere/at/all" }, "/nowhere/at/all"},
-		"other data":    {func(s *spec.Spec) { s.Dataset.Hash = "sha256:other" }, "sha256:other"},
-		"unknown model": {func(s *spec.Spec) { s.Model = "mnist-cmn" }, `did you mean "mnist-cnn"`},
-		"no GPU engine": {func(s *spec.Spec) { s.Worker.GPUs = 1 }, "worker.gpus"},
+		"no data":       {func(s *spec.Spec) { s.Dataset.Path = "/nowhere/at/all" }, spec.Stopped, "", "/nowhere/at/all"},
+		"other data":    {func(s *spec.Spec) { s.Dataset.Hash = "sha256:other" }, spec.Stopped, "", "sha256:other"},
+		"unknown model": {func(s *spec.Spec) { s.Model = "mnist-cmn" }, spec.Failed, spec.ReasonRejected, `did you mean "mnist-cnn"`},
+		"no GPU engine": {func(s *spec.Spec) { s.Worker.GPUs = 1 }, spec.Failed, spec.ReasonRejected, "worker.gpus"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := small()
@@ -33,7 +35,7 @@ func TestRunsThatCannotBegin(t *testing.T) {
 			r := launch(t, s)
 			r.start()
 			st := r.wait()
-			if st.Phase != spec.Failed || !strings.Contains(st.Message, tt.want) || st.Log == "" {
+			if st.Phase != tt.phase || st.Reason != tt.reason || !strings.Contains(st.Message, tt.want) || st.Log == "" {
 				t.Errorf("status %+v, want a message with %q", st, tt.want)
 			}
 		})

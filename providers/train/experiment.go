@@ -73,7 +73,7 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 			"worker": block("Processes that compute gradients.", merged(workerPodAttributes(), map[string]schema.Attribute{
 				"replicas":     number("How many. Can change while the run lives. Default: 1."),
 				"min_replicas": number("With fewer of them alive, training waits. Default: 1."),
-				"gpus":         number("GPUs of each; more than 0 needs a trainer with a GPU engine. Default: 0."),
+				"gpus":         number("GPUs of each, 0 or 1: 1 needs a trainer with a GPU engine. Default: 0."),
 				"threads":      number("Threads of each. Default: 0, the cores divided among the workers."),
 				"priority":     schema.StringAttribute{Optional: true, Description: "low, normal or high: who gives way on a full cluster. On one machine it is only recorded."},
 			})),
@@ -107,7 +107,7 @@ func experimentAttributes() map[string]schema.Attribute {
 		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
 		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
-		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},
+		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run with at least min_replicas workers, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},
 		"wait":                  schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether apply waits for the run to end. Default: true."},
 		"hyperparameters": schema.SingleNestedAttribute{
 			Optional: true, Computed: true,

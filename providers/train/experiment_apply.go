@@ -185,6 +185,10 @@ func goesOn(s spec.Status) string {
 		return "Make room on the disk of " + s.Run + ". " + next
 	case spec.CauseTrainer:
 		return "Give it what it was trained with: trainer in the provider block or, on a cluster, image and dataset_path. " + next
+	case spec.CauseData:
+		return "Make its data readable, or prepare them again. " + next
+	case spec.CauseCheckpoints:
+		return "The next plan says what to replace."
 	case spec.CauseRestarts:
 		return "Look into the logs for the reason. " + next
 	}

@@ -79,6 +79,7 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"remote dataset", values{"dataset": str("file://host/data")}, "Dataset is not a folder", cty.GetAttrPath("dataset")},
 		{"no dataset", values{"dataset": str("/nonexistent/stoke")}, "There is no such dataset", cty.GetAttrPath("dataset")},
 		{"gpus", values{"worker.gpus": num(1)}, "This trainer has no GPU engine", worker.GetAttr("gpus")},
+		{"more GPUs", values{"worker.gpus": num(2)}, "A worker uses one GPU", worker.GetAttr("gpus")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

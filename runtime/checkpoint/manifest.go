@@ -2,9 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +19,7 @@ import (
 // no place of its own: everything drawn is a function of the seed, the epoch
 // and the record.
 type Manifest struct {
+	Format     int                `json:"format,omitempty"` // see format; 0: the first
 	Step       int64              `json:"step"`
 	Term       int64              `json:"term,omitempty"` // in which it was cut; see spec.TermOf
 	Generation int64              `json:"generation"`     // of the memberships
@@ -41,34 +39,17 @@ type Manifest struct {
 	Loss       spec.Number        `json:"loss"`
 	Parts      []Part             `json:"files"`
 	Saved      time.Time          `json:"saved"`
-	Checksum   string             `json:"checksum"` // of this file with an empty checksum
+	Checksum   string             `json:"checksum"` // of this file's bytes before it; see decode
 }
 
 // maxManifest bounds what is read of a manifest.
 const maxManifest = 16 << 20
 
-func (m Manifest) sum() (string, error) {
-	m.Checksum = ""
-	data, err := json.Marshal(m)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.Sum256(data)
-	return hex.EncodeToString(h[:]), nil
-}
-
 // parse reads a manifest that is as it was written.
 func parse(text []byte) (Manifest, error) {
 	var m Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	sum, err := m.sum()
-	if err != nil {
-		return m, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if sum != m.Checksum {
-		return m, fmt.Errorf("%w: its checksum does not match", ErrDamaged)
+	if err := m.decode(text); err != nil {
+		return m, err
 	}
 	at := 0
 	for _, p := range m.Parts {
@@ -168,11 +149,7 @@ func (p *Place) finish(ctx context.Context, name string, m *Manifest) error {
 	if err := valid(name); err != nil {
 		return err
 	}
-	var err error
-	if m.Checksum, err = m.sum(); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.encode()
 	if err != nil {
 		return err
 	}
@@ -184,7 +161,7 @@ func (p *Place) finish(ctx context.Context, name string, m *Manifest) error {
 		return err
 	}
 	defer out.abort()
-	if _, err := out.Write(append(text, '\n')); err != nil {
+	if _, err := out.Write(text); err != nil {
 		return err
 	}
 	if err := out.commit(); err != nil {

@@ -118,7 +118,7 @@ func (c *coordinator) getMetrics(w http.ResponseWriter, r *http.Request) {
 	timer := time.NewTimer(min(maxWait, time.Duration(min(wait, 3600)*float64(time.Second))))
 	defer timer.Stop()
 	for waiting := true; waiting; {
-		there, changed := c.journal.after(after)
+		there, changed := c.journal.history.After(after)
 		if there {
 			break
 		}
@@ -131,7 +131,7 @@ func (c *coordinator) getMetrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	if err := c.journal.send(w, after); err != nil {
+	if _, err := c.journal.history.Send(w, after); err != nil {
 		c.Log.Warn("cannot send events", "error", err)
 	}
 }
@@ -198,7 +198,7 @@ func (c *coordinator) change(s spec.LiveChange) error {
 		c.tell(spec.Control{Workers: &next.Worker.Replicas})
 		for _, m := range c.members {
 			if m.index >= next.Worker.Replicas && !m.leaving {
-				c.release(m, false)
+				c.release(m)
 				c.dismiss(m, fewer)
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,74 +140,17 @@ func TestAPIFollowsARun(t *testing.T) {
 		t.Errorf("status %+v", end)
 	}
 	// What the API could not deliver any more is in the file.
-	j, err := openJournal(b.options.Folder.Metrics())
+	j, err := openJournal(b.options.Folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.close()
 	var rest bytes.Buffer
-	if err := j.send(&rest, seen); err != nil {
+	if _, err := j.history.Send(&rest, seen); err != nil {
 		t.Fatal(err)
 	}
 	if got := updates + strings.Count(rest.String(), `"type":"update"`); got != 36 {
 		t.Errorf("%d updates seen", got)
-	}
-}
-
-func TestJournalGoesOnAfterATornLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "metrics.jsonl")
-	j, err := openJournal(path)
-	if err == nil {
-		err = j.renew(anybody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 * stride {
-		if err := j.add(spec.Event{Type: spec.EventUpdate, Generation: 4}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	j.close()
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString(`{"n":769,"ty`); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
-	if j, err = openJournal(path); err != nil {
-		t.Fatal(err)
-	}
-	defer j.close()
-	if j.last != 3*stride || j.generation != 4 || j.term != 4 { // earlier versions knew no term
-		t.Errorf("last event %d, generation %d, term %d", j.last, j.generation, j.term)
-	}
-	if err := j.add(spec.Event{Type: spec.EventEnd}); err == nil {
-		t.Error("an earlier term's file was written to")
-	}
-	if err := j.renew(anybody); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.add(spec.Event{Type: spec.EventEnd}); err != nil {
-		t.Fatal(err)
-	}
-	for _, after := range []int64{-5, 0, 1, stride - 1, stride, stride + 1, 3*stride - 1, 3 * stride, 3*stride + 1, 1 << 40} {
-		var out bytes.Buffer
-		if err := j.send(&out, after); err != nil {
-			t.Fatal(err)
-		}
-		want := 3*stride + 1 - min(max(after, 0), 3*stride+1)
-		if got := int64(bytes.Count(out.Bytes(), []byte("\n"))); got != want {
-			t.Errorf("after %d: %d events, want %d", after, got, want)
-		}
-	}
-	if err := os.WriteFile(path, []byte("{\"n\":1}\nnonsense\n{\"n\":3}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openJournal(path); err == nil || !strings.Contains(err.Error(), "byte 8") {
-		t.Errorf("damaged in the middle: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -16,9 +17,12 @@ const ahead = 2
 // assign gives leases to workers: first to idle ones, then leases to read
 // ahead.
 func (c *coordinator) assign() {
-	c.message = ""
+	c.message = c.evidence.newest
 	if n := len(c.members); n < c.Spec.Worker.MinReplicas {
 		c.message = fmt.Sprintf("waiting for workers: %d of at least %d", n, c.Spec.Worker.MinReplicas)
+		if why := c.evidence.newest; why != "" {
+			c.message += ": " + why
+		}
 		c.clock.pause()
 		return
 	}
@@ -39,14 +43,14 @@ func (c *coordinator) assign() {
 	for holds := range ahead {
 		left := 0
 		if c.evaluation != nil {
-			_, left = idle(c.evaluation.units)
+			left = countOpen(c.evaluation.units)
 		} else {
 			left = c.strategy.left(c.updates)
 		}
 		enough := holds == 0 || left >= len(members) // else idle workers get the rest
 		for _, m := range members {
 			if enough && c.computable(m) == holds {
-				if t := c.pick(); t != nil {
+				if t := c.pick(m); t != nil {
 					c.give(m, t, c.version)
 				}
 			}
@@ -56,14 +60,14 @@ func (c *coordinator) assign() {
 		if c.computable(m) > 0 || c.evaluation != nil || len(c.updates) == 0 {
 			continue
 		}
-		if l := c.updates[0].secondLease(); l != nil {
+		if l := c.updates[0].secondLease(); l != nil && l.unit.isFor(m, c.members) {
 			c.revoke(l)
 			c.give(m, l.unit, c.version)
 		}
 	}
 	for _, m := range members {
 		if len(m.leases) < ahead && c.computable(m) == len(m.leases) {
-			if t := c.pickNext(); t != nil {
+			if t := c.pickNext(m); t != nil {
 				c.give(m, t, c.version+1)
 			}
 		}
@@ -93,29 +97,30 @@ func (c *coordinator) computable(m *member) int {
 	return n
 }
 
-// pick is the next unit that can be computed with the present version.
-func (c *coordinator) pick() *unit {
+// pick returns the next unit for a member that can be computed with the present
+// version.
+func (c *coordinator) pick(m *member) *unit {
 	if c.evaluation != nil {
-		t, _ := idle(c.evaluation.units)
-		return t
+		return findOpen(c.evaluation.units, m, c.members)
 	}
-	return c.take(c.strategy.now)
+	return c.take(m, c.strategy.now)
 }
 
-// pickNext is a unit whose records can be read before its version is there.
-func (c *coordinator) pickNext() *unit {
+// pickNext returns a unit for a member whose records can be read before its
+// version is there.
+func (c *coordinator) pickNext(m *member) *unit {
 	if c.evaluation != nil {
 		return nil
 	}
-	return c.take(c.strategy.ahead)
+	return c.take(m, c.strategy.ahead)
 }
 
-// take is the first unit of an offer that nobody has, of an update that is
-// opened for it if need be.
-func (c *coordinator) take(offered func(open []*update) offer) *unit {
+// take returns the first unit of an offer that a member may have, of an update
+// that is opened for it if need be.
+func (c *coordinator) take(m *member, offered func(open []*update) offer) *unit {
 	for {
 		o := offered(c.updates)
-		if t, _ := idle(o.units); t != nil {
+		if t := findOpen(o.units, m, c.members); t != nil {
 			return t
 		}
 		if !o.more || !c.openNext() {
@@ -175,13 +180,14 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 		return c.strategy.flush(c.at()) // what some servers took must not keep others out
 	case r.Error != "":
 		c.applied(m)
-		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "error", r.Error)
-		if t.failures++; t.failures >= 3 {
-			return fail("%s cannot be computed: %s", t.describe(), r.Error)
+		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "fault", r.Fault, "error", r.Error)
+		err := c.evidence.failed(t, m, r.Fault, r.Error)
+		if err == nil && r.Fault == spec.FaultEngine {
+			c.dismiss(m, wire.Leave{End: spec.EndError, Reason: "its engine failed: another process takes its place"})
 		}
-		return nil
+		return err
 	}
-	t.id, t.session, t.report = l.id, m.hello.Session, &r
+	t.id, t.session, t.report, c.evidence.newest = l.id, m.hello.Session, &r, ""
 	if t.update != nil {
 		t.update.missing--
 	} else {

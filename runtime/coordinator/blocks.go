@@ -45,12 +45,13 @@ func (t *unit) leaves() int {
 }
 
 // recut halves blocks that no worker computes, the longest first, until there
-// are as many as idle workers. The update has at most so many blocks then.
+// are as many as idle workers. The update has at most so many blocks then. A
+// block that met an error stays as it is.
 func (u *update) recut(idlers, most int) {
-	for _, n := idle(u.units); n > 0 && n < idlers && len(u.units) < most; n++ {
+	for n := countOpen(u.units); n > 0 && n < idlers && len(u.units) < most; n++ {
 		at := -1
 		for i, t := range u.units {
-			if t.lease == nil && t.report == nil && t.leaves() > 1 && (at < 0 || t.leaves() > u.units[at].leaves()) {
+			if t.open() && t.setback.tried == nil && t.leaves() > 1 && (at < 0 || t.leaves() > u.units[at].leaves()) {
 				at = i
 			}
 		}
@@ -60,7 +61,6 @@ func (u *update) recut(idlers, most int) {
 		whole := u.units[at]
 		half := whole.Start + u.leaf*int64(powerOf2(whole.leaves())/2)
 		first, second := u.block(whole.Start, half), u.block(half, whole.End)
-		first.failures, second.failures = whole.failures, whole.failures
 		first.overdue, second.overdue = whole.overdue, whole.overdue
 		u.units = slices.Replace(u.units, at, at+1, first, second)
 		u.missing++

@@ -85,9 +85,7 @@ func TestJoiningWorkersGetHalves(t *testing.T) {
 	if got := first.holds(); !slices.Equal(got, []int{0, 16}) {
 		t.Fatalf("the first worker has %v", got)
 	}
-	if err := c.release(first, false); err != nil {
-		t.Fatal(err)
-	}
+	c.release(first)
 	delete(c.members, 0)
 	second, third, fourth := join(1), join(2), join(3)
 	c.assign()

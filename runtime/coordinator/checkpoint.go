@@ -69,6 +69,9 @@ func (c *coordinator) write(ctx context.Context, name string, m *checkpoint.Mani
 	if err := c.terms.check(m.Term); err != nil {
 		return err
 	}
+	if err := c.journal.sync(); err != nil { // behind a checkpoint, nothing of it is lost
+		return fmt.Errorf("%w: %w", errStorage, err)
+	}
 	ok, err := c.Checkpoints.Complete(ctx, name, *m)
 	if err == nil && !ok {
 		err = fmt.Errorf("what the servers have written is not in %s: give all of them the same --checkpoints as the coordinator, or none", c.Checkpoints)

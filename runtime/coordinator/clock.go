@@ -2,8 +2,8 @@ package coordinator
 
 import "time"
 
-// clock measures the time that goes into training: not into evaluation, nor
-// into waiting for workers or servers.
+// clock adds up the times between run and pause. One measures the time that goes
+// into training: not into evaluation, nor into waiting for workers or servers.
 type clock struct {
 	total   time.Duration
 	since   time.Time
@@ -20,6 +20,14 @@ func (c *clock) pause() {
 	if c.running {
 		c.running = false
 		c.total += time.Since(c.since)
+	}
+}
+
+func (c *clock) set(running bool) {
+	if running {
+		c.run()
+	} else {
+		c.pause()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -26,7 +27,8 @@ func (c *coordinator) commit(u *update) error {
 	if err := c.book.Commit(taken...); err != nil {
 		return err
 	}
-	e := spec.Event{Type: spec.EventUpdate, Epoch: u.Epoch, Records: u.End - u.Start, Staleness: staleness, Taken: taken}
+	c.enter(ledger.Record{Epoch: u.Epoch, Start: u.Start, End: u.End, Skipped: !applied})
+	e := spec.Event{Type: spec.EventUpdate, Epoch: u.Epoch, Records: u.End - u.Start, Staleness: staleness}
 	if applied {
 		c.loss, c.skips = loss/weight, 0
 		e.Loss, e.Norm = spec.Number(c.loss), spec.Number(norm)
@@ -41,7 +43,8 @@ func (c *coordinator) commit(u *update) error {
 	}
 	c.publish(spec.Running)
 	if c.skips >= maxSkips {
-		return fail("loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)", c.skips, c.Spec.LearningRate)
+		return fail(spec.ReasonDiverged, "loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)",
+			c.skips, c.Spec.LearningRate)
 	}
 	return nil
 }

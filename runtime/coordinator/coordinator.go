@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +62,6 @@ const (
 	patience     = 20 * time.Second // after that, it is ended and replaced
 	stopGrace    = 30 * time.Second // from a stop to the last checkpoint
 	maxSkips     = 5                // skipped updates in a row
-	maxFailures  = 5                // workers that died on the same records
 	leaseTimeout = time.Minute
 	maxDoublings = 10  // of the time that a lease may make no progress
 	maxRan       = 1e9 // seconds that are believed
@@ -119,7 +117,6 @@ type coordinator struct {
 	finals     int               // times that this failed
 	finalFirst time.Time         // when that was first
 	finalAfter time.Time         // when it is tried again
-	unfit      map[int]int       // how often a worker said that it cannot work, by index
 	away       map[int]time.Time // when a worker's connection was lost that has not come back, by index
 	done       bool              // it is saved
 	class      string            // of the machines that a deterministic run is computed on; "": none yet
@@ -134,15 +131,17 @@ type coordinator struct {
 	began      time.Time     // of this coordinator
 	ranBefore  time.Duration // by earlier ones
 	clock      clock
+	attended   clock // while there are enough workers: see ran
 	reason     error // why the run is to end before its end
 	message    string
+	evidence   evidence
 	whyLog     string // last lines of the log that tells why
 }
 
 // Run trains to the end and returns how that went; the error is for what kept
 // the coordinator itself from working.
 func Run(ctx context.Context, o Options) (spec.Status, error) {
-	j, err := openJournal(o.Folder.Metrics())
+	j, err := openJournal(o.Folder)
 	if err != nil {
 		return spec.Status{}, err
 	}
@@ -152,7 +151,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if c.Events != nil {
-		c.output = j.passOn(c.Events, c.Log)
+		c.output = passOn(j.history, c.Events, c.Log)
 		defer c.output.close()
 	}
 	c.strategy = newStrategy(c.Options, func(server int) {
@@ -202,7 +201,8 @@ func newCoordinator(o Options, j *journal) *coordinator {
 		Options: o, journal: j, events: make(chan any, 256), members: make(map[int]*member), silent: make(map[int]missing),
 		hash: o.Spec.Hash(), evaluated: -1, metrics: make(map[string]float64), generation: j.generation,
 		began: time.Now(), damaged: make(map[string]string), terms: termsOf(o.Folder),
-		holders: make(map[int]string), followed: make(map[string]bool), unfit: make(map[int]int), away: make(map[int]time.Time),
+		holders: make(map[int]string), followed: make(map[string]bool), away: make(map[int]time.Time),
+		evidence:  newEvidence(o.PlacePatience),
 		stopAsked: make(chan struct{}), collected: make(chan struct{}),
 	}
 }
@@ -277,7 +277,7 @@ func (c *coordinator) finish(reason error) {
 	c.Log.Info("ending", "reason", reason)
 	c.reason = reason
 	for _, m := range c.members {
-		c.release(m, false)
+		c.release(m)
 	}
 	c.updates, c.evaluation = nil, nil
 }
@@ -286,19 +286,13 @@ func (c *coordinator) finish(reason error) {
 func (c *coordinator) handle(e any) error {
 	switch e := e.(type) {
 	case joined:
-		c.join(e.member)
+		return c.join(e.member)
 	case left:
 		return c.leave(e.member, e.err)
 	case reported:
 		return c.report(e.member, e.Report)
 	case broken:
-		if len(c.members) == 0 && c.version == 0 {
-			e.answer(wire.Leave{Term: c.term, End: spec.EndOtherwise, Reason: "the run cannot begin"})
-			c.whyLog = strings.Join(e.log, "\n")
-			return fail("worker %d cannot work: %s", e.index, e.why)
-		}
-		c.Log.Error("a worker cannot work", "worker", e.index, "error", e.why)
-		e.answer(c.cannotWork(e.index))
+		return c.unable(e)
 	case change:
 		e.done <- c.change(e.LiveChange)
 	case ask:
@@ -338,7 +332,7 @@ func (c *coordinator) tick() {
 			if c.current(l) && now.Sub(l.given) > c.LeaseTimeout<<min(l.unit.overdue, maxDoublings) {
 				c.Log.Warn("worker makes no progress", "worker", m.index, "lease", l.id, "records", l.unit.describe())
 				l.unit.overdue++ // the next one gets more time: it may be the work that is long
-				c.release(m, false)
+				c.release(m)
 				m.conn.Close()
 			}
 		}
@@ -361,13 +355,13 @@ type missing struct {
 
 // advance does everything that can be done without waiting for an event.
 func (c *coordinator) advance(ctx context.Context) (over bool, err error) {
+	c.attended.set(len(c.members) >= c.Spec.Worker.MinReplicas)
 	if d := time.Duration(c.Spec.Deadline); d > 0 && c.ran() > d {
 		c.finish(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
 	}
 	for {
 		if why := c.strategy.lost(); why != "" {
 			c.note(spec.Event{Type: spec.EventServer, Message: why})
-			c.resumed++
 			if err := c.restore(ctx); err != nil {
 				return false, err
 			}

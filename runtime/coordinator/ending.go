@@ -10,6 +10,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // stopped ends the run in a state that it can go on from; its text is for
@@ -23,12 +24,18 @@ func (s stopped) Error() string { return s.text }
 
 var errStop = stopped{spec.CauseRequest, "stopped by request"}
 
-// failure ends the run as failed: it would fail again. Its text is for people.
-type failure struct{ text string }
+// failure ends the run as failed: it would fail again, for a reason of
+// spec.Reasons. Its text is for people.
+type failure struct {
+	reason spec.Reason
+	text   string
+}
 
 func (f failure) Error() string { return f.text }
 
-func fail(format string, args ...any) error { return failure{fmt.Sprintf(format, args...)} }
+func fail(reason spec.Reason, format string, args ...any) error {
+	return failure{reason, fmt.Sprintf(format, args...)}
+}
 
 // errStorage is about what could not be written.
 var errStorage = errors.New("storage")
@@ -38,8 +45,10 @@ func full(err error) error {
 	return stopped{spec.CauseDisk, fmt.Sprintf("the ledger cannot be written: %v", err)}
 }
 
-// ran is how long coordinators of the run have run.
-func (c *coordinator) ran() time.Duration { return c.ranBefore + time.Since(c.began) }
+// ran is how long the run has had the workers that it needs, over all
+// coordinators: what its deadline bounds. Waiting for a place on a full cluster
+// does not count.
+func (c *coordinator) ran() time.Duration { return c.ranBefore + c.attended.read() }
 
 // outcome sorts an error into how the run ended: failed is only what would
 // fail again.
@@ -81,6 +90,9 @@ func (c *coordinator) end(err error) spec.Status {
 	c.publish(phase)
 	s := *c.status.Load()
 	s.Ended, s.Cause, s.Log = time.Now(), cause, c.whyLog
+	if f := (failure{}); errors.As(err, &f) && phase == spec.Failed {
+		s.Reason = f.reason
+	}
 	defer c.tell(spec.Control{Outcome: &s})
 	if cause == spec.CauseSuperseded {
 		c.Log.Warn("ended", "message", c.message, "steps", c.version)
@@ -111,13 +123,16 @@ func Hopeless(control io.Writer, f run.Folder, why error) error {
 	return json.NewEncoder(control).Encode(spec.Control{Outcome: &s})
 }
 
-// Unable is the end of a run that stood as s says and cannot go on as it was
-// started. One that has learned something is stopped: with what it lacks it goes
-// on, and nobody throws its checkpoints away for a wrong argument.
+// Unable returns the end of a run that stood as s says and cannot go on as it was
+// started. One that has learned something is stopped, so that a wrong argument
+// costs no checkpoint; so is one without its data, which may be there later.
 func Unable(s spec.Status, why error) spec.Status {
-	s.Phase, s.Cause, s.Message, s.Ended = spec.Failed, "", why.Error(), time.Now()
-	if s.Step > 0 || s.Saved > 0 {
-		s.Phase, s.Cause = spec.Stopped, spec.CauseTrainer
+	s.Phase, s.Cause, s.Reason, s.Message, s.Ended = spec.Failed, "", spec.ReasonRejected, why.Error(), time.Now()
+	switch {
+	case errors.As(why, new(workload.DataError)):
+		s.Phase, s.Cause, s.Reason = spec.Stopped, spec.CauseData, ""
+	case s.Step > 0 || s.Saved > 0:
+		s.Phase, s.Cause, s.Reason = spec.Stopped, spec.CauseTrainer, ""
 	}
 	return s
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // again gives a run that has ended new servers and listeners, as a new
@@ -55,30 +56,6 @@ func (b *bench) setStatus(change func(*spec.Status)) {
 	change(&s)
 	if err := run.WriteJSON(b.options.Folder.StatusFile(), s); err != nil {
 		b.t.Fatal(err)
-	}
-}
-
-// A deadline bounds the time that a run runs, and leaves what can go on.
-func TestDeadlineCountsRunningTime(t *testing.T) {
-	s := pointsSpec()
-	s.Deadline = spec.Duration(50 * time.Hour)
-	b := newBench(t, s, linear{})
-	b.setStatus(func(s *spec.Status) { s.Ran = 3600 }) // the rest of 100 hours the machine was off
-	st := b.run()
-	if st.Phase != spec.Succeeded || st.Ran < 3600 {
-		t.Fatalf("status %+v", st)
-	}
-
-	b = newBench(t, s, linear{})
-	b.setStatus(func(s *spec.Status) { s.Ran = 51 * 3600 })
-	st = b.run()
-	if st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline {
-		t.Fatalf("status %+v", st)
-	}
-	again := b.again()
-	again.options.Spec.Deadline = spec.Duration(80 * time.Hour)
-	if st := again.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Ran < 51*3600 {
-		t.Errorf("with a later deadline: %+v", st)
 	}
 }
 
@@ -197,8 +174,8 @@ func TestLedgerMustBeWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
 	c := &coordinator{Options: b.options, members: map[int]*member{}, metrics: map[string]float64{}}
 	var err error
-	if c.journal, err = openJournal(b.options.Folder.Metrics()); err == nil {
-		err = c.journal.renew(anybody)
+	if c.journal, err = openJournal(b.options.Folder); err == nil {
+		_, err = c.journal.begin(anybody)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -310,9 +287,9 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 // time before says; one that it went back behind is not.
 func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	j, err := openJournal(b.options.Folder.Metrics())
+	j, err := openJournal(b.options.Folder)
 	if err == nil {
-		err = j.renew(anybody)
+		_, err = j.begin(anybody)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -426,18 +403,22 @@ func TestServerLostWhileTheFinalModelIsSaved(t *testing.T) {
 // Only what has learned nothing fails where it cannot begin: what has stops, and
 // goes on with what it lacks.
 func TestUnable(t *testing.T) {
-	why := errors.New("no dataset there")
+	rejected, absent := errors.New("no such model"), workload.DataError{Fault: spec.FaultData, Err: errors.New("no data there")}
 	for _, tt := range []struct {
 		was   spec.Status
+		why   error
 		phase spec.Phase
 		cause spec.Cause
 	}{
-		{spec.Status{Phase: spec.Pending}, spec.Failed, ""},
-		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseDisk}, spec.Failed, ""},
-		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseRequest, Step: 7}, spec.Stopped, spec.CauseTrainer},
-		{spec.Status{Phase: spec.Pending, Saved: 4}, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending}, rejected, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseDisk}, rejected, spec.Failed, ""},
+		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseRequest, Step: 7}, rejected, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending, Saved: 4}, rejected, spec.Stopped, spec.CauseTrainer},
+		{spec.Status{Phase: spec.Pending}, absent, spec.Stopped, spec.CauseData},
+		{spec.Status{Phase: spec.Pending, Step: 7}, absent, spec.Stopped, spec.CauseData},
 	} {
-		if is := Unable(tt.was, why); is.Phase != tt.phase || is.Cause != tt.cause || is.Message != why.Error() || is.Ended.IsZero() {
+		is := Unable(tt.was, tt.why)
+		if is.Phase != tt.phase || is.Cause != tt.cause || is.Message != tt.why.Error() || is.Ended.IsZero() || (is.Reason != "") != (is.Phase == spec.Failed) {
 			t.Errorf("%+v ends as %+v", tt.was, is)
 		}
 	}
@@ -446,7 +427,7 @@ func TestUnable(t *testing.T) {
 // A status that is still being written when the run ends does not come after its end.
 func TestEndIsTheLastStatus(t *testing.T) {
 	folder := run.Folder(t.TempDir())
-	j, err := openJournal(folder.Metrics())
+	j, err := openJournal(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +445,7 @@ func TestEndIsTheLastStatus(t *testing.T) {
 			break
 		}
 	}
-	c.end(failure{"it ends"})
+	c.end(failure{spec.ReasonDiverged, "it ends"})
 	saving.Wait()
 	var s spec.Status
 	if err := errors.Join(err, run.ReadJSON(folder.StatusFile(), &s)); err != nil || s.Phase != spec.Failed || s.Ended.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 const (
 	hearTime     = 10 * time.Second // that workers have to hear it
 	farewellTime = 5 * time.Second  // that servers have then
-	maxUnfit     = 3                // times that a worker may say that it cannot work
 )
 
 // errLeft ends the coordinator and leaves the run to the next one.
@@ -34,12 +34,31 @@ func (c *coordinator) leftAlone() spec.Status {
 	return s
 }
 
-// cannotWork answers a worker that cannot work.
-func (c *coordinator) cannotWork(index int) wire.Leave {
-	if c.unfit[index]++; c.unfit[index] < maxUnfit {
-		return wire.Leave{Term: c.term, End: spec.EndError}
+// unable answers a worker that cannot work. Others work; their launcher knows
+// whether they are enough.
+func (c *coordinator) unable(e broken) error {
+	c.Log.Error("a worker cannot work", "worker", e.hello.Index, "fault", e.Fault, "error", e.Error)
+	if len(c.members) == 0 {
+		c.whyLog = strings.Join(e.log, "\n")
 	}
-	return wire.Leave{Term: c.term, End: spec.EndGivenUp, Reason: "this worker is given up"}
+	needed := len(c.members) < c.Spec.Worker.MinReplicas
+	how := wire.Leave{Term: c.term, End: c.evidence.unable(e.hello.Index, e.Failure, needed)}
+	var err error
+	switch {
+	case e.Fault == spec.FaultChecksum:
+		err = c.evidence.wrongData(e.hello.Machine, e.Error)
+	case len(c.evidence.lacking) >= min(enough, c.Spec.Worker.Replicas) && len(c.members) == 0 && c.version == 0:
+		err = fail(spec.ReasonRejected, "worker %d cannot work: %s", e.hello.Index, e.Error)
+	}
+	if err != nil {
+		e.answer(wire.Leave{Term: c.term, End: spec.EndOtherwise, Reason: err.Error()})
+		return err
+	}
+	if how.End == spec.EndGivenUp {
+		how.Reason = "this worker is given up"
+	}
+	e.answer(how)
+	return nil
 }
 
 // farewell tells everybody how the run ended: the workers first, and once they

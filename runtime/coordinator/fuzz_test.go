@@ -24,7 +24,7 @@ func FuzzAPI(f *testing.F) {
 		f.Add(false, http.MethodGet, path, "")
 	}
 	b := newBench(f, pointsSpec(), linear{})
-	journal, err := openJournal(b.options.Folder.Metrics())
+	journal, err := openJournal(b.options.Folder)
 	if err != nil {
 		f.Fatal(err)
 	}

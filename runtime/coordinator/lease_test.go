@@ -41,17 +41,35 @@ func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	}
 }
 
-// The number of leases follows from the specification, not from the workers.
+// The number of leases follows from the specification and the training set, not
+// from the workers. A batch that the training set has is cut as it always was.
 func TestLeasesFollowFromTheSpecification(t *testing.T) {
-	for _, tt := range []struct{ batch, micro, want int }{
-		{64, 32, 32}, {1024, 32, 32}, {2048, 32, 32}, {2049, 32, 64}, {65536, 32, 1024}, {50, 8, 8}, {7, 7, 7}, {1 << 24, 1, 1 << 18},
+	const all = 1 << 25
+	for _, tt := range []struct{ batch, micro, records, want int }{
+		{64, 32, all, 32}, {1024, 32, all, 32}, {2048, 32, all, 32}, {2049, 32, all, 64}, {65536, 32, all, 1024}, {50, 8, all, 8}, {7, 7, all, 7}, {1 << 24, 1, all, 1 << 18},
+		{65536, 32, 65536, 1024}, {65536, 32, 65535, 1024}, {65536, 32, 32768, 512}, {65536, 32, 600, 32}, {1 << 24, 1, 130, 3}, {1 << 24, 1, 7, 1}, {32, 32, 1, 32}, {32, 32, 0, 32},
 	} {
 		s := pointsSpec()
 		s.BatchSize, s.MicroBatch = tt.batch, tt.micro
 		for _, workers := range []int{1, 5, 1000} {
-			if s.Worker.Replicas = workers; s.LeaseRecords() != tt.want {
-				t.Errorf("batch %d of %d: leases of %d, want %d", tt.batch, tt.micro, s.LeaseRecords(), tt.want)
+			if s.Worker.Replicas = workers; s.LeaseRecords(int64(tt.records)) != tt.want {
+				t.Errorf("batch %d of %d: %d records: leases of %d, want %d", tt.batch, tt.micro, tt.records, s.LeaseRecords(int64(tt.records)), tt.want)
 			}
+		}
+	}
+}
+
+// A batch above the training set leaves no worker without a lease.
+func TestBatchAboveTheTrainingSetIsShared(t *testing.T) {
+	s := pointsSpec()
+	s.BatchSize, s.Epochs, s.LearningRate = 1<<20, 2, 0.1
+	b := newBench(t, s, linear{})
+	if st := b.run(); st.Phase != spec.Succeeded || st.Step != 2 || st.Records != 1200 {
+		t.Fatalf("status %+v", st)
+	}
+	for _, e := range b.lines() {
+		if n := len(e.Taken); e.Type == spec.EventUpdate && n != 38 { // 75 micro-batches, at most 64 leases
+			t.Errorf("an update of 600 records is made of %d leases", n)
 		}
 	}
 }
@@ -159,7 +177,7 @@ func TestProgressExtendsALease(t *testing.T) {
 	}
 	l.given = time.Now().Add(-10 * time.Minute)
 	progress(1) // alive, but no further
-	if c.tick(); part.lease != nil || part.overdue != 1 || part.failures != 0 {
+	if c.tick(); part.lease != nil || part.overdue != 1 || part.setback.tried != nil {
 		t.Fatalf("a lease without progress was kept: %+v", part)
 	}
 	hold(90 * time.Second)

@@ -18,7 +18,7 @@ const retellTime = 2 * time.Second
 // answers as long as Options.Linger says. Nothing is claimed, computed or
 // written. The error is for what kept the coordinator itself from working.
 func Conclude(ctx context.Context, o Options, outcome spec.Status) error {
-	j, err := openJournal(o.Folder.Metrics())
+	j, err := openJournal(o.Folder)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func Conclude(ctx context.Context, o Options, outcome spec.Status) error {
 	defer serving.Wait()
 	defer cancel()
 	if c.Events != nil {
-		c.output = j.passOn(c.Events, c.Log)
+		c.output = passOn(j.history, c.Events, c.Log)
 		defer c.output.close()
 	}
 	serving.Go(func() { c.acceptWorkers(ctx) })
@@ -125,7 +125,7 @@ func (c *coordinator) late(ctx context.Context, e any, how wire.Leave) {
 		c.members[e.member.index] = e.member
 		c.dismiss(e.member, how)
 	case broken:
-		delete(c.away, e.index)
+		delete(c.away, e.hello.Index)
 		e.answer(how)
 	case change:
 		e.done <- errors.New(how.Reason)

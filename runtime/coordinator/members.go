@@ -39,8 +39,8 @@ type (
 	// higherTerm is one that a worker has heard of.
 	higherTerm int64
 	broken     struct {
-		index  int
-		why    string
+		hello wire.Hello
+		wire.Failure
 		log    []string // last lines of its log
 		answer func(wire.Leave)
 	}
@@ -107,7 +107,7 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 		case wire.TypeFailure:
 			var f wire.Failure
 			if err = msg.Decode(&f); err == nil {
-				c.post(ctx, broken{hello.Index, f.Error, log, func(l wire.Leave) { conn.Send(wire.TypeLeave, l, nil) }})
+				c.post(ctx, broken{hello, f, log, func(l wire.Leave) { conn.Send(wire.TypeLeave, l, nil) }})
 			}
 		case wire.TypeLog:
 			var l wire.Log
@@ -129,12 +129,12 @@ func (c *coordinator) serveWorker(ctx context.Context, conn *wire.Conn, hello wi
 // replaced: its connection is dead or about to be, or it is another process.
 // That one is told to leave, and again should it come back, so that the two do
 // not replace each other for ever.
-func (c *coordinator) join(m *member) {
+func (c *coordinator) join(m *member) error {
 	if h := m.hello; h.Instance != "" {
 		if c.followed[h.Instance] {
 			c.Log.Warn("two workers have one index; the older one is told to leave", "worker", m.index, "pid", m.pid)
 			c.dismiss(m, followed(m.index))
-			return
+			return nil
 		}
 		if last := c.holders[m.index]; last != "" && last != h.Instance {
 			c.followed[last] = true
@@ -142,7 +142,7 @@ func (c *coordinator) join(m *member) {
 		c.holders[m.index] = h.Instance
 	}
 	if old := c.members[m.index]; old != nil {
-		c.release(old, true)
+		c.release(old)
 		if c.followed[old.hello.Instance] {
 			c.Log.Warn("two workers have one index; the older one is told to leave", "worker", m.index, "pid", old.pid)
 			c.dismiss(old, followed(m.index))
@@ -155,11 +155,14 @@ func (c *coordinator) join(m *member) {
 		delete(c.members, m.index)
 		c.Log.Error("worker is given up", "worker", m.index, "reason", why)
 		c.dismiss(m, wire.Leave{End: spec.EndGivenUp, Reason: why})
-		return
+		return nil
 	}
 	if m.index < 0 || m.index >= c.Spec.Worker.Replicas {
 		c.dismiss(m, fewer)
-		return
+		return nil
+	}
+	if err := c.evidence.take(m); err != nil {
+		return err
 	}
 	c.members[m.index] = m
 	c.generation++
@@ -172,6 +175,7 @@ func (c *coordinator) join(m *member) {
 	}
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: message})
 	c.publish(spec.Running)
+	return nil
 }
 
 // leave takes a worker out; its leases go back.
@@ -182,12 +186,11 @@ func (c *coordinator) leave(m *member, why error) error {
 	delete(c.members, m.index)
 	if !m.leaving {
 		c.away[m.index] = time.Now()
+		c.evidence.lose(m)
 	}
 	c.generation++
-	err := c.release(m, !m.leaving)
-	if err == nil { // what some servers took must not keep others out
-		err = c.strategy.flush(c.at())
-	}
+	c.release(m)
+	err := c.strategy.flush(c.at()) // what some servers took must not keep others out
 	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
 	c.publish(spec.Running)
@@ -225,19 +228,11 @@ func (c *coordinator) dismiss(m *member, how wire.Leave) {
 }
 
 // release gives back the leases of a member.
-func (c *coordinator) release(m *member, died bool) error {
-	var err error
+func (c *coordinator) release(m *member) {
 	for id, l := range m.leases {
 		delete(m.leases, id)
 		delete(c.leases, id)
 		c.strategy.discard(id)
 		l.unit.lease = nil
-		if !died || !c.current(l) {
-			continue
-		}
-		if l.unit.failures++; l.unit.failures >= maxFailures {
-			err = fail("%d workers died computing %s; see the workers' logs", l.unit.failures, l.unit.describe())
-		}
 	}
-	return err
 }

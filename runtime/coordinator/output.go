@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/history"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -21,7 +22,7 @@ const (
 // coordinator wrote first. It reads them back, so that one who takes nothing of
 // it holds nobody up. Between them are the last lines of the logs of workers.
 type output struct {
-	journal *journal
+	history *history.File
 	to      io.Writer
 	log     *slog.Logger
 	logs    chan []byte   // lines that are whole
@@ -29,8 +30,8 @@ type output struct {
 	ended   chan struct{} // closed when all of it is passed on, or never will be
 }
 
-func (j *journal) passOn(to io.Writer, log *slog.Logger) *output {
-	o := &output{journal: j, to: to, log: log, logs: make(chan []byte, maxLogs), ending: make(chan struct{}), ended: make(chan struct{})}
+func passOn(from *history.File, to io.Writer, log *slog.Logger) *output {
+	o := &output{history: from, to: to, log: log, logs: make(chan []byte, maxLogs), ending: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(o.ended)
 		if err := o.follow(); err != nil {
@@ -42,7 +43,7 @@ func (j *journal) passOn(to io.Writer, log *slog.Logger) *output {
 
 // follow writes until the end, or until nobody takes it any more.
 func (o *output) follow() error {
-	for at := int64(0); ; {
+	for n := int64(0); ; {
 		select {
 		case lines := <-o.logs:
 			if _, err := o.to.Write(lines); err != nil {
@@ -51,13 +52,16 @@ func (o *output) follow() error {
 			continue
 		default:
 		}
-		events, size, changed := o.journal.from(at)
-		if events != nil {
-			if _, err := io.Copy(o.to, events); err != nil {
+		more, changed := o.history.After(n)
+		if more {
+			last, err := o.history.Send(o.to, n)
+			if err != nil {
 				return err
 			}
-			at += size
-			continue
+			if last > n {
+				n = last
+				continue
+			}
 		}
 		select {
 		case <-changed:
@@ -66,7 +70,7 @@ func (o *output) follow() error {
 				return err
 			}
 		case <-o.ending:
-			if events, _, _ := o.journal.from(at); events == nil && len(o.logs) == 0 {
+			if more, _ := o.history.After(n); !more && len(o.logs) == 0 {
 				return nil
 			}
 		}

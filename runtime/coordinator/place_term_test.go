@@ -54,7 +54,7 @@ func TestTermsRiseWithoutTheFolder(t *testing.T) {
 func TestCheckpointIsFencedWithoutTheFolder(t *testing.T) {
 	b := unserved(t, pointsSpec(), linear{}).apart()
 	coordinates := func(b *bench) *coordinator {
-		j, err := openJournal(b.options.Folder.Metrics())
+		j, err := openJournal(b.options.Folder)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,12 +148,8 @@ func TestAWaitingCoordinatorEnds(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"deadline": nil,
 	} {
 		s := pointsSpec()
-		if name == "deadline" {
-			s.Deadline = spec.Duration(200 * time.Millisecond)
-		}
 		b := newBench(t, s, linear{})
 		gone := listen(t)
 		b.options.Servers = []string{gone.Addr().String()}
@@ -164,10 +160,8 @@ func TestAWaitingCoordinatorEnds(t *testing.T) {
 		for !strings.Contains(b.logs.String(), "cannot connect") {
 			time.Sleep(time.Millisecond)
 		}
-		if tell != nil {
-			tell(b, stop, leave)
-		}
-		want := map[string]spec.Phase{"stop": spec.Stopped, "leave": spec.Pending, "api": spec.Stopped, "deadline": spec.Stopped}[name]
+		tell(b, stop, leave)
+		want := map[string]spec.Phase{"stop": spec.Stopped, "leave": spec.Pending, "api": spec.Stopped}[name]
 		select {
 		case st := <-done:
 			if st.Phase != want {

@@ -81,13 +81,13 @@ type update struct {
 // an update, a block of the specification's leases, see blocks.
 type unit struct {
 	spec.Contribution
-	update   *update // nil: of an evaluation
-	lease    *lease  // who computes it now
-	id       int64   // of the lease that computed it
-	session  string  // of the worker that computed it
-	report   *wire.Report
-	failures int // workers that died on it
-	overdue  int // leases of it that took too long
+	update  *update // nil: of an evaluation
+	lease   *lease  // who computes it now
+	id      int64   // of the lease that computed it
+	session string  // of the worker that computed it
+	report  *wire.Report
+	setback setback
+	overdue int // leases of it that took too long
 }
 
 // pushes reports whether the unit's sums lie on the servers.
@@ -114,7 +114,7 @@ type lease struct {
 func (c *coordinator) open() *update {
 	workers := c.Spec.Worker.Replicas
 	u := &update{
-		Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers, leaf: int64(c.Spec.LeaseRecords()),
+		Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers, leaf: int64(c.Spec.LeaseRecords(c.records())),
 	}
 	at := u.Start
 	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(c.members))) {
@@ -133,15 +133,25 @@ func (c *coordinator) current(l *lease) bool {
 	return l.unit.update == nil || c.strategy.current(l.unit.update, c.updates)
 }
 
-// idle is the first unit that nobody computes or has computed, and how many
-// there are.
-func idle(units []*unit) (first *unit, count int) {
+// open reports whether the unit is neither being computed nor computed.
+func (u *unit) open() bool { return u.lease == nil && u.report == nil }
+
+// findOpen returns the first open unit that a member may have now; nil: none.
+func findOpen(units []*unit, m *member, members map[int]*member) *unit {
 	for _, t := range units {
-		if t.lease == nil && t.report == nil {
-			if count++; first == nil {
-				first = t
-			}
+		if t.open() && t.isFor(m, members) {
+			return t
 		}
 	}
-	return first, count
+	return nil
+}
+
+// countOpen returns how many of the units are open.
+func countOpen(units []*unit) (n int) {
+	for _, t := range units {
+		if t.open() {
+			n++
+		}
+	}
+	return n
 }

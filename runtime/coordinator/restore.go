@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
@@ -98,7 +99,7 @@ func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context
 func (c *coordinator) untilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var late <-chan time.Time
-	if d := time.Duration(c.Spec.Deadline); d > 0 {
+	if d := time.Duration(c.Spec.Deadline); d > 0 && (c.attended.running || c.ran() > d) {
 		late = time.After(d - c.ran())
 	}
 	go func() {
@@ -150,48 +151,63 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 	if len(names) == 0 && c.journal.saved > 0 {
 		return placeError{fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", c.journal.saved, c.Checkpoints)}
 	}
-	slices.Reverse(names)
-	for _, name := range append(names, "") { // "" = the start
-		m := checkpoint.Manifest{Evaluated: -1}
-		book := ledger.NewBook(c.records())
-		if name != "" {
-			switch m, book, err = c.judge().usable(ctx, name); {
-			case errors.Is(err, errOtherModel): // to begin anew would throw away what was trained
-				return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
-			case passOver(err):
-				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
-				continue
-			case err != nil:
-				return placeError{err}
-			}
-			ok, err := c.Checkpoints.Complete(ctx, name, m)
-			if err != nil {
-				return placeError{err}
-			}
-			if !ok {
-				c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", "it lacks a part")
-				continue
-			}
-		}
-		err := c.restoreFrom(ctx, name, m)
-		if errors.As(err, new(damaged)) {
-			c.damaged[name] = m.Checksum
-			c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
+	var passed []string // checkpoints of the run that cannot be used
+	for _, name := range slices.Backward(names) {
+		m, book, err := c.judge().usable(ctx, name)
+		switch {
+		case errors.Is(err, errOtherModel): // the start would throw away what was trained
+			return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
+		case errors.Is(err, errForeign):
+			c.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
 			continue
+		case err != nil && !passOver(err):
+			return placeError{err}
+		case err == nil:
+			err = c.restoreWhole(ctx, name, m)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			c.rewind(ctx, m, book)
+			return nil
+		case errors.As(err, new(damaged)):
+			c.damaged[name] = m.Checksum
+		case !passOver(err):
 			return err
 		}
-		c.rewind(ctx, m, book)
-		return nil
+		c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
+		passed = append(passed, fmt.Sprintf("%s (%v)", name, err))
 	}
-	return fail("the parameter servers could not be initialised; see their logs")
+	if len(passed) > 0 { // the start would throw away what was trained
+		return stopped{spec.CauseCheckpoints, fmt.Sprintf("none of its %d checkpoints can be used, and nothing was removed: %s",
+			len(passed), strings.Join(passed, ", "))}
+	}
+	m := checkpoint.Manifest{Evaluated: -1}
+	if err := c.restoreFrom(ctx, "", m); err != nil {
+		return err
+	}
+	c.rewind(ctx, m, ledger.NewBook(c.records()))
+	return nil
+}
+
+// restoreWhole is restoreFrom for a checkpoint that has all its parts.
+func (c *coordinator) restoreWhole(ctx context.Context, name string, m checkpoint.Manifest) error {
+	ok, err := c.Checkpoints.Complete(ctx, name, m)
+	if err != nil {
+		return placeError{err}
+	}
+	if !ok {
+		return fmt.Errorf("%w: it lacks a part", checkpoint.ErrDamaged)
+	}
+	return c.restoreFrom(ctx, name, m)
 }
 
 // restoreFrom restores one checkpoint, again and again while what holds the
 // parameters is lost on the way. Each try is a term of its own.
 func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
 	from := cut{recipe: c.recipe(c.Spec.Worker.Replicas), checkpoint: name, parts: m.Parts, initial: c.initial}
+	if c.journal.reached > m.Step {
+		c.resumed++
+	}
 	for {
 		if err := c.strategy.connect(ctx); err != nil {
 			return err
@@ -206,10 +222,10 @@ func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint
 		}
 		c.spoken, c.version = true, m.Step
 		c.note(spec.Event{Type: spec.EventRestore, Message: name})
-		if err := c.journal.sync(); err != nil { // what is void is known before anything new is made
+		from.point = c.at()
+		if err := c.journal.goOn(from.point); err != nil { // what is void is known before anything new is made
 			return full(err)
 		}
-		from.point = c.at()
 		err := c.strategy.restore(ctx, from)
 		if !errors.Is(err, errLost) {
 			return err

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/durable"
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -61,8 +62,16 @@ func (c *coordinator) forecast() {
 func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
+	ours := func() error {
+		c.claiming.Lock()
+		defer c.claiming.Unlock()
+		return c.ours()
+	}
 	for {
 		c.saveStatus(cancel)
+		if err := errors.Join(c.journal.sync(), c.journal.history.Thin(ours)); err != nil && !errors.Is(err, errSuperseded) {
+			c.Log.Error("cannot tidy up the ledger", "error", err)
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -96,26 +105,44 @@ func (c *coordinator) writeStatus(s *spec.Status) error {
 	if err != nil {
 		return err
 	}
-	file, err := replace(c.Folder.StatusFile(), func(f *os.File) error {
-		_, err := f.Write(append(data, '\n'))
-		return err
-	}, func() error { return c.terms.check(s.Term) })
+	draft, err := durable.Create(c.Folder.StatusFile())
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	defer draft.Abort()
+	if _, err = draft.Write(append(data, '\n')); err == nil {
+		err = draft.Sync()
+	}
+	if err == nil {
+		err = c.terms.check(s.Term) // writing may take long
+	}
+	if err == nil {
+		err = draft.Commit()
+	}
+	return err
 }
 
-// note writes an event to metrics.jsonl. The ledger is part of the run: where
-// it cannot be written the run stops.
+// note writes an event to the history. Where it cannot be written the run stops.
 func (c *coordinator) note(e spec.Event) {
 	e.Term, e.Generation, e.Step = c.term, c.generation, c.version
 	if c.unwritten {
 		return // it ends at what it has
 	}
-	if err := c.journal.add(e); err != nil {
+	c.endUnwritten(c.journal.add(e))
+}
+
+// enter writes a committed update to the ledger.
+func (c *coordinator) enter(r ledger.Record) {
+	if !c.unwritten {
+		c.endUnwritten(c.journal.commit(r))
+	}
+}
+
+// endUnwritten ends the run where the journal could not be written.
+func (c *coordinator) endUnwritten(err error) {
+	if err != nil {
 		c.unwritten = true
-		c.Log.Error("cannot write metrics", "error", err)
+		c.Log.Error("cannot write the journal", "error", err)
 		c.finish(full(err))
 	}
 }

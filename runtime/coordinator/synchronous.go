@@ -28,8 +28,7 @@ func (s *synchronous) left(open []*update) int {
 	if len(open) == 0 {
 		return 0
 	}
-	_, n := idle(open[0].units)
-	return n
+	return countOpen(open[0].units)
 }
 
 func (s *synchronous) current(u *update, open []*update) bool { return len(open) > 0 && u == open[0] }

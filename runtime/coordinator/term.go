@@ -12,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/durable"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // terms is the folder of claims: an empty file for each term, named by it.
@@ -132,10 +133,16 @@ func (c *coordinator) begin() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStorage, err)
 	}
-	if err := c.journal.renew(c.ours); errors.Is(err, errSuperseded) {
+	damaged, err := c.journal.begin(c.ours)
+	switch {
+	case errors.Is(err, errSuperseded):
 		return err
-	} else if err != nil {
+	case err != nil:
 		return full(err)
+	case damaged > 0:
+		text := fmt.Sprintf("%d lines of the history could not be read: they are in metrics.jsonl.damaged-1 and later files", damaged)
+		c.Log.Error(text)
+		c.note(spec.Event{Type: spec.EventDamage, Message: text})
 	}
 	return nil
 }
@@ -182,34 +189,4 @@ func (c *coordinator) unfollowed(ctx context.Context, term int64) error {
 		err = superseded(term, highest)
 	}
 	return err
-}
-
-// replace gives a file new content; a reader, or a crash at any moment, sees
-// the old or the new one. Nothing is replaced where check fails in the end:
-// writing may take long. The file is left open for reading and writing.
-func replace(path string, write func(*os.File) error, check func() error) (*os.File, error) {
-	draft, err := durable.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	defer draft.Abort()
-	err = write(draft.File)
-	if err == nil {
-		err = draft.Sync()
-	}
-	if err == nil {
-		err = check()
-	}
-	var file *os.File
-	if err == nil {
-		file, err = os.OpenFile(draft.Name(), os.O_RDWR, 0) // the path may be another's next moment
-	}
-	if err == nil {
-		err = draft.Commit()
-	}
-	if err != nil && file != nil {
-		file.Close()
-		file = nil
-	}
-	return file, err
 }

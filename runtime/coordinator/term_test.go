@@ -126,7 +126,7 @@ func TestSupersededCoordinatorEnds(t *testing.T) {
 func TestNothingOfAnOldTermIsWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
 	f := b.options.Folder
-	j, err := openJournal(f.Metrics())
+	j, err := openJournal(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestNothingOfAnOldTermIsWritten(t *testing.T) {
 
 	follow := func() {
 		next := &coordinator{Options: b.options, terms: termsOf(f)}
-		if next.journal, err = openJournal(f.Metrics()); err == nil {
+		if next.journal, err = openJournal(f); err == nil {
 			err = next.begin()
 		}
 		if err != nil || next.term != 2 {

@@ -56,9 +56,10 @@ func (p points) Close() error { return nil }
 // with size more parameters that cost nothing to compute.
 type linear struct {
 	size  int
-	spoil func(records []int64) bool // these records' loss is not a number
-	gate  <-chan struct{}            // every step waits for it; nil: none does
-	built func(engine.Options)       // hears of every replica; nil: nobody does
+	spoil func(records []int64) bool  // these records' loss is not a number
+	gate  <-chan struct{}             // every step waits for it; nil: none does
+	fails func(records []int64) error // of a step, which may panic as well; nil: none does
+	built func(engine.Options)        // hears of every replica; nil: nobody does
 }
 
 func (l linear) Build(_ *engine.Model, o engine.Options) (engine.Replica, error) {
@@ -99,6 +100,11 @@ func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engin
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
 	if l.gate != nil {
 		<-l.gate
+	}
+	if l.fails != nil {
+		if err := l.fails(s.(staged).Records); err != nil {
+			return engine.Result{}, err
+		}
 	}
 	if p.First {
 		clear(l.sums[:3])
@@ -372,9 +378,7 @@ func TestMaxStepsAndDeadline(t *testing.T) {
 	}
 	s = pointsSpec()
 	s.Deadline = spec.Duration(time.Nanosecond)
-	s.Worker.MinReplicas, s.Worker.Replicas = 1, 1
 	b = newBench(t, s, linear{})
-	b.options.Spec.Worker.MinReplicas = 2 // which never come
 	if st := b.run(); st.Phase != spec.Stopped || st.Cause != spec.CauseDeadline || !strings.Contains(st.Message, "deadline") {
 		t.Errorf("status %+v", st)
 	}

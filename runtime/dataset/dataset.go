@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stokehq/stoke/runtime/engine"
 )
@@ -42,6 +43,9 @@ type Source interface {
 	Read(ctx context.Context, records []int64, features, labels []byte) error
 	Close() error
 }
+
+// ErrDamaged is about data that are not what they were when they were prepared.
+var ErrDamaged = errors.New("the data are damaged: prepare them again")
 
 // Manifest describes a prepared folder; it is its manifest.json.
 type Manifest struct {

@@ -148,7 +148,7 @@ func (s *stored) run(number int64, n int, buffer, features, labels []byte) error
 	for i := range n {
 		r := b[i*record : (i+1)*record]
 		if checksum(number+int64(i), r[:4+size]) != binary.LittleEndian.Uint32(r[4+size:]) {
-			return fmt.Errorf("record %d fails its checksum: the file is damaged, prepare it again", number+int64(i))
+			return fmt.Errorf("record %d fails its checksum: %w", number+int64(i), ErrDamaged)
 		}
 		copy(labels[i*4:], r[:4])
 		copy(features[i*size:(i+1)*size], r[4:])

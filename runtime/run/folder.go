@@ -26,6 +26,7 @@ func (f Folder) Token() string       { return filepath.Join(string(f), "token") 
 func (f Folder) Endpoints() string   { return filepath.Join(string(f), "endpoints.json") }
 func (f Folder) Lock() string        { return filepath.Join(string(f), "lock") }
 func (f Folder) Metrics() string     { return filepath.Join(string(f), "metrics.jsonl") }
+func (f Folder) Ledger() string      { return filepath.Join(string(f), "ledger") }
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
 func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoints") }
 

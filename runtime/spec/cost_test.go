@@ -181,6 +181,18 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A worker with several GPUs would use one of them.
+func TestValidateGPUs(t *testing.T) {
+	for gpus, want := range map[int]string{0: "", 1: "", 2: "replicas to 2 times as many", 8: "replicas to 8 times as many"} {
+		s := sample()
+		s.Worker.GPUs = gpus
+		problems := s.Validate()
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Detail, want)) {
+			t.Errorf("%d GPUs of a worker: %v", gpus, problems)
+		}
+	}
+}
+
 // Servers compute with 32 bits: what is 0 or 1 there is so here.
 func TestValidateWith32Bits(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -52,11 +52,13 @@ const (
 	leasesPerPart   = 8
 )
 
-// LeaseRecords is how many records are in one lease: a whole number of
-// micro-batches, which one worker adds up and pushes once. It follows from
-// fields alone whose change is a new run, so that sums are made in the same
-// order whoever computes them. Asynchronously a lease is a whole update.
-func (s *Spec) LeaseRecords() int {
+// LeaseRecords is how many records are in one lease of a run over a training set
+// of so many records: a whole number of micro-batches, which one worker adds up
+// and pushes once. It follows only from the training set and from fields whose
+// change is a new run, so that sums are made in the same order whichever workers
+// compute them. A batch above the training set is cut as if it were as large.
+// Asynchronously a lease is a whole update.
+func (s *Spec) LeaseRecords(records int64) int {
 	if s.Asynchronous {
 		return s.BatchSize
 	}
@@ -64,6 +66,7 @@ func (s *Spec) LeaseRecords() int {
 	if s.BatchPer == BatchPerWorker {
 		most = leasesPerPart
 	}
-	batches := (s.BatchSize + micro - 1) / micro
+	batch := int(min(int64(s.BatchSize), max(1, records)))
+	batches := (batch + micro - 1) / micro
 	return micro * ((batches + most - 1) / most)
 }

@@ -23,6 +23,9 @@ const (
 	CauseRestarts Cause = "restarts" // its processes ended again and again
 	CauseDisk     Cause = "disk"     // what it must write could not be written
 	CauseTrainer  Cause = "trainer"  // this stoke-trainer cannot go on from its checkpoint
+	CauseData     Cause = "data"     // its records cannot be read
+	// CauseCheckpoints: it has checkpoints, and none of them can be used.
+	CauseCheckpoints Cause = "checkpoints"
 	// CauseSuperseded is a coordinator's that has found another one speaking for
 	// the run: it writes nothing more, and the run itself goes on.
 	CauseSuperseded Cause = "superseded"
@@ -40,6 +43,7 @@ type Status struct {
 	Phase   Phase  `json:"phase"`             //
 	Message string `json:"message"`           // one line for people: what it waits for, why it failed
 	Cause   Cause  `json:"cause,omitempty"`   // of a stopped run
+	Reason  Reason `json:"reason,omitempty"`  // of a failed run
 	Log     string `json:"log,omitempty"`     // last lines of the log that tells why a run ended early
 	Step    int64  `json:"step"`              // updates committed
 	Steps   int64  `json:"steps"`             // updates that the whole run has, as known now
@@ -66,8 +70,9 @@ type Status struct {
 	Term       int64 `json:"term,omitempty"`
 	Generation int64 `json:"generation,omitempty"`
 
-	// Ran is how many seconds the run's coordinator has run, over all starts:
-	// what a deadline bounds.
+	// Ran is how many seconds the run has had at least min_replicas workers, over
+	// all starts: what a deadline bounds. Earlier versions counted all seconds in
+	// which its coordinator ran.
 	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`
@@ -87,12 +92,14 @@ func TermOf(term, generation int64) int64 {
 type EventType string
 
 const (
-	EventUpdate     EventType = "update"     // an update was committed: the ledger
+	EventUpdate     EventType = "update"     // an update was committed
+	EventUpdates    EventType = "updates"    // several older updates, First to Step
 	EventEvaluation EventType = "evaluation" //
 	EventWorker     EventType = "worker"     // a worker joined or left
 	EventServer     EventType = "server"     // a parameter server was lost or came back
 	EventRestore    EventType = "restore"    // the run went back to Step: later updates of earlier terms are void
 	EventCheckpoint EventType = "checkpoint"
+	EventDamage     EventType = "damage" // something that was written could not be read, and was put aside
 	EventScale      EventType = "scale"
 	EventEpoch      EventType = "epoch" // an epoch's records have all been committed
 	EventEnd        EventType = "end"
@@ -113,6 +120,11 @@ type Event struct {
 	Norm       Number             `json:"norm,omitempty"`      // of the mean gradient
 	Staleness  int64              `json:"staleness,omitempty"` // asynchronous: updates since the parameters were pulled
 	Skipped    bool               `json:"skipped,omitempty"`
+	First      int64              `json:"first,omitempty"`    // of several updates: the first one's step
+	Count      int64              `json:"count,omitempty"`    // likewise: how many; Loss and Norm are means, Records a sum
+	Skips      int64              `json:"skips,omitempty"`    // likewise: how many of them were skipped
+	LossMin    Number             `json:"loss_min,omitempty"` //
+	LossMax    Number             `json:"loss_max,omitempty"` //
 	Taken      []Contribution     `json:"taken,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 	Worker     *int               `json:"worker,omitempty"`

@@ -73,7 +73,12 @@ func (s *Spec) Validate() []Problem {
 	c.between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
 	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
 	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
-	c.between("worker.gpus", s.Worker.GPUs, 0, 64)
+	if n := s.Worker.GPUs; n > 1 {
+		c.add("worker.gpus", "A worker uses one GPU",
+			"Set gpus to 1 and replicas to %d times as many, instead of gpus = %[1]d: the engine uses one GPU of a worker.", n)
+	} else {
+		c.between("worker.gpus", n, 0, 1)
+	}
 	c.between("worker.threads", s.Worker.Threads, 0, 4096)
 	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
 	return c.problems

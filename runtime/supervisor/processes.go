@@ -51,6 +51,20 @@ type ended struct {
 	role  *role
 	state string   // for people
 	end   spec.End // -1: it was killed
+	crash bool     // it ended by itself, and not in good order
+}
+
+// crashed reports whether a process ended by its own fault: a Go program that
+// panics ends with 2, others by a signal that only the process causes.
+func crashed(state *os.ProcessState) bool {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		switch status.Signal() {
+		case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS:
+			return true
+		}
+		return false
+	}
+	return state.ExitCode() == 2
 }
 
 func newProcesses(o Options, s spec.Spec, p *ports) *processes {
@@ -82,7 +96,7 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 	}
 	c.over = true
 	c.record()
-	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk) && outcome.Log == "" {
+	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk || outcome.Cause == spec.CauseData) && outcome.Log == "" {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
 	outcome.Workers = 0
@@ -249,7 +263,7 @@ func (c *processes) start(r *role) error {
 		if end.Known() {
 			state += ": " + end.String()
 		}
-		c.events <- ended{r, state, end}
+		c.events <- ended{r, state, end, crashed(cmd.ProcessState)}
 	})
 	return nil
 }
@@ -290,16 +304,19 @@ func (c *processes) scale(n int) {
 // text is why the run cannot go on.
 func (c *processes) ended(e ended) string {
 	r, now := e.role, time.Now()
-	r.process, r.endedAt, r.reason = nil, now, e.state
+	r.process, r.endedAt, r.reason, r.crashed = nil, now, e.state, ""
+	if e.crash {
+		r.crashed = e.state
+	}
 	defer c.record()
 	lived := now.Sub(r.started)
 	c.Log.Warn("ended", "role", r.name, "index", r.index, "state", e.state, "after", lived)
 	if r.name == Worker && r.index >= c.wanted {
 		return ""
 	}
-	// A worker that has worked is no reason for concern: others do its part. A
-	// server takes the run back to a checkpoint each time.
-	if r.name != Worker || lived <= quickly {
+	// A worker that has worked, or was preempted, does not count: others do its
+	// part. A server takes the run back to a checkpoint each time.
+	if r.name != Worker || lived <= quickly && e.end != spec.EndAsked {
 		r.ends = append(r.ends, now)
 	}
 	r.ends = slices.DeleteFunc(r.ends, func(t time.Time) bool { return now.Sub(t) > window })

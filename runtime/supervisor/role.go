@@ -27,6 +27,10 @@ const (
 // without saying that it has ended.
 const LeaveSignal = syscall.SIGUSR1
 
+// CrashedVariable names the environment variable that tells a worker how the
+// process of its index before it crashed.
+const CrashedVariable = "STOKE_CRASHED"
+
 // role is one process of the run, restarted or not.
 type role struct {
 	name    string
@@ -36,6 +40,7 @@ type role struct {
 	starts  int
 	endedAt time.Time
 	reason  string      // of the last end
+	crashed string      // how the last process ended, where that was by itself
 	ends    []time.Time // that count, within the window
 	givenUp bool        // a worker that is not started any more
 	due     time.Time
@@ -130,6 +135,9 @@ func (c *processes) command(r *role, extra []*os.File) (cmd *exec.Cmd, outputs [
 	cmd.Args[0] = c.Program // what people see in a list of processes
 	cmd.Dir = "/"
 	cmd.Env = environment(os.Environ(), &c.spec, r)
+	if r.crashed != "" {
+		cmd.Env = append(cmd.Env, CrashedVariable+"="+r.crashed)
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.alive, outputs[0], outputs[1]
 	cmd.ExtraFiles = extra
 	cmd.SysProcAttr = attributes()

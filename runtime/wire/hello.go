@@ -41,6 +41,11 @@ type Hello struct {
 	// on.
 	Class   string `json:"class,omitempty"`
 	Threads int    `json:"threads,omitempty"`
+	// Machine, of a worker, names the machine and the copy of the data that it
+	// reads. Crashed is how the process of its index before it crashed, as
+	// far as its launcher knows; "": it did not.
+	Machine string `json:"machine,omitempty"`
+	Crashed string `json:"crashed,omitempty"`
 }
 
 // Refusal is the answer to a hello that is not accepted.

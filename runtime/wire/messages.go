@@ -142,8 +142,10 @@ type Report struct {
 	// Dropped means that the lease was void (a server refused it): nothing was
 	// computed for it.
 	Dropped bool `json:"dropped,omitempty"`
-	// Error is why the records could not be computed.
-	Error string `json:"error,omitempty"`
+	// Error is why the records could not be computed, Fault what kind of error
+	// that is.
+	Error string     `json:"error,omitempty"`
+	Fault spec.Fault `json:"fault,omitempty"`
 }
 
 // Applied tells a worker that the servers have reached a version that it waits
@@ -170,7 +172,8 @@ func (l Leave) Error() string {
 
 // Failure is a worker's last word.
 type Failure struct {
-	Error string `json:"error"`
+	Error string     `json:"error"`
+	Fault spec.Fault `json:"fault,omitempty"` // "": of the machine or of the engine on it
 }
 
 // Pull asks for a server's parameters, once it is at Version. Have is the

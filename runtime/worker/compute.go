@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -39,7 +42,7 @@ func (s *session) compute(ctx context.Context) error {
 		b := s.waiting[i]
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		report, lost := s.lease(ctx, b)
-		if lost != nil { // it is not these records that end the session
+		if lost != nil && report.Error == "" { // it is not these records that end the session
 			report = wire.Report{Dropped: true}
 		}
 		if !b.reported {
@@ -141,14 +144,48 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 		r, fatal, err = s.train(ctx, b)
 	}
 	switch {
+	case errors.As(err, new(panicError)): // nothing is known of the replica now
+		return wire.Report{Error: err.Error(), Fault: spec.FaultEngine}, wire.Leave{End: spec.EndError, Reason: err.Error()}
 	case err != nil && (fatal || ctx.Err() != nil):
 		return wire.Report{}, err
 	case errors.As(err, new(refusedError)):
 		return wire.Report{Dropped: true}, nil
 	case err != nil:
-		return wire.Report{Error: err.Error()}, nil
+		return wire.Report{Error: err.Error(), Fault: faultOf(err)}, nil
 	}
 	return r, nil
+}
+
+// readError is an error of the records' source.
+type readError struct{ error }
+
+func (e readError) Unwrap() error { return e.error }
+
+// panicError is a panic of the engine.
+type panicError struct{ value any }
+
+func (e panicError) Error() string { return fmt.Sprintf("the engine panicked: %v", e.value) }
+
+// recovered calls the engine; a panic becomes an error of type panicError.
+func (s *session) recovered(call func() (engine.Result, error)) (result engine.Result, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			s.Log.Error("the engine panicked", "value", value, "stack", string(debug.Stack()))
+			err = panicError{value}
+		}
+	}()
+	return call()
+}
+
+// faultOf returns what kind of error ended a lease.
+func faultOf(err error) spec.Fault {
+	switch {
+	case errors.Is(err, dataset.ErrDamaged):
+		return spec.FaultChecksum
+	case errors.As(err, new(readError)):
+		return spec.FaultData
+	}
+	return spec.FaultEngine
 }
 
 // resize gives the replica this worker's part of the cores, when the run has
@@ -211,7 +248,7 @@ func (s *session) each(ctx context.Context, b *batch, records int64, do compute,
 			p.First, p.Last = n%size == 0, last || (n+1)%size == 0
 		}
 		stagedNext := s.stageNext(ctx, b, last)
-		result, err := do(staged, p)
+		result, err := s.recovered(func() (engine.Result, error) { return do(staged, p) })
 		stagedNext()
 		staged.Release()
 		if err != nil {

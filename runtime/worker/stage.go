@@ -16,7 +16,7 @@ func (s *session) stage(ctx context.Context, b *batch) error {
 	if b.staged != nil || b.err != nil {
 		return b.err
 	}
-	if b.part == nil || b.at == len(b.part.micro) {
+	if b.part == nil || b.part.err == nil && b.at == len(b.part.micro) {
 		b.recycle()
 		select {
 		case b.part = <-b.parts:
@@ -27,7 +27,7 @@ func (s *session) stage(ctx context.Context, b *batch) error {
 		}
 	}
 	if b.part.err != nil {
-		return fmt.Errorf("read records: %w", b.part.err)
+		return readError{fmt.Errorf("read records: %w", b.part.err)}
 	}
 	var err error
 	if b.staged, err = s.replica.Stage(ctx, &b.part.micro[b.at], nil); err != nil {

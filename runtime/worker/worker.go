@@ -32,6 +32,7 @@ type Options struct {
 	Engine      engine.Engine
 	Log         *slog.Logger
 	Tail        *Tail     // what Log wrote last, which the coordinator gets when the worker leaves; nil: nothing
+	Crashed     string    // how the process of this index before this one crashed; "": it did not
 	Accounts    io.Writer // gets an Account for every lease whose sums are pushed; nil: none is kept
 
 	// Cores is how many of the machine's cores the run's workers share; 0 = all
@@ -146,6 +147,11 @@ func (w *worker) share(workers int) int {
 	return max(1, w.Cores/max(1, workers))
 }
 
+// ProgramError is about something that this build of the program lacks.
+type ProgramError struct{ Err error }
+
+func (e ProgramError) Error() string { return e.Err.Error() }
+
 // Fail tells the coordinator why a worker cannot work. The coordinator may
 // answer that it gives the worker up: the error is then a wire.Leave, else why.
 func Fail(ctx context.Context, o Options, why error) error {
@@ -158,7 +164,15 @@ func Fail(ctx context.Context, o Options, why error) error {
 	defer c.Close()
 	var l wire.Leave
 	o.tellLog(c)
-	err = c.Send(wire.TypeFailure, wire.Failure{Error: why.Error()}, nil)
+	failure := wire.Failure{Error: why.Error()}
+	var data workload.DataError
+	switch {
+	case errors.As(why, &data):
+		failure.Fault = data.Fault
+	case errors.As(why, new(ProgramError)):
+		failure.Fault = spec.FaultProgram
+	}
+	err = c.Send(wire.TypeFailure, failure, nil)
 	if err == nil {
 		var m *wire.Message
 		if m, err = c.Receive(verdict); err == nil && m.Type == wire.TypeLeave {
@@ -176,7 +190,8 @@ func Fail(ctx context.Context, o Options, why error) error {
 }
 
 func (o *Options) hello() wire.Hello {
-	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid()}
+	host, _ := os.Hostname() // without a name, the path has to do
+	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid(), Machine: host + ":" + o.Spec.Dataset.Path, Crashed: o.Crashed}
 }
 
 // heed refuses a coordinator whose term has been followed by another one.

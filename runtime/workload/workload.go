@@ -17,22 +17,42 @@ type Workload struct {
 	Train, Test dataset.Source
 }
 
+// DataError is an error about the data of a run, not about its model.
+type DataError struct {
+	Fault spec.Fault // FaultData or FaultChecksum
+	Err   error
+}
+
+func (e DataError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e DataError) Unwrap() error { return e.Err }
+
+func unreadable(format string, args ...any) error {
+	return DataError{spec.FaultData, fmt.Errorf(format, args...)}
+}
+
+func otherData(format string, args ...any) error {
+	return DataError{spec.FaultChecksum, fmt.Errorf(format, args...)}
+}
+
 // Open opens the spec's data and builds its model. Close releases the data.
+// Errors about the data are of type DataError.
 func Open(s *spec.Spec) (*Workload, error) {
 	m, err := dataset.ReadManifest(s.Dataset.Path)
 	if err != nil {
-		return nil, fmt.Errorf("open dataset: %w", err)
+		return nil, unreadable("open dataset: %w", err)
 	}
 	if m.Hash != s.Dataset.Hash {
-		return nil, fmt.Errorf("open dataset: %s holds other data than planned: its hash is %s, not %s", s.Dataset.Path, m.Hash, s.Dataset.Hash)
+		return nil, otherData("open dataset: %s holds other data than planned: its hash is %s, not %s", s.Dataset.Path, m.Hash, s.Dataset.Hash)
 	}
 	w := new(Workload)
 	if w.Train, err = dataset.Open(s.Dataset.Path, dataset.Train); err != nil {
-		return nil, fmt.Errorf("open training data: %w", err)
+		return nil, unreadable("open training data: %w", err)
 	}
 	if w.Test, err = dataset.Open(s.Dataset.Path, dataset.Test); err != nil {
 		w.Close()
-		return nil, fmt.Errorf("open test data: %w", err)
+		return nil, unreadable("open test data: %w", err)
 	}
 	// The manifest says what should be there, the files what is.
 	for split, is := range map[dataset.Split][2]string{
@@ -40,7 +60,7 @@ func Open(s *spec.Spec) (*Workload, error) {
 	} {
 		if is[0] != is[1] {
 			w.Close()
-			return nil, fmt.Errorf("open dataset: %s.rio in %s holds other data than its manifest says: prepare it again", split, s.Dataset.Path)
+			return nil, otherData("open dataset: %s.rio in %s holds other data than its manifest says: prepare it again", split, s.Dataset.Path)
 		}
 	}
 	if err := w.build(s); err != nil {

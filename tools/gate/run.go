@@ -235,7 +235,7 @@ type job struct {
 
 // recipe is all that decides how the tests of a suite are run, except sources.
 func (s *suite) recipe(names []string) string {
-	return fmt.Sprint(s.tags, s.only, s.race, s.env, s.parallel, names)
+	return fmt.Sprint(s.tags, s.only, s.race, s.short, s.env, s.parallel, names)
 }
 
 // runTests runs the tests of a suite, package by package.

@@ -23,7 +23,8 @@ type suite struct {
 	run      string   // regular expression of names, "" for all
 	skip     string
 	only     string // passed to -test.run as it is, for subtests of the tests chosen by run
-	race     bool   // under the race detector, in short
+	race     bool   // under the race detector
+	short    bool   // long tests do less, or skip themselves
 	threads  bool   // only packages that start goroutines or guard memory that they share
 
 	processes int // test binaries at a time, 0 is 1
@@ -85,7 +86,7 @@ func suites() []suite {
 		{name: "first-steps", about: "the README's commands: make quickstart, make test, make quickstart", gate: true, always: true,
 			command: []string{".ci/first-steps"}},
 		{name: "race", about: "the race detector, in short, on packages that have goroutines", gate: true, daily: true,
-			packages: []string{"..."}, except: linksMuch, race: true, threads: true, processes: 2, timeout: 30 * time.Minute},
+			packages: []string{"..."}, except: linksMuch, race: true, short: true, threads: true, processes: 2, timeout: 30 * time.Minute},
 		{name: "machine", about: "one machine's life", gate: true, daily: true, tags: e2e, tagged: true, real: true, needs: []need{machines},
 			packages: []string{"providers/metal", "providers/metal/host"}, run: `^Test(HostSystem|FirewallResource|SSH)$`, parallel: 3, timeout: 15 * time.Minute},
 		{name: "control-plane", about: "one control plane", gate: true, daily: true, tags: e2e, real: true, needs: []need{kubernetes}, env: real,
@@ -95,8 +96,8 @@ func suites() []suite {
 		{name: "cluster-short", about: "a cluster of two machines made by kubeadm, without a network of pods between them", gate: true, tags: e2e, tagged: true,
 			real: true, needs: podNeeds, env: real, packages: []string{"providers/metal"}, run: "^TestClusterShortRealKubeadm$", timeout: 15 * time.Minute},
 
-		{name: "race-all", about: "every test under the race detector, in short",
-			packages: []string{"..."}, race: true, processes: 2, timeout: 30 * time.Minute},
+		{name: "race-all", about: "every test under the race detector",
+			packages: []string{"..."}, race: true, processes: 2, timeout: time.Hour},
 		{name: "e2e", about: "processes killed at random moments, comparisons with Terraform", tags: e2e, tagged: true, timeout: time.Hour,
 			packages: []string{"cmd/...", "modules/...", "plan/...", "runtime/..."}, skip: special + "|GoogleKills",
 			grow: []string{"TestOrder", "TestKilledCommand", "TestKilledTraining", "TestKilledAtRequest"}},

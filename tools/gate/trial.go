@@ -55,7 +55,7 @@ func (r *runner) start(s *suite, env []string, pkg, program, pattern string, par
 	if parallel > 0 {
 		args = append(args, "-test.parallel", strconv.Itoa(parallel))
 	}
-	if s.race {
+	if s.short {
 		args = append(args, "-test.short")
 	}
 	name := r.cache.path("logs", s.name, strings.ReplaceAll(pkg, "/", "-")+".log")

@@ -1,0 +1,188 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// setback is what went wrong with a unit so far. Lost workers are not counted:
+// connections break and machines are preempted, whatever the records are.
+type setback struct {
+	tried   map[string]bool   // processes that met an error
+	crashes map[string]string // processes whose engine failed, with the error
+	since   time.Time         // of the first error
+	until   time.Time         // the unit is not given out before
+	pause   time.Duration     // the last one
+}
+
+// Pauses before a unit that met an error is given out again.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+// checksumPatience is how long records with a wrong checksum are read again: a
+// damaged file does not mend itself.
+const checksumPatience = 20 * time.Second
+
+// How often an error counts as one of a single process or machine.
+const (
+	enough   = 2 // processes, or machines, that prove a fault of the run
+	maxUnfit = 3 // times that a worker may report that it cannot work
+)
+
+// isFor reports whether a member may have the unit now: not in the pause after an
+// error, and not where the member has met one itself as long as another has not.
+func (u *unit) isFor(m *member, members map[int]*member) bool {
+	if u.setback.tried == nil {
+		return true
+	}
+	if time.Now().Before(u.setback.until) {
+		return false
+	}
+	if !u.setback.tried[m.name()] {
+		return true
+	}
+	for _, other := range members {
+		if !other.leaving && !u.setback.tried[other.name()] {
+			return false
+		}
+	}
+	return true
+}
+
+// evidence is what workers have reported that may prove that the run would fail
+// again, see spec.Reasons.
+type evidence struct {
+	patience  time.Duration     // with data that cannot be read
+	wrong     map[string]string // machines that found a wrong checksum, with the error
+	computing map[int]*unit     // what a worker computed when its connection was lost, by index
+	unfit     map[int]unfitness // by index of the worker
+	lacking   map[int]bool      // workers whose program lacks what the run needs
+	newest    string            // error of a worker, until a worker gets on
+}
+
+func newEvidence(patience time.Duration) evidence {
+	return evidence{patience: patience, wrong: make(map[string]string), computing: make(map[int]*unit),
+		unfit: make(map[int]unfitness), lacking: make(map[int]bool)}
+}
+
+// failed notes an error that a member reports of a unit. The unit is tried again
+// until the patience ends, or until there is enough evidence.
+func (e *evidence) failed(u *unit, m *member, fault spec.Fault, why string) error {
+	now, b, patience := time.Now(), &u.setback, e.patience
+	if b.tried == nil {
+		b.tried, b.since = make(map[string]bool), now
+	}
+	b.tried[m.name()] = true
+	b.pause = min(max(2*b.pause, firstRetry), lastRetry)
+	b.until = now.Add(b.pause)
+	e.newest = fmt.Sprintf("%s cannot be computed, and are tried again: %s", u.describe(), why)
+	switch fault {
+	case spec.FaultEngine:
+		return e.crashed(u, m.name(), why)
+	case spec.FaultChecksum:
+		if err := e.wrongData(m.hello.Machine, why); err != nil {
+			return err
+		}
+		patience = min(patience, checksumPatience)
+	}
+	if waited := now.Sub(b.since); waited > patience {
+		return stopped{spec.CauseData, fmt.Sprintf("%s cannot be computed, tried for %v: %s", u.describe(), waited.Round(time.Second), why)}
+	}
+	return nil
+}
+
+// crashed notes that the engine of a process failed on a unit. Two processes
+// prove that it would fail again.
+func (e *evidence) crashed(u *unit, process, why string) error {
+	if u.setback.crashes == nil {
+		u.setback.crashes = make(map[string]string)
+	}
+	u.setback.crashes[process] = why
+	if len(u.setback.crashes) < enough {
+		return nil
+	}
+	return fail(spec.ReasonEngine, "%s cannot be computed, as %d processes found: %s", u.describe(), len(u.setback.crashes), why)
+}
+
+// lose notes what a worker computed when its connection was lost.
+func (e *evidence) lose(m *member) { e.computing[m.index] = m.computes() }
+
+// take notes that a worker came back. Its launcher may report that the process
+// before it crashed: that counts for the unit of that process.
+func (e *evidence) take(m *member) error {
+	u := e.computing[m.index]
+	delete(e.computing, m.index)
+	e.newest = ""
+	if u == nil || m.hello.Crashed == "" || u.report != nil {
+		return nil
+	}
+	return e.crashed(u, "before "+m.name(), "the worker crashed: "+m.hello.Crashed)
+}
+
+// wrongData notes that a machine found a wrong checksum. Two machines prove that
+// the data themselves are wrong.
+func (e *evidence) wrongData(machine, why string) error {
+	if e.wrong[machine] = why; len(e.wrong) < enough {
+		return nil
+	}
+	return fail(spec.ReasonChecksum, "the data differ from the specification's, as %d machines found: %s", len(e.wrong), why)
+}
+
+// unable notes that a worker cannot work, and returns how its process must end.
+// A worker that the run needs has as much time as the patience to find its data.
+func (e *evidence) unable(index int, f wire.Failure, needed bool) spec.End {
+	e.newest = fmt.Sprintf("worker %d cannot work: %s", index, f.Error)
+	u := e.unfit[index]
+	if u.times == 0 {
+		u.since = time.Now()
+	}
+	u.times++
+	e.unfit[index] = u
+	if f.Fault == spec.FaultProgram {
+		e.lacking[index] = true
+	}
+	if u.times < maxUnfit || needed && f.Fault == spec.FaultData && time.Since(u.since) < e.patience {
+		return spec.EndError
+	}
+	return spec.EndGivenUp
+}
+
+// unfitness counts how often a worker reported that it cannot work.
+type unfitness struct {
+	times int
+	since time.Time // of the first time
+}
+
+// name returns what tells the process of a member from others.
+func (m *member) name() string {
+	if m.hello.Instance != "" {
+		return m.hello.Instance
+	}
+	return fmt.Sprintf("%d/%d", m.index, m.pid)
+}
+
+// computes returns the unit that a member works on: the unit of its last
+// heartbeat or, where it has reported that since, its oldest current lease's.
+// nil: it has none.
+func (m *member) computes() *unit {
+	if at := m.at.Load(); at != nil {
+		if l := m.leases[at.Lease]; l != nil {
+			return l.unit
+		}
+	}
+	var oldest *lease
+	for _, l := range m.leases {
+		if l.current && (oldest == nil || l.id < oldest.id) {
+			oldest = l
+		}
+	}
+	if oldest == nil {
+		return nil
+	}
+	return oldest.unit
+}
