@@ -10,8 +10,9 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// ahead is how many leases a worker holds: one to compute, one whose records
-// it reads meanwhile.
+// ahead is how many leases of an update a worker holds: one to compute, one
+// whose records it reads meanwhile. The worker holds as many of the next update,
+// so that it need not wait for the coordinator between the two.
 const ahead = 2
 
 // assign gives leases to workers: first to idle ones, then leases to read
@@ -65,10 +66,13 @@ func (c *coordinator) assign() {
 			c.give(m, l.unit, c.version)
 		}
 	}
-	for _, m := range members {
-		if len(m.leases) < ahead && c.computable(m) == len(m.leases) {
-			if t := c.pickNext(m); t != nil {
-				c.give(m, t, c.version+1)
+	for holds := range ahead {
+		enough := holds == 0 || len(c.updates) > 1 && countOpen(c.updates[1].units) >= len(members)
+		for _, m := range members {
+			if enough && len(m.leases)-c.computable(m) == holds {
+				if t := c.pickNext(m); t != nil {
+					c.give(m, t, c.version+1)
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -14,6 +15,7 @@ import (
 type tap struct {
 	mu             sync.Mutex
 	received, sent map[wire.Type]traffic
+	prepared       []time.Time // when Prepare was received
 }
 
 type traffic struct{ frames, values int64 }
@@ -44,6 +46,9 @@ func (s *stream) pass(p []byte) {
 			return
 		}
 		head, body := binary.LittleEndian.Uint32(s.header[4:]), binary.LittleEndian.Uint32(s.header[8:])
+		if wire.Type(s.header[3]) == wire.TypePrepare {
+			s.tap.prepared = append(s.tap.prepared, time.Now())
+		}
 		c := s.counts[wire.Type(s.header[3])]
 		s.counts[wire.Type(s.header[3])] = traffic{c.frames + 1, c.values + int64(body)/4}
 		s.skip, s.header = int64(head)+int64(body), s.header[:0]

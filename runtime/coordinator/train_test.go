@@ -172,6 +172,7 @@ type bench struct {
 	stream  bool              // servers have no access to checkpoints
 	astray  *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
 	tapped  *tap              // hears what servers receive and send; nil: nobody does
+	delay   time.Duration     // of what servers send
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -249,6 +250,9 @@ func (b *bench) serve() {
 	b.options.Servers = nil
 	for i := range b.options.Spec.ParameterServer.Replicas {
 		l := listen(b.t)
+		if b.delay > 0 {
+			l = &distant{l, b.delay}
+		}
 		if b.tapped != nil {
 			l = &tapped{l, b.tapped}
 		}

@@ -36,10 +36,9 @@ type part struct {
 	weights          []float32
 }
 
-// buffers is how many batches there are: the coordinator gives a worker two
-// leases to compute and one to read ahead; one more takes what was taken back
-// meanwhile.
-const buffers = 4
+// buffers is the number of batches: the coordinator gives a worker two leases of
+// an update and two of the next one; one more is for a lease that is revoked.
+const buffers = 5
 
 // partBytes is about how much of a lease is read at a time, so that memory
 // does not grow with the batch.

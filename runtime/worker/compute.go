@@ -119,6 +119,11 @@ func (s *session) reach(a wire.Applied) {
 func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	s.progress.lease.Store(b.ID)
 	defer s.progress.lease.Store(0)
+	if s.servers.flying() { // the report of the lease before comes later: this one is not for others
+		if err := s.sendProgress(); err != nil {
+			return wire.Report{}, err
+		}
+	}
 	if err := s.resize(b); err != nil {
 		return wire.Report{}, err
 	}

@@ -290,6 +290,16 @@ func (s *servers) push(m wire.Push, sums spans, then func(refused bool) error) e
 	return nil
 }
 
+// flying reports whether a push is not answered yet.
+func (s *servers) flying() bool {
+	for _, p := range s.peers {
+		if len(p.flights) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // land takes a server's answer to the oldest push that it has not answered.
 func (s *servers) land(p *peer, a wire.Answer) error {
 	var f *flight

@@ -366,14 +366,17 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
+func (s *session) sendProgress() error {
+	at := wire.Heartbeat{Term: s.term.Load(), Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
+	return s.coordinator.Send(wire.TypeHeartbeat, at, nil)
+}
+
 // beat shows the coordinator that the process still runs.
 func (s *session) beat(ctx context.Context) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
-		// The first one makes the worker a member.
-		at := wire.Heartbeat{Term: s.term.Load(), Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
-		if err := s.coordinator.Send(wire.TypeHeartbeat, at, nil); err != nil {
+		if err := s.sendProgress(); err != nil { // the first one makes the worker a member
 			return err
 		}
 		select {
