@@ -84,16 +84,21 @@ var folder = sync.OnceValues(func() (string, error) {
 	return build(filepath.Join(cache, "stoke-programs"), key)
 })
 
+// unused is how long no test has asked for programs that are removed: longer than
+// a package's tests run.
+const unused = 40 * time.Minute
+
 // build returns the folder with the programs of a key, which it builds where no
-// process has done so before. It removes programs that are two days old.
+// process has done so before. It removes programs that no test has started with
+// for a while.
 func build(cache, key string) (string, error) {
 	dir := filepath.Join(cache, key)
-	if _, err := os.Stat(dir); err == nil {
+	if now := time.Now(); os.Chtimes(dir, now, now) == nil {
 		return dir, nil
 	}
 	old, _ := os.ReadDir(cache)
-	for _, entry := range old {
-		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > 48*time.Hour {
+	for _, entry := range old { // each is of other sources, and 100 MB
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > unused {
 			_ = os.RemoveAll(filepath.Join(cache, entry.Name()))
 		}
 	}

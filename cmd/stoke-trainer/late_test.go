@@ -71,7 +71,7 @@ func TestExpiredLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, coordinator := address(t), address(t)
-	byHand(t, f, "ps", "--index", "0", "--listen", server, "--state", string(f))
+	byHand(t, f, "ps", "--index", "0", "--listen", server, "--accounts", accounts(f))
 	coordinating := byHand(t, f, "coordinator", "--listen", coordinator, "--state", string(f), "--servers", server, "--lease-timeout", leaseTime)
 	work := func(program, index string) {
 		byHandOf(t, f, program, "worker", "--index", index, "--coordinator", coordinator, "--servers", server, "--accounts", accounts(f), "--threads", "1")
@@ -122,7 +122,7 @@ func TestServerKilledInAFinalSave(t *testing.T) {
 	place := "s3://models/one?region=eu-west-1&use_path_style=true&endpoint=" + slow.URL
 	server, coordinator := address(t), address(t)
 	serve := func() (kill func()) {
-		cmd := byHand(t, f, "ps", "--index", "0", "--listen", server, "--state", string(f), "--checkpoints", place)
+		cmd := byHand(t, f, "ps", "--index", "0", "--listen", server, "--accounts", accounts(f), "--checkpoints", place)
 		return func() {
 			cmd.Process.Kill()
 			cmd.Wait()

@@ -61,6 +61,7 @@ func serverCommand() *cobra.Command {
 			f.StringVar(&r.state, "state", "", "`FOLDER` for its log of applied updates; default: none is kept")
 			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints, as the coordinator has it; default: none, the coordinator writes and reads this server's part")
 			patienceFlag(r, f)
+			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` in which it notes which records each update that it applies has, to be compared with the ledger; default: none is kept")
 		}, serve)
 }
 
@@ -72,14 +73,14 @@ func serve(ctx context.Context, r *role) error {
 	if err != nil {
 		return err
 	}
-	applied := io.Writer(io.Discard)
-	if r.state != "" {
-		file, err := os.OpenFile(r.folder.Applied(r.index), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-		if err != nil {
-			return fmt.Errorf("open the log of updates: %w", err)
-		}
-		defer file.Close()
-		applied = file
+	applied, err := r.openAccount("applied")
+	if err != nil {
+		return err
+	}
+	noted := io.Writer(nil)
+	if applied != nil {
+		defer applied.Close()
+		noted = applied
 	}
 	var place *checkpoint.Place
 	if r.checkpoints != "" {
@@ -88,7 +89,7 @@ func serve(ctx context.Context, r *role) error {
 		}
 		defer place.Close()
 	}
-	server := ps.New(r.index, r.known, place, applied, r.log)
+	server := ps.New(r.index, r.known, place, noted, r.log)
 	server.Fit = r.fit
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -114,6 +115,19 @@ func workerCommand() *cobra.Command {
 			patienceFlag(r, f)
 			f.StringVar(&r.accounts, "accounts", "", "`FOLDER` in which it notes which records it reads for each lease, to be compared with the ledger; default: none is kept")
 		}, work)
+}
+
+// openAccount opens a role's own account of what it does, in the folder that was
+// asked for; nil: none is kept.
+func (r *role) openAccount(of string) (*os.File, error) {
+	if r.accounts == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("%s-%d.jsonl", of, r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, badUsage("--accounts: %w", err)
+	}
+	return file, nil
 }
 
 // dataPatience is how long a worker waits at its start for data that it cannot
@@ -143,13 +157,13 @@ func work(ctx context.Context, r *role) error {
 		Servers: r.servers, Log: r.log, Tail: tail, Patience: r.patience, Cores: r.cores, Fit: r.fit,
 		Crashed: os.Getenv(supervisor.CrashedVariable),
 	}
-	if r.accounts != "" {
-		file, err := os.OpenFile(filepath.Join(r.accounts, fmt.Sprintf("records-%d.jsonl", r.index)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-		if err != nil {
-			return badUsage("account of records: %w", err)
-		}
-		defer file.Close()
-		o.Accounts = file
+	account, err := r.openAccount("records")
+	if err != nil {
+		return err
+	}
+	if account != nil {
+		defer account.Close()
+		o.Accounts = account
 	}
 	e, err := engineOf(&r.spec)
 	if err == nil {

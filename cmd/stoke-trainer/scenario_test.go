@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,7 +72,7 @@ func TestStaleCoordinatorComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			server := address(t)
-			byHand(t, f, "ps", "--index", "0", "--listen", server, "--state", string(f), "--checkpoints", f.Checkpoints())
+			byHand(t, f, "ps", "--index", "0", "--listen", server, "--accounts", accounts(f), "--checkpoints", f.Checkpoints())
 			coordinate := func(listen string) *exec.Cmd {
 				return byHand(t, f, "coordinator", "--listen", listen, "--state", string(f), "--servers", server)
 			}
@@ -133,25 +135,67 @@ func TestStaleCoordinatorComesBack(t *testing.T) {
 	}
 }
 
-// TestNewestCheckpointIsDamagedWithKeepOne spoils the only checkpoint that is
-// kept: the run begins anew, and the ledger is of what is then trained.
-func TestNewestCheckpointIsDamagedWithKeepOne(t *testing.T) {
+// TestAllCheckpointsAreDamaged spoils all checkpoints of a run: it stops, and
+// removes nothing. With one of them mended, it goes on from that.
+func TestAllCheckpointsAreDamaged(t *testing.T) {
 	t.Parallel()
-	s := long()
-	s.Checkpoint.Keep = 1
-	manifests := func(r *trial) []string {
-		return must(filepath.Glob(filepath.Join(r.folder.Checkpoints(), "step-*", "manifest.json")))
+	for name, spoil := range map[string]func(string) error{
+		"truncated manifest": func(dir string) error { return os.Truncate(filepath.Join(dir, "manifest.json"), 100) },
+		"a bit of a part":    func(dir string) error { return flipBit(part(dir)) },
+		"a newer version": func(dir string) error {
+			path := filepath.Join(dir, "manifest.json")
+			return os.WriteFile(path, bytes.Replace(must(os.ReadFile(path)), []byte("{"), []byte(`{"format": 99,`), 1), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { stopsWithout(t, spoil) })
 	}
-	r, s := disturbed(t, s, func(r *trial) bool { return len(manifests(r)) > 0 }, killSupervisor)
-	for _, m := range manifests(r) { // two while the older one is being removed
-		if err := os.Truncate(m, 100); err != nil {
+}
+
+// flipBit changes one bit in the middle of a file.
+func flipBit(path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		data[len(data)/2] ^= 1
+		err = os.WriteFile(path, data, 0o600)
+	}
+	return err
+}
+
+func stopsWithout(t *testing.T, spoil func(checkpoint string) error) {
+	t.Helper()
+	s := long()
+	s.Checkpoint.Keep, s.Checkpoint.EverySteps = 2, 20
+	r, s := disturbed(t, s, func(r *trial) bool { return len(saved(r)) > 1 }, killSupervisor)
+	before := saved(r)
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.CopyFS(kept, os.DirFS(before[0])); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range before {
+		if err := spoil(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := relaunch(t, r.folder)
 	again.start()
-	if st := again.wait(); st.Phase != spec.Succeeded || st.Records != records(s) {
+	st := again.wait()
+	if st.Phase != spec.Stopped || st.Cause != spec.CauseCheckpoints || st.Step != 0 && st.Step < 20 {
 		again.dump()
+		t.Fatalf("status %+v", st)
+	}
+	if after := saved(r); !slices.Equal(before, after) {
+		t.Errorf("checkpoints were %v and are %v", before, after)
+	}
+	if err := os.RemoveAll(before[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(before[0], os.DirFS(kept)); err != nil {
+		t.Fatal(err)
+	}
+	last := relaunch(t, r.folder)
+	last.start()
+	if st := last.wait(); st.Phase != spec.Succeeded || st.Records != records(s) || st.Resumed == 0 {
+		last.dump()
 		t.Fatalf("status %+v", st)
 	}
 	checkLedger(t, r.folder, s, 1500)

@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
@@ -15,24 +14,65 @@ import (
 	"github.com/stokehq/stoke/runtime/worker"
 )
 
-// checkLedger compares the coordinator's metrics with what every server noted
-// by itself, and both with "every record once per epoch".
+// updates are the valid updates of a run by its ledger; of a run that an earlier
+// version began, the first ones are in its events.
+func updates(t *testing.T, f run.Folder) (all []ledger.Record) {
+	t.Helper()
+	log, err := ledger.OpenLog(f.Ledger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, ok := log.End()
+	from := int64(0)
+	log.Terms(func(term, at int64) {
+		if from == 0 && term > 1 {
+			from = at
+		}
+	})
+	if _, valid := events(t, f.Metrics()); ok && len(valid) > 0 && len(valid[0].Taken) > 0 {
+		for _, e := range valid[:from] {
+			all = append(all, ledger.Record{Step: e.Step, Term: e.Term, Epoch: e.Epoch, Start: e.Taken[0].Start, End: e.Taken[len(e.Taken)-1].End, Skipped: e.Skipped})
+		}
+	} else {
+		from = 0
+	}
+	for r, err := range log.Records(from, end) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	for i, r := range all {
+		if r.Step != int64(i+1) {
+			t.Fatalf("update %d follows %d others", r.Step, i)
+		}
+	}
+	return all
+}
+
+// applied are the valid updates that a server noted by itself.
+func applied(t *testing.T, f run.Folder, server int) []spec.Event {
+	t.Helper()
+	_, valid := events(t, filepath.Join(accounts(f), fmt.Sprintf("applied-%d.jsonl", server)))
+	return valid
+}
+
+// checkLedger compares the ledger with what every server noted by itself, and
+// both with "every record once per epoch".
 func checkLedger(t *testing.T, f run.Folder, s spec.Spec, records int64) {
 	t.Helper()
 	checkRecords(t, f, s, records)
-	_, told := events(t, f.Metrics())
+	told := updates(t, f)
 	for i := range s.ParameterServer.Replicas {
-		_, applied := events(t, f.Applied(i))
-		if len(applied) != len(told) {
-			t.Fatalf("server %d applied %d updates, the metrics have %d", i, len(applied), len(told))
+		noted := applied(t, f, i)
+		if len(noted) != len(told) {
+			t.Fatalf("server %d applied %d updates, the ledger has %d", i, len(noted), len(told))
 		}
 		book := ledger.NewBook(records)
-		for k, e := range applied {
-			if diff := cmp.Diff(told[k].Taken, e.Taken); diff != "" || told[k].Step != e.Step || told[k].Skipped != e.Skipped {
-				t.Fatalf("server %d, update %d: %s", i, e.Step, diff)
-			}
-			if e.Step != int64(k+1) {
-				t.Fatalf("server %d: update %d follows %d others", i, e.Step, k)
+		for k, e := range noted {
+			r := told[k]
+			if e.Step != r.Step || e.Skipped != r.Skipped || e.Records != r.End-r.Start || e.Taken[0].Start != r.Start || e.Epoch != r.Epoch {
+				t.Fatalf("server %d applied %+v, the ledger has %+v", i, e, r)
 			}
 			if err := book.Commit(e.Taken...); err != nil {
 				t.Fatalf("server %d, update %d: %v", i, e.Step, err)
@@ -68,16 +108,14 @@ func checkRecordsFrom(t *testing.T, f run.Folder, s spec.Spec, records, term int
 			noted[a.Contribution] = a
 		}
 	}
-	_, told := events(t, f.Metrics())
 	book := ledger.NewBook(records)
-	for i, e := range told {
-		if e.Step != int64(i+1) {
-			t.Fatalf("update %d follows %d others", e.Step, i)
+	for _, r := range updates(t, f) {
+		if err := book.Commit(spec.Contribution{Epoch: r.Epoch, Start: r.Start, End: r.End}); err != nil {
+			t.Fatalf("update %d: %v", r.Step, err)
 		}
+	}
+	for _, e := range applied(t, f, 0) {
 		for _, c := range e.Taken {
-			if err := book.Commit(c); err != nil {
-				t.Fatalf("update %d: %v", e.Step, err)
-			}
 			if c.Term < term {
 				continue
 			}

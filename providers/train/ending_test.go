@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch/local"
+	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // ended makes an experiment that ended early, in the way of that name.
@@ -36,11 +39,18 @@ func (b *bench) ended(how string, data *thing) *thing {
 		}
 		return th
 	}
-	b.held(behaviour{Save: how == "lost"})
+	b.held(behaviour{Save: how != "lost without a checkpoint"})
 	th := b.leave("op-"+how, config)
 	f := b.folder(th)
 	eventually(b.t, "the run trains", func() bool { s, err := f.Status(); return err == nil && s.Step > 1 })
 	kill(b.t, f)
+	if version, unusable := strings.CutPrefix(how, "unusable checkpoints, found by "); unusable {
+		s, err := f.Status()
+		s.Phase, s.Cause, s.Trainer, s.Message = spec.Stopped, spec.CauseCheckpoints, version, "none can be used"
+		if err = errors.Join(err, run.WriteJSON(f.StatusFile(), s)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 	noErrors(b.t, b.read(th))
 	return th
 }
@@ -61,6 +71,8 @@ func TestWhatAChangeCostsARunThatEndedEarly(t *testing.T) {
 		{how: "lost", change: values{"parameter_server.replicas": num(2)}, note: "resume: goes on from its checkpoint with the new value"},
 		{how: "lost", change: values{"hyperparameters.seed": num(2)}, replace: "hyperparameters", note: "new run: what was trained", loss: lossOfCheckpoint},
 		{how: "lost without a checkpoint", change: nil, replace: "status", note: "new run: the last one did not reach its end"},
+		{how: "unusable checkpoints, found by test", change: nil, replace: "status", note: "new run: none of its checkpoints can be used", loss: lossOfCheckpoint},
+		{how: "unusable checkpoints, found by 0.0.1", change: nil, note: "resume: nobody runs it any more"},
 		{how: "deadline", change: nil, note: "resume: it has run for 100h0m0s, which is all of its deadline"},
 		{how: "deadline", change: values{"deadline": later}, note: "resume: nobody runs it any more"},
 		{how: "deadline", change: values{"deadline": cty.NullVal(cty.String)}, note: "resume: nobody runs it any more"},

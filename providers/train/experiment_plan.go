@@ -250,6 +250,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	case phase == spec.Failed:
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the last one failed")
+	case idle && left.unusable(p.settings.version):
+		replace = append(replace, path.Root("status"))
+		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: none of its checkpoints can be used: "+printable(left.Message))
 	case err == nil && p.perishes(prior, changes, left):
 		replace = append(replace, path.Root("status"))
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "new run: the old one's checkpoints go with its coordinator's pod; coordinator.storage or checkpoint.place would keep them")

@@ -86,6 +86,12 @@ func (r remains) loss() string {
 	return ""
 }
 
+// unusable reports whether this version of the trainer found that it can use none
+// of the run's checkpoints. Another version may.
+func (r remains) unusable(version string) bool {
+	return r.Cause == spec.CauseCheckpoints && (r.Trainer == version || r.Trainer == undated)
+}
+
 // overrun tells a run that has used up the deadline, so that it would be
 // stopped again at once.
 func (r remains) overrun(deadline spec.Duration) bool {

@@ -27,7 +27,7 @@ func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok b
 			ok, err = j.intact(ctx, name)
 		}
 		switch {
-		case passOver(err), errors.Is(err, errOtherModel):
+		case passOver(err), errors.Is(err, errOtherModel), errors.Is(err, checkpoint.ErrNewer):
 			continue
 		case err != nil:
 			return m, false, placeError{err}
@@ -157,6 +157,8 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errOtherModel): // the start would throw away what was trained
 			return stopped{spec.CauseTrainer, fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
+		case errors.Is(err, checkpoint.ErrNewer):
+			return stopped{spec.CauseCheckpoints, fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}
 		case errors.Is(err, errForeign):
 			c.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
 			continue

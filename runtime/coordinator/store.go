@@ -85,6 +85,9 @@ func (j *judge) void(m checkpoint.Manifest) bool {
 // be seen without reading its parts.
 func (j *judge) intact(ctx context.Context, name string) (bool, error) {
 	m, _, err := j.usable(ctx, name)
+	if errors.Is(err, checkpoint.ErrNewer) {
+		return true, nil // a newer stoke-trainer can
+	}
 	if passOver(err) || errors.Is(err, errOtherModel) {
 		return false, nil
 	}

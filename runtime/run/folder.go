@@ -41,12 +41,6 @@ func (f Folder) Output(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.out", role, index))
 }
 
-// Applied is where a parameter server notes every update that it applied, by
-// itself: one Event of type update per line.
-func (f Folder) Applied(index int) string {
-	return filepath.Join(f.Logs(), fmt.Sprintf("applied-%d.jsonl", index))
-}
-
 // Name identifies the run to people.
 func (f Folder) Name() string { return filepath.Base(string(f)) }
 
