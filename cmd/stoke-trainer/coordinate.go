@@ -51,11 +51,18 @@ func declare(ctx context.Context, r *role) error {
 }
 
 func coordinate(ctx context.Context, r *role) error {
+	if r.supervised {
+		file := os.NewFile(controlPipe, "control")
+		defer file.Close()
+		r.control = &line{to: file}
+		go r.life.beat(r.control) // until file is closed
+	}
 	if err := r.mayCoordinate(); err != nil {
 		return err
 	}
 	o := coordinator.Options{
 		Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, LeaseTimeout: r.leaseTimeout, Linger: r.linger,
+		Turn: r.life.turn,
 	}
 	if r.metrics != "" {
 		o.Events = os.Stdout
@@ -84,11 +91,9 @@ func coordinate(ctx context.Context, r *role) error {
 	}
 	var unwritten error
 	if r.supervised {
-		control := os.NewFile(controlPipe, "control")
-		defer control.Close()
 		leave, stop := signal.NotifyContext(context.Background(), supervisor.LeaveSignal)
 		defer stop()
-		o.Control, o.Stop, o.Leave = control, ctx.Done(), leave.Done()
+		o.Control, o.Stop, o.Leave = r.control, ctx.Done(), leave.Done()
 	} else {
 		o.Leave = ctx.Done() // whoever owns the run starts the next one, or stops the run by its API
 		o.Ended = func(s spec.Status) { unwritten = r.writeEnd(s) }
@@ -170,9 +175,7 @@ func (r *role) checkpointsAt() string {
 // hopeless reports an error that starting again cannot mend.
 func (r *role) hopeless(ctx context.Context, err error) error {
 	if r.supervised {
-		control := os.NewFile(controlPipe, "control")
-		defer control.Close()
-		if tellErr := coordinator.Hopeless(control, r.folder, err); tellErr != nil {
+		if tellErr := coordinator.Hopeless(r.control, r.folder, err); tellErr != nil {
 			r.log.Error("cannot reach the supervisor", "error", tellErr)
 		}
 	} else {

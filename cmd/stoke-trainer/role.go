@@ -34,12 +34,15 @@ type role struct {
 	cores               int // that it may use
 	supervised          bool
 	listen, listenAPI   string
+	listenAlive         string
 	coordinator         string
 	servers             []string
 	checkpoints         string
 	name, outcome       string
 	declared            bool   // in the file outcome
 	metrics             string // "-": standard output
+	control             *line  // to the supervisor
+	life                life
 	linger              time.Duration
 	accounts            string
 	patience            time.Duration
@@ -84,6 +87,8 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` of the run's token; or STOKE_TOKEN")
 	f.StringVar(&r.certificateFile, "certificate-file", "", "`FILE` (PEM) of the run's own certificate, with its key where the process listens; or STOKE_CERTIFICATE. Without it, connections stay on loopback")
 	f.IntVar(&r.threads, "threads", 0, "threads that the process computes with; 0 = all that it may use")
+	f.StringVar(&r.listenAlive, "listen-alive", "",
+		"`ADDRESS` for probes, host:port: a process that works answers GET / by HTTP, without a token; default: none")
 	f.BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over, share the machine")
 	flags(r, f)
 	return cmd
@@ -118,7 +123,10 @@ func (r *role) open() error {
 	if err := r.readSpec(); err != nil {
 		return err
 	}
-	var err error
+	err := r.life.serve(r.listenAlive, r.log)
+	if err != nil {
+		return badUsage("--listen-alive: %w", err)
+	}
 	r.known.Version = version
 	if r.known.Token, err = r.readToken(); err != nil {
 		return usageError{err}
@@ -132,10 +140,7 @@ func (r *role) open() error {
 		}
 	}
 	if r.state != "" {
-		path, err := filepath.Abs(r.state)
-		if err == nil {
-			err = os.MkdirAll(path, 0o700)
-		}
+		path, err := r.makeFolder(r.state)
 		if err != nil {
 			return badUsage("folder of its own: %w", err)
 		}
@@ -149,6 +154,16 @@ func (r *role) open() error {
 		r.cores = r.threads
 	}
 	return nil
+}
+
+// makeFolder makes a folder that is not there, and returns its absolute path. In a
+// run's folder, its launcher has made all of them: if one is gone, so is the run.
+func (r *role) makeFolder(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil && !r.supervised {
+		err = os.MkdirAll(path, 0o700)
+	}
+	return path, err
 }
 
 // fit lets the process run on so many cores, where roles share the machine: on

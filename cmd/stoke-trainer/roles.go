@@ -37,10 +37,7 @@ func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, er
 		return nil, badUsage("checkpoints: %q: want %s://BUCKET/PREFIX", address, scheme)
 	}
 	if !strings.Contains(address, "://") {
-		path, err := filepath.Abs(address)
-		if err == nil {
-			err = os.MkdirAll(path, 0o700)
-		}
+		path, err := r.makeFolder(address)
 		if err != nil {
 			return nil, badUsage("folder for checkpoints: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -46,7 +47,7 @@ func TestRunsThatCannotBegin(t *testing.T) {
 // stay open, and it answers nothing.
 func TestHungProcessIsReplaced(t *testing.T) {
 	t.Parallel()
-	for _, role := range []string{"worker 0", "ps 1"} {
+	for _, role := range []string{"worker 0", "ps 1", "coordinator"} {
 		t.Run(role, func(t *testing.T) {
 			s := long()
 			s.ParameterServer.Replicas = 2
@@ -64,6 +65,32 @@ func TestHungProcessIsReplaced(t *testing.T) {
 			}
 			checkLedger(t, r.folder, s, 1500)
 		})
+	}
+}
+
+// TestFolderThatVanishesEndsTheRun takes a run's folder away from it: nothing of
+// the run stays, and nothing makes the folder again.
+func TestFolderThatVanishesEndsTheRun(t *testing.T) {
+	t.Parallel()
+	s := long()
+	s.Epochs, s.Checkpoint.EverySteps = 100_000, 5 // it writes checkpoints all the time
+	r := launch(t, s)
+	r.start()
+	eventually(t, "there is a checkpoint", func() bool { return len(saved(r)) > 0 })
+	began, moved := time.Now(), filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(string(r.folder), moved); err != nil {
+		t.Fatal(err)
+	}
+	<-r.reaped
+	t.Logf("it ended after %v", time.Since(began))
+	if left := roles(t, r.folder); len(left) > 0 {
+		t.Errorf("roles left: %v", left)
+	}
+	if _, err := os.Stat(string(r.folder)); !os.IsNotExist(err) || r.success {
+		t.Errorf("the folder is there again: %v, success %v", err, r.success)
+	}
+	if found := must(filepath.Glob(filepath.Join(moved, "checkpoints", "step-*", spec.ManifestFile))); len(found) == 0 {
+		t.Error("the moved folder has no checkpoint")
 	}
 }
 

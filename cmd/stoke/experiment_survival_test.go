@@ -106,6 +106,12 @@ func (l *podLab) goesOn(workers int, step int64) providers.RunStatus {
 // or its environment, as a crash would end it.
 func (l *podLab) kill(command string, words ...string) {
 	l.t.Helper()
+	l.signal(syscall.SIGKILL, command, words...)
+}
+
+// signal sends a signal to the process that kill would kill.
+func (l *podLab) signal(s syscall.Signal, command string, words ...string) {
+	l.t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		l.t.Fatal(err)
@@ -124,14 +130,31 @@ func (l *podLab) kill(command string, words ...string) {
 		if err != nil {
 			continue
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pid, s); err != nil {
 			l.t.Fatal(err)
 		}
 		killed++
 	}
 	if killed != 1 {
-		l.t.Fatalf("%d processes of %s %v were killed", killed, command, words)
+		l.t.Fatalf("%d processes of %s %v got %v", killed, command, words, s)
 	}
+}
+
+// restarts is how many containers of a role have ended, in pods that are there and
+// in those that were.
+func (l *podLab) restarts(role string) (n int) {
+	l.t.Helper()
+	selector := "stoke.dev/role=" + role
+	pods := l.Kubectl(l.t, "", "-n", l.ns, "get", "pods", "-l", selector, "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")
+	jobs := l.Kubectl(l.t, "", "-n", l.ns, "get", "jobs", "-l", selector, "-o", "jsonpath={.items[*].status.failed}")
+	for _, field := range strings.Fields(pods + " " + jobs) {
+		count, err := strconv.Atoi(field)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		n += count
+	}
+	return n
 }
 
 // id is the run's.
@@ -197,6 +220,19 @@ func losses(t *testing.T, l *podLab, rescaled bool) {
 
 	l.kill("coordinator", "--run="+id)
 	is = l.goesOn(2, is.Step)
+
+	// Processes that hang fail their probe, and are killed and started again.
+	for _, words := range [][]string{{"coordinator", "--run=" + id}, {"ps", "HOSTNAME=" + id + "-ps-0"}} {
+		restarts := l.restarts(words[0])
+		l.signal(syscall.SIGSTOP, words[0], words[1:]...)
+		began := time.Now()
+		l.Wait(l.t, "the kubelet starts a hung "+words[0]+" again", func(context.Context) (bool, error) {
+			now := l.restarts(words[0])
+			return now > restarts, fmt.Errorf("%d restarts", now)
+		})
+		l.t.Logf("a hung %s was replaced after %v", words[0], time.Since(began).Round(time.Second))
+		is = l.goesOn(2, is.Step)
+	}
 
 	if !rescaled {
 		// The claim outlives the pod, not only its container.

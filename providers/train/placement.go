@@ -31,7 +31,7 @@ func placementAttributes() map[string]schema.Attribute {
 		"image":              option("On a cluster: image of the pods, whose entry point is stoke-trainer, such as a train_image's reference. Default: trainer_image of the provider block."),
 		"image_pull_policy":  option("On a cluster: Always, IfNotPresent or Never. Default: as Kubernetes chooses."),
 		"image_pull_secrets": schema.ListAttribute{Optional: true, ElementType: types.StringType, Description: "On a cluster: Secrets of the namespace with which the image is pulled."},
-		"port":               schema.NumberAttribute{Optional: true, Description: "On a cluster: port on which roles listen; the coordinator's API has the next one. Default: 7070."},
+		"port":               schema.NumberAttribute{Optional: true, Description: "On a cluster: port on which roles listen; the coordinator's API has the next one, and probes the one after. Default: 7070."},
 		"environment":        schema.MapAttribute{Optional: true, ElementType: types.StringType, Description: "On a cluster: variables of all pods. They are stored: secrets belong into a Secret that is mounted as a volume."},
 		"dataset_path":       option("On a cluster: folder of the dataset in the pods, where the image or a volume has it."),
 		"tolerations": schema.ListNestedAttribute{

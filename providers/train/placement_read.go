@@ -37,7 +37,7 @@ func (m *experimentModel) placement(image string) (p launch.Placement, known boo
 	r := new(reading)
 	p = launch.Placement{
 		Namespace: r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
-		Dataset: r.text(m.DatasetPath, ""), Port: r.number(at.Root("port"), m.Port, defaultPort, 1, 65534),
+		Dataset: r.text(m.DatasetPath, ""), Port: r.number(at.Root("port"), m.Port, defaultPort, 1, 65533),
 	}
 	for _, v := range r.elements(m.PullSecrets) {
 		p.PullSecrets = append(p.PullSecrets, r.text(v.(types.String), ""))

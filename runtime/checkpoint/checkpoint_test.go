@@ -26,7 +26,7 @@ func places(t *testing.T) map[string]*Place {
 		t.Fatal(err)
 	}
 	return map[string]*Place{
-		"folder": Folder(filepath.Join(t.TempDir(), "not", "there", "yet")),
+		"folder": Folder(filepath.Join(t.TempDir(), "not-there-yet")),
 		"bucket": inBucket(b, "runs/one", "mem://"),
 	}
 }
@@ -362,6 +362,32 @@ func TestAddresses(t *testing.T) {
 	}
 	if _, ok := p.storage.(folder); !ok {
 		t.Errorf("a folder is a %T", p.storage)
+	}
+}
+
+// The folder around a place is made by none but a run's launcher: when it is
+// removed, nothing that is written brings it back.
+func TestRemovedFolderStaysAway(t *testing.T) {
+	around := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(around, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := Folder(filepath.Join(around, "checkpoints"))
+	m := save(t, p, "step-7", 1, 300)
+	if err := os.RemoveAll(around); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Save(t.Context(), "step-8", "server-0.f32", 0, [][]float32{{1}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a part was written: %v", err)
+	}
+	if err := p.Finish(t.Context(), "step-7", &m); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a manifest was written: %v", err)
+	}
+	if ok, err := p.Claim(t.Context(), "sha256:x", 1); ok || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a term was claimed: %v", err)
+	}
+	if _, err := os.Stat(around); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there again: %v", err)
 	}
 }
 

@@ -25,7 +25,7 @@ const scratch = "."
 
 func (f folder) put(_ context.Context, key string) (object, error) {
 	path := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := f.makeFor(path); err != nil {
 		return nil, err
 	}
 	file, err := durable.Create(path)
@@ -33,6 +33,17 @@ func (f folder) put(_ context.Context, key string) (object, error) {
 		return nil, err
 	}
 	return &draft{file, string(f)}, nil
+}
+
+// makeFor makes the folder of a checkpoint's file, and the place itself. The run's
+// folder is around the place, and is never made here: a removed run stays removed.
+func (f folder) makeFor(path string) error {
+	for _, dir := range []string{string(f), filepath.Dir(path)} {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // draft is a file that gets its name with commit. Its folder may be new, too.
@@ -52,7 +63,7 @@ func (d *draft) abort() { d.Abort() }
 
 func (f folder) claim(_ context.Context, key string) (bool, error) {
 	path := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := f.makeFor(path); err != nil {
 		return false, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

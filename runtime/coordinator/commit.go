@@ -37,6 +37,10 @@ func (c *coordinator) commit(u *update) error {
 		c.skips++
 		e.Skipped = true
 	}
+	if !c.committed {
+		c.committed = true
+		c.tell(spec.Control{Committed: true})
+	}
 	c.note(e)
 	if c.book.Whole(u.Epoch) {
 		c.note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})

@@ -35,6 +35,7 @@ type Options struct {
 	Stop        <-chan struct{} // ends the run as stopped, after a checkpoint
 	Leave       <-chan struct{} // ends this coordinator, after a checkpoint: the run waits for the next one
 	Log         *slog.Logger
+	Turn        func()    // hears each time that the loop has got on; nil = nobody
 	Events      io.Writer // gets a line for every event, as metrics.jsonl has it; nil = nobody. It may be slow, or fail
 
 	// Ended hears how the run ended before workers and servers do; nil = nobody.
@@ -95,6 +96,7 @@ type coordinator struct {
 	strategy   strategy
 	term       int64      // fences: it rises whenever the run goes back to one state
 	claiming   sync.Mutex // while the term changes: it is read beside loop
+	committed  bool       // an update, since this coordinator began
 	spoken     bool       // something was said in this term
 	unwritten  bool       // the ledger lacks something
 	generation int64      // of the memberships
@@ -130,6 +132,7 @@ type coordinator struct {
 	started    time.Time
 	began      time.Time     // of this coordinator
 	ranBefore  time.Duration // by earlier ones
+	recalled   spec.Status   // what the last one wrote
 	clock      clock
 	attended   clock // while there are enough workers: see ran
 	reason     error // why the run is to end before its end
@@ -214,7 +217,7 @@ func (c *coordinator) remember() {
 	if err := run.ReadJSON(c.Folder.StatusFile(), &before); err != nil || before.Started.IsZero() {
 		return
 	}
-	c.started, c.resumed = before.Started, before.Resumed
+	c.started, c.resumed, c.recalled = before.Started, before.Resumed, before
 	// Earlier versions did not count; the time that they trained is a part of it.
 	ran := max(before.Ran, before.Metrics["training_seconds"])
 	if ran > 0 && ran < maxRan {

@@ -210,9 +210,8 @@ func TestCheckpointsByTime(t *testing.T) {
 
 // Damaged checkpoints do not count among those that are kept.
 func TestDamagedCheckpointsAreNotKept(t *testing.T) {
-	s := pointsSpec()
-	s.Checkpoint.EverySteps, s.Checkpoint.Keep = 10, 1
-	b := newBench(t, s, linear{})
+	b := saved(t).again()
+	b.options.Spec.Checkpoint.EverySteps, b.options.Spec.Checkpoint.Keep = 10, 1
 	for _, damaged := range []string{"step-000000000005", "step-000000999999"} {
 		folder := filepath.Join(b.options.Folder.Checkpoints(), damaged)
 		if err := os.Mkdir(folder, 0o700); err != nil {

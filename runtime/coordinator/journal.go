@@ -18,11 +18,13 @@ type journal struct {
 	history *history.File
 	ledger  *ledger.Log
 
-	term       int64   // highest in it
-	generation int64   // likewise
-	restores   []point // where terms went on from, by term
-	saved      int64   // newest step of the run's history that was saved; 0: none
-	reached    int64   // newest step of the run's history
+	term       int64      // highest in it
+	generation int64      // likewise
+	restores   []point    // where terms went on from, by term
+	saved      int64      // newest step of the run's history that was saved; 0: none
+	reached    int64      // newest step of the run's history
+	evaluation spec.Event // the newest one of the run's history
+	loss       float64    // of its newest update
 }
 
 // openJournal reads what earlier coordinators wrote.
@@ -57,7 +59,15 @@ func (j *journal) follow(e spec.Event) {
 	switch e.Type {
 	case spec.EventUpdate, spec.EventUpdates:
 		j.reached = e.Step
+		if !e.Skipped {
+			j.loss = float64(e.Loss)
+		}
+	case spec.EventEvaluation:
+		j.evaluation = e
 	case spec.EventRestore:
+		if j.evaluation.Step > e.Step {
+			j.evaluation = spec.Event{}
+		}
 		j.restores = append(j.restores, at)
 		j.saved, j.reached = min(j.saved, e.Step), e.Step
 	case spec.EventCheckpoint:

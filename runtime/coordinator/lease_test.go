@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"bytes"
+	"encoding/json"
 	"runtime"
 	"strings"
 	"sync"
@@ -62,15 +64,26 @@ func TestLeasesFollowFromTheSpecification(t *testing.T) {
 // A batch above the training set leaves no worker without a lease.
 func TestBatchAboveTheTrainingSetIsShared(t *testing.T) {
 	s := pointsSpec()
-	s.BatchSize, s.Epochs, s.LearningRate = 1<<20, 2, 0.1
+	s.BatchSize, s.Epochs, s.LearningRate, s.Worker.Replicas, s.Worker.MinReplicas = 1<<20, 2, 0.1, 3, 3
 	b := newBench(t, s, linear{})
 	if st := b.run(); st.Phase != spec.Succeeded || st.Step != 2 || st.Records != 1200 {
 		t.Fatalf("status %+v", st)
 	}
-	for _, e := range b.lines() {
-		if n := len(e.Taken); e.Type == spec.EventUpdate && n != 38 { // 75 micro-batches, at most 64 leases
-			t.Errorf("an update of 600 records is made of %d leases", n)
+	updates := 0
+	for line := range bytes.Lines(b.applied[0].Bytes()) {
+		var e spec.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
 		}
+		if e.Type == spec.EventUpdate {
+			updates++
+			if n := len(e.Taken); n != mostBlocks(3) { // of 38 leases
+				t.Errorf("an update of 600 records is made of %d blocks", n)
+			}
+		}
+	}
+	if updates != 2 {
+		t.Errorf("the server applied %d updates", updates)
 	}
 }
 

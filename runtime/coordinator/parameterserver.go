@@ -23,6 +23,29 @@ func (p *parameterServers) exact() bool { return p.exactly }
 
 func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
 
+// held asks every server what it holds.
+func (p *parameterServers) held(term int64) (all []wire.Held, err error) {
+	p.term = term
+	answers, err := p.ask(wire.TypeHold, wire.Hold{Term: term})
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range answers {
+		if a.Held == nil {
+			return nil, fmt.Errorf("server %d did not answer what it holds", i)
+		}
+		all = append(all, *a.Held)
+	}
+	return all, nil
+}
+
+// attach begins a term with what the servers hold.
+func (p *parameterServers) attach(at point, held int64, redo *wire.Apply) error {
+	p.void, p.term = nil, at.term
+	_, err := p.ask(wire.TypeAttach, wire.Attach{Term: at.term, Held: held, Version: at.version, Redo: redo})
+	return err
+}
+
 // restore sends every server its span.
 func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	p.void, p.term = nil, c.term

@@ -148,6 +148,9 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 	if err != nil {
 		return placeError{err}
 	}
+	if attached, err := c.attach(ctx); attached || err != nil {
+		return err
+	}
 	if len(names) == 0 && c.journal.saved > 0 {
 		return placeError{fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", c.journal.saved, c.Checkpoints)}
 	}
@@ -169,7 +172,7 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 		}
 		switch {
 		case err == nil:
-			c.rewind(ctx, m, book)
+			c.resume(ctx, m, book, m.Step)
 			return nil
 		case errors.As(err, new(damaged)):
 			c.damaged[name] = m.Checksum
@@ -187,7 +190,7 @@ func (c *coordinator) restoreNewest(ctx context.Context) error {
 	if err := c.restoreFrom(ctx, "", m); err != nil {
 		return err
 	}
-	c.rewind(ctx, m, ledger.NewBook(c.records()))
+	c.resume(ctx, m, ledger.NewBook(c.records()), 0)
 	return nil
 }
 
@@ -211,15 +214,7 @@ func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint
 		c.resumed++
 	}
 	for {
-		if err := c.strategy.connect(ctx); err != nil {
-			return err
-		}
-		if c.spoken {
-			if err := c.begin(); err != nil {
-				return err
-			}
-		}
-		if err := c.proclaim(ctx); err != nil {
+		if err := c.meet(ctx); err != nil {
 			return err
 		}
 		c.spoken, c.version = true, m.Step
@@ -242,14 +237,29 @@ func (c *coordinator) initial() ([]float32, error) {
 	return v, c.Workload.Model.Init(c.Spec.Seed, v)
 }
 
-// rewind sets the run's own state to the cut that the parameters are at.
-func (c *coordinator) rewind(ctx context.Context, m checkpoint.Manifest, book *ledger.Book) {
+// meet connects to all that holds parameters, in a term in which nothing has been
+// sent yet.
+func (c *coordinator) meet(ctx context.Context) error {
+	if err := c.strategy.connect(ctx); err != nil {
+		return err
+	}
+	if c.spoken {
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	return c.proclaim(ctx)
+}
+
+// resume sets the run's own state to the version that the parameters are at, as
+// the manifest has it. saved is the step of the newest checkpoint.
+func (c *coordinator) resume(ctx context.Context, m checkpoint.Manifest, book *ledger.Book, saved int64) {
 	c.adopt(m, book)
 	for _, member := range c.members {
 		clear(member.leases)
 		c.applied(member) // one may wait for what is not going to come
 	}
-	c.saved, c.kept, c.keptAt = m.Step, m.Step, time.Now()
+	c.saved, c.kept, c.keptAt = saved, saved, time.Now()
 	c.forecast()
 	c.publish(spec.Running)
 	if !c.saving { // what a killed process left half written

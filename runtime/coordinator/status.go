@@ -22,12 +22,15 @@ func (c *coordinator) epoch() int {
 
 // publish sets what the API tells.
 func (c *coordinator) publish(phase spec.Phase) {
+	if c.Turn != nil {
+		c.Turn()
+	}
 	now := time.Now()
 	s := &spec.Status{
 		Run: c.Name, Hash: c.hash, Trainer: c.Credentials.Version, Phase: phase, Message: c.message,
 		Step: c.version, Epoch: c.epoch(), Epochs: c.Spec.Epochs,
 		Skipped: c.skipped, Loss: spec.Number(c.loss), Resumed: c.resumed,
-		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas,
+		Workers: len(c.members), Wanted: c.Spec.Worker.Replicas, Class: c.class,
 		Evaluated: c.evaluated, Saved: c.saved, Term: c.term, Generation: c.generation, Ran: c.ran().Seconds(), Started: c.started, Updated: now,
 	}
 	if c.reason != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // strategy is how what the workers compute becomes updates of the parameters:
@@ -42,6 +43,11 @@ type strategy interface {
 	// connect waits until everything is there that holds parameters, or ctx is
 	// done.
 	connect(ctx context.Context) error
+	// held returns what each holder of parameters has. From then on no coordinator
+	// of a lower term changes it. attach begins a term at that version; redo is the
+	// newest update, for holders that have only prepared it.
+	held(term int64) ([]wire.Held, error)
+	attach(at point, held int64, redo *wire.Apply) error
 	// restore begins a term in which the parameters are those of the cut.
 	// Files that cannot be used are an error of type damaged.
 	restore(ctx context.Context, c cut) error

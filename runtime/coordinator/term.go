@@ -24,7 +24,7 @@ func termsOf(f run.Folder) terms { return terms(filepath.Join(string(f), "terms"
 
 // claim takes a free term above least and all that were claimed.
 func (t terms) claim(least int64) (int64, error) {
-	if err := os.MkdirAll(string(t), 0o700); err != nil {
+	if err := os.Mkdir(string(t), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // never the run's folder, which may be gone
 		return 0, fmt.Errorf("claim a term: %w", err)
 	}
 	highest, err := t.highest()

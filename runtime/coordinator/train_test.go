@@ -160,19 +160,20 @@ func (l *line) add(b *engine.Batch, r *engine.Result, sums []float32) {
 
 // bench is a run in this process.
 type bench struct {
-	t       testing.TB
-	options Options
-	engine  engine.Engine
-	servers sync.WaitGroup
-	ps      []*ps.Server
-	applied []*bytes.Buffer
-	cancel  context.CancelFunc
-	ctx     context.Context
-	logs    *locked
-	stream  bool              // servers have no access to checkpoints
-	astray  *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
-	tapped  *tap              // hears what servers receive and send; nil: nobody does
-	delay   time.Duration     // of what servers send
+	t            testing.TB
+	options      Options
+	engine       engine.Engine
+	servers      sync.WaitGroup
+	coordinators sync.WaitGroup // that were left where they are
+	ps           []*ps.Server
+	applied      []*bytes.Buffer
+	cancel       context.CancelFunc
+	ctx          context.Context
+	logs         *locked
+	stream       bool              // servers have no access to checkpoints
+	astray       *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
+	tapped       *tap              // hears what servers receive and send; nil: nobody does
+	delay        time.Duration     // of what servers send
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -268,6 +269,7 @@ func (b *bench) serve() {
 	}
 	b.t.Cleanup(func() {
 		b.cancel()
+		b.coordinators.Wait()
 		b.servers.Wait()
 		if b.t.Failed() {
 			b.t.Log(b.logs.String())

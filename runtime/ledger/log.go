@@ -99,6 +99,20 @@ func (l *Log) Terms(give func(term, from int64)) {
 	}
 }
 
+// Heads returns the terms that may have made the last record's update: the last
+// one, and earlier ones as long as no later term has added a record.
+func (l *Log) Heads() (terms []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range slices.Backward(l.segments) {
+		terms = append(terms, s.term)
+		if s.from < l.end {
+			break
+		}
+	}
+	return terms
+}
+
 // Begin begins the segment of a term that goes on from a step. It is durable when
 // Begin returns.
 func (l *Log) Begin(term, from int64) error {

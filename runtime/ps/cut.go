@@ -76,7 +76,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
-	s.sum, s.snapshot, s.free, s.made = nil, nil, nil, 0 // others' buffers have another length, or may still be read
+	s.sum, s.decided, s.snapshot, s.free, s.made = nil, nil, nil, nil, 0 // others' buffers have another length, or may still be read
 	s.crowd = s.workers
 	s.freed.ring()
 	s.fit()

@@ -150,6 +150,16 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 				defer s.presence.dismiss(how) // once it is answered
 			}
 		}
+	case wire.TypeHold:
+		var h wire.Hold
+		if err = m.Decode(&h); err == nil {
+			a = s.held(h)
+		}
+	case wire.TypeAttach:
+		var h wire.Attach
+		if err = m.Decode(&h); err == nil {
+			a = s.attach(h)
+		}
 	case wire.TypeRestore:
 		var r wire.Restore
 		if err = m.Decode(&r); err != nil {

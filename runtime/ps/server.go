@@ -45,6 +45,7 @@ type Server struct {
 	coming  map[int64]bool // contributions that are being read
 	failed  map[int64]bool // contributions of this version that did not get here
 	sum     *sum           // the update that is prepared; nil: none is
+	decided *decision      // about the newest update of this term or of one it attached to; nil: there was none
 	workers int            // connected now
 	crowd   int            // the most that were, in this term
 	// sessions counts the connections of each worker's session: what has not
@@ -413,6 +414,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 	}
 	s.releaseAll(r.Clear())
 	s.sum = nil
+	s.decided = &decision{a, r.taken}
 	s.version++
 	s.present = new(version)
 	clear(s.failed)

@@ -1,11 +1,24 @@
 package spec
 
+import "time"
+
 // Control is one line to the supervisor.
 type Control struct {
-	Workers *int    `json:"workers,omitempty"` // how many should run from now on
-	Hung    *Hung   `json:"hung,omitempty"`    // a process that does not answer
-	Outcome *Status `json:"outcome,omitempty"` // the run is over
+	Workers   *int    `json:"workers,omitempty"`   // how many should run from now on
+	Hung      *Hung   `json:"hung,omitempty"`      // a process that does not answer
+	Beat      *Beat   `json:"beat,omitempty"`      // the coordinator lives
+	Committed bool    `json:"committed,omitempty"` // it has committed an update, the first one since it was started
+	Outcome   *Status `json:"outcome,omitempty"`   // the run is over
 }
+
+// Beat is a sign of life.
+type Beat struct {
+	Idle float64 `json:"idle_seconds"` // since the coordinator's loop last got on
+}
+
+// StuckTime is how long a coordinator's loop may do one thing. The longest one is
+// to load a checkpoint, which may take half an hour.
+const StuckTime = 45 * time.Minute
 
 // Hung names a process that is to be ended, so that another one can take its
 // place.

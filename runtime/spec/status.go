@@ -56,6 +56,7 @@ type Status struct {
 	Resumed int    `json:"resumed"`           // times the run went back to a checkpoint (or its start)
 	Workers int    `json:"workers"`           // alive now
 	Wanted  int    `json:"workers_wanted"`    //
+	Class   string `json:"class,omitempty"`   // of the machines that a deterministic run is computed on
 
 	// Metrics has the newest evaluation (accuracy, loss, …) under the model's
 	// names, and samples_per_second, training_seconds, elapsed_seconds,
@@ -71,8 +72,8 @@ type Status struct {
 	Generation int64 `json:"generation,omitempty"`
 
 	// Ran is how many seconds the run has had at least min_replicas workers, over
-	// all starts: what a deadline bounds. Earlier versions counted all seconds in
-	// which its coordinator ran.
+	// all starts: what a deadline bounds. Earlier versions counted all seconds of its
+	// coordinators.
 	Ran     float64   `json:"ran_seconds"`
 	Started time.Time `json:"started"` // when its roles were first started
 	Ended   time.Time `json:"ended,omitzero"`

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -25,7 +27,6 @@ const (
 	maxQuick     = 8                // quick ends of one worker in a window
 	maxEnds      = 5                // ends of a server or of the coordinator in a window
 	stopTime     = 40 * time.Second
-	farewell     = 5 * time.Second // from the run's end to SIGTERM, for roles that know of it
 	terminate    = 5 * time.Second // from SIGTERM to SIGKILL
 	maxControlLn = 1 << 20
 )
@@ -33,6 +34,8 @@ const (
 // processes are those of the run. One goroutine (run) owns them.
 type processes struct {
 	Options
+	patience patience
+	home     *home
 	spec     spec.Spec
 	ports    *ports
 	starter  *starter
@@ -67,17 +70,20 @@ func crashed(state *os.ProcessState) bool {
 	return state.ExitCode() == 2
 }
 
-func newProcesses(o Options, s spec.Spec, p *ports) *processes {
-	return &processes{Options: o, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64)}
+func newProcesses(o Options, s spec.Spec, p *ports, h *home) *processes {
+	return &processes{
+		Options: o, patience: usualPatience(), home: h, spec: s, ports: p, wanted: s.Worker.Replicas, events: make(chan any, 64),
+	}
 }
 
-// run starts everything and returns the outcome once everything has ended.
-func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
+// run starts everything and returns the outcome once everything has ended. The
+// error is ErrFolderGone.
+func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, error) {
 	c.starter = newStarter()
 	defer c.starter.close()
 	var err error
 	if c.alive, c.hold, err = os.Pipe(); err != nil {
-		return spent(began, "cannot make a pipe: "+err.Error(), "")
+		return spent(began, "cannot make a pipe: "+err.Error(), ""), nil
 	}
 	defer c.alive.Close()
 	defer c.hold.Close()
@@ -86,7 +92,12 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 		c.roles = append(c.roles, &role{name: Server, index: i})
 	}
 	c.scale(c.wanted)
-	outcome, told := c.watch(ctx, began)
+	outcome, told, err := c.watch(ctx, began)
+	if err != nil {
+		c.Log.Error("every process is killed", "why", err)
+		c.killAll()
+		return outcome, err
+	}
 	c.stopAll(told, farewellOf(outcome))
 	if outcome.Cause == spec.CauseRestarts { // which the coordinator does not know
 		outcome = spent(c.last(outcome), outcome.Message, outcome.Log)
@@ -105,7 +116,7 @@ func (c *processes) run(ctx context.Context, began spec.Status) spec.Status {
 		outcome.Ended = outcome.Updated
 	}
 	c.Log.Info("run ended", "phase", outcome.Phase, "message", outcome.Message)
-	return outcome
+	return outcome, nil
 }
 
 // spent is the outcome of a run whose processes cannot be kept running. It may
@@ -136,22 +147,29 @@ func (c *processes) last(began spec.Status) spec.Status {
 }
 
 // watch keeps the roles running until there is an outcome; told says that the
-// coordinator declared it, so that all roles hear of it and end.
-func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool) {
+// coordinator declared it, so that all roles hear of it and end. The error is
+// ErrFolderGone.
+func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.Status, told bool, err error) {
+	look := time.NewTicker(c.patience.look)
+	defer look.Stop()
+	looked := time.Now()
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
 		next, err := c.startDue()
+		if err != nil && errors.Is(err, fs.ErrNotExist) && c.home.isMissing() {
+			return spec.Status{}, false, ErrFolderGone
+		}
 		c.record()
 		if err != nil {
-			return spent(c.last(began), err.Error(), ""), false
+			return spent(c.last(began), err.Error(), ""), false, nil
 		}
 		select {
 		case e := <-c.events:
 			switch e := e.(type) {
 			case spec.Control:
 				if e.Outcome != nil {
-					return *e.Outcome, true
+					return *e.Outcome, true, nil
 				}
 				if e.Workers != nil {
 					c.scale(*e.Workers)
@@ -159,12 +177,19 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 				if e.Hung != nil {
 					c.endHung(*e.Hung)
 				}
+				c.roles[0].pulse.take(e)
 			case ended:
 				if why := c.ended(e); why != "" {
-					return spent(c.last(began), why, tail(c.Folder, e.role)), false
+					return spent(c.last(began), why, tail(c.Folder, e.role)), false, nil
 				}
 			}
 		case <-next:
+		case now := <-look.C:
+			if c.home.hasVanished() {
+				return spec.Status{}, false, ErrFolderGone
+			}
+			c.endHungCoordinator(now.Sub(looked))
+			looked = now
 		case <-stop:
 			c.Log.Info("stopping")
 			stop = nil
@@ -173,9 +198,9 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 				p.Signal(syscall.SIGTERM) // it answers with the outcome
 				continue
 			}
-			return stopped(c.last(began)), false
+			return stopped(c.last(began)), false, nil
 		case <-late:
-			return stopped(c.last(began)), false
+			return stopped(c.last(began)), false, nil
 		}
 	}
 }
@@ -242,7 +267,7 @@ func (c *processes) start(r *role) error {
 		}
 		return err
 	}
-	r.process, r.started = cmd.Process, time.Now()
+	r.process, r.started, r.pulse = cmd.Process, time.Now(), pulse{}
 	r.starts++
 	c.Log.Info("started", "role", r.name, "index", r.index, "pid", cmd.Process.Pid)
 	read := make(chan struct{})
@@ -314,6 +339,9 @@ func (c *processes) ended(e ended) string {
 	if r.name == Worker && r.index >= c.wanted {
 		return ""
 	}
+	if r.pulse.committed { // the run gets on: earlier ends no longer count
+		r.ends = nil
+	}
 	// A worker that has worked, or was preempted, does not count: others do its
 	// part. A server takes the run back to a checkpoint each time.
 	if r.name != Worker || lived <= quickly && e.end != spec.EndAsked {
@@ -368,8 +396,8 @@ func (c *processes) giveUp(r *role, why string) string {
 	return ""
 }
 
-// stopAll ends and reaps every process. Those that were told of the run's end
-// get a moment to end by themselves.
+// stopAll ends and reaps every process. Roles that know of the run's end get a
+// moment to end by themselves, at most until the coordinator itself has ended.
 func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 	running := 0
 	each := func(f func(*os.Process)) {
@@ -383,8 +411,8 @@ func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 	}
 	each(func(*os.Process) {})
 	ask, kill := time.After(0), (<-chan time.Time)(nil)
-	if told {
-		ask = time.After(farewell)
+	if told && c.roles[0].process != nil {
+		ask = time.After(c.patience.farewell)
 	}
 	for running > 0 {
 		select {
@@ -401,6 +429,9 @@ func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 			if e, ok := e.(ended); ok {
 				e.role.process, e.role.endedAt, e.role.reason = nil, time.Now(), e.state
 				running--
+				if e.role == c.roles[0] && kill == nil { // it has told all workers that ever joined
+					ask = time.After(0)
+				}
 			}
 		case <-kill:
 			each(func(p *os.Process) { p.Kill() })

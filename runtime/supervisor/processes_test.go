@@ -21,7 +21,7 @@ func restarting(t *testing.T, workers, least int) *processes {
 	if err := f.Create(s); err != nil {
 		t.Fatal(err)
 	}
-	c := newProcesses(Options{Folder: f, Log: slog.New(slog.DiscardHandler)}, s, nil)
+	c := newProcesses(Options{Folder: f, Log: slog.New(slog.DiscardHandler)}, s, nil, nil)
 	c.roles = []*role{{name: Coordinator}, {name: Server}}
 	c.scale(workers)
 	return c
@@ -79,6 +79,31 @@ func TestLossesInAShortTimeStopTheRun(t *testing.T) {
 		s := spent(spec.Status{}, "x", "")
 		if s.Phase != spec.Stopped || s.Cause != spec.CauseRestarts {
 			t.Errorf("a run whose processes cannot be kept running ends as %+v", s)
+		}
+	}
+}
+
+// A coordinator that commits updates between its ends gets on, however often it
+// ends: budget and pause begin again.
+func TestCommittedUpdateResetsTheBudget(t *testing.T) {
+	c := restarting(t, 1, 1)
+	r := c.find(Coordinator, 0)
+	for i := range 50 {
+		r.pulse = pulse{}
+		r.pulse.take(spec.Control{Committed: true})
+		r.pulse.take(spec.Control{Beat: new(spec.Beat)})
+		if why := c.end(r, time.Second); why != "" {
+			t.Fatalf("end %d behind a committed update stops the run: %s", i, why)
+		}
+		if pause := r.due.Sub(r.endedAt); pause != firstPause {
+			t.Fatalf("after end %d it pauses for %v", i, pause)
+		}
+	}
+	for i := range maxEnds - 1 {
+		r.pulse = pulse{}
+		why := c.end(r, time.Second)
+		if last := i == maxEnds-2; last != strings.Contains(why, "ended 5 times") {
+			t.Errorf("end %d without a committed update: %q", i, why)
 		}
 	}
 }

@@ -42,6 +42,7 @@ type role struct {
 	reason  string      // of the last end
 	crashed string      // how the last process ended, where that was by itself
 	ends    []time.Time // that count, within the window
+	pulse   pulse       // the coordinator's
 	givenUp bool        // a worker that is not started any more
 	due     time.Time
 }

@@ -34,7 +34,7 @@ var ErrNotStarted = errors.New("the launcher closed the pipe before \"go\": noth
 
 // Run supervises the run from its start, or from its newest checkpoint, to its
 // end. When ctx is done it stops the run. The returned status has been written
-// as the run's final one.
+// as the run's final one, unless the error is ErrFolderGone.
 func Run(ctx context.Context, o Options) (spec.Status, error) {
 	lock := flock.New(o.Folder.Lock(), flock.SetPermissions(0o600))
 	locked, err := lock.TryLock()
@@ -45,6 +45,11 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		return spec.Status{}, fmt.Errorf("lock run: %s already has a supervisor", o.Folder.Name())
 	}
 	defer lock.Unlock()
+	home, err := openHome(o.Folder)
+	if err != nil {
+		return spec.Status{}, fmt.Errorf("open run: %w", err)
+	}
+	defer home.close()
 	s, err := o.Folder.ReadSpec()
 	if err != nil {
 		return spec.Status{}, err
@@ -81,7 +86,10 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if err != nil {
 		outcome = unwritten(outcome, err)
 	} else {
-		outcome = newProcesses(o, s, ports).run(ctx, outcome)
+		outcome, err = newProcesses(o, s, ports, home).run(ctx, outcome)
+	}
+	if errors.Is(err, ErrFolderGone) || home.isMissing() {
+		return spec.Status{}, fmt.Errorf("run %s: %w", o.Folder.Name(), ErrFolderGone)
 	}
 	if outcome.Cause == spec.CauseSuperseded { // the status is another one's by now
 		room.give()

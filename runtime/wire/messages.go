@@ -49,6 +49,10 @@ const (
 	// Worker and coordinator.
 	TypeLog    // Log: to the coordinator, from a worker that leaves or cannot work; not answered
 	TypeRevoke // Revoke: to a worker; not answered
+
+	// Coordinator and server; each is answered by Answer.
+	TypeHold   // Hold
+	TypeAttach // Attach
 )
 
 var typeNames = map[Type]string{
@@ -56,7 +60,7 @@ var typeNames = map[Type]string{
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
-	TypeLog: "log", TypeRevoke: "revoke",
+	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
 }
 
 func (t Type) String() string {
@@ -222,11 +226,40 @@ type Answer struct {
 	SquaredNorm float64 `json:"squared_norm,omitempty"` // Prepare: of this span's mean gradient
 	Finite      bool    `json:"finite,omitempty"`       // Prepare
 
-	Part checkpoint.Part `json:"part,omitzero"` // Write
+	Held *Held           `json:"held,omitempty"` // Hold
+	Part checkpoint.Part `json:"part,omitzero"`  // Write
 	// Send asks for the values of a Restore as Pieces; Damaged says that the
 	// checkpoint is not what its manifest says.
 	Send    bool `json:"send,omitempty"`
 	Damaged bool `json:"damaged,omitempty"`
+}
+
+// Hold asks a server for the state of its parameters, which from then on no lower
+// term changes.
+type Hold struct {
+	Term int64 `json:"term"`
+}
+
+// Held is the state of a server's parameters.
+type Held struct {
+	Term     int64 `json:"term"` // in which it was restored or attached; 0: it was not yet
+	Version  int64 `json:"version"`
+	From     int   `json:"from"` // the server's span of the flat vector
+	To       int   `json:"to"`
+	Prepared bool  `json:"prepared,omitempty"` // the next update is prepared
+	// Decision and Taken are about the update that made Version; nil: that was no
+	// update.
+	Decision *Apply              `json:"decision,omitempty"`
+	Taken    []spec.Contribution `json:"taken,omitempty"`
+}
+
+// Attach begins a term with the parameters that the servers hold. Servers that
+// are one update behind Version make the update that they have prepared.
+type Attach struct {
+	Term    int64  `json:"term"`
+	Held    int64  `json:"held"` // the term of the parameters
+	Version int64  `json:"version"`
+	Redo    *Apply `json:"redo,omitempty"`
 }
 
 // Restore puts a server at one cut and begins a term: whatever it held of an

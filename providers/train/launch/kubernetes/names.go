@@ -62,6 +62,9 @@ func (l *layout) high() int { return min(l.HighPriority, l.spec.Worker.Replicas)
 // api is the port of the coordinator's API.
 func (l *layout) api() int { return l.Port + 1 }
 
+// alive is the port of probes, in the pods of all roles.
+func (l *layout) alive() int { return l.Port + 2 }
+
 // host is a pod's name in the cluster's DNS, through the run's Service.
 func (l *layout) host(pod string) string {
 	return fmt.Sprintf("%s.%s.%s.svc", pod, l.id, l.Namespace)

@@ -10,6 +10,7 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stokehq/stoke/providers/train/launch"
 )
@@ -56,6 +57,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 		Containers: []core.Container{{
 			Name: container, Image: l.Image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
 			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
+			LivenessProbe:            l.probe(),
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
 			SecurityContext: &core.SecurityContext{
 				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true),
@@ -84,6 +86,19 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 		}
 	}
 	return core.PodTemplateSpec{ObjectMeta: meta, Spec: pod}
+}
+
+// probe makes the kubelet kill a process that hangs, at most 46 s after its last
+// answer: a hung process makes no use of a longer grace period. The process itself
+// answers, without a token, because a token would be visible in the pod.
+func (l *layout) probe() *core.Probe {
+	return &core.Probe{
+		ProbeHandler: core.ProbeHandler{
+			HTTPGet: &core.HTTPGetAction{Path: "/", Port: intstr.FromInt(l.alive()), Scheme: core.URISchemeHTTP},
+		},
+		PeriodSeconds: 10, TimeoutSeconds: 5, SuccessThreshold: 1, FailureThreshold: 4,
+		TerminationGracePeriodSeconds: new(int64(1)),
+	}
 }
 
 // role is what the placement says of a role.
@@ -120,6 +135,7 @@ func (l *layout) arguments(role string) []string {
 	args := []string{
 		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken, "--certificate-file=" + secretFolder + "/" + identity,
 	}
+	args = append(args, "--listen-alive=:"+strconv.Itoa(l.alive()))
 	servers := "--servers=" + strings.Join(l.servers(), ",")
 	switch role {
 	case coordinator:

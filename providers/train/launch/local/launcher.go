@@ -114,6 +114,10 @@ func (l *Launcher) Status(_ context.Context, id string) (launch.State, error) {
 	return standing(f)
 }
 
+// staleTime is the age of a status that Status reports as old. The coordinator
+// renews it twice a second. The supervisor replaces a hung coordinator within 30 s.
+const staleTime = 10 * time.Second
+
 func standing(f run.Folder) (launch.State, error) {
 	fail := func(err error) (launch.State, error) {
 		return launch.State{}, fmt.Errorf("read how the run stands: %s: %w", f.StatusFile(), err)
@@ -134,6 +138,10 @@ func standing(f run.Folder) (launch.State, error) {
 		s.Phase = spec.Lost
 	}
 	st := launch.State{Status: s, Roles: roles(f, alive)}
+	if age := time.Since(s.Updated); alive && s.Phase == spec.Running && age > staleTime {
+		why := fmt.Sprintf("its status is %.0f s old: the coordinator hangs, or loads a checkpoint", age.Seconds())
+		st.Warnings = append(st.Warnings, why)
+	}
 	if st.Saved, err = newest(f); err != nil {
 		return fail(err)
 	}

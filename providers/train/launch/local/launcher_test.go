@@ -289,6 +289,32 @@ func TestFollowingEnds(t *testing.T) {
 	}
 }
 
+// A status that nothing renews is named: its coordinator may hang.
+func TestOldStatusIsNamed(t *testing.T) {
+	l, id, f := over(t, spec.Running)
+	self, err := run.Self()
+	if err == nil {
+		err = run.WriteJSON(f.Supervisor(), run.Supervisor{Process: self})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(f.Supervisor()) // before the run's processes are stopped
+	for _, tt := range []struct {
+		phase spec.Phase
+		age   time.Duration
+		want  string
+	}{{spec.Running, 75 * time.Hour, "its status is 2700"}, {spec.Running, -time.Hour, ""}, {spec.Stopped, 75 * time.Hour, ""}} {
+		if err := run.WriteJSON(f.StatusFile(), spec.Status{Run: id, Phase: tt.phase, Updated: time.Now().Add(-tt.age)}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Status(t.Context(), id)
+		if got := strings.Join(s.Warnings, " "); err != nil || (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s, %v old: %q, %v", tt.phase, tt.age, got, err)
+		}
+	}
+}
+
 func TestLauncherNamesWhatIsNotThere(t *testing.T) {
 	l, id, f := over(t, spec.Running)
 	if _, err := l.Status(t.Context(), launch.ID("other")); !errors.Is(err, launch.ErrNoRun) {

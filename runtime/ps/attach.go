@@ -1,0 +1,65 @@
+package ps
+
+import (
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// decision is what became of the newest update: it lets a coordinator that comes
+// back have the other servers do the same.
+type decision struct {
+	apply wire.Apply
+	taken []spec.Contribution
+}
+
+// held answers what the server has. From then on no coordinator of a lower term
+// changes it.
+func (s *Server) held(h wire.Hold) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.heed(h.Term); a != nil {
+		return *a
+	}
+	held := &wire.Held{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
+	if d := s.decided; d != nil {
+		held.Decision, held.Taken = &d.apply, d.taken
+	}
+	return wire.Answer{Held: held}
+}
+
+// attach begins a term with the parameters that are here. A server that is one
+// update behind the others, and has prepared that update, makes it first.
+func (s *Server) attach(a wire.Attach) wire.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused := s.begins(a.Term); refused != nil {
+		return *refused
+	}
+	if s.term != a.Held || s.term == 0 {
+		return refuse("restored in term %d, not %d", s.term, a.Held)
+	}
+	if prepared := s.sum != nil; a.Redo != nil && s.version+1 == a.Version && (prepared || a.Redo.Skip) {
+		if answer := s.decide(*a.Redo); answer != (wire.Answer{}) {
+			return answer
+		}
+	}
+	if s.version != a.Version || s.fence != a.Term {
+		return refuse("at version %d, not %d", s.version, a.Version)
+	}
+	for id := range s.pending {
+		s.drop(id)
+	}
+	if s.sum != nil {
+		s.releaseAll(s.sum.Clear())
+	}
+	s.sum = nil
+	clear(s.void)
+	clear(s.coming)
+	clear(s.failed)
+	s.term, s.present = a.Term, new(version)
+	s.crowd = s.workers
+	s.freed.ring()
+	s.changed.ring()
+	s.log.Info("attached", "term", s.term, "version", s.version)
+	return wire.Answer{}
+}
