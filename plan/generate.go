@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/eval"
+	"github.com/stokehq/stoke/providers"
 )
 
 // generation is configuration that was written for imported objects which had
@@ -88,7 +89,8 @@ func (p *planner) generateFor(ctx context.Context, t *eval.Task, block *eval.Imp
 			})
 			continue
 		}
-		o, ok := p.lookUp(ctx, t, addr, target.ID, block.Decl.Range.Ptr(), owner, owner.Type(schema))
+		r := providers.ImportRequest{Type: addr.Type, ID: target.ID}
+		o, ok := p.lookUp(ctx, t, addr, r, block.Decl.Range.Ptr(), owner, owner.Type(schema))
 		if !ok {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/providers"
 )
@@ -93,7 +94,8 @@ func (d *draft) takeIn(ctx context.Context) (sensitive []cty.Path, id string, ok
 	o, have := p.imports.found[target.Addr]
 	p.mu.Unlock()
 	if !have {
-		if o, ok = p.lookUp(ctx, d.t, target.Addr, target.ID, target.Decl.Range.Ptr(), d.owner, d.ty); !ok {
+		r := providers.ImportRequest{Type: target.Addr.Type, ID: target.ID, Config: withoutSecrets(d.config, d.marked)}
+		if o, ok = p.lookUp(ctx, d.t, target.Addr, r, target.Decl.Range.Ptr(), d.owner, d.ty); !ok {
 			return nil, "", false
 		}
 		if p.reads != nil { // for the next attempt at this plan
@@ -114,9 +116,29 @@ func (d *draft) takeIn(ctx context.Context) (sensitive []cty.Path, id string, ok
 	return o.sensitive, target.ID, true
 }
 
+// withoutSecrets returns a configuration with null for each argument that holds something sensitive: the
+// state stores the values that an import takes before a plan has found the sensitive ones.
+func withoutSecrets(config cty.Value, marked lang.Marked) cty.Value {
+	if !config.IsKnown() || config.IsNull() || !config.Type().IsObjectType() {
+		return cty.NilVal
+	}
+	all := config.AsValueMap()
+	for _, path := range marked.Secret() {
+		if len(path) == 0 {
+			return cty.NilVal
+		}
+		if step, ok := path[0].(cty.GetAttrStep); ok {
+			all[step.Name] = cty.NullVal(config.Type().AttributeType(step.Name))
+		}
+	}
+	return cty.ObjectVal(all)
+}
+
 // lookUp asks the provider for an existing object: by its id first, then for
 // all that there is to know of it.
-func (p *planner) lookUp(ctx context.Context, t *eval.Task, addr address.Instance, id string, at *hcl.Range, owner *eval.Provider, ty *eval.Type) (object, bool) {
+func (p *planner) lookUp(ctx context.Context, t *eval.Task, addr address.Instance, r providers.ImportRequest, at *hcl.Range,
+	owner *eval.Provider, ty *eval.Type) (object, bool) {
+	id := r.ID
 	fail := func(summary, format string, args ...any) (object, bool) {
 		t.Report(&hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: at})
 		return object{}, false
@@ -131,7 +153,7 @@ func (p *planner) lookUp(ctx context.Context, t *eval.Task, addr address.Instanc
 	}
 	ctx = p.call(ctx, addr)
 	p.emit(Event{Kind: Importing, Addr: addr, Text: "Preparing import...", ID: cty.StringVal(id)})
-	found := owner.Server.Import(ctx, providers.ImportRequest{Type: addr.Type, ID: id})
+	found := owner.Server.Import(ctx, r)
 	if !said(found.Diagnostics) {
 		return object{}, false
 	}

@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/modules/lang"
 	"github.com/stokehq/stoke/plan/eval"
 	"github.com/stokehq/stoke/plan/state"
+	"github.com/stokehq/stoke/providers"
 )
 
 // Import looks up one existing object, outside of any plan, and returns what
@@ -58,7 +61,7 @@ func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Inst
 	if !ok {
 		return nil
 	}
-	o, ok := p.lookUp(ctx, t, addr, id, nil, owner, ty)
+	o, ok := p.lookUp(ctx, t, addr, providers.ImportRequest{Type: addr.Type, ID: id, Config: configOf(p.ev, t, inst)}, nil, owner, ty)
 	if !ok {
 		return nil
 	}
@@ -71,6 +74,24 @@ func (p *planner) importOne(ctx context.Context, t *eval.Task, addr address.Inst
 		return nil
 	}
 	return object
+}
+
+// configOf returns the configuration of an instance as far as it is known outside of a plan; cty.NilVal where
+// it is wrong. The next plan reports its mistakes.
+func configOf(ev *eval.Evaluator, t *eval.Task, inst *eval.Instance) cty.Value {
+	reported := ev.Diagnostics()
+	defer func() {
+		ev.Diagnostics()
+		for _, d := range reported {
+			ev.Report(d)
+		}
+	}()
+	config, _, ok := inst.Config(t)
+	if !ok {
+		return cty.NilVal
+	}
+	value, marked, _ := lang.Unmark(config)
+	return withoutSecrets(value, marked)
 }
 
 // unconfigured says why there is no place for an object, and how to make one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -37,6 +38,9 @@ type Call struct {
 	// Keep, when not nil, is called by an Apply that fails but leaves an
 	// object which the next plan finishes by an update.
 	Keep func()
+	// Declared, in an Import, is the configuration of the object: what the provider reads in other words
+	// of the same meaning, or cannot read at all, is then not a difference. nil where it is not known.
+	Declared *tfprotov6.DynamicValue
 }
 
 // Progress is one sign of life of a call.

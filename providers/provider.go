@@ -124,6 +124,9 @@ type ApplyResponse struct {
 type ImportRequest struct {
 	Type string
 	ID   string
+	// Config is the configuration of the object, with null for each argument that holds something
+	// sensitive; cty.NilVal where there is none. The protocol has no place for it: see Call.Declared.
+	Config cty.Value
 }
 
 // Imported is one object that an import found.

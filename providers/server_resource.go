@@ -225,6 +225,11 @@ func (s *server) Apply(ctx context.Context, r ApplyRequest) ApplyResponse {
 
 func (s *server) Import(ctx context.Context, r ImportRequest) ImportResponse {
 	x := s.begin(ctx, "ImportResourceState", r.Type, resourceTypes)
+	if r.Config != cty.NilVal && !x.failed() {
+		call := *CallFrom(ctx)
+		call.Declared = x.encode(r.Config)
+		ctx = WithCall(ctx, &call)
+	}
 	resp := send(ctx, x, s.rpc.ImportResourceState, &tfprotov6.ImportResourceStateRequest{
 		TypeName: r.Type, ID: r.ID, ClientCapabilities: &tfprotov6.ImportResourceStateClientCapabilities{},
 	})
@@ -241,6 +246,9 @@ func (s *server) Import(ctx context.Context, r ImportRequest) ImportResponse {
 			if err != nil {
 				x.diags = append(x.diags, s.fault(x.rpc, o.TypeName, err))
 				continue
+			}
+			if o.TypeName == r.Type {
+				state = withTimeouts(state, r.Config)
 			}
 			out.Objects = append(out.Objects, Imported{Type: o.TypeName, State: state, Private: o.Private})
 		}

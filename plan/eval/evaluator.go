@@ -106,6 +106,11 @@ func (ev *Evaluator) interrupted() error {
 	}
 }
 
+// stoppable returns the context of calls that the first Ctrl-C may end.
+func (ev *Evaluator) stoppable() context.Context {
+	return providers.WithCall(ev.ctx, &providers.Call{Stopping: ev.opts.Stopping})
+}
+
 // Do runs f as a task. Several may run at the same time.
 func (ev *Evaluator) Do(f func(t *Task)) {
 	ev.acquire()

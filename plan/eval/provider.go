@@ -163,7 +163,7 @@ func (t *Task) configure(h home) (*Provider, bool) {
 	p.Unknown = t.ev.opts.Deferring && !config.IsWhollyKnown() && t.readsResources()
 	diags := server.ValidateProvider(t.ev.ctx, config, sensitive)
 	if !diags.HasErrors() && !t.ev.opts.Validating && !p.Unknown && !p.Excluded {
-		diags = append(diags, server.Configure(t.ev.ctx, config, sensitive)...)
+		diags = append(diags, server.Configure(t.ev.stoppable(), config, sensitive)...)
 	}
 	t.Report(FromProvider(diags, body, rng, "provider "+ref.Key())...)
 	return p, !diags.HasErrors()

@@ -163,10 +163,17 @@ func FromObject(ctx context.Context, o types.Object) (c *Connection, known bool,
 // of the provider.
 func StoredConnection(ctx context.Context, o types.Object) (c *Connection, known bool) {
 	c, known, diags := FromObject(ctx, o)
+	return MustConvert(c, diags), known
+}
+
+// MustConvert returns a value of the framework that was converted. The types of models and schemas are
+// fixed, so a conversion that fails is a mistake of the provider: it ends a test, and the server of the
+// provider reports the crash with its place.
+func MustConvert[V any](v V, diags diag.Diagnostics) V {
 	if diags.HasError() {
-		panic(fmt.Sprintf("conversion of a connection: %v", diags))
+		panic(fmt.Sprintf("conversion of %T: %v", v, diags))
 	}
-	return c, known
+	return v
 }
 
 // Object is the connection as the framework stores it.

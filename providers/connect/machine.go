@@ -44,13 +44,12 @@ func MachineTypes() map[string]attr.Type {
 
 // MachineFromObject reads an argument. known is false when any part of it isn't
 // known yet.
-func MachineFromObject(ctx context.Context, o types.Object) (s SSH, known bool, diags diag.Diagnostics) {
+func MachineFromObject(ctx context.Context, o types.Object) (s SSH, known bool) {
 	if v, err := o.ToTerraformValue(ctx); err != nil || o.IsNull() || !v.IsFullyKnown() {
-		return SSH{}, false, nil
+		return SSH{}, false
 	}
-	var w wireSSH
-	diags = o.As(ctx, &w, basetypes.ObjectAsOptions{})
-	return w.ssh(), true, diags
+	w := new(wireSSH)
+	return MustConvert(w, o.As(ctx, w, basetypes.ObjectAsOptions{})).ssh(), true
 }
 
 // Object is the value as the framework stores it.
@@ -68,9 +67,7 @@ func (machineValidator) Description(context.Context) string {
 func (v machineValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (machineValidator) ValidateObject(ctx context.Context, req validator.ObjectRequest, resp *validator.ObjectResponse) {
-	s, known, diags := MachineFromObject(ctx, req.ConfigValue)
-	resp.Diagnostics.Append(diags...)
-	if known && !diags.HasError() {
+	if s, known := MachineFromObject(ctx, req.ConfigValue); known {
 		resp.Diagnostics.Append(s.Validate(req.Path)...)
 	}
 }

@@ -46,12 +46,12 @@ type wireGoogle struct {
 }
 
 type wireSSH struct {
-	Address    *string   `tfsdk:"address" cty:"address"`
-	Port       *int64    `tfsdk:"port" cty:"port"`
-	User       *string   `tfsdk:"user" cty:"user"`
-	HostKey    *string   `tfsdk:"host_key" cty:"host_key"`
-	Credential *string   `tfsdk:"credential" cty:"credential"`
-	Hops       []wireHop `tfsdk:"hops" cty:"hops"`
+	Address    *string    `tfsdk:"address" cty:"address"`
+	Port       *int64     `tfsdk:"port" cty:"port"`
+	User       *string    `tfsdk:"user" cty:"user"`
+	HostKey    *string    `tfsdk:"host_key" cty:"host_key"`
+	Credential *string    `tfsdk:"credential" cty:"credential"`
+	Hops       []*wireHop `tfsdk:"hops" cty:"hops"` // nil for null
 }
 
 type wireHop struct {
@@ -153,6 +153,9 @@ func wireOf(c Connection) wire {
 func (w wireSSH) ssh() SSH {
 	s := SSH{Hop: wireHop{w.Address, w.Port, w.User, w.HostKey, w.Credential}.hop()}
 	for _, h := range w.Hops {
+		if h == nil {
+			h = new(wireHop)
+		}
 		s.Hops = append(s.Hops, h.hop())
 	}
 	return s
@@ -166,7 +169,8 @@ func wireOfSSH(s SSH) wireSSH {
 	h := wireOfHop(s.Hop)
 	w := wireSSH{Address: h.Address, Port: h.Port, User: h.User, HostKey: h.HostKey, Credential: h.Credential}
 	for _, h := range s.Hops {
-		w.Hops = append(w.Hops, wireOfHop(h))
+		hop := wireOfHop(h)
+		w.Hops = append(w.Hops, &hop)
 	}
 	return w
 }

@@ -55,7 +55,7 @@ func (m *poolModel) capacity(ctx context.Context, zones []string, p *containerpb
 	if group.Min < 0 {
 		return unknown
 	}
-	return mustConvert(connect.Capacity{Groups: []connect.NodeGroup{group}}.Object(ctx))
+	return connect.MustConvert(connect.Capacity{Groups: []connect.NodeGroup{group}}.Object(ctx))
 }
 
 // count is how many nodes there are, -1 where that is not known.

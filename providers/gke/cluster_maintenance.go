@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // windowModel is when upgrades may happen.
@@ -58,7 +60,7 @@ func (m *clusterModel) exclusions() map[string]excludeModel {
 	}
 	var all map[string]excludeModel
 	diags := m.Exclusions.ElementsAs(context.Background(), &all, false)
-	return mustConvert(all, diags)
+	return connect.MustConvert(all, diags)
 }
 
 // checkMaintenance refuses windows that are none, which would otherwise be sent
@@ -161,7 +163,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 			was = *d
 		}
 		now := windowModel{moment(was.Start, r.GetWindow().GetStartTime()), moment(was.End, r.GetWindow().GetEndTime()), recurrence(was.Recurrence, r.GetRecurrence())}
-		m.MaintenanceWindow = mustConvert(types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now))
+		m.MaintenanceWindow = connect.MustConvert(types.ObjectValueFrom(context.Background(), typesOf(windowSchema()), now))
 	}
 	declared, all := m.exclusions(), map[string]excludeModel{}
 	for name, e := range p.GetWindow().GetMaintenanceExclusions() {
@@ -180,7 +182,7 @@ func (m *clusterModel) readMaintenance(p *containerpb.MaintenancePolicy, importe
 		m.Exclusions = types.MapNull(exclusionType())
 		return
 	}
-	m.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
+	m.Exclusions = connect.MustConvert(types.MapValueFrom(context.Background(), exclusionType(), all))
 }
 
 // recurrence keeps the way in which a rule was declared: every day is FREQ=DAILY, and also all days of the

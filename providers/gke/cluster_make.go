@@ -68,9 +68,9 @@ func (m *clusterModel) checkEndpoints(j job) {
 				fmt.Sprintf("endpoint is %q, and %s = false closes it. Set endpoint to an endpoint that stays open.", way, test.name))
 		}
 	}
-	if given(m.GoogleCloud) && !j.omitted("authorized_google_cloud") && m.AuthorizedNetworks.IsNull() {
+	if given(m.GoogleCloud) && !m.GoogleCloud.ValueBool() && !j.omitted("authorized_google_cloud") && m.AuthorizedNetworks.IsNull() {
 		j.diags.AddAttributeError(path.Root("authorized_google_cloud"), "No authorized networks",
-			"Give authorized_networks: authorized_google_cloud says whether Google Cloud is one of them.")
+			"Give authorized_networks: authorized_google_cloud = false takes Google Cloud out of them.")
 	}
 }
 

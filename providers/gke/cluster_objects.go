@@ -80,12 +80,17 @@ func (m *clusterModel) clear(ctx context.Context, j job) error {
 		return nil // it was never finished
 	}
 	at := path.Root("destroy_cloud_objects")
+	ctx, stop := j.cloud.Stoppable(ctx)
+	defer stop()
 	limited, cancel := context.WithTimeout(ctx, listed)
 	defer cancel()
 	client, err := j.clusters.Get(limited, *conn)
 	var found []cloudObject
 	if err == nil {
 		found, err = cloudObjects(limited, client.Dynamic)
+	}
+	if stopped := cloud.Interrupted(limited); err != nil && stopped != nil {
+		return fmt.Errorf("what the cluster has in the cloud is not listed: %w", stopped)
 	}
 	if err != nil {
 		j.diags.AddAttributeWarning(at, "What the cluster left behind is not known", "Disks, Filestore shares and load balancers that it made stay, and bill; its API server did not say which: "+sentence(err))

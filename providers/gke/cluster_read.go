@@ -40,14 +40,18 @@ func (m *clusterModel) take(j job, k *containerpb.Cluster) {
 	ip := k.GetIpAllocationPolicy()
 	m.PodsRange, m.ServicesRange = textOrNull(ip.GetClusterSecondaryRangeName()), textOrNull(ip.GetServicesSecondaryRangeName())
 	m.PodsCIDR, m.ServicesCIDR = cidr(m.PodsCIDR, ip.GetClusterIpv4CidrBlock()), cidr(m.ServicesCIDR, ip.GetServicesIpv4CidrBlock())
-	m.MasterVersion = types.StringValue(k.GetCurrentMasterVersion())
+	if m.MasterVersion = types.StringValue(k.GetCurrentMasterVersion()); imported && outdated(m.MasterVersion, m.Version) {
+		m.Version = types.StringNull()
+	}
 	m.ReleaseChannel = types.StringValue("NONE")
 	if ch := k.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {
 		m.ReleaseChannel = types.StringValue(ch.String())
 	}
 	m.PrivateNodes = types.BoolValue(k.GetNetworkConfig().GetDefaultEnablePrivateNodes() || k.GetPrivateClusterConfig().GetEnablePrivateNodes()) // older clusters have only this
 	m.readNetworks(k, imported)
-	m.readEndpoints(k)
+	if m.readEndpoints(k); imported {
+		m.chooseEndpoint()
+	}
 	m.WorkloadIdentity = types.BoolValue(k.GetWorkloadIdentityConfig().GetWorkloadPool() != "")
 	a := k.GetAddonsConfig()
 	m.FilestoreCSI, m.GCSFuseCSI = types.BoolValue(a.GetGcpFilestoreCsiDriverConfig().GetEnabled()), types.BoolValue(a.GetGcsFuseCsiDriverConfig().GetEnabled())
@@ -128,8 +132,20 @@ func (m *clusterModel) readEndpoints(k *containerpb.Cluster) {
 		m.PublicEndpoint = types.BoolValue(open)
 	}
 	networks := ip.GetAuthorizedNetworksConfig()
-	m.GoogleCloud = types.BoolValue(networks == nil || networks.GcpPublicCidrsAccessEnabled == nil ||
+	m.GoogleCloud = types.BoolValue(!networks.GetEnabled() || networks.GcpPublicCidrsAccessEnabled == nil ||
 		networks.GetGcpPublicCidrsAccessEnabled())
+}
+
+// chooseEndpoint names an open endpoint for the connection of an imported cluster, where none is declared and
+// the default, the public address, is closed.
+func (m *clusterModel) chooseEndpoint() {
+	switch {
+	case !m.Endpoint.IsNull() || m.IPEndpoints.ValueBool() && m.PublicEndpoint.ValueBool():
+	case m.DNSEndpoint.ValueBool():
+		m.Endpoint = types.StringValue("dns")
+	default:
+		m.Endpoint = types.StringValue("private")
+	}
 }
 
 // reached is how long the cluster may take to say which it is.
@@ -167,6 +183,8 @@ func (m *clusterModel) readAccess(ctx context.Context, j job, k *containerpb.Clu
 	if c.ID == "" && c.Endpoint != "" && k.GetStatus() == containerpb.Cluster_RUNNING {
 		ctx, cancel := context.WithTimeout(ctx, reached)
 		defer cancel()
+		ctx, stop := j.cloud.Stoppable(ctx)
+		defer stop()
 		if client, err := j.clusters.Get(ctx, c); err == nil {
 			c.ID = client.ID
 		} else {

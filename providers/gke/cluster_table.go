@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
@@ -164,7 +165,7 @@ func (m *clusterModel) has(j job, prior *clusterModel, k *containerpb.Cluster, r
 		both = m.exclusions()
 	}
 	maps.Copy(both, m.exclusions())
-	is.Exclusions = mustConvert(types.MapValueFrom(context.Background(), exclusionType(), both))
+	is.Exclusions = connect.MustConvert(types.MapValueFrom(context.Background(), exclusionType(), both))
 	is.take(j, k)
 	if m.Exclusions.IsNull() && len(is.exclusions()) == 0 {
 		is.Exclusions = m.Exclusions

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	file "google.golang.org/api/file/v1"
 
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
@@ -100,7 +101,7 @@ func sameExports(was types.List, now []*file.NfsExportOptions) types.List {
 	for _, o := range now {
 		all = append(all, exportModel{Ranges: setOrNull(types.SetNull(types.StringType), o.IpRanges), Access: textOrNull(o.AccessMode), Squash: textOrNull(o.SquashMode), UID: numberOrNull(o.AnonUid), GID: numberOrNull(o.AnonGid)})
 	}
-	return mustConvert(types.ListValueFrom(context.Background(), exportType, all))
+	return connect.MustConvert(types.ListValueFrom(context.Background(), exportType, all))
 }
 
 // means tells whether an export is what is there.

@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // ruleModel is a protocol with its ports.
@@ -68,7 +70,7 @@ func sameRules(was types.List, now []ruleModel) types.List {
 	if declared := rulesOf(was); declared != nil && slices.Equal(texts(declared), texts(now)) {
 		return was
 	}
-	return mustConvert(types.ListValueFrom(context.Background(), ruleType, append([]ruleModel{}, now...)))
+	return connect.MustConvert(types.ListValueFrom(context.Background(), ruleType, append([]ruleModel{}, now...)))
 }
 
 // check is that of model.

@@ -410,7 +410,7 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		}
 		return
 	}
-	before := *state
+	before, imported := *state, state.head().id.IsNull() && !call.Settling
 	found, mark, err := state.read(ctx, j)
 	if err == nil && found && readBegun(ctx, req.Private) == begunUpdate &&
 		slices.Contains(l.kind().unfinished, state.head().status.ValueString()) {
@@ -421,6 +421,8 @@ func (l *life[M, P]) Read(ctx context.Context, req resource.ReadRequest, resp *r
 		expected = cloud.MarkOf(call.Operation)
 	}
 	switch {
+	case err != nil && imported: // nothing is taken over that was not read
+		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be imported", err)
 	case err != nil && call.Settling:
 		addError(&resp.Diagnostics, path.Empty(), l.kind().what+" cannot be read", err)
 	case err != nil && j.silent(err):
@@ -455,23 +457,6 @@ func (l *life[M, P]) Delete(ctx context.Context, req resource.DeleteRequest, res
 		err = state.remove(l.holding(limited, state, j), j)
 	}
 	l.unfinished(ctx, &resp.Diagnostics, "is not deleted", err)
-}
-
-// ImportState takes over what is there.
-func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	state := P(new(M))
-	j, err := l.job(state, &resp.Diagnostics)
-	var named map[string]string
-	if err == nil {
-		named, err = state.named(j, req.ID)
-	}
-	if err != nil {
-		resp.Diagnostics.AddError("Invalid import identifier", sentence(err))
-		return
-	}
-	for name, value := range named {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
-	}
 }
 
 // addError says an error in the words of Google's, where it is one.

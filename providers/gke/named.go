@@ -6,8 +6,14 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/stokehq/stoke/providers"
 )
 
 // The collections of the compute API that arguments name things of.
@@ -86,6 +92,12 @@ func samePart(was, is naming) bool {
 	return a == b || strings.HasSuffix(b, "/"+a)
 }
 
+// comparesWords reports whether a plan takes two names of one thing for the same.
+func comparesWords(m planmodifier.String) bool {
+	_, ok := m.(sameThing)
+	return ok
+}
+
 // samePlace is for clusters and networks, whose names may lack words in between:
 // LOCATION/NAME is projects/PROJECT/locations/LOCATION/clusters/NAME.
 func samePlace(was, is naming) bool {
@@ -118,4 +130,60 @@ func placeParts(path string) []string {
 // such as /14.
 func sameRange(was, is naming) bool {
 	return was.text == is.text || strings.HasPrefix(is.text, "/") && strings.HasSuffix(was.text, is.text)
+}
+
+// ImportState takes over what is there.
+func (l *life[M, P]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	state := P(new(M))
+	if err := declare(ctx, &resp.State); err != nil {
+		resp.Diagnostics.AddError("Configuration cannot be read", sentence(err))
+		return
+	}
+	if !resp.State.Raw.IsNull() {
+		resp.Diagnostics.Append(resp.State.Get(ctx, state)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	j, err := l.job(state, &resp.Diagnostics)
+	var named map[string]string
+	if err == nil {
+		named, err = state.named(j, req.ID)
+	}
+	if err != nil {
+		resp.Diagnostics.AddError("Invalid import identifier", sentence(err))
+		return
+	}
+	for name, value := range named {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+	}
+}
+
+// declare sets the state of an import to the configuration, as far as that is known. The read that follows
+// keeps the words of each declared argument whose meaning Google confirms, and arguments that Google does not
+// store. For an argument whose words a plan compares (sameThing) the state takes Google's words.
+func declare(ctx context.Context, state *tfsdk.State) error {
+	declared := providers.CallFrom(ctx).Declared
+	if declared == nil {
+		return nil
+	}
+	ty := state.Schema.Type().TerraformType(ctx)
+	raw, err := declared.Unmarshal(ty)
+	if err == nil {
+		raw, err = known(raw)
+	}
+	var all map[string]tftypes.Value
+	if err == nil {
+		err = raw.As(&all)
+	}
+	if err != nil {
+		return err
+	}
+	for name, a := range state.Schema.GetAttributes() {
+		if text, ok := a.(schema.StringAttribute); ok && a.IsComputed() && slices.ContainsFunc(text.PlanModifiers, comparesWords) {
+			all[name] = tftypes.NewValue(all[name].Type(), nil)
+		}
+	}
+	state.Raw = tftypes.NewValue(ty, all)
+	return nil
 }

@@ -212,6 +212,8 @@ func TestObjectLife(t *testing.T) {
 			it = w.empty(it, w.conf(it.kind, given))
 			for _, id := range test.imports {
 				w.empty(w.importing(it.kind, id), w.conf(it.kind, given))
+				timed := w.conf(it.kind, with(given, map[string]any{"timeouts": map[string]any{"delete": "2h"}}))
+				w.empty(w.importingAs(timed, it.kind, id), timed)
 			}
 			w.mutations()
 			for _, change := range test.changes {

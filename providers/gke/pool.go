@@ -252,5 +252,9 @@ func (m *poolModel) named(j job, id string) (map[string]string, error) {
 	if name == bootstrap {
 		return nil, fmt.Errorf("%s is the pool that a cluster is made with, which goes once another one runs: it is not managed by itself", bootstrap)
 	}
-	return map[string]string{"project": project, "name": name, "cluster": fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)}, nil
+	cluster = fmt.Sprintf("projects/%s/locations/%s/clusters/%s", project, location, of)
+	if declared := m.Cluster.ValueString(); declared != "" && samePlace(naming{declared, j.cloud.Project}, naming{cluster, project}) {
+		cluster = declared // in its words
+	}
+	return map[string]string{"project": project, "name": name, "cluster": cluster}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/connect"
 	"github.com/stokehq/stoke/providers/gke/cloud"
 )
 
@@ -35,6 +36,9 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 	imported := m.ID.IsNull()
 	project, _, _, _ := m.place(j)
 	m.ID, m.Project, m.Status = types.StringValue(where.pool), types.StringValue(project), types.StringValue(p.GetStatus().String())
+	if imported && stepOf(p) > 0 { // the plan compares that step with the declared one
+		m.Fallback = types.ListNull(m.Fallback.ElementType(ctx))
+	}
 	m.record(stepOf(p))
 	declared := *m
 	m.readNodes(j, p, imported)
@@ -55,7 +59,9 @@ func (m *poolModel) read(ctx context.Context, j job) (bool, string, error) {
 
 func (m *poolModel) readNodes(j job, p *containerpb.NodePool, imported bool) {
 	n := p.GetConfig()
-	m.NodeVersion = types.StringValue(p.GetVersion())
+	if m.NodeVersion = types.StringValue(p.GetVersion()); imported && outdated(m.NodeVersion, m.Version) {
+		m.Version = types.StringNull()
+	}
 	m.Zones, m.MachineType = setOf(locationsOf(m, j, p)), textOrNull(n.GetMachineType())
 	m.DiskType, m.DiskSize, m.ImageType = textOrNull(n.GetDiskType()), numberOrNull(n.GetDiskSizeGb()), imageType(m.ImageType, n.GetImageType())
 	m.Labels, m.Tags = mapOrNull(m.Labels, n.GetLabels()), setOrNull(m.Tags, n.GetTags())
@@ -128,7 +134,7 @@ func (m *poolModel) readTaints(there []*containerpb.NodeTaint) {
 		return len(declared)
 	}
 	slices.SortStableFunc(taints, func(a, b taintModel) int { return place(a) - place(b) })
-	m.Taints = mustConvert(types.ListValueFrom(context.Background(), taintType(), taints))
+	m.Taints = connect.MustConvert(types.ListValueFrom(context.Background(), taintType(), taints))
 }
 
 func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
@@ -145,7 +151,7 @@ func (m *poolModel) readBootDisks(all []*containerpb.SecondaryBootDisk) {
 		m.BootDisks = types.ListNull(kind)
 		return
 	}
-	m.BootDisks = mustConvert(types.ListValueFrom(context.Background(), kind, disks))
+	m.BootDisks = connect.MustConvert(types.ListValueFrom(context.Background(), kind, disks))
 }
 
 // The scopes that GKE adds to declared ones: those for logs and measurements, and for a service account

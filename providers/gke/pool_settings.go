@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // Of settings in groups, what is declared is compared and the rest is Google's; a
@@ -173,7 +175,7 @@ func object[T any](a schema.Attribute, was types.Object, now T, said bool) types
 	if was.IsNull() && !said {
 		return types.ObjectNull(typesOf(a))
 	}
-	return mustConvert(types.ObjectValueFrom(context.Background(), typesOf(a), now))
+	return connect.MustConvert(types.ObjectValueFrom(context.Background(), typesOf(a), now))
 }
 
 // kubelet is what UpdateNodePool and CreateNodePool are told; an empty one takes
@@ -213,8 +215,8 @@ func (m *poolModel) readKubelet(k *containerpb.NodeKubeletConfig, imported bool)
 		PIDs:     optionalInt(was.PIDs, k.GetPodPidsLimit(), imported),
 		Topology: optionalString(was.Topology, k.GetTopologyManager().GetPolicy(), imported),
 		Memory:   optionalString(was.Memory, k.GetMemoryManager().GetPolicy(), imported),
-		// GKE fills in these two for each pool, by version and machine: an import cannot tell its choice
-		// from a declared value, and a difference would recreate the nodes.
+		// GKE fills in these two for each pool, by version and machine: where an import finds none declared,
+		// they are its choice, and a difference would recreate the nodes.
 		ReadOnlyPort:   optionalBool(was.ReadOnlyPort, k.GetInsecureKubeletReadonlyPortEnabled(), false),
 		ParallelPulls:  optionalInt(was.ParallelPulls, k.GetMaxParallelImagePulls(), false),
 		LogMaxSize:     optionalString(was.LogMaxSize, k.GetContainerLogMaxSize(), imported),

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // fallbackModel is a step that a create takes where the one before ended in a
@@ -125,7 +126,7 @@ func (m *poolModel) record(n int) {
 	case n == 0 || n > len(all) && m.taken() == nil:
 		m.Taken = types.ObjectNull(stepTypes())
 	case m.taken() == nil || was != int64(n):
-		m.Taken = mustConvert(types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1]))
+		m.Taken = connect.MustConvert(types.ObjectValueFrom(context.Background(), stepTypes(), all[n-1]))
 	}
 }
 
@@ -160,7 +161,7 @@ func (m *poolModel) adopt(ctx context.Context, j job, prior *poolModel) {
 	if f == nil {
 		return
 	}
-	prior.Taken = mustConvert(types.ObjectValueFrom(ctx, stepTypes(), *f))
+	prior.Taken = connect.MustConvert(types.ObjectValueFrom(ctx, stepTypes(), *f))
 	m.Taken = prior.Taken
 	for _, field := range stepFields {
 		if field.names(f) && j.omitted(field.name) {

@@ -104,6 +104,7 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 	if !known || resp.Diagnostics.HasError() {
 		return
 	}
+	s.Agent = "stoke/" + p.version
 	ctx, cancel := context.WithTimeout(ctx, opening)
 	defer cancel()
 	c, err := cloud.Open(ctx, s)

@@ -8,11 +8,12 @@ import (
 	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/stokehq/stoke/providers/connect"
 )
 
 // fill is what was planned, with what is there in the places that were not known.
@@ -86,22 +87,12 @@ func list(v interface {
 	return out
 }
 
-// mustConvert returns a value of the framework. The types of models and schemas are fixed, so a
-// conversion that fails is a mistake of the provider: it ends a test, and the server of the provider
-// reports the crash with its place.
-func mustConvert[V any](v V, diags diag.Diagnostics) V {
-	if diags.HasError() {
-		panic(fmt.Sprintf("conversion of %T: %v", v, diags))
-	}
-	return v
-}
-
 func setOf(all []string) types.Set {
-	return mustConvert(types.SetValueFrom(context.Background(), types.StringType, all))
+	return connect.MustConvert(types.SetValueFrom(context.Background(), types.StringType, all))
 }
 
 func listOf(all []string) types.List {
-	return mustConvert(types.ListValueFrom(context.Background(), types.StringType, all))
+	return connect.MustConvert(types.ListValueFrom(context.Background(), types.StringType, all))
 }
 
 // setOrNull keeps null where nothing was declared and nothing is there.
@@ -123,7 +114,7 @@ func mapOrNull(was types.Map, all map[string]string) types.Map {
 	if all == nil {
 		all = map[string]string{} // {} was declared
 	}
-	return mustConvert(types.MapValueFrom(context.Background(), types.StringType, all))
+	return connect.MustConvert(types.MapValueFrom(context.Background(), types.StringType, all))
 }
 
 // last is the last part of a link or a path.
@@ -193,12 +184,12 @@ func objectOf[T any](o types.Object) *T {
 		return nil
 	}
 	out := new(T)
-	return mustConvert(out, o.As(context.Background(), out, basetypes.ObjectAsOptions{}))
+	return connect.MustConvert(out, o.As(context.Background(), out, basetypes.ObjectAsOptions{}))
 }
 
 // blockOf and blockNull are a nested block as it is stored.
 func blockOf[T any](b schema.Block, now *T) types.Object {
-	return mustConvert(types.ObjectValueFrom(context.Background(), b.Type().(attr.TypeWithAttributeTypes).AttributeTypes(), now))
+	return connect.MustConvert(types.ObjectValueFrom(context.Background(), b.Type().(attr.TypeWithAttributeTypes).AttributeTypes(), now))
 }
 
 func blockNull(b schema.Block) types.Object {
@@ -213,7 +204,7 @@ func elementsOf[T any](l types.List) []T {
 	}
 	var out []T
 	diags := l.ElementsAs(context.Background(), &out, false)
-	return mustConvert(out, diags)
+	return connect.MustConvert(out, diags)
 }
 
 // allGiven reports whether no element is null or unknown: a model has no room for such an element.

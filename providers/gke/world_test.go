@@ -43,6 +43,7 @@ type world struct {
 	entry     providers.Entry
 	provider  map[string]cty.Value // of the block, beside the usual ones
 	pace      cloud.Pace
+	version   string // of the provider, which its calls name
 
 	// single says that a phase ends where the next one begins; otherwise all end
 	// with the test.
@@ -63,8 +64,8 @@ func transports(t *testing.T, o gcptest.Options, test func(w *world)) {
 
 func newWorld(t testing.TB, transport string, o gcptest.Options) *world {
 	t.Helper()
-	w := &world{TB: t, google: gcptest.New(t, o), transport: transport, pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}}
-	w.entry = entry(func() *gkeProvider { return &gkeProvider{version: "test", pace: w.pace} }, "test")
+	w := &world{TB: t, google: gcptest.New(t, o), transport: transport, pace: cloud.Pace{First: time.Millisecond, Most: 5 * time.Millisecond}, version: "test"}
+	w.entry = entry(func() *gkeProvider { return &gkeProvider{version: w.version, pace: w.pace} }, "test")
 	return w
 }
 
@@ -399,10 +400,16 @@ func (w *world) brought(attribute, method, field string) {
 	}
 }
 
-// importing reads an object by the id that people know.
+// importing reads an object by the id that people know, without a configuration.
 func (w *world) importing(kind, id string) thing {
 	w.Helper()
-	r := w.phase().Import(w.Context(), providers.ImportRequest{Type: kind, ID: id})
+	return w.importingAs(cty.NilVal, kind, id)
+}
+
+// importingAs reads an object by the id that people know, as an import with this configuration does.
+func (w *world) importingAs(config cty.Value, kind, id string) thing {
+	w.Helper()
+	r := w.phase().Import(w.Context(), providers.ImportRequest{Type: kind, ID: id, Config: config})
 	if r.Diagnostics.HasErrors() || len(r.Objects) != 1 {
 		w.Fatalf("import: %v", r.Diagnostics)
 	}

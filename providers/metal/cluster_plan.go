@@ -161,7 +161,7 @@ func (r *clusterResource) examine(ctx context.Context, state, plan *clusterModel
 
 // keepResults are what stays while a cluster is changed.
 func (m *clusterModel) keepResults(ctx context.Context, state *clusterModel) {
-	was, known, _ := joinFrom(ctx, state.Join)
+	was, known := joinFrom(ctx, state.Join)
 	if state.Access.IsNull() {
 		m.Access = types.ObjectUnknown(connect.AttributeTypes())
 	}

@@ -73,9 +73,8 @@ func (d *hostFacts) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	if resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("host"), &argument)...); resp.Diagnostics.HasError() {
 		return
 	}
-	way, known, diags := connect.MachineFromObject(ctx, argument)
-	resp.Diagnostics.Append(diags...)
-	if known && !diags.HasError() {
+	way, known := connect.MachineFromObject(ctx, argument)
+	if known {
 		resp.Diagnostics.Append(way.Validate(path.Root("host"))...)
 	}
 	if resp.Diagnostics.HasError() {

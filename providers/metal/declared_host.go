@@ -123,9 +123,9 @@ func (m *hostModel) wayAsDeclared(from hostModel) {
 // hostAsDeclared is the argument host of what is imported: as it was declared, if
 // that leads to the machine which the import names, and it does not say how.
 func hostAsDeclared(ctx context.Context, was, named types.Object) types.Object {
-	a, _, diags := connect.MachineFromObject(ctx, was)
-	b, _, _ := connect.MachineFromObject(ctx, named)
-	if diags.HasError() || was.IsNull() || a.Address != b.Address || !sameKey(a.HostKey, b.HostKey) || b.Credential != "" || len(b.Hops) > 0 {
+	a, _ := connect.MachineFromObject(ctx, was)
+	b, _ := connect.MachineFromObject(ctx, named)
+	if was.IsNull() || a.Address != b.Address || !sameKey(a.HostKey, b.HostKey) || b.Credential != "" || len(b.Hops) > 0 {
 		return named
 	}
 	return was

@@ -128,7 +128,7 @@ func (r *specReader) sshPort(m *firewallModel) uint16 {
 	r.unknown = r.unknown || m.SSHPort.IsUnknown()
 	port := m.SSHPort.ValueInt64()
 	if m.SSHPort.IsNull() {
-		way, known, _ := connect.MachineFromObject(r.ctx, m.Host)
+		way, known := connect.MachineFromObject(r.ctx, m.Host)
 		r.unknown = r.unknown || !known && !m.Host.IsNull()
 		port = int64(way.Port)
 	}

@@ -45,8 +45,8 @@ func (r *gpuDriverResource) ModifyPlan(ctx context.Context, req resource.ModifyP
 // otherMachine tells a machine that moved, which has the same key, from another
 // one.
 func otherMachine(ctx context.Context, was, is types.Object) bool {
-	a, known, _ := connect.MachineFromObject(ctx, was)
-	b, also, _ := connect.MachineFromObject(ctx, is)
+	a, known := connect.MachineFromObject(ctx, was)
+	b, also := connect.MachineFromObject(ctx, is)
 	return known && also && a.HostKey != b.HostKey && !sameKey(a.HostKey, b.HostKey)
 }
 

@@ -41,10 +41,9 @@ func (j joinModel) object(ctx context.Context) (types.Object, diag.Diagnostics) 
 
 // joinFrom reads an argument. Parts of it may be unknown; known is false where
 // all of it is, or it is null.
-func joinFrom(ctx context.Context, o types.Object) (j joinModel, known bool, diags diag.Diagnostics) {
+func joinFrom(ctx context.Context, o types.Object) (j joinModel, known bool) {
 	if o.IsNull() || o.IsUnknown() {
-		return j, false, nil
+		return j, false
 	}
-	diags = o.As(ctx, &j, basetypes.ObjectAsOptions{})
-	return j, !diags.HasError(), diags
+	return *connect.MustConvert(&j, o.As(ctx, &j, basetypes.ObjectAsOptions{})), true
 }

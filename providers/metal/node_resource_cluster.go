@@ -179,7 +179,7 @@ func dials(ctx context.Context, m host.Machine, endpoint string) error {
 
 // own tells whether the machine is the control plane's.
 func ownNode(ctx context.Context, on types.Object, j joinModel) bool {
-	a, known, _ := connect.MachineFromObject(ctx, on)
-	b, also, _ := connect.MachineFromObject(ctx, j.ControlPlane)
+	a, known := connect.MachineFromObject(ctx, on)
+	b, also := connect.MachineFromObject(ctx, j.ControlPlane)
 	return known && also && sameKey(a.HostKey, b.HostKey)
 }

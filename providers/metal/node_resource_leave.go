@@ -51,9 +51,9 @@ func (m *nodeModel) restore(ctx context.Context, s *settings, on host.Machine, r
 	if err != nil {
 		return nil, err
 	}
-	j, known, more := joinFrom(ctx, m.Cluster)
-	if err := failed(more); err != nil || !known {
-		return nil, errors.Join(err, errors.New("the state does not say which cluster it is of"))
+	j, known := joinFrom(ctx, m.Cluster)
+	if !known {
+		return nil, errors.New("the state does not say which cluster it is of")
 	}
 	c, head, err := s.cluster(ctx, j)
 	if err == nil {
@@ -154,7 +154,7 @@ func (m *nodeModel) owns(ctx context.Context, have *member.State) bool {
 	if have.Mark.ID != "" {
 		return have.Mark.ID == m.ID.ValueString()
 	}
-	way, _, _ := connect.MachineFromObject(ctx, m.Host)
+	way, _ := connect.MachineFromObject(ctx, m.Host)
 	ip, err := m.address(way)
 	return err == nil && slices.ContainsFunc(have.Node.Status.Addresses, func(a core.NodeAddress) bool {
 		is, wrong := netip.ParseAddr(a.Address)
@@ -164,7 +164,7 @@ func (m *nodeModel) owns(ctx context.Context, have *member.State) bool {
 
 // undoing is what destroying interrupts.
 func (m *nodeModel) undoing(ctx context.Context, s *settings, on host.Machine, _ *host.Record, diags *diag.Diagnostics) []host.Change {
-	if j, known, _ := joinFrom(ctx, m.Cluster); known && ownNode(ctx, m.Host, j) {
+	if j, known := joinFrom(ctx, m.Cluster); known && ownNode(ctx, m.Host, j) {
 		return nil
 	} else if known {
 		m.warnPinned(ctx, s, j, diags)
@@ -221,7 +221,7 @@ func (r *nodeResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 // sweep removes the node of a machine that was installed anew, and so knows
 // nothing of it any more.
 func (r *nodeResource) sweep(ctx context.Context, state *nodeModel, diags *diag.Diagnostics) {
-	j, known, _ := joinFrom(ctx, state.Cluster)
+	j, known := joinFrom(ctx, state.Cluster)
 	name := state.Name.ValueString()
 	if !known || name == "" || ownNode(ctx, state.Host, j) {
 		return
@@ -248,8 +248,8 @@ func (r *nodeResource) sweep(ctx context.Context, state *nodeModel, diags *diag.
 func (r *nodeResource) removeDead(ctx context.Context, state *nodeModel, way connect.SSH, unreached error, diags *diag.Diagnostics) {
 	summary, detail := unreachable(way.Address, unreached)
 	refuse := func(format string, args ...any) { diags.AddError(summary, detail+" "+fmt.Sprintf(format, args...)) }
-	j, known, more := joinFrom(ctx, state.Cluster)
-	if diags.Append(more...); !known {
+	j, known := joinFrom(ctx, state.Cluster)
+	if !known {
 		refuse("The state does not say which cluster it is of.")
 		return
 	}

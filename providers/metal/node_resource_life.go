@@ -22,14 +22,14 @@ func (*nodeModel) kind() kind {
 }
 
 func (m *nodeModel) adopt(ctx context.Context, by nodeModel) bool {
-	m.Host = hostAsDeclared(ctx, m.Host, by.Host)
+	m.Host, m.Timeouts = hostAsDeclared(ctx, m.Host, by.Host), by.Timeouts // no record tells how long calls may take
 	return !m.Cluster.IsNull()
 }
 
 // observe sets the model to what machine and cluster have of what is declared. A
 // cluster that cannot be asked leaves what is stored.
 func (m *nodeModel) observe(ctx context.Context, s *settings, on host.Machine, declared nodeModel, diags *diag.Diagnostics) error {
-	declared.ID, declared.Host, declared.Name = m.ID, m.Host, m.Name
+	declared.ID, declared.Host, declared.Name, declared.Timeouts = m.ID, m.Host, m.Name, m.Timeouts
 	stored := *m
 	*m = declared
 	l, err := s.lookNode(ctx, on, m)

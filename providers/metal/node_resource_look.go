@@ -98,8 +98,8 @@ func (s *settings) lookNode(ctx context.Context, on host.Machine, m *nodeModel) 
 	}
 	var diags diag.Diagnostics
 	d, _ := m.read(ctx, &diags)
-	j, known, more := joinFrom(ctx, m.Cluster)
-	if err := failed(append(diags, more...)); err != nil || !known {
+	j, known := joinFrom(ctx, m.Cluster)
+	if err := failed(diags); err != nil || !known {
 		return l, err
 	}
 	l.join, l.own = j, ownNode(ctx, m.Host, j)
@@ -111,7 +111,7 @@ func (s *settings) lookNode(ctx context.Context, on host.Machine, m *nodeModel) 
 
 // declare turns what is declared into what kubeadm, apt and the API are told.
 func (l *nodeLook) declare(ctx context.Context, m *nodeModel, d declaredNode) error {
-	way, _, _ := connect.MachineFromObject(ctx, m.Host)
+	way, _ := connect.MachineFromObject(ctx, m.Host)
 	name := m.NodeName.ValueString()
 	switch {
 	case name != "":

@@ -92,9 +92,9 @@ func (r *nodeResource) answers(ctx context.Context, m *nodeModel) (bool, error) 
 
 // nodeOf is the node as its cluster has it, and the control plane's machine.
 func (r *nodeResource) nodeOf(ctx context.Context, m *nodeModel, name string) (*kubernetes.Client, *host.Remote, *member.State, error) {
-	j, known, more := joinFrom(ctx, m.Cluster)
-	if err := failed(more); err != nil || !known {
-		return nil, nil, nil, errors.Join(err, errors.New("the cluster is not known"))
+	j, known := joinFrom(ctx, m.Cluster)
+	if !known {
+		return nil, nil, nil, errors.New("the cluster is not known")
 	}
 	c, head, err := r.settings.cluster(ctx, j)
 	if err != nil {

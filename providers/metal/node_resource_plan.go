@@ -62,16 +62,16 @@ func (m *nodeModel) plannedName(replaces bool) types.String {
 // reinstalled tells a machine that was installed anew, which has another key at
 // the same address, from another machine: it joins again and keeps its name.
 func reinstalled(ctx context.Context, was, is types.Object) bool {
-	a, known, _ := connect.MachineFromObject(ctx, was)
-	b, also, _ := connect.MachineFromObject(ctx, is)
+	a, known := connect.MachineFromObject(ctx, was)
+	b, also := connect.MachineFromObject(ctx, is)
 	return known && also && a.Address == b.Address && a.Port == b.Port
 }
 
 // otherCluster tells another cluster from one whose arguments changed. A cluster that
 // is there keeps its authority in plans: one that is not known is of a new cluster.
 func otherCluster(ctx context.Context, was, is types.Object) bool {
-	a, known, _ := joinFrom(ctx, was)
-	b, also, _ := joinFrom(ctx, is)
+	a, known := joinFrom(ctx, was)
+	b, also := joinFrom(ctx, is)
 	return known && also && a.CAHash.ValueString() != "" && a.CAHash.ValueString() != b.CAHash.ValueString()
 }
 
@@ -111,7 +111,7 @@ func (l *nodeLook) ahead(ctx context.Context, prior *nodeModel) []host.Change {
 	if prior == nil || !l.whole() || l.own || len(l.fields) > 0 {
 		return changes
 	}
-	if was, known, _ := joinFrom(ctx, prior.Cluster); known && !was.KubeletHash.Equal(l.join.KubeletHash) {
+	if was, known := joinFrom(ctx, prior.Cluster); known && !was.KubeletHash.Equal(l.join.KubeletHash) {
 		changes = append(changes, host.Change{Fact: "kubelet configuration", Path: []string{"cluster"}, Disruption: host.RestartsKubelet})
 	}
 	return changes

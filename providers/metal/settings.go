@@ -95,11 +95,8 @@ func (s *settings) close() {
 // wayOf is the way that an argument is. While something of it is unknown, the
 // error is connect.ErrUnknown.
 func wayOf(ctx context.Context, argument types.Object) (connect.SSH, error) {
-	to, known, diags := connect.MachineFromObject(ctx, argument)
-	switch {
-	case diags.HasError():
-		return to, ssh.Permanent{Err: errors.New(diags[0].Detail())}
-	case !known:
+	to, known := connect.MachineFromObject(ctx, argument)
+	if !known {
 		return to, connect.ErrUnknown
 	}
 	return to, nil

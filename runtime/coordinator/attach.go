@@ -59,11 +59,9 @@ func findAttachment(held []wire.Held, n int, terms []int64, end int64) (a attach
 // computed again. It reports false where that is not one version that the ledger
 // has all updates of: the run then goes back to a checkpoint.
 func (c *coordinator) attach(ctx context.Context) (attached bool, err error) {
-	end, ok := c.journal.ledger.End()
-	if !ok {
+	if _, begun := c.journal.ledger.End(); !begun {
 		return false, nil
 	}
-	terms := c.journal.ledger.Heads()
 	if err := c.meet(ctx); err != nil {
 		return false, err
 	}
@@ -75,7 +73,11 @@ func (c *coordinator) attach(ctx context.Context) (attached bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a, ok := findAttachment(held, engine.Length(c.Workload.Vars), terms, end)
+	if err := c.journal.ledger.Refresh(); err != nil { // from now on no other coordinator commits anything
+		return false, full(err)
+	}
+	end, _ := c.journal.ledger.End()
+	a, ok := findAttachment(held, engine.Length(c.Workload.Vars), c.journal.ledger.Heads(), end)
 	if !ok {
 		return false, nil
 	}

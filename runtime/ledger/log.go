@@ -60,10 +60,22 @@ func (s segment) name() string { return fmt.Sprintf("term-%d-from-%d", s.term, s
 // record.
 func OpenLog(dir string) (*Log, error) {
 	l := &Log{dir: dir}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open ledger: %w", err)
+	return l, l.Refresh()
+}
+
+// Refresh finds the segments and the last record again, where this process has
+// begun no term: the coordinator before it may have written until a moment ago.
+func (l *Log) Refresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		return nil
 	}
+	entries, err := os.ReadDir(l.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("open ledger: %w", err)
+	}
+	l.segments = nil
 	for _, e := range entries {
 		var s segment
 		if _, err := fmt.Sscanf(e.Name(), "term-%d-from-%d", &s.term, &s.from); err == nil && s.name() == e.Name() {
@@ -73,13 +85,13 @@ func OpenLog(dir string) (*Log, error) {
 	slices.SortFunc(l.segments, func(a, b segment) int { return cmp.Compare(a.term, b.term) })
 	if n := len(l.segments); n > 0 {
 		last := l.segments[n-1]
-		info, err := os.Stat(filepath.Join(dir, last.name()))
+		info, err := os.Stat(filepath.Join(l.dir, last.name()))
 		if err != nil {
-			return nil, fmt.Errorf("open ledger: %w", err)
+			return fmt.Errorf("open ledger: %w", err)
 		}
 		l.end = last.from + info.Size()/recordBytes
 	}
-	return l, nil
+	return nil
 }
 
 // End returns the step of the last record; ok is false for a ledger without a

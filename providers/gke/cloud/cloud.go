@@ -36,6 +36,7 @@ type Settings struct {
 	Labels                map[string]string
 	Transport             string // GRPC or REST
 	EnableServices        bool   // services that are missing are enabled
+	Agent                 string // User-Agent of all calls, such as stoke/1.0
 	// Container, Compute, File and Usage are endpoints: "" for Google's own, else a
 	// URL. A URL with http:// has to lead to this machine; no token is sent there.
 	// Where the first three do, and Usage is "", nobody is asked for services.
@@ -61,7 +62,8 @@ type Cloud struct {
 
 	pace Pace
 	// limits bound single calls, by service.
-	limits map[string]*limits
+	limits    map[string]*limits
+	interrupt *interrupt
 }
 
 // Pace is how long is waited between two looks at the same thing.
@@ -94,11 +96,12 @@ func plain(endpoint string) (bool, error) {
 // Open makes the clients, and asks for a token where one is needed. ctx is of the
 // opening alone.
 func Open(ctx context.Context, s Settings) (*Cloud, error) {
-	c := &Cloud{Settings: s, pace: pace, limits: map[string]*limits{
-		ContainerService: newLimits("Kubernetes Engine API", "container_endpoint"),
-		ComputeService:   newLimits("Compute Engine API", "compute_endpoint"),
-		FileService:      newLimits("Filestore API", "file_endpoint"),
-		UsageService:     newLimits("Service Usage API", "service_usage_endpoint"),
+	i := new(interrupt)
+	c := &Cloud{Settings: s, pace: pace, interrupt: i, limits: map[string]*limits{
+		ContainerService: newLimits("Kubernetes Engine API", "container_endpoint", i),
+		ComputeService:   newLimits("Compute Engine API", "compute_endpoint", i),
+		FileService:      newLimits("Filestore API", "file_endpoint", i),
+		UsageService:     newLimits("Service Usage API", "service_usage_endpoint", i),
 	}}
 	bare := true
 	for _, endpoint := range []string{s.Container, s.Compute, s.File} {
@@ -171,7 +174,7 @@ func (c *Cloud) options(service, endpoint string, tokens oauth2.TokenSource) ([]
 	if endpoint != "" {
 		o = append(o, option.WithEndpoint(endpoint))
 	}
-	carrier := c.limits[service].transport()
+	carrier := c.limits[service].transport(c.Agent)
 	if p, _ := plain(endpoint); p {
 		return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), nil
 	}
@@ -190,7 +193,8 @@ func (s Settings) credentialOptions(tokens oauth2.TokenSource) []option.ClientOp
 
 // clusters is the client of the container API over gRPC.
 func (c *Cloud) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
-	o := []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary))}
+	o := []option.ClientOption{option.WithUserAgent(c.Agent),
+		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary))}
 	p, _ := plain(c.Container)
 	if c.Container != "" {
 		u, err := url.Parse(c.Container)

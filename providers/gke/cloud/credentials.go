@@ -14,6 +14,8 @@ import (
 	"golang.org/x/oauth2/google"
 	"google.golang.org/api/impersonate"
 	"google.golang.org/api/option"
+
+	"github.com/stokehq/stoke/providers"
 )
 
 // scope is what every call asks for; roles say what is allowed.
@@ -42,6 +44,8 @@ func (s Settings) tokens(ctx context.Context) (source oauth2.TokenSource, counte
 		return got.source, got.counted, got.err
 	case <-ctx.Done():
 		return nil, "", tokenError("these credentials", fmt.Errorf("no answer within %v", tokenTime))
+	case <-providers.CallFrom(ctx).Stopping:
+		return nil, "", tokenError("these credentials", errStopped)
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	// off may have happened, and the mark of its object tells the next apply.
 	readGrace   = time.Second
 	changeGrace = 2 * time.Second
+	// lastGrace is the time from the first Ctrl-C to the end of the last call: many calls may be made in turn.
+	lastGrace = 4 * time.Second
 	// silentAfter is the time that a service has for its first answer. Then it is silent, and further
 	// calls fail at once.
 	silentAfter = 5 * time.Second
@@ -54,17 +56,76 @@ func (e *lateError) explain(err error) *Error {
 			"Check the network, its proxy, and %s in the block provider \"gke\".", e.service, e.after, e.argument)}
 }
 
+// interrupt is the first Ctrl-C, as the calls of a Cloud notice it.
+type interrupt struct {
+	mu sync.Mutex
+	by <-chan struct{}
+	at time.Time
+}
+
+// notice returns when a closed channel of a command was first noticed.
+func (i *interrupt) notice(by <-chan struct{}) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.by != by {
+		i.by, i.at = by, time.Now()
+	}
+	return i.at
+}
+
+// bound returns a context that ends after the first Ctrl-C, with errStopped as its cause: grace after
+// Ctrl-C or after the beginning of the call, whichever is later, and lastGrace after Ctrl-C at most.
+func (i *interrupt) bound(ctx context.Context, grace time.Duration) (context.Context, func()) {
+	stopping := providers.CallFrom(ctx).Stopping
+	if stopping == nil {
+		return ctx, func() {}
+	}
+	if i == nil { // of a Cloud that was not opened
+		i = new(interrupt)
+	}
+	stoppable, stop := context.WithCancelCause(ctx)
+	go func() { // until the call ends
+		select {
+		case <-stopping:
+		case <-stoppable.Done():
+			return
+		}
+		last := time.Until(i.notice(stopping).Add(lastGrace))
+		select {
+		case <-time.After(min(grace, last)):
+			stop(errStopped)
+		case <-stoppable.Done():
+		}
+	}()
+	return stoppable, func() { stop(nil) }
+}
+
+// Stoppable returns a context for waits on others than Google's services, which ends soon after the
+// first Ctrl-C, and a function that gives it up.
+func (c *Cloud) Stoppable(ctx context.Context) (context.Context, func()) {
+	return c.interrupt.bound(ctx, readGrace)
+}
+
+// Interrupted returns an error where the first Ctrl-C has ended a context of Stoppable, and nil otherwise.
+func Interrupted(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errStopped) {
+		return cause
+	}
+	return nil
+}
+
 // limits bound the calls to one service.
 type limits struct {
 	service, argument string // for messages: "Filestore API", "file_endpoint"
 	read, change      time.Duration
+	interrupt         *interrupt
 
 	mu               sync.Mutex
 	answered, silent bool
 }
 
-func newLimits(service, argument string) *limits {
-	return &limits{service: service, argument: argument, read: readTime, change: changeTime}
+func newLimits(service, argument string, i *interrupt) *limits {
+	return &limits{service: service, argument: argument, read: readTime, change: changeTime, interrupt: i}
 }
 
 // shorten is for tests: they wait for a limit.
@@ -87,24 +148,8 @@ func (l *limits) begin(ctx context.Context, changes bool) (context.Context, func
 		limit, grace = l.change, changeGrace
 	}
 	limited, end := context.WithTimeoutCause(ctx, limit, l.late(false))
-	stopping := providers.CallFrom(ctx).Stopping
-	if stopping == nil {
-		return limited, end, nil
-	}
-	stoppable, stop := context.WithCancelCause(limited)
-	go func() { // until the call ends
-		select {
-		case <-stopping:
-		case <-stoppable.Done():
-			return
-		}
-		select {
-		case <-time.After(grace):
-			stop(errStopped)
-		case <-stoppable.Done():
-		}
-	}()
-	return stoppable, func() { stop(nil); end() }, nil
+	stoppable, stop := l.interrupt.bound(limited, grace)
+	return stoppable, func() { stop(); end() }, nil
 }
 
 func (l *limits) late(silent bool) *lateError {
@@ -138,16 +183,17 @@ func (l *limits) finish(ctx context.Context, began time.Time, err error) error {
 	return err
 }
 
-// transport returns a round tripper whose calls have limits.
-func (l *limits) transport() http.RoundTripper {
+// transport returns a round tripper whose calls have limits and name their agent.
+func (l *limits) transport(agent string) http.RoundTripper {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16
-	return &limitedTransport{base, l}
+	return &limitedTransport{base, l, agent}
 }
 
 type limitedTransport struct {
 	base   http.RoundTripper
 	limits *limits
+	agent  string
 }
 
 // RoundTrip is that of http.RoundTripper.
@@ -157,7 +203,9 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	began := time.Now()
-	answer, err := t.base.RoundTrip(r.WithContext(ctx))
+	r = r.Clone(ctx)
+	r.Header.Set("User-Agent", t.agent)
+	answer, err := t.base.RoundTrip(r)
 	if err = t.limits.finish(ctx, began, err); err != nil {
 		end()
 		return nil, err

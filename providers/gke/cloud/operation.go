@@ -46,10 +46,13 @@ func (c *Cloud) Until(ctx context.Context, name string, look func(context.Contex
 	stopping := providers.CallFrom(ctx).Stopping
 	w := waits{pace: c.pace}
 	for {
-		done, err := look(ctx)
+		looking, end := c.Stoppable(ctx)
+		done, err := look(looking)
+		cut := err != nil && Interrupted(looking) != nil
+		end()
 		kind := KindOf(err)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || cut:
 			return &RunningError{Operation: name}
 		case kind == Ambiguous || kind == Busy: // it goes on, whether it can be looked at or not
 			Say(ctx, -1, "%s cannot be looked at: %v; trying again", name, err)

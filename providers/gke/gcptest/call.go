@@ -127,6 +127,9 @@ func (c *Cloud) process(ctx context.Context, call *Call, check func() error, wor
 func (c *Cloud) locked(call *Call, work func() (any, error)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.isBuried(call) {
+		return nil, ErrGone
+	}
 	before := len(c.running)
 	reply, err := work()
 	if len(c.running) > before {

@@ -70,8 +70,9 @@ type Cloud struct {
 	faults    []*Fault
 	hooks     map[When][]Hook
 	slow      []*slowness
-	serial    int // calls so far
-	begun     int // operations so far
+	buried    []string // agents of calls
+	serial    int      // calls so far
+	begun     int      // operations so far
 	capacity  map[Capacity]int
 	quota     map[string]map[string]float64
 	attempts  []Attempt

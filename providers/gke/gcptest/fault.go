@@ -68,6 +68,20 @@ func (c *Cloud) Heal() {
 	c.faults, c.slow = nil, nil
 }
 
+// Bury refuses further changes by calls with this User-Agent, also by calls that wait for their effect: the
+// caller has ended.
+func (c *Cloud) Bury(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buried = append(c.buried, agent)
+}
+
+// isBuried reports whether the caller of a change has ended.
+func (c *Cloud) isBuried(call *Call) bool {
+	agents := strings.Fields(strings.Join(call.Header["user-agent"], " "))
+	return call.Mutating && slices.ContainsFunc(c.buried, func(agent string) bool { return slices.Contains(agents, agent) })
+}
+
 var faultMessages = map[codes.Code]string{
 	codes.Unavailable:       "The service is currently unavailable.",
 	codes.Internal:          "An internal error has occurred.",

@@ -227,3 +227,41 @@ func TestStrictREST(t *testing.T) {
 		t.Errorf("there is %v, want nothing", got)
 	}
 }
+
+// TestBuried: a call whose caller has ended changes nothing, also where it has arrived before, and calls of others do.
+func TestBuried(t *testing.T) {
+	c := gcptest.New(t, gcptest.Options{})
+	arrived, buried := make(chan struct{}), make(chan struct{})
+	c.OnCommit(func(e gcptest.Event) error {
+		if slices.Contains(e.Call.Header["user-agent"], "late/1") {
+			close(arrived)
+			<-buried
+		}
+		return nil
+	})
+	insert := func(agent string) int {
+		body := strings.NewReader(`{"name": "data", "sizeGb": "10"}`)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.REST()+"/compute/v1/projects/stoke-test/zones/us-central1-a/disks", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("User-Agent", agent)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0 // the double ends the connection
+		}
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	late := make(chan int)
+	go func() { late <- insert("late/1") }()
+	<-arrived
+	c.Bury("late/1")
+	close(buried)
+	if code := <-late; code == http.StatusOK || len(c.Paths()) > 0 {
+		t.Errorf("a late call is answered %d, and there is %v", code, c.Paths())
+	}
+	if code := insert("late/10"); code != http.StatusOK || len(c.Paths()) != 1 {
+		t.Errorf("another call is answered %d, and there is %v", code, c.Paths())
+	}
+}
