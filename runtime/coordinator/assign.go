@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// ahead is how many leases a worker holds: one to compute, one whose records
-// it reads meanwhile.
+// ahead is how many leases of an update a worker holds: one to compute, one
+// whose records it reads meanwhile. The worker holds as many of the next update,
+// so that it need not wait for the coordinator between the two.
 const ahead = 2
 
-// assign gives leases to whoever can take one: first to those that have
-// nothing to do, then to be read ahead.
+// assign gives leases to workers: first to idle ones, then leases to read
+// ahead.
 func (c *coordinator) assign() {
 	c.message = c.evidence.newest
 	if n := len(c.members); n < c.Spec.Worker.MinReplicas {
@@ -35,26 +37,55 @@ func (c *coordinator) assign() {
 		}
 	}
 	sort.Slice(members, func(i, j int) bool { return members[i].index < members[j].index })
+	idlers := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return c.computable(m) > 0 })
+	if c.evaluation == nil && len(c.updates) > 0 {
+		c.updates[0].recut(len(idlers), mostBlocks(len(members)))
+	}
 	for holds := range ahead {
+		left := 0
+		if c.evaluation != nil {
+			left = countOpen(c.evaluation.units)
+		} else {
+			left = c.strategy.left(c.updates)
+		}
+		enough := holds == 0 || left >= len(members) // else idle workers get the rest
 		for _, m := range members {
-			if c.computable(m) != holds {
-				continue
-			}
-			if t := c.pick(m); t != nil {
-				// A second lease is for long updates: near the end of one, what
-				// is left goes to those who have nothing to do.
-				if holds == 0 || c.left() >= len(members) {
+			if enough && c.computable(m) == holds {
+				if t := c.pick(m); t != nil {
 					c.give(m, t, c.version)
 				}
 			}
 		}
 	}
-	for _, m := range members {
-		if len(m.leases) < ahead && c.computable(m) == len(m.leases) {
-			if t := c.pickNext(m); t != nil {
-				c.give(m, t, c.version+1)
+	for _, m := range idlers { // they get what slower workers hold
+		if c.computable(m) > 0 || c.evaluation != nil || len(c.updates) == 0 {
+			continue
+		}
+		if l := c.updates[0].secondLease(); l != nil && l.unit.isFor(m, c.members) {
+			c.revoke(l)
+			c.give(m, l.unit, c.version)
+		}
+	}
+	for holds := range ahead {
+		enough := holds == 0 || len(c.updates) > 1 && countOpen(c.updates[1].units) >= len(members)
+		for _, m := range members {
+			if enough && len(m.leases)-c.computable(m) == holds {
+				if t := c.pickNext(m); t != nil {
+					c.give(m, t, c.version+1)
+				}
 			}
 		}
+	}
+}
+
+// revoke takes a lease back from its holder.
+func (c *coordinator) revoke(l *lease) {
+	delete(l.member.leases, l.id)
+	delete(c.leases, l.id)
+	l.unit.lease = nil
+	c.strategy.discard(l.id)
+	if err := l.member.conn.Send(wire.TypeRevoke, wire.Revoke{Term: c.term, ID: l.id}, nil); err != nil {
+		l.member.conn.Close() // its reader reports it as gone
 	}
 }
 
@@ -79,14 +110,6 @@ func (c *coordinator) pick(m *member) *unit {
 	return c.take(m, c.strategy.now)
 }
 
-// left is how many units could be handed out before the next commit.
-func (c *coordinator) left() int {
-	if c.evaluation != nil {
-		return countOpen(c.evaluation.units)
-	}
-	return c.strategy.left(c.updates)
-}
-
 // pickNext returns a unit for a member whose records can be read before its
 // version is there.
 func (c *coordinator) pickNext(m *member) *unit {
@@ -98,9 +121,9 @@ func (c *coordinator) pickNext(m *member) *unit {
 
 // take returns the first unit of an offer that a member may have, of an update
 // that is opened for it if need be.
-func (c *coordinator) take(m *member, offered func(open []*update, workers int) offer) *unit {
+func (c *coordinator) take(m *member, offered func(open []*update) offer) *unit {
 	for {
-		o := offered(c.updates, len(c.members))
+		o := offered(c.updates)
 		if t := findOpen(o.units, m, c.members); t != nil {
 			return t
 		}
@@ -130,7 +153,10 @@ func (c *coordinator) give(m *member, t *unit, version int64) {
 	out := wire.Lease{
 		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
 		Exact: t.update == nil || c.strategy.exact(), Contribution: t.Contribution,
-		Workers: c.Spec.Worker.Replicas, Early: t.update != nil && c.strategy.early(t.update, len(c.members)),
+		Workers: c.Spec.Worker.Replicas, Early: t.update != nil && c.strategy.early(),
+	}
+	if t.update != nil {
+		out.Leaf = t.update.leaf
 	}
 	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
 		m.conn.Close() // its reader reports it as gone, and the lease comes back
@@ -155,10 +181,7 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	case r.Dropped:
 		c.strategy.discard(l.id)
 		c.applied(m)
-		if t.update != nil {
-			return c.strategy.fold(c.at(), t.update, len(c.members)) // what some servers took must not keep others out
-		}
-		return nil
+		return c.strategy.flush(c.at()) // what some servers took must not keep others out
 	case r.Error != "":
 		c.applied(m)
 		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "fault", r.Fault, "error", r.Error)
@@ -168,12 +191,12 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 		}
 		return err
 	}
-	t.id, t.report, c.evidence.newest = l.id, &r, ""
+	t.id, t.session, t.report, c.evidence.newest = l.id, m.hello.Session, &r, ""
 	if t.update != nil {
 		t.update.missing--
-		return c.strategy.fold(c.at(), t.update, len(c.members))
+	} else {
+		c.evaluation.open--
 	}
-	c.evaluation.open--
 	return nil
 }
 

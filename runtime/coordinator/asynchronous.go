@@ -6,7 +6,7 @@ import "math"
 // there and committed as they come. A worker goes on once its own is.
 type asynchronous struct{ parameterServers }
 
-func (a *asynchronous) now(open []*update, _ int) offer {
+func (a *asynchronous) now(open []*update) offer {
 	var all []*unit
 	for _, u := range open {
 		all = append(all, u.units...)
@@ -14,13 +14,11 @@ func (a *asynchronous) now(open []*update, _ int) offer {
 	return offer{units: all, more: true}
 }
 
-func (a *asynchronous) ahead([]*update, int) offer { return offer{} }
+func (a *asynchronous) ahead([]*update) offer { return offer{} }
 
 func (a *asynchronous) left([]*update) int { return math.MaxInt }
 
 func (a *asynchronous) current(*update, []*update) bool { return true }
-
-func (a *asynchronous) exact() bool { return false }
 
 func (a *asynchronous) whole(open []*update) *update {
 	for _, u := range open {
@@ -31,8 +29,6 @@ func (a *asynchronous) whole(open []*update) *update {
 	return nil
 }
 
-func (a *asynchronous) early(*update, int) bool { return false }
+func (a *asynchronous) early() bool { return false }
 
 func (a *asynchronous) awaits(u *update, worker int) bool { return u.units[0].Worker == worker }
-
-func (a *asynchronous) fold(at point, _ *update, _ int) error { return a.askFold(fold(at)) }

@@ -72,7 +72,12 @@ func (u *update) sums(version int64) (taken []spec.Contribution, weight, loss fl
 	for _, t := range u.units {
 		taken = append(taken, t.Contribution)
 		weight += t.report.Weight
-		if t.report.Loss != nil {
+		switch {
+		case len(t.report.Losses) > 0: // one by one, in the leases' order: the blocks make no difference
+			for _, l := range t.report.Losses {
+				loss += l
+			}
+		case t.report.Loss != nil:
 			loss += *t.report.Loss
 		}
 		staleness = max(staleness, version-t.report.Version)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"bytes"
 	"encoding/json"
-	"math/bits"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,9 +15,9 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// A server holds parameters, slots, the sum that is being made, and of the
-// pushes that wait for their turn one per worker and one: at any batch size,
-// also while checkpoints are written. Deterministic sums have a few more parts.
+// A server holds parameters, slots, what an update is applied to while they are
+// read, and the blocks of an update, of which there are two for each worker: at
+// any batch size, also while checkpoints are written.
 func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	const workers, slots = 3, 1
 	peak := func(batch, checkpoints int, deterministic bool) {
@@ -32,11 +31,7 @@ func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 			t.Fatalf("batch %d: status %+v", batch, st)
 		}
 		n := b.ps[0].Vectors() // buffers are never given back: this is the most there were
-		most := 3 + slots + workers
-		if deterministic {
-			most += bits.Len(uint((batch + s.LeaseRecords(1<<17) - 1) / s.LeaseRecords(1<<17)))
-		}
-		if n > most {
+		if most := 1 + slots + 2 + mostBlocks(workers); n > most {
 			t.Errorf("batch %d, checkpoints every %d, deterministic %v: %d vectors, want at most %d", batch, checkpoints, deterministic, n, most)
 		}
 	}
@@ -69,7 +64,7 @@ func TestLeasesFollowFromTheSpecification(t *testing.T) {
 // A batch above the training set leaves no worker without a lease.
 func TestBatchAboveTheTrainingSetIsShared(t *testing.T) {
 	s := pointsSpec()
-	s.BatchSize, s.Epochs, s.LearningRate = 1<<20, 2, 0.1
+	s.BatchSize, s.Epochs, s.LearningRate, s.Worker.Replicas, s.Worker.MinReplicas = 1<<20, 2, 0.1, 3, 3
 	b := newBench(t, s, linear{})
 	if st := b.run(); st.Phase != spec.Succeeded || st.Step != 2 || st.Records != 1200 {
 		t.Fatalf("status %+v", st)
@@ -82,8 +77,8 @@ func TestBatchAboveTheTrainingSetIsShared(t *testing.T) {
 		}
 		if e.Type == spec.EventUpdate {
 			updates++
-			if n := len(e.Taken); n != 38 { // 75 micro-batches, at most 64 leases
-				t.Errorf("an update of 600 records is made of %d leases", n)
+			if n := len(e.Taken); n != mostBlocks(3) { // of 38 leases
+				t.Errorf("an update of 600 records is made of %d blocks", n)
 			}
 		}
 	}
@@ -201,55 +196,5 @@ func TestProgressExtendsALease(t *testing.T) {
 	hold(90 * time.Second)
 	if c.tick(); part.lease == nil {
 		t.Error("the second lease of the same records has no more time")
-	}
-}
-
-// counting is a strategy that only counts folds.
-type counting struct {
-	strategy
-	folds []int // by how many workers there were
-}
-
-func (s *counting) discard(...int64)                {}
-func (s *counting) current(*update, []*update) bool { return true }
-
-func (s *counting) fold(_ point, _ *update, workers int) error {
-	s.folds = append(s.folds, workers)
-	return nil
-}
-
-// Where a worker leaves, the part of an update that may be computed shrinks:
-// what has been reported by then is folded, or nobody would get the rest.
-func TestALostWorkerDoesNotKeepTheRestOut(t *testing.T) {
-	b := newBench(t, pointsSpec(), linear{})
-	j, err := openJournal(b.options.Folder)
-	if err == nil {
-		_, err = j.begin(anybody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.close()
-	counted := new(counting)
-	c := &coordinator{Options: b.options, journal: j, strategy: counted, leases: make(map[int64]*lease), metrics: map[string]float64{}, away: make(map[int]time.Time), evidence: newEvidence(0)}
-	lost := &member{index: 1, leases: make(map[int64]*lease)}
-	c.members = map[int]*member{0: {index: 0, leases: make(map[int64]*lease)}, 1: lost}
-	u := &update{folded: 1, missing: 1}
-	for i := range 4 {
-		u.units = append(u.units, &unit{update: u, report: &wire.Report{}})
-		if i == 3 {
-			l := &lease{id: 9, unit: u.units[i], member: lost}
-			u.units[i].report, u.units[i].lease, lost.leases[9], c.leases[9] = nil, l, l, l
-		}
-	}
-	c.updates = []*update{u}
-	if rest := window(u, 1); len(rest) != 3 {
-		t.Fatalf("%d units may be computed by one worker", len(rest))
-	}
-	if err := c.leave(lost, nil); err != nil {
-		t.Fatal(err)
-	}
-	if len(counted.folds) != 1 || counted.folds[0] != 1 {
-		t.Errorf("folds %v, want one by one worker", counted.folds)
 	}
 }

@@ -190,12 +190,7 @@ func (c *coordinator) leave(m *member, why error) error {
 	}
 	c.generation++
 	c.release(m)
-	var err error
-	if len(c.updates) > 0 {
-		// With fewer workers, less of an update may be computed at a time: what
-		// has been reported must not keep the rest out.
-		err = c.strategy.fold(c.at(), c.updates[0], len(c.members))
-	}
+	err := c.strategy.flush(c.at()) // what some servers took must not keep others out
 	c.Log.Info("worker left", "worker", m.index, "pid", m.pid, "reason", why)
 	c.note(spec.Event{Type: spec.EventWorker, Worker: &m.index, Message: "left"})
 	c.publish(spec.Running)

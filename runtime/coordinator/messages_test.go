@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -14,6 +15,7 @@ import (
 type tap struct {
 	mu             sync.Mutex
 	received, sent map[wire.Type]traffic
+	prepared       []time.Time // when Prepare was received
 }
 
 type traffic struct{ frames, values int64 }
@@ -44,6 +46,9 @@ func (s *stream) pass(p []byte) {
 			return
 		}
 		head, body := binary.LittleEndian.Uint32(s.header[4:]), binary.LittleEndian.Uint32(s.header[8:])
+		if wire.Type(s.header[3]) == wire.TypePrepare {
+			s.tap.prepared = append(s.tap.prepared, time.Now())
+		}
 		c := s.counts[wire.Type(s.header[3])]
 		s.counts[wire.Type(s.header[3])] = traffic{c.frames + 1, c.values + int64(body)/4}
 		s.skip, s.header = int64(head)+int64(body), s.header[:0]
@@ -113,7 +118,7 @@ func TestMessagesOfAnUpdate(t *testing.T) {
 		{"answers to pushes and the coordinator", server.sent[wire.TypeAnswer].frames, leases + updates, leases + updates + 20},
 		{"requests to commit", server.received[wire.TypePrepare].frames, updates, updates},
 		{"requests to apply", server.received[wire.TypeApply].frames, 0, 0},
-		{"requests to fold", server.received[wire.TypeFold].frames, 0, 0},
+		{"requests to discard", server.received[wire.TypeDiscard].frames, 0, 0},
 		// Asked for with a push, or where a worker made none for this version.
 		{"versions sent", server.sent[wire.TypeValues].values / vector, updates, workers * (updates + 1)},
 		{"versions made", b.ps[0].Frames(), updates, updates + 1},

@@ -15,8 +15,11 @@ import (
 // are made.
 type parameterServers struct {
 	*servers
-	void []int64 // leases taken back, for the servers to forget
+	exactly bool    // contributions are computed with just the version that they change
+	void    []int64 // leases taken back, for the servers to forget
 }
+
+func (p *parameterServers) exact() bool { return p.exactly }
 
 func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
 
@@ -60,7 +63,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 		from, to := span(n, i, k)
 		r := wire.Restore{
 			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
-			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Tree: p.options.Spec.Deterministic,
+			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exactly,
 		}
 		var values []float32
 		if initial != nil {
@@ -85,32 +88,28 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 // span is the part of n values that server i of k holds.
 func span(n, i, k int) (from, to int) { return n * i / k, n * (i + 1) / k }
 
-// askFold sends what there is to fold or to forget.
-func (p *parameterServers) askFold(f wire.Fold) error {
-	f.Discard = p.void
-	if len(f.IDs) == 0 && len(f.Discard) == 0 {
+// flush sends what there is to forget.
+func (p *parameterServers) flush(at point) error {
+	if len(p.void) == 0 {
 		return nil
 	}
-	if _, err := p.ask(wire.TypeFold, f); err != nil {
+	if _, err := p.ask(wire.TypeDiscard, wire.Discard{Term: at.term, Version: at.version, IDs: p.void}); err != nil {
 		return err
 	}
 	p.void = p.void[:0]
 	return nil
 }
 
-func fold(at point) wire.Fold { return wire.Fold{Term: at.term, Version: at.version} }
-
 // commit makes every server sum up exactly these contributions, then, once all
 // of them are known to be finite, every server applies them.
 func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (norm float64, applied bool, err error) {
 	var ids []int64
+	var sessions []string
 	var taken []spec.Contribution
 	var weight float64
 	finite := true
-	for i, t := range u.units {
-		if i >= u.folded {
-			ids = append(ids, t.id)
-		}
+	for _, t := range u.units {
+		ids, sessions = append(ids, t.id), append(sessions, t.session)
 		taken = append(taken, t.Contribution)
 		weight += t.report.Weight
 		finite = finite && t.pushes()
@@ -118,7 +117,7 @@ func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (no
 	if finite {
 		r := wire.Prepare{Term: at.term, Version: at.version, IDs: ids, Discard: p.void, Weight: weight}
 		if len(p.options.Servers) == 1 {
-			r.Alone = &recipe // nobody else is to be asked
+			r.Alone, r.Sessions = &recipe, sessions // nobody else is to be asked
 		}
 		answers, err := p.ask(wire.TypePrepare, r)
 		if err != nil {

@@ -72,17 +72,19 @@ func (q *queue) slices(n int) int64 {
 type update struct {
 	spec.Contribution // epoch and all of its records
 	workers           int
+	leaf              int64 // records in each lease of the specification
 	units             []*unit
 	missing           int // units without a report
-	folded            int // units at the front that have been added up, or that gave nothing to add
 }
 
-// unit is one lease's worth of an update or of an evaluation.
+// unit is what a worker computes of an update or of an evaluation at a time: in
+// an update, a block of the specification's leases, see blocks.
 type unit struct {
 	spec.Contribution
 	update  *update // nil: of an evaluation
 	lease   *lease  // who computes it now
 	id      int64   // of the lease that computed it
+	session string  // of the worker that computed it
 	report  *wire.Report
 	setback setback
 	overdue int // leases of it that took too long
@@ -111,11 +113,14 @@ type lease struct {
 // open starts the next update.
 func (c *coordinator) open() *update {
 	workers := c.Spec.Worker.Replicas
-	u := &update{Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers}
-	size := int64(c.Spec.LeaseRecords(c.records()))
-	for at := u.Start; at < u.End; at += size {
-		part := spec.Contribution{Epoch: u.Epoch, Start: at, End: min(at+size, u.End), Sequence: len(u.units)}
-		u.units = append(u.units, &unit{Contribution: part, update: u})
+	u := &update{
+		Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers, leaf: int64(c.Spec.LeaseRecords(c.records())),
+	}
+	at := u.Start
+	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(c.members))) {
+		end := min(at+int64(leaves)*u.leaf, u.End)
+		u.units = append(u.units, u.block(at, end))
+		at = end
 	}
 	u.missing = len(u.units)
 	c.updates = append(c.updates, u)

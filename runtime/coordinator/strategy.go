@@ -22,8 +22,8 @@ type strategy interface {
 	// the order in which they are wanted; ahead offers those whose records may
 	// be read before their version is there. open are the open updates, the
 	// oldest first.
-	now(open []*update, workers int) offer
-	ahead(open []*update, workers int) offer
+	now(open []*update) offer
+	ahead(open []*update) offer
 	// left is how many units could be handed out before the next commit.
 	left(open []*update) int
 	// current reports whether whoever has a lease on a part of u has all that
@@ -34,9 +34,9 @@ type strategy interface {
 	exact() bool
 	// whole is the open update that is to be committed next; nil: none yet.
 	whole(open []*update) *update
-	// early reports whether the workers of an update may report before their
-	// contributions are where they belong.
-	early(u *update, workers int) bool
+	// early reports whether workers may report before their contributions are
+	// where they belong.
+	early() bool
 	// awaits reports whether the worker waits for this update's commit.
 	awaits(u *update, worker int) bool
 
@@ -56,10 +56,10 @@ type strategy interface {
 	lost() string
 	watch() <-chan struct{}
 	drop(why error)
-	// fold may add up what has been reported of an update that is not whole.
-	fold(at point, u *update, workers int) error
-	// discard makes the contributions of leases void that were taken back.
+	// discard makes the contributions of leases void that were taken back, with
+	// the next request at the latest; flush does so at once.
 	discard(leases ...int64)
+	flush(at point) error
 	// commit makes the update part of the parameters, everywhere or nowhere;
 	// where something of it is not finite it is skipped. The version is then
 	// one higher. norm is that of the mean gradient. Where the contribution of a
@@ -114,5 +114,5 @@ func newStrategy(o Options, hung func(server int)) strategy {
 	if o.Spec.Asynchronous {
 		return &asynchronous{parameterServers{servers: s}}
 	}
-	return &synchronous{parameterServers{servers: s}}
+	return &synchronous{parameterServers{servers: s, exactly: true}}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,13 @@ func (l *line) Put(_, offset int, v []float32) error   { copy(l.w[offset:], v); 
 func (l *line) Fork() (engine.Replica, error)          { return nil, fmt.Errorf("not needed") }
 func (l *line) Close() error                           { return nil }
 func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engine.Staged, error) {
-	return staged{b}, nil
+	own := *b
+	own.Records, own.Weights = slices.Clone(b.Records), slices.Clone(b.Weights)
+	own.Inputs = slices.Clone(b.Inputs)
+	for i := range own.Inputs {
+		own.Inputs[i].Data = slices.Clone(b.Inputs[i].Data)
+	}
+	return staged{&own}, nil
 }
 
 func (l *line) Step(_ context.Context, s engine.Staged, p engine.Pass) (engine.Result, error) {
@@ -166,6 +173,7 @@ type bench struct {
 	stream       bool              // servers have no access to checkpoints
 	astray       *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
 	tapped       *tap              // hears what servers receive and send; nil: nobody does
+	delay        time.Duration     // of what servers send
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -243,6 +251,9 @@ func (b *bench) serve() {
 	b.options.Servers = nil
 	for i := range b.options.Spec.ParameterServer.Replicas {
 		l := listen(b.t)
+		if b.delay > 0 {
+			l = &distant{l, b.delay}
+		}
 		if b.tapped != nil {
 			l = &tapped{l, b.tapped}
 		}

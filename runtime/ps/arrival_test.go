@@ -14,7 +14,7 @@ import (
 // comes, and the coordinator hears of the one that does not.
 func TestNamedContributionsAreWaitedFor(t *testing.T) {
 	one := []float32{1, 1, 1, 1}
-	named := wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 2}, Weight: 2, Alone: &recipe}
+	named := wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 2}, Sessions: []string{"a", "b"}, Weight: 2, Alone: &recipe}
 	for name, tt := range map[string]struct {
 		arrival time.Duration
 		happens func(s *Server)
@@ -25,10 +25,12 @@ func TestNamedContributionsAreWaitedFor(t *testing.T) {
 		"breaks off":           {time.Hour, func(s *Server) { s.mu.Lock(); s.settle(2, false); s.mu.Unlock() }, 2},
 		"is refused":           {time.Hour, func(s *Server) { s.take(push(2, true, 9), one) }, 2},
 		"never begins":         {time.Nanosecond, nil, 2},
+		"has no connection":    {time.Hour, func(s *Server) { s.mu.Lock(); delete(s.coming, 2); s.mu.Unlock(); s.meet("b", -1) }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := restored(t, io.Discard)
 			s.arrival = tt.arrival
+			s.meet("b", 1) // of "a", what is named is here
 			if a := s.take(push(1, true, 10), slices.Clone(one)); a != (wire.Answer{}) {
 				t.Fatal(a)
 			}
@@ -46,6 +48,9 @@ func TestNamedContributionsAreWaitedFor(t *testing.T) {
 			}
 			if tt.missing != 0 && (s.sum != nil || len(s.pending) != 1) {
 				t.Error("something was done without it")
+			}
+			if s.Late() != 0 {
+				t.Errorf("%d timers fired for connections that had ended", s.Late())
 			}
 		})
 	}
@@ -77,9 +82,9 @@ func TestCoresFollowTheWork(t *testing.T) {
 	if a != (wire.Answer{}) {
 		t.Fatalf("restore: %+v", a)
 	}
-	s.count(2)
-	s.count(1)
-	s.count(-3)
+	for _, n := range []int{2, 1, -3} {
+		s.meet("a", n)
+	}
 	if want := []int{1, 3, 4, 1}; !slices.Equal(heard, want) {
 		t.Errorf("cores %v, want %v", heard, want)
 	}

@@ -20,7 +20,7 @@ func (s *Server) answerHold(h wire.Hold) wire.Answer {
 	if a := s.heed(h.Term); a != nil {
 		return *a
 	}
-	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil && s.sum.ready}
+	held := &wire.Holding{Term: s.term, Version: s.version, From: s.from, To: s.from + len(s.values.v), Prepared: s.sum != nil}
 	if d := s.decided; d != nil {
 		held.Decision, held.Taken = &d.apply, d.taken
 	}
@@ -38,7 +38,7 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	if s.term != a.Held || s.term == 0 {
 		return refuse("restored in term %d, not %d", s.term, a.Held)
 	}
-	if prepared := s.sum != nil && s.sum.ready; a.Redo != nil && s.version+1 == a.Version && (prepared || a.Redo.Skip) {
+	if prepared := s.sum != nil; a.Redo != nil && s.version+1 == a.Version && (prepared || a.Redo.Skip) {
 		if answer := s.decide(*a.Redo); answer != (wire.Answer{}) {
 			return answer
 		}
@@ -50,17 +50,16 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.drop(id)
 	}
 	if s.sum != nil {
-		for _, p := range s.sum.parts {
-			s.release(p.values)
-		}
+		s.releaseAll(s.sum.Clear())
 	}
 	s.sum = nil
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
 	s.term, s.present = a.Term, new(version)
-	s.wake()
-	s.announce()
+	s.crowd = s.workers
+	s.freed.ring()
+	s.changed.ring()
 	s.log.Info("attached", "term", s.term, "version", s.version)
 	return wire.Answer{}
 }

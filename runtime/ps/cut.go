@@ -64,7 +64,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 		return *refused
 	}
 	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
-	s.values, s.slots, s.present, s.tree = &vector{v: vectors[0]}, nil, new(version), r.Tree
+	s.values, s.slots, s.present, s.exact = &vector{v: vectors[0]}, nil, new(version), r.Exact
 	s.pieces = nil
 	for at := 0; at < len(vectors[0]); at += piece {
 		s.pieces = append(s.pieces, engine.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
@@ -77,9 +77,10 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.coming)
 	clear(s.failed)
 	s.sum, s.decided, s.snapshot, s.free, s.made = nil, nil, nil, nil, 0 // others' buffers have another length, or may still be read
-	s.wake()
+	s.crowd = s.workers
+	s.freed.ring()
 	s.fit()
-	s.announce()
+	s.changed.ring()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
 	s.note(spec.Event{Type: spec.EventRestore})
 	return wire.Answer{}
@@ -165,7 +166,7 @@ func (s *Server) write(ctx context.Context, w wire.Write, to *link) (wire.Answer
 		s.mu.Lock()
 		s.writing--
 		s.letSnapshotGo(c)
-		s.wake()
+		s.freed.ring()
 		s.mu.Unlock()
 	}()
 	if s.place == nil {

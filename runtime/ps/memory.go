@@ -29,17 +29,10 @@ func (s *Server) Vectors() int {
 // somebody pulled.
 func (s *Server) Frames() int64 { return s.frames.Load() }
 
-// most is how many buffers the server may make beside parameters and slots: one
-// for the sum, one for what is read while an update is applied, one for a push
-// of each connected worker, and in deterministic mode the sum's other parts.
-// Called with mu held.
-func (s *Server) most() int {
-	n := 2 + s.workers
-	if s.sum != nil {
-		n += max(0, len(s.sum.parts)-1)
-	}
-	return n
-}
+// most is the highest number of buffers that the server makes, in addition to
+// parameters and slots: two where a reader holds these during an update, and
+// two pushes of each worker. Called with mu held.
+func (s *Server) most() int { return 2 + 2*s.crowd }
 
 // room waits until n buffers can be had within the bound. Only a checkpoint
 // that is being written is waited for: what else takes buffers gives them back
@@ -89,14 +82,15 @@ func (s *Server) buffer() []float32 {
 func (s *Server) release(b []float32) {
 	if b != nil && len(b) == len(s.values.v) {
 		s.free = append(s.free, b)
-		s.wake()
+		s.freed.ring()
 	}
 }
 
-// wake wakes whoever waits for room. Called with mu held.
-func (s *Server) wake() {
-	close(s.freed)
-	s.freed = make(chan struct{})
+// releaseAll is release for several. Called with mu held.
+func (s *Server) releaseAll(all [][]float32) {
+	for _, b := range all {
+		s.release(b)
+	}
 }
 
 // hold keeps a vector as it is until it is let go. Called with mu held.

@@ -25,14 +25,14 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	handle := s.forCoordinator
 	if hello.Role != "coordinator" {
 		handle = s.forWorker
-		s.count(1)
-		defer s.count(-1)
+		s.meet(hello.Session, 1)
+		defer s.meet(hello.Session, -1)
 	} else {
 		s.presence.came()
 		defer s.presence.went()
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan wire.Pull, 1)}
+	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1)}
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	defer c.Close()
@@ -56,12 +56,19 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	}
 }
 
-// count notes that workers came or went.
-func (s *Server) count(n int) {
+// meet notes that connections of a worker's session were made or have ended.
+func (s *Server) meet(session string, n int) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[session] += n; s.sessions[session] == 0 {
+		delete(s.sessions, session)
+	}
 	s.workers += n
+	s.crowd = max(s.crowd, s.workers)
 	s.fit()
-	s.mu.Unlock()
+	if n < 0 {
+		s.arrived.ring()
+	}
 }
 
 func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
@@ -71,7 +78,7 @@ func (s *Server) forWorker(_ context.Context, l *link, m *wire.Message) error {
 		if err := m.Decode(&p); err != nil {
 			return err
 		}
-		l.pull(p)
+		l.pull(pull{p, false})
 		return nil
 	case wire.TypePush:
 		return s.push(l, m)
@@ -111,11 +118,10 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		s.mu.Unlock()
 		return err
 	}
-	next := wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}
 	a := s.take(p, sums)
 	err := l.answer(a)
-	if p.Next && a == (wire.Answer{}) {
-		l.pull(next)
+	if p.Next && a.Refused == "" {
+		l.pull(pull{wire.Pull{Term: p.Term, Version: p.Version + 1, Have: -1}, true})
 	}
 	return err
 }
@@ -169,10 +175,10 @@ func (s *Server) forCoordinator(ctx context.Context, l *link, m *wire.Message) e
 		if err = m.Decode(&p); err == nil {
 			a = s.prepare(p)
 		}
-	case wire.TypeFold:
-		var f wire.Fold
-		if err = m.Decode(&f); err == nil {
-			a = s.fold(f)
+	case wire.TypeDiscard:
+		var d wire.Discard
+		if err = m.Decode(&d); err == nil {
+			a = s.forget(d)
 		}
 	case wire.TypeApply:
 		var p wire.Apply

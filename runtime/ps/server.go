@@ -30,13 +30,13 @@ type Server struct {
 	fence   int64 // the highest term heard of: nobody is obeyed in a lower one
 	term    int64 // in which the server was restored; 0: it was not yet
 	version int64
-	changed chan struct{} // closed, and made anew, whenever term or version changes
+	changed bell          // term or version changes
 	arrival time.Duration // the longest that a contribution may keep the coordinator waiting
-	arrived chan struct{} // likewise, whenever a contribution is here or has failed
+	arrived bell          // a contribution is here or has failed, or a worker has gone
 	from    int
 	vars    []engine.Var
 	pieces  [][]engine.Var // of each piece, offsets relative to it
-	tree    bool           // sums are made as in deterministic mode
+	exact   bool           // contributions of an earlier version can never be named
 	values  *vector        // of the present version
 	present *version       // what is sent of it
 	slots   *vector        // likewise; nil: the optimizer has none
@@ -44,17 +44,22 @@ type Server struct {
 	void    map[int64]bool // contributions that were discarded before they came
 	coming  map[int64]bool // contributions that are being read
 	failed  map[int64]bool // contributions of this version that did not get here
-	sum     *sum           // of the update that is being made; nil: nothing is added up yet
+	sum     *sum           // the update that is prepared; nil: none is
 	decided *decision      // about the newest update of this term or of one it attached to; nil: there was none
 	workers int            // connected now
+	crowd   int            // the most that were, in this term
+	// sessions counts the connections of each worker's session: what has not
+	// come from one that has none will not.
+	sessions map[string]int
+	late     int64 // times that a contribution was waited for until a timer fired, though its connection had ended
 
-	snapshot *snapshot     // for the next checkpoint, until it is written
-	writing  int           // snapshots that are being written
-	free     [][]float32   // buffers of the span's length
-	made     int           // buffers that were ever made for this span
-	freed    chan struct{} // closed, and made anew, whenever a buffer becomes free
-	stalls   int           // times that somebody has waited for one
-	presence presence      // of a coordinator
+	snapshot *snapshot   // for the next checkpoint, until it is written
+	writing  int         // snapshots that are being written
+	free     [][]float32 // buffers of the span's length
+	made     int         // buffers that were ever made for this span
+	freed    bell        // a buffer becomes free
+	stalls   int         // times that somebody has waited for one
+	presence presence    // of a coordinator
 
 	frames atomic.Int64 // answers to pulls that were made
 
@@ -78,15 +83,18 @@ type contribution struct {
 func New(index int, credentials wire.Credentials, place *checkpoint.Place, applied io.Writer, log *slog.Logger) *Server {
 	return &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
-		changed: make(chan struct{}), arrived: make(chan struct{}), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), values: new(vector),
-		freed: make(chan struct{}), presence: newPresence(),
+		changed: make(bell), arrived: make(bell), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), sessions: make(map[string]int), values: new(vector),
+		freed: make(bell), presence: newPresence(),
 	}
 }
 
-// announce wakes whoever waits for a version. Called with mu held.
-func (s *Server) announce() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+// bell wakes all goroutines that wait for it. It is rung, and read, with mu
+// held.
+type bell chan struct{}
+
+func (b *bell) ring() {
+	close(*b)
+	*b = make(bell)
 }
 
 func refuse(format string, args ...any) wire.Answer {
@@ -103,7 +111,7 @@ func (s *Server) heed(term int64) *wire.Answer {
 	}
 	if term > s.fence {
 		s.fence = term
-		s.announce() // who waits in an earlier term waits in vain
+		s.changed.ring() // who waits in an earlier term waits in vain
 	}
 	return nil
 }
@@ -121,10 +129,9 @@ func (s *Server) at(term, version int64) *wire.Answer {
 	return nil
 }
 
-// limit bounds the contributions that wait to be named: the coordinator lets
-// no more of them be computed than there are workers and one; some may be void.
-// Called with mu held.
-func (s *Server) limit() int { return 2 * (s.workers + 4) }
+// limit bounds the contributions that wait to be named: an update has at most
+// two for each worker; some may be void. Called with mu held.
+func (s *Server) limit() int { return 2 * (s.crowd + 4) }
 
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
@@ -149,6 +156,8 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "too many contributions wait"
 	case !(p.Weight > 0) || math.IsInf(p.Weight, 0):
 		why = "weight is not above 0"
+	case p.Leaves < 1:
+		why = "it is of no lease"
 	case len(sums) != len(s.values.v):
 		why = "span has another length"
 	}
@@ -183,24 +192,14 @@ func (s *Server) discard(ids []int64) {
 	}
 }
 
-// fold adds the named contributions to the update's sum, in the given order.
-func (s *Server) fold(f wire.Fold) wire.Answer {
+// forget is discard for the coordinator.
+func (s *Server) forget(d wire.Discard) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.at(f.Term, f.Version); a != nil {
+	if a := s.at(d.Term, d.Version); a != nil {
 		return *a
 	}
-	s.discard(f.Discard)
-	if s.sum == nil {
-		s.sum = &sum{tree: s.tree}
-	}
-	if s.sum.ready {
-		return wire.Answer{Error: "the update is prepared already"}
-	}
-	if why := s.missing(f.IDs); why != "" {
-		return refuse("%s", why)
-	}
-	s.add(f.IDs)
+	s.discard(d.IDs)
 	return wire.Answer{}
 }
 
@@ -217,20 +216,19 @@ func (s *Server) missing(ids []int64) string {
 	return ""
 }
 
-// add is fold for contributions that are here. Called with mu held.
+// add puts contributions that are here into the sum, in the given order. Called
+// with mu held.
 func (s *Server) add(ids []int64) {
 	for _, id := range ids {
 		c := s.pending[id]
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		for _, spare := range s.sum.add(c.sums) {
-			s.release(spare)
-		}
+		s.releaseAll(s.sum.Add(c.sums, c.Leaves))
 	}
 }
 
-// prepare completes the update's sum. The only server of a run decides by
+// prepare makes the update's sum. The only server of a run decides by
 // itself what becomes of it.
 func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	s.mu.Lock()
@@ -255,35 +253,52 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 const arrival = 2 * time.Second
 
 // gather waits for the named contributions: their workers may have reported
-// before they pushed. One that failed, or does not come, is returned; 0: all
-// are here, or the request is out of place. Called with mu held, which it gives
-// up meanwhile.
+// before they pushed. It returns one that failed, whose connection has ended or
+// that did not come in time, else 0; the caller checks term and version again.
+// Called with mu held, which it gives up meanwhile.
 func (s *Server) gather(p wire.Prepare) (missing int64) {
-	late := time.Now().Add(s.arrival)
+	late, fired := time.Now().Add(s.arrival), false
 	for p.Term == s.term && s.term == s.fence && p.Version == s.version {
-		missing = 0
-		for _, id := range p.IDs {
-			if s.pending[id] == nil {
-				missing = id
-				break
+		left, waits := time.Until(late), false
+		for i, id := range p.IDs {
+			gone := i < len(p.Sessions) && p.Sessions[i] != "" && s.sessions[p.Sessions[i]] == 0
+			switch {
+			case s.pending[id] != nil:
+			case s.failed[id] || !s.coming[id] && (gone || left <= 0):
+				if fired && gone {
+					s.late++
+				}
+				return id
+			default:
+				waits = true
 			}
 		}
-		left := time.Until(late)
-		if missing == 0 || s.failed[missing] || !s.coming[missing] && left <= 0 {
-			return missing
+		if !waits {
+			return 0
 		}
 		arrived, changed := s.arrived, s.changed
 		s.mu.Unlock()
 		timer := time.NewTimer(max(left, time.Second)) // what comes is looked at again
+		fired = false
 		select {
 		case <-arrived:
 		case <-changed:
 		case <-timer.C:
+			fired = true
 		}
 		timer.Stop()
 		s.mu.Lock()
 	}
 	return 0
+}
+
+// Late returns how often the server waited for a contribution until a timer
+// fired, though the connection that was to bring it had ended: it hears of that
+// at once.
+func (s *Server) Late() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.late
 }
 
 // expect notes that a contribution is being read; settle, that it is here or
@@ -295,42 +310,35 @@ func (s *Server) settle(id int64, here bool) {
 	if !here {
 		s.failed[id] = true
 	}
-	close(s.arrived)
-	s.arrived = make(chan struct{})
+	s.arrived.ring()
 }
 
-// complete adds up the rest of an update and says what came of it. Called with
-// mu held.
+// complete adds up an update and says what came of it. Called with mu held.
 func (s *Server) complete(p wire.Prepare) wire.Answer {
 	if a := s.at(p.Term, p.Version); a != nil {
 		return *a
 	}
 	s.discard(p.Discard)
-	if s.sum == nil {
-		s.sum = &sum{tree: s.tree}
-	}
-	r := s.sum
-	if r.ready {
+	if s.sum != nil {
 		return wire.Answer{Error: "another update is prepared"}
 	}
-	if len(p.IDs) == 0 && len(r.parts) == 0 {
+	if len(p.IDs) == 0 {
 		return wire.Answer{Error: "the update is empty"}
 	}
 	if why := s.missing(p.IDs); why != "" {
 		return refuse("%s", why)
 	}
-	weight := r.weight
+	weight := 0.0
 	for _, id := range p.IDs {
 		weight += s.pending[id].Weight
 	}
 	if weight != p.Weight {
 		return wire.Answer{Error: fmt.Sprintf("weights sum up to %g, not %g", weight, p.Weight)}
 	}
+	s.sum = newSum()
 	s.add(p.IDs)
-	for _, spare := range r.finish() {
-		s.release(spare)
-	}
-	r.ready = true
+	r := s.sum
+	s.releaseAll(r.Finish())
 	norm := s.squaredNorm(r)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
@@ -340,7 +348,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	finite := true
 	for _, v := range s.vars {
 		if v.Kind == engine.Moment {
-			finite = finite && engine.Finite(r.values()[v.Offset:v.Offset+v.Len])
+			finite = finite && engine.Finite(r.Sums()[v.Offset:v.Offset+v.Len])
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
@@ -349,8 +357,8 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 // squaredNorm adds up over the pieces, in their order.
 func (s *Server) squaredNorm(r *sum) float64 {
 	norms := make([]float64, len(s.pieces))
-	spread(len(r.values()), func(i, from, to int) {
-		norms[i] = engine.SquaredNorm(r.values()[from:to], r.weight, s.pieces[i])
+	spread(len(r.Sums()), func(i, from, to int) {
+		norms[i] = engine.SquaredNorm(r.Sums()[from:to], r.weight, s.pieces[i])
 	})
 	total := 0.0
 	for _, n := range norms {
@@ -372,14 +380,11 @@ func (s *Server) apply(a wire.Apply) wire.Answer {
 // decide is apply for the present version. Called with mu held.
 func (s *Server) decide(a wire.Apply) wire.Answer {
 	r := s.sum
-	if r == nil {
-		r = new(sum)
-	}
-	if !r.ready {
-		if !a.Skip {
-			return wire.Answer{Error: "no update is prepared"}
-		}
-		r.taken = a.Taken // what is here of it may be a part
+	switch {
+	case r == nil && !a.Skip:
+		return wire.Answer{Error: "no update is prepared"}
+	case r == nil:
+		r = &sum{taken: a.Taken} // what is here of it may be a part
 	}
 	if !a.Skip {
 		if at := (point{s.term, s.version}); s.read() > 0 {
@@ -398,7 +403,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		if s.slots != nil {
 			slots = s.slots.v
 		}
-		sums, values := r.values(), s.values.v
+		sums, values := r.Sums(), s.values.v
 		spread(len(values), func(i, from, to int) {
 			var slot []float32
 			if slots != nil {
@@ -407,20 +412,21 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 			engine.UpdateScaled(values[from:to], slot, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
 		})
 	}
-	for _, p := range r.parts { // more than one where it is skipped unprepared
-		s.release(p.values)
-	}
+	s.releaseAll(r.Clear())
 	s.sum = nil
 	s.decided = &decision{a, r.taken}
 	s.version++
 	s.present = new(version)
 	clear(s.failed)
+	if s.exact {
+		clear(s.void)
+	}
 	for id, c := range s.pending {
 		if c.Exact && c.Version < s.version { // can never be named any more
 			s.drop(id)
 		}
 	}
-	s.announce()
+	s.changed.ring()
 	s.note(spec.Event{Type: spec.EventUpdate, Skipped: a.Skip, Taken: r.taken})
 	return wire.Answer{}
 }

@@ -44,7 +44,7 @@ func restored(t *testing.T, applied io.Writer) *Server {
 }
 
 func push(id int64, exact bool, version int64) wire.Push {
-	return wire.Push{ID: id, Version: version, Exact: exact, Weight: 1, Contribution: spec.Contribution{
+	return wire.Push{ID: id, Version: version, Exact: exact, Weight: 1, Leaves: 1, Contribution: spec.Contribution{
 		Term: 3, Start: id, End: id + 1,
 	}}
 }
@@ -98,50 +98,71 @@ func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
 	}
 }
 
-// What is folded on the way is the same sum, made in the order of the names.
-func TestContributionsAreFoldedOnTheWay(t *testing.T) {
+// What a taken back lease has pushed, or will push, is forgotten; the ids are
+// kept only as long as it can come.
+func TestDiscardedContributionsAreForgotten(t *testing.T) {
 	s := restored(t, io.Discard)
-	take := func(id int64, v float32) {
-		t.Helper()
-		if a := s.take(push(id, true, 10), []float32{v, v, v, v}); a != (wire.Answer{}) {
-			t.Fatalf("push %d: %+v", id, a)
+	s.exact = true
+	take := func(id, version int64) wire.Answer {
+		return s.take(push(id, true, version), []float32{1, 1, 1, 1})
+	}
+	for _, id := range []int64{1, 5} {
+		if a := take(id, 10); a != (wire.Answer{}) {
+			t.Fatal(a)
 		}
 	}
-	take(2, 4)
-	take(1, 2)
-	take(5, 100)
-	if a := s.fold(wire.Fold{Term: 3, Version: 10, IDs: []int64{1, 2}, Discard: []int64{5, 6}}); a != (wire.Answer{}) {
-		t.Fatalf("fold: %+v", a)
+	if a := s.forget(wire.Discard{Term: 3, Version: 10, IDs: []int64{5, 6, 7}}); a != (wire.Answer{}) {
+		t.Fatalf("discard: %+v", a)
 	}
-	for _, bad := range []wire.Fold{
-		{Term: 2, Version: 10, IDs: []int64{3}}, {Term: 3, Version: 11, IDs: []int64{3}}, {Term: 3, Version: 10, IDs: []int64{3}},
-	} {
-		if a := s.fold(bad); a.Refused == "" {
-			t.Errorf("fold %+v: %+v", bad, a)
+	for _, bad := range []wire.Discard{{Term: 2, Version: 10, IDs: []int64{1}}, {Term: 3, Version: 11, IDs: []int64{1}}} {
+		if a := s.forget(bad); a.Refused == "" {
+			t.Errorf("discard %+v: %+v", bad, a)
 		}
 	}
-	if len(s.pending) != 0 {
+	if len(s.pending) != 1 {
 		t.Errorf("%d contributions wait", len(s.pending))
 	}
-	if a := s.take(push(6, true, 10), make([]float32, 4)); a.Refused == "" {
+	if a := take(6, 10); a.Refused == "" {
 		t.Error("a contribution that was discarded before it came was taken")
 	}
-	take(3, 8)
-	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{3}, Weight: 3}); math.Abs(a.SquaredNorm-4*(14.0/3)*(14.0/3)) > 1e-9 {
+	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}); a.Error != "" || a.Refused != "" {
 		t.Fatalf("prepare: %+v", a)
 	}
-	if a := s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
-		t.Fatal(a)
+	if len(s.void) != 0 || take(7, 10).Refused == "" {
+		t.Errorf("%d discarded ids are kept, or count", len(s.void))
 	}
-	// What was folded of an update that is skipped is gone.
-	if a := s.take(push(9, true, 11), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
-		t.Fatal(a)
+}
+
+// Blocks are the branches of the tree that all leases are added up in.
+func TestBlocksAreAddedUpAsTheirLeases(t *testing.T) {
+	v := []float32{1e8, 1, -1e8, 1, 3e7, -3e7, 5} // whose sum depends on the order of adding
+	total := func(blocks ...int) float32 {
+		s := restored(t, io.Discard)
+		var ids []int64
+		at := 0
+		for i, n := range blocks {
+			tree := engine.Tree{Merge: merge}
+			for _, leaf := range v[at : at+n] {
+				tree.Add([]float32{leaf, 0, 0, 0}, 1)
+			}
+			tree.Finish()
+			p := push(int64(i), true, 10)
+			p.Leaves = n
+			if a := s.take(p, tree.Sums()); a != (wire.Answer{}) {
+				t.Fatal(a)
+			}
+			ids, at = append(ids, int64(i)), at+n
+		}
+		if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: ids, Weight: float64(len(ids))}); a.Error != "" || a.Refused != "" {
+			t.Fatal(a)
+		}
+		return s.sum.Sums()[0]
 	}
-	if a := s.fold(wire.Fold{Term: 3, Version: 11, IDs: []int64{9}}); a != (wire.Answer{}) {
-		t.Fatal(a)
-	}
-	if a := s.apply(wire.Apply{Term: 3, Version: 11, Skip: true}); a != (wire.Answer{}) || s.sum != nil {
-		t.Errorf("skip: %+v", a)
+	want := ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + v[6])
+	for _, blocks := range [][]int{{1, 1, 1, 1, 1, 1, 1}, {4, 3}, {2, 2, 2, 1}, {4, 2, 1}, {7}, {2, 2, 3}, {1, 1, 2, 1, 1, 1}} {
+		if got := total(blocks...); got != want {
+			t.Errorf("blocks %v: %g, want %g", blocks, got, want)
+		}
 	}
 }
 
@@ -212,12 +233,15 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	otherTerm.Term = 2
 	weightless := push(3, true, 10)
 	weightless.Weight = 0
+	leafless := push(8, true, 10)
+	leafless.Leaves = 0
 	for name, a := range map[string]wire.Answer{
 		"push of an earlier term":       s.take(otherTerm, make([]float32, 4)),
 		"push of an earlier version":    s.take(push(4, true, 9), make([]float32, 4)),
 		"push of a later version":       s.take(push(5, false, 11), make([]float32, 4)),
 		"push of another length":        s.take(push(6, true, 10), make([]float32, 3)),
 		"push without weight":           s.take(weightless, make([]float32, 4)),
+		"push without leases":           s.take(leafless, make([]float32, 4)),
 		"prepare of an earlier version": s.prepare(wire.Prepare{Term: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
 		"prepare of what is not there":  s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
 		"prepare of nothing":            s.prepare(wire.Prepare{Term: 3, Version: 10}),

@@ -38,7 +38,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 		return map[string]wire.Answer{
 			"pull":    *pulled,
 			"push":    s.take(p, []float32{1, 1, 1, 1}),
-			"fold":    s.fold(wire.Fold{Term: term, Version: 10, IDs: []int64{0}}),
+			"discard": s.forget(wire.Discard{Term: term, Version: 10, IDs: []int64{0}}),
 			"prepare": s.prepare(wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
 			"apply":   s.apply(wire.Apply{Term: term, Version: 10, Skip: true}),
 			"cut":     s.keep(wire.Cut{Term: term, Version: 10}),

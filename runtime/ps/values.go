@@ -27,13 +27,21 @@ func (s *Server) answerOf(v *version, head wire.Values, values []float32) (*wire
 type link struct {
 	*wire.Conn
 	closed <-chan struct{} // ends whatever waits for the server
-	pulls  chan wire.Pull  // the newest one that nobody has looked at yet
+	pulls  chan pull       // the newest one that nobody has looked at yet
+}
+
+// pull is a request for values. One that came with a push is answered only
+// where the version was not sent before: a worker has several pushes in an
+// update.
+type pull struct {
+	wire.Pull
+	pushed bool
 }
 
 func (l *link) answer(a wire.Answer) error { return l.Send(wire.TypeAnswer, a, nil) }
 
 // pull replaces the pull that waits.
-func (l *link) pull(p wire.Pull) {
+func (l *link) pull(p pull) {
 	for {
 		select {
 		case l.pulls <- p:
@@ -46,27 +54,34 @@ func (l *link) pull(p wire.Pull) {
 // sendValues answers a worker's pulls, beside what else it asks for: a pull may
 // wait for an update that takes long.
 func (s *Server) sendValues(l *link) {
+	var sent point
 	for {
-		var p wire.Pull
+		var p pull
 		select {
 		case p = <-l.pulls:
 		case <-l.closed:
 			return
 		}
-		if err := s.sendVersion(l, p); err != nil {
+		if p.pushed && p.Term == sent.term && p.Version <= sent.version {
+			continue
+		}
+		var err error
+		if sent, err = s.sendVersion(l, p.Pull); err != nil {
 			l.Close() // whoever receives says so
 			return
 		}
 	}
 }
 
-func (s *Server) sendVersion(l *link, p wire.Pull) error {
+// sendVersion returns the version that was sent.
+func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
 	head, held, made, refused := s.await(p, l)
 	if refused != nil {
-		return l.Send(wire.TypeValues, wire.Values{Term: head.Term, Refused: refused.Refused}, nil)
+		return sent, l.Send(wire.TypeValues, wire.Values{Term: head.Term, Refused: refused.Refused}, nil)
 	}
+	sent = point{head.Term, head.Version}
 	if held == nil {
-		return l.Send(wire.TypeValues, head, nil)
+		return sent, l.Send(wire.TypeValues, head, nil)
 	}
 	defer func() {
 		s.mu.Lock()
@@ -75,9 +90,9 @@ func (s *Server) sendVersion(l *link, p wire.Pull) error {
 	}()
 	f, err := s.answerOf(made, head, held.v)
 	if err != nil {
-		return err
+		return sent, err
 	}
-	return l.SendFrame(f)
+	return sent, l.SendFrame(f)
 }
 
 // await waits until the server is at the wanted version and holds its values
@@ -106,7 +121,8 @@ func (s *Server) await(p wire.Pull, l *link) (wire.Values, *vector, *version, *w
 		over := false
 		select {
 		case <-changed:
-		case p = <-l.pulls:
+		case newer := <-l.pulls:
+			p = newer.Pull
 		case <-l.closed:
 			over = true
 		}

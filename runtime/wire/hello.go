@@ -33,6 +33,9 @@ type Hello struct {
 	// Instance, of a worker, is drawn by each process: it tells a worker that
 	// comes back from another one of its index.
 	Instance string `json:"instance,omitempty"`
+	// Session, of a worker, is drawn each time that it connects, the same for
+	// the coordinator and all servers.
+	Session string `json:"session,omitempty"`
 	// Class, of a deterministic run's worker, is on what its results depend
 	// beside the specification, see engine.Classed; Threads is what it computes
 	// on.

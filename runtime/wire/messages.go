@@ -40,14 +40,15 @@ const (
 	TypeApply   // Apply
 	TypeCut     // Cut
 	TypeWrite   // Write
-	TypeFold    // Fold
+	TypeDiscard // Discard
 	TypePiece   // Piece, with values; either way, and not answered
 
 	// Either way, between other frames: Receive passes over it.
 	TypePing // nothing
 
 	// Worker and coordinator.
-	TypeLog // Log: to the coordinator, from a worker that leaves or cannot work; not answered
+	TypeLog    // Log: to the coordinator, from a worker that leaves or cannot work; not answered
+	TypeRevoke // Revoke: to a worker; not answered
 
 	// Coordinator and server; each is answered by Answer.
 	TypeHold   // Hold
@@ -58,8 +59,8 @@ var typeNames = map[Type]string{
 	TypeHello: "hello", TypeWelcome: "welcome", TypeRefused: "refusal", TypeLease: "lease", TypeReport: "report",
 	TypeHeartbeat: "heartbeat", TypeApplied: "applied", TypeLeave: "leave", TypeFailure: "failure", TypePull: "pull",
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
-	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeFold: "fold", TypePiece: "piece", TypePing: "ping",
-	TypeLog: "log", TypeHold: "hold", TypeAttach: "attach",
+	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
+	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
 }
 
 func (t Type) String() string {
@@ -69,10 +70,10 @@ func (t Type) String() string {
 	return fmt.Sprintf("frame of type %d", uint8(t))
 }
 
-// Lease hands a worker records to compute: several micro-batches, whose sums
-// it pushes once. The contribution's records are the
-// positions [Start, End) of the epoch's order, or for an evaluation the test
-// records of these numbers.
+// Lease hands a worker records to compute, whose sums it pushes once: a block
+// of consecutive leases of the specification, which are added up as engine.Tree
+// says. The contribution's records are the positions [Start, End) of the
+// epoch's order, or for an evaluation the test records of these numbers.
 type Lease struct {
 	ID       int64 `json:"id"` // never given twice in a term
 	Evaluate bool  `json:"evaluate,omitempty"`
@@ -86,8 +87,12 @@ type Lease struct {
 	// Early lets the worker report before it pushes: the server waits for what
 	// the coordinator names.
 	Early bool `json:"early,omitempty"`
-	// Workers is how many there are to be now: they share the machine's cores.
+	// Workers is the number of workers that the run wants now: they share the
+	// machine's cores.
 	Workers int `json:"workers,omitempty"`
+	// Leaf is how many records each lease of the specification has; the last
+	// one of the block may have fewer. 0: the block is one.
+	Leaf int64 `json:"leaf,omitempty"`
 	spec.Contribution
 }
 
@@ -110,16 +115,34 @@ const (
 	LogBytes = 32 << 10
 )
 
+// Leaves is how many leases of the specification the block has.
+func (l *Lease) Leaves() int {
+	if l.Leaf <= 0 || l.End <= l.Start {
+		return 1
+	}
+	return int((l.End - l.Start + l.Leaf - 1) / l.Leaf)
+}
+
+// Revoke takes a lease back that another worker computes: what is done for it
+// has no effect.
+type Revoke struct {
+	Term int64 `json:"term"`
+	ID   int64 `json:"id"`
+}
+
 // Report ends a lease.
 type Report struct {
-	ID       int64     `json:"id"`
-	Term     int64     `json:"term"`
-	Evaluate bool      `json:"evaluate,omitempty"`
-	Version  int64     `json:"version"` // that was computed with
-	Weight   float64   `json:"weight"`  // sums over the records, as in engine.Result
-	Loss     *float64  `json:"loss"`    // nil when it is not finite
-	Metrics  []float64 `json:"metrics,omitempty"`
-	Finite   bool      `json:"finite"`
+	ID       int64    `json:"id"`
+	Term     int64    `json:"term"`
+	Evaluate bool     `json:"evaluate,omitempty"`
+	Version  int64    `json:"version"` // that was computed with
+	Weight   float64  `json:"weight"`  // sums over the records, as in engine.Result
+	Loss     *float64 `json:"loss"`    // nil when it is not finite
+	// Losses has one for each lease of the specification, where the block has
+	// several: the update's loss does not depend on the blocks.
+	Losses  []float64 `json:"losses,omitempty"`
+	Metrics []float64 `json:"metrics,omitempty"`
+	Finite  bool      `json:"finite"`
 	// Dropped means that the lease was void (a server refused it): nothing was
 	// computed for it.
 	Dropped bool `json:"dropped,omitempty"`
@@ -174,13 +197,15 @@ type Values struct {
 	From    int    `json:"from"` // offset of the span in the flat vector
 }
 
-// Push gives a server its span of a lease's sums. It is kept apart until the
-// coordinator names it in Fold or Prepare.
+// Push gives a server its span of a block's sums. It is kept apart until the
+// coordinator names it in Prepare.
 type Push struct {
 	ID      int64   `json:"id"`
 	Version int64   `json:"version"` // that was computed with
 	Exact   bool    `json:"exact,omitempty"`
 	Weight  float64 `json:"weight"`
+	// Leaves is how many leases of the specification the sums are of.
+	Leaves int `json:"leaves"`
 	// Next asks for the version that the update makes, as a Pull would, once
 	// the push has been answered.
 	Next bool `json:"next,omitempty"`
@@ -252,28 +277,31 @@ type Restore struct {
 	// slots are zero.
 	Checkpoint string            `json:"checkpoint,omitempty"`
 	Parts      []checkpoint.Part `json:"parts,omitempty"`
-	// Tree makes sums as in deterministic mode.
-	Tree bool `json:"tree,omitempty"`
+	// Exact: contributions are computed with just the server's own version.
+	// The coordinator never names one of an earlier version.
+	Exact bool `json:"exact,omitempty"`
 }
 
-// Fold makes a server add the named contributions to the update's sum, in this
-// order, so that it need not keep them apart until the update is whole.
-type Fold struct {
+// Discard makes a server forget the contributions of revoked leases, also where
+// they are still on their way.
+type Discard struct {
 	Term    int64   `json:"term"`
 	Version int64   `json:"version"` // before the update
-	IDs     []int64 `json:"ids,omitempty"`
-	Discard []int64 `json:"discard,omitempty"` // contributions of leases that were taken back
+	IDs     []int64 `json:"ids"`
 }
 
-// Prepare makes a server complete the update's sum with the named
-// contributions, in this order, behind those that were folded. Nothing is
-// applied yet.
+// Prepare makes a server add up the named contributions, in this order. Nothing
+// is applied yet.
 type Prepare struct {
 	Term    int64   `json:"term"`
 	Version int64   `json:"version"` // before the update
 	IDs     []int64 `json:"ids"`
-	Discard []int64 `json:"discard,omitempty"`
-	Weight  float64 `json:"weight"` // of all of it
+	// Sessions has the worker's session for each contribution, in the same
+	// order. Once a session has no connection, its missing contributions
+	// cannot come.
+	Sessions []string `json:"sessions,omitempty"`
+	Discard  []int64  `json:"discard,omitempty"` // see Discard
+	Weight   float64  `json:"weight"`            // of all of it
 	// Alone tells the only server of a run: what it finds finite it applies at
 	// once, with this recipe, and skips what it does not.
 	Alone *engine.Recipe `json:"alone,omitempty"`

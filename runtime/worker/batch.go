@@ -18,6 +18,11 @@ type batch struct {
 	parts    chan *part // read, in order; closed behind the last one
 	spare    chan *part // to be read into
 	stop     context.CancelFunc
+
+	part   *part         // whose micro-batches are being computed; nil: none yet
+	at     int           // the next one
+	staged engine.Staged // that one on the device; nil: it is not there yet
+	err    error         // why it could not be staged
 }
 
 // part is some micro-batches of a lease.
@@ -31,10 +36,9 @@ type part struct {
 	weights          []float32
 }
 
-// buffers is how many batches there are: the coordinator gives a worker two
-// leases to compute and one to read ahead; one more takes what was taken back
-// meanwhile.
-const buffers = 4
+// buffers is the number of batches: the coordinator gives a worker two leases of
+// an update and two of the next one; one more is for a lease that is revoked.
+const buffers = 5
 
 // partBytes is about how much of a lease is read at a time, so that memory
 // does not grow with the batch.
@@ -50,7 +54,7 @@ func newBatch() *batch {
 
 // readAhead reads the records of leases while earlier ones are computed: each
 // lease by itself, because a later one may be computed first.
-func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
+func (s *session) readAhead(ctx context.Context) error {
 	for {
 		var b *batch
 		select {
@@ -60,7 +64,7 @@ func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
 		}
 		select {
 		case b.Lease = <-s.leases:
-			b.reported, b.read = false, reading{}
+			b.reported, b.read, b.err = false, reading{}, nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -68,13 +72,15 @@ func (s *session) readAhead(ctx context.Context, out chan<- *batch) error {
 		var reading context.Context
 		reading, b.stop = context.WithCancel(ctx)
 		s.reading.Go(func() { s.read(reading, b) })
-		out <- b // never blocks: it has room for every buffer
+		s.batches <- b // never blocks: it has room for every buffer
 	}
 }
 
 // done gives a batch back whose records were computed, or will not be.
 func (s *session) done(b *batch) {
 	b.stop()
+	b.unstage()
+	b.recycle()
 	for p := range b.parts {
 		b.spare <- p
 	}

@@ -8,28 +8,30 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// compute works off the leases, one at a time: of those that can be computed,
-// the first. A lease of the next update waits until that is the current one,
-// and is overtaken by what comes back from a worker that died.
-func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
-	var waiting []*batch
+// compute works off the leases, one at a time: the first one whose parameters
+// are there. A lease of the next update waits for that version; leases of
+// workers that died overtake it.
+func (s *session) compute(ctx context.Context) error {
+	defer s.unstage()
 	for {
-		i, err := s.choose(waiting)
+		s.dropRevoked()
+		i, err := s.choose()
 		if err != nil {
 			return err
 		}
 		if i < 0 {
 			select {
 			case <-s.servers.news:
-			case b := <-batches:
-				waiting = append(waiting, b)
-				s.reach(wire.Applied{Term: b.Term, Version: b.Current})
+			case b := <-s.batches:
+				s.wait(b)
 			case a := <-s.applied:
 				s.reach(a)
 			case <-ctx.Done():
@@ -37,8 +39,8 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 			}
 			continue
 		}
-		b := waiting[i]
-		waiting = slices.Delete(waiting, i, i+1)
+		b := s.waiting[i]
+		s.waiting = slices.Delete(s.waiting, i, i+1)
 		report, lost := s.lease(ctx, b)
 		if lost != nil && report.Error == "" { // it is not these records that end the session
 			report = wire.Report{Dropped: true}
@@ -63,18 +65,28 @@ func (s *session) compute(ctx context.Context, batches <-chan *batch) error {
 	}
 }
 
+// wait takes a lease in that is being read.
+func (s *session) wait(b *batch) {
+	s.waiting = append(s.waiting, b)
+	s.reach(wire.Applied{Term: b.Term, Version: b.Current})
+}
+
 // report tells the coordinator what came of a lease.
 func (s *session) report(b *batch, r wire.Report) error {
 	b.reported = true
+	return s.sendReport(&b.Lease, r)
+}
+
+func (s *session) sendReport(b *wire.Lease, r wire.Report) error {
 	r.ID, r.Term, r.Evaluate = b.ID, b.Term, b.Evaluate
 	return s.coordinator.Send(wire.TypeReport, r, nil)
 }
 
 // choose finds the first batch whose parameters are there, or not to be had;
 // -1: none. The earliest that one waits for are asked for.
-func (s *session) choose(waiting []*batch) (int, error) {
+func (s *session) choose() (int, error) {
 	var first *batch
-	for i, b := range waiting {
+	for i, b := range s.waiting {
 		if !b.Exact || b.Term < s.reached.Term || s.has(b) {
 			return i, nil
 		}
@@ -107,6 +119,11 @@ func (s *session) reach(a wire.Applied) {
 func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	s.progress.lease.Store(b.ID)
 	defer s.progress.lease.Store(0)
+	if s.servers.flying() { // the report of the lease before comes later: this one is not for others
+		if err := s.sendProgress(); err != nil {
+			return wire.Report{}, err
+		}
+	}
 	if err := s.resize(b); err != nil {
 		return wire.Report{}, err
 	}
@@ -187,6 +204,8 @@ func (s *session) resize(b *batch) error {
 	if threads == s.threads {
 		return nil
 	}
+	s.unstage()
+	b.unstage()
 	old := s.replica
 	if err := s.build(threads); err != nil {
 		return err
@@ -216,68 +235,52 @@ func reported(result engine.Result) wire.Report {
 // compute is one call of the engine for a staged micro-batch.
 type compute func(staged engine.Staged, p engine.Pass) (engine.Result, error)
 
-// each gives the lease's micro-batches, as they are read, to do, as one pass:
-// what the last call returns is the lease's result.
-func (s *session) each(ctx context.Context, b *batch, do compute) (result engine.Result, err error) {
-	for first := true; ; first = false {
-		var p *part
-		select {
-		case p = <-b.parts:
-		case <-ctx.Done():
+// each gives the lease's micro-batches, as they are read, to do: a pass for so
+// many records each (0: for all of them), whose results ended hears of.
+func (s *session) each(ctx context.Context, b *batch, records int64, do compute, ended func(engine.Result)) error {
+	size := int(records) / s.micro
+	for n, last := 0, false; !last; n++ {
+		if s.revoked.take(b.ID) {
+			return refusedError{"its lease was taken back"}
 		}
-		if p == nil { // reading ends early only with ctx
-			return result, context.Cause(ctx)
+		if err := s.stage(ctx, b); err != nil {
+			return err
 		}
-		last := p.last
-		result, err = s.eachOf(ctx, b, p, first, do)
-		b.spare <- p // never blocks: it has room for all there are
-		if err != nil || last {
-			return result, err
+		var staged engine.Staged
+		staged, last = b.take()
+		p := engine.Pass{First: n == 0, Last: last, LossScale: 1}
+		if size > 0 {
+			p.First, p.Last = n%size == 0, last || (n+1)%size == 0
 		}
-	}
-}
-
-func (s *session) eachOf(ctx context.Context, b *batch, p *part, first bool, do compute) (result engine.Result, err error) {
-	if p.err != nil {
-		return result, readError{fmt.Errorf("read records: %w", p.err)}
-	}
-	for i := range p.micro {
-		staged, err := s.replica.Stage(ctx, &p.micro[i], nil)
-		if err != nil {
-			return result, fmt.Errorf("stage records: %w", err)
-		}
-		result, err = s.recovered(func() (engine.Result, error) {
-			return do(staged, engine.Pass{First: first && i == 0, Last: p.last && i == len(p.micro)-1, LossScale: 1})
-		})
+		stagedNext := s.stageNext(ctx, b, last)
+		result, err := s.recovered(func() (engine.Result, error) { return do(staged, p) })
+		stagedNext()
 		staged.Release()
 		if err != nil {
-			return result, err
+			return err
 		}
 		s.advance(b)
+		if p.Last {
+			ended(result)
+		}
 	}
-	return result, nil
+	return nil
 }
 
-// train computes the lease's sums and pushes them; fatal tells an error of the
+// train computes the block's sums and pushes them; fatal tells an error of the
 // connections from one of the records.
 func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal bool, err error) {
-	s.sums = s.sums[:0]
-	result, err := s.each(ctx, b, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
-		p.Ready = s.sums.add // the engine keeps them until the next pass begins
-		result, err := s.replica.Step(ctx, staged, p)
-		if err != nil {
-			return result, fmt.Errorf("compute gradients: %w", err)
-		}
-		return result, nil
-	})
+	total, losses, err := s.sum(ctx, b)
 	if err != nil {
 		return r, false, err
 	}
-	r = reported(result)
+	r = reported(total)
 	if r.Version = s.loaded.version; !r.Finite {
 		return r, false, nil // the update will be skipped: nothing to push
 	}
-	if b.Early { // what the coordinator does about it, it does while the push travels
+	r.Losses = losses
+	early := b.Early
+	if early { // what the coordinator does about it, it does while the push travels
 		if err := s.report(b, r); err != nil {
 			return r, true, err
 		}
@@ -285,23 +288,94 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	if s.Accounts != nil {
 		s.account(s.Accounts, b)
 	}
-	push := wire.Push{ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Contribution: b.Contribution}
-	push.Worker = s.Index
-	if err := s.servers.push(ctx, push, s.sums); err != nil {
-		return r, !errors.As(err, new(refusedError)), err
+	push := wire.Push{
+		ID: b.ID, Version: s.loaded.version, Exact: b.Exact, Next: b.Exact, Weight: r.Weight, Leaves: b.Leaves(),
+		Contribution: b.Contribution,
 	}
-	return r, false, nil
+	push.Worker = s.Index
+	lease := b.Lease
+	b.reported = true // or will be, once the servers have answered
+	err = s.servers.push(push, s.sums, func(refused bool) error {
+		switch {
+		case early:
+			return nil
+		case refused:
+			return s.sendReport(&lease, wire.Report{Dropped: true})
+		}
+		return s.sendReport(&lease, r)
+	})
+	return r, err != nil, err
 }
 
-func (s *session) evaluate(ctx context.Context, b *batch) (wire.Report, error) {
-	result, err := s.each(ctx, b, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
+// sum computes a block's leases, one after the other, and adds them up in
+// s.sums. losses has one for each where there are several.
+func (s *session) sum(ctx context.Context, b *batch) (total engine.Result, losses []float64, err error) {
+	total.Finite = true
+	several := b.Leaves() > 1
+	s.spare = append(s.spare, s.tree.Clear()...)
+	step := func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
+		if p.First {
+			s.sums = s.sums[:0]
+		}
+		p.Ready = s.sums.add // the engine keeps them until the next pass begins
+		result, err := s.replica.Step(ctx, staged, p)
+		if err != nil {
+			return result, fmt.Errorf("compute gradients: %w", err)
+		}
+		return result, nil
+	}
+	err = s.each(ctx, b, b.Leaf, step, func(r engine.Result) {
+		add(&total, r)
+		if several {
+			losses = append(losses, r.Loss)
+			s.spare = append(s.spare, s.tree.Add(s.vector(), 1)...)
+		}
+	})
+	if several && err == nil {
+		s.spare = append(s.spare, s.tree.Finish()...)
+		s.sums = append(s.sums[:0], span{0, s.tree.Sums()})
+	}
+	return total, losses, err
+}
+
+// vector returns a copy of the sums.
+func (s *session) vector() []float32 {
+	var v []float32
+	if n := len(s.spare); n > 0 {
+		v, s.spare = s.spare[n-1], s.spare[:n-1]
+	}
+	v = sized(v, s.sums.length())
+	for _, p := range s.sums {
+		copy(v[p.offset:], p.sums)
+	}
+	return v
+}
+
+func merge(left, right []float32) {
+	blas32.Axpy(1, blas32.Vector{N: len(right), Inc: 1, Data: right}, blas32.Vector{N: len(left), Inc: 1, Data: left})
+}
+
+// add adds a result to those before it.
+func add(total *engine.Result, r engine.Result) {
+	total.Weight += r.Weight
+	total.Loss += r.Loss
+	total.Finite = total.Finite && r.Finite
+	for i, m := range r.Metrics {
+		if i == len(total.Metrics) {
+			total.Metrics = append(total.Metrics, 0)
+		}
+		total.Metrics[i] += m
+	}
+}
+
+func (s *session) evaluate(ctx context.Context, b *batch) (r wire.Report, err error) {
+	err = s.each(ctx, b, 0, func(staged engine.Staged, p engine.Pass) (engine.Result, error) {
 		result, err := s.replica.Evaluate(ctx, staged, p, nil)
 		if err != nil {
 			return result, fmt.Errorf("evaluate: %w", err)
 		}
 		return result, nil
-	})
-	r := reported(result)
+	}, func(result engine.Result) { r = reported(result) })
 	r.Version = s.loaded.version
 	return r, err
 }

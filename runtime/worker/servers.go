@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -18,6 +19,7 @@ type servers struct {
 	peers []*peer
 	news  chan struct{} // something came
 	asked loaded        // the version that was asked for last
+	stale atomic.Bool   // a push was refused: the version that it asked for will not come
 }
 
 // loaded is a version of the parameters.
@@ -26,7 +28,7 @@ type loaded struct{ term, version int64 }
 // peer is one server.
 type peer struct {
 	conn    *wire.Conn
-	answers chan wire.Answer // to pushes
+	flights chan *flight // pushes that are not answered yet, in their order
 
 	mu     sync.Mutex
 	values wire.Values // what came last
@@ -43,15 +45,27 @@ type refusedError struct{ why string }
 
 func (e refusedError) Error() string { return "refused: " + e.why }
 
-func dialServers(ctx context.Context, o Options) (*servers, error) {
+// flight is a push on its way.
+type flight struct {
+	left    atomic.Int32 // servers that have not answered
+	refused atomic.Bool
+	then    func(refused bool) error // once all have
+}
+
+// maxFlights is more than the leases that a worker has.
+const maxFlights = 2 * buffers
+
+func dialServers(ctx context.Context, o Options, session string) (*servers, error) {
 	s := &servers{news: make(chan struct{}, 1)}
 	for i, address := range o.Servers {
-		c, err := o.Credentials.Dial(ctx, address, o.hello())
+		hello := o.hello()
+		hello.Session = session
+		c, err := o.Credentials.Dial(ctx, address, hello)
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("connect to server %d: %w", i, err)
 		}
-		s.peers = append(s.peers, &peer{conn: c, answers: make(chan wire.Answer, 1), have: loaded{0, -1}})
+		s.peers = append(s.peers, &peer{conn: c, flights: make(chan *flight, maxFlights), have: loaded{0, -1}})
 	}
 	return s, nil
 }
@@ -73,15 +87,9 @@ func (s *servers) listen(ctx context.Context, i int) error {
 		switch m.Type {
 		case wire.TypeAnswer:
 			var a wire.Answer
-			if err := m.Decode(&a); err != nil {
-				return err
+			if err = m.Decode(&a); err == nil {
+				err = s.land(p, a)
 			}
-			select {
-			case p.answers <- a:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			continue
 		case wire.TypeValues:
 			err = p.take(m)
 		default:
@@ -97,8 +105,8 @@ func (s *servers) listen(ctx context.Context, i int) error {
 	}
 }
 
-// take reads values beside those that are here, so that these can be loaded
-// meanwhile.
+// take reads values into a second buffer, so that the session can load the
+// first one meanwhile.
 func (p *peer) take(m *wire.Message) error {
 	var v wire.Values
 	if err := m.Decode(&v); err != nil {
@@ -124,6 +132,9 @@ func (p *peer) take(m *wire.Message) error {
 
 // ask asks every server for a version, unless that was the last one asked for.
 func (s *servers) ask(want loaded) error {
+	if s.stale.Swap(false) {
+		s.asked = loaded{}
+	}
 	if s.asked == want {
 		return nil
 	}
@@ -253,40 +264,61 @@ func (s *servers) again() {
 }
 
 // push gives every server its span of the sums, and asks for the version that
-// the update makes if next. A refusal by any of them means that the lease is
-// void: what others took is never named and dropped.
-func (s *servers) push(ctx context.Context, m wire.Push, sums spans) error {
+// the update makes if next. It does not wait for the answers: once all are
+// here, then hears whether one is a refusal. The lease is void in that case:
+// what other servers took is never named and dropped.
+func (s *servers) push(m wire.Push, sums spans, then func(refused bool) error) error {
+	f := &flight{then: then}
+	f.left.Store(int32(len(s.peers)))
 	for i, p := range s.peers {
 		to := math.MaxInt
 		if i+1 < len(s.peers) {
 			to = s.from(i + 1)
 		}
-		f, err := wire.NewFrame(wire.TypePush, m, sums.cut(s.from(i), to)...)
+		frame, err := wire.NewFrame(wire.TypePush, m, sums.cut(s.from(i), to)...)
 		if err == nil {
-			err = p.conn.SendFrame(f)
+			p.flights <- f // never blocks: it has room for all leases
+			err = p.conn.SendFrame(frame)
 		}
 		if err != nil {
 			return fmt.Errorf("push to server %d: %w", i, err)
 		}
 	}
-	var refused error
-	for i, p := range s.peers {
-		select {
-		case a := <-p.answers:
-			switch {
-			case a.Error != "":
-				return fmt.Errorf("push to server %d: %w", i, errors.New(a.Error))
-			case a.Refused != "":
-				refused = refusedError{a.Refused}
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	if m.Next && refused == nil {
+	if m.Next {
 		s.asked = loaded{m.Term, m.Version + 1}
 	}
-	return refused
+	return nil
+}
+
+// flying reports whether a push is not answered yet.
+func (s *servers) flying() bool {
+	for _, p := range s.peers {
+		if len(p.flights) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// land takes a server's answer to the oldest push that it has not answered.
+func (s *servers) land(p *peer, a wire.Answer) error {
+	var f *flight
+	select {
+	case f = <-p.flights:
+	default:
+		return errors.New("answered without having been asked")
+	}
+	switch {
+	case a.Error != "":
+		return fmt.Errorf("push: %s", a.Error)
+	case a.Refused != "":
+		f.refused.Store(true)
+		s.stale.Store(true)
+	}
+	if f.left.Add(-1) > 0 {
+		return nil
+	}
+	return f.then(f.refused.Load())
 }
 
 // from is where a server's span begins.
@@ -324,4 +356,12 @@ func (s spans) cut(from, to int) (parts [][]float32) {
 		}
 	}
 	return parts
+}
+
+// length returns the number of values of all spans.
+func (s spans) length() (n int) {
+	for _, p := range s {
+		n = max(n, p.offset+len(p.sums))
+	}
+	return n
 }

@@ -61,8 +61,10 @@ type worker struct {
 	Options
 	instance string
 	replica  engine.Replica
-	threads  int   // that the replica uses
-	sums     spans // of the lease that was computed
+	threads  int         // that the replica uses
+	sums     spans       // of the lease that was computed
+	tree     engine.Tree // that the leases of a block are added up in
+	spare    [][]float32 // vectors for it
 	micro    int
 	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 	met      time.Time    // when the coordinator was last connected
@@ -72,7 +74,7 @@ type worker struct {
 // leave: the error is then a wire.Leave that says how its process ends. Lost
 // connections are made again.
 func Run(ctx context.Context, o Options) error {
-	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text()}
+	w := &worker{Options: o, micro: o.Spec.MicroBatchSize(), instance: rand.Text(), tree: engine.Tree{Merge: merge}}
 	if w.Cores == 0 {
 		w.Cores = runtime.GOMAXPROCS(0)
 	}
@@ -212,7 +214,10 @@ type session struct {
 	servers     *servers
 	leases      chan wire.Lease
 	applied     chan wire.Applied
-	free        chan *batch  // buffers
+	free        chan *batch // buffers
+	batches     chan *batch // that are being read
+	waiting     []*batch    // to be computed
+	revoked     revoked
 	loaded      loaded       // which parameters the replica has
 	reached     wire.Applied // the newest version known of the servers
 	newest      int64        // lease that was computed
@@ -236,13 +241,15 @@ func (s *session) advance(b *batch) {
 func (w *worker) session(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, err := w.Credentials.Dial(ctx, w.Coordinator, w.hello())
+	hello := w.hello()
+	hello.Session = rand.Text()
+	c, err := w.Credentials.Dial(ctx, w.Coordinator, hello)
 	if err != nil {
 		return fmt.Errorf("connect to the coordinator: %w", err)
 	}
 	defer c.Close()
 	defer func() { w.met = time.Now() }()
-	peers, err := dialServers(ctx, w.Options)
+	peers, err := dialServers(ctx, w.Options, hello.Session)
 	if err != nil {
 		return w.overheard(c, err)
 	}
@@ -264,15 +271,15 @@ func (w *worker) session(ctx context.Context) error {
 	for range buffers {
 		s.free <- newBatch()
 	}
-	batches := make(chan *batch, buffers)
+	s.batches = make(chan *batch, buffers)
 	for i := range peers.peers {
 		group.Go(func() error { return peers.listen(ctx, i) })
 	}
 	var told error
 	group.Go(func() error { told = s.listen(ctx); return told })
 	group.Go(func() error { return s.beat(ctx) })
-	group.Go(func() error { return s.readAhead(ctx, batches) })
-	group.Go(func() error { return s.compute(ctx, batches) })
+	group.Go(func() error { return s.readAhead(ctx) })
+	group.Go(func() error { return s.compute(ctx) })
 	err = group.Wait()
 	s.reading.Wait() // ctx is done: they end by themselves
 	if errors.As(told, new(wire.Leave)) {
@@ -333,6 +340,15 @@ func (s *session) listen(ctx context.Context) error {
 			case s.applied <- a:
 			case <-ctx.Done():
 			}
+		case wire.TypeRevoke:
+			var r wire.Revoke
+			if err := m.Decode(&r); err != nil {
+				return err
+			}
+			if err := s.heed(r.Term); err != nil {
+				return err
+			}
+			s.revoked.add(r)
 		case wire.TypeLeave:
 			var l wire.Leave
 			if err := m.Decode(&l); err != nil {
@@ -350,14 +366,17 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
+func (s *session) sendProgress() error {
+	at := wire.Heartbeat{Term: s.term.Load(), Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
+	return s.coordinator.Send(wire.TypeHeartbeat, at, nil)
+}
+
 // beat shows the coordinator that the process still runs.
 func (s *session) beat(ctx context.Context) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
-		// The first one makes the worker a member.
-		at := wire.Heartbeat{Term: s.term.Load(), Lease: s.progress.lease.Load(), Done: s.progress.done.Load()}
-		if err := s.coordinator.Send(wire.TypeHeartbeat, at, nil); err != nil {
+		if err := s.sendProgress(); err != nil { // the first one makes the worker a member
 			return err
 		}
 		select {

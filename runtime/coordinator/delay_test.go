@@ -1,0 +1,107 @@
+package coordinator
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// distant is a listener whose connections deliver everything that they send
+// after a delay, in its order.
+type distant struct {
+	net.Listener
+	delay time.Duration
+}
+
+type distantConn struct {
+	net.Conn
+	delay time.Duration
+	once  sync.Once
+	queue chan parcel
+}
+
+type parcel struct {
+	bytes []byte
+	due   time.Time
+}
+
+func (l *distant) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	d := &distantConn{Conn: c, delay: l.delay, queue: make(chan parcel, 1<<12)}
+	go func() {
+		defer c.Close()
+		for p := range d.queue {
+			time.Sleep(time.Until(p.due))
+			if _, err := c.Write(p.bytes); err != nil {
+				return // the reader of the connection hears of it
+			}
+		}
+	}()
+	return d, nil
+}
+
+func (c *distantConn) Write(p []byte) (n int, err error) {
+	defer func() {
+		if recover() != nil { // it was closed meanwhile
+			n, err = 0, net.ErrClosed
+		}
+	}()
+	c.queue <- parcel{slices.Clone(p), time.Now().Add(c.delay)}
+	return len(p), nil
+}
+
+func (c *distantConn) Close() error {
+	c.once.Do(func() { close(c.queue) })
+	return c.Conn.SetReadDeadline(time.Now())
+}
+
+// An update costs at most two pushes for each worker, and at most three round
+// trips that follow one another. These are counted as delays that fit between
+// two commits, in the fastest update: a slow machine only makes them longer.
+func TestRoundTripsOfAnUpdate(t *testing.T) {
+	const workers, steps, delay = 2, 25, 20 * time.Millisecond
+	for _, servers := range []int{1, 2} {
+		for _, batch := range []int{64, 1024, 4096} {
+			t.Run(fmt.Sprintf("%d servers, batch %d", servers, batch), func(t *testing.T) {
+				t.Parallel()
+				s := pointsSpec()
+				s.Worker.Replicas, s.ParameterServer.Replicas, s.BatchSize, s.MicroBatch = workers, servers, batch, 32
+				s.Epochs, s.MaxSteps, s.LearningRate = 1000, steps, 0.1
+				b := unserved(t, s, linear{size: 100})
+				b.options.Workload.Train = points{1 << 14}
+				server := newTap()
+				b.tapped, b.delay = server, delay
+				b.options.Workers = &distant{b.options.Workers, delay}
+				b.serve()
+				if st := b.run(); st.Phase != spec.Succeeded || st.Step != steps {
+					t.Fatalf("status %+v", st)
+				}
+				server.mu.Lock()
+				defer server.mu.Unlock()
+				if n := server.received[wire.TypePush].frames; n < steps*int64(servers) || n > 2*workers*steps*int64(servers) {
+					t.Errorf("%d pushes to %d servers in %d updates of %d workers", n, servers, steps, workers)
+				}
+				fastest := time.Hour
+				for i := 1; i < len(server.prepared); i++ {
+					if i%servers == 0 && i >= 2*servers { // the first update waits for all to connect
+						fastest = min(fastest, server.prepared[i].Sub(server.prepared[i-servers]))
+					}
+				}
+				if trips := int(fastest / delay); trips < 1 || trips > 3 {
+					t.Errorf("%d round trips follow one another in an update (%v)", trips, fastest)
+				} else {
+					t.Logf("%d round trips, %v", trips, fastest)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package engine
+
+// Tree adds up the sums of leaves in their order: two neighbours are added, then
+// two such pairs, and so on; the remaining parts are added in the end, from the
+// last to the first. The result depends only on the number of leaves, also where
+// blocks of leaves were added up elsewhere before: a block begins at a multiple
+// of its length, rounded up to a power of two. The tree holds at most log₂ of
+// the leaves parts at a time. The zero Tree is empty.
+type Tree struct {
+	// Merge adds right to left; the caller sets it before Add.
+	Merge func(left, right []float32)
+	parts []branch
+}
+
+// branch is the sum of so many leaves that follow one another.
+type branch struct {
+	sums   []float32
+	leaves int
+}
+
+// Add takes the sums of the next leaves, which then belong to the tree, and
+// returns the vectors that the tree has no use for.
+func (t *Tree) Add(sums []float32, leaves int) (spare [][]float32) {
+	t.parts = append(t.parts, branch{sums, leaves})
+	for n := len(t.parts); n > 1 && t.parts[n-2].leaves == t.parts[n-1].leaves; n-- {
+		spare = append(spare, t.merge())
+	}
+	return spare
+}
+
+// merge adds the last part to the one before it.
+func (t *Tree) merge() (spare []float32) {
+	n := len(t.parts)
+	left, right := &t.parts[n-2], t.parts[n-1]
+	t.Merge(left.sums, right.sums)
+	left.leaves += right.leaves
+	t.parts = t.parts[:n-1]
+	return right.sums
+}
+
+// Finish leaves one part.
+func (t *Tree) Finish() (spare [][]float32) {
+	for len(t.parts) > 1 {
+		spare = append(spare, t.merge())
+	}
+	return spare
+}
+
+// Sums returns the sum once the tree is finished; nil: of nothing.
+func (t *Tree) Sums() []float32 {
+	if len(t.parts) == 0 {
+		return nil
+	}
+	return t.parts[0].sums
+}
+
+// Parts returns how many vectors the tree holds.
+func (t *Tree) Parts() int { return len(t.parts) }
+
+// Clear empties the tree and returns its vectors.
+func (t *Tree) Clear() (spare [][]float32) {
+	for _, p := range t.parts {
+		spare = append(spare, p.sums)
+	}
+	t.parts = t.parts[:0]
+	return spare
+}
