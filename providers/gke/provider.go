@@ -106,6 +106,8 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, opening)
 	defer cancel()
+	s.Agent = "stoke/" + p.version
+	p.clusters.Agent = s.Agent
 	c, err := cloud.Open(ctx, s)
 	if err == nil {
 		if p.pace != (cloud.Pace{}) {

@@ -36,6 +36,7 @@ type Settings struct {
 	Labels                map[string]string
 	Transport             string // GRPC or REST
 	EnableServices        bool   // services that are missing are enabled
+	Agent                 string // User-Agent of all calls, before the name of Google's library
 	// Container, Compute, File and Usage are endpoints: "" for Google's own, else a
 	// URL. A URL with http:// has to lead to this machine; no token is sent there.
 	// Where the first three do, and Usage is "", nobody is asked for services.
@@ -171,13 +172,26 @@ func (c *Cloud) options(service, endpoint string, tokens oauth2.TokenSource) ([]
 	if endpoint != "" {
 		o = append(o, option.WithEndpoint(endpoint))
 	}
-	carrier := c.limits[service].transport()
+	carrier := setAgent(c.limits[service].transport(), c.Agent)
 	if p, _ := plain(endpoint); p {
 		return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), nil
 	}
 	carrier, err := transport.NewTransport(context.Background(), carrier, c.credentialOptions(tokens)...)
 	return append(o, option.WithHTTPClient(&http.Client{Transport: carrier})), err
 }
+
+// setAgent returns next with the agent before the User-Agent of Google's library.
+func setAgent(next http.RoundTripper, agent string) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.Header.Set("User-Agent", strings.TrimSpace(agent+" "+r.UserAgent()))
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // credentialOptions are the tokens of calls, and the project that they are counted in.
 func (s Settings) credentialOptions(tokens oauth2.TokenSource) []option.ClientOption {
@@ -190,7 +204,8 @@ func (s Settings) credentialOptions(tokens oauth2.TokenSource) []option.ClientOp
 
 // clusters is the client of the container API over gRPC.
 func (c *Cloud) clusters(tokens oauth2.TokenSource) (*container.ClusterManagerClient, error) {
-	o := []option.ClientOption{option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary))}
+	o := []option.ClientOption{option.WithUserAgent(c.Agent)}
+	o = append(o, option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(c.limits[ContainerService].unary)))
 	p, _ := plain(c.Container)
 	if c.Container != "" {
 		u, err := url.Parse(c.Container)
