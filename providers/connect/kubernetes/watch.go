@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Source returns the requests that list and watch objects of r: those that a
-// label selector selects, or the object with a name; "" selects all. answered is
-// called after each request, with its error or nil, from several goroutines.
+// Source returns the requests that list and watch the objects of r with a label, or
+// the object with a name; "" selects all. After each request, answered gets its error
+// or nil, in any goroutine.
 func Source(r dynamic.ResourceInterface, label, name string, answered func(error)) cache.ListerWatcher {
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = label
