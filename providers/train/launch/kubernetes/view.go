@@ -222,3 +222,35 @@ func lifeOf(p *core.Pod) string {
 	}
 	return name
 }
+
+// followed reads a run again and again: from a view, where the caller follows it.
+type followed struct {
+	*view
+	api *cluster
+	id  string
+}
+
+func newFollowed(ctx context.Context, c *cluster, id string, follow bool) *followed {
+	f := &followed{api: c, id: id}
+	if follow {
+		f.view = newView(ctx, c, id)
+	}
+	return f
+}
+
+// look reads the run. A run that the watches do not have, or no longer, is read from
+// the API server.
+func (f *followed) look(ctx context.Context) (*sight, error) {
+	if f.view != nil && f.watching() {
+		if s, err := f.view.look(ctx, f.id); err == nil && !s.over() {
+			return s, nil
+		}
+	}
+	return f.api.look(ctx, f.id)
+}
+
+func (f *followed) end() {
+	if f.view != nil {
+		f.view.end()
+	}
+}

@@ -2,8 +2,10 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +156,48 @@ func TestWatchIsForbidden(t *testing.T) {
 		}
 	}
 	if err := w.launcher(p).Remove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.empty()
+}
+
+// TestFollowedLogs: whoever follows a log reads the run from watches, and only the log
+// itself again and again.
+func TestFollowedLogs(t *testing.T) {
+	w := newWorld(t, "restricted")
+	kubelet := w.AddKubelet(t, "node-"+w.ns)
+	p := small()
+	l := w.launcher(p)
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := w.onKubelet(id, worker, 1)[0]
+	kubelet.Say(t, w.ns, pod, container, "line 1")
+	login := kubetest.Login{User: "follower-" + w.ns, Groups: []string{"system:masters"}}
+	const most = 5
+	enough := errors.New("enough")
+	by := w.by(w.client(w.KubeconfigFor(t, login)), p)
+	n := 0
+	err = by.Logs(t.Context(), id, launch.LogOptions{Role: "worker-0", Follow: true}, func(line launch.Line) error {
+		if n++; line.Text != fmt.Sprintf("line %d", n) {
+			return fmt.Errorf("line %d is %q", n, line.Text)
+		}
+		if n == most {
+			return enough
+		}
+		time.Sleep(1100 * time.Millisecond) // the times of lines are read in whole seconds
+		kubelet.Say(t, w.ns, pod, container, fmt.Sprintf("line %d", n+1))
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Fatalf("%d lines, %v", n, err)
+	}
+	asked := slices.DeleteFunc(w.Audit(t, login.User), func(a kubetest.Asked) bool { return strings.Contains(a.URI, "/log?") })
+	if len(asked) > 12 { // of the login, and a list and a watch of each kind
+		t.Errorf("%d requests beside those of the log:\n%s", len(asked), requests(asked))
+	}
+	if err := l.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	w.empty()
