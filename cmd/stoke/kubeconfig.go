@@ -72,7 +72,7 @@ meanwhile; the kubeconfig names it.`,
 		if err != nil {
 			return err
 		}
-		pool := &kubernetes.Pool{SSH: c.ssh}
+		pool := &kubernetes.Pool{SSH: c.ssh, Agent: "stoke/" + version}
 		defer pool.Close()
 		if f.merge {
 			if err := s.ownSource(c, s.mergePath(f.name(c))); err != nil {

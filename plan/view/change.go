@@ -19,7 +19,7 @@ func (p *Printer) change(c *plan.Change, notes []providers.Note) {
 		return
 	}
 	p.heading(subject(c)+" "+p.fate(c), p.reasons(c, notes))
-	d := &differ{color: p.Color}
+	d := &differ{color: p.Color, short: true}
 	d.WriteString(p.arrow(c.Action) + " " + blockHeader(c.Addr) + " {\n")
 	s := update
 	switch c.Action {
@@ -151,7 +151,7 @@ func (p *Printer) drift(c *plan.Change) {
 		remarks = []string{"(moved from " + printable(c.Previous.String()) + ")"}
 	}
 	p.heading(subject(c)+" "+what, remarks)
-	d := &differ{color: p.Color}
+	d := &differ{color: p.Color, short: true}
 	d.WriteString(p.arrow(arrow) + " " + blockHeader(c.Addr) + " {\n")
 	d.body(8, s, schemaBlock(c), whatShows(c), true)
 	d.WriteString("    }\n\n")

@@ -16,6 +16,8 @@ type differ struct {
 	margin bool
 	// inJSON says that what is written is JSON in a string, where null is a value.
 	inJSON bool
+	// short hides texts of many lines, named all texts of several lines: see brief.
+	short, named bool
 }
 
 // symbol says what happens to the thing on a line.

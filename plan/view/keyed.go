@@ -60,13 +60,20 @@ func (d *differ) changeKeyed(c int, p pair) {
 		width = max(width, columnsOf(keyName(n, always)))
 		rows = append(rows, r)
 	}
-	d.open("{", p)
-	for _, r := range rows {
-		d.element(c+4, keyName(r.name, always), width, r.pair, always)
-		d.WriteByte('\n')
+	write := func(d *differ) {
+		d.open("{", p)
+		for _, r := range rows {
+			d.element(c+4, keyName(r.name, always), width, r.pair, always)
+			d.WriteByte('\n')
+		}
+		d.hidden(c+4, unchanged, elementWord(always))
+		d.close(c, "}")
 	}
-	d.hidden(c+4, unchanged, elementWord(always))
-	d.close(c, "}")
+	if always && p.after.Type().ElementType() == cty.String {
+		d.texts(c, len(rows), write)
+		return
+	}
+	write(d)
 }
 
 func elementWord(isMap bool) string {

@@ -132,7 +132,7 @@ func driftFold(c *plan.Change) string {
 
 // marginText is the difference of an object with its symbols in the margin.
 func marginText(c *plan.Change, sign string, s symbol) string {
-	d := &differ{margin: true}
+	d := &differ{margin: true, short: true}
 	d.WriteString(sign + " " + blockHeader(c.Addr) + " {\n")
 	d.body(6, s, schemaBlock(c), whatShows(c), true)
 	d.WriteString("  }\n")

@@ -18,6 +18,12 @@ const maxJSON = 64 << 10
 // changeString writes the difference of two strings: line by line for texts
 // of several lines, as data where both hold JSON, else one after the other.
 func (d *differ) changeString(c int, p pair) {
+	if hidden := d.brief(func(d *differ) { d.changeFully(c, p) }); hidden {
+		d.forced(p)
+	}
+}
+
+func (d *differ) changeFully(c int, p pair) {
 	before, after := p.before.AsString(), p.after.AsString()
 	if d.changeText(c, p, before, after) || d.changeJSON(c, p, before, after) {
 		return
@@ -159,4 +165,65 @@ func jsonIn(text string) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	return v, true
+}
+
+// A manifest with the CRDs of an operator has tens of thousands of lines, and a
+// person who reviews a plan reads names and numbers of those. The limits hold for
+// plans only: states, and the JSON of plans, have every value in full.
+const (
+	mostLines   = 100  // of one text, as a text or as JSON
+	mostOfMap   = 300  // of all texts of one map
+	mostColumns = 4000 // of a text on one line
+)
+
+// brief writes a text by write, or the number of its lines where these are many,
+// which it reports.
+func (d *differ) brief(write func(*differ)) (hidden bool) {
+	if !d.short || d.inJSON {
+		write(d)
+		return false
+	}
+	text := d.part(write)
+	n, most := strings.Count(text, "\n"), mostLines
+	if d.named {
+		most = 0
+	}
+	switch {
+	case n > most:
+		d.WriteString(dress(d.color, dim, "("+counted(n+1, "line")+" hidden: show -json has them)"))
+	case n == 0 && len(text) > mostColumns:
+		d.WriteString(dress(d.color, dim, "("+counted(len(text), "character")+" hidden: show -json has them)"))
+	default:
+		d.WriteString(text)
+		return false
+	}
+	return true
+}
+
+// texts writes a map of texts by write: with the names only of all that have
+// several lines, where these are many.
+func (d *differ) texts(c, n int, write func(*differ)) {
+	if !d.short || d.inJSON || d.named {
+		write(d)
+		return
+	}
+	text := d.part(write)
+	if strings.Count(text, "\n") <= mostOfMap {
+		d.WriteString(text)
+		return
+	}
+	d.named = true
+	text = d.part(write)
+	d.named = false
+	head, rest, _ := strings.Cut(text, "\n")
+	d.WriteString(head + "\n")
+	d.comment(c+4, "("+counted(n, "element")+")")
+	d.WriteString(rest)
+}
+
+// part is what write writes in the same dress.
+func (d *differ) part(write func(*differ)) string {
+	p := &differ{color: d.color, margin: d.margin, inJSON: d.inJSON, short: d.short, named: d.named}
+	write(p)
+	return p.String()
 }

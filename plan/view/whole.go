@@ -33,6 +33,10 @@ func (d *differ) whole(c int, s symbol, v cty.Value, hide secret) {
 }
 
 func (d *differ) wholeString(c int, s symbol, text string) {
+	d.brief(func(d *differ) { d.fullString(c, s, text) })
+}
+
+func (d *differ) fullString(c int, s symbol, text string) {
 	if lines, ok := heredoc(text); ok {
 		d.WriteString("<<-EOT\n")
 		for _, line := range lines {
@@ -75,14 +79,21 @@ func (d *differ) wholeKeyed(c int, s symbol, v cty.Value, hide secret) {
 	for _, n := range names {
 		width = max(width, columnsOf(keyName(n, always)))
 	}
-	d.WriteString("{\n")
-	for _, n := range names {
-		d.begin(c+4, s)
-		d.label(keyName(n, always), width)
-		d.whole(c+4, s, values[n], hide.name(n))
-		d.WriteByte('\n')
+	write := func(d *differ) {
+		d.WriteString("{\n")
+		for _, n := range names {
+			d.begin(c+4, s)
+			d.label(keyName(n, always), width)
+			d.whole(c+4, s, values[n], hide.name(n))
+			d.WriteByte('\n')
+		}
+		d.close(c, "}")
 	}
-	d.close(c, "}")
+	if always && v.Type().ElementType() == cty.String {
+		d.texts(c, len(names), write)
+		return
+	}
+	write(d)
 }
 
 func (d *differ) wholeSequence(c int, s symbol, v cty.Value, hide secret) {

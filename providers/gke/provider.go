@@ -104,9 +104,10 @@ func (p *gkeProvider) Configure(ctx context.Context, req provider.ConfigureReque
 	if !known || resp.Diagnostics.HasError() {
 		return
 	}
-	s.Agent = "stoke/" + p.version
 	ctx, cancel := context.WithTimeout(ctx, opening)
 	defer cancel()
+	s.Agent = "stoke/" + p.version
+	p.clusters.Agent = s.Agent
 	c, err := cloud.Open(ctx, s)
 	if err == nil {
 		if p.pace != (cloud.Pace{}) {

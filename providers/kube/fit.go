@@ -30,7 +30,11 @@ func (r *reviewing) fit(ctx context.Context) {
 		}
 		refused, notes := room.Fit(ctx, p.Address, s.demands, r.making(s.cluster, func(s sight) []string { return s.discover }))
 		for _, no := range refused {
-			r.refuse(p, "No node can take the pods", no.Why)
+			if s.assume {
+				notes = append(notes, no.Assumed(p.Address))
+				continue
+			}
+			r.refuse(p, "No node can take the pods", no.Detail())
 		}
 		r.notes = append(r.notes, notes...)
 	}

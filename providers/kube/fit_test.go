@@ -205,3 +205,15 @@ func TestPlannedNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestAssumedNodes: pods that no node could take are a note where the configuration
+// assumes nodes, and the refusal names the argument.
+func TestAssumedNodes(t *testing.T) {
+	w := newWorld(t)
+	text := deployment("a", "{"+asks("nvidia.com/gpu: 16")+"}")
+	says(t, w.plan(thing{}, w.yaml(text)).said(), "No node can take the pods", "set assume_nodes = true.")
+	pl := w.plan(thing{}, w.yaml(text, map[string]cty.Value{"assume_nodes": cty.True}))
+	if want := "Deployment " + w.ns + "/a would wait for a node for ever"; pl.said().HasErrors() || !strings.Contains(strings.Join(pl.notes, "\n"), want) {
+		t.Errorf("%v %q", pl.said(), pl.notes)
+	}
+}

@@ -76,6 +76,9 @@ func (f *forecast) run(ctx context.Context, w wanted) {
 		group.Go(func() error {
 			u := w.objects[i]
 			text, err := f.planText(ctx, u, w.keys[i])
+			if live.Misfit(err) {
+				err = f.settings.misfit(ctx, f.cluster, u, err)
+			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if err != nil {

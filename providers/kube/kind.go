@@ -30,8 +30,8 @@ type kind struct {
 	// at is the attribute that diagnostics about objects are shown at; or is one
 	// that may be given in its place.
 	at, or path.Path
-	// waits says that the resource has the arguments wait, wait_for_jobs and
-	// prune_data.
+	// waits is set for a resource with the arguments wait, wait_for_jobs, prune_data
+	// and assume_nodes.
 	waits bool
 	// retains says that the resource has the argument delete_data: without it the
 	// volumes of its claims outlive them.
@@ -63,6 +63,7 @@ type common struct {
 	Wait      bool
 	Jobs      bool
 	Prune     bool
+	Assume    bool // nodes that take the pods
 	Lose      bool // volumes go with their claims
 }
 
@@ -95,6 +96,11 @@ func (k kind) schema(ctx context.Context) schema.Schema {
 			Optional:    true,
 			Description: "Whether claims, volumes, CRDs and namespaces that are no longer declared are deleted, with what they hold. Default: false; the plan refuses to.",
 		}
+		attributes["assume_nodes"] = schema.BoolAttribute{
+			Optional: true,
+			Description: "Whether nodes that take the pods are assumed, such as nodes of an autoscaler that stoke does not find. " +
+				"Default: false; the plan rejects pods that no node could take.",
+		}
 	}
 	return schema.Schema{
 		Version:     1,
@@ -121,12 +127,13 @@ func (k kind) common(ctx context.Context, from getter) (c common, diags diag.Dia
 	}
 	c.Wait = true
 	if k.waits {
-		var wait, jobs, prune types.Bool
+		var wait, jobs, prune, assume types.Bool
 		diags.Append(from.GetAttribute(ctx, path.Root("wait"), &wait)...)
 		diags.Append(from.GetAttribute(ctx, path.Root("wait_for_jobs"), &jobs)...)
 		diags.Append(from.GetAttribute(ctx, path.Root("prune_data"), &prune)...)
+		diags.Append(from.GetAttribute(ctx, path.Root("assume_nodes"), &assume)...)
 		c.Wait = wait.IsNull() || wait.ValueBool()
-		c.Jobs, c.Prune = jobs.ValueBool(), prune.ValueBool()
+		c.Jobs, c.Prune, c.Assume = jobs.ValueBool(), prune.ValueBool(), assume.ValueBool()
 	}
 	if c.Lose = true; k.retains {
 		var lose types.Bool

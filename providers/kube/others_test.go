@@ -151,4 +151,19 @@ func TestRequestsOfAnEmptyPlan(t *testing.T) {
 	if others := asked.Of("", "") - asked.Of("LIST", "configmaps"); others > 12 {
 		t.Errorf("%d other requests: %v", others, asked)
 	}
+	var small []thing
+	for i := range 12 {
+		of := w.make(thing{name: fmt.Sprint("small", i)}, w.yaml(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: s%d}}", i)))
+		small = append(small, of)
+	}
+	for few, most := range map[int]int{1: 1, 3: 3, len(small): 8 + n/500 + 1} { // with the objects of all only where there are many resources
+		p := w.phase()
+		before := c.Requests(t)
+		for _, of := range small[:few] {
+			w.refreshIn(p, of)
+		}
+		if asked := c.Requests(t).Since(before); asked.Of("LIST", "configmaps") > most || asked.Of("GET", "configmaps") != 0 {
+			t.Errorf("a refresh of %d resources beside a large one asks for %v", few, asked)
+		}
+	}
 }

@@ -60,6 +60,7 @@ func (r *set) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, re
 		texts: map[string]string{}, reviewed: call.Note != nil, address: call.Address, doubt: newDoubt(), promise: newPromise(objects, salt),
 	}
 	f.sight.from = r.kind.readSource(ctx, req.Config)
+	f.sight.assume = f.plan.Assume
 	f.sight.declares(objects)
 	if !req.State.Raw.IsNull() && plan.Cluster.Equal(prior.Cluster) && f.asBefore(objects) {
 		r.settings.doubts.add(call.Address, f.doubt, objects)

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -86,8 +85,9 @@ func (p *kubeProvider) Configure(ctx context.Context, req provider.ConfigureRequ
 	s.pool.SSH, s.pool.Agent = ssh, "stoke/"+p.version
 	s.clusters = make(map[*kubernetes.Client]*live.Cluster)
 	s.pool.Waiting = func(ctx context.Context, err error) {
-		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})
+		providers.CallFrom(ctx).Report(providers.Progress{Step: kubernetes.Waits(err), Percent: -1})
 	}
+	s.pool.Warned = p.doubts.warned
 	resp.ResourceData, resp.DataSourceData = s, s
 }
 

@@ -82,7 +82,7 @@ func (r *set) look(ctx context.Context, cluster *live.Cluster, name, before, id 
 	if err == nil && before != "" {
 		k.Version = want.GroupVersionKind().Version
 	}
-	u, lookErr := cluster.Marked(ctx, k)
+	u, lookErr := cluster.Marked(ctx, k, id)
 	if lookErr == nil && u == nil {
 		u, lookErr = cluster.Get(ctx, k) // somebody may have taken the mark away
 	}

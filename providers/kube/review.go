@@ -22,12 +22,13 @@ import (
 // one resource, and whether another takes it over.
 type doubts struct {
 	mu     sync.Mutex
-	of     map[string]doubt    // by the resource's address
-	sights map[string]sight    // by the resource's address
-	made   map[string]bool     // namespaces that planned resources make
-	scopes map[string]bool     // kinds that planned resources make, and whether they have namespaces
-	claims map[string]string   // addresses by cluster and object, since the last review
-	crds   map[string][]string // kinds whose CRDs change, by the resource's address
+	of     map[string]doubt           // by the resource's address
+	sights map[string]sight           // by the resource's address
+	made   map[string]bool            // namespaces that planned resources make
+	scopes map[string]bool            // kinds that planned resources make, and whether they have namespaces
+	claims map[string]string          // addresses by cluster and object, since the last review
+	crds   map[string][]string        // kinds whose CRDs change, by the resource's address
+	warns  map[string]*providers.Call // that have shown a warning of an API server
 
 	library schema.Library
 }

@@ -118,8 +118,13 @@ type frozenError struct {
 
 func (e *frozenError) Unwrap() error { return e.error }
 
-// wayOut is what to do about a change that is refused of an object that is there.
+// wayOut returns the advice about a refused object, or about a refused change of an
+// object.
 func wayOut(err error) string {
+	var misfit *misfitError
+	if errors.As(err, &misfit) {
+		return " That is: " + misfit.findings + "."
+	}
 	var frozen *frozenError
 	if !errors.As(err, &frozen) {
 		return ""
@@ -199,4 +204,26 @@ func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, 
 	if n.Path = to; !providers.CallFrom(ctx).AddNote(n) {
 		resp.Diagnostics.AddAttributeWarning(at, "What this change does", n.Text+".")
 	}
+}
+
+// warned shows a warning of an API server once for each text: next to the plan, or as
+// a line of an apply where no plan has shown it.
+func (d *doubts) warned(ctx context.Context, text string) {
+	call := providers.CallFrom(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if by := d.warns[text]; by != nil && (by == call || call.Note == nil || by.Address != call.Address) {
+		return // another plan of the same resource shows it again
+	}
+	said := "the API server warns: " + strings.TrimSuffix(text, ".")
+	if !call.AddNote(providers.Note{Kind: providers.NoteFact, Text: said}) {
+		if call.Operation == "" {
+			return // a read: the plan repeats the request
+		}
+		call.Report(providers.Progress{Line: said, Percent: -1})
+	}
+	if d.warns == nil {
+		d.warns = map[string]*providers.Call{}
+	}
+	d.warns[text] = call
 }

@@ -128,3 +128,39 @@ func TestAddedByHandIsDrift(t *testing.T) {
 	}
 	w.destroy(it)
 }
+
+// TestTemplateChangedByHand: a field that people add to the pod template of a
+// declared object is drift; the defaults of the API next to it are not.
+func TestTemplateChangedByHand(t *testing.T) {
+	w := newWorld(t)
+	config := w.yaml(less, map[string]cty.Value{"wait": cty.False})
+	it := w.empty(w.make(thing{}, config), config)
+	for _, tt := range []struct{ name, patch, want string }{
+		{"scalar", `{"hostNetwork":true,"terminationGracePeriodSeconds":5}`, ".spec.template.spec.hostNetwork, .spec.template.spec.terminationGracePeriodSeconds"},
+		{"structure", `{"securityContext":{"runAsUser":7}}`, ".spec.template.spec.securityContext.runAsUser"},
+		{"container", `{"containers":[{"name":"web","livenessProbe":{"tcpSocket":{"port":80}}}]}`, `containers[name="web"].livenessProbe`},
+		{"atomic list", `{"tolerations":[{"operator":"Exists"}]}`, ".spec.template.spec.tolerations"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := *w
+			w.t = t
+			before := w.field("deployment/web", ".spec.template.spec")
+			w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"template":{"spec":`+tt.patch+`}}}`)
+			now := w.refresh(it)
+			pl := w.plan(now, config)
+			if notes := strings.Join(pl.notes, "\n"); pl.said().HasErrors() || pl.noop() || !strings.Contains(notes, tt.want) {
+				t.Fatalf("%v %s", pl.said(), notes)
+			}
+			it = w.empty(w.make(now, config), config)
+			if got := w.field("deployment/web", ".spec.template.spec"); got != before {
+				t.Errorf("the template is %s, want %s", got, before)
+			}
+		})
+	}
+	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"template":{"spec":{"hostNetwork":true,"dnsPolicy":"Default"}}}}`)
+	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"template":{"spec":{"hostNetwork":null,"dnsPolicy":"ClusterFirst"}}}}`)
+	if pl := w.plan(w.refresh(it), config); !pl.noop() {
+		t.Errorf("a default that people have set again is a change: %s", strings.Join(pl.notes, "\n"))
+	}
+	w.destroy(it)
+}

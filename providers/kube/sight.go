@@ -20,6 +20,7 @@ type sight struct {
 	unseen   []*unstructured.Unstructured // objects that no API server could be asked about
 	crds     []*unstructured.Unstructured // that the resource declares
 	demands  []connect.Demand             // of pods that are new or changed
+	assume   bool                         // that nodes take them
 	discover []string                     // what it makes that may say more about nodes
 	grows    []string                     // what it makes that may add nodes
 	from     written

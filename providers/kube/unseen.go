@@ -13,6 +13,7 @@ import (
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/kube/live"
 	"github.com/stokehq/stoke/providers/kube/object"
 	"github.com/stokehq/stoke/providers/kube/schema"
 )
@@ -26,7 +27,11 @@ func (r *set) blind(ctx context.Context, req resource.ModifyPlanRequest, resp *r
 			return // they are in a cluster, as they are declared
 		}
 	}
-	s := sight{unseen: objects, from: r.kind.readSource(ctx, req.Config)}
+	plan, diags := r.kind.common(ctx, req.Plan)
+	if resp.Diagnostics.Append(diags...); diags.HasError() {
+		return
+	}
+	s := sight{unseen: objects, assume: plan.Assume, from: r.kind.readSource(ctx, req.Config)}
 	s.declares(objects)
 	for _, u := range objects {
 		s.changes(u)
@@ -222,4 +227,31 @@ func detailOf(u *unstructured.Unstructured, from written, wrong string) string {
 		title += " (" + at + ")"
 	}
 	return title + ": " + wrong + "."
+}
+
+// misfitError is for an object that the API server refuses for its fields or types. It
+// has the findings of our own check, with similar names of fields.
+type misfitError struct {
+	error
+	findings string
+}
+
+func (e *misfitError) Unwrap() error { return e.error }
+
+var definition = gvk.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// misfit adds findings to the refusal of an object, by the schema of Kubernetes or of a
+// CRD in the cluster.
+func (s *settings) misfit(ctx context.Context, c *live.Cluster, u *unstructured.Unstructured, err error) error {
+	j := &judge{library: &s.doubts.library, customs: map[gvk.GroupVersionKind][]schema.Custom{}}
+	if gvr, _, unknown := c.Mapping(u.GroupVersionKind()); unknown == nil && strings.Contains(gvr.Group, ".") {
+		crd := object.Key{GroupVersionKind: definition, Name: gvr.Resource + "." + gvr.Group}
+		if found, unread := c.Get(ctx, crd); unread == nil && found != nil {
+			j.add([]*unstructured.Unstructured{found})
+		}
+	}
+	if v := j.of(u, sight{cluster: c}.minors(ctx, nil), true); v.wrong != "" {
+		return &misfitError{err, v.wrong}
+	}
+	return err
 }

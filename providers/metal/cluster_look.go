@@ -265,7 +265,7 @@ func (s *settings) connection(ctx context.Context, m host.Machine, way connect.S
 
 // inside works in the cluster, as one of its operators.
 func (s *settings) inside(ctx context.Context, c connect.Connection, work func(*live.Cluster) error) error {
-	pool := &kubernetes.Pool{SSH: s.ssh}
+	pool := &kubernetes.Pool{SSH: s.ssh, Agent: s.clusters.Agent}
 	defer pool.Close()
 	client, err := pool.Get(ctx, c)
 	if err != nil {

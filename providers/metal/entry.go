@@ -18,6 +18,7 @@ const Source = "registry.terraform.io/stokehq/metal"
 // Entry is the provider for stoke's catalogue.
 func Entry(version string) providers.Entry {
 	common, facts := newShared(), &factsCache{}
+	common.roll.Agent = "stoke/" + version
 	e := providers.Linked(func() (tfprotov6.ProviderServer, error) {
 		p := &metalProvider{version: version, shared: common, seen: facts}
 		return closing{parallel{providerserver.NewProtocol6(p)(), p}, p}, nil

@@ -93,6 +93,7 @@ func (p *metalProvider) Configure(ctx context.Context, req provider.ConfigureReq
 		return
 	}
 	p.settings = newSettings(ssh, p.shared)
+	p.settings.clusters.Agent = "stoke/" + p.version
 	resp.Diagnostics.Append(p.settings.downloads(ctx, config)...)
 	resp.Diagnostics.Append(p.shared.countBy(config.Kubeconfig)...)
 	p.settings.seen = p.seen

@@ -284,4 +284,13 @@ func TestFailedPreparationLeavesNothing(t *testing.T) {
 			t.Errorf("a failed preparation left %s", e.Name())
 		}
 	}
+	b.behave(behaviour{})
+	b.restart()
+	p = b.plan(th, config)
+	noErrors(t, p.Diagnostics)
+	if p.Planned.IsNull() || p.Planned.RawEquals(th.state) {
+		t.Fatal("the next plan has nothing to do")
+	}
+	noErrors(t, b.apply(context.Background(), b.call("op-2"), th, config, p))
+	b.unchanged(th, config)
 }

@@ -17,6 +17,7 @@ import (
 type draft struct {
 	spec    spec.Spec
 	unknown map[string]bool // by field
+	partly  []spec.Change   // to a run that has a part of another change
 }
 
 // draft reads a configuration, a plan or a state. Values that no field can

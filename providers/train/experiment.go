@@ -30,6 +30,7 @@ type experimentModel struct {
 	Scaling       types.String `tfsdk:"learning_rate_scaling"`
 	Deadline      types.String `tfsdk:"deadline"`
 	Wait          types.Bool   `tfsdk:"wait"`
+	AssumeNodes   types.Bool   `tfsdk:"assume_nodes"`
 
 	Hyperparameters types.Object `tfsdk:"hyperparameters"`
 	ParameterServer types.Object `tfsdk:"parameter_server"`
@@ -109,6 +110,11 @@ func experimentAttributes() map[string]schema.Attribute {
 		"learning_rate_scaling": text("How the rate grows with the workers under batch_per = \"worker\": none (default), linear or sqrt."),
 		"deadline":              schema.StringAttribute{Optional: true, Description: "How long the run may run with at least min_replicas workers, e.g. \"2h\"; then it is stopped, and goes on from there under a later deadline. Default: no limit."},
 		"wait":                  schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether apply waits for the run to end. Default: true."},
+		"assume_nodes": schema.BoolAttribute{
+			Optional: true,
+			Description: "On a cluster: whether nodes that take the pods are assumed, " +
+				"such as nodes of an autoscaler that stoke does not find. Default: false; the plan rejects pods that no node could take.",
+		},
 		"hyperparameters": schema.SingleNestedAttribute{
 			Optional: true, Computed: true,
 			Description: "What the result depends on: a change of any of them is a new run.",

@@ -231,9 +231,13 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 		return
 	}
 	run := r.settings.run(&plan) // what is planned says where resumed pods go
-	if _, err := run.Spec(ctx, run.id); err != nil {
+	is, err := run.Spec(ctx, run.id)
+	if err != nil {
 		resp.Diagnostics.AddError("The run is gone", fmt.Sprintf("%s. Plan again: a run that nothing is left of is made anew.", err))
 		return
+	}
+	if !prior.Cluster.IsNull() {
+		d.partly = liveChanges(is, d.spec)
 	}
 	resp.Diagnostics.Append(r.adjust(ctx, run, d, &plan, &prior, renewPlanned(ctx, req.Private))...)
 	if resp.Diagnostics.HasError() {
@@ -273,6 +277,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	before, wrong := prior.draft()
 	diags.Append(wrong...)
 	changes := append(spec.Compare(before.spec, d.spec), moves(plan, prior)...)
+	changes = append(changes, d.partly...)
 	if s.Renew != "" {
 		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s. The plan did not know of it; plan again to have the run stopped at a checkpoint and go on.", run.id, printable(s.Renew)))
 	}

@@ -136,6 +136,7 @@ type planning struct {
 	call     *providers.Call
 	records  int64 // of the training set, where known
 	renews   bool  // the run is stopped at a checkpoint and goes on, for launch.State.Renew
+	partial  bool  // a cluster has taken on a part of an earlier change
 }
 
 // dataset finds out which records the dataset is. A folder that train_dataset
@@ -246,6 +247,9 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	left, err := p.settings.remaining(ctx, prior)
 	unfinished := phase != spec.Succeeded && phase != spec.Failed
 	idle := unfinished && err == nil && launch.Idle(left.Phase)
+	if unfinished && err == nil && !idle {
+		changes = append(changes, p.findPartial(ctx, prior, changes)...)
+	}
 	switch {
 	case phase == spec.Failed:
 		replace = append(replace, path.Root("status"))
@@ -288,6 +292,32 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	p.unfinished(ctx, changes, idle, left)
 }
 
+// findPartial returns changes to a run on a cluster that took on a part of another
+// change, which the configuration no longer has.
+func (p *planning) findPartial(ctx context.Context, prior *experimentModel, changes []spec.Change) (more []spec.Change) {
+	if prior.Cluster.IsNull() { // a supervisor on this machine takes on all of a change, or nothing
+		return nil
+	}
+	run := p.settings.run(prior)
+	is, err := run.Spec(ctx, run.id)
+	if err != nil {
+		return nil
+	}
+	for _, c := range liveChanges(is, p.draft.spec) {
+		known := func(other spec.Change) bool { return other.Field == c.Field }
+		if !p.draft.unknown[c.Field] && !slices.ContainsFunc(changes, known) {
+			more = append(more, c)
+		}
+	}
+	p.partial = len(more) > 0
+	return more
+}
+
+// liveChanges returns the changes that reach the processes of a run.
+func liveChanges(is, want spec.Spec) []spec.Change {
+	return slices.DeleteFunc(spec.Compare(is, want), func(c spec.Change) bool { return c.Cost != spec.Live })
+}
+
 // unfinished plans for a run that is not over and stays the same run.
 func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle bool, left remains) {
 	if idle || len(changes) > 0 {
@@ -320,7 +350,7 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, fmt.Sprintf("live: lets go of %s, whose place a node that does not answer holds", strings.Join(left.Held, ", ")))
 	case p.plan.Wait.ValueBool() || p.plan.Wait.IsUnknown():
 		note(ctx, p.resp, path.Root("status"), providers.NoteChange, "live: attaches to the run and waits for its end")
-	case resumes:
+	case resumes, p.partial:
 	default:
 		return // the run goes on by itself; nobody asked to wait
 	}

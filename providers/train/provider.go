@@ -105,7 +105,7 @@ func (p *trainProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	s.limits, s.unknown = limits, s.unknown || !known
 	s.clusters.SSH, s.clusters.Agent = ssh, "stoke/"+s.version
 	s.clusters.Waiting = func(ctx context.Context, err error) {
-		providers.CallFrom(ctx).Report(providers.Progress{Step: fmt.Sprintf("the API server does not answer (%v); trying again", err), Percent: -1})
+		providers.CallFrom(ctx).Report(providers.Progress{Step: kubernetes.Waits(err), Percent: -1})
 	}
 	runs, err := stateFolder(config.RunsDir.ValueString(), "runs")
 	if err != nil {

@@ -24,6 +24,7 @@ type asking struct {
 type asked struct {
 	demands []connect.Demand
 	dial    func(context.Context) (*connected.Client, error) // nil: the cluster is not known yet
+	assume  bool                                             // that nodes take the pods
 }
 
 // forget makes way for another plan of an experiment.
@@ -64,7 +65,7 @@ func (p *planning) ask() {
 	if !known || diags.HasError() {
 		return
 	}
-	what := asked{demands: demandsOf(p.draft.spec, place)}
+	what := asked{demands: demandsOf(p.draft.spec, place), assume: m.AssumeNodes.ValueBool()}
 	if c, known, diags := connect.FromObject(context.Background(), m.Cluster); known && c != nil && !diags.HasError() {
 		s, given := p.settings, m.Cluster
 		what.dial = func(ctx context.Context) (*connected.Client, error) { return s.dial(ctx, given, "") }
@@ -106,8 +107,12 @@ func (a *asking) review(ctx context.Context, all providers.Review) (notes []prov
 		refused, more := c.room.Fit(ctx, p.Address, what.demands, c.discovers)
 		notes = append(notes, more...)
 		for _, no := range refused {
+			if what.assume {
+				notes = append(notes, no.Assumed(p.Address))
+				continue
+			}
 			diags = append(diags, providers.Diagnostic{Address: p.Address, Severity: providers.Error, Summary: "No node can take the pods",
-				Detail: no.Why, Path: cty.GetAttrPath(blockOf(p.Planned, no.Name))})
+				Detail: no.Detail(), Path: cty.GetAttrPath(blockOf(p.Planned, no.Name))})
 		}
 	}
 	return notes, diags

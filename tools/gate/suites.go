@@ -90,7 +90,7 @@ func suites() []suite {
 		{name: "machine", about: "one machine's life", gate: true, daily: true, tags: e2e, tagged: true, real: true, needs: []need{machines},
 			packages: []string{"providers/metal", "providers/metal/host"}, run: `^Test(HostSystem|FirewallResource|SSH)$`, parallel: 3, timeout: 15 * time.Minute},
 		{name: "control-plane", about: "one control plane", gate: true, daily: true, tags: e2e, real: true, needs: []need{kubernetes}, env: real,
-			packages: []string{"providers/kube"}, skip: special + "|Outage", timeout: 15 * time.Minute},
+			packages: []string{"providers/kube"}, skip: special + "|Outage|OperatorAppliesAtFirst", timeout: 15 * time.Minute},
 		{name: "pod", about: "one real pod", gate: true, daily: true, tags: e2e, real: true, needs: podNeeds, env: real,
 			packages: []string{"providers/kube"}, run: "^TestManifestRealPods$", timeout: 15 * time.Minute},
 		{name: "cluster-short", about: "a cluster of two machines made by kubeadm, without a network of pods between them", gate: true, tags: e2e, tagged: true,

@@ -32,6 +32,15 @@ type DialError struct {
 func (e *DialError) Error() string { return fmt.Sprintf("%s (%s): %v", e.Name, e.Endpoint, e.Err) }
 func (e *DialError) Unwrap() error { return e.Err }
 
+// Waits words the error of a request that is repeated, for people who wait.
+func Waits(err error) string {
+	var slow *SlowPluginError
+	if errors.As(err, &slow) {
+		return slow.Error()
+	}
+	return fmt.Sprintf("the API server does not answer (%v); trying again", err)
+}
+
 // Describe is what people read about an error of Dial: at most eight words, and
 // what to do.
 func Describe(err error) (summary, detail string) {

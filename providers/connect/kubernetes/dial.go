@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// dialTime is how long the first answer may take, an exec plugin included.
+	// dialTime is how long the first answer may take once there is a credential.
 	dialTime = 9 * time.Second
 	// patience is for how long an API server that has answered is tried again.
 	patience = 2 * time.Minute
@@ -55,6 +55,7 @@ type way struct {
 	settings connect.SSHSettings
 	machines *ssh.Pool
 	agent    string // the User-Agent; "" is stoke's without a version
+	warned   func(context.Context, string)
 }
 
 // OtherClusterError says that the connection leads to another cluster than it
@@ -86,8 +87,9 @@ func (e *UnboundError) Unwrap() error { return e.Err }
 var errSlow = fmt.Errorf("no answer within %v", dialTime)
 
 // Dial connects, and checks that it is the cluster that c.ID names, where it
-// names one. It takes 10 s at most. waiting, where it is not nil, hears of each
-// request that is repeated because the API server did not answer. Where the way
+// names one. It takes 10 s at most, and longer only for a credential plugin.
+// waiting, where it is not nil, gets the error of each request that is repeated
+// because the API server did not answer, and a *SlowPluginError. Where the way
 // leads over SSH, the machines themselves and the environment say how to log in;
 // a Pool can be told.
 func Dial(ctx context.Context, c connect.Connection, waiting func(context.Context, error)) (*Client, error) {
@@ -115,6 +117,13 @@ func dial(ctx context.Context, c connect.Connection, w way, waiting func(context
 	client, retry, err := e.client(waiting)
 	if err != nil {
 		return nil, err
+	}
+	if e.plugin != nil {
+		e.plugin.waiting = waiting
+		if _, err := e.plugin.get(ctx); err != nil {
+			client.Close()
+			return nil, &DialError{Name: client.Name, Endpoint: client.Endpoint, Err: err, credential: e.credential}
+		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, errSlow)
 	defer cancel()
@@ -155,6 +164,18 @@ func dial(ctx context.Context, c connect.Connection, w way, waiting func(context
 	return client, nil
 }
 
+// warnings passes the warnings of an API server on, such as those about a version
+// of a kind that is deprecated.
+type warnings func(context.Context, string)
+
+// HandleWarningHeaderWithContext passes a Warning header of Kubernetes on, whose code
+// is always 299.
+func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	if w != nil && code == 299 && text != "" {
+		w(ctx, text)
+	}
+}
+
 // client makes what talks to the endpoint; nothing is sent yet.
 func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retrying, error) {
 	base, end, err := e.roundTripper()
@@ -164,8 +185,9 @@ func (e *endpoint) client(waiting func(context.Context, error)) (*Client, *retry
 	retry := &retrying{next: base, waiting: waiting}
 	h := &http.Client{Transport: retry}
 	config := &rest.Config{
-		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: e.config.UserAgent, WarningHandler: rest.NoWarnings{},
-		QPS: -1, // how much it takes at a time says the server: by 429 and Retry-After
+		Host: e.config.Host, APIPath: e.config.APIPath, UserAgent: e.config.UserAgent,
+		WarningHandlerWithContext: warnings(e.warned),
+		QPS:                       -1, // how much it takes at a time says the server: by 429 and Retry-After
 	}
 	c := &Client{
 		Endpoint: e.config.Host, Name: e.name, config: config, http: h, authority: authority(e.config), ends: []func(){end}, endpoint: e,

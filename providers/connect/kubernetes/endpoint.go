@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -29,6 +30,7 @@ type endpoint struct {
 	tokens     oauth2.TokenSource // nil: there is none
 	tunnel     *Tunnel            // the way there; nil: directly
 	credential string             // what messages call it
+	warned     func(context.Context, string)
 }
 
 // NoCredentialError says why a credential could not be had.
@@ -43,7 +45,7 @@ func (e *NoCredentialError) Unwrap() error { return e.Err }
 // resolve reads the files that a connection names, and finds the way there among
 // machines. It dials nothing.
 func resolve(c connect.Connection, w way) (*endpoint, error) {
-	e := &endpoint{name: c.Endpoint, config: &rest.Config{Host: c.Endpoint}}
+	e := &endpoint{name: c.Endpoint, config: &rest.Config{Host: c.Endpoint}, warned: w.warned}
 	var err error
 	switch k := c.Credential; {
 	case k.Kubeconfig != nil:

@@ -28,7 +28,7 @@ type Credential struct {
 
 // Credential gets a credential for another program. Over SSH it is a certificate
 // of one hour, made for this call; otherwise what the connection leads to. It
-// takes 10 s at most.
+// takes 10 s at most, and longer only for a credential plugin.
 func (p *Pool) Credential(ctx context.Context, c connect.Connection) (*Credential, error) {
 	e, err := resolve(c, p.way())
 	if err != nil {
@@ -36,6 +36,12 @@ func (p *Pool) Credential(ctx context.Context, c connect.Connection) (*Credentia
 	}
 	if e.config.Impersonate.UserName != "" {
 		return nil, &NoCredentialError{e.from(c), errors.New("its user acts as somebody else, which cannot be handed on; use that kubeconfig itself")}
+	}
+	if e.plugin != nil {
+		e.plugin.waiting = p.Waiting
+		if _, err := e.plugin.get(ctx); err != nil {
+			return nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, dialTime, errSlow)
 	defer cancel()

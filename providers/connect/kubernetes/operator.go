@@ -88,7 +88,7 @@ func (o *operator) login(ctx context.Context) (*tls.Certificate, error) {
 	if admin.token != "" {
 		through = bearer{transport, admin.token}
 	}
-	config := &rest.Config{Host: o.endpoint.config.Host, UserAgent: "stoke", WarningHandler: rest.NoWarnings{}, QPS: -1}
+	config := &rest.Config{Host: o.endpoint.config.Host, UserAgent: o.endpoint.config.UserAgent, WarningHandler: rest.NoWarnings{}, QPS: -1}
 	text, err := sign(ctx, config, &http.Client{Transport: through}, request)
 	if err != nil {
 		return nil, o.unsigned(ctx, err)

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	pluginTime  = 8 * time.Second // for a plugin to answer
+	pluginTime  = 3 * time.Minute // for a plugin to answer: it may wait for a login in a browser
+	pluginSlow  = 5 * time.Second // until the caller hears that it has not answered
 	mostCredent = 1 << 20         // bytes of its answer
 	mostSaid    = 400             // of what it writes on stderr, in messages
 	// Versions of the protocol, https://kubernetes.io/docs/reference/config-api/client-authentication.v1/
@@ -33,6 +34,10 @@ type plugin struct {
 	config *clientcmdapi.ExecConfig
 	// cluster is the description that the plugin asks for, or nil.
 	cluster *clientauthentication.Cluster
+	// waiting, where it is not nil, gets a *SlowPluginError after slow; the plugin
+	// is ended after limit.
+	waiting     func(context.Context, error)
+	slow, limit time.Duration
 
 	mu   sync.Mutex
 	have *handed // nil: none yet, or the API server did not take it
@@ -46,7 +51,19 @@ type handed struct {
 	expiry time.Time // zero: it does not say
 }
 
-func newPlugin(c *clientcmdapi.ExecConfig) *plugin { return &plugin{config: c} }
+func newPlugin(c *clientcmdapi.ExecConfig) *plugin {
+	return &plugin{config: c, slow: pluginSlow, limit: pluginTime}
+}
+
+// SlowPluginError reports a credential plugin that has not answered yet.
+type SlowPluginError struct {
+	Command string
+	After   time.Duration
+}
+
+func (e *SlowPluginError) Error() string {
+	return fmt.Sprintf("the credential plugin %s has not answered for %v: it may wait for a login", e.Command, e.After)
+}
 
 // get is a credential that is still good. It runs the plugin where there is
 // none.
@@ -107,8 +124,11 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 	if p.config.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
 		return nil, errors.New("it wants to ask at a terminal (interactiveMode: Always), which this gives to no plugin; log in with it first, or use another credential")
 	}
-	ctx, cancel := context.WithTimeout(ctx, pluginTime)
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
+	if p.waiting != nil {
+		defer time.AfterFunc(p.slow, func() { p.waiting(ctx, &SlowPluginError{p.config.Command, p.slow}) }).Stop()
+	}
 	cmd := exec.CommandContext(ctx, p.config.Command, p.config.Args...)
 	cmd.WaitDelay = time.Second                                    // for processes that the plugin leaves behind
 	info, err := json.Marshal(clientauthentication.ExecCredential{ // v1beta1 has the same fields
@@ -128,7 +148,7 @@ func (p *plugin) run(ctx context.Context) (*handed, error) {
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("it did not answer within %v%s", pluginTime, said.note())
+		return nil, fmt.Errorf("it did not answer within %v%s", p.limit, said.note())
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		hint := p.config.InstallHint
 		if hint == "" {

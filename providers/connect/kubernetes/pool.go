@@ -12,9 +12,12 @@ import (
 
 // Pool dials each cluster once. The zero value is ready.
 type Pool struct {
-	// Waiting, when not nil, hears of requests that are repeated because an API
-	// server did not answer.
+	// Waiting, when not nil, gets the errors of requests that are repeated because an
+	// API server did not answer, and a *SlowPluginError.
 	Waiting func(context.Context, error)
+	// Warned, when not nil, gets each warning of an API server, with the context of
+	// its request.
+	Warned func(context.Context, string)
 	// SSH says how to log in on the control planes of clusters that are reached
 	// over SSH. Clusters behind one machine share the connection to it.
 	SSH connect.SSHSettings
@@ -74,7 +77,7 @@ func (p *Pool) way() way {
 	if p.machines == nil {
 		p.machines = machines(p.SSH)
 	}
-	return way{p.SSH, p.machines, p.Agent}
+	return way{p.SSH, p.machines, p.Agent, p.Warned}
 }
 
 // Close ends all connections.

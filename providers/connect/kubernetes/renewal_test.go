@@ -1,13 +1,17 @@
 package kubernetes
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -84,5 +88,34 @@ func TestPluginRenewal(t *testing.T) {
 		if runs := strings.Count(string(text), "\n"); runs != step.runs || requests != step.request {
 			t.Errorf("token %s: the plugin ran %d times for %d requests; want %d, %d", step.good, runs, requests, step.runs, step.request)
 		}
+	}
+}
+
+// TestPluginThatHangs: the caller hears of a plugin that takes long, and one that never
+// answers is ended.
+func TestPluginThatHangs(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the plugins are shell scripts")
+	}
+	p := newPlugin(&clientcmdapi.ExecConfig{Command: "/bin/sh", Args: []string{"-c", "sleep 600"}})
+	heard := make(chan error, 1)
+	p.slow, p.waiting = time.Millisecond, func(_ context.Context, err error) { heard <- err }
+	ctx, stop := context.WithCancel(t.Context())
+	var slow error
+	done := make(chan error)
+	go func() {
+		_, err := p.get(ctx)
+		done <- err
+	}()
+	if slow = <-heard; !errors.As(slow, new(*SlowPluginError)) || !strings.Contains(slow.Error(), "the credential plugin /bin/sh has not answered") {
+		t.Errorf("it waits for %v", slow)
+	}
+	stop()
+	<-done
+	p = newPlugin(p.config)
+	p.limit = time.Millisecond
+	_, err := p.get(t.Context())
+	if summary, detail := Describe(err); summary != "No credential for the cluster" || !strings.Contains(detail, "did not answer within 1ms") {
+		t.Errorf("%s: %s", summary, detail)
 	}
 }

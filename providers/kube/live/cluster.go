@@ -30,6 +30,10 @@ const (
 	Mark = "stoke.dev/managed"
 	// page is how many objects a list asks for at a time.
 	page = 500
+	// fewMarks is the number of resources whose objects of a kind have a list each. The
+	// objects of all further resources share one list, with every object of the kind
+	// that any stoke has marked.
+	fewMarks = 8
 )
 
 // Cluster is a cluster in one phase (a plan, an apply): lists are read once.
@@ -37,7 +41,8 @@ type Cluster struct {
 	*kubernetes.Client
 
 	mu      sync.Mutex
-	lists   map[listOf]*list
+	lists   map[listed]*list
+	marks   map[schema.GroupVersionKind][]string // resources that have a list of a kind
 	nodes   nodes
 	defined map[schema.GroupKind]time.Time // when the CRDs of kinds were applied in this phase
 }
@@ -45,6 +50,12 @@ type Cluster struct {
 type listOf struct {
 	schema.GroupVersionKind
 	namespace string // "" for all
+}
+
+// listed is one list: of the objects that a label selects.
+type listed struct {
+	listOf
+	label string
 }
 
 type list struct {
@@ -55,7 +66,9 @@ type list struct {
 
 // New is a cluster of which nothing has been read.
 func New(c *kubernetes.Client) *Cluster {
-	return &Cluster{Client: c, lists: make(map[listOf]*list), defined: map[schema.GroupKind]time.Time{}}
+	return &Cluster{
+		Client: c, lists: map[listed]*list{}, marks: map[schema.GroupVersionKind][]string{}, defined: map[schema.GroupKind]time.Time{},
+	}
 }
 
 // NoKindError says that the cluster does not know a kind.
@@ -117,13 +130,15 @@ func (c *Cluster) Get(ctx context.Context, k object.Key) (*unstructured.Unstruct
 	return u, err
 }
 
-// Marked finds an object among those that carry the mark, which are listed
-// once for each kind: in pages, over the whole cluster, or where that is
+// Marked finds an object among those that carry the mark of the resource id, which
+// are listed once for each kind: in pages, over the whole cluster, or where that is
 // forbidden namespace by namespace. nil where there is none.
-func (c *Cluster) Marked(ctx context.Context, k object.Key) (*unstructured.Unstructured, error) {
-	objects, err := c.list(ctx, listOf{k.GroupVersionKind, ""})
+func (c *Cluster) Marked(ctx context.Context, k object.Key, id string) (*unstructured.Unstructured, error) {
+	of := listed{listOf{k.GroupVersionKind, ""}, selectMark(c, k.GroupVersionKind, id)}
+	objects, err := c.list(ctx, of)
 	if apierrors.IsForbidden(err) && k.Namespace != "" {
-		objects, err = c.list(ctx, listOf{k.GroupVersionKind, k.Namespace})
+		of.namespace = k.Namespace
+		objects, err = c.list(ctx, of)
 	}
 	switch {
 	case errors.As(err, new(*NoKindError)):
@@ -136,7 +151,24 @@ func (c *Cluster) Marked(ctx context.Context, k object.Key) (*unstructured.Unstr
 	return objects[types.NamespacedName{Namespace: k.Namespace, Name: k.Name}], nil
 }
 
-func (c *Cluster) list(ctx context.Context, of listOf) (map[types.NamespacedName]*unstructured.Unstructured, error) {
+// selectMark returns the label selector of a list that has the objects of a kind and a
+// resource: for the first few resources a list each, and one list for all others.
+func selectMark(c *Cluster, of schema.GroupVersionKind, id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case id == "":
+		return Mark
+	case slices.Contains(c.marks[of], id):
+	case len(c.marks[of]) < fewMarks:
+		c.marks[of] = append(c.marks[of], id)
+	default:
+		return Mark
+	}
+	return Mark + "=" + id
+}
+
+func (c *Cluster) list(ctx context.Context, of listed) (map[types.NamespacedName]*unstructured.Unstructured, error) {
 	c.mu.Lock()
 	l := c.lists[of]
 	if l == nil {
@@ -155,7 +187,7 @@ func (c *Cluster) list(ctx context.Context, of listOf) (map[types.NamespacedName
 	return l.objects, l.err
 }
 
-func (c *Cluster) read(ctx context.Context, of listOf) (map[types.NamespacedName]*unstructured.Unstructured, error) {
+func (c *Cluster) read(ctx context.Context, of listed) (map[types.NamespacedName]*unstructured.Unstructured, error) {
 	gvr, ns, err := c.served(of.GroupVersionKind)
 	if err != nil {
 		return nil, err
@@ -165,7 +197,7 @@ func (c *Cluster) read(ctx context.Context, of listOf) (map[types.NamespacedName
 		r = c.Dynamic.Resource(gvr).Namespace(of.namespace)
 	}
 	objects := map[types.NamespacedName]*unstructured.Unstructured{}
-	options := metav1.ListOptions{LabelSelector: Mark, Limit: page}
+	options := metav1.ListOptions{LabelSelector: of.label, Limit: page}
 	for {
 		found, err := r.List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {

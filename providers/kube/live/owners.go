@@ -2,21 +2,17 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/stokehq/stoke/providers/kube/object"
-	"github.com/stokehq/stoke/runtime/pattern"
 )
 
 // SharedFields are fields that an apply gives up and that stay, because other managers own
@@ -87,123 +83,6 @@ func isInItem(p fieldpath.Path, items *fieldpath.Set) bool {
 	}
 	return false
 }
-
-// Foreign are items that people have added by hand to lists that are declared, and that
-// are not declared themselves: an env, a container, or a port whose number was changed,
-// which is another item next to ours. What controllers add is theirs.
-func Foreign(u, current *unstructured.Unstructured) SharedFields {
-	s := SharedFields{fields: fieldpath.NewSet()}
-	for _, entry := range current.GetManagedFields() {
-		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
-			continue
-		}
-		items := fieldpath.NewSet()
-		for p := range setOf(entry).All() {
-			last := len(p) - 1
-			if last > 0 && p[last].Key != nil && object.Has(u, p[:last].String()) && !object.Has(u, p.String()) {
-				items.Insert(p.Copy())
-			}
-		}
-		if items.Empty() {
-			continue
-		}
-		for p := range setOf(entry).All() {
-			if isInItem(p, items) {
-				s.fields.Insert(p.Copy())
-			}
-		}
-		s.fields, s.By = s.fields.Union(items), append(s.By, entry.Manager)
-	}
-	return s
-}
-
-// WithForeign is u with the items that people have added by hand to its lists.
-func WithForeign(u, current *unstructured.Unstructured) *unstructured.Unstructured {
-	s := Foreign(u, current)
-	if s.None() {
-		return u
-	}
-	u = u.DeepCopy()
-	for p := range s.fields.All() {
-		if p[len(p)-1].Key != nil {
-			add(u.Object, current.DeepCopy().Object, p)
-		}
-	}
-	return u
-}
-
-// add puts the item of a path into the list that to has there.
-func add(to, from any, p fieldpath.Path) any {
-	if len(p) == 0 {
-		return to
-	}
-	switch e := p[0]; {
-	case e.FieldName != nil:
-		below, ok := to.(map[string]any)
-		live, too := from.(map[string]any)
-		if ok && too && below[*e.FieldName] != nil {
-			below[*e.FieldName] = add(below[*e.FieldName], live[*e.FieldName], p[1:])
-		}
-	case e.Key != nil:
-		below, ok := to.([]any)
-		live, too := from.([]any)
-		at := slices.IndexFunc(live, func(v any) bool { return matchesItem(v, e) })
-		switch mine := slices.IndexFunc(below, func(v any) bool { return matchesItem(v, e) }); {
-		case !ok || !too || at < 0:
-		case mine >= 0:
-			below[mine] = add(below[mine], live[at], p[1:])
-		case len(p) == 1:
-			return append(below, live[at])
-		}
-	}
-	return to
-}
-
-// matchesItem reports the item of a list that a path's element names.
-func matchesItem(v any, e fieldpath.PathElement) bool {
-	item, ok := v.(map[string]any)
-	return ok && !slices.ContainsFunc(*e.Key, func(f value.Field) bool {
-		have, there := item[f.Name]
-		return !there || !value.Equals(value.NewValueInterface(have), f.Value)
-	})
-}
-
-// Blocks reports that an apply was refused for the lists of the items.
-func (s SharedFields) Blocks(err error) bool {
-	lists := refusedLists(err)
-	return !s.None() && slices.ContainsFunc(s.Items(), func(item string) bool {
-		return slices.Contains(lists, withoutItems(item))
-	})
-}
-
-// Items are the items among the fields, such as .spec.ports[port=81,protocol="TCP"].
-func (s SharedFields) Items() (all []string) {
-	for p := range s.fields.All() {
-		if p[len(p)-1].Key != nil {
-			all = append(all, p.String())
-		}
-	}
-	return all
-}
-
-// refusedLists are the lists that an apply was refused for, such as spec.ports.
-func refusedLists(err error) (lists []string) {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if at := strings.LastIndex(cause.Field, "["); at > 0 {
-			lists = append(lists, withoutItems("."+cause.Field[:at]))
-		}
-	}
-	return lists
-}
-
-// withoutItems leaves out which items of lists a path leads through.
-func withoutItems(path string) string { return oneItem.ReplaceAllString(path, "") }
-
-var oneItem = pattern.New(`\[[^\]]*\]`)
 
 // Owned reports an object that we own fields of together with another manager.
 func Owned(u *unstructured.Unstructured) bool {

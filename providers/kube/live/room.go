@@ -55,7 +55,17 @@ func (c *Cluster) Room(ctx context.Context, all providers.Review, grows string) 
 // Refusal says of pods that no node could ever take them.
 type Refusal struct {
 	connect.Demand
-	Why string // sentences
+	Why string // a sentence without its end
+}
+
+// Detail is the text of a diagnostic.
+func (r Refusal) Detail() string {
+	return r.Why + ". Ask for less, or declare nodes that have it. Where nodes come in a way that stoke does not see, set assume_nodes = true."
+}
+
+// Assumed returns the note about pods whose nodes the configuration assumes.
+func (r Refusal) Assumed(address string) providers.Note {
+	return providers.Note{Address: address, Kind: providers.NoteForecast, Text: r.Why + "; assume_nodes promises one"}
 }
 
 // Fit looks at what pods of the resource with an address ask for: refused are those
@@ -73,7 +83,7 @@ func (r *Room) Fit(ctx context.Context, address string, demands []connect.Demand
 			if strings.HasPrefix(d.Name, "Pod ") {
 				whose = d.Name
 			}
-			refused = append(refused, Refusal{d, fmt.Sprintf("%s would wait for a node for ever: %s. Ask for less, or declare nodes that have it.", whose, v.Why)})
+			refused = append(refused, Refusal{d, fmt.Sprintf("%s would wait for a node for ever: %s", whose, v.Why)})
 		case v.Fit == connect.Unsure:
 			if unsure[v.Why] == nil {
 				whys = append(whys, v.Why)

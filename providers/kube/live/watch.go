@@ -7,15 +7,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/kube/object"
 )
 
@@ -95,7 +93,7 @@ func (c *Cluster) watch(ctx context.Context, of watched, keys []object.Key, see 
 	}
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	source := of.source(r, func(err error) {
+	source := kubernetes.Source(r, of.label, of.name, func(err error) {
 		if apierrors.IsForbidden(err) {
 			stop(errForbidden)
 		}
@@ -128,29 +126,6 @@ func (c *Cluster) watch(ctx context.Context, of watched, keys []object.Key, see 
 		return c.poll(ctx, pending, update)
 	}
 	return err
-}
-
-// source lists and watches; failed hears of every error.
-func (of watched) source(r dynamic.ResourceInterface, failed func(error)) cache.ListerWatcher {
-	mine := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = of.label
-		if of.name != "" {
-			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", of.name).String()
-		}
-		return o
-	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := r.List(ctx, mine(o))
-			failed(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w, err := r.Watch(ctx, mine(o))
-			failed(err)
-			return w, err
-		},
-	}
 }
 
 // poll reads the objects one by one, for a user who may only get them.

@@ -8,12 +8,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/stokehq/stoke/providers/connect/kubernetes"
 )
 
 // watched is what one watch is about: the pods of a list, or the one of a name.
@@ -32,26 +31,7 @@ func (fl *follower) watch(ctx context.Context, of watched) error {
 			stop(fmt.Errorf("watch the pods in %s: %w", of.namespace, err))
 		}
 	}
-	options := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = of.selector
-		if of.name != "" {
-			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", of.name).String()
-		}
-		return o
-	}
-	r := fl.s.Client.Dynamic.Resource(podResource).Namespace(of.namespace)
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := r.List(ctx, options(o))
-			failed(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w, err := r.Watch(ctx, options(o))
-			failed(err)
-			return w, err
-		},
-	}
+	source := kubernetes.Source(fl.s.Client.Dynamic.Resource(podResource).Namespace(of.namespace), of.selector, of.name, failed)
 	_, err := watchtools.UntilWithSync(inner, source, &unstructured.Unstructured{}, nil, func(e watch.Event) (bool, error) {
 		if u, ok := e.Object.(*unstructured.Unstructured); ok {
 			return false, fl.heard(ctx, e.Type, u)

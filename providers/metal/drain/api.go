@@ -42,8 +42,9 @@ type api struct {
 	as func(*identity) (*api, error)
 }
 
-// newAPI prepares requests of an identity, from a machine. None is sent.
-func newAPI(m host.Machine, id *identity) (*api, error) {
+// newAPI prepares requests of an identity, from a machine, with a User-Agent. None is
+// sent.
+func newAPI(m host.Machine, id *identity, agent string) (*api, error) {
 	known := runtime.NewScheme()
 	if err := core.AddToScheme(known); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 		dialled.TLSClientConfig.Certificates = []tls.Certificate{id.cert}
 	}
 	config := &rest.Config{
-		Host: id.endpoint.String(), APIPath: "/api", QPS: -1, UserAgent: "stoke", WarningHandler: rest.NoWarnings{},
+		Host: id.endpoint.String(), APIPath: "/api", QPS: -1, UserAgent: agent, WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{GroupVersion: &core.SchemeGroupVersion, NegotiatedSerializer: serializer.NewCodecFactory(known).WithoutConversion()},
 	}
 	var through http.RoundTripper = bounded{dialled}
@@ -76,7 +77,7 @@ func newAPI(m host.Machine, id *identity) (*api, error) {
 	a := &api{
 		name: id.name, client: client, forget: dialled.CloseIdleConnections,
 		who: fmt.Sprintf("API server %s, asked from %s as %s", id.endpoint.Host, m.Name(), id.who()),
-		as:  func(other *identity) (*api, error) { return newAPI(m, other) },
+		as:  func(other *identity) (*api, error) { return newAPI(m, other, agent) },
 	}
 	if id.cert.Leaf != nil {
 		a.expires = id.cert.Leaf.NotAfter

@@ -79,12 +79,15 @@ func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 // Look asks whether the machine is a Kubernetes node and what runs there. It is
 // nil where the machine is none. That the API server does not answer is an
 // error: what runs there is then not known.
-func Look(ctx context.Context, m host.Machine) (*Node, error) {
+func Look(ctx context.Context, m host.Machine) (*Node, error) { return lookAs(ctx, m, "stoke") }
+
+// lookAs is Look with a User-Agent.
+func lookAs(ctx context.Context, m host.Machine, agent string) (*Node, error) {
 	id, err := readIdentity(ctx, m)
 	if err != nil || id == nil {
 		return nil, err
 	}
-	a, err := newAPI(m, id)
+	a, err := newAPI(m, id, agent)
 	if err != nil {
 		return nil, err
 	}

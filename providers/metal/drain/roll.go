@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,6 +26,8 @@ const fresh = 30 * time.Second
 type Roll struct {
 	// By says who works here, for the mark on nodes.
 	By string
+	// Agent is the User-Agent of requests, such as "stoke/1.2.3"; "" is "stoke".
+	Agent string
 
 	mu       sync.Mutex
 	clusters map[string]*cluster
@@ -71,7 +74,7 @@ func (e *UnavailableError) Error() string {
 
 // Look is Look, and counts the node among those of its cluster.
 func (r *Roll) Look(ctx context.Context, m host.Machine) (*Node, error) {
-	return r.know(Look(ctx, m))
+	return r.know(lookAs(ctx, m, cmp.Or(r.Agent, "stoke")))
 }
 
 // LookBy is LookBy, and counts the node among those of its cluster.

@@ -220,15 +220,11 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 func (l *Launcher) save(ctx context.Context, c *cluster, id string, now *sight, patience time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := c.askToStop(waiting, id, now)
-	for err == nil && waiting.Err() == nil {
-		var state launch.State
-		if state, err = l.Status(waiting, id); err == nil && state.Phase.Final() {
-			return nil // and it is recorded
-		}
-		select {
-		case <-time.After(poll / 2):
-		case <-waiting.Done():
+	if err := c.askToStop(waiting, id, now); err == nil {
+		for state, err := range l.Watch(waiting, id) {
+			if err == nil && state.Phase.Final() {
+				return nil // and it is recorded
+			}
 		}
 	}
 	if ctx.Err() != nil {

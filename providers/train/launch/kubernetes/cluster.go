@@ -38,13 +38,18 @@ var kinds = []schema.GroupVersionResource{jobs, services, policies, secrets, cla
 type cluster struct {
 	*connected.Client
 	namespace string
+	reader    *reader // answers reads; nil: the API server does
 }
 
 func (c *cluster) in(kind schema.GroupVersionResource) dynamic.ResourceInterface {
-	if kind == classes || kind == nodes {
-		return c.Dynamic.Resource(kind)
+	var r dynamic.ResourceInterface = c.Dynamic.Resource(kind)
+	if kind != classes && kind != nodes {
+		r = c.Dynamic.Resource(kind).Namespace(c.namespace)
 	}
-	return c.Dynamic.Resource(kind).Namespace(c.namespace)
+	if c.reader != nil {
+		return c.reader.resource(kind, r)
+	}
+	return r
 }
 
 // create makes an object. owner, where it is not nil, takes it along when it

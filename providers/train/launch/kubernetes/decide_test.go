@@ -127,7 +127,7 @@ func TestResumedOnce(t *testing.T) {
 	}
 	b.happens = func() {
 		b.happens = nil
-		c := &cluster{w.client(w.Kubeconfig()), w.ns}
+		c := &cluster{Client: w.client(w.Kubeconfig()), namespace: w.ns}
 		s, err := c.look(t.Context(), id)
 		if err == nil {
 			err = c.record(t.Context(), s, launch.State{Status: spec.Status{Run: id, Phase: spec.Succeeded}})

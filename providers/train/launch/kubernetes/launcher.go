@@ -20,7 +20,7 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// poll is how often a run is looked at while it is watched.
+// poll is the pause between two looks at a coordinator whose run is watched.
 const poll = time.Second
 
 // Launcher runs experiments in one namespace of a cluster.
@@ -45,7 +45,7 @@ func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{client, l.placement.Namespace}, nil
+	return &cluster{Client: client, namespace: l.placement.Namespace}, nil
 }
 
 // purgeTime bounds the removal of what a failed launch has made.
@@ -253,25 +253,12 @@ func (l *Launcher) Status(ctx context.Context, id string) (launch.State, error) 
 }
 
 func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight) (launch.State, error) {
-	state, asked, err := c.status(ctx, id, s)
+	state, asked, p, err := readState(ctx, c, id, s, askIn(c))
 	if asked != nil {
 		defer asked.Close()
 	}
 	if err != nil {
 		return state, err
-	}
-	p, err := s.placement()
-	if err != nil {
-		return state, err
-	}
-	if p.Durable() {
-		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
-	}
-	lost, going := c.claimLoss(ctx, id, p)
-	s.withoutClaim(&state, lost, going, p)
-	s.unmix(&state, p)
-	if asked == nil && state.Renew != "" { // who cannot be asked cannot save: stopped now, it would lose the way from its newest checkpoint
-		state.Warnings, state.Renew = append(state.Warnings, state.Renew), ""
 	}
 	switch _, recorded := s.recorded(); {
 	case !state.Phase.Final() || l.folder == "":
@@ -282,27 +269,42 @@ func (l *Launcher) standing(ctx context.Context, c *cluster, id string, s *sight
 	return l.conclude(ctx, c, s, asked, state, p.Durable() && !state.Perished)
 }
 
-// Watch looks at the run every second; a cluster that does not answer is
-// waited for by its client.
+// Watch watches the run's objects and keeps one connection to its coordinator. A
+// caller who may not watch objects has them read every few seconds. The client of
+// the cluster waits for an API server that does not answer.
 func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State, error] {
 	return func(yield func(launch.State, error) bool) {
-		tick := time.NewTicker(poll)
-		defer tick.Stop()
+		c, err := l.cluster(ctx)
+		if err != nil {
+			yield(launch.State{}, err)
+			return
+		}
+		v := newView(ctx, c, id)
+		defer v.end()
 		for {
-			s, err := l.Status(ctx, id)
-			if ctx.Err() != nil || !yield(s, err) || err != nil {
+			s, err := l.current(ctx, v)
+			if ctx.Err() != nil || !errors.Is(err, errSilent) && (!yield(s, err) || err != nil) {
 				return
 			}
-			if len(s.Held)+len(s.Delayed) > 0 {
-				l.Release(ctx, id) //nolint:errcheck // the status goes on saying what is held
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+			v.wait(ctx)
 		}
 	}
+}
+
+// current returns the state of a watched run. The end of a run is read from the
+// API server, and concluded.
+func (l *Launcher) current(ctx context.Context, v *view) (launch.State, error) {
+	if v.watching() {
+		state, err := v.state(ctx)
+		if errors.Is(err, errSilent) || err == nil && !state.Phase.Final() && state.Phase != spec.Lost {
+			return state, err
+		}
+	}
+	state, err := l.Status(ctx, v.id)
+	if len(state.Held)+len(state.Delayed) > 0 {
+		l.Release(ctx, v.id) //nolint:errcheck // the status reports pods that are still held
+	}
+	return state, err
 }
 
 // ownerOf is the run as the owner of its objects.

@@ -22,7 +22,7 @@ func TestAcceptedUnderRestricted(t *testing.T) {
 			}
 			w := newWorld(t, level)
 			l.Namespace = w.ns
-			c := &cluster{w.client(w.Kubeconfig()), w.ns}
+			c := &cluster{Client: w.client(w.Kubeconfig()), namespace: w.ns}
 			if err := c.start(t.Context(), l, "op-1"); err != nil {
 				t.Fatal(err)
 			}

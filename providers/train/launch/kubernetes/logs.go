@@ -41,8 +41,10 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 		return err
 	}
 	given := make(map[string]time.Time) // the last line of each container
+	f := newFollowed(ctx, c, id, o.Follow)
+	defer f.end()
 	for {
-		s, err := c.look(ctx, id)
+		s, err := f.look(ctx)
 		if err != nil {
 			return err
 		}
@@ -62,9 +64,7 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 		if state, ok := s.recorded(); !o.Follow || ok && state.Phase.Final() || s.over() {
 			return nil
 		}
-		select {
-		case <-time.After(poll):
-		case <-ctx.Done():
+		if f.wait(ctx); ctx.Err() != nil {
 			return nil
 		}
 	}

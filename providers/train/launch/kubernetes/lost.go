@@ -39,13 +39,18 @@ func (l *Launcher) Release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	return c.release(ctx, c.held(ctx, s), s.delayed())
+}
+
+// release has held pods fail, and renews the indices of delayed pods.
+func (c *cluster) release(ctx context.Context, held, delayed []core.Pod) error {
 	var errs []error
-	for _, p := range c.held(ctx, s) {
-		if err := c.release(ctx, &p); err != nil {
+	for _, p := range held {
+		if err := failPod(ctx, c, &p); err != nil {
 			errs = append(errs, fmt.Errorf("pod %s of the node %s, which does not answer: %w", p.Name, p.Spec.NodeName, err))
 		}
 	}
-	for _, p := range s.delayed() {
+	for _, p := range delayed {
 		c.renew(ctx, &p) //nolint:errcheck // it comes back all the same, later, and the status says when
 	}
 	return errors.Join(errs...)
@@ -73,9 +78,9 @@ func (c *cluster) held(ctx context.Context, s *sight) []core.Pod {
 	return all
 }
 
-// release says in the place of a pod's kubelet that the pod has ended, which does
-// not count against its index, and removes it.
-func (c *cluster) release(ctx context.Context, p *core.Pod) error {
+// failPod reports in the place of a kubelet that its pod has ended, at no cost for the
+// index of the pod, and removes it.
+func failPod(ctx context.Context, c *cluster, p *core.Pod) error {
 	text, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID}, // another one of its name is left alone
 		"status": map[string]any{"phase": core.PodFailed, "conditions": []core.PodCondition{{

@@ -24,8 +24,10 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 	if err != nil {
 		return err
 	}
+	f := newFollowed(ctx, c, id, follow)
+	defer f.end()
 	for {
-		s, err := c.look(ctx, id)
+		s, err := f.look(ctx)
 		if err != nil {
 			return err
 		}
@@ -57,9 +59,7 @@ func (l *Launcher) Metrics(ctx context.Context, id string, n int64, follow bool,
 			_, err := l.collectedEvents(id, n, event)
 			return err
 		}
-		select {
-		case <-time.After(poll):
-		case <-ctx.Done():
+		if f.wait(ctx); ctx.Err() != nil {
 			return nil
 		}
 	}

@@ -61,7 +61,7 @@ func TestFollowedMetricsEnd(t *testing.T) {
 			client := api.New(s.URL, "0123456789abcdef0123456789abcdef", nil)
 			t.Cleanup(client.Close)
 			var got []int64
-			last, over, err := (&session{client, "coordinator"}).events(t.Context(), tt.after, true, func(e spec.Event) error {
+			last, over, err := (&session{Client: client, pod: "coordinator"}).events(t.Context(), tt.after, true, func(e spec.Event) error {
 				got = append(got, e.Number)
 				return nil
 			})
@@ -72,7 +72,7 @@ func TestFollowedMetricsEnd(t *testing.T) {
 				t.Errorf("%d requests waited long, want %d", long, tt.long)
 			}
 			why := errors.New("enough")
-			if _, _, err := (&session{client, "coordinator"}).events(t.Context(), 0, false, func(spec.Event) error { return why }); !errors.Is(err, why) {
+			if _, _, err := (&session{Client: client, pod: "coordinator"}).events(t.Context(), 0, false, func(spec.Event) error { return why }); !errors.Is(err, why) {
 				t.Errorf("whoever has enough is told %v", err)
 			}
 		})

@@ -92,7 +92,7 @@ func (w *world) made(id string, p launch.Placement, s spec.Spec) {
 		w.t.Errorf("Jobs differ:\n%s", diff)
 	}
 	var config core.ConfigMap
-	c := &cluster{w.client(w.Kubeconfig()), w.ns}
+	c := &cluster{Client: w.client(w.Kubeconfig()), namespace: w.ns}
 	if _, err := c.get(w.t.Context(), configMaps, id, &config); err != nil || config.Data[keyHash] != s.Hash() {
 		w.t.Errorf("the run is of %s, want %s; %v", config.Data[keyHash], s.Hash(), err)
 	}

@@ -298,9 +298,36 @@ func join(reason, message string) string {
 	return reason + ": " + message
 }
 
+// asking returns the status that the coordinator in one of these pods gives, and
+// the session with it.
+type asking func(ctx context.Context, id string, all []core.Pod) (spec.Status, *session, error)
+
+// readState returns the state of a run, a session with its coordinator or nil, and
+// the placement of the run.
+func readState(ctx context.Context, c *cluster, id string, s *sight, ask asking) (launch.State, *session, launch.Placement, error) {
+	state, asked, err := c.status(ctx, id, s, ask)
+	if err != nil {
+		return state, asked, launch.Placement{}, err
+	}
+	p, err := s.placement()
+	if err != nil {
+		return state, asked, p, err
+	}
+	if p.Durable() {
+		state.Saved, state.Perished = max(state.Saved, state.Status.Saved), false
+	}
+	lost, going := c.claimLoss(ctx, id, p)
+	s.withoutClaim(&state, lost, going, p)
+	s.unmix(&state, p)
+	if asked == nil && state.Renew != "" { // without a session nothing is saved: a stop would lose the way from its newest checkpoint
+		state.Warnings, state.Renew = append(state.Warnings, state.Renew), ""
+	}
+	return state, asked, p, nil
+}
+
 // status asks the coordinator where it runs, and tells from objects where it
-// does not. The session is closed by the caller where there is one.
-func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State, *session, error) {
+// does not.
+func (c *cluster) status(ctx context.Context, id string, s *sight, ask asking) (launch.State, *session, error) {
 	c.whyClaimsWait(ctx, s)
 	state := launch.State{Saved: -1, Roles: s.roles()}
 	if recorded, ok := s.recorded(); ok {
@@ -315,23 +342,17 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 	inOrder(state.Roles)
 	s.hold(&state, c.held(ctx, s))
 	s.delay(&state)
-	asked, err := c.session(ctx, id, s.pods)
+	status, asked, err := ask(ctx, id, s.pods)
 	if err == nil {
-		within, cancel := context.WithTimeout(ctx, askTime)
-		state.Status, err = asked.Status(within)
-		cancel()
-		if err == nil {
-			err = launch.Check(state.Status, id)
+		state.Status, state.Version = status, status.Trainer
+		if status.Saved > 0 {
+			state.Saved = status.Saved
 		}
-		if err == nil {
-			state.Version = state.Status.Trainer
-			if state.Status.Saved > 0 {
-				state.Saved = state.Status.Saved
-			}
-			s.judge(&state)
-			return state, asked, nil
-		}
-		asked.Close()
+		s.judge(&state)
+		return state, asked, nil
+	}
+	if errors.Is(err, errSilent) {
+		return state, nil, err
 	}
 	if ctx.Err() != nil {
 		return state, nil, context.Cause(ctx)
@@ -351,6 +372,3 @@ func (c *cluster) status(ctx context.Context, id string, s *sight) (launch.State
 	}
 	return state, nil, nil
 }
-
-// askTime is how long a coordinator may take to answer.
-const askTime = 10 * time.Second

@@ -1,0 +1,212 @@
+package live
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/stokehq/stoke/providers/kube/object"
+	"github.com/stokehq/stoke/runtime/pattern"
+)
+
+// Foreign are additions of people to a declared object that are not declared
+// themselves: items of its lists (an env, a container, or a port whose number was
+// changed, which is another item next to ours), and fields of its pod template, such
+// as hostNetwork. Additions of controllers, and defaults of the API, are not foreign.
+func Foreign(u, current *unstructured.Unstructured) SharedFields {
+	s := SharedFields{fields: fieldpath.NewSet()}
+	begun := slices.ContainsFunc(current.GetManagedFields(), ours) // before our first apply, fields are inherited
+	for _, entry := range current.GetManagedFields() {
+		if ours(entry) || entry.Subresource != "" || !isTool(entry.Manager) {
+			continue
+		}
+		set, added := setOf(entry), fieldpath.NewSet()
+		for p := range set.All() {
+			last := len(p) - 1
+			if last > 0 && p[last].Key != nil && object.Has(u, p[:last].String()) && !object.Has(u, p.String()) {
+				added.Insert(p.Copy())
+			}
+		}
+		items := added.Union(fieldpath.NewSet())
+		for p := range set.All() {
+			if isInItem(p, items) {
+				s.fields.Insert(p.Copy())
+			} else if begun && addedToTemplate(p, u, current) {
+				added.Insert(p.Copy())
+			}
+		}
+		if !added.Empty() {
+			s.fields, s.By = s.fields.Union(added), append(s.By, entry.Manager)
+		}
+	}
+	return s
+}
+
+// templates are the paths of pod specifications in objects that make pods.
+var templates = []string{".spec.template.spec", ".spec.jobTemplate.spec.template.spec"}
+
+// addedToTemplate reports a field of the declared pod template of u that u does not
+// declare. A default of the API counts only in a structure that is not declared
+// either: a probe is removed with its defaults.
+func addedToTemplate(p fieldpath.Path, u, current *unstructured.Unstructured) bool {
+	field := p.String()
+	if !slices.ContainsFunc(templates, func(at string) bool { return strings.HasPrefix(field, at+".") && object.Has(u, at) }) {
+		return false
+	}
+	last := p[len(p)-1]
+	live, there := valueAt(current.Object, p)
+	if last.FieldName == nil || !there || object.Has(u, field) {
+		return false
+	}
+	return !object.Has(u, p[:len(p)-1].String()) || !isDefault(*last.FieldName, live)
+}
+
+// isDefault reports a value that the API sets in pod templates that leave it out.
+func isDefault(field string, live any) bool {
+	if m, ok := live.(map[string]any); ok && len(m) == 0 {
+		return true // securityContext, resources
+	}
+	defaults := map[string][]any{
+		"dnsPolicy": {"ClusterFirst"}, "restartPolicy": {"Always"}, "schedulerName": {"default-scheduler"},
+		"terminationGracePeriodSeconds": {int64(30)}, "imagePullPolicy": {"IfNotPresent", "Always"},
+		"terminationMessagePath": {"/dev/termination-log"}, "terminationMessagePolicy": {"File"}, "protocol": {"TCP"}, "scheme": {"HTTP"},
+		"timeoutSeconds": {int64(1)}, "periodSeconds": {int64(10)}, "successThreshold": {int64(1)}, "failureThreshold": {int64(3)},
+		"defaultMode": {int64(420)},
+	}
+	return field == "serviceAccount" || slices.Contains(defaults[field], live) // a copy of serviceAccountName
+}
+
+// valueAt returns the value at a path.
+func valueAt(at any, p fieldpath.Path) (any, bool) {
+	for _, e := range p {
+		switch below := at.(type) {
+		case map[string]any:
+			if e.FieldName == nil {
+				return nil, false
+			}
+			v, ok := below[*e.FieldName]
+			if !ok {
+				return nil, false
+			}
+			at = v
+		case []any:
+			n := -1
+			if e.Key != nil {
+				n = slices.IndexFunc(below, func(v any) bool { return matchesItem(v, e) })
+			}
+			if n < 0 {
+				return nil, false
+			}
+			at = below[n]
+		default:
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// WithForeign is u with the additions of people to it.
+func WithForeign(u, current *unstructured.Unstructured) *unstructured.Unstructured {
+	s := Foreign(u, current)
+	if s.None() {
+		return u
+	}
+	u, current = u.DeepCopy(), current.DeepCopy()
+	for p := range s.fields.All() {
+		if live, ok := valueAt(current.Object, p); ok {
+			add(u.Object, live, p)
+		}
+	}
+	return u
+}
+
+// add puts the value of a path at that path of to, and returns to. Values that are
+// there stay.
+func add(to, live any, p fieldpath.Path) any {
+	switch e := p[0]; {
+	case e.FieldName != nil:
+		below, ok := to.(map[string]any)
+		have, there := below[*e.FieldName]
+		switch {
+		case !ok:
+		case len(p) > 1 && there:
+			below[*e.FieldName] = add(have, live, p[1:])
+		case len(p) > 1 && p[1].FieldName != nil:
+			below[*e.FieldName] = add(map[string]any{}, live, p[1:])
+		case len(p) == 1 && !there:
+			below[*e.FieldName] = live
+		}
+	case e.Key != nil:
+		below, ok := to.([]any)
+		switch mine := slices.IndexFunc(below, func(v any) bool { return matchesItem(v, e) }); {
+		case !ok:
+		case len(p) > 1 && mine >= 0:
+			below[mine] = add(below[mine], live, p[1:])
+		case len(p) == 1 && mine < 0:
+			return append(below, live)
+		}
+	}
+	return to
+}
+
+// matchesItem reports the item of a list that a path's element names.
+func matchesItem(v any, e fieldpath.PathElement) bool {
+	item, ok := v.(map[string]any)
+	return ok && !slices.ContainsFunc(*e.Key, func(f value.Field) bool {
+		have, there := item[f.Name]
+		return !there || !value.Equals(value.NewValueInterface(have), f.Value)
+	})
+}
+
+// Blocks reports that an apply was refused for the lists of the items.
+func (s SharedFields) Blocks(err error) bool {
+	lists := refusedLists(err)
+	return !s.None() && slices.ContainsFunc(s.Items(), func(item string) bool {
+		return slices.Contains(lists, withoutItems(item))
+	})
+}
+
+// Items are the additions, such as .spec.ports[port=81,protocol="TCP"], without the
+// fields of added items and structures.
+func (s SharedFields) Items() (all []string) {
+	for p := range s.fields.All() {
+		if !isBelow(p, s.fields) {
+			all = append(all, p.String())
+		}
+	}
+	return all
+}
+
+// isBelow reports a path that begins with another path of a set.
+func isBelow(p fieldpath.Path, set *fieldpath.Set) bool {
+	for n := 1; n < len(p); n++ {
+		if set.Has(p[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedLists are the lists that an apply was refused for, such as spec.ports.
+func refusedLists(err error) (lists []string) {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if at := strings.LastIndex(cause.Field, "["); at > 0 {
+			lists = append(lists, withoutItems("."+cause.Field[:at]))
+		}
+	}
+	return lists
+}
+
+// withoutItems leaves out which items of lists a path leads through.
+func withoutItems(path string) string { return oneItem.ReplaceAllString(path, "") }
+
+var oneItem = pattern.New(`\[[^\]]*\]`)
