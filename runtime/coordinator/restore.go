@@ -141,6 +141,9 @@ func (c *coordinator) restore(ctx context.Context) error {
 	c.publish(spec.Running)
 	ctx, cancel := c.untilAsked(ctx)
 	defer cancel()
+	if err := c.strategy.connect(ctx); err != nil { // servers may wait for a place for as long as it takes
+		return err
+	}
 	return c.patiently(ctx, c.restoreNewest)
 }
 

@@ -129,9 +129,9 @@ func (s *Server) at(term, version int64) *wire.Answer {
 	return nil
 }
 
-// limit bounds the contributions that wait to be named: an update has at most
-// two for each worker; some may be void. Called with mu held.
-func (s *Server) limit() int { return 2 * (s.crowd + 4) }
+// maxPending bounds the contributions that wait to be named: an update has at most
+// two for each worker; some may be void.
+func maxPending(workers int) int { return 2 * (workers + 4) }
 
 // take keeps a push until it is named.
 func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
@@ -152,7 +152,7 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "its lease was taken back"
 	case s.pending[p.ID] != nil:
 		why = "repeated"
-	case len(s.pending) >= s.limit():
+	case len(s.pending) >= maxPending(s.crowd):
 		why = "too many contributions wait"
 	case !(p.Weight > 0) || math.IsInf(p.Weight, 0):
 		why = "weight is not above 0"
@@ -339,7 +339,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	s.add(p.IDs)
 	r := s.sum
 	s.releaseAll(r.Finish())
-	norm := s.squaredNorm(r)
+	norm := squaredNorm(r, s.pieces)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
 	}
@@ -355,10 +355,10 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 }
 
 // squaredNorm adds up over the pieces, in their order.
-func (s *Server) squaredNorm(r *sum) float64 {
-	norms := make([]float64, len(s.pieces))
+func squaredNorm(r *sum, pieces [][]engine.Var) float64 {
+	norms := make([]float64, len(pieces))
 	spread(len(r.Sums()), func(i, from, to int) {
-		norms[i] = engine.SquaredNorm(r.Sums()[from:to], r.weight, s.pieces[i])
+		norms[i] = engine.SquaredNorm(r.Sums()[from:to], r.weight, pieces[i])
 	})
 	total := 0.0
 	for _, n := range norms {

@@ -41,6 +41,7 @@ func (s *session) compute(ctx context.Context) error {
 		}
 		b := s.waiting[i]
 		s.waiting = slices.Delete(s.waiting, i, i+1)
+		s.leased = true
 		report, lost := s.lease(ctx, b)
 		if lost != nil && report.Error == "" { // it is not these records that end the session
 			report = wire.Report{Dropped: true}

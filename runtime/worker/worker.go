@@ -68,6 +68,7 @@ type worker struct {
 	micro    int
 	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 	met      time.Time    // when the coordinator was last connected
+	leased   bool         // the session had a lease
 }
 
 // Run works until ctx is done, the replica cannot be built, or the worker is to
@@ -86,6 +87,7 @@ func Run(ctx context.Context, o Options) error {
 	w.met = time.Now()
 	for {
 		began := time.Now()
+		w.leased = false
 		err := w.session(ctx)
 		switch {
 		case errors.As(err, new(wire.Leave)):
@@ -97,7 +99,7 @@ func Run(ctx context.Context, o Options) error {
 		case o.Patience > 0 && time.Since(w.met) > o.Patience:
 			return wire.Leave{End: spec.EndNoCoordinator, Reason: fmt.Sprintf("no coordinator at %s for %v: %v", o.Coordinator, o.Patience, err)}
 		}
-		if time.Since(began) > lastPause {
+		if w.leased || time.Since(began) > lastPause {
 			pause = firstPause
 		}
 		o.Log.Warn("session ended; connecting again", "error", err, "in", pause)
