@@ -37,11 +37,11 @@ func (u *update) block(start, end int64) *unit {
 }
 
 // leaves is how many leases of the specification a unit has.
-func (t *unit) leaves() int {
-	if t.update == nil {
+func (u *unit) leaves() int {
+	if u.update == nil {
 		return 1
 	}
-	return int((t.End - t.Start + t.update.leaf - 1) / t.update.leaf)
+	return int((u.End - u.Start + u.update.leaf - 1) / u.update.leaf)
 }
 
 // recut halves blocks that no worker computes, the longest first, until there
