@@ -41,6 +41,15 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%s: there is no test %s", row.Reason, row.Test)
 		}
 	}
+	docs, err := os.ReadFile("../../docs/runs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range spec.Reasons {
+		if line := fmt.Sprintf("\n| `%s` | %s | %s |\n", row.Reason, row.Meaning, row.Evidence); !strings.Contains(string(docs), line) {
+			t.Errorf("docs/runs.md lacks %q", line)
+		}
+	}
 	for _, reason := range []spec.Reason{spec.ReasonRejected, spec.ReasonDiverged, spec.ReasonEngine, spec.ReasonChecksum} {
 		if !slices.Contains(all, reason) {
 			t.Errorf("the table lacks %s", reason)
