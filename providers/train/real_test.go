@@ -226,7 +226,21 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 
 	oneError(t, b.plan(b.new(experiment), b.experiment(data, values{"model": cty.StringVal("mnist")})).Diagnostics, "There is no such model")
 
-	// A damaged record cannot be read, however often it is tried.
+	// A run that would fail again is replaced.
+	config = b.experiment(data, values{"hyperparameters.learning_rate": cty.NumberFloatVal(1e6), "hyperparameters.weight_decay": cty.NumberFloatVal(0.5)})
+	failing := b.new(experiment)
+	p := b.plan(failing, config)
+	noErrors(t, p.Diagnostics)
+	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
+	if !strings.Contains(d.Detail, "lower the learning rate") {
+		t.Errorf("detail does not name the rate: %s", d.Detail)
+	}
+	if p := b.plan(failing, config); len(p.Replace) == 0 || !b.noted(providers.NoteChange, "new run: the last one failed") {
+		t.Errorf("a failed run is not replaced: notes %+v", b.notes)
+	}
+	b.destroy(failing)
+
+	// A record that is damaged on one machine stops the run, which can go on.
 	folder, err := datasetFolder(data.state.GetAttr("uri").AsString())
 	if err != nil {
 		t.Fatal(err)
@@ -240,17 +254,14 @@ func TestRealTrainerFinishesAndFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	config = b.experiment(data, values{"hyperparameters.seed": cty.NumberIntVal(1)})
-	failing := b.new(experiment)
-	p := b.plan(failing, config)
+	stopping := b.new(experiment)
+	p = b.plan(stopping, config)
 	noErrors(t, p.Diagnostics)
-	d := oneError(t, b.apply(context.Background(), b.call("op-bad"), failing, config, p), "The experiment failed")
-	if !strings.Contains(d.Detail, "fails its checksum") {
+	d = oneError(t, b.apply(context.Background(), b.call("op-damaged"), stopping, config, p), "The experiment was stopped before its end")
+	if !strings.Contains(d.Detail, "fails its checksum") || !strings.Contains(d.Detail, "prepare them again") {
 		t.Errorf("detail does not name the damage: %s", d.Detail)
 	}
-	if p := b.plan(failing, config); len(p.Replace) == 0 || !b.noted(providers.NoteChange, "new run: the last one failed") {
-		t.Errorf("a failed run is not replaced: notes %+v", b.notes)
-	}
-	b.destroy(failing)
+	b.destroy(stopping)
 }
 
 func TestRealTrainerStopsAtItsDeadlineAndGoesOn(t *testing.T) {

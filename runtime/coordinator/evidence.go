@@ -26,7 +26,7 @@ const (
 
 // checksumPatience is how long records with a wrong checksum are read again: a
 // damaged file does not mend itself.
-const checksumPatience = 20 * time.Second
+const checksumPatience = 5 * time.Second
 
 // How often an error counts as one of a single process or machine.
 const (
