@@ -18,8 +18,8 @@ func TestCoordinatorsAttach(t *testing.T) {
 	}
 	s := long()
 	s.Worker.Replicas, s.ParameterServer.Replicas = 2, 2
-	s.Epochs, s.Checkpoint.EverySteps = 400, 0
-	s.Checkpoint.EverySeconds = 3600 // none is written before the end
+	s.Epochs, s.Checkpoint.EverySteps = 1_000_000, 0 // the test stops it
+	s.Checkpoint.EverySeconds = 3600                 // none is written before the end
 	others := func(r *trial) map[string]int {
 		all := make(map[string]int)
 		for _, p := range roles(t, r.folder) {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -119,7 +120,7 @@ func (c *coordinator) attach(ctx context.Context) (attached bool, err error) {
 	if e := c.journal.evaluation; e.Type != "" && e.Step > m.Evaluated && e.Step <= a.version {
 		m.Evaluated, m.Metrics = e.Step, e.Metrics
 	}
-	m.Loss, m.Class = spec.Number(c.journal.loss), max(m.Class, c.recalled.Class, c.class)
+	m.Loss, m.Class = spec.Number(c.journal.loss), cmp.Or(c.class, c.recalled.Class, m.Class)
 	m.Training = max(m.Training, c.recalled.Metrics["training_seconds"])
 	c.resume(ctx, m, book, saved)
 	return true, nil

@@ -102,6 +102,9 @@ func (e *evidence) crashed(u *unit, process, why string) error {
 	if u.setback.crashes == nil {
 		u.setback.crashes = make(map[string]string)
 	}
+	if u.setback.tried == nil { // the unit stays as it is: see recut
+		u.setback.tried, u.setback.since = make(map[string]bool), time.Now()
+	}
 	u.setback.crashes[process] = why
 	if len(u.setback.crashes) < enough {
 		return nil

@@ -221,7 +221,9 @@ func TestWhatPassesDoesNotFail(t *testing.T) {
 		t.Run(fmt.Sprintf("one of four cannot work, first %v", first), func(t *testing.T) {
 			s := pointsSpec()
 			s.Worker.Replicas = 4
-			b, done := begun(t, s)
+			gate := make(chan struct{}) // the run does not end before
+			b := newBench(t, s, linear{gate: gate})
+			done := b.begin()
 			cannot := func() {
 				c, err := credentials.Dial(b.ctx, b.options.Workers.Addr().String(), wire.Hello{Role: "worker", Index: 3})
 				if err == nil {
@@ -243,6 +245,7 @@ func TestWhatPassesDoesNotFail(t *testing.T) {
 				b.until("a worker joins", func() bool { return b.seen("worker") > 0 })
 				cannot()
 			}
+			close(gate)
 			if st := <-done; st.Phase != spec.Succeeded || st.Records != 1800 {
 				t.Errorf("status %+v", st)
 			}

@@ -142,6 +142,7 @@ func (c *coordinator) join(m *member) error {
 		c.holders[m.index] = h.Instance
 	}
 	if old := c.members[m.index]; old != nil {
+		c.evidence.lose(old)
 		c.release(old)
 		if c.followed[old.hello.Instance] {
 			c.Log.Warn("two workers have one index; the older one is told to leave", "worker", m.index, "pid", old.pid)

@@ -70,10 +70,12 @@ func (c *coordinator) keepStatus(ctx context.Context, cancel context.CancelCause
 		defer c.claiming.Unlock()
 		return c.ours()
 	}
-	for {
+	for turn := 0; ; turn++ {
 		c.saveStatus(cancel)
-		if err := errors.Join(c.journal.sync(), c.journal.history.Thin(ours)); err != nil && !errors.Is(err, errSuperseded) {
-			c.Log.Error("cannot tidy up the ledger", "error", err)
+		if turn%2 == 0 { // the ledger is made durable once a second
+			if err := errors.Join(c.journal.sync(), c.journal.history.Thin(ours)); err != nil && !errors.Is(err, errSuperseded) {
+				c.Log.Error("cannot tidy up the ledger", "error", err)
+			}
 		}
 		select {
 		case <-tick.C:

@@ -89,6 +89,9 @@ func Run(ctx context.Context, o Options) error {
 		began := time.Now()
 		w.leased = false
 		err := w.session(ctx)
+		if w.leased { // the crash before this process counts only once
+			w.Crashed = ""
+		}
 		switch {
 		case errors.As(err, new(wire.Leave)):
 			return err
