@@ -21,6 +21,7 @@ var floors = []struct {
 	{"a run on one machine", []string{"runtime/run"}},
 	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
+	{"what keeps a run together", []string{"runtime/session"}},
 	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/supervisor"}},
 	{"names and syntax", []string{"modules/address", "modules/syntax"}},
 	{"expressions, and where modules come from", []string{"modules/lang", "modules/source", "modules/library"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/supervisor"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -61,8 +62,10 @@ func coordinate(ctx context.Context, r *role) error {
 		return err
 	}
 	o := coordinator.Options{
-		Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, LeaseTimeout: r.leaseTimeout, Linger: r.linger,
-		Turn: r.life.turn,
+		Options: session.Options{
+			Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, Linger: r.linger, Turn: r.life.turn,
+		},
+		LeaseTimeout: r.leaseTimeout,
 	}
 	if r.metrics != "" {
 		o.Events = os.Stdout

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/certificate"
+	"github.com/stokehq/stoke/runtime/history"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -140,13 +141,13 @@ func TestAPIFollowsARun(t *testing.T) {
 		t.Errorf("status %+v", end)
 	}
 	// What the API could not deliver any more is in the file.
-	j, err := openJournal(b.options.Folder)
+	h, err := history.Open(b.options.Folder.Metrics(), func(spec.Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.close()
+	defer h.Close()
 	var rest bytes.Buffer
-	if _, err := j.history.Send(&rest, seen); err != nil {
+	if _, err := h.Send(&rest, seen); err != nil {
 		t.Fatal(err)
 	}
 	if got := updates + strings.Count(rest.String(), `"type":"update"`); got != 36 {

@@ -1,77 +1,101 @@
 package coordinator
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
+
+// member is one member of the session, with its leases.
+type member struct {
+	*session.Member
+	leases map[int64]*lease
+}
 
 // ahead is how many leases of an update a worker holds: one to compute, one
 // whose records it reads meanwhile. The worker holds as many of the next update,
 // so that it need not wait for the coordinator between the two.
 const ahead = 2
 
+// dispatch hands out the units of an evaluation, or of the open updates.
+type dispatch struct {
+	schedule   schedule
+	session    *session.Session
+	members    map[int]*member
+	queue      *queue // nil: no state was restored yet
+	version    int64  // updates committed
+	limit      int64  // version up to which updates may be opened
+	steps      int64  // that the run will have in the end
+	shape      shape  // of an update
+	updates    []*update
+	evaluation *evaluation // nil: training goes on
+	leases     map[int64]*lease
+	lastLease  int64
+	early      bool    // workers may report before their pushes have arrived
+	void       []int64 // leases that were taken back, for the holders of the parameters to forget
+}
+
+// shape is what an update is made of.
+type shape struct {
+	workers int   // that the run is for
+	batch   int   // records in an update
+	leaf    int64 // records in each lease of the specification
+}
+
+func shapeOf(s *spec.Spec, records int64) shape {
+	workers := s.Worker.Replicas
+	return shape{workers, s.GlobalBatch(workers), int64(s.LeaseRecords(records))}
+}
+
 // assign gives leases to workers: first to idle ones, then leases to read
 // ahead.
-func (c *coordinator) assign() {
-	c.message = c.evidence.newest
-	if n := len(c.members); n < c.Spec.Worker.MinReplicas {
-		c.message = fmt.Sprintf("waiting for workers: %d of at least %d", n, c.Spec.Worker.MinReplicas)
-		if why := c.evidence.newest; why != "" {
-			c.message += ": " + why
-		}
-		c.clock.pause()
-		return
-	}
-	if c.evaluation == nil {
-		c.clock.run()
-	}
-	members := make([]*member, 0, len(c.members))
-	for _, m := range c.members {
-		if !m.leaving {
+func (d *dispatch) assign() {
+	members := make([]*member, 0, len(d.members))
+	for _, m := range d.members {
+		if !m.Leaving() {
 			members = append(members, m)
 		}
 	}
-	sort.Slice(members, func(i, j int) bool { return members[i].index < members[j].index })
-	idlers := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return c.computable(m) > 0 })
-	if c.evaluation == nil && len(c.updates) > 0 {
-		c.updates[0].recut(len(idlers), mostBlocks(len(members)))
+	sort.Slice(members, func(i, j int) bool { return members[i].Index < members[j].Index })
+	idlers := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return d.computable(m) > 0 })
+	if d.evaluation == nil && len(d.updates) > 0 {
+		d.updates[0].recut(len(idlers), mostBlocks(len(members)))
 	}
 	for holds := range ahead {
 		left := 0
-		if c.evaluation != nil {
-			left = countOpen(c.evaluation.units)
+		if d.evaluation != nil {
+			left = countOpen(d.evaluation.units)
 		} else {
-			left = c.strategy.left(c.updates)
+			left = d.schedule.unassigned(d.updates)
 		}
 		enough := holds == 0 || left >= len(members) // else idle workers get the rest
 		for _, m := range members {
-			if enough && c.computable(m) == holds {
-				if t := c.pick(m); t != nil {
-					c.give(m, t, c.version)
+			if enough && d.computable(m) == holds {
+				if t := d.pick(m); t != nil {
+					d.give(m, t, d.version)
 				}
 			}
 		}
 	}
 	for _, m := range idlers { // they get what slower workers hold
-		if c.computable(m) > 0 || c.evaluation != nil || len(c.updates) == 0 {
+		if d.computable(m) > 0 || d.evaluation != nil || len(d.updates) == 0 {
 			continue
 		}
-		if l := c.updates[0].secondLease(); l != nil && l.unit.isFor(m, c.members) {
-			c.revoke(l)
-			c.give(m, l.unit, c.version)
+		if l := d.updates[0].secondLease(); l != nil && l.unit.isFor(m, d.members) {
+			d.revoke(l)
+			d.give(m, l.unit, d.version)
 		}
 	}
 	for holds := range ahead {
-		enough := holds == 0 || len(c.updates) > 1 && countOpen(c.updates[1].units) >= len(members)
+		enough := holds == 0 || len(d.updates) > 1 && countOpen(d.updates[1].units) >= len(members)
 		for _, m := range members {
-			if enough && len(m.leases)-c.computable(m) == holds {
-				if t := c.pickNext(m); t != nil {
-					c.give(m, t, c.version+1)
+			if enough && len(m.leases)-d.computable(m) == holds {
+				if t := d.pickNext(m); t != nil {
+					d.give(m, t, d.version+1)
 				}
 			}
 		}
@@ -79,22 +103,20 @@ func (c *coordinator) assign() {
 }
 
 // revoke takes a lease back from its holder.
-func (c *coordinator) revoke(l *lease) {
+func (d *dispatch) revoke(l *lease) {
 	delete(l.member.leases, l.id)
-	delete(c.leases, l.id)
+	delete(d.leases, l.id)
 	l.unit.lease = nil
-	c.strategy.discard(l.id)
-	if err := l.member.conn.Send(wire.TypeRevoke, wire.Revoke{Term: c.term, ID: l.id}, nil); err != nil {
-		l.member.conn.Close() // its reader reports it as gone
-	}
+	d.discard(l.id)
+	l.member.Send(wire.TypeRevoke, wire.Revoke{Term: d.session.Term(), ID: l.id})
 }
 
 // computable is how many of a member's leases it has all it needs for; the
 // others are of the next update.
-func (c *coordinator) computable(m *member) int {
+func (d *dispatch) computable(m *member) int {
 	n := 0
 	for _, l := range m.leases {
-		if c.current(l) {
+		if d.current(l) {
 			n++
 		}
 	}
@@ -103,106 +125,153 @@ func (c *coordinator) computable(m *member) int {
 
 // pick returns the next unit for a member that can be computed with the present
 // version.
-func (c *coordinator) pick(m *member) *unit {
-	if c.evaluation != nil {
-		return findOpen(c.evaluation.units, m, c.members)
+func (d *dispatch) pick(m *member) *unit {
+	if d.evaluation != nil {
+		return findOpen(d.evaluation.units, m, d.members)
 	}
-	return c.take(m, c.strategy.now)
+	return d.take(m, d.schedule.computable)
 }
 
 // pickNext returns a unit for a member whose records can be read before its
 // version is there.
-func (c *coordinator) pickNext(m *member) *unit {
-	if c.evaluation != nil {
+func (d *dispatch) pickNext(m *member) *unit {
+	if d.evaluation != nil {
 		return nil
 	}
-	return c.take(m, c.strategy.ahead)
+	return d.take(m, d.schedule.prefetchable)
 }
 
 // take returns the first unit of an offer that a member may have, of an update
 // that is opened for it if need be.
-func (c *coordinator) take(m *member, offered func(open []*update) offer) *unit {
+func (d *dispatch) take(m *member, offered func(open []*update) offer) *unit {
 	for {
-		o := offered(c.updates)
-		if t := findOpen(o.units, m, c.members); t != nil {
+		o := offered(d.updates)
+		if t := findOpen(o.units, m, d.members); t != nil {
 			return t
 		}
-		if !o.more || !c.openNext() {
+		if !o.more || !d.openNext() {
 			return nil
 		}
 	}
 }
 
 // openNext opens one more update, unless something is to be done before it.
-func (c *coordinator) openNext() bool {
-	if c.queue.empty() || c.version+int64(len(c.updates)) >= c.horizon() {
+func (d *dispatch) openNext() bool {
+	if d.queue.empty() || d.version+int64(len(d.updates)) >= d.limit {
 		return false
 	}
-	c.open()
+	d.open()
 	return true
 }
 
 // give leases a unit to a member.
-func (c *coordinator) give(m *member, t *unit, version int64) {
-	c.lastLease++
+func (d *dispatch) give(m *member, t *unit, version int64) {
+	d.lastLease++
 	t.Attempt++
-	t.Term, t.Generation, t.Worker = c.term, c.generation, m.index
-	l := &lease{id: c.lastLease, unit: t, member: m, given: time.Now()}
-	l.current = c.current(l)
-	t.lease, m.leases[l.id], c.leases[l.id] = l, l, l
+	t.Term, t.Generation, t.Worker = d.session.Term(), d.session.Generation(), m.Index
+	l := &lease{id: d.lastLease, unit: t, member: m, given: time.Now()}
+	l.current = d.current(l)
+	t.lease, m.leases[l.id], d.leases[l.id] = l, l, l
 	out := wire.Lease{
-		ID: l.id, Evaluate: t.update == nil, Version: version, Current: c.version,
-		Exact: t.update == nil || c.strategy.exact(), Contribution: t.Contribution,
-		Workers: c.Spec.Worker.Replicas, Early: t.update != nil && c.strategy.early(),
+		ID: l.id, Evaluate: t.update == nil, Version: version, Current: d.version,
+		Exact: t.update == nil || d.schedule.exactVersion(), Contribution: t.Contribution,
+		Workers: d.shape.workers, Early: t.update != nil && d.early,
 	}
 	if t.update != nil {
 		out.Leaf = t.update.leaf
 	}
-	if err := m.conn.Send(wire.TypeLease, out, nil); err != nil {
-		m.conn.Close() // its reader reports it as gone, and the lease comes back
-	}
+	m.Send(wire.TypeLease, out) // where that fails, the member leaves and the lease comes back
 }
 
-// report takes what a worker says about a lease.
-func (c *coordinator) report(m *member, r wire.Report) error {
-	l := c.leases[r.ID]
-	if l == nil || l.member != m || r.Term != c.term {
-		c.applied(m) // of a lease that was taken back: it has no effect, but the worker may wait
+// open starts the next update.
+func (d *dispatch) open() *update {
+	s := d.shape
+	u := &update{Contribution: d.queue.next(s.batch), workers: s.workers, leaf: s.leaf}
+	at := u.Start
+	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(d.members))) {
+		end := min(at+int64(leaves)*u.leaf, u.End)
+		u.units = append(u.units, u.block(at, end))
+		at = end
+	}
+	u.missing = len(u.units)
+	d.updates = append(d.updates, u)
+	return u
+}
+
+// current reports whether a lease's holder has all that it needs to compute
+// it.
+func (d *dispatch) current(l *lease) bool {
+	return l.unit.update == nil || d.schedule.hasParameters(l.unit.update, d.updates)
+}
+
+// end takes the lease of a member out; nil: it has none of this id.
+func (d *dispatch) end(m *member, id int64) *lease {
+	l := d.leases[id]
+	if l == nil || l.member != m {
 		return nil
 	}
-	delete(c.leases, l.id)
-	delete(m.leases, l.id)
+	delete(d.leases, id)
+	delete(m.leases, id)
+	l.unit.lease = nil
 	for _, next := range m.leases { // it turns to one of these now
 		next.given = time.Now()
 	}
-	t := l.unit
-	t.lease = nil
-	switch {
-	case r.Dropped:
-		c.strategy.discard(l.id)
-		c.applied(m)
-		return c.strategy.flush(c.at()) // what some servers took must not keep others out
-	case r.Error != "":
-		c.applied(m)
-		c.Log.Error("records cannot be computed", "worker", m.index, "records", t.describe(), "fault", r.Fault, "error", r.Error)
-		err := c.evidence.failed(t, m, r.Fault, r.Error)
-		if err == nil && r.Fault == spec.FaultEngine {
-			c.dismiss(m, wire.Leave{End: spec.EndError, Reason: "its engine failed: another process takes its place"})
-		}
-		return err
+	return l
+}
+
+// release gives back the leases of a member.
+func (d *dispatch) release(m *member) {
+	for id, l := range m.leases {
+		delete(m.leases, id)
+		delete(d.leases, id)
+		d.discard(id)
+		l.unit.lease = nil
 	}
-	t.id, t.session, t.report, c.evidence.newest = l.id, m.hello.Session, &r, ""
-	if t.update != nil {
-		t.update.missing--
-	} else {
-		c.evaluation.open--
-	}
-	return nil
+}
+
+// discard makes the contributions of leases void that were taken back, with the
+// next request at the latest.
+func (d *dispatch) discard(leases ...int64) { d.void = append(d.void, leases...) }
+
+// takeVoid returns the leases whose contributions are void, for a request to the
+// holders of the parameters.
+func (d *dispatch) takeVoid() []int64 {
+	void := d.void
+	d.void = nil
+	return void
 }
 
 // applied tells a worker which version there is, which it may wait for.
-func (c *coordinator) applied(m *member) {
-	if err := m.conn.Send(wire.TypeApplied, wire.Applied{Term: c.term, Version: c.version}, nil); err != nil {
-		m.conn.Close() // its reader reports it as gone
+func (d *dispatch) applied(m *member) {
+	m.Send(wire.TypeApplied, wire.Applied{Term: d.session.Term(), Version: d.version})
+}
+
+// at returns the point where the parameters are.
+func (d *dispatch) at() point { return point{d.session.Term(), d.version} }
+
+// Step returns how many updates were committed.
+func (d *dispatch) Step() int64 { return d.version }
+
+// Dismissed gives back the leases of a member that is dismissed.
+func (d *dispatch) Dismissed(m *session.Member) {
+	if member := d.members[m.Index]; member != nil {
+		d.release(member)
+	}
+}
+
+// giveUp takes back all leases.
+func (d *dispatch) giveUp() {
+	for _, m := range d.members {
+		d.release(m)
+	}
+	d.updates, d.evaluation = nil, nil
+}
+
+// forecast sets how many updates the run will have in the end; limit 0: as many
+// as its epochs have.
+func (d *dispatch) forecast(limit int) {
+	d.steps = d.version + int64(len(d.updates)) + d.queue.slices(d.shape.batch)
+	if limit > 0 {
+		d.steps = min(d.steps, int64(limit))
 	}
 }

@@ -2,11 +2,11 @@ package coordinator
 
 import "math"
 
-// asynchronous updates are one push each, computed with whatever version was
-// there and committed as they come. A worker goes on once its own is.
-type asynchronous struct{ parameterServers }
+// asynchronous updates are one push each, computed with the version that the
+// worker had and committed as they come. A worker goes on once its own is.
+type asynchronous struct{}
 
-func (a *asynchronous) now(open []*update) offer {
+func (asynchronous) computable(open []*update) offer {
 	var all []*unit
 	for _, u := range open {
 		all = append(all, u.units...)
@@ -14,13 +14,15 @@ func (a *asynchronous) now(open []*update) offer {
 	return offer{units: all, more: true}
 }
 
-func (a *asynchronous) ahead([]*update) offer { return offer{} }
+func (asynchronous) prefetchable([]*update) offer { return offer{} }
 
-func (a *asynchronous) left([]*update) int { return math.MaxInt }
+func (asynchronous) unassigned([]*update) int { return math.MaxInt }
 
-func (a *asynchronous) current(*update, []*update) bool { return true }
+func (asynchronous) hasParameters(*update, []*update) bool { return true }
 
-func (a *asynchronous) whole(open []*update) *update {
+func (asynchronous) exactVersion() bool { return false }
+
+func (asynchronous) committable(open []*update) *update {
 	for _, u := range open {
 		if u.missing == 0 {
 			return u
@@ -29,6 +31,4 @@ func (a *asynchronous) whole(open []*update) *update {
 	return nil
 }
 
-func (a *asynchronous) early() bool { return false }
-
-func (a *asynchronous) awaits(u *update, worker int) bool { return u.units[0].Worker == worker }
+func (asynchronous) waitsForCommit(u *update, worker int) bool { return u.units[0].Worker == worker }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -57,73 +60,102 @@ func findAttachment(held []wire.Holding, n int, terms []int64, end int64) (a att
 // attach begins a term with the parameters that the servers hold, so that no
 // committed update is computed again. It reports false where they have no common
 // version, or the ledger lacks updates of it: then a checkpoint is restored.
-func (c *coordinator) attach(ctx context.Context) (attached bool, err error) {
-	if _, begun := c.journal.ledger.End(); !begun {
+func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
+	log := r.journal.ledger
+	if _, begun := log.End(); !begun {
 		return false, nil
 	}
-	if err := c.meet(ctx); err != nil {
+	if err := r.meet(ctx); err != nil {
 		return false, err
 	}
-	c.spoken = true
-	held, err := c.strategy.askHeld(c.term)
+	r.session.Do(ctx, r.session.UseTerm)
+	held, err := r.parameters.askHeld(ctx, r.session.Term())
 	if errors.Is(err, errLost) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if err := c.journal.ledger.Refresh(); err != nil { // from now on no other coordinator commits anything
-		return false, full(err)
+	if err := log.Refresh(); err != nil { // from now on no other coordinator commits anything
+		return false, session.Full(err)
 	}
-	end, _ := c.journal.ledger.End()
-	a, ok := findAttachment(held, engine.Length(c.Workload.Vars), c.journal.ledger.Heads(), end)
+	end, _ := log.End()
+	a, ok := findAttachment(held, engine.Length(r.Workload.Vars), log.Heads(), end)
 	if !ok {
 		return false, nil
 	}
-	m, book, err := c.judge().recount(ctx, c.journal.ledger, end)
+	s, err := r.recount(ctx, a, end)
 	if errors.Is(err, ledger.ErrUnreadable) {
-		c.Log.Error("cannot attach to the parameter servers", "error", err)
-		c.note(spec.Event{Type: spec.EventDamage, Message: err.Error()})
+		r.Log.Error("cannot attach to the parameter servers", "error", err)
+		return false, r.onLoop(ctx, func() error {
+			r.session.Note(spec.Event{Type: spec.EventDamage, Message: err.Error()})
+			return nil
+		})
+	}
+	if err != nil {
+		return false, err
+	}
+	at, err := r.declare(ctx, end, "attached to the parameter servers")
+	if err != nil {
+		return false, err
+	}
+	err = r.parameters.attach(ctx, point{at.term, a.version}, a.term, a.redo)
+	if errors.Is(err, errLost) {
+		r.Log.Warn("cannot attach to the parameter servers", "error", err)
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	from := ledger.Record{Step: end}
-	if a.last != nil {
-		from = recordOf(a.last)
-		if err := book.Commit(spec.Contribution{Epoch: from.Epoch, Start: from.Start, End: from.End}); err != nil {
-			c.Log.Error("cannot attach to the parameter servers", "error", err)
-			return false, nil
+	r.Log.Info("attached to the parameter servers", "step", a.version)
+	err = r.onLoop(ctx, func() error {
+		if a.last != nil {
+			r.record(recordOf(a.last))
 		}
-		if from.Skipped {
-			m.Skipped++
-		}
+		r.complete(&s.manifest)
+		return nil
+	})
+	r.state = s
+	r.clean(ctx)
+	return true, err
+}
+
+// recount returns the state that an attachment goes on from: the book has all
+// updates, also the newest one where the ledger lacks it.
+func (r *restorer) recount(ctx context.Context, a attachment, end int64) (s state, err error) {
+	j, err := r.judge(ctx)
+	if err != nil {
+		return s, err
 	}
-	c.version = end
-	c.note(spec.Event{Type: spec.EventRestore, Message: "attached to the parameter servers"})
-	if err := c.journal.goOn(c.at()); err != nil {
-		return false, full(err)
+	m, book, err := j.recount(ctx, r.journal.ledger, end)
+	if err != nil {
+		return s, err
 	}
-	if err := c.strategy.attach(point{c.term, a.version}, a.term, a.redo); errors.Is(err, errLost) {
-		c.Log.Warn("cannot attach to the parameter servers", "error", err)
-		return false, nil
-	} else if err != nil {
-		return false, err
+	s = state{m, book, m.Step}
+	s.manifest.Step = a.version
+	if a.last == nil {
+		return s, nil
 	}
-	if a.last != nil {
-		c.enter(from)
+	last := recordOf(a.last)
+	if err := book.Commit(spec.Contribution{Epoch: last.Epoch, Start: last.Start, End: last.End}); err != nil {
+		return s, fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
 	}
-	c.Log.Info("attached to the parameter servers", "step", a.version)
-	saved := m.Step
-	m.Step = a.version
-	if e := c.journal.evaluation; e.Type != "" && e.Step > m.Evaluated && e.Step <= a.version {
+	if last.Skipped {
+		s.manifest.Skipped++
+	}
+	return s, nil
+}
+
+// complete adds what history and status say of the run to the manifest of an
+// older checkpoint.
+func (r *restorer) complete(m *checkpoint.Manifest) {
+	c := r.coordinator
+	if e := c.journal.evaluation; e.Type != "" && e.Step > m.Evaluated && e.Step <= m.Step {
 		m.Evaluated, m.Metrics = e.Step, e.Metrics
 	}
-	m.Loss, m.Class = spec.Number(c.journal.loss), cmp.Or(c.class, c.recalled.Class, m.Class)
-	m.Training = max(m.Training, c.recalled.Metrics["training_seconds"])
-	c.resume(ctx, m, book, saved)
-	return true, nil
+	before := c.session.Recalled()
+	m.Loss, m.Class = spec.Number(c.journal.loss), cmp.Or(c.class, before.Class, m.Class)
+	m.Training = max(m.Training, before.Metrics["training_seconds"])
 }
 
 // recordOf returns the ledger's record of the update that a server made last.

@@ -86,7 +86,7 @@ func (u *update) secondLease() *lease {
 // follows reports whether the lease's holder computes another lease of the
 // update before, and has done so for a while.
 func (l *lease) follows() bool {
-	if at := l.member.at.Load(); at != nil && at.Lease == l.id {
+	if at := l.member.Heartbeat(); at != nil && at.Lease == l.id {
 		return false // the push of the other one is on its way
 	}
 	for _, o := range l.member.leases {

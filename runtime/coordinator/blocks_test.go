@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -43,8 +44,7 @@ func TestBlocksAreBranches(t *testing.T) {
 func assigning(t *testing.T, leases int64, cutFor int) (*coordinator, *update, func(index int) *member) {
 	t.Helper()
 	b := newBench(t, pointsSpec(), linear{})
-	c := &coordinator{Options: b.options, metrics: make(map[string]float64), leases: make(map[int64]*lease), members: make(map[int]*member)}
-	c.strategy = newStrategy(b.options, nil)
+	c := b.opened()
 	u := &update{Contribution: spec.Contribution{End: leases}, leaf: 1}
 	for at, all := int64(0), blocks(int(leases), mostBlocks(cutFor)); len(all) > 0; all = all[1:] {
 		u.units = append(u.units, u.block(at, at+int64(all[0])))
@@ -52,14 +52,20 @@ func assigning(t *testing.T, leases int64, cutFor int) (*coordinator, *update, f
 	}
 	u.missing = len(u.units)
 	c.updates, c.queue = []*update{u}, &queue{}
+	return c, u, func(index int) *member { return b.enlist(c, index) }
+}
+
+// enlist makes a member of a coordinator that is not run.
+func (b *bench) enlist(c *coordinator, index int) *member {
+	b.t.Helper()
 	go func() {
 		credentials.Serve(b.ctx, b.options.Workers, func(peer *wire.Conn, _ wire.Hello) { peer.Receive(time.Hour) }, func(error) {})
 	}()
-	return c, u, func(index int) *member {
-		m := &member{index: index, conn: b.dial(index), leases: make(map[int64]*lease)}
-		c.members[index] = m
-		return m
+	m := session.NewMember(b.dial(index), wire.Hello{Role: "worker", Index: index})
+	if taken, err := c.Join(m); !taken || err != nil {
+		b.t.Fatal(taken, err)
 	}
+	return c.members[index]
 }
 
 // holds lists the first leases of the blocks that a member has, in the order in
@@ -98,7 +104,7 @@ func TestJoiningWorkersGetHalves(t *testing.T) {
 	}
 	for i, m := range []*member{second, third, fourth} {
 		if !slices.Equal(m.holds(), got[i:i+1]) {
-			t.Errorf("worker %d has %v", m.index, m.holds())
+			t.Errorf("worker %d has %v", m.Index, m.holds())
 		}
 	}
 }

@@ -1,25 +1,44 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// commit makes the update part of the parameters and enters it in the book.
-func (c *coordinator) commit(u *update) error {
-	norm, applied, err := c.strategy.commit(c.at(), u, recipeOf(&c.Spec, u.workers))
-	if n := (notCome{}); errors.As(err, &n) {
-		c.Log.Warn("a contribution is computed again", "error", err)
-		return u.again(n.lease)
+// commit proposes the update to the holders of the parameters.
+func (c *coordinator) commit(ctx context.Context, u *update) {
+	p := propose(u, c.at(), recipeOf(&c.Spec, u.workers))
+	if p.finite {
+		p.void = c.takeVoid()
+	} else {
+		c.discard(p.ids...) // some of them were pushed
 	}
-	if err != nil {
+	var norm float64
+	var applied bool
+	c.begin(ctx, func(ctx context.Context) (err error) {
+		norm, applied, err = c.parameters.commit(ctx, p)
 		return err
-	}
+	}, func(err error) error {
+		if n := (notCome{}); errors.As(err, &n) {
+			c.Log.Warn("a contribution is computed again", "error", err)
+			return u.again(n.lease)
+		}
+		if err != nil {
+			return err
+		}
+		return c.enter(u, norm, applied)
+	})
+}
+
+// enter enters a committed update in book and ledger.
+func (c *coordinator) enter(u *update, norm float64, applied bool) error {
 	taken, weight, loss, staleness := u.sums(c.version)
 	c.version++
 	c.updates = slices.DeleteFunc(c.updates, func(o *update) bool { return o == u })
@@ -27,7 +46,7 @@ func (c *coordinator) commit(u *update) error {
 	if err := c.book.Commit(taken...); err != nil {
 		return err
 	}
-	c.enter(ledger.Record{Epoch: u.Epoch, Start: u.Start, End: u.End, Skipped: !applied})
+	c.record(ledger.Record{Epoch: u.Epoch, Start: u.Start, End: u.End, Skipped: !applied})
 	e := spec.Event{Type: spec.EventUpdate, Epoch: u.Epoch, Records: u.End - u.Start, Staleness: staleness}
 	if applied {
 		c.loss, c.skips = loss/weight, 0
@@ -39,18 +58,26 @@ func (c *coordinator) commit(u *update) error {
 	}
 	if !c.committed {
 		c.committed = true
-		c.tell(spec.Control{Committed: true})
+		c.session.TellSupervisor(spec.Control{Committed: true})
 	}
-	c.note(e)
+	c.session.Note(e)
 	if c.book.Whole(u.Epoch) {
-		c.note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
+		c.session.Note(spec.Event{Type: spec.EventEpoch, Epoch: u.Epoch, Records: c.records()})
 	}
-	c.publish(spec.Running)
+	c.session.Publish()
 	if c.skips >= maxSkips {
-		return fail(spec.ReasonDiverged, "loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)",
+		return session.Fail(spec.ReasonDiverged, "loss or gradients were not finite in %d updates in a row: lower the learning rate (%g)",
 			c.skips, c.Spec.LearningRate)
 	}
 	return nil
+}
+
+// record writes a committed update to the ledger. Where it cannot be written the
+// run stops.
+func (c *coordinator) record(r ledger.Record) {
+	if !c.session.Unwritten() {
+		c.session.EndUnwritten(c.journal.ledger.Add(r))
+	}
 }
 
 // again makes a unit one that nobody has computed, after its contribution did
@@ -87,17 +114,17 @@ func (u *update) sums(version int64) (taken []spec.Contribution, weight, loss fl
 
 // announce tells those who wait for the commit of their own contribution. Who
 // holds a lease of the next version hears of that from whoever has it.
-func (c *coordinator) announce(u *update) {
+func (d *dispatch) announce(u *update) {
 	now := time.Now()
-	for _, m := range c.members {
-		waits := c.strategy.awaits(u, m.index)
+	for _, m := range d.members {
+		waits := d.schedule.waitsForCommit(u, m.Index)
 		for _, l := range m.leases {
-			if !l.current && c.current(l) {
+			if !l.current && d.current(l) {
 				l.current, l.given = true, now
 			}
 		}
 		if waits {
-			c.applied(m)
+			d.applied(m)
 		}
 	}
 }

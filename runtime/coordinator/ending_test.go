@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -18,8 +17,10 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -102,9 +103,6 @@ func TestOnlyWhatIsWrittenIsPromised(t *testing.T) {
 	}
 }
 
-// anybody may write.
-func anybody() error { return nil }
-
 // fill makes the place for checkpoints one that nothing can be written to.
 func (b *bench) fill() {
 	b.t.Helper()
@@ -172,17 +170,12 @@ func TestFinalModelIsTriedAgain(t *testing.T) {
 // The ledger must be written; a server's own account of it is for tests.
 func TestLedgerMustBeWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	c := &coordinator{Options: b.options, members: map[int]*member{}, metrics: map[string]float64{}}
-	var err error
-	if c.journal, err = openJournal(b.options.Folder); err == nil {
-		_, err = c.journal.begin(anybody)
-	}
-	if err != nil {
+	c := b.opened()
+	if err := errors.Join(c.session.Begin(), c.journal.close()); err != nil {
 		t.Fatal(err)
 	}
-	c.journal.close()
-	c.note(spec.Event{Type: spec.EventUpdate})
-	if phase, cause, text := outcome(c.reason); phase != spec.Stopped || cause != spec.CauseDisk || !strings.Contains(text, "ledger") {
+	c.record(ledger.Record{Step: 1, End: 5})
+	if phase, cause, text := session.Outcome(c.session.Reason()); phase != spec.Stopped || cause != spec.CauseDisk || !strings.Contains(text, "ledger") {
 		t.Errorf("a ledger that cannot be written ends the run as %s, %s: %s", phase, cause, text)
 	}
 }
@@ -265,8 +258,7 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 					s := pointsSpec()
 					s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/data", Hash: "x"}
 					s.LearningRate, s.Optimizer.Momentum, s.Optimizer.WeightDecay, s.Optimizer.Nesterov = rate, momentum, decay, nesterov
-					c := &coordinator{Options: Options{Spec: s}}
-					plan, run := s.Validate(), recipeOf(&c.Spec, 1).Validate()
+					plan, run := s.Validate(), recipeOf(&s, 1).Validate()
 					if len(plan) == 0 {
 						accepted++
 					}
@@ -286,20 +278,15 @@ func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 // time before says; one that it went back behind is not.
 func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	j, err := openJournal(b.options.Folder)
-	if err == nil {
-		_, err = j.begin(anybody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.close()
+	c := b.opened()
 	for _, r := range []point{{1, 0}, {2, 100}, {3, 150}} {
-		if err := j.add(spec.Event{Type: spec.EventRestore, Term: r.term, Step: r.version}); err != nil {
-			t.Fatal(err)
+		if err := c.session.Begin(); err != nil || c.session.Term() != r.term {
+			t.Fatalf("term %d: %v", c.session.Term(), err)
 		}
+		c.version = r.version
+		c.session.Note(spec.Event{Type: spec.EventRestore})
 	}
-	c := &coordinator{Options: b.options, journal: j, term: 3, metrics: map[string]float64{}}
+	c.book = ledger.NewBook(c.records())
 	for _, tt := range []struct {
 		term, step int64
 		void       bool
@@ -309,14 +296,14 @@ func TestCheckpointsOfTheRunsHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := checkpoint.Manifest{Term: tt.term, Step: tt.step, Run: c.hash, Records: c.records(), Model: c.Workload.Model, Vars: c.Workload.Vars, Parts: []checkpoint.Part{part}}
+		m := checkpoint.Manifest{Term: tt.term, Step: tt.step, Run: c.session.Hash(), Records: c.records(), Model: c.Workload.Model, Vars: c.Workload.Vars, Parts: []checkpoint.Part{part}}
 		if err := c.Checkpoints.Finish(t.Context(), name, &m); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.checkpointed(written{manifest: m}); err != nil {
 			t.Fatal(err)
 		}
-		c.saves.Wait()
+		c.saver.saves.Wait()
 		if _, err := c.Checkpoints.Manifest(t.Context(), name); (err != nil) != tt.void {
 			t.Errorf("checkpoint of step %d, term %d: %v; void: %v", tt.step, tt.term, err, tt.void)
 		}
@@ -420,34 +407,5 @@ func TestUnable(t *testing.T) {
 		if is.Phase != tt.phase || is.Cause != tt.cause || is.Message != tt.why.Error() || is.Ended.IsZero() || (is.Reason != "") != (is.Phase == spec.Failed) {
 			t.Errorf("%+v ends as %+v", tt.was, is)
 		}
-	}
-}
-
-// A status that is still being written when the run ends does not come after its end.
-func TestEndIsTheLastStatus(t *testing.T) {
-	folder := run.Folder(t.TempDir())
-	j, err := openJournal(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.close()
-	c := newCoordinator(Options{
-		Folder: folder, Log: slog.New(slog.DiscardHandler),
-		Ended: func(s spec.Status) { err = run.WriteJSON(folder.StatusFile(), s) },
-	}, j)
-	c.status.Store(&spec.Status{Phase: spec.Running, Message: strings.Repeat("x", 8<<20)}) // long to write
-	var saving sync.WaitGroup
-	saving.Go(func() { c.saveStatus(func(error) {}) })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		drafts, _ := filepath.Glob(filepath.Join(string(folder), ".status.json*"))
-		if _, err := os.Stat(folder.StatusFile()); err == nil || len(drafts) > 0 || time.Now().After(deadline) {
-			break
-		}
-	}
-	c.end(failure{spec.ReasonDiverged, "it ends"})
-	saving.Wait()
-	var s spec.Status
-	if err := errors.Join(err, run.ReadJSON(folder.StatusFile(), &s)); err != nil || s.Phase != spec.Failed || s.Ended.IsZero() {
-		t.Errorf("the status is %s, ended %v: %v", s.Phase, s.Ended, err)
 	}
 }

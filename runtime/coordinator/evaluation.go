@@ -26,7 +26,7 @@ type evaluation struct {
 func (e *evaluation) whole() bool { return e.open == 0 }
 
 func (c *coordinator) beginEvaluation() {
-	c.clock.pause()
+	c.clock.Pause()
 	e := &evaluation{began: time.Now()}
 	micro := int64(c.Spec.MicroBatchSize())
 	size := (shard + micro - 1) / micro * micro
@@ -67,9 +67,9 @@ func (c *coordinator) concludeEvaluation() {
 	}
 	delete(c.metrics, "loss")
 	maps.Copy(c.metrics, found)
-	c.note(spec.Event{Type: spec.EventEvaluation, Metrics: found, Records: int64(weight), Epoch: c.epoch()})
+	c.session.Note(spec.Event{Type: spec.EventEvaluation, Metrics: found, Records: int64(weight), Epoch: c.epoch()})
 	c.Log.Info(fmt.Sprintf("Evaluation metrics[v=%d]: %s", c.version, pythonDict(found)), "seconds", time.Since(e.began).Seconds())
-	c.publish(spec.Running)
+	c.session.Publish()
 }
 
 // pythonDict writes metrics as ElasticDL's log did, for whoever greps for it.

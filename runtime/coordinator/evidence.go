@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -43,11 +44,11 @@ func (u *unit) isFor(m *member, members map[int]*member) bool {
 	if time.Now().Before(u.setback.until) {
 		return false
 	}
-	if !u.setback.tried[m.name()] {
+	if !u.setback.tried[m.Process()] {
 		return true
 	}
 	for _, other := range members {
-		if !other.leaving && !u.setback.tried[other.name()] {
+		if !other.Leaving() && !u.setback.tried[other.Process()] {
 			return false
 		}
 	}
@@ -77,21 +78,21 @@ func (e *evidence) failed(u *unit, m *member, fault spec.Fault, why string) erro
 	if b.tried == nil {
 		b.tried, b.since = make(map[string]bool), now
 	}
-	b.tried[m.name()] = true
+	b.tried[m.Process()] = true
 	b.pause = min(max(2*b.pause, firstRetry), lastRetry)
 	b.until = now.Add(b.pause)
 	e.newest = fmt.Sprintf("%s cannot be computed, and are tried again: %s", u.describe(), why)
 	switch fault {
 	case spec.FaultEngine:
-		return e.crashed(u, m.name(), why)
+		return e.crashed(u, m.Process(), why)
 	case spec.FaultChecksum:
-		if err := e.wrongData(m.hello.Machine, why); err != nil {
+		if err := e.wrongData(m.Hello.Machine, why); err != nil {
 			return err
 		}
 		patience = min(patience, checksumPatience)
 	}
 	if waited := now.Sub(b.since); waited > patience {
-		return stopped{spec.CauseData, fmt.Sprintf("%s cannot be computed, tried for %v: %s", u.describe(), waited.Round(time.Second), why)}
+		return session.Stopped{Cause: spec.CauseData, Text: fmt.Sprintf("%s cannot be computed, tried for %v: %s", u.describe(), waited.Round(time.Second), why)}
 	}
 	return nil
 }
@@ -109,22 +110,22 @@ func (e *evidence) crashed(u *unit, process, why string) error {
 	if len(u.setback.crashes) < enough {
 		return nil
 	}
-	return fail(spec.ReasonEngine, "%s cannot be computed, as %d processes found: %s", u.describe(), len(u.setback.crashes), why)
+	return session.Fail(spec.ReasonEngine, "%s cannot be computed, as %d processes found: %s", u.describe(), len(u.setback.crashes), why)
 }
 
 // lose notes what a worker computed when its connection was lost.
-func (e *evidence) lose(m *member) { e.computing[m.index] = m.computes() }
+func (e *evidence) lose(m *member) { e.computing[m.Index] = m.computes() }
 
 // take notes that a worker came back. Its launcher may report that the process
 // before it crashed: that counts for the unit of that process.
-func (e *evidence) take(m *member) error {
-	u := e.computing[m.index]
-	delete(e.computing, m.index)
+func (e *evidence) take(m *session.Member) error {
+	u := e.computing[m.Index]
+	delete(e.computing, m.Index)
 	e.newest = ""
-	if u == nil || m.hello.Crashed == "" || u.report != nil {
+	if u == nil || m.Hello.Crashed == "" || u.report != nil {
 		return nil
 	}
-	return e.crashed(u, "before "+m.name(), "the worker crashed: "+m.hello.Crashed)
+	return e.crashed(u, "before "+m.Process(), "the worker crashed: "+m.Hello.Crashed)
 }
 
 // wrongData notes that a machine found a wrong checksum. Two machines prove that
@@ -133,7 +134,7 @@ func (e *evidence) wrongData(machine, why string) error {
 	if e.wrong[machine] = why; len(e.wrong) < enough {
 		return nil
 	}
-	return fail(spec.ReasonChecksum, "the data differ from the planned ones, as %d machines found: %s", len(e.wrong), why)
+	return session.Fail(spec.ReasonChecksum, "the data differ from the planned ones, as %d machines found: %s", len(e.wrong), why)
 }
 
 // unable notes that a worker cannot work, and returns how its process must end.
@@ -161,18 +162,10 @@ type unfitness struct {
 	since time.Time // of the first time
 }
 
-// name returns what tells the process of a member from others.
-func (m *member) name() string {
-	if m.hello.Instance != "" {
-		return m.hello.Instance
-	}
-	return fmt.Sprintf("%d/%d", m.index, m.pid)
-}
-
 // computes returns the unit that a member works on: the unit of its last
 // heartbeat, or of its oldest current lease. nil: it has none.
 func (m *member) computes() *unit {
-	if at := m.at.Load(); at != nil {
+	if at := m.Heartbeat(); at != nil {
 		if l := m.leases[at.Lease]; l != nil {
 			return l.unit
 		}

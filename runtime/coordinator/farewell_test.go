@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -146,9 +147,9 @@ func TestMachinesOfAnotherClass(t *testing.T) {
 	if noted != 2 {
 		t.Errorf("%d workers noted with their class", noted)
 	}
-	c := &coordinator{Options: b.options, metrics: map[string]float64{}}
+	c := b.opened()
 	c.adopt(checkpoint.Manifest{Step: 5, Class: "arm64"}, ledger.NewBook(600))
-	if c.otherClass(&member{hello: wire.Hello{Class: "amd64 v1"}}) == "" || c.otherClass(&member{hello: wire.Hello{Class: "arm64"}}) != "" {
+	if c.otherClass(&session.Member{Hello: wire.Hello{Class: "amd64 v1"}}) == "" || c.otherClass(&session.Member{Hello: wire.Hello{Class: "arm64"}}) != "" {
 		t.Error("the class of a checkpoint does not count")
 	}
 }

@@ -3,6 +3,7 @@
 package coordinator
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/history"
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -20,36 +22,30 @@ import (
 func TestTenMillionUpdates(t *testing.T) {
 	const n = 10_000_000
 	f := run.Folder(t.TempDir())
-	j, err := openJournal(f)
-	if err == nil {
-		_, err = j.begin(anybody)
-	}
-	if err == nil {
-		err = j.goOn(point{1, 0})
-	}
-	if err != nil {
+	h, j := journalOf(t, f)
+	if err := j.ledger.Begin(1, 0); err != nil {
 		t.Fatal(err)
 	}
 	for step := int64(1); step <= n; step++ {
 		at := (step - 1) % 937 * 64
-		if err := j.commit(ledger.Record{Epoch: int(step / 937), Start: at, End: at + 64}); err != nil {
+		if err := j.ledger.Add(ledger.Record{Epoch: int(step / 937), Start: at, End: at + 64}); err != nil {
 			t.Fatal(err)
 		}
 		e := spec.Event{Type: spec.EventUpdate, Term: 1, Step: step, Epoch: int(step / 937), Records: 64, Loss: 0.25, Norm: 1.5}
-		if err := j.add(e); err != nil {
+		if err := h.Add(e); err != nil {
 			t.Fatal(err)
 		}
 		if step%20_000 == 0 {
-			if err := j.history.Thin(anybody); err != nil {
+			if err := h.Thin(anybody); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := j.close(); err != nil {
+	if err := errors.Join(j.close(), h.Close()); err != nil {
 		t.Fatal(err)
 	}
 	size := int64(0)
-	err = filepath.WalkDir(string(f), func(_ string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(string(f), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -64,13 +60,8 @@ func TestTenMillionUpdates(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	began := cpuTime(t)
-	j, err = openJournal(f)
-	if err == nil {
-		_, err = j.begin(anybody)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, j = journalOf(t, f)
+	defer h.Close()
 	defer j.close()
 	took := cpuTime(t) - began
 	runtime.ReadMemStats(&after)
@@ -84,6 +75,24 @@ func TestTenMillionUpdates(t *testing.T) {
 		t.Logf("%d bytes on disk, %v of CPU and %d bytes of memory to come back", size, took, used)
 	}
 }
+
+// journalOf opens history and ledger of a run.
+func journalOf(t *testing.T, f run.Folder) (*history.File, *journal) {
+	t.Helper()
+	j := new(journal)
+	h, err := history.Open(f.Metrics(), j.follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Renew(anybody)
+	if err = errors.Join(err, j.open(f)); err != nil {
+		t.Fatal(err)
+	}
+	return h, j
+}
+
+// anybody may write.
+func anybody() error { return nil }
 
 // cpuTime is what this process has used.
 func cpuTime(t *testing.T) time.Duration {

@@ -166,35 +166,30 @@ func TestThreadsFollowTheNumberOfWorkers(t *testing.T) {
 // longer with every lease of the same records that expired.
 func TestProgressExtendsALease(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	c := &coordinator{Options: b.options, metrics: make(map[string]float64), leases: make(map[int64]*lease), strategy: newStrategy(b.options, nil)}
+	c := b.opened()
 	c.LeaseTimeout = time.Minute
-	go func() {
-		credentials.Serve(b.ctx, b.options.Workers, func(peer *wire.Conn, _ wire.Hello) { peer.Receive(time.Hour) }, func(error) {})
-	}()
-	m := &member{conn: b.dial(0), leases: make(map[int64]*lease)}
-	c.members = map[int]*member{0: m}
+	m := b.enlist(c, 0)
 	u := &update{}
 	c.updates = []*update{u}
 	part := &unit{update: u}
 	hold := func(since time.Duration) *lease {
-		m.heard.Store(time.Now().UnixNano())
 		l := &lease{id: 7, unit: part, member: m, given: time.Now().Add(-since)}
 		part.lease, m.leases[7], c.leases[7] = l, l, l
 		return l
 	}
-	progress := func(done int64) { m.at.Store(&wire.Heartbeat{Lease: 7, Done: done}) }
+	progress := func(done int64) { m.Beat(&wire.Heartbeat{Lease: 7, Done: done}) }
 	l := hold(10 * time.Minute)
 	progress(1)
-	if c.tick(); part.lease != l {
+	if c.Tick(time.Now()); part.lease != l {
 		t.Fatal("a lease that makes progress was taken back")
 	}
 	l.given = time.Now().Add(-10 * time.Minute)
 	progress(1) // alive, but no further
-	if c.tick(); part.lease != nil || part.overdue != 1 || part.setback.tried != nil {
+	if c.Tick(time.Now()); part.lease != nil || part.overdue != 1 || part.setback.tried != nil {
 		t.Fatalf("a lease without progress was kept: %+v", part)
 	}
 	hold(90 * time.Second)
-	if c.tick(); part.lease == nil {
+	if c.Tick(time.Now()); part.lease == nil {
 		t.Error("the second lease of the same records has no more time")
 	}
 }

@@ -5,28 +5,42 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 // parameterServers keeps the parameters in servers, each a span of the flat
-// vector. It is the part of a strategy that has nothing to do with when updates
-// are made.
+// vector.
 type parameterServers struct {
 	*servers
-	exactly bool    // contributions are computed with just the version that they change
-	void    []int64 // leases taken back, for the servers to forget
+	workload    *workload.Workload
+	checkpoints *checkpoint.Place
+	exact       bool // contributions are computed with just the version that they change
 }
 
-func (p *parameterServers) exact() bool { return p.exactly }
+// newParameterServers returns the parameter servers of a run. hung is called
+// with the index of a server that does not answer.
+func newParameterServers(o Options, hung func(server int)) *parameterServers {
+	s := &servers{addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, signal: make(chan struct{}, 1)}
+	return &parameterServers{servers: s, workload: o.Workload, checkpoints: o.Checkpoints, exact: !o.Spec.Asynchronous}
+}
 
-func (p *parameterServers) discard(leases ...int64) { p.void = append(p.void, leases...) }
+// maxEarly is how many values a contribution has at most whose server is let
+// wait for it: about as many as travel while the coordinator is asked.
+const maxEarly = 4 << 20
+
+// reportBeforePush is for one server, which commits by itself.
+func (p *parameterServers) reportBeforePush() bool {
+	return p.exact && len(p.addresses) == 1 && engine.Length(p.workload.Vars) <= maxEarly
+}
 
 // askHeld asks every server for the state of its parameters.
-func (p *parameterServers) askHeld(term int64) (all []wire.Holding, err error) {
+func (p *parameterServers) askHeld(ctx context.Context, term int64) (all []wire.Holding, err error) {
 	p.term = term
-	answers, err := p.ask(wire.TypeHold, wire.Hold{Term: term})
+	answers, err := p.ask(ctx, wire.TypeHold, wire.Hold{Term: term})
 	if err != nil {
 		return nil, err
 	}
@@ -39,17 +53,17 @@ func (p *parameterServers) askHeld(term int64) (all []wire.Holding, err error) {
 	return all, nil
 }
 
-// attach begins a term with what the servers hold.
-func (p *parameterServers) attach(at point, held int64, redo *wire.Apply) error {
-	p.void, p.term = nil, at.term
-	_, err := p.ask(wire.TypeAttach, wire.Attach{Term: at.term, Held: held, Version: at.version, Redo: redo})
+// attach begins a term with the parameters that the servers hold.
+func (p *parameterServers) attach(ctx context.Context, at point, held int64, redo *wire.Apply) error {
+	p.term = at.term
+	_, err := p.ask(ctx, wire.TypeAttach, wire.Attach{Term: at.term, Held: held, Version: at.version, Redo: redo})
 	return err
 }
 
 // restore sends every server its span.
 func (p *parameterServers) restore(ctx context.Context, c cut) error {
-	p.void, p.term = nil, c.term
-	vars := p.options.Workload.Vars
+	p.term = c.term
+	vars := p.workload.Vars
 	n := engine.Length(vars)
 	var initial []float32
 	if c.parts == nil {
@@ -58,12 +72,12 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 			return err
 		}
 	}
-	k := len(p.options.Servers)
+	k := len(p.addresses)
 	for i := range k {
 		from, to := span(n, i, k)
 		r := wire.Restore{
 			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
-			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exactly,
+			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exact,
 		}
 		var values []float32
 		if initial != nil {
@@ -77,7 +91,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 		case err != nil && a.Damaged:
 			return damaged{err}
 		case err != nil && c.parts != nil && a.Error != "":
-			return placeError{err}
+			return session.PlaceFailed(err)
 		case err != nil:
 			return err
 		}
@@ -88,42 +102,25 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 // span is the part of n values that server i of k holds.
 func span(n, i, k int) (from, to int) { return n * i / k, n * (i + 1) / k }
 
-// flush sends what there is to forget.
-func (p *parameterServers) flush(at point) error {
-	if len(p.void) == 0 {
-		return nil
-	}
-	if _, err := p.ask(wire.TypeDiscard, wire.Discard{Term: at.term, Version: at.version, IDs: p.void}); err != nil {
-		return err
-	}
-	p.void = p.void[:0]
-	return nil
+// flush sends the leases whose contributions are void.
+func (p *parameterServers) flush(ctx context.Context, at point, void []int64) error {
+	_, err := p.ask(ctx, wire.TypeDiscard, wire.Discard{Term: at.term, Version: at.version, IDs: void})
+	return err
 }
 
 // commit makes every server sum up exactly these contributions, then, once all
 // of them are known to be finite, every server applies them.
-func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (norm float64, applied bool, err error) {
-	var ids []int64
-	var sessions []string
-	var taken []spec.Contribution
-	var weight float64
-	finite := true
-	for _, t := range u.units {
-		ids, sessions = append(ids, t.id), append(sessions, t.session)
-		taken = append(taken, t.Contribution)
-		weight += t.report.Weight
-		finite = finite && t.pushes()
-	}
+func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64, applied bool, err error) {
+	finite := c.finite
 	if finite {
-		r := wire.Prepare{Term: at.term, Version: at.version, IDs: ids, Discard: p.void, Weight: weight}
-		if len(p.options.Servers) == 1 {
-			r.Alone, r.Sessions = &recipe, sessions // nobody else is to be asked
+		r := wire.Prepare{Term: c.term, Version: c.version, IDs: c.ids, Discard: c.void, Weight: c.weight}
+		if len(p.addresses) == 1 {
+			r.Alone, r.Sessions = &c.recipe, c.sessions // it need not ask another one
 		}
-		answers, err := p.ask(wire.TypePrepare, r)
+		answers, err := p.ask(ctx, wire.TypePrepare, r)
 		if err != nil {
 			return 0, false, err
 		}
-		p.void = p.void[:0]
 		for _, a := range answers {
 			if a.Missing != 0 {
 				return 0, false, notCome{a.Missing}
@@ -134,17 +131,15 @@ func (p *parameterServers) commit(at point, u *update, recipe engine.Recipe) (no
 		if norm = math.Sqrt(norm); r.Alone != nil {
 			return norm, finite, nil
 		}
-	} else {
-		p.discard(ids...) // some of them were pushed
 	}
-	_, err = p.ask(wire.TypeApply, wire.Apply{
-		Term: at.term, Version: at.version, Skip: !finite, Scale: 1, Recipe: recipe, Taken: taken,
+	_, err = p.ask(ctx, wire.TypeApply, wire.Apply{
+		Term: c.term, Version: c.version, Skip: !finite, Scale: 1, Recipe: c.recipe, Taken: c.taken,
 	})
 	return norm, finite, err
 }
 
-func (p *parameterServers) hold(at point) error {
-	_, err := p.ask(wire.TypeCut, wire.Cut{Term: at.term, Version: at.version})
+func (p *parameterServers) hold(ctx context.Context, at point) error {
+	_, err := p.ask(ctx, wire.TypeCut, wire.Cut{Term: at.term, Version: at.version})
 	return err
 }
 
@@ -155,7 +150,7 @@ func refusal(a wire.Answer, term int64) error {
 	case a.Refused == "":
 		return nil
 	case a.Term > term:
-		return superseded(term, a.Term)
+		return session.Superseded(term, a.Term)
 	}
 	return fmt.Errorf("%w: %s", errLost, a.Refused)
 }

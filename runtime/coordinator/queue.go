@@ -110,29 +110,6 @@ type lease struct {
 	done    int64     // of the member's last heartbeat about it
 }
 
-// open starts the next update.
-func (c *coordinator) open() *update {
-	workers := c.Spec.Worker.Replicas
-	u := &update{
-		Contribution: c.queue.next(c.Spec.GlobalBatch(workers)), workers: workers, leaf: int64(c.Spec.LeaseRecords(c.records())),
-	}
-	at := u.Start
-	for _, leaves := range blocks(int((u.End-u.Start+u.leaf-1)/u.leaf), mostBlocks(len(c.members))) {
-		end := min(at+int64(leaves)*u.leaf, u.End)
-		u.units = append(u.units, u.block(at, end))
-		at = end
-	}
-	u.missing = len(u.units)
-	c.updates = append(c.updates, u)
-	return u
-}
-
-// current reports whether a lease's holder has all that it needs to compute
-// it.
-func (c *coordinator) current(l *lease) bool {
-	return l.unit.update == nil || c.strategy.current(l.unit.update, c.updates)
-}
-
 // open reports whether the unit is neither being computed nor computed.
 func (u *unit) open() bool { return u.lease == nil && u.report == nil }
 

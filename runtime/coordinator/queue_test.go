@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stokehq/stoke/runtime/ledger"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -51,7 +50,8 @@ func TestSlicesLeft(t *testing.T) {
 func TestUpdatesCostTheSameAfterManyEpochs(t *testing.T) {
 	cost := func(epochs int) float64 {
 		b := newBench(t, pointsSpec(), linear{})
-		c := &coordinator{Options: b.options, started: time.Now(), metrics: map[string]float64{}, book: ledger.NewBook(b.options.Workload.Train.Info().Records)}
+		c := b.opened()
+		c.book = ledger.NewBook(c.records())
 		c.Spec.Epochs = 1 << 40
 		n := c.records()
 		for e := range epochs {
@@ -61,8 +61,8 @@ func TestUpdatesCostTheSameAfterManyEpochs(t *testing.T) {
 		}
 		c.queue = newQueue(c.book, c.Spec.Epochs)
 		return testing.AllocsPerRun(20, func() {
-			c.forecast()
-			c.publish(spec.Running)
+			c.forecast(0)
+			c.session.Publish()
 			if whole, open := c.book.Save(); whole != epochs || len(open) > 0 {
 				t.Fatalf("%d epochs are saved as %d and %d more", epochs, whole, len(open))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,69 +12,88 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
-// finished looks for the final model of a run whose end nobody was told.
-func (c *coordinator) finished(ctx context.Context) (m checkpoint.Manifest, ok bool, err error) {
-	j := c.judge()
-	names, err := c.Checkpoints.Names(ctx, spec.FinalPrefix)
-	if err != nil {
-		return m, false, placeError{err}
-	}
-	for _, name := range slices.Backward(names) {
-		m, book, err := j.usable(ctx, name)
-		if err == nil {
-			ok, err = j.intact(ctx, name)
-		}
-		switch {
-		case passOver(err), errors.Is(err, errOtherModel), errors.Is(err, checkpoint.ErrNewer):
-			continue
-		case err != nil:
-			return m, false, placeError{err}
-		case ok && (book.Epochs() >= c.Spec.Epochs || c.Spec.MaxSteps > 0 && m.Step >= int64(c.Spec.MaxSteps)):
-			return m, true, nil
-		}
-	}
-	return m, false, nil
+// state is a state of a run that it can continue from.
+type state struct {
+	manifest checkpoint.Manifest
+	book     *ledger.Book
+	saved    int64 // step of the newest checkpoint
 }
 
-// concluded ends a run whose final model is there already.
-func (c *coordinator) concluded(ctx context.Context) (over bool, err error) {
-	ctx, cancel := c.untilAsked(ctx)
-	defer cancel()
-	err = c.patiently(ctx, func(ctx context.Context) error {
-		if err := c.proclaim(ctx); err != nil {
+// restorer brings parameters and run to one state, outside of the loop. It reads
+// and writes the coordinator's fields by onLoop.
+type restorer struct {
+	*coordinator
+	spec     spec.Spec // as the restore began with it
+	first    bool      // the run may be over already
+	finished *checkpoint.Manifest
+	state    state
+}
+
+// restore lets the run go back to the newest state that it can go on from.
+func (c *coordinator) restore(ctx context.Context) {
+	c.clock.Pause()
+	c.giveUp()
+	c.void = nil
+	c.session.Explain("connecting to the parameter servers")
+	c.session.Publish()
+	r := &restorer{coordinator: c, spec: c.Spec, first: c.book == nil}
+	c.begin(ctx, r.run, r.end)
+	c.call.restores = true
+}
+
+// end takes over the state that was found.
+func (r *restorer) end(err error) error {
+	c := r.coordinator
+	reason := c.session.Reason()
+	switch {
+	case err != nil && reason != nil && !errors.Is(err, session.ErrSuperseded):
+		return reason
+	case err != nil:
+		return err
+	case r.finished != nil:
+		return c.conclude(*r.finished)
+	}
+	c.resume(r.state)
+	return nil
+}
+
+// onLoop lets the loop call a function, and returns its error.
+func (r *restorer) onLoop(ctx context.Context, function func() error) error {
+	var err error
+	if !r.session.Do(ctx, func() { err = function() }) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// run finds a state and restores it.
+func (r *restorer) run(ctx context.Context) error {
+	if r.first {
+		if err := r.patiently(ctx, r.findFinished); err != nil || r.finished != nil {
 			return err
 		}
-		m, ok, err := c.finished(ctx)
-		if err == nil && ok {
-			over = true
-			err = c.conclude(m)
-		}
+	}
+	if err := r.parameters.connect(ctx); err != nil { // servers may wait for a place for as long as it takes
 		return err
-	})
-	return over, err
+	}
+	return r.patiently(ctx, r.restoreNewest)
 }
 
-// placeError is about where the checkpoints lie, or how it is reached, and not
-// about a checkpoint: another time it may be there. To begin anew because of it
-// would throw away what lies there.
-type placeError struct{ error }
-
-func (e placeError) Unwrap() error { return e.error }
-
-// patiently does something again and again as long as the checkpoints cannot be
-// reached, for a while: then the run stops, and can go on another time.
-func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context) error) error {
+// patiently repeats a function as long as the checkpoints cannot be reached, for
+// a while: then the run stops, and can go on another time.
+func (r *restorer) patiently(ctx context.Context, do func(ctx context.Context) error) error {
 	began := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
 		trying, cancel := context.WithTimeout(ctx, restoreTime)
 		err := do(trying)
 		late := trying.Err() != nil && ctx.Err() == nil
 		cancel()
-		var place placeError
+		var place session.PlaceError
 		switch {
 		case err == nil:
 			return nil
@@ -81,12 +101,14 @@ func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context
 			return context.Cause(ctx)
 		case !late && !errors.As(err, &place):
 			return err
-		case time.Since(began)+pause > c.PlacePatience:
-			return stopped{spec.CauseDisk, fmt.Sprintf("the checkpoints cannot be reached: %v", err)}
+		case time.Since(began)+pause > r.PlacePatience:
+			return session.Stopped{Cause: spec.CauseDisk, Text: fmt.Sprintf("the checkpoints cannot be reached: %v", err)}
 		}
-		c.message = fmt.Sprintf("the checkpoints cannot be reached: %v", err)
-		c.Log.Warn("the checkpoints cannot be reached; trying again", "error", err, "in", pause)
-		c.publish(spec.Running)
+		r.Log.Warn("the checkpoints cannot be reached; trying again", "error", err, "in", pause)
+		r.session.Do(ctx, func() {
+			r.session.Explain(fmt.Sprintf("the checkpoints cannot be reached: %v", err))
+			r.session.Publish()
+		})
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -95,135 +117,153 @@ func (c *coordinator) patiently(ctx context.Context, do func(ctx context.Context
 	}
 }
 
-// untilAsked is ctx until the run is to end: loop does not hear of that while it
-// restores.
-func (c *coordinator) untilAsked(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var late <-chan time.Time
-	if d := time.Duration(c.Spec.Deadline); d > 0 && (c.attended.running || c.ran() > d) {
-		late = time.After(d - c.ran())
+// findFinished looks for the final model of a run whose end was not reported.
+func (r *restorer) findFinished(ctx context.Context) error {
+	if err := r.session.ClaimPlace(ctx); err != nil {
+		return err
 	}
-	go func() {
-		select {
-		case <-c.Stop:
-			cancel(errStop)
-		case <-c.Leave:
-			cancel(errLeft)
-		case <-c.stopAsked:
-			cancel(errStop)
-		case <-late:
-			cancel(stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", time.Duration(c.Spec.Deadline))})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
-// conclude makes the final model's cut the run's own state, and its end.
-func (c *coordinator) conclude(m checkpoint.Manifest) error {
-	book, err := ledger.Load(m.Records, m.Whole, m.Ledger)
+	j, err := r.judge(ctx)
 	if err != nil {
 		return err
 	}
-	c.note(spec.Event{Type: spec.EventCheckpoint, Epoch: book.Epochs(), Message: fmt.Sprintf(savedMessage, m.Step)})
-	if m.Term != c.term || c.book == nil {
-		c.adopt(m, book)
+	names, err := r.Checkpoints.Names(ctx, spec.FinalPrefix)
+	if err != nil {
+		return session.PlaceFailed(err)
 	}
-	c.updates, c.saved, c.done = nil, m.Step, true
+	for _, name := range slices.Backward(names) {
+		ok := false
+		m, book, err := j.usable(ctx, name)
+		if err == nil {
+			ok, err = j.intact(ctx, name)
+		}
+		switch {
+		case passOver(err), errors.Is(err, errOtherModel), errors.Is(err, checkpoint.ErrNewer):
+			continue
+		case err != nil:
+			return session.PlaceFailed(err)
+		case ok && (book.Epochs() >= r.spec.Epochs || r.spec.MaxSteps > 0 && m.Step >= int64(r.spec.MaxSteps)):
+			r.finished = &m
+			return nil
+		}
+	}
 	return nil
 }
 
-// restore brings the parameters to the newest checkpoint that is whole, or to
-// the start. It ends early when the run is to end.
-func (c *coordinator) restore(ctx context.Context) error {
-	c.clock.pause()
-	c.message = "connecting to the parameter servers"
-	c.publish(spec.Running)
-	ctx, cancel := c.untilAsked(ctx)
-	defer cancel()
-	if err := c.strategy.connect(ctx); err != nil { // servers may wait for a place for as long as it takes
-		return err
-	}
-	return c.patiently(ctx, c.restoreNewest)
+// judge returns the judge of the run's checkpoints.
+func (r *restorer) judge(ctx context.Context) (j *judge, err error) {
+	err = r.onLoop(ctx, func() error {
+		j = judgeOf(r.coordinator)
+		return nil
+	})
+	return j, err
 }
 
-func (c *coordinator) restoreNewest(ctx context.Context) error {
-	names, err := c.Checkpoints.Names(ctx, spec.StepPrefix)
+// restoreNewest attaches to the servers, or restores the newest checkpoint that
+// is whole, or the start.
+func (r *restorer) restoreNewest(ctx context.Context) error {
+	names, err := r.Checkpoints.Names(ctx, spec.StepPrefix)
 	if err != nil {
-		return placeError{err}
+		return session.PlaceFailed(err)
 	}
-	if attached, err := c.attach(ctx); attached || err != nil {
+	if attached, err := r.attach(ctx); attached || err != nil {
 		return err
 	}
-	if len(names) == 0 && c.journal.saved > 0 {
-		return placeError{fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", c.journal.saved, c.Checkpoints)}
+	var saved int64
+	if err := r.onLoop(ctx, func() error { saved = r.journal.saved; return nil }); err != nil {
+		return err
+	}
+	if len(names) == 0 && saved > 0 {
+		return session.PlaceFailed(fmt.Errorf("step %d was saved, and there is no checkpoint in %s: is it there, or mounted?", saved, r.Checkpoints))
 	}
 	var passed []string // checkpoints of the run that cannot be used
 	for _, name := range slices.Backward(names) {
-		m, book, err := c.judge().usable(ctx, name)
+		used, err := r.try(ctx, name)
 		switch {
-		case errors.Is(err, errOtherModel): // the start would throw away what was trained
-			return stopped{spec.CauseTrainer,
-				fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
-		case errors.Is(err, checkpoint.ErrNewer):
-			return stopped{spec.CauseCheckpoints,
-				fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}
-		case errors.Is(err, errForeign):
-			c.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
-			continue
-		case err != nil && !passOver(err):
-			return placeError{err}
-		case err == nil:
-			if err = c.judge().checkParts(ctx, name, m); err == nil {
-				err = c.restoreFrom(ctx, name, m)
-			}
-		}
-		switch {
-		case err == nil:
-			c.resume(ctx, m, book, m.Step)
-			return nil
-		case errors.As(err, new(damaged)):
-			c.damaged[name] = m.Checksum
-		case !passOver(err):
+		case used, err != nil && !passOver(err) && !errors.As(err, new(damaged)):
 			return err
+		case errors.Is(err, errForeign):
+			r.Log.Error("checkpoint is not of this run's history", "checkpoint", name, "error", err)
+			continue
 		}
-		c.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
+		r.Log.Error("checkpoint is not usable", "checkpoint", name, "error", err)
 		passed = append(passed, fmt.Sprintf("%s (%v)", name, err))
 	}
 	if len(passed) > 0 { // the start would throw away what was trained
-		return stopped{spec.CauseCheckpoints, fmt.Sprintf("none of its %d checkpoints can be used, and nothing was removed: %s",
+		return session.Stopped{Cause: spec.CauseCheckpoints, Text: fmt.Sprintf("none of its %d checkpoints can be used, and nothing was removed: %s",
 			len(passed), strings.Join(passed, ", "))}
 	}
 	m := checkpoint.Manifest{Evaluated: -1}
-	if err := c.restoreFrom(ctx, "", m); err != nil {
+	if err := r.restoreFrom(ctx, "", m); err != nil {
 		return err
 	}
-	c.resume(ctx, m, ledger.NewBook(c.records()), 0)
+	r.state = state{m, ledger.NewBook(r.records()), 0}
+	r.clean(ctx)
 	return nil
 }
 
-// restoreFrom restores one checkpoint, again and again while what holds the
-// parameters is lost on the way. Each try is a term of its own.
-func (c *coordinator) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
-	from := cut{recipe: recipeOf(&c.Spec, c.Spec.Worker.Replicas), checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(c.Workload, c.Spec.Seed) }}
-	if c.journal.reached > m.Step {
-		c.resumed++
+// try restores a checkpoint, if it can be used. Errors that are neither damaged
+// nor passed over end the search.
+func (r *restorer) try(ctx context.Context, name string) (used bool, err error) {
+	j, err := r.judge(ctx)
+	if err != nil {
+		return false, err
+	}
+	m, book, err := j.usable(ctx, name)
+	switch {
+	case errors.Is(err, errOtherModel): // the start would throw away what was trained
+		return false, session.Stopped{Cause: spec.CauseTrainer,
+			Text: fmt.Sprintf("checkpoint %s cannot be used: %v; use the one that it was trained with", name, err)}
+	case errors.Is(err, checkpoint.ErrNewer):
+		return false, session.Stopped{Cause: spec.CauseCheckpoints,
+			Text: fmt.Sprintf("checkpoint %s cannot be used: %v; use that one, nothing was removed", name, err)}
+	case passOver(err):
+		return false, err
+	case err != nil:
+		return false, session.PlaceFailed(err)
+	}
+	if err = j.checkParts(ctx, name, m); err == nil {
+		err = r.restoreFrom(ctx, name, m)
+	}
+	if errors.As(err, new(damaged)) {
+		if err := r.onLoop(ctx, func() error { r.damaged[name] = m.Checksum; return nil }); err != nil {
+			return false, err
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	r.state = state{m, book, m.Step}
+	r.clean(ctx)
+	return true, nil
+}
+
+// restoreFrom restores one checkpoint, and repeats that while holders of the
+// parameters are lost meanwhile. Each try is a term of its own.
+func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
+	from := cut{checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(r.Workload, r.spec.Seed) }}
+	err := r.onLoop(ctx, func() error {
+		from.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas)
+		if r.journal.reached > m.Step {
+			r.session.CountResume()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for {
-		if err := c.meet(ctx); err != nil {
+		if err := r.meet(ctx); err != nil {
 			return err
 		}
-		c.spoken, c.version = true, m.Step
-		c.note(spec.Event{Type: spec.EventRestore, Message: name})
-		from.point = c.at()
-		if err := c.journal.goOn(from.point); err != nil { // what is void is known before anything new is made
-			return full(err)
+		if from.point, err = r.declare(ctx, m.Step, name); err != nil {
+			return err
 		}
-		err := c.strategy.restore(ctx, from)
+		err := r.parameters.restore(ctx, from)
 		if !errors.Is(err, errLost) {
 			return err
 		}
-		c.Log.Warn("parameters lost while they were restored", "error", err)
+		r.Log.Warn("parameters lost while they were restored", "error", err)
+		r.parameters.drop(err)
 	}
 }
 
@@ -235,36 +275,72 @@ func initialOf(w *workload.Workload, seed uint64) ([]float32, error) {
 
 // meet connects to all holders of parameters, in a term of which no message has
 // been sent yet.
-func (c *coordinator) meet(ctx context.Context) error {
-	if err := c.strategy.connect(ctx); err != nil {
+func (r *restorer) meet(ctx context.Context) error {
+	if err := r.parameters.connect(ctx); err != nil {
 		return err
 	}
-	if c.spoken {
-		if err := c.begin(); err != nil {
-			return err
-		}
-	}
-	return c.proclaim(ctx)
+	return r.session.Renew(ctx)
 }
 
-// resume sets the run's own state to the version that the parameters are at, as
-// the manifest has it. saved is the step of the newest checkpoint.
-func (c *coordinator) resume(ctx context.Context, m checkpoint.Manifest, book *ledger.Book, saved int64) {
-	c.adopt(m, book)
-	for _, member := range c.members {
-		clear(member.leases)
-		c.applied(member) // one may wait for what is not going to come
+// declare enters in history and ledger that the term goes on from a step: what is
+// void is known before a new update is made.
+func (r *restorer) declare(ctx context.Context, step int64, message string) (at point, err error) {
+	err = r.onLoop(ctx, func() error {
+		r.session.UseTerm()
+		r.version = step
+		at = r.at()
+		r.session.Note(spec.Event{Type: spec.EventRestore, Message: message})
+		return nil
+	})
+	if err != nil {
+		return at, err
 	}
-	c.saved, c.kept, c.keptAt = saved, saved, time.Now()
-	c.forecast()
-	c.publish(spec.Running)
-	if !c.saving { // what a killed process left half written
-		for _, prefix := range []string{spec.StepPrefix, spec.FinalPrefix} {
-			if err := c.Checkpoints.Clean(ctx, prefix); err != nil {
-				c.Log.Warn("cannot remove what was left half written", "error", err)
-			}
+	return at, session.Full(errors.Join(r.session.SyncHistory(), r.journal.ledger.Begin(at.term, at.version)))
+}
+
+// clean removes the files that a killed process left half written, unless a
+// checkpoint is being written.
+func (r *restorer) clean(ctx context.Context) {
+	writing := true
+	r.session.Do(ctx, func() { writing = r.save.writing })
+	if writing {
+		return
+	}
+	for _, prefix := range []string{spec.StepPrefix, spec.FinalPrefix} {
+		if err := r.Checkpoints.Clean(ctx, prefix); err != nil {
+			r.Log.Warn("cannot remove what was left half written", "error", err)
 		}
 	}
+}
+
+// conclude takes step and ledger from the finished model's manifest and ends the
+// run.
+func (c *coordinator) conclude(m checkpoint.Manifest) error {
+	book, err := ledger.Load(m.Records, m.Whole, m.Ledger)
+	if err != nil {
+		return err
+	}
+	c.session.Note(spec.Event{Type: spec.EventCheckpoint, Epoch: book.Epochs(), Message: fmt.Sprintf(savedMessage, m.Step)})
+	if m.Term != c.session.Term() || c.book == nil {
+		c.adopt(m, book)
+	}
+	c.updates, c.save.written, c.done = nil, m.Step, true
+	return nil
+}
+
+// resume lets the run go on from a state that the parameters are at.
+func (c *coordinator) resume(s state) {
+	c.adopt(s.manifest, s.book)
+	for _, m := range c.members {
+		if why := c.otherClass(m.Member); why != "" { // it joined before the class was known
+			c.session.GiveUp(m.Member, why)
+			continue
+		}
+		c.applied(m) // it may wait for a version that is void
+	}
+	c.save.written, c.save.cut, c.save.cutAt = s.saved, s.saved, time.Now()
+	c.forecast(c.Spec.MaxSteps)
+	c.session.Publish()
 }
 
 // adopt takes over what a manifest says of the run.
@@ -272,9 +348,11 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 	c.version, c.book, c.queue = m.Step, book, newQueue(book, c.Spec.Epochs)
 	c.steps = m.Step
 	c.updates, c.evaluation = nil, nil
-	c.leases = make(map[int64]*lease)
-	c.final = false
-	c.class = m.Class
+	clear(c.leases)
+	c.final.saving = false
+	if m.Class != "" || m.Step > 0 { // else the first worker may have joined before
+		c.class = m.Class
+	}
 	c.evaluated, c.loss = m.Evaluated, float64(m.Loss)
 	c.skipped, c.skips = m.Skipped, 0
 	c.metrics = make(map[string]float64)
@@ -283,9 +361,12 @@ func (c *coordinator) adopt(m checkpoint.Manifest, book *ledger.Book) {
 			c.metrics[name] = v
 		}
 	}
-	if c.clock.total == 0 {
-		c.clock.total = time.Duration(m.Training * float64(time.Second))
-		c.ranBefore = max(c.ranBefore, c.clock.total) // its status may be lost
-	}
-	c.message = ""
+	c.clock.Start(time.Duration(m.Training * float64(time.Second)))
+	c.session.RaiseTime(m.Training) // its status may be lost
+	c.session.Explain("")
+}
+
+// judgeOf returns the judge of the run's checkpoints in its present state.
+func judgeOf(c *coordinator) *judge {
+	return &judge{c.Checkpoints, c.session.Hash(), c.Workload, slices.Clone(c.journal.restores), maps.Clone(c.damaged)}
 }

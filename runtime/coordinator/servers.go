@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -15,15 +16,17 @@ import (
 // answerTime is the longest that one request to a server may take.
 const answerTime = time.Minute
 
-// servers are the connections to the parameter servers, used by loop only.
+// servers are the connections to the parameter servers.
 type servers struct {
-	options Options
-	signal  chan struct{} // a link has ended
-	links   []*link
-	why     string // they are lost; "": they are not
-	term    int64  // in which they were restored
-	readers sync.WaitGroup
-	hung    func(server int) // hears of one that does not answer
+	addresses   []string // in the order of their spans
+	credentials wire.Credentials
+	log         *slog.Logger
+	signal      chan struct{} // a link has ended
+	links       []*link
+	why         string // they are lost; "": they are not
+	term        int64  // in which they were restored
+	readers     sync.WaitGroup
+	hung        func(server int) // is called with one that does not answer
 }
 
 // link is one connection. Its reader tells at once when it ends.
@@ -32,10 +35,6 @@ type link struct {
 	answers chan wire.Answer
 	gone    chan struct{}
 	err     error // why it ended; to be read once gone is closed
-}
-
-func newServers(o Options, hung func(server int)) *servers {
-	return &servers{options: o, hung: hung, signal: make(chan struct{}, 1)}
 }
 
 // watch tells when a connection has ended.
@@ -78,13 +77,17 @@ func (s *servers) close() {
 	s.readers.Wait()
 }
 
-// connect dials every server until it answers or ctx is done.
+// connect dials every server until it answers or ctx is done, unless all are
+// connected.
 func (s *servers) connect(ctx context.Context) error {
+	if len(s.links) > 0 && s.lost() == "" {
+		return nil
+	}
 	s.close()
-	for i, address := range s.options.Servers {
+	for i, address := range s.addresses {
 		hello := wire.Hello{Role: "coordinator", PID: os.Getpid()}
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-			conn, err := s.options.Credentials.Dial(ctx, address, hello)
+			conn, err := s.credentials.Dial(ctx, address, hello)
 			if err == nil {
 				s.add(conn)
 				break
@@ -95,7 +98,7 @@ func (s *servers) connect(ctx context.Context) error {
 			if errors.Is(err, wire.ErrRefused) {
 				return fmt.Errorf("connect to server %d: %w", i, err)
 			}
-			s.options.Log.Warn("cannot connect to a server", "server", i, "error", err)
+			s.log.Warn("cannot connect to a server", "server", i, "error", err)
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -149,7 +152,7 @@ func (l *link) read() error {
 }
 
 // ask sends one request to every server and collects the answers.
-func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
+func (s *servers) ask(ctx context.Context, t wire.Type, head any) ([]wire.Answer, error) {
 	for i, l := range s.links {
 		if err := l.conn.Send(t, head, nil); err != nil {
 			return nil, fmt.Errorf("%w: server %d: %w", errLost, i, err)
@@ -158,18 +161,14 @@ func (s *servers) ask(t wire.Type, head any) ([]wire.Answer, error) {
 	answers := make([]wire.Answer, len(s.links))
 	for i := range s.links {
 		var err error
-		if answers[i], err = s.await(i, t); err != nil {
+		if answers[i], err = s.await(ctx, i, t, answerTime); err != nil {
 			return nil, err
 		}
 	}
 	return answers, nil
 }
 
-func (s *servers) await(i int, t wire.Type) (wire.Answer, error) {
-	return s.awaitFor(context.Background(), i, t, answerTime)
-}
-
-func (s *servers) awaitFor(ctx context.Context, i int, t wire.Type, limit time.Duration) (wire.Answer, error) {
+func (s *servers) await(ctx context.Context, i int, t wire.Type, limit time.Duration) (wire.Answer, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	l := s.links[i]

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/workload"
 )
@@ -23,10 +23,6 @@ type judge struct {
 	workload *workload.Workload
 	restores []point
 	damaged  map[string]string
-}
-
-func (c *coordinator) judge() *judge {
-	return &judge{c.Checkpoints, c.hash, c.Workload, slices.Clone(c.journal.restores), maps.Clone(c.damaged)}
 }
 
 // errOtherModel is about a checkpoint that the trainer's model cannot go on
@@ -86,7 +82,7 @@ func (j *judge) checkParts(ctx context.Context, name string, m checkpoint.Manife
 	ok, err := j.place.Complete(ctx, name, m)
 	switch {
 	case err != nil:
-		return placeError{err}
+		return session.PlaceFailed(err)
 	case !ok:
 		return fmt.Errorf("%w: it lacks a part", checkpoint.ErrDamaged)
 	}
@@ -100,7 +96,7 @@ func (j *judge) recount(ctx context.Context, log *ledger.Log, end int64) (checkp
 	m, book := checkpoint.Manifest{Evaluated: -1}, ledger.NewBook(j.workload.Train.Info().Records)
 	names, err := j.place.Names(ctx, spec.StepPrefix)
 	if err != nil {
-		return m, nil, placeError{err}
+		return m, nil, session.PlaceFailed(err)
 	}
 	for _, name := range slices.Backward(names) {
 		if is, at, err := j.usable(ctx, name); err == nil && is.Step <= end {

@@ -1,20 +1,18 @@
 package coordinator
 
-import "github.com/stokehq/stoke/runtime/engine"
-
 // synchronous updates follow one another: each is computed with just the
 // version that the one before it made, by all workers together.
-type synchronous struct{ parameterServers }
+type synchronous struct{}
 
-func (s *synchronous) now(open []*update) offer {
+func (synchronous) computable(open []*update) offer {
 	if len(open) == 0 {
 		return offer{more: true}
 	}
 	return offer{units: open[0].units}
 }
 
-// ahead is the update after the current one.
-func (s *synchronous) ahead(open []*update) offer {
+// prefetchable is the update after the current one.
+func (synchronous) prefetchable(open []*update) offer {
 	switch len(open) {
 	case 0:
 		return offer{}
@@ -24,31 +22,26 @@ func (s *synchronous) ahead(open []*update) offer {
 	return offer{units: open[1].units}
 }
 
-func (s *synchronous) left(open []*update) int {
+func (synchronous) unassigned(open []*update) int {
 	if len(open) == 0 {
 		return 0
 	}
 	return countOpen(open[0].units)
 }
 
-func (s *synchronous) current(u *update, open []*update) bool { return len(open) > 0 && u == open[0] }
+func (synchronous) hasParameters(u *update, open []*update) bool {
+	return len(open) > 0 && u == open[0]
+}
 
-func (s *synchronous) whole(open []*update) *update {
+func (synchronous) exactVersion() bool { return true }
+
+func (synchronous) committable(open []*update) *update {
 	if len(open) > 0 && open[0].missing == 0 {
 		return open[0]
 	}
 	return nil
 }
 
-// maxEarly is how many values a contribution has at most whose server is let
-// wait for it: about as many as travel while the coordinator is asked.
-const maxEarly = 4 << 20
-
-// early updates are those of one server, which commits by itself.
-func (s *synchronous) early() bool {
-	return len(s.options.Servers) == 1 && engine.Length(s.options.Workload.Vars) <= maxEarly
-}
-
-// awaits is false: with its push a worker has asked the servers for the next
-// version.
-func (s *synchronous) awaits(*update, int) bool { return false }
+// waitsForCommit is false: with its push a worker has asked the servers for the
+// next version.
+func (synchronous) waitsForCommit(*update, int) bool { return false }

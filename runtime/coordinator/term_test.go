@@ -15,6 +15,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -44,37 +45,6 @@ func (b *bench) lines() (all []spec.Event) {
 	return all
 }
 
-func TestEveryTermIsClaimedOnce(t *testing.T) {
-	c := terms(filepath.Join(t.TempDir(), "terms"))
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	taken := make(map[int64]bool)
-	for range 20 {
-		all.Go(func() {
-			term, err := c.claim(7)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil || term <= 7 || taken[term] {
-				t.Errorf("term %d: %v, taken before: %v", term, err, taken[term])
-			}
-			taken[term] = true
-		})
-	}
-	all.Wait()
-	highest := int64(0)
-	for term := range taken {
-		highest = max(highest, term)
-	}
-	for term := range taken {
-		if err := c.check(term); (err == nil) != (term == highest) || err != nil && !errors.Is(err, errSuperseded) {
-			t.Errorf("check of term %d of %d: %v", term, highest, err)
-		}
-	}
-	if next, err := c.claim(0); err != nil || next != highest+1 {
-		t.Errorf("term %d follows %d: %v", next, highest, err)
-	}
-}
-
 // A coordinator that another one has followed ends, and what it still writes
 // reaches nobody.
 func TestSupersededCoordinatorEnds(t *testing.T) {
@@ -101,13 +71,17 @@ func TestSupersededCoordinatorEnds(t *testing.T) {
 	if text := told.String(); !strings.Contains(text, string(spec.CauseSuperseded)) {
 		t.Errorf("the supervisor was told %s", text)
 	}
-	term, step := int64(0), int64(0)
+	term, step, restored := int64(0), int64(0), false
 	for i, e := range b.lines() {
 		if e.Number != int64(i+1) || e.Term < term {
 			t.Fatalf("event %d: %+v", i, e)
 		}
-		if e.Term > term && e.Type != spec.EventRestore {
-			t.Errorf("term %d begins with %+v", e.Term, e)
+		if e.Term > term {
+			restored = false
+		}
+		restored = restored || e.Type == spec.EventRestore
+		if !restored && e.Type != spec.EventWorker {
+			t.Errorf("before the restore of term %d: %+v", e.Term, e)
 		}
 		term = e.Term
 		if e.Type == spec.EventUpdate && e.Step != step+1 {
@@ -121,74 +95,31 @@ func TestSupersededCoordinatorEnds(t *testing.T) {
 	}
 }
 
-// What a coordinator has begun to write when another one follows it has no
-// effect, however far it had come.
-func TestNothingOfAnOldTermIsWritten(t *testing.T) {
+// A checkpoint that a coordinator has begun to write when another one follows it
+// has no effect.
+func TestNoCheckpointOfAnOldTermIsWritten(t *testing.T) {
 	b := newBench(t, pointsSpec(), linear{})
-	f := b.options.Folder
-	j, err := openJournal(f)
-	if err != nil {
+	c := b.opened()
+	if err := c.session.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	c := &coordinator{Options: b.options, journal: j, terms: termsOf(f), members: map[int]*member{}, metrics: map[string]float64{}}
-	if err := c.begin(); err != nil || c.term != 1 {
-		t.Fatalf("term %d, %v", c.term, err)
-	}
-	c.note(spec.Event{Type: spec.EventRestore})
-	c.publish(spec.Running)
-	if err := c.writeStatus(c.status.Load()); err != nil {
-		t.Fatal(err)
-	}
-	before := func(path string) string {
-		data, err := os.ReadFile(path)
-		if err != nil {
+	c.saver.parameters = slow{meanwhile: func() {
+		if err := b.opened().session.Begin(); err != nil {
 			t.Fatal(err)
 		}
-		return string(data)
-	}
-	status := before(f.StatusFile())
-
-	follow := func() {
-		next := &coordinator{Options: b.options, terms: termsOf(f)}
-		if next.journal, err = openJournal(f); err == nil {
-			err = next.begin()
-		}
-		if err != nil || next.term != 2 {
-			t.Fatalf("term %d, %v", next.term, err)
-		}
-		next.note(spec.Event{Type: spec.EventRestore})
-	}
-	name := spec.StepName(5, 1)
-	c.strategy = slow{meanwhile: follow}
-	err = c.write(t.Context(), name, &checkpoint.Manifest{Term: 1, Step: 5})
-	if !errors.Is(err, errSuperseded) {
+	}}
+	err := c.saver.write(t.Context(), spec.StepName(5, 1), &checkpoint.Manifest{Term: 1, Step: 5})
+	if !errors.Is(err, session.ErrSuperseded) {
 		t.Errorf("checkpoint: %v", err)
 	}
 	if found := b.checkpoints(); len(found) > 0 {
 		t.Errorf("checkpoints %v", found)
 	}
-	metrics := before(f.Metrics())
-	c.note(spec.Event{Type: spec.EventUpdate})
-	if after := before(f.Metrics()); after != metrics || !strings.Contains(metrics, `"term":2`) {
-		t.Errorf("metrics were\n%s and are\n%s", metrics, after)
-	}
-	c.version = 99
-	c.publish(spec.Running)
-	if err := c.writeStatus(c.status.Load()); !errors.Is(err, errSuperseded) || before(f.StatusFile()) != status {
-		t.Errorf("status was written: %v", err)
-	}
-	keep := 9
-	if err := c.change(spec.LiveChange{CheckpointKeep: &keep}); !errors.Is(err, errSuperseded) {
-		t.Errorf("settings were taken by a superseded coordinator: %v", err)
-	}
-	if err := c.begin(); !errors.Is(err, errSuperseded) {
-		t.Errorf("another term was begun: %v", err)
-	}
 }
 
-// slow is a strategy whose parts take long to write.
+// slow are parameters whose parts take long to write.
 type slow struct {
-	strategy
+	parameters
 	meanwhile func()
 }
 
@@ -288,7 +219,7 @@ func TestFinishedModelsOfSeveralTerms(t *testing.T) {
 	if st := b.again().run(); st.Phase != spec.Succeeded || st.Step != m.Step {
 		t.Errorf("status %+v, want step %d", st, m.Step)
 	}
-	j := (&coordinator{Options: b.options, journal: &journal{}}).judge()
+	j := judgeOf(b.opened())
 	if err := j.removeFinals(t.Context(), filepath.Base(ours)); err != nil {
 		t.Fatal(err)
 	}

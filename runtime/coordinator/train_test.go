@@ -21,6 +21,7 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/worker"
@@ -170,10 +171,11 @@ type bench struct {
 	cancel       context.CancelFunc
 	ctx          context.Context
 	logs         *locked
-	stream       bool              // servers have no access to checkpoints
-	astray       *checkpoint.Place // where servers look for checkpoints instead; nil: they look in the right place
-	tapped       *tap              // hears what servers receive and send; nil: nobody does
-	delay        time.Duration     // of what servers send
+	stream       bool                            // servers have no access to checkpoints
+	astray       *checkpoint.Place               // where servers look for checkpoints instead; nil: they look in the right place
+	tapped       *tap                            // hears what servers receive and send; nil: nobody does
+	delay        time.Duration                   // of what servers send
+	wrap         func(net.Listener) net.Listener // of a server; nil: as it is
 }
 
 // locked is a buffer that is safe for many loggers.
@@ -232,7 +234,8 @@ func unserved(t testing.TB, s spec.Spec, e linear) *bench {
 		t.Fatal(err)
 	}
 	b.options = Options{
-		PlacePatience: 300 * time.Millisecond, Spec: s, Folder: f, Checkpoints: checkpoint.Folder(f.Checkpoints()), Credentials: credentials, Workers: listen(t), API: listen(t), Log: log,
+		Options:       session.Options{Spec: s, Folder: f, Credentials: credentials, Workers: listen(t), API: listen(t), Log: log},
+		PlacePatience: 300 * time.Millisecond, Checkpoints: checkpoint.Folder(f.Checkpoints()),
 		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	return b
@@ -253,6 +256,9 @@ func (b *bench) serve() {
 		l := listen(b.t)
 		if b.delay > 0 {
 			l = &distant{l, b.delay}
+		}
+		if b.wrap != nil {
+			l = b.wrap(l)
 		}
 		if b.tapped != nil {
 			l = &tapped{l, b.tapped}
@@ -301,6 +307,17 @@ func (b *bench) run() spec.Status {
 	cancel()
 	workers.Wait()
 	return st
+}
+
+// opened returns the bench's coordinator, which is not run.
+func (b *bench) opened() *coordinator {
+	b.t.Helper()
+	c, err := open(b.options)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { c.close() })
+	return c
 }
 
 func pointsSpec() spec.Spec {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -15,7 +16,7 @@ func (p *parameterServers) askRestore(ctx context.Context, i int, r wire.Restore
 	if err := p.links[i].conn.Send(wire.TypeRestore, r, values); err != nil {
 		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 	}
-	return p.awaitFor(ctx, i, wire.TypeRestore, restoreTime)
+	return p.await(ctx, i, wire.TypeRestore, restoreTime)
 }
 
 // send streams a server's span of a checkpoint to it.
@@ -24,7 +25,7 @@ func (p *parameterServers) send(ctx context.Context, i int, r wire.Restore) (wir
 	covered := 0
 	var failed error
 	for _, part := range r.Parts {
-		n, err := p.options.Checkpoints.Read(ctx, r.Checkpoint, part, r.From, r.To, 1+r.Recipe.Slots(), func(vector, offset int, values []float32) error {
+		n, err := p.checkpoints.Read(ctx, r.Checkpoint, part, r.From, r.To, 1+r.Recipe.Slots(), func(vector, offset int, values []float32) error {
 			if err := conn.Send(wire.TypePiece, wire.Piece{Vector: vector, Offset: offset}, values); err != nil {
 				return fmt.Errorf("%w: server %d: %w", errLost, i, err)
 			}
@@ -48,7 +49,7 @@ func (p *parameterServers) send(ctx context.Context, i int, r wire.Restore) (wir
 	if err := conn.Send(wire.TypePiece, end, nil); err != nil {
 		return wire.Answer{}, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 	}
-	a, err := p.awaitFor(ctx, i, wire.TypeRestore, restoreTime)
+	a, err := p.await(ctx, i, wire.TypeRestore, restoreTime)
 	a.Damaged = failed != nil && checkpoint.Unusable(failed)
 	return a, err
 }
@@ -56,7 +57,7 @@ func (p *parameterServers) send(ctx context.Context, i int, r wire.Restore) (wir
 // write lets every server save its span as a part of the checkpoint.
 func (p *parameterServers) write(ctx context.Context, term int64, name string) ([]checkpoint.Part, error) {
 	var parts []checkpoint.Part
-	k := len(p.options.Servers)
+	k := len(p.addresses)
 	for i := range k {
 		w := wire.Write{Term: term, Checkpoint: name, Part: fmt.Sprintf("server-%d-of-%d-term-%d.f32", i, k, term)}
 		part, err := p.writeOne(ctx, i, w)
@@ -72,7 +73,7 @@ func (p *parameterServers) write(ctx context.Context, term int64, name string) (
 // not wait. What a server sends instead of writing it, is written here.
 func (p *parameterServers) writeOne(ctx context.Context, i int, w wire.Write) (checkpoint.Part, error) {
 	none := checkpoint.Part{}
-	conn, err := p.options.Credentials.Dial(ctx, p.options.Servers[i], wire.Hello{Role: "coordinator", PID: os.Getpid()})
+	conn, err := p.credentials.Dial(ctx, p.addresses[i], wire.Hello{Role: "coordinator", PID: os.Getpid()})
 	if err != nil {
 		return none, err
 	}
@@ -82,7 +83,7 @@ func (p *parameterServers) writeOne(ctx context.Context, i int, w wire.Write) (c
 	if err := conn.Send(wire.TypeWrite, w, nil); err != nil {
 		return none, err
 	}
-	sent := receiver{place: p.options.Checkpoints, w: w}
+	sent := receiver{place: p.checkpoints, w: w}
 	defer sent.abort()
 	for {
 		m, err := conn.Receive(writeTime)
@@ -100,7 +101,7 @@ func (p *parameterServers) writeOne(ctx context.Context, i int, w wire.Write) (c
 			return none, err
 		}
 		if a.Error != "" {
-			return none, fmt.Errorf("%w: %s", errStorage, a.Error)
+			return none, fmt.Errorf("%w: %s", session.ErrStorage, a.Error)
 		}
 		if err := refusal(a, w.Term); err != nil {
 			return none, err
@@ -145,7 +146,7 @@ func (r *receiver) take(ctx context.Context, conn *wire.Conn, m *wire.Message) e
 		err = r.out.Write(r.values[:m.Values])
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStorage, err)
+		return fmt.Errorf("%w: %w", session.ErrStorage, err)
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func (r *receiver) finish(part checkpoint.Part) error {
 	}
 	sum, err := r.out.Close()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStorage, err)
+		return fmt.Errorf("%w: %w", session.ErrStorage, err)
 	}
 	if sum != part.SHA256 {
 		return fmt.Errorf("%w: what the server sent has another hash here", errLost)

@@ -1,4 +1,4 @@
-package coordinator
+package session
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/api"
-	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // FuzzAPI sends whatever somebody may send, with the token and without: the
@@ -23,36 +22,21 @@ func FuzzAPI(f *testing.F) {
 		}
 		f.Add(false, http.MethodGet, path, "")
 	}
-	b := newBench(f, pointsSpec(), linear{})
-	journal, err := openJournal(b.options.Folder)
-	if err != nil {
+	c := newBench(f, 2).opened()
+	if err := c.Begin(); err != nil {
 		f.Fatal(err)
 	}
-	c := &coordinator{Options: b.options, journal: journal, terms: termsOf(b.options.Folder), events: make(chan any), stopAsked: make(chan struct{}), members: map[int]*member{}, metrics: map[string]float64{}}
-	if err := c.begin(); err != nil {
-		f.Fatal(err)
-	}
-	c.publish(spec.Running)
+	c.Publish()
 	changes := 0
 	go func() { // as loop does
 		for e := range c.events {
-			switch e := e.(type) {
-			case change:
-				changes++
-				e.done <- c.change(e.LiveChange)
-			case ask:
-				e.done <- spec.Ledger{}
-			case stopRequest:
-				changes++
-			}
+			c.handle(e)
 		}
 	}()
 	settled := func() { // all that was sent before is done
-		done := make(chan spec.Ledger, 1)
-		c.events <- ask{done}
-		<-done
+		c.Do(context.Background(), func() { changes = len(c.heard) })
 	}
-	handler := c.routes()
+	handler := server{c.Session}.routes()
 	f.Fuzz(func(t *testing.T, known bool, method, path, body string) {
 		target, err := url.ParseRequestURI(path)
 		if err != nil || !strings.HasPrefix(path, "/") || strings.Contains(target.RawQuery, "wait") {

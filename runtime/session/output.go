@@ -1,4 +1,4 @@
-package coordinator
+package session
 
 import (
 	"encoding/json"
@@ -11,16 +11,16 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// flushTime is how long whoever reads the output has for the last of it, once
-// the coordinator ends; maxLogs, how many workers' logs may wait to be read.
+// flushTime is how long the reader of the output has for its last lines, after
+// the coordinator's end; maxLogs, how many workers' logs may wait to be read.
 const (
 	flushTime = 5 * time.Second
 	maxLogs   = 256
 )
 
-// output passes on every event of the journal, in order: what an earlier
-// coordinator wrote first. It reads them back, so that one who takes nothing of
-// it holds nobody up. Between them are the last lines of the logs of workers.
+// output passes on every event of the history, in order: the events of earlier
+// coordinators are the first. It reads events back from the file, so that a slow reader
+// never blocks the loop. Between them are the last lines of the logs of workers.
 type output struct {
 	history *history.File
 	to      io.Writer
@@ -35,13 +35,13 @@ func passOn(from *history.File, to io.Writer, log *slog.Logger) *output {
 	go func() {
 		defer close(o.ended)
 		if err := o.follow(); err != nil {
-			log.Warn("events are not passed on any more", "error", err)
+			log.Warn("events are no longer passed on", "error", err)
 		}
 	}()
 	return o
 }
 
-// follow writes until the end, or until nobody takes it any more.
+// follow writes until the end, or until an error.
 func (o *output) follow() error {
 	for n := int64(0); ; {
 		select {
@@ -77,18 +77,18 @@ func (o *output) follow() error {
 	}
 }
 
-// close waits a moment for what has not been passed on yet. One who takes
-// nothing is left behind: this process is about to end.
+// close waits a moment until everything is passed on. A reader that takes nothing
+// is left behind: this process ends.
 func (o *output) close() {
 	close(o.ending)
 	select {
 	case <-o.ended:
 	case <-time.After(flushTime):
-		o.log.Warn("the last events are not passed on: nobody takes them")
+		o.log.Warn("the last events are not passed on: the reader is too slow")
 	}
 }
 
-// logLine is a line of the output that is no event, but of a role's log.
+// logLine is a line of a role's log in the output.
 type logLine struct {
 	Role string `json:"role"` // worker-0
 	Log  string `json:"log"`  // one line
@@ -112,7 +112,7 @@ func (o *output) printLog(index int, log []string) {
 	select {
 	case o.logs <- text:
 	default:
-		o.log.Warn("a worker's log is not passed on: nobody takes it", "worker", index)
+		o.log.Warn("a worker's log is not passed on: the reader is too slow", "worker", index)
 	}
 }
 

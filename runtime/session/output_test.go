@@ -1,4 +1,4 @@
-package coordinator
+package session
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -20,12 +21,21 @@ func TestEventsAreNotWaitedFor(t *testing.T) {
 	defer blocked.Close()
 	for name, to := range map[string]io.Writer{"nobody reads": unblock, "closed": broke{}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, pointsSpec(), linear{})
+			b := newBench(t, 1)
 			b.options.Events = to
-			if st := b.run(); st.Phase != spec.Succeeded || st.Records != 1800 {
+			w := b.opened()
+			w.want = 1000
+			ended := b.begin(w)
+			member := b.guest(wire.Hello{Index: 0})
+			for range w.want {
+				b.send(member, wire.TypeReport, wire.Report{Weight: 1})
+			}
+			b.dismissed(member)
+			member.Close()
+			if st := <-ended; st.Phase != spec.Succeeded || st.Step != 1000 {
 				t.Errorf("status %+v", st)
 			}
-			if !strings.Contains(b.logs.String(), "not passed on") {
+			if !strings.Contains(b.logs.String(), "passed on") {
 				t.Error("the log does not tell that events are lost")
 			}
 		})
@@ -40,13 +50,15 @@ func (broke) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 // The last lines of a worker's log come out as lines of their own, no more of
 // them than it may send, and only for who asked.
 func TestLogsOfWorkersArePrinted(t *testing.T) {
-	b := newBench(t, pointsSpec(), linear{})
+	b := newBench(t, 1)
 	out := new(locked)
-	b.options.Events = out
-	stop, ended := b.beginUntilStopped()
-	worker := b.guest(0)
-	b.until("the worker is a member", func() bool { return b.seen("worker") > 0 })
-	stop()
+	b.options.Events, b.options.HearTime = out, 10*time.Minute
+	ended := b.begin(b.opened())
+	worker := b.guest(wire.Hello{Index: 0})
+	b.until("worker joined", 1)
+	if err := b.client().Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	b.dismissed(worker)
 	var lines []string
 	for i := range 3 * wire.LogLines {
@@ -58,7 +70,9 @@ func TestLogsOfWorkersArePrinted(t *testing.T) {
 	if err := worker.Send(wire.TypeLog, wire.Log{Lines: []string{strings.Repeat("x", wire.LogBytes+1), "end"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	b.until("all has come", func() bool { return strings.Contains(out.String(), `"end"`) })
+	for !strings.Contains(out.String(), `"log":"end"`) {
+		time.Sleep(time.Millisecond)
+	}
 	worker.Close()
 	if st := <-ended; st.Phase != spec.Stopped {
 		t.Errorf("status %+v", st)
@@ -82,7 +96,7 @@ func TestLogsOfWorkersArePrinted(t *testing.T) {
 	if len(logs) != wire.LogLines+1 || logs[0] != "line <400>" || logs[wire.LogLines-1] != "line <599>" || logs[wire.LogLines] != "end" {
 		t.Errorf("%d lines of log: %q", len(logs), logs)
 	}
-	if want := len(b.lines()); events != want {
+	if want := 2; events != want { // it joined, and the run's end
 		t.Errorf("%d events of %d", events, want)
 	}
 }

@@ -1,0 +1,108 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// parameters is where the parameters lie: its methods ask their holders. It does
+// not know when updates are made.
+//
+// The methods with a context wait for answers: one of them at a time is called
+// beside the loop (see coordinator.begin), and while it runs, the loop calls
+// watch and discard only. Where the parameters are no longer usable, the error
+// is errLost: the run then restores a state.
+type parameters interface {
+	// connect waits until all holders of parameters answer. It keeps connections
+	// that are usable.
+	connect(ctx context.Context) error
+	// askHeld returns the state of all holders. From then on no coordinator of a
+	// lower term changes it.
+	askHeld(ctx context.Context, term int64) ([]wire.Holding, error)
+	// attach begins a term at the version that the holders have; redo is the
+	// newest update, for holders that have only prepared it.
+	attach(ctx context.Context, at point, held int64, redo *wire.Apply) error
+	// restore begins a term with the parameters of the cut. An
+	// error about files that cannot be used is of type damaged.
+	restore(ctx context.Context, c cut) error
+	// flush makes the contributions of leases void at once.
+	flush(ctx context.Context, at point, void []int64) error
+	// commit makes the update part of the parameters, on all holders or on none;
+	// where a value of it is not finite it is skipped. The version is then one
+	// higher. norm is that of the mean gradient. Where the contribution of a
+	// lease did not arrive, nothing is done: the error is a notCome.
+	commit(ctx context.Context, p proposal) (norm float64, applied bool, err error)
+	// hold keeps the present parameters for write, which saves them as parts of
+	// the checkpoint while training goes on.
+	hold(ctx context.Context, at point) error
+	// write may be called during all other methods.
+	write(ctx context.Context, term int64, checkpoint string) ([]checkpoint.Part, error)
+
+	// reportBeforePush reports whether workers may report a lease before its push
+	// has arrived: the holder then waits for it when it commits.
+	reportBeforePush() bool
+	// lost returns why the parameters are no longer usable, or "". watch signals
+	// that lost may have changed. drop declares them unusable until connect.
+	lost() string
+	watch() <-chan struct{}
+	drop(why error)
+	close()
+}
+
+// point is a state of the parameters: every term has its own history.
+type point struct{ term, version int64 }
+
+// cut is what the parameters are to be restored to: a checkpoint's parts, or
+// where there are none the initial values.
+type cut struct {
+	point
+	checkpoint string
+	parts      []checkpoint.Part
+	recipe     engine.Recipe
+	initial    func() ([]float32, error) // of the whole vector
+}
+
+// proposal is an update that is to be committed.
+type proposal struct {
+	point
+	ids      []int64  // of the leases that computed it
+	sessions []string // of the workers that computed them
+	taken    []spec.Contribution
+	weight   float64 // of its records
+	finite   bool    // all its losses and sums, as workers report
+	recipe   engine.Recipe
+	void     []int64 // leases that were taken back, for the holders to forget
+}
+
+// propose returns the proposal of an update whose units are all computed.
+func propose(u *update, at point, recipe engine.Recipe) proposal {
+	p := proposal{point: at, recipe: recipe, finite: true}
+	for _, t := range u.units {
+		p.ids, p.sessions = append(p.ids, t.id), append(p.sessions, t.session)
+		p.taken = append(p.taken, t.Contribution)
+		p.weight += t.report.Weight
+		p.finite = p.finite && t.pushes()
+	}
+	return p
+}
+
+// errLost means that the parameters are not where they should be: they go back
+// to one checkpoint.
+var errLost = errors.New("parameters lost")
+
+// notCome is about a lease whose contribution did not come, though it was
+// reported.
+type notCome struct{ lease int64 }
+
+func (n notCome) Error() string {
+	return fmt.Sprintf("the contribution of lease %d did not come", n.lease)
+}
+
+// damaged is an error about a checkpoint's parts.
+type damaged struct{ error }

@@ -1,0 +1,63 @@
+package coordinator
+
+import (
+	"fmt"
+
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// assignAll hands out leases where there are enough workers.
+func (c *coordinator) assignAll() {
+	message := c.evidence.newest
+	if !c.session.Attended() {
+		waits := fmt.Sprintf("waiting for workers: %d of at least %d", c.session.Members(), c.Spec.Worker.MinReplicas)
+		if message != "" {
+			waits += ": " + message
+		}
+		c.session.Explain(waits)
+		c.clock.Pause()
+		return
+	}
+	c.session.Explain(message)
+	if c.evaluation == nil {
+		c.clock.Run()
+	}
+	c.limit = c.horizon()
+	c.assign()
+}
+
+// report takes a worker's report on a lease.
+func (c *coordinator) report(m *member, r wire.Report) error {
+	var l *lease
+	if r.Term == c.session.Term() {
+		l = c.end(m, r.ID)
+	}
+	if l == nil {
+		c.applied(m) // of a lease that was taken back: it has no effect, but the worker may wait
+		return nil
+	}
+	t := l.unit
+	switch {
+	case r.Dropped:
+		c.discard(l.id)
+		c.applied(m)
+		c.flushes = true // what some servers took must not keep others out
+		return nil
+	case r.Error != "":
+		c.applied(m)
+		c.Log.Error("records cannot be computed", "worker", m.Index, "records", t.describe(), "fault", r.Fault, "error", r.Error)
+		err := c.evidence.failed(t, m, r.Fault, r.Error)
+		if err == nil && r.Fault == spec.FaultEngine {
+			c.session.Dismiss(m.Member, wire.Leave{End: spec.EndError, Reason: "its engine failed: another process takes its place"})
+		}
+		return err
+	}
+	t.id, t.session, t.report, c.evidence.newest = l.id, m.Hello.Session, &r, ""
+	if t.update != nil {
+		t.update.missing--
+	} else {
+		c.evaluation.open--
+	}
+	return nil
+}
