@@ -163,6 +163,7 @@ func (s server) postLive(w http.ResponseWriter, r *http.Request) {
 	}
 	var err error
 	if !s.Do(r.Context(), func() { err = s.change(change) }) {
+		Refuse(w, http.StatusServiceUnavailable, "The run is over", "It no longer takes settings: see "+api.PathStatus+".")
 		return
 	}
 	if err != nil {

@@ -1,7 +1,10 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -34,5 +38,22 @@ func TestEndIsTheLastStatus(t *testing.T) {
 	var s spec.Status
 	if err := errors.Join(failed, run.ReadJSON(folder.StatusFile(), &s)); err != nil || s.Phase != spec.Failed || s.Ended.IsZero() {
 		t.Errorf("the status is %s, ended %v: %v", s.Phase, s.Ended, err)
+	}
+}
+
+// A change that arrives as the coordinator ends is refused: an empty answer would
+// look like a success.
+func TestChangeAtTheEnd(t *testing.T) {
+	w := newBench(t, 1).opened() // whose loop does not run any more
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequest(http.MethodPost, api.PathLive, strings.NewReader(`{"workers":2}`)).WithContext(ctx)
+	for cap(w.events) > len(w.events) { // nobody takes events
+		w.events <- nil
+	}
+	answer := httptest.NewRecorder()
+	server{w.Session}.postLive(answer, request)
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "over") {
+		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }
