@@ -64,9 +64,12 @@ type coordinator struct {
 
 // call is a call to the holders of the parameters that runs beside the loop.
 type call struct {
-	restores bool // the parameters and the run's state
-	cancel   context.CancelCauseFunc
+	restoring bool // the parameters and the run's state
+	cancel    context.CancelCauseFunc
 }
+
+// restores reports whether a restore is under way.
+func (c *call) restores() bool { return c != nil && c.restoring }
 
 // ended is the event of a call's end.
 type ended struct {
@@ -267,7 +270,7 @@ func (c *coordinator) otherClass(m *session.Member) string {
 // Finish lets the run end at the present version: leases, evaluation and a
 // restore that is under way are given up.
 func (c *coordinator) Finish(reason error) {
-	if c.call != nil && c.call.restores {
+	if c.call.restores() {
 		c.call.cancel(reason)
 	}
 	c.giveUp()
@@ -319,7 +322,7 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 			break
 		}
 	}
-	if c.call == nil || !c.call.restores {
+	if !c.call.restores() {
 		c.assignAll()
 	}
 	return false, nil

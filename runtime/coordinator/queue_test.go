@@ -68,7 +68,7 @@ func TestUpdatesCostTheSameAfterManyEpochs(t *testing.T) {
 			}
 		})
 	}
-	if few, many := cost(1), cost(10_000); many > few {
+	if few, many := cost(1), cost(10_000); many > 2*few { // other goroutines allocate a few, too
 		t.Errorf("%g allocations per commit after 10,000 epochs, %g after one", many, few)
 	}
 }

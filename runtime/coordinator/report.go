@@ -33,8 +33,10 @@ func (c *coordinator) report(m *member, r wire.Report) error {
 	if r.Term == c.session.Term() {
 		l = c.end(m, r.ID)
 	}
-	if l == nil {
-		c.applied(m) // of a lease that was taken back: it has no effect, but the worker may wait
+	if l == nil { // it was taken back: the report has no effect, but the worker may wait
+		if !c.call.restores() { // else it hears of the restored version
+			c.applied(m)
+		}
 		return nil
 	}
 	t := l.unit

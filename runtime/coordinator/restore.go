@@ -43,7 +43,7 @@ func (c *coordinator) restore(ctx context.Context) {
 	c.session.Publish()
 	r := &restorer{coordinator: c, spec: c.Spec, first: c.book == nil}
 	c.begin(ctx, r.run, r.end)
-	c.call.restores = true
+	c.call.restoring = true
 }
 
 // end takes over the state that was found.

@@ -141,7 +141,7 @@ func TestLogStaysSmall(t *testing.T) {
 			}
 		})
 	}
-	if a, b := cost(few), cost(many); b > a {
+	if a, b := cost(few), cost(many); b > 2*a { // other goroutines allocate a few, too
 		t.Errorf("%g allocations to open 100,000 records, %g for one", b, a)
 	}
 }

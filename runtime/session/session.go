@@ -198,12 +198,14 @@ func (s *Session) loop(ctx context.Context, cancel context.CancelCauseFunc) erro
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	stop, leave := s.Stop, s.Leave
+	working, end := context.WithCancel(ctx)
+	defer end()
 	for {
 		s.attended.Set(s.Attended())
 		if d := time.Duration(s.Spec.Deadline); d > 0 && s.ran() > d {
 			s.Finish(Stopped{spec.CauseDeadline, fmt.Sprintf("it has run for its deadline of %v", d)})
 		}
-		over, err := s.work.Advance(ctx)
+		over, err := s.work.Advance(working)
 		if over || err != nil {
 			return err
 		}

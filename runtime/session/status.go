@@ -103,8 +103,8 @@ func (s statusFile) write(st *spec.Status) error {
 // Note writes an event to the history. Where it cannot be written the run stops.
 func (s *Session) Note(e spec.Event) {
 	e.Term, e.Generation, e.Step = s.Term(), s.generation, s.work.Step()
-	if s.unwritten {
-		return // the run ends at the step that the history has
+	if s.unwritten || s.over.Load() != nil {
+		return // the run ends, or has ended, at the step that the history has
 	}
 	s.EndUnwritten(s.add(e))
 }

@@ -19,7 +19,8 @@ type Work interface {
 	// earlier coordinators, Note passes new ones.
 	Follow(e spec.Event)
 	// Advance makes all moves that can be made now, and reports whether the run
-	// is over. An error ends the run: see Outcome.
+	// is over. An error ends the run: see Outcome. The context ends with the
+	// loop.
 	Advance(ctx context.Context) (over bool, err error)
 	// Wake returns a channel that receives when Advance may have a move to make.
 	Wake() <-chan struct{}
