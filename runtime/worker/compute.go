@@ -29,7 +29,7 @@ func (s *session) compute(ctx context.Context) error {
 		}
 		if i < 0 {
 			select {
-			case <-s.servers.news:
+			case <-s.exchange.news():
 			case b := <-s.batches:
 				s.wait(b)
 			case a := <-s.applied:
@@ -91,7 +91,7 @@ func (s *session) choose() (int, error) {
 		if !b.Exact || b.Term < s.reached.Term || s.has(b) {
 			return i, nil
 		}
-		if there, _ := s.servers.came(loaded{b.Term, b.Version}, true); there {
+		if s.exchange.hasArrived(loaded{b.Term, b.Version}) {
 			return i, nil
 		}
 		if first == nil || b.Version < first.Version {
@@ -101,7 +101,7 @@ func (s *session) choose() (int, error) {
 	if first == nil {
 		return -1, nil
 	}
-	return -1, s.servers.ask(loaded{first.Term, first.Version})
+	return -1, s.exchange.request(loaded{first.Term, first.Version})
 }
 
 // has reports whether the replica has the parameters that a batch is to be
@@ -120,7 +120,7 @@ func (s *session) reach(a wire.Applied) {
 func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	s.progress.lease.Store(b.ID)
 	defer s.progress.lease.Store(0)
-	if s.servers.flying() { // the report of the lease before comes later: this one is not for others
+	if s.exchange.inFlight() { // the report of the lease before comes later: this one is not for others
 		if err := s.sendProgress(); err != nil {
 			return wire.Report{}, err
 		}
@@ -135,7 +135,7 @@ func (s *session) lease(ctx context.Context, b *batch) (wire.Report, error) {
 	if b.Term < s.reached.Term {
 		return wire.Report{Dropped: true}, nil
 	}
-	err := s.servers.pull(ctx, s.replica, loaded{b.Term, version}, b.Exact, &s.loaded)
+	err := s.exchange.pull(ctx, s.replica, loaded{b.Term, version}, b.Exact, &s.loaded)
 	if errors.As(err, new(refusedError)) {
 		return wire.Report{Dropped: true}, nil
 	}
@@ -212,7 +212,7 @@ func (s *session) resize(b *batch) error {
 		return err
 	}
 	s.loaded = loaded{} // the new one has no parameters yet
-	s.servers.again()
+	s.exchange.reload()
 	s.Log.Info("uses another number of threads", "threads", threads)
 	return old.Close()
 }
@@ -296,7 +296,7 @@ func (s *session) train(ctx context.Context, b *batch) (r wire.Report, fatal boo
 	push.Worker = s.Index
 	lease := b.Lease
 	b.reported = true // or will be, once the servers have answered
-	err = s.servers.push(push, s.sums, func(refused bool) error {
+	err = s.exchange.contribute(push, s.sums, func(refused bool) error {
 		switch {
 		case early:
 			return nil

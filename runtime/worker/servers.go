@@ -9,21 +9,20 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// servers are the connections to all parameter servers. What they send is read
-// beside what the worker computes; the rest belongs to one goroutine.
+// servers are the connections to all parameter servers: an exchange. Goroutines of
+// their own read what the servers send.
 type servers struct {
 	peers []*peer
-	news  chan struct{} // something came
+	came  chan struct{} // something has
 	asked loaded        // the version that was asked for last
 	stale atomic.Bool   // a push was refused: the version that it asked for will not come
 }
-
-// loaded is a version of the parameters.
-type loaded struct{ term, version int64 }
 
 // peer is one server.
 type peer struct {
@@ -40,11 +39,6 @@ type peer struct {
 	spare  []float32   // for the next one, the reader's
 }
 
-// refusedError is a server's answer to what came too late.
-type refusedError struct{ why string }
-
-func (e refusedError) Error() string { return "refused: " + e.why }
-
 // flight is a push on its way.
 type flight struct {
 	left    atomic.Int32 // servers that have not answered
@@ -56,7 +50,7 @@ type flight struct {
 const maxFlights = 2 * buffers
 
 func dialServers(ctx context.Context, o Options, session string) (*servers, error) {
-	s := &servers{news: make(chan struct{}, 1)}
+	s := &servers{came: make(chan struct{}, 1)}
 	for i, address := range o.Servers {
 		hello := o.hello()
 		hello.Session = session
@@ -75,6 +69,16 @@ func (s *servers) close() {
 		p.conn.Close()
 	}
 }
+
+func (s *servers) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range s.peers {
+		group.Go(func() error { return s.listen(ctx, i) })
+	}
+	return group.Wait()
+}
+
+func (s *servers) news() <-chan struct{} { return s.came }
 
 // listen receives what one server says, until its connection ends.
 func (s *servers) listen(ctx context.Context, i int) error {
@@ -99,7 +103,7 @@ func (s *servers) listen(ctx context.Context, i int) error {
 			return fmt.Errorf("server %d: %w", i, err)
 		}
 		select {
-		case s.news <- struct{}{}:
+		case s.came <- struct{}{}:
 		default: // one is waiting already
 		}
 	}
@@ -130,8 +134,8 @@ func (p *peer) take(m *wire.Message) error {
 	return nil
 }
 
-// ask asks every server for a version, unless that was the last one asked for.
-func (s *servers) ask(want loaded) error {
+// request asks every server for a version, unless that was the last one.
+func (s *servers) request(want loaded) error {
 	if s.stale.Swap(false) {
 		s.asked = loaded{}
 	}
@@ -153,9 +157,14 @@ func (s *servers) ask(want loaded) error {
 	return nil
 }
 
-// came reports whether every server has said something about the version, or a
-// later one: an error says that it is not to be had.
-func (s *servers) came(want loaded, exact bool) (bool, error) {
+func (s *servers) hasArrived(v loaded) bool {
+	arrived, _ := s.arrived(v, true)
+	return arrived
+}
+
+// arrived reports whether every server has sent the version, or a later one, or
+// has refused it: that is the error.
+func (s *servers) arrived(want loaded, exact bool) (bool, error) {
 	var refused error
 	for i, p := range s.peers {
 		p.mu.Lock()
@@ -188,11 +197,11 @@ func (s *servers) pull(ctx context.Context, replica engine.Replica, want loaded,
 		}
 		s.asked = loaded{}
 	}
-	if err := s.ask(want); err != nil {
+	if err := s.request(want); err != nil {
 		return err
 	}
 	for {
-		there, err := s.came(want, exact)
+		there, err := s.arrived(want, exact)
 		if err != nil {
 			s.forget()
 			return err
@@ -201,7 +210,7 @@ func (s *servers) pull(ctx context.Context, replica engine.Replica, want loaded,
 			return s.load(replica, want.term, has)
 		}
 		select {
-		case <-s.news:
+		case <-s.came:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -254,8 +263,7 @@ func (s *servers) load(replica engine.Replica, term int64, has *loaded) error {
 	return nil
 }
 
-// again makes everything new for a replica that has nothing yet.
-func (s *servers) again() {
+func (s *servers) reload() {
 	for _, p := range s.peers {
 		p.mu.Lock()
 		p.fresh = p.have.version >= 0
@@ -263,11 +271,10 @@ func (s *servers) again() {
 	}
 }
 
-// push gives every server its span of the sums, and asks for the version that
-// the update makes if next. It does not wait for the answers: once all are
-// here, then hears whether one is a refusal. The lease is void in that case:
-// what other servers took is never named and dropped.
-func (s *servers) push(m wire.Push, sums spans, then func(refused bool) error) error {
+// contribute gives every server its span of the sums, and asks for the version
+// that the update makes if next. What other servers took of a refused lease is
+// never named and dropped.
+func (s *servers) contribute(m wire.Push, sums spans, then func(refused bool) error) error {
 	f := &flight{then: then}
 	f.left.Store(int32(len(s.peers)))
 	for i, p := range s.peers {
@@ -290,8 +297,7 @@ func (s *servers) push(m wire.Push, sums spans, then func(refused bool) error) e
 	return nil
 }
 
-// flying reports whether a push is not answered yet.
-func (s *servers) flying() bool {
+func (s *servers) inFlight() bool {
 	for _, p := range s.peers {
 		if len(p.flights) > 0 {
 			return true

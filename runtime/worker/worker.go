@@ -216,7 +216,7 @@ func (w *worker) heed(term int64) error {
 type session struct {
 	*worker
 	coordinator *wire.Conn
-	servers     *servers
+	exchange    exchange
 	leases      chan wire.Lease
 	applied     chan wire.Applied
 	free        chan *batch // buffers
@@ -260,7 +260,7 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	defer peers.close()
 	s := &session{
-		worker: w, coordinator: c, servers: peers,
+		worker: w, coordinator: c, exchange: peers,
 		leases: make(chan wire.Lease, 8), applied: make(chan wire.Applied, 8),
 	}
 	w.Log.Info("connected", "coordinator", w.Coordinator)
@@ -277,9 +277,7 @@ func (w *worker) session(ctx context.Context) error {
 		s.free <- newBatch()
 	}
 	s.batches = make(chan *batch, buffers)
-	for i := range peers.peers {
-		group.Go(func() error { return peers.listen(ctx, i) })
-	}
+	group.Go(func() error { return peers.run(ctx) })
 	var told error
 	group.Go(func() error { told = s.listen(ctx); return told })
 	group.Go(func() error { return s.beat(ctx) })
