@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // noLimit stands for a timeout that was not given.
@@ -35,7 +36,7 @@ func (r *datasetResource) Create(ctx context.Context, req resource.CreateRequest
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	// Taken before the records are: a change in between is seen next time.
-	print, err := from.fingerprint()
+	print, err := fingerprintOf(from)
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("path"), "Dataset cannot be read", describeError(from, err))
 		return
@@ -64,7 +65,7 @@ func (r *datasetResource) Create(ctx context.Context, req resource.CreateRequest
 }
 
 // obtain makes id an owner of the dataset, preparing it unless it is there.
-func (r *datasetResource) obtain(ctx context.Context, id, operation, hash string, from origin) (manifest, diag.Diagnostic) {
+func (r *datasetResource) obtain(ctx context.Context, id, operation, hash string, from spec.Origin) (manifest, diag.Diagnostic) {
 	call := providers.CallFrom(ctx)
 	s := r.settings.datasets
 	m, err := s.share(ctx, id, operation, hash)
@@ -128,7 +129,7 @@ func (r *datasetResource) rehash(ctx context.Context, state *datasetModel, req r
 		return
 	}
 	before := readSource(ctx, req.Private)
-	print, err := from.fingerprint()
+	print, err := fingerprintOf(from)
 	if err != nil || before.Fingerprint == print {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // sourceKey is where private state keeps what the records were made from.
@@ -112,12 +113,12 @@ func (r *datasetResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 
 // look says what the origin's records are now. They are read only if they look
 // different from before; m is set only then.
-func (r *datasetResource) look(ctx context.Context, from origin, before source, exists bool) (source, manifest, diag.Diagnostics) {
+func (r *datasetResource) look(ctx context.Context, from spec.Origin, before source, exists bool) (source, manifest, diag.Diagnostics) {
 	at := path.Root("path")
 	if from.Path == "" {
 		at = path.Root("format")
 	}
-	print, err := from.fingerprint()
+	print, err := fingerprintOf(from)
 	switch {
 	case err != nil && exists && errors.Is(err, fs.ErrNotExist):
 		// What was made from it is ours and whole: Read has looked.
@@ -133,7 +134,7 @@ func (r *datasetResource) look(ctx context.Context, from origin, before source, 
 }
 
 // inspect asks the trainer, once per phase.
-func (r *datasetResource) inspect(ctx context.Context, from origin, print string, at path.Path) (manifest, diag.Diagnostics) {
+func (r *datasetResource) inspect(ctx context.Context, from spec.Origin, print string, at path.Path) (manifest, diag.Diagnostics) {
 	r.settings.mu.Lock()
 	m, ok := r.settings.inspected[print]
 	r.settings.mu.Unlock()
@@ -155,7 +156,7 @@ func (r *datasetResource) inspect(ctx context.Context, from origin, print string
 }
 
 // unusable is what people read about data that cannot be used.
-func unusable(from origin, at path.Path, err error) diag.Diagnostic {
+func unusable(from spec.Origin, at path.Path, err error) diag.Diagnostic {
 	var failure api.Failure
 	if !errors.As(err, &failure) {
 		return diag.NewAttributeErrorDiagnostic(at, "Dataset cannot be used", describeError(from, err))
@@ -167,7 +168,7 @@ func unusable(from origin, at path.Path, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, failure.Summary, detail)
 }
 
-func describeError(from origin, err error) string {
+func describeError(from spec.Origin, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("There is nothing at %s. Correct the path, or put the files there.", from.Path)
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 func (b *bench) digits(given values) cty.Value {
-	all := values{"format": cty.StringVal(synthetic)}
+	all := values{"format": cty.StringVal(spec.FormatSynthetic)}
 	for k, v := range given {
 		all[k] = v
 	}

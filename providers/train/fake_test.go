@@ -239,7 +239,7 @@ func fakeDataset(b behaviour, args []string) int {
 	if len(args) < 3 || args[1] != "--origin" {
 		return 2
 	}
-	var from origin
+	var from spec.Origin
 	if err := json.Unmarshal([]byte(args[2]), &from); err != nil {
 		return fail("Origin is malformed", err.Error(), "")
 	}

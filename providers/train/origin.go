@@ -16,15 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
-
-const synthetic = "synthetic-digits"
-
-var formats = []string{"csv", "idx", "recordio", synthetic}
 
 // origin turns the configuration into what the trainer is asked for. known is
 // false while a part of it is not known.
-func (m *datasetModel) origin() (o origin, known bool, diags diag.Diagnostics) {
+func (m *datasetModel) origin() (o spec.Origin, known bool, diags diag.Diagnostics) {
 	known = true
 	count := func(name string, n types.Number, high int64) int64 {
 		if n.IsNull() || n.IsUnknown() {
@@ -48,8 +46,8 @@ func (m *datasetModel) origin() (o origin, known bool, diags diag.Diagnostics) {
 	}
 	known = known && !m.Seed.IsUnknown() && !m.Format.IsUnknown() && !m.Path.IsUnknown()
 	o.Format = m.Format.ValueString()
-	if !m.Format.IsUnknown() && !slices.Contains(formats, o.Format) {
-		diags.AddAttributeError(path.Root("format"), "Unknown dataset format", fmt.Sprintf("format must be one of %s; it is %q.", strings.Join(formats, ", "), o.Format))
+	if !m.Format.IsUnknown() && !slices.Contains(spec.DatasetFormats(), o.Format) {
+		diags.AddAttributeError(path.Root("format"), "Unknown dataset format", fmt.Sprintf("format must be one of %s; it is %q.", strings.Join(spec.DatasetFormats(), ", "), o.Format))
 		return o, known, diags
 	}
 	m.place(&o, &diags)
@@ -58,13 +56,13 @@ func (m *datasetModel) origin() (o origin, known bool, diags diag.Diagnostics) {
 }
 
 // place resolves the path.
-func (m *datasetModel) place(o *origin, diags *diag.Diagnostics) {
+func (m *datasetModel) place(o *spec.Origin, diags *diag.Diagnostics) {
 	given := m.Path.ValueString()
 	switch {
 	case m.Path.IsUnknown() || m.Format.IsUnknown():
-	case o.Format == synthetic && !m.Path.IsNull():
+	case o.Format == spec.FormatSynthetic && !m.Path.IsNull():
 		diags.AddAttributeError(path.Root("path"), "Synthetic digits have no path", "They are drawn, not read. Leave path out, or choose another format.")
-	case o.Format == synthetic:
+	case o.Format == spec.FormatSynthetic:
 	case given == "":
 		diags.AddAttributeError(path.Root("path"), "No path given", fmt.Sprintf("Name the folder or file that holds the %s data: path = \"…\".", o.Format))
 	case strings.ContainsRune(given, 0):
@@ -81,7 +79,7 @@ func (m *datasetModel) place(o *origin, diags *diag.Diagnostics) {
 	}
 }
 
-func (m *datasetModel) csv(o *origin, known *bool, diags *diag.Diagnostics) {
+func (m *datasetModel) csv(o *spec.Origin, known *bool, diags *diag.Diagnostics) {
 	if m.CSV.IsNull() {
 		return
 	}
@@ -94,7 +92,7 @@ func (m *datasetModel) csv(o *origin, known *bool, diags *diag.Diagnostics) {
 		diags.AddAttributeError(at, "Block csv has no use", fmt.Sprintf("The format is %q. Remove the block, or set format = \"csv\".", o.Format))
 		return
 	}
-	c := new(csvOrigin)
+	c := new(spec.CSV)
 	text := func(name string) string {
 		v, _ := m.CSV.Attributes()[name].(types.String)
 		*known = *known && !v.IsUnknown()
@@ -136,9 +134,9 @@ func (m *datasetModel) csv(o *origin, known *bool, diags *diag.Diagnostics) {
 	o.CSV = c
 }
 
-// fingerprint is a cheap sign of what an origin reads: names, sizes and times
+// fingerprintOf returns a cheap sign of what an origin reads: names, sizes and times
 // of its files. Equal fingerprints, equal records, as far as file systems tell.
-func (o origin) fingerprint() (string, error) {
+func fingerprintOf(o spec.Origin) (string, error) {
 	h := sha256.New()
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // trainerName is the runtime's binary.
@@ -61,25 +62,6 @@ func executable(path string) error {
 	return nil
 }
 
-// origin says where a dataset's records come from, as `stoke-trainer dataset`
-// reads it.
-type origin struct {
-	Format string     `json:"format"`
-	Path   string     `json:"path,omitempty"`
-	Train  int64      `json:"train,omitempty"`
-	Test   int64      `json:"test,omitempty"`
-	Seed   uint64     `json:"seed,omitempty"`
-	CSV    *csvOrigin `json:"csv,omitempty"`
-}
-
-type csvOrigin struct {
-	Label     string  `json:"label,omitempty"`
-	Header    string  `json:"header,omitempty"`
-	Shape     []int   `json:"shape,omitempty"`
-	Type      string  `json:"type,omitempty"`
-	TestShare float64 `json:"test_share,omitempty"`
-}
-
 // manifest describes a prepared dataset: the part of its manifest.json that we
 // use.
 type manifest struct {
@@ -118,16 +100,16 @@ func hashDigits(hash string) string {
 }
 
 // inspect checks the origin as a preparation would and says what it would give.
-func (t trainer) inspect(ctx context.Context, from origin) (manifest, error) {
+func (t trainer) inspect(ctx context.Context, from spec.Origin) (manifest, error) {
 	return t.dataset(ctx, nil, "inspect", from)
 }
 
 // prepare writes the dataset to a folder.
-func (t trainer) prepare(ctx context.Context, from origin, folder string, progress func(done, total int64)) (manifest, error) {
+func (t trainer) prepare(ctx context.Context, from spec.Origin, folder string, progress func(done, total int64)) (manifest, error) {
 	return t.dataset(ctx, progress, "prepare", from, "--to", folder)
 }
 
-func (t trainer) dataset(ctx context.Context, progress func(done, total int64), verb string, from origin, args ...string) (manifest, error) {
+func (t trainer) dataset(ctx context.Context, progress func(done, total int64), verb string, from spec.Origin, args ...string) (manifest, error) {
 	text, err := json.Marshal(from)
 	if err != nil {
 		return manifest{}, fmt.Errorf("%s dataset: %w", verb, err)

@@ -26,7 +26,6 @@ const (
 	PathMetrics = "/v1/metrics" // GET ?after=N&wait=SECONDS: Events after number N, one per line; waits for the first
 	PathLedger  = "/v1/ledger"  // GET: Ledger
 	PathLive    = "/v1/live"    // POST LiveChange
-	PathScale   = "/v1/scale"   // the same: what the first version called for workers alone
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
 
 	// PathModel, GET: the finished model as a tar stream, laid out as in a run's

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,7 +40,7 @@ func (b *bench) begin() (done chan spec.Status) {
 func TestAPIWantsTheToken(t *testing.T) {
 	b, _ := begun(t, pointsSpec())
 	base := "http://" + b.options.API.Addr().String()
-	for _, path := range []string{api.PathStatus, api.PathMetrics, api.PathLedger, api.PathStop, api.PathLive, api.PathScale, "/", "/nowhere"} {
+	for _, path := range []string{api.PathStatus, api.PathMetrics, api.PathLedger, api.PathStop, api.PathLive, "/", "/nowhere"} {
 		for _, header := range []string{"", "Bearer", "Bearer wrong", token, "Basic " + token} {
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				request, err := http.NewRequest(method, base+path, strings.NewReader("{}"))
@@ -58,30 +57,6 @@ func TestAPIWantsTheToken(t *testing.T) {
 					t.Errorf("%s %s with %q: %s", method, path, header, answer.Status)
 				}
 			}
-		}
-	}
-}
-
-// What the first version called for the number of workers is answered like
-// every other live change.
-func TestEarlierPathScales(t *testing.T) {
-	b, _ := begun(t, pointsSpec())
-	base := "http://" + b.options.API.Addr().String()
-	c := api.New(base, token, nil)
-	defer c.Close()
-	for path, workers := range map[string]int{api.PathScale: 3, api.PathLive: 4} {
-		request, err := http.NewRequest(http.MethodPost, base+path, strings.NewReader(fmt.Sprintf(`{"workers": %d}`, workers)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
-		if st, err := c.Status(b.ctx); err != nil || answer.StatusCode != http.StatusOK || st.Wanted != workers {
-			t.Errorf("%s: %s, %d workers are wanted, %v", path, answer.Status, st.Wanted, err)
 		}
 	}
 }

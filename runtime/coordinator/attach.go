@@ -18,7 +18,7 @@ import (
 // attachment is the state of the servers that a coordinator attaches to.
 type attachment struct {
 	version int64         // of the parameters
-	term    int64         // of the parameters
+	terms   []int64       // of the parameters, by server: a coordinator may have died while it attached
 	redo    *wire.Apply   // of the newest update, for servers that have only prepared it; nil: all have made it
 	last    *wire.Holding // has the newest update, where the ledger lacks it; nil: it has it
 }
@@ -30,9 +30,10 @@ func findAttachment(held []wire.Holding, n int, terms []int64, end int64) (a att
 	var newest *wire.Holding
 	for i, h := range held {
 		from, to := span(n, i, len(held))
-		if !slices.Contains(terms, h.Term) || h.Term != held[0].Term || h.From != from || h.To != to {
+		if !slices.Contains(terms, h.Term) || h.From != from || h.To != to {
 			return a, false
 		}
+		a.terms = append(a.terms, h.Term)
 		if newest == nil || h.Version > newest.Version {
 			newest = &held[i]
 		}
@@ -40,7 +41,7 @@ func findAttachment(held []wire.Holding, n int, terms []int64, end int64) (a att
 	if newest == nil {
 		return a, false
 	}
-	a.version, a.term = newest.Version, newest.Term
+	a.version = newest.Version
 	known := newest.Decision != nil && len(newest.Taken) > 0
 	for _, h := range held {
 		if h.Version == a.version {
@@ -95,11 +96,11 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	at, err := r.declare(ctx, end, "attached to the parameter servers")
+	at, err := r.declare(ctx, a.version, end, "attached to the parameter servers")
 	if err != nil {
 		return false, err
 	}
-	err = r.parameters.attach(ctx, point{at.term, a.version}, a.term, a.redo)
+	err = r.parameters.attach(ctx, at, a.terms, a.redo)
 	if errors.Is(err, errLost) {
 		r.Log.Warn("cannot attach to the parameter servers", "error", err)
 		return false, nil

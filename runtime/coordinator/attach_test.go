@@ -167,7 +167,9 @@ func TestFindAttachment(t *testing.T) {
 		"one has only prepared":         {[]wire.Holding{at(3, 7, 0), prepared}, []int64{3}, 6, 7, true, true},
 		"one has not even prepared":     {[]wire.Holding{at(3, 7, 0), at(3, 6, 1)}, []int64{3}, 6, -1, false, false},
 		"one is empty":                  {[]wire.Holding{at(3, 7, 0), at(0, 0, 1)}, []int64{3}, 7, -1, false, false},
-		"one of another term":           {[]wire.Holding{at(3, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, -1, false, false},
+		"attached on one server only":   {[]wire.Holding{at(3, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, 7, false, false},
+		"and not on one that is behind": {[]wire.Holding{at(4, 7, 0), prepared}, []int64{4, 3}, 6, 7, true, true},
+		"one of another term":           {[]wire.Holding{at(3, 7, 0), at(2, 7, 1)}, []int64{3}, 7, -1, false, false},
 		"another term":                  {[]wire.Holding{at(2, 7, 0), at(2, 7, 1)}, []int64{3}, 7, -1, false, false},
 		"a term without an update":      {[]wire.Holding{at(2, 7, 0), at(2, 7, 1)}, []int64{3, 2}, 7, 7, false, false},
 		"another span":                  {[]wire.Holding{at(3, 7, 0), other}, []int64{3}, 7, -1, false, false},
@@ -200,8 +202,10 @@ func TestFindAttachment(t *testing.T) {
 // to its checkpoint, and says so.
 func TestAttachWithoutTheLedger(t *testing.T) {
 	s := pointsSpec()
-	s.Checkpoint.EverySteps = 10
-	b := newBench(t, s, linear{})
+	s.Epochs, s.Checkpoint.EverySteps = 10, 20
+	b := unserved(t, s, linear{})
+	b.delay = 2 * time.Millisecond // so that it is left before the next checkpoint
+	b.serve()
 	if b.left(24) {
 		t.Fatal("it has ended")
 	}
@@ -209,7 +213,7 @@ func TestAttachWithoutTheLedger(t *testing.T) {
 	for !b.left(100) {
 	}
 	st, err := b.options.Folder.Status()
-	if err != nil || st.Phase != spec.Running && st.Phase != spec.Succeeded || st.Resumed != 1 || st.Records != 1800 {
+	if err != nil || st.Phase != spec.Running && st.Phase != spec.Succeeded || st.Resumed != 1 || st.Records != 6000 {
 		t.Errorf("status %+v, %v", st, err)
 	}
 	if b.seen("damage") != 1 {

@@ -1,10 +1,7 @@
 package coordinator
 
 import (
-	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/spec"
@@ -68,15 +65,6 @@ func (c *coordinator) concludeEvaluation() {
 	delete(c.metrics, "loss")
 	maps.Copy(c.metrics, found)
 	c.session.Note(spec.Event{Type: spec.EventEvaluation, Metrics: found, Records: int64(weight), Epoch: c.epoch()})
-	c.Log.Info(fmt.Sprintf("Evaluation metrics[v=%d]: %s", c.version, pythonDict(found)), "seconds", time.Since(e.began).Seconds())
+	c.Log.Info("evaluated", "step", c.version, "metrics", found, "seconds", time.Since(e.began).Seconds())
 	c.session.Publish()
-}
-
-// pythonDict writes metrics as ElasticDL's log did, for whoever greps for it.
-func pythonDict(m map[string]float64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("'%s': %.6g", name, m[name]))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }

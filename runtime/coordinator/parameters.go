@@ -25,9 +25,9 @@ type parameters interface {
 	// askHeld returns the state of all holders. From then on no coordinator of a
 	// lower term changes it.
 	askHeld(ctx context.Context, term int64) ([]wire.Holding, error)
-	// attach begins a term at the version that the holders have; redo is the
-	// newest update, for holders that have only prepared it.
-	attach(ctx context.Context, at point, held int64, redo *wire.Apply) error
+	// attach begins a term at the version that the holders have, in these terms;
+	// redo is the newest update, for holders that have only prepared it.
+	attach(ctx context.Context, at point, held []int64, redo *wire.Apply) error
 	// restore begins a term with the parameters of the cut. An
 	// error about files that cannot be used is of type damaged.
 	restore(ctx context.Context, c cut) error

@@ -54,9 +54,11 @@ func (p *parameterServers) askHeld(ctx context.Context, term int64) (all []wire.
 }
 
 // attach begins a term with the parameters that the servers hold.
-func (p *parameterServers) attach(ctx context.Context, at point, held int64, redo *wire.Apply) error {
+func (p *parameterServers) attach(ctx context.Context, at point, held []int64, redo *wire.Apply) error {
 	p.term = at.term
-	_, err := p.ask(ctx, wire.TypeAttach, wire.Attach{Term: at.term, Held: held, Version: at.version, Redo: redo})
+	_, err := p.askEach(ctx, wire.TypeAttach, func(i int) any {
+		return wire.Attach{Term: at.term, Held: held[i], Version: at.version, Redo: redo}
+	})
 	return err
 }
 

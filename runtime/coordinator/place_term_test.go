@@ -39,10 +39,10 @@ func TestTermsRiseWithoutTheFolder(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	next := b.elsewhere()
-	next.options.Spec.MaxSteps = 150
+	next.options.Spec.MaxSteps = 3000
 	st := next.run()
 	last := <-old
-	if st.Phase != spec.Succeeded || st.Step != 150 {
+	if st.Phase != spec.Succeeded || st.Step != 3000 {
 		t.Errorf("the one that followed: %+v", st)
 	}
 	if last.Phase != spec.Stopped || last.Cause != spec.CauseSuperseded || last.Term >= st.Term {

@@ -255,7 +255,7 @@ func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Ma
 		if err := r.meet(ctx); err != nil {
 			return err
 		}
-		if from.point, err = r.declare(ctx, m.Step, name); err != nil {
+		if from.point, err = r.declare(ctx, m.Step, m.Step, name); err != nil {
 			return err
 		}
 		err := r.parameters.restore(ctx, from)
@@ -282,9 +282,10 @@ func (r *restorer) meet(ctx context.Context) error {
 	return r.session.Renew(ctx)
 }
 
-// declare enters in history and ledger that the term goes on from a step: what is
-// void is known before a new update is made.
-func (r *restorer) declare(ctx context.Context, step int64, message string) (at point, err error) {
+// declare enters in the history that the term continues from a step, and in the
+// ledger that its records do from another one, which is lower where the ledger
+// lacks an update. Void updates are known before a new one is made.
+func (r *restorer) declare(ctx context.Context, step, recorded int64, message string) (at point, err error) {
 	err = r.onLoop(ctx, func() error {
 		r.session.UseTerm()
 		r.version = step
@@ -295,7 +296,7 @@ func (r *restorer) declare(ctx context.Context, step int64, message string) (at 
 	if err != nil {
 		return at, err
 	}
-	return at, session.Full(errors.Join(r.session.SyncHistory(), r.journal.ledger.Begin(at.term, at.version)))
+	return at, session.Full(errors.Join(r.session.SyncHistory(), r.journal.ledger.Begin(at.term, recorded)))
 }
 
 // clean removes the files that a killed process left half written, unless a

@@ -153,14 +153,25 @@ func (l *link) read() error {
 
 // ask sends one request to every server and collects the answers.
 func (s *servers) ask(ctx context.Context, t wire.Type, head any) ([]wire.Answer, error) {
+	return s.askEach(ctx, t, func(int) any { return head })
+}
+
+// askEach sends a request to every server and collects the answers. After an
+// error it drops the connections: an answer that is still on its way would be
+// taken for one to the next request.
+func (s *servers) askEach(ctx context.Context, t wire.Type, head func(server int) any) (answers []wire.Answer, err error) {
+	defer func() {
+		if err != nil {
+			s.drop(err)
+		}
+	}()
 	for i, l := range s.links {
-		if err := l.conn.Send(t, head, nil); err != nil {
+		if err := l.conn.Send(t, head(i), nil); err != nil {
 			return nil, fmt.Errorf("%w: server %d: %w", errLost, i, err)
 		}
 	}
-	answers := make([]wire.Answer, len(s.links))
+	answers = make([]wire.Answer, len(s.links))
 	for i := range s.links {
-		var err error
 		if answers[i], err = s.await(ctx, i, t, answerTime); err != nil {
 			return nil, err
 		}

@@ -59,9 +59,9 @@ func TestSupersededCoordinatorEnds(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	next := b.beside()
-	next.options.Spec.MaxSteps = 150
+	next.options.Spec.MaxSteps = 3000
 	st := next.run()
-	if st.Phase != spec.Succeeded || st.Step != 150 || st.Term < 2 {
+	if st.Phase != spec.Succeeded || st.Step != 3000 || st.Term < 2 {
 		t.Errorf("the one that followed: %+v", st)
 	}
 	last := <-old

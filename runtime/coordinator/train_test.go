@@ -394,9 +394,9 @@ func TestMaxStepsAndDeadline(t *testing.T) {
 	if st.Phase != spec.Succeeded || st.Step != 10 || st.Steps != 10 || st.Evaluated != 10 {
 		t.Errorf("status %+v", st)
 	}
-	for _, v := range []string{"[v=4]", "[v=8]", "[v=10]"} {
-		if !strings.Contains(b.logs.String(), "Evaluation metrics"+v+": {'accuracy': 0.") {
-			t.Errorf("no evaluation %s in the log", v)
+	for _, step := range []int{4, 8, 10} {
+		if !strings.Contains(b.logs.String(), fmt.Sprintf(`msg=evaluated step=%d metrics="map[accuracy:0.`, step)) {
+			t.Errorf("no evaluation of step %d in the log", step)
 		}
 	}
 	s = pointsSpec()

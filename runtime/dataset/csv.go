@@ -55,7 +55,7 @@ func openCSV(ctx context.Context, from Origin) (opened, error) {
 	if from.CSV != nil {
 		o = *from.CSV
 	}
-	if err := o.check(); err != nil {
+	if err := checkCSV(o); err != nil {
 		return opened{}, err
 	}
 	train, test, err := csvFiles(from.Path)
@@ -80,7 +80,7 @@ func openCSV(ctx context.Context, from Origin) (opened, error) {
 		}
 		found.test, found.pixels = other.train, found.pixels && other.pixels
 	}
-	about, err := o.describe(found, width, train)
+	about, err := describeCSV(o, found, width, train)
 	if err != nil {
 		return opened{}, err
 	}
@@ -104,7 +104,8 @@ func openCSV(ctx context.Context, from Origin) (opened, error) {
 	return opened{splits[0], splits[1]}, nil
 }
 
-func (o CSV) check() error {
+// checkCSV refuses options that are not known.
+func checkCSV(o CSV) error {
 	if !slices.Contains([]string{"", "yes", "no"}, o.Header) {
 		return fmt.Errorf("csv header %q: want \"yes\", \"no\" or nothing", o.Header)
 	}
@@ -172,8 +173,8 @@ func inspectCSV(ctx context.Context, path string, o CSV, label, width int, parts
 	}
 }
 
-// describe settles type and shape.
-func (o CSV) describe(s survey, width int, path string) (Info, error) {
+// describeCSV returns type and shape of the records.
+func describeCSV(o CSV, s survey, width int, path string) (Info, error) {
 	i := Info{Type: engine.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
 	if o.Type == "u8" && !s.pixels {
 		return Info{}, fmt.Errorf("%s: type \"u8\" was asked for, but not every value is a whole number from 0 to 255", path)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Split is one part of a dataset.
@@ -55,22 +56,8 @@ type Manifest struct {
 	Hash   string `json:"hash"` // "sha256:…" of both splits' hashes: equal hashes, equal data
 }
 
-// Origin says where records come from.
-type Origin struct {
-	Format string `json:"format"`         // "idx", "csv", "recordio" or "synthetic-digits"
-	Path   string `json:"path,omitempty"` // folder (idx, recordio, csv) or file (csv)
-	Train  int64  `json:"train,omitempty"`
-	Test   int64  `json:"test,omitempty"` // most records of a split, 0: all; synthetic: how many (0: 10,000 and 2,000)
-	Seed   uint64 `json:"seed,omitempty"` // of synthetic digits and of a CSV file's split
-	CSV    *CSV   `json:"csv,omitempty"`
-}
+// Origin is the source of a dataset's records.
+type Origin = spec.Origin
 
-// CSV says how to read comma-separated values. The zero value reads what most
-// public sets are: the label first, then values 0–255.
-type CSV struct {
-	Label     string  `json:"label,omitempty"`      // column: its name in the header, or its number from 0; default: "label" if the header has it, else 0
-	Header    string  `json:"header,omitempty"`     // "yes", "no" or "" (looks whether the first line is numbers)
-	Shape     []int   `json:"shape,omitempty"`      // of one record, default: one row of all columns
-	Type      string  `json:"type,omitempty"`       // "u8", "f32" or "" (u8 if every value is a whole number of 0–255)
-	TestShare float64 `json:"test_share,omitempty"` // of the records when there is no test.csv; 0: 1/6
-}
+// CSV has the options of comma-separated values.
+type CSV = spec.CSV

@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-)
 
-// Formats lists the values of Origin.Format, sorted.
-func Formats() []string { return []string{"csv", "idx", "recordio", "synthetic-digits"} }
+	"github.com/stokehq/stoke/runtime/spec"
+)
 
 // stream gives one split's records in order, once.
 type stream interface {
@@ -30,24 +29,24 @@ type opened struct {
 
 func (o opened) close() error { return errors.Join(o.train.close(), o.test.close()) }
 
-// open checks an origin as far as that is cheap and opens both splits.
-func (from Origin) open(ctx context.Context) (opened, error) {
+// openOrigin checks an origin as far as that is cheap and opens both splits.
+func openOrigin(ctx context.Context, from Origin) (opened, error) {
 	if from.Train < 0 || from.Test < 0 {
 		return opened{}, fmt.Errorf("record limits %d and %d: want 0 (all) or more", from.Train, from.Test)
 	}
-	if from.CSV != nil && from.Format != "csv" {
+	if from.CSV != nil && from.Format != spec.FormatCSV {
 		return opened{}, fmt.Errorf("csv options given for format %q", from.Format)
 	}
-	if from.Format == "synthetic-digits" {
+	if from.Format == spec.FormatSynthetic {
 		return openDigits(from)
 	}
 	var open func(context.Context, Origin) (opened, error)
 	switch from.Format {
-	case "idx":
+	case spec.FormatIDX:
 		open = openIDX
-	case "csv":
+	case spec.FormatCSV:
 		open = openCSV
-	case "recordio":
+	case spec.FormatRecordIO:
 		open = openStored
 	default:
 		return opened{}, unknownFormat(from.Format)
@@ -69,12 +68,12 @@ func (from Origin) open(ctx context.Context) (opened, error) {
 }
 
 func unknownFormat(name string) error {
-	for _, f := range Formats() {
+	for _, f := range spec.DatasetFormats() {
 		if levenshtein.Distance(strings.ToLower(name), f, nil) <= 2 {
 			return fmt.Errorf("unknown dataset format %q: did you mean %q?", name, f)
 		}
 	}
-	return fmt.Errorf("unknown dataset format %q: want one of %s", name, strings.Join(Formats(), ", "))
+	return fmt.Errorf("unknown dataset format %q: want one of %s", name, strings.Join(spec.DatasetFormats(), ", "))
 }
 
 // limit is how many of the records there are a split takes.

@@ -100,7 +100,7 @@ func (discard) close() error            { return nil }
 
 // run takes both splits from the origin to writers.
 func run(ctx context.Context, from Origin, progress func(done, total int64), to func(Split, Info) (writer, error)) (Manifest, error) {
-	o, err := from.open(ctx)
+	o, err := openOrigin(ctx, from)
 	if err != nil {
 		return Manifest{}, err
 	}

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/stokehq/stoke/runtime/spec"
+
 // Op names what a layer computes.
 type Op string
 
@@ -23,7 +25,7 @@ const (
 
 // SoftmaxCrossEntropy is the loss over Classes logits: its labels are int32
 // class numbers.
-const SoftmaxCrossEntropy = "softmax_cross_entropy"
+const SoftmaxCrossEntropy = spec.LossSoftmaxCrossEntropy
 
 // Accuracy is the metric that counts correct answers (of equal best logits,
 // the lowest class answers).

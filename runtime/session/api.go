@@ -28,7 +28,6 @@ func (s server) routes() http.Handler {
 	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, r *http.Request) { Answer(w, s.status.Load()) })
 	mux.HandleFunc("GET "+api.PathMetrics, s.getMetrics)
 	mux.HandleFunc("POST "+api.PathCollected, s.postCollected)
-	mux.HandleFunc("POST "+api.PathScale, s.postLive)
 	mux.HandleFunc("POST "+api.PathLive, s.postLive)
 	mux.HandleFunc("POST "+api.PathStop, func(w http.ResponseWriter, r *http.Request) {
 		s.Do(r.Context(), s.stop)

@@ -1,0 +1,36 @@
+package spec
+
+// The formats of datasets.
+const (
+	FormatCSV       = "csv"
+	FormatIDX       = "idx"
+	FormatRecordIO  = "recordio"         // of a prepared dataset
+	FormatSynthetic = "synthetic-digits" // drawn, not read
+)
+
+// DatasetFormats returns the values of Origin.Format, sorted.
+func DatasetFormats() []string {
+	return []string{FormatCSV, FormatIDX, FormatRecordIO, FormatSynthetic}
+}
+
+// Origin is the source of a dataset's records.
+type Origin struct {
+	Format string `json:"format"`         // one of DatasetFormats
+	Path   string `json:"path,omitempty"` // folder (idx, recordio, csv) or file (csv)
+	Train  int64  `json:"train,omitempty"`
+	Test   int64  `json:"test,omitempty"` // most records of a split, 0: all; synthetic: how many (0: 10,000 and 2,000)
+	Seed   uint64 `json:"seed,omitempty"` // of synthetic digits and of a CSV file's split
+	CSV    *CSV   `json:"csv,omitempty"`
+}
+
+// CSV has the options of comma-separated values. The zero value reads what most
+// public sets are: the label first, then values 0–255.
+type CSV struct {
+	// Label is the column of the class: its name in the header, or its number
+	// from 0; default: "label" if the header has it, else 0.
+	Label     string  `json:"label,omitempty"`
+	Header    string  `json:"header,omitempty"`     // "yes", "no" or "" (looks whether the first line is numbers)
+	Shape     []int   `json:"shape,omitempty"`      // of one record, default: one row of all columns
+	Type      string  `json:"type,omitempty"`       // "u8", "f32" or "" (u8 if every value is a whole number of 0–255)
+	TestShare float64 `json:"test_share,omitempty"` // part of the records for testing, without a test.csv; 0: 1/6
+}
