@@ -17,7 +17,6 @@ type journal struct {
 	term       int64      // highest in the ledger
 	restores   []point    // where terms went on from, by term
 	saved      int64      // newest step of the run's history that was saved; 0: none
-	reached    int64      // newest step of the run's history
 	evaluation spec.Event // the newest one of the run's history
 	loss       float64    // of its newest update
 }
@@ -36,9 +35,6 @@ func (j *journal) open(f run.Folder) (err error) {
 		}
 	})
 	slices.SortStableFunc(j.restores, func(a, b point) int { return cmp.Compare(a.term, b.term) })
-	if end, ok := j.ledger.End(); ok {
-		j.reached = end
-	}
 	return nil
 }
 
@@ -47,7 +43,6 @@ func (j *journal) follow(e spec.Event) {
 	at := point{spec.TermOf(e.Term, e.Generation), e.Step}
 	switch e.Type {
 	case spec.EventUpdate, spec.EventUpdates:
-		j.reached = e.Step
 		if !e.Skipped {
 			j.loss = float64(e.Loss)
 		}
@@ -58,7 +53,7 @@ func (j *journal) follow(e spec.Event) {
 			j.evaluation = spec.Event{}
 		}
 		j.restores = append(j.restores, at)
-		j.saved, j.reached = min(j.saved, e.Step), e.Step
+		j.saved = min(j.saved, e.Step)
 	case spec.EventCheckpoint:
 		if _, err := fmt.Sscanf(e.Message, savedMessage, &at.version); err == nil {
 			j.saved = at.version

@@ -243,9 +243,6 @@ func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Ma
 	from := cut{checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(r.Workload, r.spec.Seed) }}
 	err := r.onLoop(ctx, func() error {
 		from.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas)
-		if r.journal.reached > m.Step {
-			r.session.CountResume()
-		}
 		return nil
 	})
 	if err != nil {

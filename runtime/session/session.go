@@ -103,26 +103,38 @@ func Open(o Options, w Work) (*Session, error) {
 	return s, nil
 }
 
-// follow keeps what an event says of terms, and passes it to the work.
+// follow keeps term and step of an event, and passes it to the work.
 func (s *Session) follow(e spec.Event) {
-	s.past.follow(e)
+	if s.past.follow(e) {
+		s.resumed++
+	}
 	s.work.Follow(e)
 }
 
 // Close closes the history.
 func (s *Session) Close() error { return s.history.Close() }
 
-// past is the highest term and generation in the history.
-type past struct{ term, generation int64 }
+// past is what the history says of a run.
+type past struct {
+	term, generation int64 // the highest ones
+	reached          int64 // the newest step
+}
 
-func (p *past) follow(e spec.Event) {
+// follow takes an event, and reports whether it is a step back.
+func (p *past) follow(e spec.Event) (back bool) {
 	p.term = max(p.term, spec.TermOf(e.Term, e.Generation))
 	p.generation = max(p.generation, e.Generation)
+	if e.Type == spec.EventRestore {
+		back = e.Step < p.reached
+		p.reached = e.Step
+	}
+	p.reached = max(p.reached, e.Step)
+	return back
 }
 
 // account is how often and how long the run has run.
 type account struct {
-	resumed   int
+	resumed   int // steps back
 	started   time.Time
 	ranBefore time.Duration // under earlier coordinators
 	recalled  spec.Status   // as the last one wrote it
@@ -136,16 +148,13 @@ func (a *account) remember(f run.Folder) {
 	if err := run.ReadJSON(f.StatusFile(), &before); err != nil || before.Started.IsZero() {
 		return
 	}
-	a.started, a.resumed, a.recalled = before.Started, before.Resumed, before
+	a.started, a.resumed, a.recalled = before.Started, max(a.resumed, before.Resumed), before
 	// Earlier versions did not count; the time that they trained is a part of it.
 	a.RaiseTime(max(before.Ran, before.Metrics["training_seconds"]))
 }
 
 // Recalled returns the last status that the coordinator before this one wrote.
 func (a *account) Recalled() spec.Status { return a.recalled }
-
-// CountResume counts a restore of an older state.
-func (a *account) CountResume() { a.resumed++ }
 
 // RaiseTime makes sure that the run has run for so many seconds under earlier
 // coordinators.

@@ -400,3 +400,26 @@ func TestLeaving(t *testing.T) {
 		t.Errorf("status %+v", st)
 	}
 }
+
+// A step back is counted from the history, which is written at once: the status
+// of a killed coordinator may be older.
+func TestStepsBackAreCounted(t *testing.T) {
+	b := newBench(t, 1)
+	w := b.opened()
+	if err := w.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []struct {
+		kind spec.EventType
+		step int64
+	}{{spec.EventRestore, 0}, {spec.EventUpdate, 5}, {spec.EventRestore, 5}, {spec.EventUpdate, 6}, {spec.EventRestore, 2}, {spec.EventRestore, 2}} {
+		w.marks = e.step
+		w.Note(spec.Event{Type: e.kind})
+	}
+	if w.resumed != 1 {
+		t.Errorf("%d steps back", w.resumed)
+	}
+	if next := b.opened(); next.resumed != 1 {
+		t.Errorf("the next coordinator counts %d steps back", next.resumed)
+	}
+}
