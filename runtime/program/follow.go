@@ -90,12 +90,12 @@ func (w *watcher) look() []string {
 	if w.dir == "" {
 		return nil
 	}
+	w.mu.Lock() // before the list is read: mark changes the files
+	defer w.mu.Unlock()
 	all, err := Checkpoints(w.dir)
 	if err != nil {
 		return nil // it may be readable at the next look
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var fresh []string
 	for _, c := range all {
 		if !w.known[c.Path].Equal(c.Marked) {

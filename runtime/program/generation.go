@@ -88,12 +88,13 @@ func start(s Spec, report func(Event), m machine) (*Generation, error) {
 	g.orphans = &orphans{spec: &g.spec, ranks: make(map[int]bool)}
 	g.checkpoints = newWatcher(s.Checkpoints)
 	g.asked = make(map[process]bool)
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD) // before the first orphan can end
 	if err := g.startRanks(); err != nil {
+		signal.Stop(children)
 		g.abandon()
 		return nil, err
 	}
-	children := make(chan os.Signal, 1)
-	signal.Notify(children, syscall.SIGCHLD)
 	go g.run(children)
 	return g, nil
 }
@@ -323,7 +324,7 @@ func (g *Generation) endLeftovers(kill <-chan time.Time) []int {
 			giveUp = g.machine.after(killTime)
 		}
 		for _, p := range left {
-			if !reported[p.identity()] {
+			if !reported[p.identity()] && !p.zombie {
 				reported[p.identity()] = true
 				g.emit(Event{Kind: Leftover, Rank: -1, PID: p.pid, Text: nameOf(p.pid)})
 			}

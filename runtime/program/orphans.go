@@ -32,8 +32,8 @@ func (o *orphans) isOurs(p process) bool {
 	return o.spec.Sole || o.grouped(p) || o.seen[p.identity()] || !p.zombie && isMarked(p.pid, o.spec.Member.mark())
 }
 
-// list returns the living processes, and reaps children of this process that have
-// ended.
+// list returns the processes that have not ended, and reaps children of this process
+// that have.
 func (o *orphans) list() []process {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,9 +58,8 @@ func (o *orphans) list() []process {
 			}
 			switch {
 			case isRank:
-			case mine && p.zombie && parent == self:
-				p.reap()
-			case mine && !p.zombie:
+			case mine && p.zombie && (parent != self || p.reap()):
+			case mine:
 				living = append(living, p)
 			}
 			visit(p.pid, mine)

@@ -119,10 +119,12 @@ func (p process) signal(signal syscall.Signal) {
 	}
 }
 
-// reap removes a zombie that is a child of this process.
-func (p process) reap() {
+// reap removes a zombie that is a child of this process, and reports whether it is
+// removed: while other threads of it are still ending, it cannot be.
+func (p process) reap() bool {
 	var status unix.WaitStatus
-	unix.Wait4(p.pid, &status, unix.WNOHANG, nil)
+	pid, err := unix.Wait4(p.pid, &status, unix.WNOHANG, nil)
+	return pid == p.pid || err != nil
 }
 
 // nameOf returns the command of a process for people.

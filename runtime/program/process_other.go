@@ -12,7 +12,7 @@ type process struct {
 }
 
 func (p process) signal(syscall.Signal) {}
-func (p process) reap()                 {}
+func (p process) reap() bool            { return true }
 
 func attributes() *syscall.SysProcAttr { return nil }
 
