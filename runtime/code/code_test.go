@@ -1,10 +1,12 @@
 package code
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -292,6 +294,15 @@ func TestPackAndUnpack(t *testing.T) {
 	archive := pack(t, s, dir)
 	if !bytes.Equal(archive, pack(t, s, put(t, files))) {
 		t.Error("equal folders give different archives")
+	}
+	for in := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil || h.ModTime.Unix() != 0 || h.Uid != 0 || h.Uname != "" {
+			t.Fatalf("%+v, %v", h, err)
+		}
 	}
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)

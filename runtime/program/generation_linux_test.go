@@ -165,6 +165,31 @@ func TestProcessesThatLeaveAreEnded(t *testing.T) {
 	}
 }
 
+func TestProcessesThatLeaveAreAskedFirst(t *testing.T) {
+	s := newSpec(t, "daemon", 1)
+	var limits []time.Duration
+	g, r := launch(t, s, func(m *machine) {
+		m.after = func(d time.Duration) <-chan time.Time {
+			if d != reapTime {
+				limits = append(limits, d)
+			}
+			return make(chan time.Time) // no limit is over
+		}
+	})
+	if result := g.Wait(); result.Cause != Succeeded {
+		t.Errorf("%+v", result)
+	}
+	if _, err := os.Stat(filepath.Join(s.Folder, "tidy")); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]time.Duration{leftoverTime}, limits); diff != "" {
+		t.Error(diff)
+	}
+	if found := r.all(Leftover); len(found) != 1 || found[0].PID == 0 || found[0].Text == "" {
+		t.Errorf("%+v", found)
+	}
+}
+
 // Without Spec.Sole, children of other parts of the process stay.
 func TestOtherChildrenStay(t *testing.T) {
 	other := exec.Command("sleep", "1000")

@@ -90,6 +90,19 @@ func programs() map[string]func() {
 			os.WriteFile(filepath.Join(os.Getenv("STOKE_CHECKPOINT_DIR"), "last.pt"), []byte("x"), 0o600)
 			fmt.Printf("stoke: {\"checkpoint\": \"last.pt\", \"signals\": %d}\n", 1+len(asked))
 		},
+		"daemon": func() { // whose child tidies up when it is asked to end
+			if os.Getenv("CHILD") == "" {
+				self, _ := os.Executable()
+				detach(append(os.Environ(), "CHILD=1"), self)
+				programs()["slow"]()
+				return
+			}
+			asked := make(chan os.Signal, 1)
+			signal.Notify(asked, syscall.SIGTERM)
+			os.WriteFile("go", nil, 0o600)
+			<-asked
+			os.WriteFile("tidy", nil, 0o600)
+		},
 		"sleep": func() {
 			fmt.Println("ready")
 			sleep()

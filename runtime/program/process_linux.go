@@ -40,7 +40,11 @@ func awaitExit(pid int) {
 }
 
 // signalGroup sends a signal to a process group that exists.
-func signalGroup(group int, signal syscall.Signal) { unix.Kill(-group, signal) }
+func signalGroup(group int, signal syscall.Signal) {
+	if group > 1 { // -1 is all processes
+		unix.Kill(-group, signal)
+	}
+}
 
 // process is a process as /proc shows it.
 type process struct {
@@ -105,12 +109,14 @@ func isMarked(pid int, mark Mark) bool {
 // signal sends a signal to exactly this process, also when its number has been
 // used again.
 func (p process) signal(signal syscall.Signal) {
+	if p.pid <= 1 {
+		return // 0 is the own group, and 1 is not a process of a program
+	}
 	fd, err := unix.PidfdOpen(p.pid, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a sandbox
+		unix.Kill(p.pid, signal)
+	}
 	if err != nil {
-		if errors.Is(err, unix.ESRCH) {
-			return
-		}
-		unix.Kill(p.pid, signal) // an old kernel
 		return
 	}
 	defer unix.Close(fd)
