@@ -9,7 +9,7 @@ type Kind string
 const (
 	Started     Kind = "started"     // a rank
 	Metric      Kind = "metric"      // a rank reported Values
-	Complete    Kind = "complete"    // a Checkpoint is complete
+	Complete    Kind = "complete"    // a Checkpoint is complete: again when its marker changes, so perhaps twice
 	Malformed   Kind = "malformed"   // a rank reported a line that is not as documented; only its first one
 	Rotated     Kind = "rotated"     // a log was cut: an older file was dropped or renamed
 	Unwritten   Kind = "unwritten"   // output of a rank cannot be written to its log, and is dropped

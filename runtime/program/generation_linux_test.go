@@ -432,6 +432,7 @@ func TestHalfACheckpointIsNotOne(t *testing.T) {
 		reported = append(reported, filepath.Base(e.Checkpoint))
 	}
 	slices.Sort(reported)
+	reported = slices.Compact(reported) // a marker is made and then written
 	if diff := cmp.Diff([]string{"step-1", "step-2.pt"}, reported); diff != "" {
 		t.Error(diff)
 	}
