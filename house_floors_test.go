@@ -15,7 +15,7 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
-	{"files that are whole or absent, regular expressions", []string{"runtime/durable", "runtime/pattern"}},
+	{"files that are whole or absent, regular expressions, snapshots of code, usage of machines", []string{"runtime/durable", "runtime/pattern", "runtime/code", "runtime/usage"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models, and the engines' interface", []string{"runtime/engine"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
@@ -68,8 +68,8 @@ var bans = []struct {
 	{"runtime/...", "plan/...", nil, "the trainer runs without the engine: what both need belongs into runtime/spec"},
 	{"runtime/...", "modules/...", nil, "the trainer runs without configurations: what both need belongs into runtime/spec"},
 	{"runtime/...", "providers/...", nil, "the trainer runs without providers: what both need belongs into runtime/spec"},
-	{"providers/...", "runtime/...", []string{"runtime/spec", "runtime/api", "runtime/run", "runtime/certificate", "runtime/pattern"},
-		"providers reach the trainer through runtime/spec, runtime/api, a run's folder (runtime/run), its certificate (runtime/certificate) and the program stoke-trainer alone"},
+	{"providers/...", "runtime/...", []string{"runtime/spec", "runtime/api", "runtime/run", "runtime/certificate", "runtime/code", "runtime/pattern"},
+		"providers reach the trainer through runtime/spec, runtime/api, a run's folder (runtime/run), its certificate (runtime/certificate), its code (runtime/code) and the program stoke-trainer alone"},
 	{"cmd/stoke", "runtime/...", nil, "the command line reaches the trainer through providers/train"},
 	{"plan/...", "runtime/...", []string{"runtime/pattern"}, "the engine knows no trainer: an experiment is a resource like any other"},
 	{"modules/...", "runtime/...", []string{"runtime/pattern"}, "configurations know no trainer: an experiment is a resource like any other"},
