@@ -62,8 +62,14 @@ func (p parting) linger(ctx context.Context, untold []string) {
 		telling.Go(func() { p.retell(ctx, address) })
 	}
 	late, again := time.After(p.Linger), true
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
+		if p.Turn != nil {
+			p.Turn()
+		}
 		select {
+		case <-tick.C:
 		case <-p.collected:
 			p.Log.Info("the run's results have been collected")
 			return

@@ -401,6 +401,36 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// A coordinator that lingers shows that its loop goes on.
+func TestLingeringLives(t *testing.T) {
+	b := newBench(t, 1)
+	turns := make(chan struct{}, 1)
+	over := false
+	b.options.Linger, b.options.Ended = time.Hour, func(spec.Status) { over = true }
+	b.options.Turn = func() { // the loop's goroutine calls it
+		if over {
+			select {
+			case turns <- struct{}{}:
+			default:
+			}
+		}
+	}
+	w := b.opened()
+	ended := b.begin(w)
+	if err := b.client().Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		<-turns
+	}
+	if err := b.client().Collected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st := <-ended; st.Phase != spec.Stopped {
+		t.Errorf("status %+v", st)
+	}
+}
+
 // A step back is counted from the history, which is written at once: the status
 // of a killed coordinator may be older.
 func TestStepsBackAreCounted(t *testing.T) {

@@ -16,9 +16,9 @@ type Beat struct {
 	Idle float64 `json:"idle_seconds"` // since the coordinator's loop last got on
 }
 
-// StuckTime is how long a coordinator's loop may do one thing. The longest one is
-// to load a checkpoint, which may take half an hour.
-const StuckTime = 45 * time.Minute
+// StuckTime is how long a coordinator's loop may take for one event. It does not
+// wait for servers or remote files; a local disk may be slow.
+const StuckTime = 5 * time.Minute
 
 // Hung names a process that is to be ended, so that another one can take its
 // place.
