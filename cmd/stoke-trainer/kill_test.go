@@ -45,7 +45,7 @@ func disturbed(t *testing.T, s spec.Spec, ready func(*trial) bool, disturb func(
 		if !final() && disturb(r) {
 			return r, s
 		}
-		if st := r.wait(); st.Phase != spec.Succeeded {
+		if st := r.reap(); st.Phase != spec.Succeeded {
 			r.dump()
 			t.Fatalf("status %+v", st)
 		}

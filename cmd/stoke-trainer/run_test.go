@@ -169,16 +169,7 @@ func (r *trial) start() {
 // wait waits for the supervisor's end and returns the final status.
 func (r *trial) wait() spec.Status {
 	r.t.Helper()
-	select {
-	case <-r.reaped:
-	case <-time.After(10 * time.Minute):
-		r.dump()
-		r.t.Fatal("the run does not end")
-	}
-	st, err := r.folder.Status()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	st := r.reap()
 	if r.t.Failed() || st.Phase == spec.Lost {
 		r.dump()
 	}
@@ -193,6 +184,23 @@ func (r *trial) wait() spec.Status {
 	}
 	if left := roles(r.t, r.folder); len(left) > 0 {
 		r.t.Errorf("roles left after the end: %v", left)
+	}
+	return st
+}
+
+// reap waits for the supervisor's end, whatever its exit status: it may have been
+// killed after the run's end.
+func (r *trial) reap() spec.Status {
+	r.t.Helper()
+	select {
+	case <-r.reaped:
+	case <-time.After(10 * time.Minute):
+		r.dump()
+		r.t.Fatal("the run does not end")
+	}
+	st, err := r.folder.Status()
+	if err != nil {
+		r.t.Fatal(err)
 	}
 	return st
 }
