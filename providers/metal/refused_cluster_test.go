@@ -220,7 +220,7 @@ func (l refusedLife) suffers(t *testing.T, n int, how effect, wants []string) {
 			it = planted{l.kind, it.state, nil}
 		}
 		it = x.read(it)
-		if i > 0 && diags.HasErrors() && (n/refusedEvery+len(how))%2 == 1 { // and then the change is taken back
+		if i > 0 && diags.HasErrors() && (n/plantEvery+len(how))%2 == 1 { // and then the change is taken back
 			back := title + ", then taken back"
 			if next := x.plan(it, configs[i-1]); next.Planned.RawEquals(it.state) && x.stands() != wants[i-1] {
 				t.Errorf("%s: the next plan has nothing to do: %s", back, differs(x.stands(), wants[i-1]))
@@ -296,10 +296,10 @@ func (l refusedLife) run(t *testing.T) {
 	if most < 60 {
 		t.Fatalf("only %d commands and requests", most)
 	}
-	begin := map[effect]int{none: 0, whole: refusedEvery / 2}
+	begin := map[effect]int{none: 0, whole: plantEvery / 2}
 	for _, how := range []effect{none, half, whole} {
 		for n := range most {
-			due := (n-begin[how])%refusedEvery == 0
+			due := (n-begin[how])%plantEvery == 0
 			if how == half {
 				due = slices.ContainsFunc(passed, func(step []string) bool { return n < len(step) && isKilled(step[n]) })
 			}
