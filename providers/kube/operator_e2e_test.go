@@ -6,28 +6,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 )
 
-// operatorKinds are the kinds of a generated operator.
-var operatorKinds = []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon"}
+// operatorKinds are the kinds of a generated operator: five to seven of them.
+var operatorKinds = []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta"}
+
+// shapes is the number of different operators.
+const shapes = 20
 
 // operator renders a manifest in the shape of public operators, in one file: CRDs of
-// more than 300 KB and objects of their kinds, a webhook configuration, an aggregated
-// role, a Deployment and a StatefulSet. The second version has fields and a version
-// of the CRDs that the first does not have, another value of an immutable field, and
-// neither the object nor the CRD of the last kind.
-func operator(ns string, second bool) string {
-	var b strings.Builder
+// more than 300 KB and objects of their kinds, one of them without namespaces, a webhook
+// configuration, an aggregated role, a Deployment and a StatefulSet. Shapes differ in the
+// number of kinds, in further objects, and in the order of the documents. The second
+// version has fields and a version of the CRDs that the first does not have, other values
+// of immutable fields, and neither the object nor the CRD of the last kind. marked is the
+// number of objects that are not of these kinds.
+func operator(ns string, shape int, second bool) (text string, marked int) {
+	var all []string
 	document := func(format string, args ...any) {
-		fmt.Fprintf(&b, "---\n"+strings.ReplaceAll(format, "NS", ns)+"\n", args...)
+		all = append(all, fmt.Sprintf("---\n"+strings.ReplaceAll(format, "NS", ns)+"\n", args...))
 	}
-	kinds, version, serving, image, role := operatorKinds, "v1", "", "nginx:1", "all"
+	kinds, version, serving, image, role, value := operatorKinds[:5+shape%3], "v1", "", "nginx:1", "all", 5
 	if second {
-		kinds, version, image, role = kinds[:len(kinds)-1], "v2", "nginx:2", "part"
+		kinds, version, image, role, value = kinds[:len(kinds)-1], "v2", "nginx:2", "part", 6
 	}
 	for _, kind := range kinds {
 		plural := strings.ToLower(kind) + "s"
@@ -36,17 +42,20 @@ func operator(ns string, second bool) string {
 		if second {
 			serving += fmt.Sprintf("\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: %s}}", schema)
 		}
+		scope, name, more := "Namespaced", "one", ""
+		if kind == "Gamma" {
+			scope, name = "Cluster", "NS-one"
+		}
 		document("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: "+plural+".NS.example.com}\n"+
-			"spec:\n  group: NS.example.com\n  names: {kind: "+kind+", plural: "+plural+"}\n  scope: Namespaced\n  versions:\n%s", serving)
-		more := ""
+			"spec:\n  group: NS.example.com\n  names: {kind: "+kind+", plural: "+plural+"}\n  scope: "+scope+"\n  versions:\n%s", serving)
 		if second {
 			more = ", added: x"
 		}
-		document("apiVersion: NS.example.com/" + version + "\nkind: " + kind + "\nmetadata: {name: one}\nspec: {field1: a" + more + "}")
+		document("apiVersion: NS.example.com/" + version + "\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: {field1: a" + more + "}")
 	}
-	document("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: NS-operator}\nwebhooks:\n" +
-		"- {name: check.NS.example.com, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, timeoutSeconds: 1,\n" +
-		"   clientConfig: {service: {namespace: NS, name: web, path: /check}}, rules: [{apiGroups: [NS.example.com], apiVersions: ['*'], operations: [CREATE, UPDATE], resources: ['*']}]}")
+	const hook = "- {name: check.NS.example.com, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, timeoutSeconds: 1,\n" +
+		"   clientConfig: {service: {namespace: NS, name: web, path: /check}}, rules: [{apiGroups: [NS.example.com], apiVersions: ['*'], operations: [CREATE, UPDATE], resources: ['*']}]}"
+	document("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: NS-operator}\nwebhooks:\n" + hook)
 	document("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NS-all}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {aggregate-to: NS}}]}\nrules: []")
 	document("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: NS-part, labels: {aggregate-to: NS}}\nrules: [{apiGroups: [NS.example.com], resources: ['*'], verbs: [get, list]}]")
 	document("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: NS-all}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NS-" + role + "}\n" +
@@ -54,10 +63,27 @@ func operator(ns string, second bool) string {
 	document("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}")
 	document("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {image: " + image + "}")
 	document("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}")
-	template := "template: {metadata: {labels: {app: web}}, spec: {serviceAccountName: web, containers: [{name: web, image: " + image + "}]}}"
-	document("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1, selector: {matchLabels: {app: web}}, " + template + "}")
-	document("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: store}\nspec: {serviceName: web, replicas: 1, selector: {matchLabels: {app: web}}, " + template + "}")
-	return b.String()
+	pod := "{metadata: {labels: {app: web}}, spec: {serviceAccountName: web, containers: [{name: web, image: " + image + "}]}}"
+	document("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 1, selector: {matchLabels: {app: web}}, template: " + pod + "}")
+	document("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: store}\nspec: {serviceName: web, replicas: 1, selector: {matchLabels: {app: web}}, template: " + pod + "}")
+	if shape%4 == 1 {
+		document("apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: NS-operator}\nwebhooks:\n" + hook)
+	}
+	if shape%5 == 0 {
+		document("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: NS-high}\nvalue: %d", value)
+	}
+	switch shape / 3 % 3 {
+	case 0:
+		document("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec: {selector: {matchLabels: {app: web}}, template: " + pod + "}")
+		document("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}")
+	case 1:
+		document("apiVersion: batch/v1\nkind: Job\nmetadata: {name: setup}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: web, image: " + image + "}]}}}")
+	case 2:
+		document("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: web}\nspec: {podSelector: {matchLabels: {app: web}}}")
+	}
+	marked = len(all) - len(kinds)
+	at := shape * 7 % len(all)
+	return strings.Join(append(all[at:len(all):len(all)], all[:at]...), ""), marked
 }
 
 // wideSchema is a schema of more than 300 KB, in JSON.
@@ -72,11 +98,11 @@ func wideSchema(second bool) string {
 	return `{"type": "object", "properties": {"spec": {"type": "object", "properties": {` + strings.Join(fields, ", ") + `}}}}`
 }
 
-// operating is a configuration of a version of the operator, in one file.
-func (w *world) operating(second bool) cty.Value {
+// operating is a configuration of a version of an operator, in one file.
+func (w *world) operating(shape int, second bool) cty.Value {
 	w.t.Helper()
-	text := operator(w.ns, second)
-	if n := len(text) / len(operatorKinds); n < 300<<10 {
+	text, _ := operator(w.ns, shape, second)
+	if n := len(text) / len(operatorKinds[:5+shape%3]); !second && n < 300<<10 {
 		w.t.Fatalf("a CRD has %d bytes", n)
 	}
 	file := filepath.Join(w.t.TempDir(), "operator.yaml")
@@ -89,34 +115,31 @@ func (w *world) operating(second bool) cty.Value {
 // remains lists what carries the mark of a resource.
 func (w *world) remains(id string) string {
 	w.t.Helper()
-	return w.kubectl("get", "crd,clusterroles,clusterrolebindings,validatingwebhookconfigurations,deployments,statefulsets,services,configmaps,serviceaccounts",
+	return w.kubectl("get", "crd,clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses,"+
+		"deployments,statefulsets,daemonsets,jobs,services,configmaps,serviceaccounts,poddisruptionbudgets,networkpolicies",
 		"-l", "stoke.dev/managed="+id, "-o", "name")
 }
 
-// TestOperatorAppliesAtFirst applies a new operator ten times: each first apply
-// succeeds, and each destroy leaves nothing. One of them is changed by hand, repaired,
-// and upgraded in between.
+// TestOperatorAppliesAtFirst applies a new operator of another shape ten times, or
+// STOKE_OPERATORS times: each first apply succeeds, and each destroy leaves nothing. Every
+// fifth of them is changed by hand, repaired, and upgraded in between.
 func TestOperatorAppliesAtFirst(t *testing.T) {
-	const rounds = 10
+	rounds := 10
+	if given, err := strconv.Atoi(os.Getenv("STOKE_OPERATORS")); err == nil {
+		rounds = given
+	}
 	for round := range rounds {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			w := newWorld(t)
-			config := w.operating(false)
+			w, shape := newWorld(t), round%shapes
+			config := w.operating(shape, false)
 			it := w.empty(w.make(thing{}, config), config)
 			id := it.state.GetAttr("id").AsString()
-			if left := w.remains(id); strings.Count(left, "\n")+1 != len(operatorKinds)+9 {
-				t.Errorf("made were %s", left)
+			if _, marked := operator(w.ns, shape, false); strings.Count(w.remains(id), "\n")+1 != marked {
+				t.Errorf("made were %s, want %d objects", w.remains(id), marked)
 			}
-			if round == 0 {
+			if round%5 == 0 {
 				it = w.changedByHand(it, config)
-				config = w.operating(true)
-				it = w.empty(w.make(it, config), config)
-				if got := w.field("clusterrolebinding/"+w.ns+"-all", ".roleRef.name") + " " + w.field("alphas.v2."+w.ns+".example.com/one", ".spec.added"); got != w.ns+"-part x" {
-					t.Errorf("the upgrade made %s", got)
-				}
-				if got := w.kubectl("get", "crd", "epsilons."+w.ns+".example.com", "--ignore-not-found", "-o", "name"); got != "" {
-					t.Errorf("%s is left of the first version", got)
-				}
+				it = w.upgraded(it, shape)
 			}
 			w.destroy(it)
 			if left := w.remains(id); left != "" {
@@ -124,6 +147,21 @@ func TestOperatorAppliesAtFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// upgraded applies the second version of an operator.
+func (w *world) upgraded(it thing, shape int) thing {
+	w.t.Helper()
+	config := w.operating(shape, true)
+	it = w.empty(w.make(it, config), config)
+	if got := w.field("clusterrolebinding/"+w.ns+"-all", ".roleRef.name") + " " + w.field("alphas.v2."+w.ns+".example.com/one", ".spec.added"); got != w.ns+"-part x" {
+		w.t.Errorf("the upgrade made %s", got)
+	}
+	last := strings.ToLower(operatorKinds[4+shape%3]) + "s." + w.ns + ".example.com"
+	if got := w.kubectl("get", "crd", last, "--ignore-not-found", "-o", "name"); got != "" {
+		w.t.Errorf("%s is left of the first version", got)
+	}
+	return it
 }
 
 // changedByHand changes objects of the operator by hand, and has them repaired.

@@ -152,7 +152,8 @@ type reviewing struct {
 // review refuses objects of kinds and in namespaces that neither the cluster
 // has nor the plan makes, objects that two resources declare, objects of
 // other resources that these do not give up, objects that do not fit their
-// schemas where no server could be asked, and pods that no node could take.
+// schemas where no server could be asked, declared objects that would be deleted with
+// their namespace or CRD, and pods that no node could take.
 func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.Note, providers.Diagnostics) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,6 +176,7 @@ func (d *doubts) review(ctx context.Context, all providers.Review) ([]providers.
 		r.taken(p, of)
 		r.left(p, of)
 	}
+	r.strand()
 	r.unseen(ctx)
 	r.fit(ctx)
 	return r.notes, r.diags

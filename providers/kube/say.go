@@ -97,6 +97,8 @@ func (r *set) explainKey(k object.Key, err error) diag.Diagnostic {
 	case len(live.FixedFields(k.GroupKind(), err)) > 0:
 		return at("Fields cannot be changed", "%s: %s cannot be changed once it is there, and the plan did not know. "+
 			"Nothing was deleted. Plan again.", k.Title(), strings.Join(live.FixedFields(k.GroupKind(), err), ", "))
+	case policy.MatchString(message(err)):
+		return at("A policy refuses the object", "%s: %s.", k.Title(), message(err))
 	case webhook.MatchString(message(err)):
 		return at("A webhook refuses the object", "%s: %s.", k.Title(), message(err))
 	case apierrors.IsForbidden(err) && strings.Contains(message(err), "exceeded quota"):
@@ -170,7 +172,10 @@ func (k kind) attribute(err error) path.Path {
 // values of another type: as an internal error.
 var untyped = pattern.New(`failed to create (typed patch|manager for existing) object`)
 
-var webhook = pattern.New(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy`)
+var (
+	webhook = pattern.New(`admission webhook|failed calling webhook`)
+	policy  = pattern.New(`^ValidatingAdmissionPolicy|ValidatingAdmissionPolicy '`)
+)
 
 // message is what an API server says, without the object's name before it.
 func message(err error) string {

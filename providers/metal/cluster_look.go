@@ -47,6 +47,31 @@ type settled struct {
 	Objects   []string          `json:"objects,omitempty"`  // keys of what was applied in the cluster
 }
 
+// changing replaces the hash of a value while it changes: no declared value has it.
+const changing = "changing"
+
+// unsettled is the note of a change that has begun: whatever is declared after a change
+// that failed differs from it, also the configuration from before.
+func (s settled) unsettled(want settled) settled {
+	for _, of := range []struct {
+		is   *string
+		want string
+	}{{&s.Kubelet, want.Kubelet}, {&s.Proxy, want.Proxy}, {&s.Patches, want.Patches}, {&s.Images, want.Images}, {&s.Lives, want.Lives}} {
+		if *of.is != of.want {
+			*of.is = changing
+		}
+	}
+	arguments := maps.Clone(want.APIServer)
+	maps.Copy(arguments, s.APIServer)
+	s.APIServer = arguments
+	for _, name := range want.CertNames {
+		if !slices.Contains(s.CertNames, name) {
+			s.CertNames = append(slices.Clone(s.CertNames), name)
+		}
+	}
+	return s
+}
+
 // notes are a record's, as far as they are about the cluster.
 type notes struct {
 	begun, healthy, ending bool

@@ -230,11 +230,29 @@ func (w *clusterWork) install(ctx context.Context) error {
 	return w.observe(ctx)
 }
 
-// configure renders what kubeadm reads, and brings its patches.
-func (w *clusterWork) configure(ctx context.Context) (err error) {
+// configure renders what kubeadm reads, and brings its patches. It notes first what is
+// going to change.
+func (w *clusterWork) configure(ctx context.Context) error {
+	n, err := readNotes(w.rec)
+	if err != nil {
+		return err
+	}
+	if n.whole != "" {
+		want, err := w.spec.hashes()
+		if err != nil {
+			return err
+		}
+		n.settled = n.settled.unsettled(want)
+		if err := w.rec.Set(ctx, noteSettled, n.settled); err != nil {
+			return err
+		}
+	}
+	dir := path.Join(w.rec.Dir(), "patches")
 	if len(w.spec.patches) > 0 {
-		w.spec.node.Patches = path.Join(w.rec.Dir(), "patches")
-		if err := kubeadm.WritePatches(ctx, w.m, w.spec.node.Patches, w.spec.patches); err != nil {
+		w.spec.node.Patches = dir
+	}
+	if len(w.spec.patches) > 0 || n.settled.Patches == changing {
+		if err := kubeadm.WritePatches(ctx, w.m, dir, w.spec.patches); err != nil {
 			return err
 		}
 	}

@@ -164,17 +164,17 @@ func (s *settings) disrupt(ctx context.Context, m host.Machine, changes func(con
 	return fmt.Errorf("what runs on the node is not known, so that nothing was changed that may hurt it: %w", unknown)
 }
 
-// undoDrained undoes what a machine was prepared with. Where that is a Kubernetes node,
-// its pods leave first.
-func (s *settings) undoDrained(ctx context.Context, m host.Machine, p drain.Policy, undo func(context.Context) error) error {
+// leaveDrained has pods leave a machine that is a node, and then does work that ends the
+// node under its name.
+func (s *settings) leaveDrained(ctx context.Context, m host.Machine, what string, p drain.Policy, work func(context.Context) error) error {
 	node, err := s.shared.roll.Look(ctx, m)
 	if err != nil {
-		return fmt.Errorf("what runs on the node is not known, so that nothing was undone: %w", err)
+		return fmt.Errorf("what runs on the node is not known, so that nothing was changed: %w", err)
 	}
 	if p, err = inCluster(ctx, m, p); err != nil {
 		return err
 	}
-	return s.shared.roll.Leave(ctx, node, "what stoke prepared it with", p, undo)
+	return s.shared.roll.Leave(ctx, node, what, p, work)
 }
 
 // cordonedBy is which run of stoke has cordoned the node and was cut off before

@@ -119,7 +119,7 @@ func applyAll(ctx context.Context, parts []section, on host.Machine, rec *host.R
 }
 
 func (m *hostModel) restore(ctx context.Context, s *settings, on host.Machine, rec *host.Record) (outcomes []host.Outcome, err error) {
-	err = s.undoDrained(ctx, on, m.policy(), func(ctx context.Context) error {
+	err = s.leaveDrained(ctx, on, "what stoke prepared it with", m.policy(), func(ctx context.Context) error {
 		for _, part := range slices.Backward(sections(s)) {
 			did, err := part.restore(ctx, on, rec)
 			if outcomes = append(outcomes, did...); err != nil {

@@ -177,12 +177,20 @@ func (l *nodeLook) repair(ctx context.Context, m *nodeModel) error {
 	if len(l.changes()) == 0 && !l.cordoned(ctx) {
 		return nil
 	}
+	if l.facts.NodeName != l.node.Name { // the node of the old name does not come back
+		if err := promised(ctx).covers(l.on, l.changes()); err != nil {
+			return err
+		}
+		return l.settings.leaveDrained(ctx, l.on, "another name", m.nodePolicy(l.join), func(ctx context.Context) error {
+			if err := installKubernetes(ctx, l.on, l.rec, l.wantPkgs); err != nil {
+				return err
+			}
+			return l.rename(ctx, m.ID.ValueString())
+		})
+	}
 	return l.settings.disrupt(ctx, l.on, changes, m.nodePolicy(l.join), func(ctx context.Context) error {
 		if err := installKubernetes(ctx, l.on, l.rec, l.wantPkgs); err != nil {
 			return err
-		}
-		if l.facts.NodeName != l.node.Name {
-			return l.rename(ctx, m.ID.ValueString())
 		}
 		return l.restart(ctx)
 	})

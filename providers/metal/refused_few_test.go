@@ -4,3 +4,6 @@ package metal
 
 // refusedEvery: each how many commands of an apply one fails in TestPlanAfterARefusedApply.
 const refusedEvery = 8
+
+// plantEvery: the same for TestPlanAfterARefusedCluster and TestPlanAfterARefusedNode.
+const plantEvery = 16

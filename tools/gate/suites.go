@@ -108,7 +108,7 @@ func suites() []suite {
 		{name: "e2e-gke-kills", about: "stoke killed at every call by which it changes something on Google Cloud", tags: e2e, packages: []string{"cmd/stoke"},
 			run: "^TestGoogleKillsEverywhere$", parallel: 6, timeout: 30 * time.Minute},
 		{name: "e2e-metal", about: "bare-metal hosts: every resource through its whole life", tags: e2e, tagged: true, real: true, needs: []need{machines},
-			packages: onMachines, skip: special + "|" + cuts, except: []string{"providers/metal/kubeadm"}, grow: []string{"TestPlanAfterARefusedApply"}, processes: 3, parallel: 3, timeout: 30 * time.Minute},
+			packages: onMachines, skip: special + "|" + cuts, except: []string{"providers/metal/kubeadm"}, grow: []string{"TestPlanAfterARefusedApply", "TestPlanAfterARefusedCluster", "TestPlanAfterARefusedNode"}, processes: 3, parallel: 3, timeout: 30 * time.Minute},
 		{name: "e2e-cut", about: "the same, cut and killed at many moments, and with thousands of connections", tags: e2e, tagged: true, real: true,
 			needs: []need{machines}, packages: onMachines, run: cuts, skip: special, processes: 3, parallel: 3, timeout: 30 * time.Minute},
 		{name: "e2e-kube", about: "all that talks to Kubernetes, on a real control plane", tags: e2e, real: true, needs: []need{kubernetes}, env: real,

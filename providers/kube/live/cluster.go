@@ -30,10 +30,10 @@ const (
 	Mark = "stoke.dev/managed"
 	// page is how many objects a list asks for at a time.
 	page = 500
-	// fewMarks is the number of resources whose objects of a kind have a list each. The
-	// objects of all further resources share one list, with every object of the kind
-	// that any stoke has marked.
-	fewMarks = 8
+	// fewMarks is the number of resources whose objects of a kind are listed by their
+	// marks. The objects of all further resources share one list, with every object of
+	// the kind that any stoke has marked.
+	fewMarks = 16
 )
 
 // Cluster is a cluster in one phase (a plan, an apply): lists are read once.
@@ -42,7 +42,7 @@ type Cluster struct {
 
 	mu      sync.Mutex
 	lists   map[listed]*list
-	marks   map[schema.GroupVersionKind][]string // resources that have a list of a kind
+	marks   map[schema.GroupVersionKind]*markLists
 	nodes   nodes
 	defined map[schema.GroupKind]time.Time // when the CRDs of kinds were applied in this phase
 }
@@ -67,7 +67,7 @@ type list struct {
 // New is a cluster of which nothing has been read.
 func New(c *kubernetes.Client) *Cluster {
 	return &Cluster{
-		Client: c, lists: map[listed]*list{}, marks: map[schema.GroupVersionKind][]string{}, defined: map[schema.GroupKind]time.Time{},
+		Client: c, lists: map[listed]*list{}, marks: map[schema.GroupVersionKind]*markLists{}, defined: map[schema.GroupKind]time.Time{},
 	}
 }
 
@@ -130,11 +130,13 @@ func (c *Cluster) Get(ctx context.Context, k object.Key) (*unstructured.Unstruct
 	return u, err
 }
 
-// Marked finds an object among those that carry the mark of the resource id, which
-// are listed once for each kind: in pages, over the whole cluster, or where that is
-// forbidden namespace by namespace. nil where there is none.
+// Marked finds an object among those that carry the mark of the resource id. They are
+// listed once for each kind, for several resources at once: in pages, over the whole
+// cluster, or where that is forbidden namespace by namespace. nil where there is none.
 func (c *Cluster) Marked(ctx context.Context, k object.Key, id string) (*unstructured.Unstructured, error) {
-	of := listed{listOf{k.GroupVersionKind, ""}, selectMark(c, k.GroupVersionKind, id)}
+	label, done := selectMark(ctx, c, k.GroupVersionKind, id)
+	defer done()
+	of := listed{listOf{k.GroupVersionKind, ""}, label}
 	objects, err := c.list(ctx, of)
 	if apierrors.IsForbidden(err) && k.Namespace != "" {
 		of.namespace = k.Namespace
@@ -151,21 +153,67 @@ func (c *Cluster) Marked(ctx context.Context, k object.Key, id string) (*unstruc
 	return objects[types.NamespacedName{Namespace: k.Namespace, Name: k.Name}], nil
 }
 
+// markLists are the lists of the objects of one kind by their marks.
+type markLists struct {
+	labels  map[string]string // the selector of the list that has the objects of a resource
+	waiting []string          // resources that have none yet
+	reading chan struct{}     // closed when the list that is read has been read; nil for none
+}
+
 // selectMark returns the label selector of a list that has the objects of a kind and a
-// resource: for the first few resources a list each, and one list for all others.
-func selectMark(c *Cluster, of schema.GroupVersionKind, id string) string {
+// resource. While one list is read, further resources wait: the next list is for all of
+// them. The caller calls done once it has read the list.
+func selectMark(ctx context.Context, c *Cluster, of schema.GroupVersionKind, id string) (label string, done func()) {
+	done = func() {}
+	if id == "" {
+		return Mark, done
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case id == "":
-		return Mark
-	case slices.Contains(c.marks[of], id):
-	case len(c.marks[of]) < fewMarks:
-		c.marks[of] = append(c.marks[of], id)
-	default:
-		return Mark
+	m := c.marks[of]
+	if m == nil {
+		m = &markLists{labels: map[string]string{}}
+		c.marks[of] = m
 	}
-	return Mark + "=" + id
+	for m.labels[id] == "" && m.reading != nil {
+		if !slices.Contains(m.waiting, id) {
+			m.waiting = append(m.waiting, id)
+		}
+		reading := m.reading
+		c.mu.Unlock()
+		select {
+		case <-reading:
+		case <-ctx.Done():
+		}
+		c.mu.Lock()
+		if ctx.Err() != nil {
+			return Mark + "=" + id, done
+		}
+	}
+	if label := m.labels[id]; label != "" {
+		return label, done
+	}
+	ids := append(slices.DeleteFunc(m.waiting, func(other string) bool { return other == id }), id)
+	slices.Sort(ids)
+	switch m.waiting = nil; {
+	case len(m.labels)+len(ids) > fewMarks:
+		label = Mark
+	case len(ids) == 1:
+		label = Mark + "=" + id
+	default:
+		label = Mark + " in (" + strings.Join(ids, ",") + ")"
+	}
+	for _, each := range ids {
+		m.labels[each] = label
+	}
+	reading := make(chan struct{})
+	m.reading = reading
+	return label, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		m.reading = nil
+		close(reading)
+	}
 }
 
 func (c *Cluster) list(ctx context.Context, of listed) (map[types.NamespacedName]*unstructured.Unstructured, error) {

@@ -10,6 +10,8 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -41,6 +43,9 @@ type Cluster struct {
 	// Forbid, when not nil, says why admission refuses a request ("" lets it
 	// pass), such as "PATCH nodes/a".
 	Forbid func(request string) string
+	// Fault, when not nil, decides about each request, such as "PATCH nodes/a". A
+	// refused request ends with an error, after its whole effect where after is set.
+	Fault func(request string) (refused, after bool)
 	// Linger is how many lists a pod stays that is being deleted.
 	Linger int
 
@@ -56,6 +61,8 @@ type Cluster struct {
 	budgets map[string]*policy.PodDisruptionBudget
 	dead    map[string]bool // kubelets
 	renewed map[string]time.Time
+	objects map[string]map[string]any // of all other kinds; see keyOf
+	applied map[string]map[string]any // the last configuration that was applied
 	log     []string
 }
 
@@ -65,6 +72,7 @@ func New(t testing.TB, listener net.Listener) *Cluster {
 	c := &Cluster{t: t, nodes: map[string]*core.Node{}, pods: map[string]*core.Pod{}, linger: map[string]int{},
 		budgets: map[string]*policy.PodDisruptionBudget{}, dead: map[string]bool{}, renewed: map[string]time.Time{}}
 	c.authority()
+	c.Reset()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(c.serve))
 	if listener != nil {
 		server.Listener.Close()
@@ -79,6 +87,7 @@ func New(t testing.TB, listener net.Listener) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that go in the middle of a handshake
 	// As the real one, it takes any certificate and then says 401.
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
 	server.StartTLS()
@@ -110,20 +119,42 @@ func (c *Cluster) sign(template *x509.Certificate) (cert, key []byte) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	if template.NotAfter.IsZero() {
-		template.NotAfter = time.Now().Add(24 * time.Hour)
-	}
-	template.NotBefore = time.Now().Add(-time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, c.ca, private.Public(), c.caKey)
-	if err != nil {
+	if cert, err = c.certify(template, private.Public()); err != nil {
 		c.t.Fatal(err)
 	}
 	text, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+}
+
+// certify signs a public key with the cluster's authority, for a day unless the
+// template has an end.
+func (c *Cluster) certify(template *x509.Certificate, public any) ([]byte, error) {
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(24 * time.Hour)
+	}
+	template.NotBefore = time.Now().Add(-time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, c.ca, public, c.caKey)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
+}
+
+// CA returns the certificate of the cluster's authority in PEM.
+func (c *Cluster) CA() []byte { return c.caPEM }
+
+// Serving returns a certificate of the API server for names and addresses, and its key.
+func (c *Cluster) Serving(names ...string) (cert, key []byte) {
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	return c.sign(template)
 }
 
 // Files are what kubeadm and the kubelet leave on a node, by path.
@@ -169,11 +200,23 @@ const (
 // Kubeconfig is that of a user who may list nodes and nothing else, by a client
 // certificate, or by a token.
 func (c *Cluster) Kubeconfig(token bool) []byte {
-	user := "token: " + listerToken
-	if !token {
-		cert, key := c.sign(&x509.Certificate{Subject: pkix.Name{CommonName: lister}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-		user = fmt.Sprintf("client-certificate-data: %s, client-key-data: %s", base64.StdEncoding.EncodeToString(cert), base64.StdEncoding.EncodeToString(key))
+	if token {
+		return c.kubeconfig("token: " + listerToken)
 	}
+	return c.kubeconfigOf(pkix.Name{CommonName: lister})
+}
+
+// Administrator returns the kubeconfig of a user who may do everything: admin.conf.
+func (c *Cluster) Administrator() []byte {
+	return c.kubeconfigOf(pkix.Name{CommonName: "kubernetes-admin", Organization: []string{masters}})
+}
+
+func (c *Cluster) kubeconfigOf(user pkix.Name) []byte {
+	cert, key := c.sign(&x509.Certificate{Subject: user, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return c.kubeconfig(fmt.Sprintf("client-certificate-data: %s, client-key-data: %s", base64.StdEncoding.EncodeToString(cert), base64.StdEncoding.EncodeToString(key)))
+}
+
+func (c *Cluster) kubeconfig(user string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters: [{name: lab, cluster: {server: %q, certificate-authority-data: %s}}]

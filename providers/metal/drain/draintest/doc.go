@@ -5,4 +5,9 @@
 //
 // Its kubelets and controllers are the test: pods that were evicted leave after
 // as many looks as the test says, leases are renewed unless a kubelet is dead.
+//
+// Administrators, and operators once a ClusterRoleBinding is there for them, see the
+// objects of a whole cluster: applies are server-side, workloads are ready at once,
+// and requests for certificates are signed as they are approved. Fault refuses any
+// request.
 package draintest

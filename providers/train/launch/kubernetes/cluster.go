@@ -128,20 +128,19 @@ func (c *cluster) delete(ctx context.Context, kind schema.GroupVersionResource, 
 	return err
 }
 
-// podsGone waits until a run has no pods any more. Those of a node that does not
-// answer stay until the cluster gives them up: once they are overdue they are
-// deleted without its word.
+// podsGone watches a run's pods until none is there. Pods of a node that does not answer
+// stay until the cluster gives them up: once they are overdue they are deleted without its
+// word.
 func (c *cluster) podsGone(ctx context.Context, id string) error {
+	v := newView(ctx, c, id, pods)
+	defer v.end()
 	forced := make(map[types.UID]bool)
 	for {
-		page, err := c.in(pods).List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + id})
-		if err != nil {
+		left, err := v.listPods(ctx)
+		if err != nil || len(left) == 0 {
 			return err
 		}
-		if len(page.Items) == 0 {
-			return nil
-		}
-		for _, u := range page.Items {
+		for _, u := range left {
 			if forced[u.GetUID()] || !overdue(&u, time.Now()) {
 				continue
 			}
@@ -151,10 +150,8 @@ func (c *cluster) podsGone(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("pod %s does not end: %w", page.Items[0].GetName(), context.Cause(ctx))
+		if v.wait(ctx); ctx.Err() != nil {
+			return fmt.Errorf("pod %s does not end: %w", left[0].GetName(), context.Cause(ctx))
 		}
 	}
 }

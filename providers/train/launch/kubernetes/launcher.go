@@ -279,7 +279,7 @@ func (l *Launcher) Watch(ctx context.Context, id string) iter.Seq2[launch.State,
 			yield(launch.State{}, err)
 			return
 		}
-		v := newView(ctx, c, id)
+		v := newView(ctx, c, id, configMaps, jobs, pods)
 		defer v.end()
 		for {
 			s, err := l.current(ctx, v)

@@ -33,16 +33,22 @@ func streamOf(text string) string {
 	return launch.Stderr
 }
 
-// Logs gives what pods have said: of a run that was collected from this machine,
-// else from the cluster, those of ended containers first.
+// Logs gives the lines of pods: of a run that was collected from this machine,
+// else from the cluster, those of ended containers first. The log of a container that
+// runs is followed by one request.
 func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, line func(launch.Line) error) error {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	given := make(map[string]time.Time) // the last line of each container
+	into := newTranscript(o.Stream, line)
 	f := newFollowed(ctx, c, id, o.Follow)
 	defer f.end()
+	var live *tails
+	if o.Follow {
+		live = newTails(ctx, c)
+		defer live.end()
+	}
 	for {
 		s, err := f.look(ctx)
 		if err != nil {
@@ -57,15 +63,17 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 			if o.Role != "" && roleName(&p) != o.Role {
 				continue
 			}
-			if err := c.podLog(ctx, &p, given, o.Stream, line); err != nil {
+			if err := c.podLog(ctx, &p, into, live); err != nil {
 				return err
 			}
 		}
 		if state, ok := s.recorded(); !o.Follow || ok && state.Phase.Final() || s.over() {
 			return nil
 		}
-		if f.wait(ctx); ctx.Err() != nil {
+		if err := live.wait(ctx, f, into); ctx.Err() != nil {
 			return nil
+		} else if err != nil {
+			return err
 		}
 	}
 }
@@ -83,34 +91,65 @@ func byAge(pods []core.Pod) []core.Pod {
 	return all
 }
 
+// transcript gives the lines of containers, each once.
+type transcript struct {
+	stream string // "" for both
+	line   func(launch.Line) error
+	given  map[string]time.Time // the last line of each container, by its ID
+	whole  map[string]bool      // containers that have ended, and of which all is given
+}
+
+func newTranscript(stream string, line func(launch.Line) error) *transcript {
+	return &transcript{stream, line, make(map[string]time.Time), make(map[string]bool)}
+}
+
+// add gives a line that was not given yet.
+func (s *transcript) add(p *core.Pod, id, text string) error {
+	at, rest := stamped(text)
+	if text == "" || !at.After(s.given[id]) {
+		return nil
+	}
+	s.given[id] = at
+	stream := streamOf(rest)
+	if s.stream != "" && s.stream != stream {
+		return nil
+	}
+	return s.line(launch.Line{Role: roleName(p), Stream: stream, Time: at, Text: rest})
+}
+
 // podLog gives the lines of a pod's containers that were not given yet, the
-// previous container's first.
-func (c *cluster) podLog(ctx context.Context, p *core.Pod, given map[string]time.Time, stream string, line func(launch.Line) error) error {
+// previous container's first. Containers that run are left to tails, where there are
+// any.
+func (c *cluster) podLog(ctx context.Context, p *core.Pod, into *transcript, live *tails) error {
 	for _, st := range p.Status.ContainerStatuses {
 		if st.Name != container {
 			continue
 		}
 		for n, attempt := range []*core.ContainerState{&st.LastTerminationState, &st.State} {
-			id := ""
 			switch {
+			case attempt.Running != nil && live != nil:
+				live.follow(p, st.ContainerID, into.given[st.ContainerID])
 			case attempt.Running != nil:
-				id = st.ContainerID
-			case attempt.Terminated != nil:
-				id = attempt.Terminated.ContainerID
-			}
-			if id == "" {
-				continue
-			}
-			if err := c.containerLog(ctx, p, st.Name, id, n == 0, given, stream, line); err != nil {
-				return err
+				if err := c.containerLog(ctx, p, st.ContainerID, n == 0, into); err != nil {
+					return err
+				}
+			case attempt.Terminated != nil && !into.whole[attempt.Terminated.ContainerID]:
+				id := attempt.Terminated.ContainerID
+				if err := c.containerLog(ctx, p, id, n == 0, into); err != nil {
+					return err
+				}
+				into.whole[id] = true
 			}
 		}
 	}
 	return nil
 }
 
-func (c *cluster) containerLog(ctx context.Context, p *core.Pod, container, id string, previous bool, given map[string]time.Time, stream string, line func(launch.Line) error) error {
-	body, err := c.PodLog(ctx, p.Namespace, p.Name, connected.LogOptions{Container: container, Previous: previous, Timestamps: true, Since: given[id]})
+func (c *cluster) containerLog(ctx context.Context, p *core.Pod, id string, previous bool, into *transcript) error {
+	if id == "" {
+		return nil
+	}
+	body, err := c.PodLog(ctx, p.Namespace, p.Name, connected.LogOptions{Container: container, Previous: previous, Timestamps: true, Since: into.given[id]})
 	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
 		return nil // it is gone by now, or has not begun
 	}
@@ -121,16 +160,8 @@ func (c *cluster) containerLog(ctx context.Context, p *core.Pod, container, id s
 	lines := bufio.NewReaderSize(body, 64<<10)
 	for {
 		text, err := readLine(lines)
-		if text != "" {
-			at, rest := stamped(text)
-			if at.After(given[id]) {
-				given[id] = at
-				if s := streamOf(rest); stream == "" || s == stream {
-					if err := line(launch.Line{Role: roleName(p), Stream: s, Time: at, Text: rest}); err != nil {
-						return err
-					}
-				}
-			}
+		if failed := into.add(p, id, text); failed != nil {
+			return failed
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -178,24 +209,21 @@ func (c *cluster) collectLogs(ctx context.Context, s *sight, at run.Folder) (err
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	given := make(map[string]time.Time)
+	// The events are the metrics, which have a file of their own.
+	into := newTranscript(launch.Stderr, func(l launch.Line) error {
+		f := files[l.Role]
+		if f == nil {
+			var err error
+			if f, err = folder.OpenFile(l.Role+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+				return err
+			}
+			files[l.Role] = f
+		}
+		_, err := fmt.Fprintln(f, l.Text)
+		return err
+	})
 	for _, p := range byAge(s.pods) {
-		err := c.podLog(ctx, &p, given, "", func(l launch.Line) error {
-			if l.Stream == launch.Stdout {
-				return nil // the metrics, which have a file of their own
-			}
-			f := files[l.Role]
-			if f == nil {
-				var err error
-				if f, err = folder.OpenFile(l.Role+".log", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-					return err
-				}
-				files[l.Role] = f
-			}
-			_, err := fmt.Fprintln(f, l.Text)
-			return err
-		})
-		if err != nil {
+		if err := c.podLog(ctx, &p, into, nil); err != nil {
 			return err
 		}
 	}

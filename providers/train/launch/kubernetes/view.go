@@ -9,6 +9,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,18 +52,38 @@ type view struct {
 // errSilent is for a coordinator that runs and did not answer a short time ago.
 var errSilent = errors.New("the coordinator does not answer")
 
-// newView begins to watch a run. The caller ends it.
-func newView(ctx context.Context, c *cluster, id string) *view {
+// newView begins to watch a run's objects of some kinds. The caller ends it.
+func newView(ctx context.Context, c *cluster, id string, kinds ...schema.GroupVersionResource) *view {
 	s := &reader{make(map[schema.GroupVersionResource]cache.Store), make(map[string]*answer)}
 	v := &view{
 		cluster: &cluster{Client: c.Client, namespace: c.namespace, reader: s}, api: c, id: id,
 		changed: make(chan struct{}, 1), released: make(map[types.UID]time.Time),
 	}
 	v.ctx, v.stop = context.WithCancelCause(ctx)
-	v.watch(configMaps, "", id)
-	v.watch(jobs, runLabel+"="+id, "")
-	v.watch(pods, runLabel+"="+id, "")
+	for _, kind := range kinds {
+		if kind == configMaps {
+			v.watch(kind, "", id)
+		} else {
+			v.watch(kind, runLabel+"="+id, "")
+		}
+	}
 	return v
+}
+
+// listPods lists the run's pods. An empty list is the API server's own: a watch may begin
+// with the pods of a short time ago.
+func (v *view) listPods(ctx context.Context) ([]unstructured.Unstructured, error) {
+	selected := metav1.ListOptions{LabelSelector: runLabel + "=" + v.id}
+	if v.watching() {
+		if page, err := v.in(pods).List(ctx, selected); err == nil && len(page.Items) > 0 {
+			return page.Items, nil
+		}
+	}
+	page, err := v.api.in(pods).List(ctx, selected)
+	if err != nil {
+		return nil, err
+	}
+	return page.Items, nil
 }
 
 // watch watches the run's objects of a kind.
@@ -233,7 +254,7 @@ type followed struct {
 func newFollowed(ctx context.Context, c *cluster, id string, follow bool) *followed {
 	f := &followed{api: c, id: id}
 	if follow {
-		f.view = newView(ctx, c, id)
+		f.view = newView(ctx, c, id, configMaps, jobs, pods)
 	}
 	return f
 }

@@ -161,8 +161,8 @@ func TestWatchIsForbidden(t *testing.T) {
 	w.empty()
 }
 
-// TestFollowedLogs: whoever follows a log reads the run from watches, and only the log
-// itself again and again.
+// TestFollowedLogs: a caller who follows a log reads the run from watches, and the log by
+// one request, and by another one after a cut.
 func TestFollowedLogs(t *testing.T) {
 	w := newWorld(t, "restricted")
 	kubelet := w.AddKubelet(t, "node-"+w.ns)
@@ -186,6 +186,9 @@ func TestFollowedLogs(t *testing.T) {
 		if n == most {
 			return enough
 		}
+		if n == 3 {
+			kubelet.Cut()
+		}
 		time.Sleep(1100 * time.Millisecond) // the times of lines are read in whole seconds
 		kubelet.Say(t, w.ns, pod, container, fmt.Sprintf("line %d", n+1))
 		return nil
@@ -193,12 +196,60 @@ func TestFollowedLogs(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Fatalf("%d lines, %v", n, err)
 	}
-	asked := slices.DeleteFunc(w.Audit(t, login.User), func(a kubetest.Asked) bool { return strings.Contains(a.URI, "/log?") })
+	all := w.Audit(t, login.User)
+	asked := slices.DeleteFunc(slices.Clone(all), func(a kubetest.Asked) bool { return strings.Contains(a.URI, "/log?") })
+	if logs := len(all) - len(asked); logs > 3 { // the first, and one or two after the cut
+		t.Errorf("%d requests of the log:\n%s", logs, requests(all))
+	}
 	if len(asked) > 12 { // of the login, and a list and a watch of each kind
 		t.Errorf("%d requests beside those of the log:\n%s", len(asked), requests(asked))
 	}
 	if err := l.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
+	}
+	w.empty()
+}
+
+// TestPodsGoneIsWatched: a destroy waits for pods that take their time to end by a watch.
+func TestPodsGoneIsWatched(t *testing.T) {
+	w := newWorld(t, "restricted")
+	p := small()
+	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hold = `{"metadata":{"finalizers":["example.com/hold"]}}`
+	pod := ""
+	w.Eventually(t, "worker 0 has a pod", func(ctx context.Context) (bool, error) {
+		found, err := w.podsOf(ctx, id, worker, "0")
+		if len(found) > 0 {
+			pod = found[0].Name
+		}
+		return len(found) == 1, err
+	})
+	w.Kubectl(t, "", "-n", w.ns, "patch", "pod", pod, "--type=merge", "-p", hold)
+	login := kubetest.Login{User: "remover-" + w.ns, Groups: []string{"system:masters"}}
+	by := w.by(w.client(w.KubeconfigFor(t, login)), p)
+	removed := make(chan error, 1)
+	go func() { removed <- by.Remove(t.Context(), id) }()
+	w.Eventually(t, "the pod is to end", func(context.Context) (bool, error) {
+		return w.Kubectl(t, "", "-n", w.ns, "get", "pod", pod, "-o", "jsonpath={.metadata.deletionTimestamp}") != "", nil
+	})
+	time.Sleep(3 * time.Second)
+	select {
+	case err := <-removed:
+		t.Fatalf("the run is removed while it has a pod: %v", err)
+	default:
+	}
+	w.Kubectl(t, "", "-n", w.ns, "patch", "pod", pod, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	if err := <-removed; err != nil {
+		t.Fatal(err)
+	}
+	lists := slices.DeleteFunc(w.Audit(t, login.User), func(a kubetest.Asked) bool {
+		return a.Verb != "list" || !strings.Contains(a.URI, "/pods?")
+	})
+	if len(lists) > 6 { // one begins the watch, one says that there are none; others are of looks at the run
+		t.Errorf("%d lists of pods:\n%s", len(lists), requests(lists))
 	}
 	w.empty()
 }

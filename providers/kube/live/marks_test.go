@@ -1,0 +1,54 @@
+package live
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestSelectMark: resources that ask while a list is read share the next one, and many
+// resources share one list of all objects.
+func TestSelectMark(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for others, want := range map[int]string{1: Mark + "=id-01", 3: Mark + " in (id-01,id-02,id-03)", fewMarks: Mark} {
+		c := New(nil)
+		first, done := selectMark(t.Context(), c, kind, "id-00")
+		if first != Mark+"=id-00" {
+			t.Fatalf("the first list is of %s", first)
+		}
+		if again, _ := selectMark(t.Context(), c, kind, "id-00"); again != first {
+			t.Errorf("a second object of the resource is in the list of %s", again)
+		}
+		labels, all := make(chan string, others), sync.WaitGroup{}
+		for i := range others {
+			all.Go(func() {
+				label, done := selectMark(t.Context(), c, kind, fmt.Sprintf("id-%02d", i+1))
+				defer done()
+				labels <- label
+			})
+		}
+		for waiting := 0; waiting < others; {
+			c.mu.Lock()
+			waiting = len(c.marks[kind].waiting)
+			c.mu.Unlock()
+		}
+		done()
+		all.Wait()
+		close(labels)
+		got := map[string]bool{}
+		for label := range labels {
+			got[label] = true
+		}
+		if len(got) != 1 || !got[want] {
+			t.Errorf("%d resources are in the lists of %v, want %s", others, got, want)
+		}
+		if last, _ := selectMark(t.Context(), c, kind, "id-99"); others == fewMarks && last != Mark {
+			t.Errorf("one resource more is in the list of %s", last)
+		}
+	}
+	if label, _ := selectMark(t.Context(), New(nil), kind, ""); label != Mark {
+		t.Errorf("a resource without a mark is in the list of %s", label)
+	}
+}
