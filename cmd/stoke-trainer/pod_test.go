@@ -249,7 +249,7 @@ func TestHopelessRunSaysWhy(t *testing.T) {
 func TestWrongDatasetLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := long()
-	s.Checkpoint.EverySteps = 10
+	s.Epochs, s.Checkpoint.EverySteps = 1<<20, 10 // it is stopped in the end
 	c, first, others := started(t, s)
 	var before spec.Status
 	c.until("there is a checkpoint", func(s spec.Status) bool { before = s; return s.Saved >= 10 })
@@ -299,7 +299,7 @@ func TestWrongDatasetLosesNothing(t *testing.T) {
 func TestFolderOfTheCoordinatorIsLost(t *testing.T) {
 	t.Parallel()
 	s := long()
-	s.Checkpoint.EverySteps = 10
+	s.Epochs, s.Checkpoint.EverySteps = 1<<20, 10 // it is stopped in the end
 	c, coordinator, others := started(t, s)
 	var before spec.Status
 	for range 3 { // in the last ones nothing is saved

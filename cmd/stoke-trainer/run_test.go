@@ -194,7 +194,7 @@ func (r *trial) reap() spec.Status {
 	r.t.Helper()
 	select {
 	case <-r.reaped:
-	case <-time.After(10 * time.Minute):
+	case <-time.After(8 * time.Minute):
 		r.dump()
 		r.t.Fatal("the run does not end")
 	}
