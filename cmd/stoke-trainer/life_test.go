@@ -49,7 +49,7 @@ func TestProbeOfALoop(t *testing.T) {
 	for name, tt := range map[string]struct {
 		turned *time.Time
 		want   int
-	}{"none": {nil, 204}, "turns": {&now, 204}, "loads": {new(now.Add(-40 * time.Minute)), 204}, "stands": {new(now.Add(-46 * time.Minute)), 503}} {
+	}{"none": {nil, 204}, "turns": {&now, 204}, "slow": {new(now.Add(-4 * time.Minute)), 204}, "stands": {new(now.Add(-6 * time.Minute)), 503}} {
 		var l life
 		l.turned.Store(tt.turned)
 		w := httptest.NewRecorder()

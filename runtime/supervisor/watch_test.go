@@ -176,8 +176,8 @@ func TestSignsOfLife(t *testing.T) {
 		"no beat":                      {[]spec.Control{beat(0)}, repeat(20, time.Second), true},
 		"the machine stood still":      {[]spec.Control{beat(0)}, []time.Duration{time.Hour, time.Second}, false},
 		"looks are rare on a busy one": {[]spec.Control{beat(0)}, repeat(9, 10*time.Second), false},
-		"a checkpoint is being loaded": {[]spec.Control{beat(40 * time.Minute)}, repeat(1, time.Second), false},
-		"the loop stands":              {[]spec.Control{beat(46 * time.Minute)}, repeat(1, time.Second), true},
+		"the disk is slow":             {[]spec.Control{beat(4 * time.Minute)}, repeat(1, time.Second), false},
+		"the loop stands":              {[]spec.Control{beat(6 * time.Minute)}, repeat(1, time.Second), true},
 		"other lines are no beats":     {[]spec.Control{beat(0), {Committed: true}}, repeat(20, time.Second), true},
 		"beats that follow each other": {[]spec.Control{beat(0), beat(time.Minute), beat(0)}, repeat(2, time.Second), false},
 	} {
