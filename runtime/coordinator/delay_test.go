@@ -24,6 +24,7 @@ type distantConn struct {
 	delay time.Duration
 	once  sync.Once
 	queue chan parcel
+	done  chan struct{} // closed by Close
 }
 
 type parcel struct {
@@ -36,31 +37,43 @@ func (l *distant) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &distantConn{Conn: c, delay: l.delay, queue: make(chan parcel, 1<<12)}
-	go func() {
-		defer c.Close()
-		for p := range d.queue {
-			time.Sleep(time.Until(p.due))
-			if _, err := c.Write(p.bytes); err != nil {
-				return // the reader of the connection hears of it
-			}
-		}
-	}()
+	d := &distantConn{Conn: c, delay: l.delay, queue: make(chan parcel, 1<<12), done: make(chan struct{})}
+	go d.deliver()
 	return d, nil
 }
 
-func (c *distantConn) Write(p []byte) (n int, err error) {
-	defer func() {
-		if recover() != nil { // it was closed meanwhile
-			n, err = 0, net.ErrClosed
+// deliver writes what was sent, also before a Close.
+func (c *distantConn) deliver() {
+	defer c.Conn.Close()
+	for {
+		var p parcel
+		select {
+		case p = <-c.queue:
+		default:
+			select {
+			case p = <-c.queue:
+			case <-c.done:
+				return
+			}
 		}
-	}()
-	c.queue <- parcel{slices.Clone(p), time.Now().Add(c.delay)}
-	return len(p), nil
+		time.Sleep(time.Until(p.due))
+		if _, err := c.Conn.Write(p.bytes); err != nil {
+			return // the reader of the connection hears of it
+		}
+	}
+}
+
+func (c *distantConn) Write(p []byte) (int, error) {
+	select {
+	case <-c.done:
+		return 0, net.ErrClosed
+	case c.queue <- parcel{slices.Clone(p), time.Now().Add(c.delay)}:
+		return len(p), nil
+	}
 }
 
 func (c *distantConn) Close() error {
-	c.once.Do(func() { close(c.queue) })
+	c.once.Do(func() { close(c.done) })
 	return c.Conn.SetReadDeadline(time.Now())
 }
 
