@@ -126,8 +126,7 @@ func (p parting) late(e any) {
 	case broken:
 		delete(p.away, e.hello.Index)
 		e.answer(p.how)
-	case call:
-		e.function()
-		close(e.done)
+	case *call:
+		e.run()
 	}
 }

@@ -261,13 +261,23 @@ func (s *Session) Reason() error { return s.reason }
 // call is a function for the loop to call.
 type call struct {
 	function func()
+	taken    atomic.Bool // by the loop, or by the caller who gives it up
 	done     chan struct{}
 }
 
+// run calls the function, unless its caller has given it up.
+func (c *call) run() {
+	if c.taken.CompareAndSwap(false, true) {
+		c.function()
+		close(c.done)
+	}
+}
+
 // Do lets the loop call a function, and waits for its end. It reports false
-// where the run was over before. Every goroutine except the loop may use it.
+// where the context ended before the call: then the function is never called.
+// Every goroutine except the loop may use it.
 func (s *Session) Do(ctx context.Context, function func()) bool {
-	c := call{function, make(chan struct{})}
+	c := &call{function: function, done: make(chan struct{})}
 	if !s.Post(ctx, c) {
 		return false
 	}
@@ -275,7 +285,11 @@ func (s *Session) Do(ctx context.Context, function func()) bool {
 	case <-c.done:
 		return true
 	case <-ctx.Done():
-		return false
+		if c.taken.CompareAndSwap(false, true) {
+			return false
+		}
+		<-c.done // the loop calls it now
+		return true
 	}
 }
 
@@ -293,9 +307,8 @@ func (s *Session) Post(ctx context.Context, event any) bool {
 // handle takes one event.
 func (s *Session) handle(e any) error {
 	switch e := e.(type) {
-	case call:
-		e.function()
-		close(e.done)
+	case *call:
+		e.run()
 		return nil
 	case joined:
 		return s.join(e.member)

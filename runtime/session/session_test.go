@@ -453,3 +453,25 @@ func TestStepsBackAreCounted(t *testing.T) {
 		t.Errorf("the next coordinator counts %d steps back", next.resumed)
 	}
 }
+
+// A call that its caller has given up is never made: the caller may read what the
+// function would write.
+func TestCallsThatAreGivenUp(t *testing.T) {
+	w := newBench(t, 1).opened()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	called := 0
+	for range 100 {
+		if w.Do(ctx, func() { called++ }) {
+			t.Fatal("a loop that does not run has called it")
+		}
+	}
+	for len(w.events) > 0 {
+		if err := w.handle(<-w.events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if called > 0 {
+		t.Errorf("it was called %d times", called)
+	}
+}
