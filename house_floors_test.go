@@ -15,6 +15,7 @@ var floors = []struct {
 	name     string
 	packages []string
 }{
+	{"processes of the machine", []string{"runtime/process"}},
 	{"files that are whole or absent, regular expressions, snapshots of code, usage of machines", []string{"runtime/durable", "runtime/pattern", "runtime/code", "runtime/usage"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models, and the engines' interface", []string{"runtime/engine"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 func datasetCommand() *cobra.Command {
@@ -20,8 +21,8 @@ func datasetCommand() *cobra.Command {
 
 // originFlags adds the flags that say where records come from; --origin takes
 // all of it as one JSON object instead.
-func originFlags(cmd *cobra.Command) func() (dataset.Origin, error) {
-	var o dataset.Origin
+func originFlags(cmd *cobra.Command) func() (spec.Origin, error) {
+	var o spec.Origin
 	var text string
 	f := cmd.Flags()
 	f.StringVar(&text, "origin", "", "the whole origin as a JSON object, instead of the other flags")
@@ -30,13 +31,13 @@ func originFlags(cmd *cobra.Command) func() (dataset.Origin, error) {
 	f.Int64Var(&o.Train, "train", 0, "most training records; 0 = all")
 	f.Int64Var(&o.Test, "test", 0, "most test records; 0 = all")
 	f.Uint64Var(&o.Seed, "seed", 0, "of synthetic digits and of splits")
-	return func() (dataset.Origin, error) {
+	return func() (spec.Origin, error) {
 		if text == "" {
 			return o, nil
 		}
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.DisallowUnknownFields()
-		o = dataset.Origin{}
+		o = spec.Origin{}
 		if err := decoder.Decode(&o); err != nil {
 			return o, fmt.Errorf("read origin: %w", err)
 		}

@@ -52,7 +52,6 @@ type saver struct {
 	parameters parameters
 	ledger     *ledger.Log
 	log        *slog.Logger
-	calls      sync.WaitGroup // of the coordinator
 	saves      sync.WaitGroup
 	tidying    sync.Mutex
 }

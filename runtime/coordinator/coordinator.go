@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
@@ -43,6 +44,7 @@ type coordinator struct {
 	dispatch
 	parameters parameters
 	call       *call // to the holders of the parameters, under way; nil: none is
+	calls      sync.WaitGroup
 	journal    journal
 	book       *ledger.Book // nil: no state was restored yet
 	evidence   evidence
@@ -62,7 +64,7 @@ type coordinator struct {
 	clock      session.Stopwatch // time that goes into training: not into evaluation or waiting
 }
 
-// call is a call to the holders of the parameters that runs beside the loop.
+// call is a request to the holders of the parameters that runs outside of the loop.
 type call struct {
 	restoring bool // the parameters and the run's state
 	cancel    context.CancelCauseFunc
@@ -141,7 +143,7 @@ func (c *coordinator) close() error { return errors.Join(c.session.Close(), c.jo
 // Close ends the calls and the saves, and the connections to the holders of the
 // parameters.
 func (c *coordinator) Close() {
-	c.saver.calls.Wait()
+	c.calls.Wait()
 	c.parameters.close()
 	c.saver.saves.Wait()
 }
@@ -152,11 +154,12 @@ func (c *coordinator) Follow(e spec.Event) { c.journal.follow(e) }
 // Wake returns the channel that tells of lost connections.
 func (c *coordinator) Wake() <-chan struct{} { return c.parameters.watch() }
 
-// begin makes a call beside the loop, which then calls then with its error.
+// begin runs a function outside of the loop. The loop then calls then with its
+// error.
 func (c *coordinator) begin(ctx context.Context, function func(ctx context.Context) error, then func(err error) error) {
 	calling, cancel := context.WithCancelCause(ctx)
 	c.call = &call{cancel: cancel}
-	c.saver.calls.Go(func() {
+	c.calls.Go(func() {
 		err := function(calling)
 		cancel(nil)
 		c.session.Post(ctx, ended{err, then})
@@ -335,7 +338,8 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 	case c.session.Unwritten() && reason != nil: // a checkpoint would have updates that the ledger lacks
 		return false, true, reason
 	case c.flushes:
-		return c.flush(ctx), false, nil
+		c.flush(ctx)
+		return true, false, nil
 	case c.evaluation != nil:
 		if !c.evaluation.whole() {
 			return false, false, nil
@@ -343,25 +347,22 @@ func (c *coordinator) move(ctx context.Context) (moved, over bool, err error) {
 		c.evaluated = c.version
 		c.concludeEvaluation()
 		return true, false, nil
-	case c.schedule.committable(c.updates) != nil:
-		c.commit(ctx, c.schedule.committable(c.updates))
-		return true, false, nil
 	case len(c.updates) > 0:
-		return false, false, nil
+		u := c.schedule.committable(c.updates)
+		if u != nil {
+			c.commit(ctx, u)
+		}
+		return u != nil, false, nil
 	}
 	return c.boundary(ctx)
 }
 
-// flush lets the holders forget void contributions, and reports whether there
-// are any.
-func (c *coordinator) flush(ctx context.Context) (begun bool) {
+// flush lets the holders forget void contributions, if there are any.
+func (c *coordinator) flush(ctx context.Context) {
 	c.flushes = false
-	void, at := c.takeVoid(), c.at()
-	if len(void) == 0 {
-		return true
+	if void, at := c.takeVoid(), c.at(); len(void) > 0 {
+		c.begin(ctx, func(ctx context.Context) error { return c.parameters.flush(ctx, at, void) }, func(err error) error { return err })
 	}
-	c.begin(ctx, func(ctx context.Context) error { return c.parameters.flush(ctx, at, void) }, func(err error) error { return err })
-	return true
 }
 
 // boundary is where every server is at the same version and nothing is under

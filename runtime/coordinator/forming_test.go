@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,30 +73,43 @@ func (c heldConn) Write(p []byte) (int, error) {
 // and goes on once they answer.
 func TestCommittingRunHearsOfMembers(t *testing.T) {
 	s := pointsSpec()
-	s.Worker.Replicas = 2
+	s.Epochs, s.Worker.Replicas = 1<<20, 2 // it is stopped
 	b := unserved(t, s, linear{})
 	b.options.HearTime = 10 * time.Millisecond
+	stop := make(chan struct{})
+	b.options.Stop = stop
 	gate := new(atomic.Pointer[chan struct{}])
 	b.wrap = func(l net.Listener) net.Listener { return held{l, gate} }
 	b.serve()
 	open := make(chan struct{})
-	go func() {
-		b.until("some updates", func() bool { return b.seen("update") >= 3 })
-		gate.Store(&open)
-		before := b.seen("worker")
-		time.Sleep(20 * time.Millisecond) // for a commit to be under way
-		updates := b.seen("update")
-		third := b.guest(0) // takes the place of the first one
-		b.until("the worker is a member", func() bool { return b.seen("worker") > before })
-		third.Close()
-		b.until("it is gone", func() bool { return b.seen("worker") > before+1 })
-		if n := b.seen("update"); n > updates+1 {
-			t.Errorf("%d updates, %d before: the servers were not held", n, updates)
-		}
+	release := sync.OnceFunc(func() {
 		gate.Store(nil)
 		close(open)
-	}()
-	if st := b.run(); st.Phase != spec.Succeeded || st.Records != 1800 || st.Resumed != 0 {
+	})
+	defer release()
+	done := b.begin()
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer b.cancel()
+	for i := range s.Worker.Replicas {
+		workers.Go(func() { b.work(b.ctx, i) }) // its run ends
+	}
+	b.until("some updates", func() bool { return b.seen("update") >= 3 })
+	before := b.seen("worker")
+	gate.Store(&open)
+	updates := b.seen("update") // the answers to one more may have been on their way
+	third := b.guest(0)         // takes the place of the first one
+	b.until("the worker is a member", func() bool { return b.seen("worker") > before })
+	third.Close()
+	b.until("it is gone", func() bool { return b.seen("worker") > before+1 })
+	held := b.seen("update")
+	if held > updates+2 {
+		t.Errorf("%d updates, %d before: the servers were not held", held, updates)
+	}
+	release()
+	b.until("the run goes on", func() bool { return b.seen("update") > held+10 })
+	close(stop)
+	if st := <-done; st.Phase != spec.Stopped || st.Resumed != 0 {
 		t.Errorf("status %+v", st)
 	}
 }

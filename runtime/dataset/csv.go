@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // survey is what a first reading of a file finds out.
@@ -27,7 +28,7 @@ type share struct {
 	below uint64
 }
 
-func newShare(from Origin, o CSV) share {
+func newShare(from spec.Origin, o spec.CSV) share {
 	part := o.TestShare
 	if part == 0 {
 		part = 1.0 / 6
@@ -50,8 +51,8 @@ type tableSplit struct {
 	at    int64 // record of the file
 }
 
-func openCSV(ctx context.Context, from Origin) (opened, error) {
-	var o CSV
+func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
+	var o spec.CSV
 	if from.CSV != nil {
 		o = *from.CSV
 	}
@@ -105,7 +106,7 @@ func openCSV(ctx context.Context, from Origin) (opened, error) {
 }
 
 // checkCSV refuses options that are not known.
-func checkCSV(o CSV) error {
+func checkCSV(o spec.CSV) error {
 	if !slices.Contains([]string{"", "yes", "no"}, o.Header) {
 		return fmt.Errorf("csv header %q: want \"yes\", \"no\" or nothing", o.Header)
 	}
@@ -143,7 +144,7 @@ func csvFiles(path string) (train, test string, err error) {
 }
 
 // inspectCSV reads a whole file once.
-func inspectCSV(ctx context.Context, path string, o CSV, label, width int, parts *share) (int, int, survey, error) {
+func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, parts *share) (int, int, survey, error) {
 	t, err := openTable(path, o, label, width)
 	if err != nil {
 		return 0, 0, survey{}, err
@@ -174,7 +175,7 @@ func inspectCSV(ctx context.Context, path string, o CSV, label, width int, parts
 }
 
 // describeCSV returns type and shape of the records.
-func describeCSV(o CSV, s survey, width int, path string) (Info, error) {
+func describeCSV(o spec.CSV, s survey, width int, path string) (Info, error) {
 	i := Info{Type: engine.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
 	if o.Type == "u8" && !s.pixels {
 		return Info{}, fmt.Errorf("%s: type \"u8\" was asked for, but not every value is a whole number from 0 to 255", path)

@@ -13,10 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // load prepares an origin and reads a split whole.
-func load(t *testing.T, from Origin, split Split) (Info, []byte, []int32) {
+func load(t *testing.T, from spec.Origin, split Split) (Info, []byte, []int32) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "prepared")
 	if _, err := Prepare(context.Background(), from, dir, nil); err != nil {
@@ -47,7 +48,7 @@ func TestCSVPixels(t *testing.T) {
 		"train.csv": []byte("\xef\xbb\xbflabel,p0,p1,p2,p3\r\n1,0,255,3,4\r\n\r\n0,5,6,7,8\r\n"),
 		"test.csv":  []byte("label,p0,p1,p2,p3\n1,9,10,11,12"),
 	})
-	about, pixels, labels := load(t, Origin{Format: "csv", Path: dir, CSV: &CSV{Shape: []int{2, 2}}}, Train)
+	about, pixels, labels := load(t, spec.Origin{Format: "csv", Path: dir, CSV: &spec.CSV{Shape: []int{2, 2}}}, Train)
 	if about.Type != engine.U8 || !cmp.Equal(about.Shape, []int{2, 2}) || about.Classes != 2 {
 		t.Errorf("info %+v", about)
 	}
@@ -57,7 +58,7 @@ func TestCSVPixels(t *testing.T) {
 	if diff := cmp.Diff([]int32{1, 0}, labels); diff != "" {
 		t.Error(diff)
 	}
-	if _, pixels, _ := load(t, Origin{Format: "csv", Path: dir}, Test); !cmp.Equal(pixels, []byte{9, 10, 11, 12}) {
+	if _, pixels, _ := load(t, spec.Origin{Format: "csv", Path: dir}, Test); !cmp.Equal(pixels, []byte{9, 10, 11, 12}) {
 		t.Errorf("test pixels %v", pixels)
 	}
 }
@@ -72,7 +73,7 @@ func TestCSVShare(t *testing.T) {
 	path := filepath.Join(folder(t, map[string][]byte{"iris.csv": []byte(text.String())}), "iris.csv")
 	seen := map[float32]Split{}
 	for _, split := range []Split{Train, Test} {
-		about, values, labels := load(t, Origin{Format: "csv", Path: path, Seed: 5, CSV: &CSV{Label: "kind", TestShare: 0.25}}, split)
+		about, values, labels := load(t, spec.Origin{Format: "csv", Path: path, Seed: 5, CSV: &spec.CSV{Label: "kind", TestShare: 0.25}}, split)
 		if about.Type != engine.F32 || !cmp.Equal(about.Shape, []int{2}) || about.Classes != 3 {
 			t.Errorf("info %+v", about)
 		}
@@ -100,7 +101,7 @@ func TestCSVShare(t *testing.T) {
 func TestCSVQuotes(t *testing.T) {
 	text := "\xef\xbb\xbf\"height, in cm\",\"kind\r\nof it\"\r\n\"1\",\"0\"\r\n\r\n 2 ,\"1\"\n   \n3,0\n4,1"
 	dir := folder(t, map[string][]byte{"train.csv": []byte(text), "test.csv": []byte(text)})
-	about, values, labels := load(t, Origin{Format: "csv", Path: dir, CSV: &CSV{Label: "kind\nof it"}}, Train)
+	about, values, labels := load(t, spec.Origin{Format: "csv", Path: dir, CSV: &spec.CSV{Label: "kind\nof it"}}, Train)
 	if about.Records != 4 || !cmp.Equal(about.Shape, []int{1}) || !cmp.Equal(values, []byte{1, 2, 3, 4}) || !cmp.Equal(labels, []int32{0, 1, 0, 1}) {
 		t.Errorf("info %+v, values %v, labels %v", about, values, labels)
 	}
@@ -110,38 +111,38 @@ func TestCSVRefusals(t *testing.T) {
 	long := []byte("1," + strings.Repeat("5", maxLine))
 	for name, c := range map[string]struct {
 		train, test []byte
-		options     CSV
+		options     spec.CSV
 		want        string
 	}{
-		"missing":         {nil, nil, CSV{}, "train.csv"},
-		"empty":           {[]byte{}, nil, CSV{}, "no lines"},
-		"header only":     {[]byte("label,a\n"), []byte("label,a\n1,1\n"), CSV{}, "at least one of each"},
-		"one column":      {[]byte("1\n2\n"), nil, CSV{}, "one column"},
-		"fewer columns":   {[]byte("1,2,3\n0,2\n"), nil, CSV{}, "line 2 has 2 columns"},
-		"more columns":    {[]byte("1,2\n0,2,3\n"), nil, CSV{}, "more than the 2 columns"},
-		"word":            {[]byte("1,2\n0,x\n"), nil, CSV{}, "line 2, column 1"},
-		"not a number":    {[]byte("1,2\n0,NaN\n"), nil, CSV{}, "finite"},
-		"infinite":        {[]byte("1,2\n0,1e999\n"), nil, CSV{}, "finite"},
-		"label -1":        {[]byte("1,2\n-1,3\n"), nil, CSV{}, "label"},
-		"label 0.5":       {[]byte("1,2\n0.5,3\n"), nil, CSV{}, "label"},
-		"label huge":      {[]byte("1,2\n9999999,3\n"), nil, CSV{}, "label"},
-		"test label":      {[]byte("1,2\n0,3\n"), []byte("2,2\n"), CSV{}, "label 2"},
-		"test columns":    {[]byte("1,2\n0,3\n"), []byte("1,2,3\n"), CSV{}, "columns"},
-		"label column":    {[]byte("a,b\n0,3\n"), nil, CSV{Label: "kind"}, "kind"},
-		"shape":           {[]byte("1,2\n0,3\n"), []byte("1,2\n"), CSV{Shape: []int{2, 2}}, "shape"},
-		"negative shape":  {[]byte("1,2\n0,3\n"), []byte("1,2\n"), CSV{Shape: []int{-1, -1}}, "shape"},
-		"u8 asked":        {[]byte("1,2.5\n0,3\n"), []byte("1,2\n"), CSV{Type: "u8"}, "u8"},
-		"type":            {[]byte("1,2\n0,3\n"), nil, CSV{Type: "f64"}, "f64"},
-		"share":           {[]byte("1,2\n0,3\n"), nil, CSV{TestShare: 1}, "test_share"},
-		"endless quote":   {[]byte("1,\"" + strings.Repeat("5\n", maxLine/2)), nil, CSV{Header: "no"}, "longer"},
-		"open quote":      {[]byte("1,2\n0,\"3\n"), nil, CSV{}, "line 2"},
-		"endless line":    {long, nil, CSV{Header: "no"}, "longer"},
-		"binary":          {[]byte("\x7fELF\x00\x00\x01\n\x00\x00,\x01\n"), nil, CSV{}, "one column"},
-		"too few to part": {[]byte("1,2\n"), nil, CSV{}, ""},
+		"missing":         {nil, nil, spec.CSV{}, "train.csv"},
+		"empty":           {[]byte{}, nil, spec.CSV{}, "no lines"},
+		"header only":     {[]byte("label,a\n"), []byte("label,a\n1,1\n"), spec.CSV{}, "at least one of each"},
+		"one column":      {[]byte("1\n2\n"), nil, spec.CSV{}, "one column"},
+		"fewer columns":   {[]byte("1,2,3\n0,2\n"), nil, spec.CSV{}, "line 2 has 2 columns"},
+		"more columns":    {[]byte("1,2\n0,2,3\n"), nil, spec.CSV{}, "more than the 2 columns"},
+		"word":            {[]byte("1,2\n0,x\n"), nil, spec.CSV{}, "line 2, column 1"},
+		"not a number":    {[]byte("1,2\n0,NaN\n"), nil, spec.CSV{}, "finite"},
+		"infinite":        {[]byte("1,2\n0,1e999\n"), nil, spec.CSV{}, "finite"},
+		"label -1":        {[]byte("1,2\n-1,3\n"), nil, spec.CSV{}, "label"},
+		"label 0.5":       {[]byte("1,2\n0.5,3\n"), nil, spec.CSV{}, "label"},
+		"label huge":      {[]byte("1,2\n9999999,3\n"), nil, spec.CSV{}, "label"},
+		"test label":      {[]byte("1,2\n0,3\n"), []byte("2,2\n"), spec.CSV{}, "label 2"},
+		"test columns":    {[]byte("1,2\n0,3\n"), []byte("1,2,3\n"), spec.CSV{}, "columns"},
+		"label column":    {[]byte("a,b\n0,3\n"), nil, spec.CSV{Label: "kind"}, "kind"},
+		"shape":           {[]byte("1,2\n0,3\n"), []byte("1,2\n"), spec.CSV{Shape: []int{2, 2}}, "shape"},
+		"negative shape":  {[]byte("1,2\n0,3\n"), []byte("1,2\n"), spec.CSV{Shape: []int{-1, -1}}, "shape"},
+		"u8 asked":        {[]byte("1,2.5\n0,3\n"), []byte("1,2\n"), spec.CSV{Type: "u8"}, "u8"},
+		"type":            {[]byte("1,2\n0,3\n"), nil, spec.CSV{Type: "f64"}, "f64"},
+		"share":           {[]byte("1,2\n0,3\n"), nil, spec.CSV{TestShare: 1}, "test_share"},
+		"endless quote":   {[]byte("1,\"" + strings.Repeat("5\n", maxLine/2)), nil, spec.CSV{Header: "no"}, "longer"},
+		"open quote":      {[]byte("1,2\n0,\"3\n"), nil, spec.CSV{}, "line 2"},
+		"endless line":    {long, nil, spec.CSV{Header: "no"}, "longer"},
+		"binary":          {[]byte("\x7fELF\x00\x00\x01\n\x00\x00,\x01\n"), nil, spec.CSV{}, "one column"},
+		"too few to part": {[]byte("1,2\n"), nil, spec.CSV{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, map[string][]byte{"train.csv": c.train, "test.csv": c.test})
-			from := Origin{Format: "csv", Path: dir, CSV: &c.options}
+			from := spec.Origin{Format: "csv", Path: dir, CSV: &c.options}
 			parent := t.TempDir()
 			_, err := Prepare(context.Background(), from, filepath.Join(parent, "out"), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -159,7 +160,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1;2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := folder(t, map[string][]byte{"train.csv": append([]byte{}, text...)})
-		m, err := Inspect(context.Background(), Origin{Format: "csv", Path: dir})
+		m, err := Inspect(context.Background(), spec.Origin{Format: "csv", Path: dir})
 		if err == nil && m.Train.Records+m.Test.Records > int64(len(text)) {
 			t.Errorf("%d bytes gave %d records", len(text), m.Train.Records+m.Test.Records)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Split is one part of a dataset.
@@ -55,9 +54,3 @@ type Manifest struct {
 	Test   Info   `json:"test"`
 	Hash   string `json:"hash"` // "sha256:…" of both splits' hashes: equal hashes, equal data
 }
-
-// Origin is the source of a dataset's records.
-type Origin = spec.Origin
-
-// CSV has the options of comma-separated values.
-type CSV = spec.CSV

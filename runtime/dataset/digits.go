@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 const (
@@ -30,7 +31,7 @@ type digits struct {
 	next  int64
 }
 
-func openDigits(from Origin) (opened, error) {
+func openDigits(from spec.Origin) (opened, error) {
 	if from.Path != "" {
 		return opened{}, fmt.Errorf("format %q draws its own images: it takes no path", from.Format)
 	}

@@ -11,11 +11,12 @@ import (
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
 	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 func inspect(t testing.TB, train, test int64, seed uint64) dataset.Manifest {
 	t.Helper()
-	m, err := dataset.Inspect(context.Background(), dataset.Origin{Format: "synthetic-digits", Train: train, Test: test, Seed: seed})
+	m, err := dataset.Inspect(context.Background(), spec.Origin{Format: "synthetic-digits", Train: train, Test: test, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func evaluate(t testing.TB, r engine.Replica, test source) float64 {
 // small network does not.
 func TestDigitsAreNoGiveaway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "digits")
-	if _, err := dataset.Prepare(context.Background(), dataset.Origin{Format: "synthetic-digits", Train: 20_000, Test: 2_000, Seed: 1}, dir, nil); err != nil {
+	if _, err := dataset.Prepare(context.Background(), spec.Origin{Format: "synthetic-digits", Train: 20_000, Test: 2_000, Seed: 1}, dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	recipe := engine.Recipe{LearningRate: 0.05, Momentum: 0.9}

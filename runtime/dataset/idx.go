@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // idxNames are the four files of MNIST and its siblings, without what may
@@ -114,7 +115,7 @@ type idxSplit struct {
 	buffer         []byte
 }
 
-func openIDX(ctx context.Context, from Origin) (opened, error) {
+func openIDX(ctx context.Context, from spec.Origin) (opened, error) {
 	train, err := openIDXSplit(ctx, from.Path, Train)
 	if err != nil {
 		return opened{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // idx writes an IDX file's text.
@@ -82,7 +83,7 @@ func TestIDX(t *testing.T) {
 	var hashes []string
 	for _, files := range []map[string][]byte{plain, mixed} {
 		dir := filepath.Join(t.TempDir(), "new", "prepared")
-		from := Origin{Format: "idx", Path: folder(t, files)}
+		from := spec.Origin{Format: "idx", Path: folder(t, files)}
 		m, err := Prepare(context.Background(), from, dir, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +123,7 @@ func TestIDX(t *testing.T) {
 }
 
 func TestIDXLimits(t *testing.T) {
-	m, err := Inspect(context.Background(), Origin{Format: "idx", Path: folder(t, mnist()), Train: 4, Test: 100})
+	m, err := Inspect(context.Background(), spec.Origin{Format: "idx", Path: folder(t, mnist()), Train: 4, Test: 100})
 	if err != nil || m.Train.Records != 4 || m.Test.Records != 2 || m.Train.Classes != 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -168,7 +169,7 @@ func TestIDXRefusals(t *testing.T) {
 func refused(t *testing.T, files map[string][]byte, file, want string) {
 	t.Helper()
 	parent := t.TempDir()
-	from := Origin{Format: "idx", Path: folder(t, files)}
+	from := spec.Origin{Format: "idx", Path: folder(t, files)}
 	_, err := Prepare(context.Background(), from, filepath.Join(parent, "prepared"), nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("want an error with %q, got %v", want, err)
@@ -208,7 +209,7 @@ func TestIDXCompressedRefusals(t *testing.T) {
 	files := mnist()
 	delete(files, "train-images-idx3-ubyte")
 	files["train-images-idx3-ubyte.gz"] = damaged
-	if _, err := Inspect(context.Background(), Origin{Format: "idx", Path: folder(t, files), Train: 2}); err == nil {
+	if _, err := Inspect(context.Background(), spec.Origin{Format: "idx", Path: folder(t, files), Train: 2}); err == nil {
 		t.Error("damage behind the limit went unseen")
 	}
 }
@@ -220,7 +221,7 @@ func FuzzIDX(f *testing.F) {
 	f.Fuzz(func(t *testing.T, images, labels []byte) {
 		files := mnist()
 		files["train-images-idx3-ubyte"], files["train-labels-idx1-ubyte"] = images, labels
-		m, err := Inspect(context.Background(), Origin{Format: "idx", Path: folder(t, files)})
+		m, err := Inspect(context.Background(), spec.Origin{Format: "idx", Path: folder(t, files)})
 		if err == nil && m.Train.Records*4 > int64(len(images)) {
 			t.Errorf("%d bytes gave %d images", len(images), m.Train.Records)
 		}
@@ -237,7 +238,7 @@ func TestCompressedLabelsTakeNoMemory(t *testing.T) {
 	dir := folder(t, files)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Inspect(context.Background(), Origin{Format: "idx", Path: dir})
+	_, err := Inspect(context.Background(), spec.Origin{Format: "idx", Path: dir})
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), "6 images") {
 		t.Errorf("more labels than images: %v", err)

@@ -30,7 +30,7 @@ type opened struct {
 func (o opened) close() error { return errors.Join(o.train.close(), o.test.close()) }
 
 // openOrigin checks an origin as far as that is cheap and opens both splits.
-func openOrigin(ctx context.Context, from Origin) (opened, error) {
+func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 	if from.Train < 0 || from.Test < 0 {
 		return opened{}, fmt.Errorf("record limits %d and %d: want 0 (all) or more", from.Train, from.Test)
 	}
@@ -40,7 +40,7 @@ func openOrigin(ctx context.Context, from Origin) (opened, error) {
 	if from.Format == spec.FormatSynthetic {
 		return openDigits(from)
 	}
-	var open func(context.Context, Origin) (opened, error)
+	var open func(context.Context, spec.Origin) (opened, error)
 	switch from.Format {
 	case spec.FormatIDX:
 		open = openIDX

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"crypto/sha256"
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // blockBytes is about how much of a split is in memory at a time.
@@ -20,7 +21,7 @@ const blockBytes = 1 << 22
 
 // Inspect checks everything that Prepare would, without writing: it reads (or
 // draws) every record. The manifest is the one that Prepare will return.
-func Inspect(ctx context.Context, from Origin) (Manifest, error) {
+func Inspect(ctx context.Context, from spec.Origin) (Manifest, error) {
 	return run(ctx, from, nil, func(Split, Info) (writer, error) { return discard{}, nil })
 }
 
@@ -29,7 +30,7 @@ func Inspect(ctx context.Context, from Origin) (Manifest, error) {
 // dataset there is replaced, anything else is left alone and an error. A
 // preparation that was killed leaves a hidden folder beside dir, which the
 // next one reuses. progress, when not nil, hears of records done.
-func Prepare(ctx context.Context, from Origin, dir string, progress func(done, total int64)) (Manifest, error) {
+func Prepare(ctx context.Context, from spec.Origin, dir string, progress func(done, total int64)) (Manifest, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("prepare dataset: %w", err)
@@ -99,7 +100,7 @@ func (discard) finish([]byte) error     { return nil }
 func (discard) close() error            { return nil }
 
 // run takes both splits from the origin to writers.
-func run(ctx context.Context, from Origin, progress func(done, total int64), to func(Split, Info) (writer, error)) (Manifest, error) {
+func run(ctx context.Context, from spec.Origin, progress func(done, total int64), to func(Split, Info) (writer, error)) (Manifest, error) {
 	o, err := openOrigin(ctx, from)
 	if err != nil {
 		return Manifest{}, err

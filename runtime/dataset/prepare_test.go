@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
-func drawn(train, test int64, seed uint64) Origin {
-	return Origin{Format: "synthetic-digits", Train: train, Test: test, Seed: seed}
+func drawn(train, test int64, seed uint64) spec.Origin {
+	return spec.Origin{Format: "synthetic-digits", Train: train, Test: test, Seed: seed}
 }
 
 func TestPrepareReplaces(t *testing.T) {
@@ -37,7 +39,7 @@ func TestPrepareReplaces(t *testing.T) {
 		t.Error(err, diff)
 	}
 	// Its own storage is an origin too, and the same data has the same hash.
-	again, err := Prepare(ctx, Origin{Format: "recordio", Path: dir}, filepath.Join(t.TempDir(), "copy"), nil)
+	again, err := Prepare(ctx, spec.Origin{Format: "recordio", Path: dir}, filepath.Join(t.TempDir(), "copy"), nil)
 	if err != nil || again.Hash != second.Hash {
 		t.Errorf("copied as %s, %v; want %s", again.Hash, err, second.Hash)
 	}
@@ -121,14 +123,14 @@ func TestManifestEdited(t *testing.T) {
 }
 
 func TestOriginRefusals(t *testing.T) {
-	for want, o := range map[string]Origin{
+	for want, o := range map[string]spec.Origin{
 		"did you mean \"synthetic-digits\"": {Format: "synthetic-digit"},
 		"want one of csv":                   {Format: "parquet"},
 		"needs a path":                      {Format: "idx"},
 		"takes no path":                     {Format: "synthetic-digits", Path: "x"},
 		"at most":                           {Format: "synthetic-digits", Train: 1 << 60},
 		"record limits":                     {Format: "synthetic-digits", Train: -1},
-		"csv options":                       {Format: "idx", Path: "x", CSV: &CSV{}},
+		"csv options":                       {Format: "idx", Path: "x", CSV: &spec.CSV{}},
 		"no such file":                      {Format: "idx", Path: "/nonexistent"},
 		"the dataset's path":                {Format: "csv", Path: "/nonexistent"},
 		"train.rio":                         {Format: "recordio", Path: "/nonexistent"},

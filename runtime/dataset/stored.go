@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // readAhead is how many bytes one read takes at most when records follow each
@@ -171,7 +173,7 @@ type storedStream struct {
 	next   int64
 }
 
-func openStored(_ context.Context, from Origin) (opened, error) {
+func openStored(_ context.Context, from spec.Origin) (opened, error) {
 	train, err := openFile(filepath.Join(from.Path, "train.rio"))
 	if err != nil {
 		return opened{}, err

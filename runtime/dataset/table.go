@@ -10,6 +10,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/stokehq/stoke/runtime/spec"
 )
 
 const (
@@ -49,7 +51,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // openTable opens a file and takes the header away. label and width are what
 // the first file settled on, or -1 and 0.
-func openTable(path string, o CSV, label, width int) (*table, error) {
+func openTable(path string, o spec.CSV, label, width int) (*table, error) {
 	in, err := openInput(path)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func openTable(path string, o CSV, label, width int) (*table, error) {
 }
 
 // begin looks at the first line and settles which column is the label.
-func (t *table) begin(o CSV) error {
+func (t *table) begin(o spec.CSV) error {
 	first, err := t.scan()
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: the file has no lines", t.path)

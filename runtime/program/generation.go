@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/durable"
+	proc "github.com/stokehq/stoke/runtime/process"
 )
 
 // Times of a generation that its Spec does not give.
@@ -40,7 +41,7 @@ type Generation struct {
 	spec    Spec
 	machine machine
 	ranks   []*rank
-	starter *starter
+	thread  *proc.Thread // the ranks end with it
 	ends    chan ending
 	stop    chan struct{} // closed by Stop
 	kill    chan struct{} // closed when Stop may wait no longer
@@ -82,7 +83,7 @@ func start(s Spec, report func(Event), m machine) (*Generation, error) {
 		report = func(Event) {}
 	}
 	g := &Generation{
-		spec: s, machine: m, report: report, starter: newStarter(), ends: make(chan ending, s.Processes),
+		spec: s, machine: m, report: report, thread: proc.NewThread(nil), ends: make(chan ending, s.Processes),
 		stop: make(chan struct{}), kill: make(chan struct{}), done: make(chan struct{}),
 	}
 	g.orphans = &orphans{spec: &g.spec, ranks: make(map[int]bool)}
@@ -137,7 +138,7 @@ func (g *Generation) startRanks() error {
 		return &StartError{Kind: ErrStart, What: "the parameters cannot be written", Err: err, Advice: "make room on the disk"}
 	}
 	for _, r := range ranks {
-		if err := r.start(g.starter); err != nil {
+		if err := r.start(g.thread); err != nil {
 			return err
 		}
 		g.ranks = append(g.ranks, r)
@@ -161,7 +162,7 @@ func (g *Generation) abandon() {
 		r.drain()
 		r.log.close()
 	}
-	g.starter.close()
+	g.thread.Close()
 }
 
 // emit reports an event.
@@ -179,7 +180,7 @@ func (g *Generation) emit(e Event) {
 // called.
 func (g *Generation) run(children chan os.Signal) {
 	defer close(g.done)
-	defer g.starter.close()
+	defer g.thread.Close()
 	defer signal.Stop(children)
 	finish, followed := make(chan struct{}), make(chan struct{})
 	go func() {

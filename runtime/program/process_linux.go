@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	proc "github.com/stokehq/stoke/runtime/process"
 )
 
 // attributes puts a rank into a process group of its own. It ends when the thread
-// that started it ends: see starter.
+// that started it ends: see process.Thread.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -77,22 +77,14 @@ func listProcesses() ([]process, error) {
 	return all, nil
 }
 
-// readProcess reads /proc/PID/stat, whose fields proc_pid_stat(5) numbers from 1.
-// The second one, the program's name, may itself hold spaces and brackets.
+// readProcess reads the state of a process.
 func readProcess(pid int) (process, error) {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return process{}, err
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // fields[0] is field 3
-	if len(fields) < 20 {
-		return process{}, fmt.Errorf("read the state of process %d: not as documented", pid)
-	}
-	p := process{pid: pid, zombie: fields[0] == "Z" || fields[0] == "X"}
-	p.parent, _ = strconv.Atoi(fields[1])
-	p.group, _ = strconv.Atoi(fields[2])
-	p.start, err = strconv.ParseUint(fields[19], 10, 64)
-	return p, err
+	s, err := proc.ParseStat(pid, text)
+	return process{pid: pid, parent: s.Parent, group: s.Group, zombie: s.Zombie, start: s.Start}, err
 }
 
 // isMarked reports whether a process carries a mark in its first environment. A
@@ -140,28 +132,4 @@ func nameOf(pid int) string {
 		return ""
 	}
 	return harmless(bytes.ReplaceAll(bytes.TrimRight(text[:min(len(text), tailBytes)], "\x00"), []byte{0}, []byte(" ")))
-}
-
-// starter starts processes from one thread that lives as long as the generation:
-// Linux sends the death signal when the thread that started a process ends.
-type starter struct{ requests chan func() }
-
-func newStarter() *starter {
-	s := &starter{make(chan func())}
-	go func() { // until close
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for f := range s.requests {
-			f()
-		}
-	}()
-	return s
-}
-
-func (s *starter) close() { close(s.requests) }
-
-// do calls a function on the thread.
-func (s *starter) do(f func() error) error {
-	done := make(chan error)
-	s.requests <- func() { done <- f() }
-	return <-done
 }

@@ -28,10 +28,3 @@ func listProcesses() ([]process, error) { return nil, ErrPlatform }
 
 func isMarked(int, Mark) bool { return false }
 func nameOf(int) string       { return "" }
-
-type starter struct{}
-
-func newStarter() *starter { return &starter{} }
-
-func (s *starter) close()                  {}
-func (s *starter) do(f func() error) error { return f() }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	proc "github.com/stokehq/stoke/runtime/process"
 )
 
 // The streams of a rank.
@@ -43,7 +45,7 @@ func newRank(local int, s *Spec, path string, args, environment []string) *rank 
 }
 
 // start starts the process. Its standard input is /dev/null.
-func (r *rank) start(on *starter) error {
+func (r *rank) start(on *proc.Thread) error {
 	var theirs []*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -59,7 +61,7 @@ func (r *rank) start(on *starter) error {
 		r.outputs, theirs = append(r.outputs, ours), append(theirs, other)
 	}
 	r.cmd.Stdout, r.cmd.Stderr = theirs[standardOutput], theirs[standardError]
-	if err := on.do(r.cmd.Start); err != nil {
+	if err := on.Do(r.cmd.Start); err != nil {
 		r.closeOutputs()
 		return explainStart(r.cmd.Args[0], err)
 	}

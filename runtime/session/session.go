@@ -53,8 +53,8 @@ const (
 	maxRan    = 1e9              // seconds that are believed
 )
 
-// Session is the state of one run that no kind of work owns. Methods are for the
-// loop, that is for the methods of its Work, except where others are named.
+// Session has the state of one run, except the state of its Work. The methods of
+// the Work call its methods, and no other goroutine, except where it is named.
 type Session struct {
 	Options
 	work    Work

@@ -6,13 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stokehq/stoke/runtime/process"
 )
 
 // Roles inherit the settings of the thread that starts them, which no other
 // goroutine gets to run on.
 func TestSleepsOfRolesMayBePutOff(t *testing.T) {
 	const file = "/proc/self/timerslack_ns"
-	s := newStarter()
+	s := process.NewThread(beginStarting)
 	slackOf := func(start func(*exec.Cmd) error) int64 {
 		t.Helper()
 		var out bytes.Buffer
@@ -31,11 +33,11 @@ func TestSleepsOfRolesMayBePutOff(t *testing.T) {
 		return n
 	}
 	for range 2 {
-		if got := slackOf(s.start); got != slack.Nanoseconds() {
+		if got := slackOf(func(cmd *exec.Cmd) error { return s.Do(cmd.Start) }); got != slack.Nanoseconds() {
 			t.Errorf("a role's sleeps may be put off by %d ns, want %d", got, slack.Nanoseconds())
 		}
 	}
-	s.close()
+	s.Close()
 	if got := slackOf((*exec.Cmd).Start); got == slack.Nanoseconds() {
 		t.Error("the supervisor's own thread has the roles' settings")
 	}

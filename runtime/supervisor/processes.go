@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/process"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -38,9 +39,9 @@ type processes struct {
 	home     *home
 	spec     spec.Spec
 	ports    *ports
-	starter  *starter
-	alive    *os.File // the roles' standard input
-	hold     *os.File // its other end: closed when this process ends
+	thread   *process.Thread // that starts the roles: they end with it
+	alive    *os.File        // the roles' standard input
+	hold     *os.File        // its other end: closed when this process ends
 	roles    []*role
 	wanted   int // workers
 	over     bool
@@ -79,8 +80,8 @@ func newProcesses(o Options, s spec.Spec, p *ports, h *home) *processes {
 // run starts everything and returns the outcome once everything has ended. The
 // error is ErrFolderGone.
 func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, error) {
-	c.starter = newStarter()
-	defer c.starter.close()
+	c.thread = process.NewThread(beginStarting)
+	defer c.thread.Close()
 	var err error
 	if c.alive, c.hold, err = os.Pipe(); err != nil {
 		return spent(began, "cannot make a pipe: "+err.Error(), ""), nil
@@ -261,7 +262,7 @@ func (c *processes) start(r *role) error {
 	cmd, outputs, err := c.command(r, extra)
 	if err == nil {
 		defer closeAll(outputs)
-		err = c.starter.start(cmd)
+		err = c.thread.Do(cmd.Start)
 	}
 	if err != nil {
 		if control != nil {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,34 +47,6 @@ type role struct {
 }
 
 func (r *role) String() string { return fmt.Sprintf("%s %d", r.name, r.index) }
-
-// starter starts processes from one thread that lives as long as the
-// supervisor: Linux sends the death signal when the *thread* that started a
-// process ends.
-type starter struct {
-	requests chan func()
-}
-
-func newStarter() *starter {
-	s := &starter{requests: make(chan func())}
-	go func() { // until close
-		runtime.LockOSThread()
-		// Never unlocked: the thread ends with the goroutine, and its settings.
-		beginStarting()
-		for f := range s.requests {
-			f()
-		}
-	}()
-	return s
-}
-
-func (s *starter) close() { close(s.requests) }
-
-func (s *starter) start(cmd *exec.Cmd) error {
-	done := make(chan error)
-	s.requests <- func() { done <- cmd.Start() }
-	return <-done
-}
 
 // arguments gives a role what it needs: it looks for nothing in the run's
 // folder by itself.

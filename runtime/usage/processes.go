@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stokehq/stoke/runtime/process"
 )
 
 // tick is the unit of times in /proc: USER_HZ is 100 on all architectures that Go
@@ -22,10 +23,10 @@ const tick = 10 * time.Millisecond
 // read in one sample.
 const searchReads = 256
 
-// process has the numbers of one process.
-type process struct {
+// counts has the numbers of one process.
+type counts struct {
 	parent  int
-	start   int64 // with the number of the process, this is unique
+	start   uint64 // with the number of the process, this is unique
 	cpu     time.Duration
 	memory  int64 // pages
 	read    int64 // bytes
@@ -38,7 +39,7 @@ func (m *Meter) sampleProcesses(s *Sample) error {
 	if err != nil {
 		return err
 	}
-	now := make(map[int]process, len(tree))
+	now := make(map[int]counts, len(tree))
 	refused := 0
 	for _, pid := range tree {
 		p, err := m.readStat(pid)
@@ -121,26 +122,19 @@ func (m *Meter) tree() ([]int, error) {
 	return all, nil
 }
 
-// readStat reads /proc/PID/stat, whose fields proc_pid_stat(5) numbers from 1.
-// The second one, the program's name, may itself hold spaces and brackets. The
-// time of reaped children is left out: most were measured when
-// they ran.
-func (m *Meter) readStat(pid int) (process, error) {
+// readStat reads the state of a process. The time of reaped children is left out:
+// most were measured when they ran.
+func (m *Meter) readStat(pid int) (counts, error) {
 	text, err := m.read(filepath.Join(m.proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return process{}, err
+		return counts{}, err
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // fields[0] is field 3
-	if len(fields) < 22 {
-		return process{}, fmt.Errorf("read the state of process %d: not as documented", pid)
-	}
-	field := func(n int) int64 { return number(fields[n-3]) }
-	p := process{parent: int(field(4)), start: field(22), cpu: time.Duration(field(14)+field(15)) * tick, memory: field(24)}
-	return p, nil
+	s, err := process.ParseStat(pid, text)
+	return counts{parent: s.Parent, start: s.Start, cpu: time.Duration(s.CPU) * tick, memory: s.Pages}, err
 }
 
 // readDisk reads /proc/PID/io, which only the owner of a process may.
-func (m *Meter) readDisk(pid int, p *process) error {
+func (m *Meter) readDisk(pid int, p *counts) error {
 	text, err := m.read(filepath.Join(m.proc, strconv.Itoa(pid), "io"))
 	if errors.Is(err, syscall.EACCES) {
 		return fs.ErrPermission

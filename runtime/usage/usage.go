@@ -47,9 +47,9 @@ type Meter struct {
 	list  func(dir string) ([]string, error)
 	page  int64
 
-	known map[int]process // measured in the sample before
-	ended process         // sums of processes that have ended since
-	rest  int             // samples until the next search for new processes
+	known map[int]counts // measured in the sample before
+	ended counts         // sums of processes that have ended since
+	rest  int            // samples until the next search for new processes
 }
 
 // NewProcesses returns a meter of the processes that roots returns and of all

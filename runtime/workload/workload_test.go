@@ -16,7 +16,7 @@ import (
 func prepared(t *testing.T, seed uint64) spec.Dataset {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "digits")
-	m, err := dataset.Prepare(context.Background(), dataset.Origin{Format: "synthetic-digits", Train: 20, Test: 10, Seed: seed}, dir, nil)
+	m, err := dataset.Prepare(context.Background(), spec.Origin{Format: "synthetic-digits", Train: 20, Test: 10, Seed: seed}, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
