@@ -8,7 +8,10 @@ type LiveChange struct {
 	CheckpointEvery   *int      `json:"checkpoint_every,omitempty"`
 	CheckpointSeconds *int      `json:"checkpoint_seconds,omitempty"`
 	CheckpointKeep    *int      `json:"checkpoint_keep,omitempty"`
+	MaxRestarts       *int      `json:"max_restarts,omitempty"`
 	Deadline          *Duration `json:"deadline,omitempty"`
+	JoinTimeout       *Duration `json:"join_timeout,omitempty"`
+	StopGrace         *Duration `json:"stop_grace,omitempty"`
 }
 
 // numbers pairs the changes that are numbers with their fields of a spec.
@@ -20,6 +23,37 @@ func (l *LiveChange) numbers(s *Spec) map[**int]*int {
 		&l.CheckpointEvery:   &s.Checkpoint.EverySteps,
 		&l.CheckpointSeconds: &s.Checkpoint.EverySeconds,
 		&l.CheckpointKeep:    &s.Checkpoint.Keep,
+		&l.MaxRestarts:       &s.Program.MaxRestarts,
+	}
+}
+
+// times pairs the changes that are times with their fields of a spec.
+func (l *LiveChange) times(s *Spec) map[**Duration]*Duration {
+	return map[**Duration]*Duration{
+		&l.Deadline:    &s.Deadline,
+		&l.JoinTimeout: &s.Program.JoinTimeout,
+		&l.StopGrace:   &s.Program.StopGrace,
+	}
+}
+
+// selected sets the changes whose fields differ.
+func selected[T comparable](before, after map[**T]*T) {
+	for to, field := range after {
+		*to = field
+	}
+	for to, field := range before {
+		if **to == *field {
+			*to = nil
+		}
+	}
+}
+
+// apply sets the changed fields.
+func apply[T any](pairs map[**T]*T) {
+	for to, field := range pairs {
+		if *to != nil {
+			*field = **to
+		}
 	}
 }
 
@@ -27,40 +61,31 @@ func (l *LiveChange) numbers(s *Spec) map[**int]*int {
 // differ, to be sent to the run.
 func LiveBetween(before, after Spec) LiveChange {
 	var l LiveChange
-	for to, field := range l.numbers(&after) {
-		*to = field
-	}
-	for to, field := range l.numbers(&before) {
-		if **to == *field {
-			*to = nil
-		}
-	}
-	if before.Deadline != after.Deadline {
-		l.Deadline = &after.Deadline
-	}
+	selected(l.numbers(&before), l.numbers(&after))
+	selected(l.times(&before), l.times(&after))
 	return l
 }
 
-// LiveOf gives all live fields of a specification.
+// LiveOf gives all live fields of a specification. Fields of a program are
+// left out of a spec without one: earlier versions of the trainer do not know them.
 func LiveOf(s Spec) LiveChange {
 	var l LiveChange
 	for to, field := range l.numbers(&s) {
 		*to = field
 	}
-	l.Deadline = &s.Deadline
+	for to, field := range l.times(&s) {
+		*to = field
+	}
+	if !s.HasProgram() {
+		l.MaxRestarts, l.JoinTimeout, l.StopGrace = nil, nil, nil
+	}
 	return l
 }
 
 // Apply sets the changed fields in a spec.
 func (l LiveChange) Apply(s *Spec) {
-	for to, field := range l.numbers(s) {
-		if *to != nil {
-			*field = **to
-		}
-	}
-	if l.Deadline != nil {
-		s.Deadline = *l.Deadline
-	}
+	apply(l.numbers(s))
+	apply(l.times(s))
 	// Fewer workers than the minimum would wait for ever.
 	s.Worker.MinReplicas = min(s.Worker.MinReplicas, s.Worker.Replicas)
 }

@@ -48,6 +48,19 @@ var costs = map[string]Cost{
 	"worker.threads":            Resume,
 	"parameter_server.replicas": Resume,
 
+	"program.processes":    Resume,
+	"program.chief":        Resume,
+	"program.evaluator":    Resume,
+	"program.join_timeout": Live,
+	"program.max_restarts": Live,
+	"program.stop_grace":   Live,
+
+	"program.command":     NewRun,
+	"program.code":        NewRun,
+	"program.framework":   NewRun,
+	"program.environment": NewRun,
+	"program.parameters":  NewRun,
+
 	"model":                  NewRun,
 	"layers":                 NewRun,
 	"dataset.hash":           NewRun,
@@ -132,7 +145,8 @@ func (s Spec) Hash() string {
 	fmt.Fprintln(h, "stoke run 1")
 	for _, field := range Fields() {
 		// What earlier versions did not know must not change the hash of their runs.
-		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" || field == "deterministic" && !s.Deterministic {
+		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" || field == "deterministic" && !s.Deterministic ||
+			strings.HasPrefix(field, "program.") && reflect.ValueOf(values[field]).IsZero() {
 			continue
 		}
 		v, err := json.Marshal(values[field])

@@ -25,7 +25,7 @@ const (
 // with the same Hash describe the same run.
 type Spec struct {
 	Name     string   `json:"name"`
-	Model    string   `json:"model"`            // a name of the zoo
+	Model    string   `json:"model"`            // a name of the zoo; "" = the workers run a program
 	Layers   string   `json:"layers,omitempty"` // hash of the model's layers, as the trainer names it; "" = of a run of an earlier version
 	Dataset  Dataset  `json:"dataset"`
 	Loss     string   `json:"loss"`
@@ -55,10 +55,13 @@ type Spec struct {
 	Worker     Worker     `json:"worker"`
 
 	ParameterServer ParameterServer `json:"parameter_server"`
+
+	Program Program `json:"program,omitzero"`
 }
 
 // Dataset names a folder that `stoke-trainer dataset prepare` made. The hash
-// is its identity: the folder may move.
+// is its identity: the folder may move. A program may have no dataset, or any
+// folder, which has no hash.
 type Dataset struct {
 	Path string `json:"path"` // absolute
 	Hash string `json:"hash"`

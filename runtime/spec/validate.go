@@ -27,9 +27,25 @@ const (
 )
 
 // Validate checks everything that can be checked without looking at data,
-// model or machine. It returns every problem, in the order of the fields.
+// model or machine, and returns every problem.
 func (s *Spec) Validate() []Problem {
 	c := new(checks)
+	if s.HasProgram() {
+		s.validateProgram(c)
+	} else {
+		s.validateModel(c)
+	}
+	if s.Deadline < 0 {
+		c.add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
+	}
+	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
+	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
+	c.between("worker.threads", s.Worker.Threads, 0, 4096)
+	return c.problems
+}
+
+// validateModel checks a spec that trains a built-in model.
+func (s *Spec) validateModel(c *checks) {
 	if s.Model == "" {
 		c.add("model", "No model given", "Name a model, for example mnist-cnn.")
 	}
@@ -45,12 +61,25 @@ func (s *Spec) Validate() []Problem {
 	if s.Worker.GPUs > 0 && s.Engine == EngineCPU {
 		c.add("engine", "The cpu engine uses no GPU", "Set worker.gpus to 0, or leave engine out.")
 	}
-	if s.Deadline < 0 {
-		c.add("deadline", "Deadline is negative", "Give the time that the run may take, for example \"2h\", or leave it out.")
-	}
 	if s.Deterministic && s.Asynchronous {
 		c.add("deterministic", "Asynchronous updates depend on who is faster", "Make the run synchronous, or leave deterministic out.")
 	}
+	s.validateHyperparameters(c)
+	c.between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
+	c.between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
+	c.between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
+	c.between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
+	if n := s.Worker.GPUs; n > 1 {
+		c.add("worker.gpus", "A worker uses one GPU",
+			"Set gpus to 1 and replicas to %d times as many, instead of gpus = %[1]d: the engine uses one GPU of a worker.", n)
+	} else {
+		c.between("worker.gpus", n, 0, 1)
+	}
+	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
+}
+
+// validateHyperparameters checks what a built-in model is trained with.
+func (s *Spec) validateHyperparameters(c *checks) {
 	c.between("batch_size", s.BatchSize, 1, maxBatch)
 	c.oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
 	c.between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
@@ -67,21 +96,6 @@ func (s *Spec) Validate() []Problem {
 		c.add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
 	}
 	c.number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
-	c.between("evaluation.every_steps", s.Evaluation.EverySteps, 0, maxNumber)
-	c.between("checkpoint.every_steps", s.Checkpoint.EverySteps, 0, maxNumber)
-	c.between("checkpoint.every_seconds", s.Checkpoint.EverySeconds, 0, maxSeconds)
-	c.between("checkpoint.keep", s.Checkpoint.Keep, 1, 1000)
-	c.between("worker.replicas", s.Worker.Replicas, 1, maxReplicas)
-	c.between("worker.min_replicas", s.Worker.MinReplicas, 1, max(1, s.Worker.Replicas))
-	if n := s.Worker.GPUs; n > 1 {
-		c.add("worker.gpus", "A worker uses one GPU",
-			"Set gpus to 1 and replicas to %d times as many, instead of gpus = %[1]d: the engine uses one GPU of a worker.", n)
-	} else {
-		c.between("worker.gpus", n, 0, 1)
-	}
-	c.between("worker.threads", s.Worker.Threads, 0, 4096)
-	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
-	return c.problems
 }
 
 // checks collects what is wrong with a spec's fields.
