@@ -232,6 +232,7 @@ func (c *coordinator) Leave(m *session.Member) error {
 
 // Change takes on a live change.
 func (c *coordinator) Change(next spec.Spec) {
+	c.session.DismissSurplus()
 	c.Spec = next
 	c.shape = shapeOf(&c.Spec, c.records())
 	if c.queue != nil {
@@ -241,7 +242,7 @@ func (c *coordinator) Change(next spec.Spec) {
 
 // Unable decides about a process that cannot work.
 func (c *coordinator) Unable(r session.Inability) (wire.Leave, error) {
-	needed := r.Members < c.Spec.Worker.MinReplicas
+	needed := r.Workers < c.Spec.Worker.MinReplicas
 	how := wire.Leave{End: c.evidence.unable(r.Hello.Index, r.Failure, needed)}
 	if how.End == spec.EndGivenUp {
 		how.Reason = "this worker is given up"
@@ -249,7 +250,7 @@ func (c *coordinator) Unable(r session.Inability) (wire.Leave, error) {
 	switch {
 	case r.Fault == spec.FaultChecksum:
 		return how, c.evidence.wrongData(r.Hello.Machine, r.Error)
-	case len(c.evidence.lacking) >= min(enough, c.Spec.Worker.Replicas) && r.Members == 0 && c.version == 0:
+	case len(c.evidence.lacking) >= min(enough, c.Spec.Worker.Replicas) && r.Workers == 0 && c.version == 0:
 		return how, session.Fail(spec.ReasonRejected, "worker %d cannot work: %s", r.Hello.Index, r.Error)
 	}
 	return how, nil

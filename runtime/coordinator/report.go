@@ -11,7 +11,7 @@ import (
 func (c *coordinator) assignAll() {
 	message := c.evidence.newest
 	if !c.session.Attended() {
-		waits := fmt.Sprintf("waiting for workers: %d of at least %d", c.session.Members(), c.Spec.Worker.MinReplicas)
+		waits := fmt.Sprintf("waiting for workers: %d of at least %d", c.session.CountWorkers(), c.Spec.Worker.MinReplicas)
 		if message != "" {
 			waits += ": " + message
 		}

@@ -197,12 +197,6 @@ func (s server) change(change spec.LiveChange) error {
 		s.Note(spec.Event{Type: spec.EventScale, Metrics: map[string]float64{"workers": float64(next.Worker.Replicas)}})
 		s.Log.Info("scaled", "from", before, "to", next.Worker.Replicas)
 		s.TellSupervisor(spec.Control{Workers: &next.Worker.Replicas})
-		for _, m := range s.members {
-			if m.Index >= next.Worker.Replicas && !m.leaving {
-				s.work.Dismissed(m)
-				s.Dismiss(m, fewer)
-			}
-		}
 	}
 	s.work.Change(next)
 	s.Publish()

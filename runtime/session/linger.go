@@ -116,15 +116,16 @@ func (p parting) retell(ctx context.Context, address string) {
 func (p parting) late(e any) {
 	switch e := e.(type) {
 	case left:
-		if p.members[e.member.Index] == e.member {
-			delete(p.members, e.member.Index)
+		if at := e.member.seat(); p.members[at] == e.member {
+			delete(p.members, at)
 		}
 	case joined:
-		delete(p.away, e.member.Index)
-		p.members[e.member.Index] = e.member
+		at := e.member.seat()
+		delete(p.away, at)
+		p.members[at] = e.member
 		p.Dismiss(e.member, p.how)
 	case broken:
-		delete(p.away, e.hello.Index)
+		delete(p.away, seatOf(e.hello))
 		e.answer(p.how)
 	case *call:
 		e.run()

@@ -49,6 +49,48 @@ func (m *Member) Send(t wire.Type, head any) {
 // Disconnect closes the member's connection: the member then leaves.
 func (m *Member) Disconnect() { m.conn.Close() }
 
+// seat is a member's place in a session: there is at most one process in each.
+type seat struct {
+	role  string // as in wire.Hello
+	index int
+}
+
+// seatOf returns the seat that a process asks for.
+func seatOf(h wire.Hello) seat {
+	if h.Role == wire.RoleServer {
+		return seat{wire.RoleServer, h.Index}
+	}
+	return seat{wire.RoleWorker, h.Index}
+}
+
+func (s seat) String() string { return fmt.Sprintf("%s %d", s.role, s.index) }
+
+// event returns an event of the history about the seat.
+func (s seat) event(message string) spec.Event {
+	if s.role == wire.RoleServer {
+		return spec.Event{Type: spec.EventServer, Worker: &s.index, Message: message}
+	}
+	return spec.Event{Type: spec.EventWorker, Worker: &s.index, Message: message}
+}
+
+// hung returns the report to the supervisor that the seat's process hangs.
+func (s seat) hung(pid int) spec.Control {
+	if s.role == wire.RoleServer {
+		return spec.Control{Hung: &spec.Hung{Server: &s.index, PID: pid}}
+	}
+	return spec.Control{Hung: &spec.Hung{Worker: &s.index, PID: pid}}
+}
+
+// seats returns how many seats a role has.
+func (s *Session) seats(role string) int {
+	if role == wire.RoleServer {
+		return s.Spec.ParameterServer.Replicas
+	}
+	return s.Spec.Worker.Replicas
+}
+
+func (m *Member) seat() seat { return seatOf(m.Hello) }
+
 // Process returns a name of the member's process that no other process has.
 func (m *Member) Process() string {
 	if m.Hello.Instance != "" {
@@ -61,7 +103,7 @@ func (m *Member) Process() string {
 type Inability struct {
 	Hello wire.Hello
 	wire.Failure
-	Members int // that are in the session
+	Workers int // that are in the session
 }
 
 // The events that a connection causes.
@@ -87,17 +129,17 @@ type (
 
 // roll is who is in a session.
 type roll struct {
-	members    map[int]*Member   // by index
-	silent     map[int]missing   // by index
-	away       map[int]time.Time // when a member's connection was lost that has not come back, by index
-	instances  map[int]string    // instance that joined last, by index
-	replaced   map[string]bool   // instances whose place another one has taken
-	generation int64             // of the memberships
+	members    map[seat]*Member
+	silent     map[seat]missing
+	away       map[seat]time.Time // when a member's connection was lost that has not come back
+	instances  map[seat]string    // instance that joined last
+	replaced   map[string]bool    // instances whose place another one has taken
+	generation int64              // of the memberships
 }
 
 func newRoll() roll {
-	return roll{members: make(map[int]*Member), silent: make(map[int]missing), away: make(map[int]time.Time),
-		instances: make(map[int]string), replaced: make(map[string]bool)}
+	return roll{members: make(map[seat]*Member), silent: make(map[seat]missing), away: make(map[seat]time.Time),
+		instances: make(map[seat]string), replaced: make(map[string]bool)}
 }
 
 // missing is a member that fell silent: its machine may be busy, so that it gets
@@ -107,14 +149,21 @@ type missing struct {
 	since time.Time
 }
 
-// Members returns how many members there are.
-func (r *roll) Members() int { return len(r.members) }
+// CountWorkers returns how many members are workers.
+func (r *roll) CountWorkers() (n int) {
+	for at := range r.members {
+		if at.role == wire.RoleWorker {
+			n++
+		}
+	}
+	return n
+}
 
 // Generation returns the number of the present membership.
 func (r *roll) Generation() int64 { return r.generation }
 
-// Attended reports whether there are as many members as the run needs.
-func (s *Session) Attended() bool { return len(s.members) >= s.Spec.Worker.MinReplicas }
+// Attended reports whether there are as many workers as the run needs.
+func (s *Session) Attended() bool { return s.CountWorkers() >= s.Spec.Worker.MinReplicas }
 
 // door serves the connections of members.
 type door struct{ *Session }
@@ -211,18 +260,19 @@ func (r *reader) read(msg *wire.Message) (event any, err error) {
 // connection is dead or will be soon, or it is another process. That process is
 // dismissed, also when it connects later: else the two replace each other for ever.
 func (s *Session) join(m *Member) error {
+	at := m.seat()
 	if h := m.Hello; h.Instance != "" {
 		if s.replaced[h.Instance] {
 			s.dismissReplaced(m)
 			return nil
 		}
-		if last := s.instances[m.Index]; last != "" && last != h.Instance {
+		if last := s.instances[at]; last != "" && last != h.Instance {
 			s.replaced[last] = true
 		}
-		s.instances[m.Index] = h.Instance
+		s.instances[at] = h.Instance
 	}
-	if old := s.members[m.Index]; old != nil {
-		delete(s.members, m.Index)
+	if old := s.members[at]; old != nil {
+		delete(s.members, at)
 		if err := s.work.Leave(old); err != nil {
 			return err
 		}
@@ -233,55 +283,66 @@ func (s *Session) join(m *Member) error {
 			old.Disconnect()
 		}
 	}
-	if m.Index < 0 || m.Index >= s.Spec.Worker.Replicas {
+	if m.Index < 0 || m.Index >= s.seats(at.role) {
 		s.Dismiss(m, fewer)
 		return nil
 	}
 	if taken, err := s.work.Join(m); err != nil || !taken {
 		return err
 	}
-	s.members[m.Index] = m
+	s.members[at] = m
 	s.generation++
-	delete(s.silent, m.Index)
-	delete(s.away, m.Index)
-	s.Log.Info("worker joined", "worker", m.Index, "pid", m.Hello.PID)
+	delete(s.silent, at)
+	delete(s.away, at)
+	s.Log.Info(at.role+" joined", "index", at.index, "pid", m.Hello.PID)
 	message := "joined"
 	if m.Hello.Class != "" {
 		message = fmt.Sprintf("joined: %s, %d threads", m.Hello.Class, m.Hello.Threads)
 	}
-	s.Note(spec.Event{Type: spec.EventWorker, Worker: &m.Index, Message: message})
+	s.Note(at.event(message))
 	s.Publish()
 	return nil
 }
 
 // leave takes a member out.
 func (s *Session) leave(m *Member, why error) error {
-	if s.members[m.Index] != m {
+	at := m.seat()
+	if s.members[at] != m {
 		return nil
 	}
-	delete(s.members, m.Index)
+	delete(s.members, at)
 	if !m.leaving {
-		s.away[m.Index] = time.Now()
+		s.away[at] = time.Now()
 	}
 	s.generation++
 	err := s.work.Leave(m)
-	s.Log.Info("worker left", "worker", m.Index, "pid", m.Hello.PID, "reason", why)
-	s.Note(spec.Event{Type: spec.EventWorker, Worker: &m.Index, Message: "left"})
+	s.Log.Info(at.role+" left", "index", at.index, "pid", m.Hello.PID, "reason", why)
+	s.Note(at.event("left"))
 	s.Publish()
 	return err
 }
 
 // dismissReplaced dismisses a process whose place another one has.
 func (s *Session) dismissReplaced(m *Member) {
-	s.Log.Warn("two workers have one index; the older one is dismissed", "worker", m.Index, "pid", m.Hello.PID)
+	s.Log.Warn("two processes have one index; the older one is dismissed", "role", m.seat().role, "index", m.Index, "pid", m.Hello.PID)
 	s.Dismiss(m, wire.Leave{
 		End:    spec.EndAsked,
-		Reason: fmt.Sprintf("another process has joined as worker %d since: give each worker an --index of its own", m.Index),
+		Reason: fmt.Sprintf("another process has joined as %s since: give each one an --index of its own", m.seat()),
 	})
 }
 
 // fewer dismisses a member that the run does not need.
 var fewer = wire.Leave{End: spec.EndAsked, Reason: "the run needs fewer workers"}
+
+// DismissSurplus sends the workers away that the specification does not need.
+func (s *Session) DismissSurplus() {
+	for at, m := range s.members {
+		if at.role == wire.RoleWorker && at.index >= s.Spec.Worker.Replicas && !m.leaving {
+			s.work.Dismissed(m)
+			s.Dismiss(m, fewer)
+		}
+	}
+}
 
 // Dismiss sends a member away.
 func (s *Session) Dismiss(m *Member, how wire.Leave) {
@@ -298,17 +359,17 @@ func (s *Session) GiveUp(m *Member, why string) {
 // findSilent closes the connections of members that have fallen silent. It
 // reports members that do not come back to the supervisor.
 func (s *Session) findSilent(now time.Time) {
-	for _, m := range s.members {
+	for at, m := range s.members {
 		if now.Sub(time.Unix(0, m.heard.Load())) > silence {
-			s.Log.Warn("worker is silent", "worker", m.Index)
-			s.silent[m.Index] = missing{m.Hello.PID, now}
+			s.Log.Warn("a member is silent", "role", at.role, "index", at.index)
+			s.silent[at] = missing{m.Hello.PID, now}
 			m.Disconnect() // its reader then reports it as gone
 		}
 	}
-	for index, w := range s.silent {
+	for at, w := range s.silent {
 		if now.Sub(w.since) > patience {
-			delete(s.silent, index)
-			s.TellSupervisor(spec.Control{Hung: &spec.Hung{Worker: &index, PID: w.pid}})
+			delete(s.silent, at)
+			s.TellSupervisor(at.hung(w.pid))
 		}
 	}
 }
@@ -319,7 +380,7 @@ func (s *Session) unable(e broken) error {
 	if len(s.members) == 0 {
 		s.whyLog = strings.Join(e.log, "\n")
 	}
-	how, err := s.work.Unable(Inability{e.hello, e.Failure, len(s.members)})
+	how, err := s.work.Unable(Inability{e.hello, e.Failure, s.CountWorkers()})
 	if err != nil {
 		how = wire.Leave{End: spec.EndOtherwise, Reason: err.Error()}
 	}

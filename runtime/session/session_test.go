@@ -38,10 +38,13 @@ func (w *tally) hear(format string, args ...any) {
 	w.heard = append(w.heard, fmt.Sprintf(format, args...))
 }
 
-func (w *tally) Follow(e spec.Event)    { w.hear("event %s", e.Type) }
-func (w *tally) Wake() <-chan struct{}  { return w.wake }
-func (w *tally) Tick(time.Time)         {}
-func (w *tally) Change(next spec.Spec)  { w.hear("change to %d", next.Worker.Replicas) }
+func (w *tally) Follow(e spec.Event)   { w.hear("event %s", e.Type) }
+func (w *tally) Wake() <-chan struct{} { return w.wake }
+func (w *tally) Tick(time.Time)        {}
+func (w *tally) Change(next spec.Spec) {
+	w.DismissSurplus()
+	w.hear("change to %d", next.Worker.Replicas)
+}
 func (w *tally) Dismissed(m *Member)    { w.hear("dismissed %d", m.Index) }
 func (w *tally) Finish(reason error)    { w.hear("finish: %v", reason) }
 func (w *tally) Step() int64            { return w.marks }
@@ -304,7 +307,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	first.Close()
 	b.until("worker left", 1)
 	var members, generation int64
-	w.Do(t.Context(), func() { members, generation = int64(w.Members()), w.Generation() })
+	w.Do(t.Context(), func() { members, generation = int64(w.CountWorkers()), w.Generation() })
 	if members != 0 || generation != 2 {
 		t.Errorf("%d members in generation %d", members, generation)
 	}

@@ -20,7 +20,7 @@ func (s *Session) publish(phase spec.Phase) {
 	now := time.Now()
 	st := &spec.Status{
 		Run: s.Name, Hash: s.hash, Trainer: s.Credentials.Version, Phase: phase, Message: s.message, Resumed: s.resumed,
-		Workers: len(s.members), Wanted: s.Spec.Worker.Replicas, Term: s.Term(), Generation: s.generation,
+		Workers: s.CountWorkers(), Wanted: s.Spec.Worker.Replicas, Term: s.Term(), Generation: s.generation,
 		Ran: s.ran().Seconds(), Started: s.started, Updated: now, Metrics: make(map[string]float64),
 	}
 	if s.reason != nil {

@@ -44,8 +44,8 @@ type Work interface {
 	// the process must end. An error ends the run.
 	Unable(r Inability) (wire.Leave, error)
 
-	// Change takes on the specification after a live change. Surplus members
-	// have been dismissed.
+	// Change takes on the specification after a live change, and dismisses surplus
+	// members by Session.DismissSurplus, now or later.
 	Change(next spec.Spec)
 	// Dismissed takes back the tasks of a member that is dismissed.
 	Dismissed(m *Member)

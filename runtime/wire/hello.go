@@ -23,12 +23,18 @@ type Credentials struct {
 	Key         *certificate.Certificate
 }
 
+// Roles of the processes that join a session.
+const (
+	RoleWorker = "worker"
+	RoleServer = "ps"
+)
+
 // Hello opens every connection.
 type Hello struct {
 	Token   string `json:"token"`
 	Version string `json:"version"`
-	Role    string `json:"role"`  // of the one who dials
-	Index   int    `json:"index"` //
+	Role    string `json:"role"`  // of the dialling process
+	Index   int    `json:"index"` // of its role
 	PID     int    `json:"pid"`
 	// Instance, of a worker, is drawn by each process: it tells a worker that
 	// comes back from another one of its index.

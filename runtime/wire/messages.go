@@ -53,6 +53,14 @@ const (
 	// Coordinator and server; each is answered by Answer.
 	TypeHold   // Hold
 	TypeAttach // Attach
+
+	// Agent of a program and coordinator; not answered.
+	TypeReady    // Ready: to the coordinator
+	TypeBegin    // Begin: to the agent
+	TypeRunning  // Running: to the coordinator
+	TypeHalt     // Halt: to the agent
+	TypeResult   // Result: to the coordinator
+	TypeObserved // Observed: to the coordinator
 )
 
 var typeNames = map[Type]string{
@@ -61,6 +69,7 @@ var typeNames = map[Type]string{
 	TypeValues: "values", TypePush: "push", TypeAnswer: "answer", TypeRestore: "restore", TypePrepare: "prepare",
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
 	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
+	TypeReady: "ready", TypeBegin: "begin", TypeRunning: "running", TypeHalt: "halt", TypeResult: "result", TypeObserved: "observed",
 }
 
 func (t Type) String() string {

@@ -1,0 +1,77 @@
+package wire
+
+import "github.com/stokehq/stoke/runtime/usage"
+
+// Messages between the coordinator of a run of a program and its agents, which
+// are the members of its session.
+
+// Ready tells the coordinator that an agent runs no generation, and what others
+// need to reach the processes of the next one.
+type Ready struct {
+	Began   int    `json:"began"`   // the newest generation that it has begun; 0: none
+	Address string `json:"address"` // name or IP of its machine, for other members
+	Port    int    `json:"port"`    // that it holds for the generation's master
+	Ports   []int  `json:"ports"`   // that it holds for its processes, one each
+	// Checkpoints are the complete ones that the agent sees, by name below the run's
+	// folder of checkpoints, the newest one last.
+	Checkpoints []string `json:"checkpoints,omitempty"`
+}
+
+// Begin has an agent start its processes of a generation.
+type Begin struct {
+	Term       int64               `json:"term"`
+	Generation int                 `json:"generation"`
+	Role       string              `json:"role"`   // of its processes: worker, ps, chief or evaluator
+	Task       int                 `json:"task"`   // of its first process among all of the role
+	Rank       int                 `json:"rank"`   // of its first process
+	World      int                 `json:"world"`  // all ranks
+	Group      int                 `json:"group"`  // the agent among all of the generation
+	Groups     int                 `json:"groups"` // all agents of the generation
+	Address    string              `json:"address"`
+	Port       int                 `json:"port"`
+	Restarts   int                 `json:"restarts"`
+	Members    map[string][]string `json:"members"`          // host:port of each process by role, in the order of tasks
+	Resume     string              `json:"resume,omitempty"` // name of the checkpoint to begin with
+}
+
+// Halt has an agent end its processes of a generation, with the time of grace that
+// the run gives now.
+type Halt struct {
+	Term       int64   `json:"term"`
+	Generation int     `json:"generation"`
+	Reason     string  `json:"reason"`
+	Grace      float64 `json:"grace"` // seconds from SIGTERM to SIGKILL
+}
+
+// Running tells the coordinator which generation an agent runs: after it has
+// begun, and again after each connection.
+type Running struct {
+	Begin
+	PIDs []int `json:"pids"` // of its ranks
+}
+
+// Result tells the coordinator how an agent's processes of a generation ended.
+type Result struct {
+	Generation int      `json:"generation"`
+	Cause      string   `json:"cause"`          // as program.Cause
+	Text       string   `json:"text"`           // for people: rank and signal or exit status
+	Last       []string `json:"last,omitempty"` // lines that the rank printed last
+	// Hopeless: the program cannot be started as it is, on this machine.
+	Hopeless bool `json:"hopeless,omitempty"`
+}
+
+// Observed has what an agent saw of its processes since the last one.
+type Observed struct {
+	Generation int `json:"generation"`
+	Points      []Point       `json:"points,omitempty"`
+	Checkpoints []string      `json:"checkpoints,omitempty"` // that became complete, by name
+	Facts       []string      `json:"facts,omitempty"`       // for people
+	Usage       *usage.Sample `json:"usage,omitempty"`
+}
+
+// Point has the newest values of metrics that a rank reported.
+type Point struct {
+	Rank   int                `json:"rank"`
+	Step   int64              `json:"step"` // -1: the lines had none
+	Values map[string]float64 `json:"values"`
+}
