@@ -27,6 +27,8 @@ const (
 	PathLedger  = "/v1/ledger"  // GET: Ledger
 	PathLive    = "/v1/live"    // POST LiveChange
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
+	// PathCode, GET: the snapshot of a program's code as a tar stream, by its hash.
+	PathCode = "/v1/code/{hash}"
 
 	// PathModel, GET: the finished model as a tar stream, laid out as in a run's
 	// folder: checkpoints/final-term-…/ with its parts, then its manifest. A
@@ -139,6 +141,12 @@ func (c *Client) Change(ctx context.Context, l spec.LiveChange) error {
 // Stop asks the run to end; it returns before the run has.
 func (c *Client) Stop(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, PathStop, nil, nil)
+}
+
+// Code returns the snapshot of a program's code as a tar stream, by its hash. The
+// caller closes it.
+func (c *Client) Code(ctx context.Context, hash string) (io.ReadCloser, error) {
+	return c.do(ctx, http.MethodGet, strings.Replace(PathCode, "{hash}", url.PathEscape(hash), 1), nil)
 }
 
 // Model gives the finished model as a tar stream (see PathModel), which the

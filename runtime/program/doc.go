@@ -30,8 +30,8 @@
 //
 // STOKE_PARAMETERS is the name of a JSON file with the parameters, and
 // STOKE_PARAM_NAME each of them. STOKE_CHECKPOINT_DIR is a folder for checkpoints,
-// STOKE_RESUME_FROM the complete checkpoint to begin with, and
-// STOKE_METRICS_FILE a file for lines of JSON.
+// STOKE_RESUME_FROM the complete checkpoint to begin with, STOKE_DATASET_DIR the
+// folder of the run's dataset, and STOKE_METRICS_FILE a file for lines of JSON.
 //
 // # What a program may report
 //

@@ -15,6 +15,7 @@ import (
 const (
 	checkpointVariable = "STOKE_CHECKPOINT_DIR"
 	resumeVariable     = "STOKE_RESUME_FROM"
+	datasetVariable    = "STOKE_DATASET_DIR"
 	metricsVariable    = "STOKE_METRICS_FILE"
 	parametersVariable = "STOKE_PARAMETERS"
 	parameterPrefix    = "STOKE_PARAM_"
@@ -58,7 +59,7 @@ func (s *Spec) environment(local int) ([]string, error) {
 		return nil, err
 	}
 	maps.Copy(all, parameters)
-	for name, value := range map[string]string{checkpointVariable: s.Checkpoints, resumeVariable: s.Resume} {
+	for name, value := range map[string]string{checkpointVariable: s.Checkpoints, resumeVariable: s.Resume, datasetVariable: s.Dataset} {
 		if value != "" {
 			all[name] = value
 		}

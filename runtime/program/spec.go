@@ -41,6 +41,7 @@ type Spec struct {
 	Grace       time.Duration  // from SIGTERM to SIGKILL
 	Member      Member
 	Checkpoints string // the folder of checkpoints, "" for none
+	Dataset     string // the folder of the run's dataset, "" for none
 	Resume      string // the complete checkpoint to begin with, "" for none
 	Logs        string // an existing folder: rank-N.log and rank-N.log.1
 	Scratch     string // an existing folder of this member: parameters and metrics

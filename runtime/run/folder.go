@@ -30,6 +30,11 @@ func (f Folder) Ledger() string      { return filepath.Join(string(f), "ledger")
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
 func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoints") }
 
+// Code is the snapshot of a program's code as a tar archive, by its hash.
+func (f Folder) Code(hash string) string {
+	return filepath.Join(string(f), fmt.Sprintf("code-%.16s.tar", hash))
+}
+
 // Log is the standard error of a role (coordinator, ps, worker, supervisor).
 func (f Folder) Log(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.log", role, index))

@@ -17,8 +17,8 @@ const (
 	farewellTime = 5 * time.Second  // that servers have then
 )
 
-// errLeft ends the coordinator and leaves the run to the next one.
-var errLeft = errors.New("the coordinator leaves")
+// ErrLeft ends the coordinator and leaves the run to the next one.
+var ErrLeft = errors.New("the coordinator leaves")
 
 // leftAlone returns the status of a run whose coordinator leaves: members and
 // servers look for the next one.

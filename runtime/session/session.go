@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,16 +42,18 @@ type Options struct {
 	// Linger is how long the API still answers after the run's end, for results
 	// to be collected; 0: not at all.
 	Linger time.Duration
+	// StopTime is how long the work has from a stop to its end; 0: half a minute.
+	StopTime time.Duration
 	// HearTime is how long members have to hear of the run's end; 0: ten seconds.
 	HearTime time.Duration
 }
 
 // Times and limits of a run.
 const (
-	silence   = 5 * time.Second  // without a heartbeat, a member's connection is closed
-	patience  = 20 * time.Second // after that, the member is ended and replaced
-	stopGrace = 30 * time.Second // from a stop to the work's end
-	maxRan    = 1e9              // seconds that are believed
+	silence  = 5 * time.Second  // without a heartbeat, a member's connection is closed
+	patience = 20 * time.Second // after that, the member is ended and replaced
+	stopTime = 30 * time.Second // from a stop to the work's end
+	maxRan   = 1e9              // seconds that are believed
 )
 
 // Session has the state of one run, except the state of its Work. The methods of
@@ -192,7 +195,7 @@ func (s *Session) Run(ctx context.Context) spec.Status {
 	serving.Go(func() { server{s}.serve(ctx) })
 	serving.Go(func() { statusFile{s}.keep(ctx, cancel) })
 	err := s.loop(ctx, cancel)
-	if errors.Is(err, errLeft) {
+	if errors.Is(err, ErrLeft) {
 		return s.leftAlone()
 	}
 	outcome := s.end(err)
@@ -229,7 +232,7 @@ func (s *Session) loop(ctx context.Context, cancel context.CancelCauseFunc) erro
 			s.Finish(errStop)
 		case <-leave:
 			leave = nil
-			s.Finish(errLeft)
+			s.Finish(ErrLeft)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -237,7 +240,7 @@ func (s *Session) loop(ctx context.Context, cancel context.CancelCauseFunc) erro
 			return err
 		}
 		if s.reason != nil && cancel != nil {
-			timer := time.AfterFunc(stopGrace, func() { cancel(s.reason) })
+			timer := time.AfterFunc(cmp.Or(s.StopTime, stopTime), func() { cancel(s.reason) })
 			defer timer.Stop()
 			cancel = nil
 		}
@@ -257,6 +260,9 @@ func (s *Session) Finish(reason error) {
 
 // Reason returns why the run ends before its end; nil: it does not.
 func (s *Session) Reason() error { return s.reason }
+
+// KeepLog keeps the last lines of the log that tells why the run ends.
+func (s *Session) KeepLog(lines string) { s.whyLog = lines }
 
 // call is a function for the loop to call.
 type call struct {

@@ -24,6 +24,7 @@ const (
 	ReasonDiverged Reason = "diverged"
 	ReasonEngine   Reason = "engine"
 	ReasonChecksum Reason = "checksum"
+	ReasonProgram  Reason = "program"
 )
 
 // ReasonRow is one line of the table of reasons.
@@ -45,4 +46,6 @@ var Reasons = []ReasonRow{
 		"the engines of two processes returned an error for the same lease, or crashed", "runtime/coordinator.TestFailedOnlyByEvidence"},
 	{ReasonChecksum, "the data differ from the specification's",
 		"two machines, or two copies of the data, found a wrong checksum", "runtime/coordinator.TestFailedOnlyByEvidence"},
+	{ReasonProgram, "the user's program ends with an error of its own",
+		"it did so once more than max_restarts allows", "runtime/rendezvous.TestFailedAfterRestarts"},
 }

@@ -102,7 +102,9 @@ const (
 	EventCheckpoint EventType = "checkpoint"
 	EventDamage     EventType = "damage" // something that was written could not be read, and was put aside
 	EventScale      EventType = "scale"
-	EventEpoch      EventType = "epoch" // an epoch's records have all been committed
+	EventEpoch      EventType = "epoch"      // an epoch's records have all been committed
+	EventGeneration EventType = "generation" // a generation of a program began, or ended
+	EventProgram    EventType = "program"    // something about the processes of a program
 	EventEnd        EventType = "end"
 )
 

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/stokehq/stoke/runtime/usage"
+import (
+	"time"
+
+	"github.com/stokehq/stoke/runtime/usage"
+)
 
 // Messages between the coordinator of a run of a program and its agents, which
 // are the members of its session.
@@ -32,15 +36,15 @@ type Begin struct {
 	Restarts   int                 `json:"restarts"`
 	Members    map[string][]string `json:"members"`          // host:port of each process by role, in the order of tasks
 	Resume     string              `json:"resume,omitempty"` // name of the checkpoint to begin with
+	Grace      float64             `json:"grace"`            // seconds from SIGTERM to SIGKILL
+	Most       int                 `json:"most"`             // restarts that the program may have
 }
 
-// Halt has an agent end its processes of a generation, with the time of grace that
-// the run gives now.
+// Halt has an agent end its processes of a generation.
 type Halt struct {
-	Term       int64   `json:"term"`
-	Generation int     `json:"generation"`
-	Reason     string  `json:"reason"`
-	Grace      float64 `json:"grace"` // seconds from SIGTERM to SIGKILL
+	Term       int64  `json:"term"`
+	Generation int    `json:"generation"`
+	Reason     string `json:"reason"`
 }
 
 // Running tells the coordinator which generation an agent runs: after it has
@@ -50,19 +54,19 @@ type Running struct {
 	PIDs []int `json:"pids"` // of its ranks
 }
 
-// Result tells the coordinator how an agent's processes of a generation ended.
+// Result tells the coordinator how an agent's processes of a generation ended: once
+// they have, and again after each connection until the next generation.
 type Result struct {
-	Generation int      `json:"generation"`
-	Cause      string   `json:"cause"`          // as program.Cause
-	Text       string   `json:"text"`           // for people: rank and signal or exit status
-	Last       []string `json:"last,omitempty"` // lines that the rank printed last
-	// Hopeless: the program cannot be started as it is, on this machine.
-	Hopeless bool `json:"hopeless,omitempty"`
+	Begin
+	Cause string    `json:"cause"`          // as program.Cause
+	Text  string    `json:"text"`           // for people: rank and signal or exit status
+	At    time.Time `json:"at"`             // of the end that ended the others
+	Last  []string  `json:"last,omitempty"` // lines that the rank printed last
 }
 
 // Observed has what an agent saw of its processes since the last one.
 type Observed struct {
-	Generation int `json:"generation"`
+	Generation  int           `json:"generation"`
 	Points      []Point       `json:"points,omitempty"`
 	Checkpoints []string      `json:"checkpoints,omitempty"` // that became complete, by name
 	Facts       []string      `json:"facts,omitempty"`       // for people

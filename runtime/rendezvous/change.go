@@ -1,0 +1,76 @@
+package rendezvous
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/session"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// change is a voluntary change of the members, which waits for a checkpoint.
+type change struct {
+	workers []int     // indices that the next generation would have; nil: there is no change
+	since   time.Time // when they were last others
+	asked   time.Time // when the change was first seen: a checkpoint after that lets it happen
+	saved   bool      // there was one
+}
+
+// lookForChange interrupts the generation for a change of the members, once they
+// have settled and the program has saved a checkpoint, or has not for too long.
+func (r *rendezvous) lookForChange(g *generation) {
+	if len(g.parts) < g.members {
+		return // it is being adopted
+	}
+	has, would := r.workers(g)
+	c, now := &r.change, r.now()
+	if slices.Equal(has, would) {
+		if c.workers != nil {
+			r.session.Explain("")
+		}
+		*c = change{}
+		return
+	}
+	if !slices.Equal(c.workers, would) {
+		if c.workers == nil {
+			c.asked, c.saved = now, false
+		}
+		c.workers, c.since = would, now
+		text := fmt.Sprintf("%d workers become %d after the next checkpoint, at the latest in %v", len(has), len(would), r.ChangeTime-now.Sub(c.asked))
+		r.session.Explain(text)
+		r.session.Note(spec.Event{Type: spec.EventProgram, Message: text})
+	}
+	if now.Sub(c.since) < r.SettleTime {
+		return
+	}
+	if c.saved || now.Sub(c.asked) >= r.ChangeTime {
+		g.change = true
+		r.session.Explain("")
+		r.halt(fmt.Sprintf("%d workers become %d", len(has), len(would)))
+	}
+}
+
+// workers returns the indices of the workers that the generation has, and of those
+// that the next one would have: of running ones and of those that wait.
+func (r *rendezvous) workers(g *generation) (has, would []int) {
+	for _, at := range g.places() {
+		if at.role != wire.RoleWorker {
+			continue
+		}
+		has = append(has, at.index)
+		if at.index < r.Spec.Worker.Replicas {
+			would = append(would, at.index)
+		}
+	}
+	for at, a := range r.agents {
+		if at.role == wire.RoleWorker && a.ready != nil && g.parts[at] == nil && at.index < r.Spec.Worker.Replicas {
+			would = append(would, at.index)
+		}
+	}
+	slices.Sort(would)
+	return has, would
+}
+
+var _ session.Work = (*rendezvous)(nil)

@@ -1,0 +1,150 @@
+package rendezvous
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/program"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// form begins a generation where enough agents are ready.
+func (r *rendezvous) form() error {
+	workers, servers := r.available(wire.RoleWorker, r.Spec.Worker.Replicas), r.available(wire.RoleServer, r.Spec.ParameterServer.Replicas)
+	now := r.now()
+	if len(workers) < r.Spec.Worker.MinReplicas || len(servers) < r.Spec.ParameterServer.Replicas {
+		r.ready = noTime
+		r.session.Explain(r.waiting(len(workers), len(servers)))
+		return nil
+	}
+	if r.ready.IsZero() {
+		r.ready = now
+	}
+	if join := time.Duration(r.Spec.Program.JoinTimeout); len(workers) < r.Spec.Worker.Replicas && now.Sub(r.ready) < join {
+		r.session.Explain(fmt.Sprintf("%s; it begins without the others after %v", r.waiting(len(workers), len(servers)), join))
+		return nil
+	}
+	if now.Before(r.next) {
+		return nil
+	}
+	r.session.Explain("")
+	return r.begin(workers, servers)
+}
+
+// waiting returns what the run waits for.
+func (r *rendezvous) waiting(workers, servers int) string {
+	text := fmt.Sprintf("waiting for workers: %d of %d are ready, %d are needed", workers, r.Spec.Worker.Replicas, r.Spec.Worker.MinReplicas)
+	if n := r.Spec.ParameterServer.Replicas; servers < n {
+		text = fmt.Sprintf("waiting for servers: %d of %d are ready", servers, n)
+	}
+	return text
+}
+
+// available returns the agents of a role that are ready, by index.
+func (r *rendezvous) available(role string, wanted int) (all []*agent) {
+	for i := range wanted {
+		if a := r.agents[place{role, i}]; a != nil && a.ready != nil && !a.Leaving() {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// begin starts the next generation on these agents. Its number is in the history
+// before an agent hears of it.
+func (r *rendezvous) begin(workers, servers []*agent) error {
+	members := append(slices.Clone(workers), servers...)
+	resume := r.checkpoint(members)
+	number := r.past.number + 1
+	if number > 1 {
+		r.progress.goBack(resume)
+		r.session.Note(spec.Event{Type: spec.EventRestore, Message: resume})
+	}
+	per := r.Spec.ProcessesPerWorker()
+	g := newGeneration(number, len(members), r.now())
+	for _, a := range members {
+		g.parts[placeOf(a.Member)] = &part{process: a.Process()}
+	}
+	r.note(event{number: number, members: g.places(), restarts: r.past.restarts,
+		text: fmt.Sprintf("begins with %d ranks on %d members%s", per*len(members), len(members), from(resume))})
+	if r.session.Unwritten() {
+		return nil // the run ends
+	}
+	r.current = g
+	r.session.UseTerm()
+	for i, b := range r.plan(workers, servers) {
+		a := members[i]
+		b.Term, b.Generation, b.Resume = r.session.Term(), number, resume
+		b.Address, b.Port = members[0].ready.Address, members[0].ready.Port
+		g.parts[placeOf(a.Member)].begin = b
+		a.Send(wire.TypeBegin, b)
+	}
+	for _, a := range members {
+		a.ready = nil
+	}
+	return nil
+}
+
+func from(checkpoint string) string {
+	if checkpoint == "" {
+		return ""
+	}
+	return fmt.Sprintf(", from the checkpoint %q", checkpoint)
+}
+
+// plan returns the roles and ranks of a generation: workers first, a chief before
+// all others, the evaluator after the servers.
+func (r *rendezvous) plan(workers, servers []*agent) []wire.Begin {
+	per := r.Spec.ProcessesPerWorker()
+	p := &r.Spec.Program
+	all := make([]wire.Begin, len(workers)+len(servers))
+	addresses := make(map[string][]string)
+	for i, a := range append(slices.Clone(workers), servers...) {
+		b := &all[i]
+		switch {
+		case i >= len(workers):
+			b.Role = program.Server
+		case i == 0 && p.Chief:
+			b.Role = program.Chief
+		case i == len(workers)-1 && p.Evaluator:
+			b.Role = program.Evaluator
+		default:
+			b.Role = program.Worker
+		}
+		b.Group, b.Groups, b.Rank, b.World = i, len(all), i*per, per*len(all)
+		b.Task, b.Restarts, b.Most = len(addresses[b.Role]), r.past.restarts, p.MaxRestarts
+		b.Grace = time.Duration(p.StopGrace).Seconds()
+		for _, port := range a.ready.Ports {
+			addresses[b.Role] = append(addresses[b.Role], net.JoinHostPort(a.ready.Address, strconv.Itoa(port)))
+		}
+	}
+	for i := range all {
+		all[i].Members = addresses
+	}
+	return all
+}
+
+// checkpoint returns the newest checkpoint that all workers see; "": there is none.
+func (r *rendezvous) checkpoint(members []*agent) string {
+	var common []string
+	first := true
+	for _, a := range members {
+		if a.Hello.Role == wire.RoleServer {
+			continue
+		}
+		if first {
+			common, first = slices.Clone(a.ready.Checkpoints), false
+			continue
+		}
+		seen := a.ready.Checkpoints
+		common = slices.DeleteFunc(common, func(name string) bool { return !slices.Contains(seen, name) })
+	}
+	if len(common) == 0 {
+		return ""
+	}
+	return common[len(common)-1]
+}

@@ -1,0 +1,276 @@
+package rendezvous
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/program"
+	"github.com/stokehq/stoke/runtime/session"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+var noTime time.Time
+
+// generation is one start of the program on all of its agents.
+type generation struct {
+	number  int
+	members int // that it has
+	began   time.Time
+	parts   map[place]*part // as far as they are known
+	missing bool            // members that no coordinator knows are lost
+	ending  string          // why it is to end; "": it is not
+	finish  bool            // it ends because the program has succeeded
+	change  bool            // it ends for a change of the members
+	moved   bool            // the program made progress in it
+}
+
+// part is an agent's part in a generation.
+type part struct {
+	begin   wire.Begin
+	process string // that runs it; "": it is not known yet
+	running bool   // the agent has reported that its ranks run
+	result  *wire.Result
+	lost    time.Time // when its connection was lost; zero: it was not
+	gone    bool      // its ranks are lost
+	halted  bool      // the agent was told to end it
+}
+
+func newGeneration(number, members int, now time.Time) *generation {
+	return &generation{number: number, members: members, began: now, parts: make(map[place]*part)}
+}
+
+// part returns the part of an agent that reports one.
+func (g *generation) part(at place) *part {
+	p := g.parts[at]
+	if p == nil {
+		p = new(part)
+		g.parts[at] = p
+	}
+	return p
+}
+
+// join notes an agent's connection: a process that is not the one of its part has
+// lost that.
+func (g *generation) join(at place, process string) {
+	if p := g.parts[at]; p != nil {
+		p.lost = noTime
+		p.gone = p.gone || p.result == nil && p.process != "" && p.process != process
+	}
+}
+
+// leave notes that an agent has lost its connection.
+func (g *generation) leave(at place, now time.Time) {
+	if p := g.parts[at]; p != nil && p.result == nil {
+		p.lost = now
+	}
+}
+
+// over reports whether a part's ranks have ended, or are lost.
+func (p *part) over() bool { return p.gone || p.result != nil }
+
+// failed reports whether a part has ended before it had succeeded.
+func (p *part) failed() bool {
+	return p.gone || p.result != nil && program.Cause(p.result.Cause) != program.Succeeded
+}
+
+// look finds out how the generation stands, and halts it where it must end. It
+// reports whether all of its parts are over.
+func (r *rendezvous) look() (over bool) {
+	g := r.current
+	r.findLost(g)
+	r.clock.Set(g.ending == "")
+	if g.ending == "" {
+		switch bad := g.firstFailed(); {
+		case bad != "":
+			r.halt(bad)
+		case g.succeeded():
+			g.finish = true
+			r.halt("the program has succeeded")
+		default:
+			r.lookForChange(g)
+		}
+	}
+	for _, p := range g.parts {
+		if !p.over() {
+			return false
+		}
+	}
+	return len(g.parts) >= g.members
+}
+
+// findLost finds parts whose agent has no connection for too long. Where the history
+// was lost, members that no agent reports are lost, too.
+func (r *rendezvous) findLost(g *generation) {
+	now := r.now()
+	for at, p := range g.parts {
+		if !p.over() && !p.lost.IsZero() && now.Sub(p.lost) > r.LostTime {
+			p.gone = true
+			r.Log.Warn("an agent is lost with its ranks", "member", at)
+		}
+	}
+	if len(g.parts) < g.members && now.Sub(g.began) > r.LostTime {
+		g.members, g.missing = len(g.parts), true
+	}
+}
+
+// firstFailed returns why the generation must end; "": it must not.
+func (g *generation) firstFailed() string {
+	if g.missing {
+		return textMissing
+	}
+	for _, at := range g.places() {
+		if p := g.parts[at]; p.failed() {
+			return g.why(at)
+		}
+	}
+	return ""
+}
+
+// textMissing is about members that no agent reports.
+const textMissing = "members that took part do not come back"
+
+// places returns the places of all parts, workers by index first.
+func (g *generation) places() []place {
+	return slices.SortedFunc(maps.Keys(g.parts), func(a, b place) int {
+		return cmp.Or(strings.Compare(b.role, a.role), cmp.Compare(a.index, b.index))
+	})
+}
+
+// why returns the end of a part for people.
+func (g *generation) why(at place) string {
+	p := g.parts[at]
+	if p.result == nil {
+		return fmt.Sprintf("%s is lost", at)
+	}
+	return fmt.Sprintf("%s on %s", p.result.Text, at)
+}
+
+// succeeded reports whether the program has done its work: the chief has ended
+// with 0 or, without one, all workers.
+func (g *generation) succeeded() bool {
+	if len(g.parts) < g.members {
+		return false
+	}
+	judged := 0
+	for _, p := range g.parts {
+		switch p.begin.Role {
+		case program.Chief:
+			return p.result != nil && !p.failed()
+		case program.Worker:
+			judged++
+			if p.result == nil {
+				return false
+			}
+		}
+	}
+	return judged > 0
+}
+
+// halt has all agents end their parts of the generation.
+func (r *rendezvous) halt(reason string) {
+	g := r.current
+	if g.ending == "" {
+		g.ending = reason
+		r.clock.Pause()
+		r.Log.Info("generation is to end", "generation", g.number, "reason", strings.SplitN(reason, "\n", 2)[0])
+	}
+	for at, p := range g.parts {
+		if a := r.agents[at]; a != nil && !p.over() && !p.halted {
+			p.halted = true
+			r.sendHalt(a, g.number, g.ending)
+		}
+	}
+}
+
+// conclude decides what follows a generation whose parts are all over.
+func (r *rendezvous) conclude() error {
+	g := r.current
+	r.current, r.ready, r.change = nil, noTime, change{}
+	r.clock.Pause()
+	v := g.judge()
+	restarts := r.past.restarts
+	if v.cause == program.Failed && r.session.Reason() == nil {
+		restarts++
+	}
+	r.note(event{g.number, g.places(), restarts, true, v.text})
+	if r.session.Reason() != nil && v.cause != program.Succeeded {
+		return nil // the run ends
+	}
+	r.session.DismissSurplus()
+	switch most := r.Spec.Program.MaxRestarts; v.cause {
+	case program.Succeeded:
+		r.done = true
+	case program.Failed:
+		r.losses = 0
+		if restarts > most {
+			r.session.KeepLog(strings.Join(v.last, "\n"))
+			return session.Fail(spec.ReasonProgram, "%s%s", v.text, afterRestarts(most))
+		}
+	case program.Killed:
+		if g.moved {
+			r.losses = 0
+		}
+		if r.losses++; r.losses >= maxLosses {
+			r.session.KeepLog(strings.Join(v.last, "\n"))
+			return session.Stopped{Cause: spec.CauseRestarts, Text: fmt.Sprintf("%d generations in a row were lost without progress; the last one: %s", r.losses, v.text)}
+		}
+		r.next = r.now().Add(min(firstPause<<(r.losses-1), lastPause))
+	}
+	return nil
+}
+
+// afterRestarts ends the message of a run that has used up its restarts.
+func afterRestarts(most int) string {
+	switch most {
+	case 0:
+		return ""
+	case 1:
+		return ", after one restart"
+	}
+	return fmt.Sprintf(", after %d restarts", most)
+}
+
+// verdict is how a generation ended.
+type verdict struct {
+	cause program.Cause
+	text  string   // for people
+	last  []string // lines that the rank printed last
+}
+
+// judge returns how the generation ended. A rank that was killed from outside, or a
+// lost agent, makes the ranks of others fail: then it is not the program's error.
+func (g *generation) judge() verdict {
+	if g.finish {
+		return verdict{cause: program.Succeeded, text: "has succeeded"}
+	}
+	var lost, failed *verdict
+	if g.missing {
+		lost = &verdict{cause: program.Killed, text: textMissing}
+	}
+	var earliest time.Time
+	for _, at := range g.places() {
+		p := g.parts[at]
+		switch {
+		case p.result == nil:
+			if lost == nil {
+				lost = &verdict{program.Killed, g.why(at), nil}
+			}
+		case program.Cause(p.result.Cause) == program.Killed:
+			lost = &verdict{program.Killed, g.why(at), p.result.Last}
+		case program.Cause(p.result.Cause) == program.Failed && (failed == nil || p.result.At.Before(earliest)):
+			failed, earliest = &verdict{program.Failed, g.why(at), p.result.Last}, p.result.At
+		}
+	}
+	switch {
+	case lost != nil:
+		return *lost
+	case failed != nil:
+		return *failed
+	}
+	return verdict{cause: program.Stopped, text: "has ended: " + cmp.Or(g.ending, "all of its ranks were stopped")}
+}

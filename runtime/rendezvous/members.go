@@ -1,0 +1,185 @@
+package rendezvous
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stokehq/stoke/runtime/session"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// Join takes an agent in. Where the process before it took part in the generation,
+// its ranks are lost with it.
+func (r *rendezvous) Join(m *session.Member) (taken bool, err error) {
+	at := placeOf(m)
+	r.agents[at] = &agent{Member: m}
+	if g := r.current; g != nil {
+		g.join(at, m.Process())
+	}
+	return true, nil
+}
+
+// Leave takes an agent out. Its ranks may still run: see part.lost.
+func (r *rendezvous) Leave(m *session.Member) error {
+	at := placeOf(m)
+	if a := r.agents[at]; a == nil || a.Member != m {
+		return nil
+	}
+	delete(r.agents, at)
+	if g := r.current; g != nil {
+		g.leave(at, r.now())
+	}
+	return nil
+}
+
+// Unable decides about an agent that cannot work: another process may.
+func (r *rendezvous) Unable(session.Inability) (wire.Leave, error) {
+	return wire.Leave{End: spec.EndError}, nil
+}
+
+// Decode reads a message of an agent.
+func (r *rendezvous) Decode(m *wire.Message) (any, error) {
+	decode := func(v any) (any, error) { return v, m.Decode(v) }
+	switch m.Type {
+	case wire.TypeReady:
+		return decode(new(wire.Ready))
+	case wire.TypeRunning:
+		return decode(new(wire.Running))
+	case wire.TypeResult:
+		return decode(new(wire.Result))
+	case wire.TypeObserved:
+		return decode(new(wire.Observed))
+	}
+	return nil, fmt.Errorf("unexpected %s", m.Type)
+}
+
+// Receive takes a message of an agent.
+func (r *rendezvous) Receive(m *session.Member, message any) error {
+	at := placeOf(m)
+	a := r.agents[at]
+	if a == nil || a.Member != m {
+		return nil
+	}
+	switch message := message.(type) {
+	case *wire.Ready:
+		r.takeReady(at, a, message)
+	case *wire.Running:
+		r.takeRunning(at, a, message)
+	case *wire.Result:
+		r.takeResult(at, a, message)
+	case *wire.Observed:
+		r.takeObserved(at, message)
+	}
+	return nil
+}
+
+// takeReady notes that an agent runs no generation. An agent of the present one that
+// has not begun it never will: its process was started again, or the message did
+// not arrive.
+func (r *rendezvous) takeReady(at place, a *agent, m *wire.Ready) {
+	if a.Leaving() {
+		return
+	}
+	a.ready = m
+	if g := r.current; g != nil {
+		if p := g.parts[at]; p != nil && p.result == nil && m.Began < g.number {
+			p.gone = true
+		}
+	}
+}
+
+// takeRunning notes that an agent runs a generation, and halts any other one than the
+// present one.
+func (r *rendezvous) takeRunning(at place, a *agent, m *wire.Running) {
+	a.ready = nil
+	g := r.adopt(m.Begin)
+	if g == nil || g.number != m.Generation {
+		r.sendHalt(a, m.Generation, "another generation has followed")
+		return
+	}
+	p := g.part(at)
+	p.begin, p.process, p.running, p.lost = m.Begin, a.Process(), true, noTime
+	if g.ending != "" {
+		r.sendHalt(a, g.number, g.ending)
+	}
+}
+
+// takeResult notes how an agent's processes ended.
+func (r *rendezvous) takeResult(at place, a *agent, m *wire.Result) {
+	g := r.adopt(m.Begin)
+	if g == nil || g.number != m.Generation {
+		return // it is known, and concluded
+	}
+	p := g.part(at)
+	if p.result == nil {
+		p.begin, p.result = m.Begin, m
+		r.Log.Info("ended", "member", at, "generation", m.Generation, "cause", m.Cause, "text", m.Text)
+	}
+}
+
+// adopt returns the present generation. Where the history does not have a
+// generation that an agent runs, because it was lost with its folder, that becomes
+// the present one.
+func (r *rendezvous) adopt(b wire.Begin) *generation {
+	if b.Generation > r.past.number {
+		r.note(event{number: b.Generation, restarts: b.Restarts, text: "is adopted"})
+		r.current = newGeneration(b.Generation, b.Groups, r.now())
+	}
+	return r.current
+}
+
+// sendHalt has an agent end its processes of a generation.
+func (r *rendezvous) sendHalt(a *agent, generation int, reason string) {
+	r.session.UseTerm()
+	a.Send(wire.TypeHalt, wire.Halt{Term: r.session.Term(), Generation: generation, Reason: reason})
+}
+
+// event is an event of the history about a generation.
+type event struct {
+	number   int
+	members  []place // whose ranks it has
+	restarts int
+	ended    bool
+	text     string
+}
+
+// Names of an event's numbers in the history. A member has its name, and its place
+// in the order.
+const (
+	keyNumber   = "generation"
+	keyRestarts = "restarts"
+	keyEnded    = "ended"
+)
+
+// note writes an event about a generation to the history.
+func (r *rendezvous) note(e event) {
+	numbers := map[string]float64{keyNumber: float64(e.number), keyRestarts: float64(e.restarts)}
+	for i, at := range e.members {
+		numbers[at.String()] = float64(i)
+	}
+	if e.ended {
+		numbers[keyEnded] = 1
+	}
+	text := fmt.Sprintf("generation %d %s", e.number, e.text)
+	r.Log.Info(strings.SplitN(text, "\n", 2)[0])
+	r.session.Note(spec.Event{Type: spec.EventGeneration, Metrics: numbers, Message: text})
+}
+
+// Follow keeps the numbers of an event.
+func (r *rendezvous) Follow(e spec.Event) {
+	switch e.Type {
+	case spec.EventGeneration:
+		p := past{number: int(e.Metrics[keyNumber]), open: e.Metrics[keyEnded] == 0, restarts: int(e.Metrics[keyRestarts])}
+		for name := range e.Metrics {
+			if at, ok := placeNamed(name); ok {
+				p.members = append(p.members, at)
+			}
+		}
+		if p.number >= r.past.number {
+			r.past = p
+		}
+	case spec.EventUpdate, spec.EventUpdates, spec.EventCheckpoint, spec.EventRestore:
+		r.progress.follow(e)
+	}
+}

@@ -1,0 +1,128 @@
+package rendezvous
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/session"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// progress is how far the program has come, as it reports.
+type progress struct {
+	step    int64
+	saved   int64            // step at the newest checkpoint; 0: there is none, or it has no step
+	steps   map[string]int64 // of checkpoints, by name
+	metrics map[string]float64
+	ranks   map[string]int // that metrics are from: the lowest one counts
+}
+
+func newProgress() progress {
+	return progress{steps: make(map[string]int64), metrics: make(map[string]float64), ranks: make(map[string]int)}
+}
+
+// maxCheckpoints is how many checkpoints are remembered with their step.
+const maxCheckpoints = 1000
+
+// follow takes an event of the history.
+func (p *progress) follow(e spec.Event) {
+	p.step = e.Step
+	switch e.Type {
+	case spec.EventCheckpoint:
+		p.saved = e.Step
+		if len(p.steps) >= maxCheckpoints {
+			clear(p.steps) // older ones go back to an unknown step
+		}
+		p.steps[e.Message] = e.Step
+	case spec.EventUpdate, spec.EventUpdates:
+		maps.Copy(p.metrics, e.Metrics)
+	}
+}
+
+// goBack goes back to a checkpoint; "" is the start.
+func (p *progress) goBack(checkpoint string) {
+	p.step = p.steps[checkpoint]
+	p.saved = p.step
+	clear(p.ranks)
+}
+
+// take takes the values of a rank, and returns those that count: of each metric, the
+// lowest rank that reports it does.
+func (p *progress) take(point wire.Point) map[string]float64 {
+	p.step = max(p.step, point.Step)
+	taken := make(map[string]float64)
+	for name, v := range point.Values {
+		if by, ok := p.ranks[name]; ok && by < point.Rank {
+			continue
+		}
+		p.ranks[name], taken[name] = point.Rank, v
+	}
+	return taken
+}
+
+// takeObserved takes what an agent saw of its processes.
+func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
+	g := r.current
+	if g == nil || g.number != m.Generation {
+		return
+	}
+	for _, point := range m.Points {
+		values := r.progress.take(point)
+		if len(values) == 0 {
+			continue
+		}
+		g.moved = true
+		e := spec.Event{Type: spec.EventUpdate, Metrics: values}
+		if loss, ok := values["loss"]; ok {
+			e.Loss = spec.Number(loss)
+		}
+		r.session.Note(e)
+	}
+	for _, name := range m.Checkpoints {
+		g.moved, r.change.saved = true, true
+		r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: name})
+	}
+	for _, text := range m.Facts {
+		r.Log.Info(text, "member", at)
+		r.session.Note(spec.Event{Type: spec.EventProgram, Message: fmt.Sprintf("%s: %s", at, text)})
+	}
+}
+
+// Step returns the newest step that the program reported.
+func (r *rendezvous) Step() int64 { return r.progress.step }
+
+// Report adds the program's figures to a status.
+func (r *rendezvous) Report(s *spec.Status) {
+	s.Step, s.Saved, s.Evaluated = r.progress.step, r.progress.saved, -1
+	s.Loss = spec.Number(r.progress.metrics["loss"])
+	maps.Copy(s.Metrics, r.progress.metrics)
+	s.Metrics["training_seconds"] = r.clock.Read().Seconds()
+	s.Metrics["steps"] = float64(r.progress.step)
+	s.Metrics["restarts"] = float64(r.past.restarts)
+}
+
+// Routes adds the path of the program's code.
+func (r *rendezvous) Routes(mux *http.ServeMux) { mux.HandleFunc("GET "+api.PathCode, r.getCode) }
+
+// getCode sends the snapshot of the program's code.
+func (r *rendezvous) getCode(w http.ResponseWriter, request *http.Request) {
+	hash := request.PathValue("hash")
+	file, err := os.Open(r.Folder.Code(hash))
+	if err != nil || hash != r.code {
+		session.Refuse(w, http.StatusNotFound, "The code is not here", "It is written when the run is made; apply again.")
+		return
+	}
+	defer file.Close()
+	defer r.session.SendResult()()
+	info, err := file.Stat()
+	if err != nil {
+		session.Refuse(w, http.StatusInternalServerError, "The code cannot be read", err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-tar")
+	http.ServeContent(w, request, "", info.ModTime(), file)
+}
