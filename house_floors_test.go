@@ -24,7 +24,7 @@ var floors = []struct {
 	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
 	{"what keeps a run together", []string{"runtime/session"}},
-	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/supervisor"}},
+	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/rendezvous", "runtime/agent", "runtime/supervisor"}},
 	{"names and syntax", []string{"modules/address", "modules/syntax"}},
 	{"expressions, and where modules come from", []string{"modules/lang", "modules/source", "modules/library"}},
 	{"configurations", []string{"modules"}},

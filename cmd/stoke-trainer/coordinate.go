@@ -13,13 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/supervisor"
-	"github.com/stokehq/stoke/runtime/workload"
 )
 
 func coordinatorCommand() *cobra.Command {
@@ -61,36 +59,32 @@ func coordinate(ctx context.Context, r *role) error {
 	if err := r.mayCoordinate(); err != nil {
 		return err
 	}
-	o := coordinator.Options{
-		Options: session.Options{
-			Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, Linger: r.linger, Turn: r.life.turn,
-		},
-		LeaseTimeout: r.leaseTimeout,
+	o := session.Options{
+		Spec: r.spec, Name: r.name, Folder: r.folder, Credentials: r.known, Servers: r.servers, Log: r.log, Linger: r.linger, Turn: r.life.turn,
 	}
 	if r.metrics != "" {
 		o.Events = os.Stdout
 	}
 	before, over := r.concluded()
+	work := conductorOf(r)
+	defer work.close()
 	var hopeless error
-	if !over {
-		w, err := workload.OpenPatiently(ctx, &r.spec, 10*dataPatience, r.hasBegun(), r.log)
-		if err != nil {
-			if hopeless = r.hopeless(ctx, err); r.supervised || r.linger <= 0 {
-				return hopeless
-			}
-			before = r.without(ctx, err)
-		} else {
-			defer w.Close()
-			o.Workload = w
+	if err := work.open(ctx, r, over); err != nil {
+		if hopeless = r.hopeless(ctx, err); r.supervised || r.linger <= 0 {
+			return hopeless
 		}
+		before = r.without(ctx, err)
 	}
-	closeAll, err := r.openPorts(ctx, &o)
+	closeAll, err := r.openPorts(&o)
 	defer closeAll()
+	if err == nil {
+		err = work.openPlace(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
 	if over || hopeless != nil {
-		return r.conclude(ctx, o, before, hopeless)
+		return r.conclude(ctx, work, o, before, hopeless)
 	}
 	var unwritten error
 	if r.supervised {
@@ -103,7 +97,7 @@ func coordinate(ctx context.Context, r *role) error {
 	}
 	// A signal stops the run in good order; only its own end ends the loop.
 	r.fit(1)
-	outcome, err := coordinator.Run(context.WithoutCancel(ctx), o)
+	outcome, err := work.run(context.WithoutCancel(ctx), o)
 	if err = errors.Join(err, unwritten); err != nil {
 		return err
 	}
@@ -138,9 +132,9 @@ func (r *role) mayCoordinate() error {
 	return nil
 }
 
-// openPorts opens where the coordinator listens and where checkpoints lie. All
-// that was opened is for the function to close, error or not.
-func (r *role) openPorts(ctx context.Context, o *coordinator.Options) (closeAll func(), err error) {
+// openPorts opens where the coordinator listens. All that was opened is for the
+// function to close, error or not.
+func (r *role) openPorts(o *session.Options) (closeAll func(), err error) {
 	var opened []io.Closer
 	closeAll = func() {
 		for _, c := range opened {
@@ -158,12 +152,6 @@ func (r *role) openPorts(ctx context.Context, o *coordinator.Options) (closeAll 
 		}
 		opened = append(opened, *port.to)
 	}
-	var place *checkpoint.Place
-	if place, err = r.place(context.WithoutCancel(ctx), r.checkpointsAt()); err != nil {
-		return closeAll, err
-	}
-	opened = append(opened, place)
-	o.Checkpoints = place
 	return closeAll, nil
 }
 
@@ -241,12 +229,12 @@ func (r *role) concluded() (s spec.Status, over bool) {
 }
 
 // conclude tells a run's end once more. why is set where it cannot begin.
-func (r *role) conclude(ctx context.Context, o coordinator.Options, outcome spec.Status, why error) error {
+func (r *role) conclude(ctx context.Context, work conductor, o session.Options, outcome spec.Status, why error) error {
 	if why == nil {
 		r.writeOutcome(outcome)
 	}
 	o.Leave = ctx.Done()
-	if err := coordinator.Conclude(context.WithoutCancel(ctx), o, outcome); err != nil {
+	if err := work.conclude(context.WithoutCancel(ctx), o, outcome); err != nil {
 		return err
 	}
 	if why != nil {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,8 @@ type role struct {
 	accounts            string
 	patience            time.Duration
 	leaseTimeout        time.Duration
+	api, logs           string                 // of an agent
+	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 
 	folder run.Folder // of its own: state
 	spec   spec.Spec
@@ -77,7 +80,7 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 				return err
 			}
 			if r.supervised {
-				go exitWithSupervisor() // as long as the process
+				go r.exitWithSupervisor() // as long as the process
 			}
 			return do(cmd.Context(), r)
 		},
@@ -112,8 +115,11 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 
 // exitWithSupervisor ends the process when its standard input ends: only the
 // supervisor holds the other end of that pipe.
-func exitWithSupervisor() {
+func (r *role) exitWithSupervisor() {
 	io.Copy(io.Discard, os.Stdin) // whatever ends it, the supervisor is gone
+	if end := r.orphaned.Load(); end != nil {
+		(*end)()
+	}
 	os.Exit(int(spec.EndNoCoordinator))
 }
 
@@ -260,7 +266,7 @@ func (r *role) listener(fd uintptr, address, of string) (net.Listener, error) {
 // needServers checks that the addresses are as many as the specification has
 // servers.
 func (r *role) needServers() error {
-	if want := r.spec.ParameterServer.Replicas; len(r.servers) != want {
+	if want := r.spec.ParameterServer.Replicas; len(r.servers) != want && !r.spec.HasProgram() {
 		return badUsage("--servers names %d servers: the run has %d", len(r.servers), want)
 	}
 	for _, address := range append(r.servers, r.coordinator) {
@@ -278,6 +284,10 @@ func (r *role) needServers() error {
 
 func indexFlag(r *role, f *pflag.FlagSet) {
 	f.IntVar(&r.index, "index", 0, "which of its kind this is, counted from 0")
+}
+
+func coordinatorFlag(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.coordinator, "coordinator", "", "`ADDRESS` of the coordinator, host:port")
 }
 
 func dataFlag(r *role, f *pflag.FlagSet) {

@@ -51,10 +51,12 @@ func (r *role) place(ctx context.Context, address string) (*checkpoint.Place, er
 }
 
 func serverCommand() *cobra.Command {
-	return roleCommand("ps --spec FILE --index I", "Hold a part of the parameters",
+	return roleCommand("ps --spec FILE --index I", "Hold a part of the parameters, or run a program's server",
 		func(r *role, f *pflag.FlagSet) {
 			indexFlag(r, f)
 			listenFlag(r, f)
+			coordinatorFlag(r, f)
+			programFlags(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` for its log of applied updates; default: none is kept")
 			f.StringVar(&r.checkpoints, "checkpoints", "", "`PLACE` of checkpoints, as the coordinator has it; default: none, the coordinator writes and reads this server's part")
 			patienceFlag(r, f)
@@ -63,6 +65,9 @@ func serverCommand() *cobra.Command {
 }
 
 func serve(ctx context.Context, r *role) error {
+	if r.spec.HasProgram() {
+		return runAgent(ctx, r, wire.RoleServer)
+	}
 	if r.index < 0 || r.index >= r.spec.ParameterServer.Replicas {
 		return badUsage("--index is %d: the run has %d servers, counted from 0", r.index, r.spec.ParameterServer.Replicas)
 	}
@@ -102,11 +107,14 @@ func serve(ctx context.Context, r *role) error {
 }
 
 func workerCommand() *cobra.Command {
-	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients",
+	return roleCommand("worker --spec FILE --index I --coordinator ADDRESS --servers ADDRESSES", "Compute gradients, or run a program",
 		func(r *role, f *pflag.FlagSet) {
 			indexFlag(r, f)
 			f.IntVar(&r.firstIndex, "first-index", 0, "what is added to --index, where these workers' numbers go on behind others'")
-			f.StringVar(&r.coordinator, "coordinator", "", "`ADDRESS` of the coordinator, host:port")
+			coordinatorFlag(r, f)
+			f.StringVar(&r.state, "state", "", "`FOLDER` of its own; of a program only")
+			f.StringVar(&r.checkpoints, "checkpoints", "", "`FOLDER` of a program's checkpoints, which all of its members share")
+			programFlags(r, f)
 			serversFlag(r, f)
 			dataFlag(r, f)
 			patienceFlag(r, f)
@@ -132,6 +140,9 @@ func (r *role) openAccount(of string) (*os.File, error) {
 const dataPatience = 6 * time.Second
 
 func work(ctx context.Context, r *role) error {
+	if r.spec.HasProgram() {
+		return runAgent(ctx, r, wire.RoleWorker)
+	}
 	if r.coordinator == "" {
 		return badUsage("no coordinator: give --coordinator ADDRESS")
 	}

@@ -34,6 +34,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asRank) != "" { // this process is a rank of a user's program
+		runRank()
+		os.Exit(0)
+	}
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
 		newCPU = func() engine.Engine { return stalling{cpu.New()} }
 		version = os.Getenv(trainerVersion) // the other roles reject another version than theirs

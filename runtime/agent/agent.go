@@ -16,7 +16,7 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
-// Options says which agent of which run this is.
+// Options is the place of an agent in a run.
 type Options struct {
 	Spec        spec.Spec
 	Run         string // name of the run
@@ -25,7 +25,7 @@ type Options struct {
 	Credentials wire.Credentials
 	Coordinator string      // address for members, host:port
 	API         *api.Client // of the coordinator; nil where the program has no code
-	Folder      string      // of the agent's own, an absolute name: code and scratch
+	Folder      string      // of the agent, for code and scratch; an absolute name
 	Logs        string      // where a folder for the logs of the ranks is made, an absolute name
 	Checkpoints string      // the run's folder of checkpoints; "": there is none
 	Devices     []string    // of the agent, as CUDA numbers or names them
@@ -66,11 +66,11 @@ type agent struct {
 	running  *program.Generation
 	observer *observer
 	halted   bool  // the generation is to end
-	leave    error // with which the agent ends, once its ranks have; nil: it stays
+	leave    error // the result of Run, after the end of all ranks; nil: the agent stays
 	term     int64 // the highest heard of
 }
 
-// The events of the loop, beside those of the link.
+// The events of the loop, except events of the link.
 type (
 	prepared struct{ err error }
 	started  struct {
@@ -83,15 +83,16 @@ type (
 // Run runs the agent until it is to leave: the error is then a wire.Leave that says
 // how its process ends. All of its ranks have ended then.
 func Run(ctx context.Context, o Options) error {
-	a := &agent{Options: o, events: make(chan any, 64), observer: new(observer)}
+	a := &agent{Options: o, events: make(chan any, 64), observer: newObserver()}
 	if err := a.makeFolders(); err != nil {
 		return err
 	}
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	a.link = &link{credentials: o.Credentials, address: o.Coordinator, log: o.Log, patience: o.Patience, events: a.events, hello: wire.Hello{
-		Role: o.Role, Index: o.Index, PID: os.Getpid(), Instance: rand.Text(),
-	}}
+	a.link = &link{
+		credentials: o.Credentials, address: o.Coordinator, log: o.Log, patience: o.Patience, events: a.events,
+		hello: wire.Hello{Role: o.Role, Index: o.Index, PID: os.Getpid(), Instance: rand.Text()},
+	}
 	go a.link.run(working)
 	go func() { a.post(working, prepared{a.prepare(working)}) }()
 	defer a.ports.release()
@@ -189,7 +190,7 @@ func (a *agent) handle(ctx context.Context, e any) {
 	}
 }
 
-// heeds reports whether the coordinator of a term is to be obeyed.
+// heeds reports whether the agent obeys a coordinator of this term.
 func (a *agent) heeds(term int64) bool {
 	if term < a.term {
 		a.Log.Warn("a coordinator speaks in an earlier term", "term", term, "newest", a.term)
@@ -209,7 +210,7 @@ func (a *agent) depart(why error) {
 	a.stop()
 }
 
-// announce tells a coordinator, on each connection, what the agent does.
+// announce sends the state of the agent, on each connection.
 func (a *agent) announce() {
 	a.link.send(wire.TypeHeartbeat, wire.Heartbeat{Term: a.term}) // which makes it a member
 	switch a.state {
@@ -233,7 +234,7 @@ func (a *agent) becomeReady() {
 	a.reportReady()
 }
 
-// reportReady tells the coordinator that the agent is ready.
+// reportReady sends the coordinator that the agent is ready.
 func (a *agent) reportReady() {
 	a.listed = a.checkpoints()
 	r := wire.Ready{Began: a.begin.Generation, Address: outgoing(a.Coordinator), Checkpoints: a.listed}

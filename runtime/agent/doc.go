@@ -1,11 +1,11 @@
-// Package agent is a member of a session whose work is a program of the user's: it
-// runs the ranks of one worker or server, generation after generation, as the
-// coordinator's rendezvous (runtime/rendezvous) decides.
+// Package agent is a member of a session whose members run a user's program. It runs
+// the ranks of one worker or server, one generation after the other, for the
+// coordinator's rendezvous (runtime/rendezvous).
 //
 // An agent is ready once it has the program's code and holds ports for its ranks. It
-// starts a generation when the coordinator says so, reports what its ranks do, and
-// ends them when the coordinator halts the generation, when it is asked to leave, or
-// when there has been no coordinator for too long. A lost connection ends nothing.
+// starts a generation on a message of the coordinator, and reports what its ranks do.
+// It ends them on another message, on a signal, or without a coordinator for too
+// long. A lost connection ends nothing.
 //
 // Entry point: Run.
 package agent

@@ -20,7 +20,7 @@ func (a *agent) start(ctx context.Context, b wire.Begin) {
 	}
 	a.Log.Info("begins", "generation", b.Generation, "rank", b.Rank, "world", b.World, "role", b.Role, "resume", b.Resume)
 	a.begin, a.state, a.halted, a.result = b, starting, false, nil
-	a.observer = new(observer)
+	a.observer = newObserver()
 	s, report := a.program(b), a.observer.report
 	go func() {
 		var g *program.Generation
@@ -46,7 +46,8 @@ func (a *agent) program(b wire.Begin) program.Spec {
 		Grace:       time.Duration(b.Grace * float64(time.Second)),
 		Member: program.Member{
 			Run: a.Run, Name: a.name(), Generation: b.Generation, Role: b.Role, Task: b.Task, Rank: b.Rank, World: b.World,
-			Group: b.Group, Groups: b.Groups, Address: b.Address, Port: b.Port, Restarts: b.Restarts, MaxRestarts: b.Most, Members: b.Members,
+			Group: b.Group, Groups: b.Groups, Address: b.Address, Port: b.Port, Members: b.Members,
+			Restarts: b.Restarts, MaxRestarts: b.Most,
 		},
 		Checkpoints: a.Checkpoints,
 		Dataset:     a.Spec.Dataset.Path,
@@ -75,7 +76,8 @@ func (a *agent) noteStart(ctx context.Context, e started) {
 	}
 }
 
-// causeOf returns whether an error at the start is the program's, or passes.
+// causeOf returns program.Failed for an error of the program's settings, and
+// program.Killed for an error that passes.
 func causeOf(err error) program.Cause {
 	if fault := new(program.StartError); errors.As(err, &fault) && !errors.Is(err, program.ErrStart) {
 		return program.Failed
@@ -142,7 +144,7 @@ func (p *ports) hold(processes int) error {
 	return nil
 }
 
-// numbers returns the master's port and those of the processes.
+// numbers returns the master's port and the processes' ports.
 func (p *ports) numbers() (master int, processes []int) {
 	for i, port := range p.all {
 		if i == 0 {

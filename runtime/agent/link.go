@@ -34,7 +34,7 @@ type link struct {
 	conn *wire.Conn // nil: there is none
 }
 
-// The events of a link, beside the coordinator's messages.
+// The events of a link, except messages of the coordinator.
 type (
 	connected struct{}
 	// abandoned ends the agent: it finds no coordinator, or is refused.
@@ -166,8 +166,8 @@ func (l *link) close(within time.Duration) {
 	c.Close()
 }
 
-// outgoing returns the address by which others reach this machine: the one that
-// connections to the coordinator come from.
+// outgoing returns this machine's address for connections to the coordinator. The
+// other members reach it there, too.
 func outgoing(coordinator string) string {
 	conn, err := net.Dial("udp", coordinator) // nothing is sent
 	if err != nil {

@@ -22,10 +22,13 @@ const (
 type observer struct {
 	mu          sync.Mutex
 	points      map[int]*wire.Point // by rank
-	checkpoints []string
+	checkpoints []wire.Checkpoint
 	facts       []string
-	dropped     int // facts
+	dropped     int   // facts
+	step        int64 // the newest one of all ranks
 }
+
+func newObserver() *observer { return &observer{step: -1} }
 
 // report takes an event of the generation. It does not wait.
 func (o *observer) report(e program.Event) {
@@ -35,9 +38,7 @@ func (o *observer) report(e program.Event) {
 	case program.Metric:
 		o.add(e)
 	case program.Complete:
-		if name := filepath.Base(e.Checkpoint); !slices.Contains(o.checkpoints, name) {
-			o.checkpoints = append(o.checkpoints, name)
-		}
+		o.checkpoints = append(o.checkpoints, wire.Checkpoint{Name: filepath.Base(e.Checkpoint), Step: o.step})
 	default:
 		if len(o.facts) >= maxFacts {
 			o.dropped++
@@ -58,6 +59,7 @@ func (o *observer) add(e program.Event) {
 		o.points[e.Rank] = p
 	}
 	p.Step = max(p.Step, e.Step)
+	o.step = max(o.step, e.Step)
 	for name, v := range e.Values {
 		if _, known := p.Values[name]; known || len(p.Values) < maxValues {
 			p.Values[name] = v

@@ -38,7 +38,8 @@ func (r *rendezvous) lookForChange(g *generation) {
 			c.asked, c.saved = now, false
 		}
 		c.workers, c.since = would, now
-		text := fmt.Sprintf("%d workers become %d after the next checkpoint, at the latest in %v", len(has), len(would), r.ChangeTime-now.Sub(c.asked))
+		latest := r.ChangeTime - now.Sub(c.asked)
+		text := fmt.Sprintf("%d workers become %d after the next checkpoint, at the latest in %v", len(has), len(would), latest)
 		r.session.Explain(text)
 		r.session.Note(spec.Event{Type: spec.EventProgram, Message: text})
 	}
@@ -52,8 +53,8 @@ func (r *rendezvous) lookForChange(g *generation) {
 	}
 }
 
-// workers returns the indices of the workers that the generation has, and of those
-// that the next one would have: of running ones and of those that wait.
+// workers returns the indices of the generation's workers, and of the workers that
+// the next generation would have: running and ready ones.
 func (r *rendezvous) workers(g *generation) (has, would []int) {
 	for _, at := range g.places() {
 		if at.role != wire.RoleWorker {

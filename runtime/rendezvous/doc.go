@@ -1,6 +1,6 @@
-// Package rendezvous is the work of a session whose members run a program of the
-// user's: it decides who is in a generation of the program, which ranks they have,
-// when the generation ends, whether another one follows and with which checkpoint.
+// Package rendezvous is the work of a session whose members run a user's program. It
+// decides about generations of the program: their members and ranks, their end, the
+// next one and its checkpoint.
 //
 // The members are agents (runtime/agent), one for each worker and each server. A
 // generation begins when all of them are ready, or join_timeout after all servers

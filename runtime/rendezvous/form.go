@@ -14,7 +14,8 @@ import (
 
 // form begins a generation where enough agents are ready.
 func (r *rendezvous) form() error {
-	workers, servers := r.available(wire.RoleWorker, r.Spec.Worker.Replicas), r.available(wire.RoleServer, r.Spec.ParameterServer.Replicas)
+	workers := r.available(wire.RoleWorker, r.Spec.Worker.Replicas)
+	servers := r.available(wire.RoleServer, r.Spec.ParameterServer.Replicas)
 	now := r.now()
 	if len(workers) < r.Spec.Worker.MinReplicas || len(servers) < r.Spec.ParameterServer.Replicas {
 		r.ready = noTime
@@ -37,7 +38,8 @@ func (r *rendezvous) form() error {
 
 // waiting returns what the run waits for.
 func (r *rendezvous) waiting(workers, servers int) string {
-	text := fmt.Sprintf("waiting for workers: %d of %d are ready, %d are needed", workers, r.Spec.Worker.Replicas, r.Spec.Worker.MinReplicas)
+	text := fmt.Sprintf("waiting for workers: %d of %d are ready, at least %d are needed",
+		workers, r.Spec.Worker.Replicas, r.Spec.Worker.MinReplicas)
 	if n := r.Spec.ParameterServer.Replicas; servers < n {
 		text = fmt.Sprintf("waiting for servers: %d of %d are ready", servers, n)
 	}
@@ -67,10 +69,10 @@ func (r *rendezvous) begin(workers, servers []*agent) error {
 	per := r.Spec.ProcessesPerWorker()
 	g := newGeneration(number, len(members), r.now())
 	for _, a := range members {
-		g.parts[placeOf(a.Member)] = &part{process: a.Process()}
+		g.parts[placeOf(a.Member)] = &part{process: a.Process(), told: a.Member}
 	}
 	r.note(event{number: number, members: g.places(), restarts: r.past.restarts,
-		text: fmt.Sprintf("begins with %d ranks on %d members%s", per*len(members), len(members), from(resume))})
+		text: fmt.Sprintf("begins with %d ranks on %d members%s", per*len(members), len(members), origin(resume))})
 	if r.session.Unwritten() {
 		return nil // the run ends
 	}
@@ -89,7 +91,8 @@ func (r *rendezvous) begin(workers, servers []*agent) error {
 	return nil
 }
 
-func from(checkpoint string) string {
+// origin returns where a generation begins, for people.
+func origin(checkpoint string) string {
 	if checkpoint == "" {
 		return ""
 	}

@@ -27,21 +27,23 @@ type generation struct {
 	finish  bool            // it ends because the program has succeeded
 	change  bool            // it ends for a change of the members
 	moved   bool            // the program made progress in it
+	saved   saves
 }
 
 // part is an agent's part in a generation.
 type part struct {
 	begin   wire.Begin
-	process string // that runs it; "": it is not known yet
-	running bool   // the agent has reported that its ranks run
+	process string          // that runs it; "": it is not known yet
+	told    *session.Member // the connection that had wire.Begin
+	running bool            // the agent has reported that its ranks run
 	result  *wire.Result
 	lost    time.Time // when its connection was lost; zero: it was not
 	gone    bool      // its ranks are lost
-	halted  bool      // the agent was told to end it
+	halted  bool      // the agent got wire.Halt
 }
 
 func newGeneration(number, members int, now time.Time) *generation {
-	return &generation{number: number, members: members, began: now, parts: make(map[place]*part)}
+	return &generation{number: number, members: members, began: now, parts: make(map[place]*part), saved: newSaves()}
 }
 
 // part returns the part of an agent that reports one.
@@ -70,19 +72,20 @@ func (g *generation) leave(at place, now time.Time) {
 	}
 }
 
-// over reports whether a part's ranks have ended, or are lost.
-func (p *part) over() bool { return p.gone || p.result != nil }
+// isOver reports whether a part's ranks have ended, or are lost.
+func (p *part) isOver() bool { return p.gone || p.result != nil }
 
-// failed reports whether a part has ended before it had succeeded.
-func (p *part) failed() bool {
+// hasFailed reports whether a part has ended before it had succeeded.
+func (p *part) hasFailed() bool {
 	return p.gone || p.result != nil && program.Cause(p.result.Cause) != program.Succeeded
 }
 
-// look finds out how the generation stands, and halts it where it must end. It
-// reports whether all of its parts are over.
-func (r *rendezvous) look() (over bool) {
+// review halts the generation where it must end, and reports whether all of its
+// parts are over.
+func (r *rendezvous) review() (over bool) {
 	g := r.current
 	r.findLost(g)
+	r.noteSaves(g.saved.take(r.now()))
 	r.clock.Set(g.ending == "")
 	if g.ending == "" {
 		switch bad := g.firstFailed(); {
@@ -96,7 +99,7 @@ func (r *rendezvous) look() (over bool) {
 		}
 	}
 	for _, p := range g.parts {
-		if !p.over() {
+		if !p.isOver() {
 			return false
 		}
 	}
@@ -108,7 +111,7 @@ func (r *rendezvous) look() (over bool) {
 func (r *rendezvous) findLost(g *generation) {
 	now := r.now()
 	for at, p := range g.parts {
-		if !p.over() && !p.lost.IsZero() && now.Sub(p.lost) > r.LostTime {
+		if !p.isOver() && !p.lost.IsZero() && now.Sub(p.lost) > r.LostTime {
 			p.gone = true
 			r.Log.Warn("an agent is lost with its ranks", "member", at)
 		}
@@ -124,8 +127,8 @@ func (g *generation) firstFailed() string {
 		return textMissing
 	}
 	for _, at := range g.places() {
-		if p := g.parts[at]; p.failed() {
-			return g.why(at)
+		if p := g.parts[at]; p.hasFailed() {
+			return g.explain(at)
 		}
 	}
 	return ""
@@ -141,8 +144,8 @@ func (g *generation) places() []place {
 	})
 }
 
-// why returns the end of a part for people.
-func (g *generation) why(at place) string {
+// explain returns the end of a part for people.
+func (g *generation) explain(at place) string {
 	p := g.parts[at]
 	if p.result == nil {
 		return fmt.Sprintf("%s is lost", at)
@@ -160,7 +163,7 @@ func (g *generation) succeeded() bool {
 	for _, p := range g.parts {
 		switch p.begin.Role {
 		case program.Chief:
-			return p.result != nil && !p.failed()
+			return p.result != nil && !p.hasFailed()
 		case program.Worker:
 			judged++
 			if p.result == nil {
@@ -180,7 +183,7 @@ func (r *rendezvous) halt(reason string) {
 		r.Log.Info("generation is to end", "generation", g.number, "reason", strings.SplitN(reason, "\n", 2)[0])
 	}
 	for at, p := range g.parts {
-		if a := r.agents[at]; a != nil && !p.over() && !p.halted {
+		if a := r.agents[at]; a != nil && !p.isOver() && !p.halted {
 			p.halted = true
 			r.sendHalt(a, g.number, g.ending)
 		}
@@ -192,12 +195,13 @@ func (r *rendezvous) conclude() error {
 	g := r.current
 	r.current, r.ready, r.change = nil, noTime, change{}
 	r.clock.Pause()
+	r.noteSaves(g.saved.takeAll())
 	v := g.judge()
 	restarts := r.past.restarts
 	if v.cause == program.Failed && r.session.Reason() == nil {
 		restarts++
 	}
-	r.note(event{g.number, g.places(), restarts, true, v.text})
+	r.note(event{g.number, g.places(), restarts, true, v.sentence()})
 	if r.session.Reason() != nil && v.cause != program.Succeeded {
 		return nil // the run ends
 	}
@@ -217,7 +221,8 @@ func (r *rendezvous) conclude() error {
 		}
 		if r.losses++; r.losses >= maxLosses {
 			r.session.KeepLog(strings.Join(v.last, "\n"))
-			return session.Stopped{Cause: spec.CauseRestarts, Text: fmt.Sprintf("%d generations in a row were lost without progress; the last one: %s", r.losses, v.text)}
+			text := fmt.Sprintf("%d generations in a row were lost without progress; the last one: %s", r.losses, v.text)
+			return session.Stopped{Cause: spec.CauseRestarts, Text: text}
 		}
 		r.next = r.now().Add(min(firstPause<<(r.losses-1), lastPause))
 	}
@@ -242,35 +247,64 @@ type verdict struct {
 	last  []string // lines that the rank printed last
 }
 
+// sentence returns the verdict after the generation's name.
+func (v verdict) sentence() string {
+	if v.cause == program.Failed || v.cause == program.Killed {
+		return "has ended: " + v.text
+	}
+	return v.text
+}
+
 // judge returns how the generation ended. A rank that was killed from outside, or a
 // lost agent, makes the ranks of others fail: then it is not the program's error.
 func (g *generation) judge() verdict {
 	if g.finish {
 		return verdict{cause: program.Succeeded, text: "has succeeded"}
 	}
-	var lost, failed *verdict
-	if g.missing {
-		lost = &verdict{cause: program.Killed, text: textMissing}
-	}
-	var earliest time.Time
+	var lost, failed []place
 	for _, at := range g.places() {
-		p := g.parts[at]
-		switch {
-		case p.result == nil:
-			if lost == nil {
-				lost = &verdict{program.Killed, g.why(at), nil}
-			}
-		case program.Cause(p.result.Cause) == program.Killed:
-			lost = &verdict{program.Killed, g.why(at), p.result.Last}
-		case program.Cause(p.result.Cause) == program.Failed && (failed == nil || p.result.At.Before(earliest)):
-			failed, earliest = &verdict{program.Failed, g.why(at), p.result.Last}, p.result.At
+		switch p := g.parts[at]; {
+		case p.result == nil || program.Cause(p.result.Cause) == program.Killed:
+			lost = append(lost, at)
+		case program.Cause(p.result.Cause) == program.Failed:
+			failed = append(failed, at)
 		}
 	}
 	switch {
-	case lost != nil:
-		return *lost
-	case failed != nil:
-		return *failed
+	case g.missing:
+		return verdict{cause: program.Killed, text: textMissing}
+	case len(lost) > 0:
+		return g.blame(program.Killed, lost)
+	case len(failed) > 0:
+		return g.blame(program.Failed, failed)
 	}
 	return verdict{cause: program.Stopped, text: "has ended: " + cmp.Or(g.ending, "all of its ranks were stopped")}
+}
+
+// maxBlamed is how many members a message names.
+const maxBlamed = 3
+
+// blame returns the verdict about members, in the order of their ends. The clocks of
+// machines differ, and ranks fail soon after each other, so that it names several.
+func (g *generation) blame(cause program.Cause, members []place) verdict {
+	ended := func(at place) (when time.Time) {
+		if p := g.parts[at]; p.result != nil {
+			when = p.result.At
+		}
+		return when
+	}
+	slices.SortStableFunc(members, func(a, b place) int { return ended(a).Compare(ended(b)) })
+	v := verdict{cause: cause}
+	var texts []string
+	for _, at := range members[:min(len(members), maxBlamed)] {
+		texts = append(texts, g.explain(at))
+		if p := g.parts[at]; p.result != nil && len(p.result.Last) > 0 {
+			v.last = append(append(v.last, fmt.Sprintf("%s:", at)), p.result.Last...)
+		}
+	}
+	if more := len(members) - maxBlamed; more > 0 {
+		texts = append(texts, fmt.Sprintf("%d other members failed, too", more))
+	}
+	v.text = strings.Join(texts, "; ")
+	return v
 }

@@ -74,19 +74,22 @@ func (r *rendezvous) Receive(m *session.Member, message any) error {
 	return nil
 }
 
-// takeReady notes that an agent runs no generation. An agent of the present one that
-// has not begun it never will: its process was started again, or the message did
-// not arrive.
+// takeReady notes that an agent runs no generation. Where the agent got wire.Begin on
+// an earlier connection, it has not begun, and never will. On the same connection,
+// the two messages have crossed.
 func (r *rendezvous) takeReady(at place, a *agent, m *wire.Ready) {
 	if a.Leaving() {
 		return
 	}
-	a.ready = m
 	if g := r.current; g != nil {
 		if p := g.parts[at]; p != nil && p.result == nil && m.Began < g.number {
+			if p.told == a.Member {
+				return
+			}
 			p.gone = true
 		}
 	}
+	a.ready = m
 }
 
 // takeRunning notes that an agent runs a generation, and halts any other one than the

@@ -15,7 +15,7 @@ import (
 // progress is how far the program has come, as it reports.
 type progress struct {
 	step    int64
-	saved   int64            // step at the newest checkpoint; 0: there is none, or it has no step
+	saved   int64            // step of the newest checkpoint; 0: unknown, or without a checkpoint
 	steps   map[string]int64 // of checkpoints, by name
 	metrics map[string]float64
 	ranks   map[string]int // that metrics are from: the lowest one counts
@@ -25,6 +25,10 @@ func newProgress() progress {
 	return progress{steps: make(map[string]int64), metrics: make(map[string]float64), ranks: make(map[string]int)}
 }
 
+// keyStep names the step of a checkpoint in its event: the step of the event itself
+// may be a later one.
+const keyStep = "step"
+
 // maxCheckpoints is how many checkpoints are remembered with their step.
 const maxCheckpoints = 1000
 
@@ -33,25 +37,25 @@ func (p *progress) follow(e spec.Event) {
 	p.step = e.Step
 	switch e.Type {
 	case spec.EventCheckpoint:
-		p.saved = e.Step
+		p.saved = int64(e.Metrics[keyStep])
 		if len(p.steps) >= maxCheckpoints {
 			clear(p.steps) // older ones go back to an unknown step
 		}
-		p.steps[e.Message] = e.Step
+		p.steps[e.Message] = p.saved
 	case spec.EventUpdate, spec.EventUpdates:
 		maps.Copy(p.metrics, e.Metrics)
 	}
 }
 
-// goBack goes back to a checkpoint; "" is the start.
+// goBack restores the progress of a checkpoint; "" is the start.
 func (p *progress) goBack(checkpoint string) {
 	p.step = p.steps[checkpoint]
 	p.saved = p.step
 	clear(p.ranks)
 }
 
-// take takes the values of a rank, and returns those that count: of each metric, the
-// lowest rank that reports it does.
+// take takes the values of a rank, and returns them without metrics that a lower rank
+// reports.
 func (p *progress) take(point wire.Point) map[string]float64 {
 	p.step = max(p.step, point.Step)
 	taken := make(map[string]float64)
@@ -82,13 +86,25 @@ func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
 		}
 		r.session.Note(e)
 	}
-	for _, name := range m.Checkpoints {
-		g.moved, r.change.saved = true, true
-		r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: name})
+	for _, c := range m.Checkpoints {
+		if g.saved.add(at, c, r.now()) {
+			r.noteSaves([]wire.Checkpoint{c})
+		}
 	}
 	for _, text := range m.Facts {
 		r.Log.Info(text, "member", at)
 		r.session.Note(spec.Event{Type: spec.EventProgram, Message: fmt.Sprintf("%s: %s", at, text)})
+	}
+}
+
+// noteSaves notes checkpoints that became complete.
+func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
+	for _, c := range checkpoints {
+		if c.Step < 0 {
+			c.Step = r.progress.step
+		}
+		r.current.moved, r.change.saved = true, true
+		r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: c.Name, Metrics: map[string]float64{keyStep: float64(c.Step)}})
 	}
 }
 

@@ -70,7 +70,7 @@ func placeOf(m *session.Member) place {
 
 func (p place) String() string { return run.RoleName(p.role, p.index) }
 
-// placeNamed returns the place that has a name; false: the name is none of a place.
+// placeNamed returns the place with a name; false: the name is not a place.
 func placeNamed(name string) (place, bool) {
 	role, digits, ok := strings.Cut(name, "-")
 	index, err := strconv.Atoi(digits)
@@ -148,7 +148,7 @@ func (r *rendezvous) Advance(context.Context) (over bool, err error) {
 			}
 			return false, r.form()
 		}
-		if !r.look() {
+		if !r.review() {
 			return false, nil
 		}
 		if err := r.conclude(); err != nil {

@@ -30,6 +30,9 @@ func (f Folder) Ledger() string      { return filepath.Join(string(f), "ledger")
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
 func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoints") }
 
+// Agent is the folder of an agent of a program, such as worker-0.
+func (f Folder) Agent(name string) string { return filepath.Join(string(f), name) }
+
 // Code is the snapshot of a program's code as a tar archive, by its hash.
 func (f Folder) Code(hash string) string {
 	return filepath.Join(string(f), fmt.Sprintf("code-%.16s.tar", hash))

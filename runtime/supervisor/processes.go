@@ -89,10 +89,11 @@ func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, er
 	defer c.alive.Close()
 	defer c.hold.Close()
 	c.roles = append(c.roles, &role{name: Coordinator})
-	for i := range c.ports.servers {
+	for i := range c.spec.ParameterServer.Replicas {
 		c.roles = append(c.roles, &role{name: Server, index: i})
 	}
 	c.scale(c.wanted)
+	c.endPrograms(began.Run)
 	outcome, told, err := c.watch(ctx, began)
 	if err != nil {
 		c.Log.Error("every process is killed", "why", err)
@@ -197,7 +198,7 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 		case <-stop:
 			c.Log.Info("stopping")
 			stop = nil
-			late = time.After(stopTime)
+			late = time.After(stopTime + c.grace())
 			if c.roles[0].process == nil {
 				return stopped(c.last(began)), false, nil
 			}
@@ -241,10 +242,10 @@ func (c *processes) startDue() (<-chan time.Time, error) {
 func (c *processes) start(r *role) error {
 	var extra []*os.File
 	var err error
-	switch r.name {
-	case Coordinator:
+	switch {
+	case r.name == Coordinator:
 		extra, err = files(c.ports.workers, c.ports.api)
-	case Server:
+	case r.name == Server && !c.spec.HasProgram():
 		extra, err = files(c.ports.servers[r.index])
 	}
 	if err != nil {
@@ -286,6 +287,7 @@ func (c *processes) start(r *role) error {
 	c.readers.Go(func() {
 		cmd.Wait() // the state says it all
 		<-read     // its last words come before its end
+		c.endProgram(r)
 		end := spec.End(cmd.ProcessState.ExitCode())
 		state := cmd.ProcessState.String()
 		if end.Known() {
@@ -346,8 +348,10 @@ func (c *processes) ended(e ended) string {
 		r.ends = nil
 	}
 	// A worker that has worked, or was preempted, does not count: others do its
-	// part. A server takes the run back to a checkpoint each time.
-	if r.name != Worker || lived <= quickly && e.end != spec.EndAsked {
+	// part. A server takes the run back to a checkpoint each time, except the agent
+	// of a program's server, which is as a worker is.
+	counted := r.name == Coordinator || r.name == Server && !c.spec.HasProgram()
+	if counted || lived <= quickly && e.end != spec.EndAsked {
 		r.ends = append(r.ends, now)
 	}
 	r.ends = slices.DeleteFunc(r.ends, func(t time.Time) bool { return now.Sub(t) > window })
@@ -427,7 +431,7 @@ func (c *processes) stopAll(told bool, coordinator syscall.Signal) {
 				}
 				p.Signal(syscall.SIGTERM)
 			})
-			kill = time.After(terminate)
+			kill = time.After(terminate + c.grace())
 		case e := <-c.events:
 			if e, ok := e.(ended); ok {
 				e.role.process, e.role.endedAt, e.role.reason = nil, time.Now(), e.state

@@ -51,6 +51,9 @@ func (r *role) String() string { return fmt.Sprintf("%s %d", r.name, r.index) }
 // arguments gives a role what it needs: it looks for nothing in the run's
 // folder by itself.
 func (c *processes) arguments(r *role) []string {
+	if c.spec.HasProgram() && r.name != Coordinator {
+		return c.agentArguments(r)
+	}
 	f, at := c.Folder, c.ports.endpoints()
 	servers := []string{"--servers", strings.Join(at.Servers, ",")}
 	data := []string{"--data", c.spec.Dataset.Path}
@@ -58,6 +61,9 @@ func (c *processes) arguments(r *role) []string {
 	switch r.name {
 	case Coordinator:
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
+		if c.spec.HasProgram() {
+			return args
+		}
 		return append(append(args, servers...), data...)
 	case Server:
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())

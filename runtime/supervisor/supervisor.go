@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 	if before.Phase == spec.Succeeded {
 		return before, fmt.Errorf("run %s has already succeeded", o.Folder.Name())
 	}
-	ports, err := listen(s.ParameterServer.Replicas)
+	ports, err := listen(listeningServers(&s))
 	if err != nil {
 		return spec.Status{}, err
 	}

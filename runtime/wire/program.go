@@ -9,15 +9,15 @@ import (
 // Messages between the coordinator of a run of a program and its agents, which
 // are the members of its session.
 
-// Ready tells the coordinator that an agent runs no generation, and what others
-// need to reach the processes of the next one.
+// Ready reports that an agent runs no generation, with the addresses of its processes
+// in the next one.
 type Ready struct {
 	Began   int    `json:"began"`   // the newest generation that it has begun; 0: none
 	Address string `json:"address"` // name or IP of its machine, for other members
 	Port    int    `json:"port"`    // that it holds for the generation's master
 	Ports   []int  `json:"ports"`   // that it holds for its processes, one each
-	// Checkpoints are the complete ones that the agent sees, by name below the run's
-	// folder of checkpoints, the newest one last.
+	// Checkpoints are the names of complete checkpoints in the agent's folder, the
+	// newest one last.
 	Checkpoints []string `json:"checkpoints,omitempty"`
 }
 
@@ -47,15 +47,15 @@ type Halt struct {
 	Reason     string `json:"reason"`
 }
 
-// Running tells the coordinator which generation an agent runs: after it has
-// begun, and again after each connection.
+// Running reports that an agent runs a generation: at its start, and again after each
+// connection.
 type Running struct {
 	Begin
 	PIDs []int `json:"pids"` // of its ranks
 }
 
-// Result tells the coordinator how an agent's processes of a generation ended: once
-// they have, and again after each connection until the next generation.
+// Result reports the end of an agent's processes of a generation: at their end, and
+// again after each connection until the next generation.
 type Result struct {
 	Begin
 	Cause string    `json:"cause"`          // as program.Cause
@@ -68,9 +68,15 @@ type Result struct {
 type Observed struct {
 	Generation  int           `json:"generation"`
 	Points      []Point       `json:"points,omitempty"`
-	Checkpoints []string      `json:"checkpoints,omitempty"` // that became complete, by name
+	Checkpoints []Checkpoint  `json:"checkpoints,omitempty"` // that became complete
 	Facts       []string      `json:"facts,omitempty"`       // for people
 	Usage       *usage.Sample `json:"usage,omitempty"`
+}
+
+// Checkpoint is a checkpoint that became complete.
+type Checkpoint struct {
+	Name string `json:"name"`
+	Step int64  `json:"step"` // the newest step of the ranks at that time; -1: they report no steps
 }
 
 // Point has the newest values of metrics that a rank reported.

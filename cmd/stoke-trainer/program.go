@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stokehq/stoke/runtime/agent"
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/program"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// programFlags are the flags of a worker or server whose run has a program: it is an
+// agent then.
+func programFlags(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.name, "run", "", "`NAME` of the run; of a program only, as the flags below")
+	f.StringVar(&r.api, "api", "", "`URL` of the coordinator's API, for the program's code")
+	f.StringVar(&r.logs, "logs", "", "`FOLDER` of logs: the ranks' logs are in a folder of it")
+}
+
+// runAgent runs the ranks of one member of a run of a program.
+func runAgent(ctx context.Context, r *role, kind string) error {
+	if err := r.mayRunProgram(); err != nil {
+		return err
+	}
+	o := agent.Options{
+		Spec: r.spec, Run: r.name, Role: kind, Index: r.index + r.firstIndex, Credentials: r.known, Coordinator: r.coordinator,
+		Folder: string(r.folder), Logs: r.logs, Checkpoints: r.checkpoints, Log: r.log, Patience: r.patience,
+		Devices: devices(&r.spec, kind),
+	}
+	if r.api != "" {
+		o.API = api.New(r.api, r.known.Token, r.known.Certificate)
+		defer o.API.Close()
+	}
+	r.orphaned.Store(new(func() { endMarked(o.Mark()) }))
+	err := agent.Run(ctx, o)
+	how := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
+	if !errors.As(err, &how) && ctx.Err() == nil {
+		return err
+	}
+	return leave(how)
+}
+
+// mayRunProgram checks the flags of an agent.
+func (r *role) mayRunProgram() error {
+	switch {
+	case r.coordinator == "":
+		return badUsage("no coordinator: give --coordinator ADDRESS")
+	case r.name == "":
+		return badUsage("no name of the run: give --run NAME")
+	case r.state == "":
+		return badUsage("no folder of its own: give --state FOLDER")
+	case r.logs == "":
+		return badUsage("no folder for logs: give --logs FOLDER")
+	case r.spec.Program.Code != "" && r.api == "":
+		return badUsage("the program has code: give --api URL, where the coordinator answers")
+	case r.index < 0 || r.firstIndex < 0:
+		return badUsage("--index is %d: it is counted from 0", r.index)
+	}
+	for _, folder := range []*string{&r.logs, &r.checkpoints} {
+		if *folder == "" {
+			continue
+		}
+		path, err := r.makeFolder(*folder)
+		if err != nil {
+			return badUsage("folder: %w", err)
+		}
+		*folder = path
+	}
+	return nil
+}
+
+// devices returns the GPUs of a worker, as its environment or their number has them.
+func devices(s *spec.Spec, kind string) (all []string) {
+	if s.Worker.GPUs == 0 || kind != wire.RoleWorker {
+		return nil
+	}
+	if list := os.Getenv("CUDA_VISIBLE_DEVICES"); list != "" {
+		return strings.Split(list, ",")
+	}
+	for i := range s.Worker.GPUs {
+		all = append(all, strconv.Itoa(i))
+	}
+	return all
+}
+
+// endMarked ends at once what is left of an agent's program.
+func endMarked(m program.Mark) {
+	const limit = 10 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	program.EndMarked(ctx, m, 0) // the process ends, whatever is left
+}
