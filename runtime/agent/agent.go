@@ -37,10 +37,9 @@ type Options struct {
 
 // Times of an agent.
 const (
-	heartbeat    = time.Second
-	flushTime    = 200 * time.Millisecond // between two reports of what ranks do
-	maxListed    = 100                    // checkpoints that the coordinator hears of
-	farewellTime = time.Second            // for the last messages to be read
+	heartbeat = time.Second
+	flushTime = 200 * time.Millisecond // between two reports of what ranks do
+	maxListed = 100                    // checkpoints that the coordinator hears of
 )
 
 // The states of an agent.
@@ -97,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	go func() { a.post(working, prepared{a.prepare(working)}) }()
 	defer a.ports.release()
 	err := a.loop(ctx, working)
-	a.link.close(farewellTime)
+	a.link.close()
 	return err
 }
 

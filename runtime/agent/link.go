@@ -30,8 +30,9 @@ type link struct {
 	log         *slog.Logger
 	events      chan any
 
-	mu   sync.Mutex
-	conn *wire.Conn // nil: there is none
+	mu     sync.Mutex
+	conn   *wire.Conn // nil: there is none
+	closed bool
 }
 
 // The events of a link, except messages of the coordinator.
@@ -47,7 +48,7 @@ func (l *link) run(ctx context.Context) {
 	for {
 		err := l.converse(ctx, &pause, &met)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || l.isClosed():
 			return
 		case errors.Is(err, wire.ErrRefused):
 			l.post(ctx, abandoned{err})
@@ -136,6 +137,12 @@ func (l *link) use(c *wire.Conn) {
 	l.conn = c
 }
 
+func (l *link) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
 func (l *link) connected() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,17 +160,13 @@ func (l *link) send(t wire.Type, head any) {
 	}
 }
 
-// close lets the coordinator read the last messages, and closes the connection.
-func (l *link) close(within time.Duration) {
+// close closes the connection for good.
+func (l *link) close() {
 	l.mu.Lock()
-	c := l.conn
-	l.mu.Unlock()
-	if c == nil {
-		return
+	defer l.mu.Unlock()
+	if l.closed = true; l.conn != nil {
+		l.conn.Close()
 	}
-	timer := time.AfterFunc(within, func() { c.Close() })
-	defer timer.Stop()
-	c.Close()
 }
 
 // outgoing returns this machine's address for connections to the coordinator. The

@@ -164,7 +164,7 @@ func (g *generation) succeeded() bool {
 		switch p.begin.Role {
 		case program.Chief:
 			return p.result != nil && !p.hasFailed()
-		case program.Worker:
+		case program.Worker, "": // or not known yet
 			judged++
 			if p.result == nil {
 				return false

@@ -30,7 +30,7 @@ type Options struct {
 const (
 	lostTime   = 15 * time.Second
 	changeTime = 5 * time.Minute
-	settleTime = 5 * time.Second
+	settleTime = 3 * time.Second
 	killTime   = 15 * time.Second // from the end of the time of grace to the end of all processes
 	maxLosses  = 5                // generations in a row that were lost without progress
 	firstPause = 500 * time.Millisecond
