@@ -37,9 +37,9 @@ type part struct {
 	told    *session.Member // the connection that had wire.Begin
 	running bool            // the agent has reported that its ranks run
 	result  *wire.Result
-	lost    time.Time // when its connection was lost; zero: it was not
-	gone    bool      // its ranks are lost
-	halted  bool      // the agent got wire.Halt
+	lost    time.Time       // when its connection was lost; zero: it was not
+	gone    bool            // its ranks are lost
+	halted  *session.Member // the connection that had wire.Halt
 }
 
 func newGeneration(number, members int, now time.Time) *generation {
@@ -159,19 +159,19 @@ func (g *generation) succeeded() bool {
 	if len(g.parts) < g.members {
 		return false
 	}
-	judged := 0
+	workers, ended := 0, 0
 	for _, p := range g.parts {
 		switch p.begin.Role {
 		case program.Chief:
 			return p.result != nil && !p.hasFailed()
 		case program.Worker, "": // or not known yet
-			judged++
-			if p.result == nil {
-				return false
+			workers++
+			if p.result != nil {
+				ended++
 			}
 		}
 	}
-	return judged > 0
+	return workers > 0 && ended == workers
 }
 
 // halt has all agents end their parts of the generation.
@@ -182,11 +182,18 @@ func (r *rendezvous) halt(reason string) {
 		r.clock.Pause()
 		r.Log.Info("generation is to end", "generation", g.number, "reason", strings.SplitN(reason, "\n", 2)[0])
 	}
-	for at, p := range g.parts {
-		if a := r.agents[at]; a != nil && !p.isOver() && !p.halted {
-			p.halted = true
-			r.sendHalt(a, g.number, g.ending)
+	for at := range g.parts {
+		if a := r.agents[at]; a != nil {
+			r.haltPart(a, g.parts[at])
 		}
+	}
+}
+
+// haltPart has an agent end its part, once on each connection.
+func (r *rendezvous) haltPart(a *agent, p *part) {
+	if !p.isOver() && p.halted != a.Member {
+		p.halted = a.Member
+		r.sendHalt(a, r.current.number, r.current.ending)
 	}
 }
 

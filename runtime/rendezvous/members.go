@@ -104,7 +104,7 @@ func (r *rendezvous) takeRunning(at place, a *agent, m *wire.Running) {
 	p := g.part(at)
 	p.begin, p.process, p.running, p.lost = m.Begin, a.Process(), true, noTime
 	if g.ending != "" {
-		r.sendHalt(a, g.number, g.ending)
+		r.haltPart(a, p)
 	}
 }
 
