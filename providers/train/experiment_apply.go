@@ -63,7 +63,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *draft, plan *experimentModel) (run trainingRun, diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	call.Report(providers.Progress{Step: "launching", Percent: -1})
-	id, err := l.Start(ctx, call.Operation, d.spec)
+	id, err := l.Start(ctx, call.Operation, d.spec, launch.Code{})
 	left := new(launch.LeftError)
 	switch {
 	case errors.As(err, &left):
@@ -342,7 +342,7 @@ func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *dra
 		return diags
 	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + run.id, Percent: -1})
-	if err := run.Resume(ctx, run.id, d.spec); err != nil {
+	if err := run.Resume(ctx, run.id, d.spec, launch.Code{}); err != nil {
 		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. What it has saved is unharmed: apply again.", err))
 	}
 	return diags

@@ -18,7 +18,7 @@ type untidy struct {
 	removed bool
 }
 
-func (u *untidy) Start(context.Context, string, spec.Spec) (string, error) {
+func (u *untidy) Start(context.Context, string, spec.Spec, launch.Code) (string, error) {
 	if errors.As(u.err, new(*launch.LeftError)) {
 		return "run-1", u.err
 	}

@@ -135,7 +135,7 @@ func (r *renewed) Stop(context.Context, string, time.Duration) error {
 	return nil
 }
 
-func (r *renewed) Resume(context.Context, string, spec.Spec) error {
+func (r *renewed) Resume(context.Context, string, spec.Spec, launch.Code) error {
 	r.done = append(r.done, "resume")
 	return nil
 }

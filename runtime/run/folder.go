@@ -30,6 +30,25 @@ func (f Folder) Ledger() string      { return filepath.Join(string(f), "ledger")
 func (f Folder) Logs() string        { return filepath.Join(string(f), "logs") }
 func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoints") }
 
+// Code is the archive of the program's code: the snapshot with that hash.
+func (f Folder) Code(hash string) string {
+	return filepath.Join(string(f), codePrefix+hash[:min(16, len(hash))]+codeSuffix)
+}
+
+const codePrefix, codeSuffix = "code-", ".tar"
+
+// RemoveCode removes the archives of code, except the one with that hash.
+func (f Folder) RemoveCode(except string) error {
+	entries, err := os.ReadDir(string(f))
+	for _, e := range entries {
+		path := filepath.Join(string(f), e.Name())
+		if strings.HasPrefix(e.Name(), codePrefix) && strings.HasSuffix(e.Name(), codeSuffix) && path != f.Code(except) {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
+
 // Log is the standard error of a role (coordinator, ps, worker, supervisor).
 func (f Folder) Log(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.log", role, index))
