@@ -56,7 +56,7 @@ func TestWhatIsLeft(t *testing.T) {
 		if !tt.clean && m.Status.ValueString() != string(spec.Lost) {
 			t.Errorf("it is recorded as %s", m.Status)
 		}
-		diags = remove(t.Context(), trainingRun{l, "run-1"})
+		diags = remove(t.Context(), trainingRun{l, "run-1"}, time.Second)
 		if len(diags) != 1 || !diags.HasError() || l.removed {
 			t.Fatalf("%v: %v, removed: %t", tt.err, diags, l.removed)
 		}

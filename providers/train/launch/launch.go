@@ -102,6 +102,7 @@ type State struct {
 	Saved   int64  // step of the newest checkpoint that is there; -1: none
 	Version string // of the trainer that runs it, "" where that is unknown
 	Roles   []Role // the processes, as far as they are known
+	Program bool   `json:"-"` // its workers run a program: no epochs, and steps only where the program reports them
 
 	// Perished says that what the run had saved, if anything, went with its
 	// coordinator, whom nobody can ask any more how far it came: it starts over.

@@ -143,7 +143,13 @@ func standing(f run.Folder) (launch.State, error) {
 		why := fmt.Sprintf("its status is %.0f s old: the coordinator hangs, or loads a checkpoint", age.Seconds())
 		st.Warnings = append(st.Warnings, why)
 	}
-	if st.Saved, err = savedStep(f, s); err != nil {
+	is, err := f.ReadSpec()
+	if st.Program = err == nil && is.HasProgram(); st.Program {
+		st.Saved, err = newestOfProgram(f, s)
+	} else {
+		st.Saved, err = newest(f)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	if sup, err := f.ReadSupervisor(); err == nil {
@@ -152,12 +158,9 @@ func standing(f run.Folder) (launch.State, error) {
 	return st, nil
 }
 
-// savedStep is the step of the newest checkpoint, or -1. A program's checkpoint has
-// no step in its name: the status has it.
-func savedStep(f run.Folder, s spec.Status) (int64, error) {
-	if is, err := f.ReadSpec(); err != nil || !is.HasProgram() {
-		return newest(f)
-	}
+// newestOfProgram is newest for a program, whose checkpoints have no step in their
+// names: the status has it.
+func newestOfProgram(f run.Folder, s spec.Status) (int64, error) {
 	complete, err := program.Checkpoints(f.Checkpoints())
 	if err != nil || len(complete) == 0 {
 		return -1, err
