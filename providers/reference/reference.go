@@ -159,6 +159,8 @@ func kindOf(t tftypes.Type) string {
 		return "bool"
 	case t.Is(tftypes.Number):
 		return "number"
+	case t.Is(tftypes.DynamicPseudoType):
+		return "any"
 	}
 	return "string"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/train/program"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -50,7 +51,8 @@ func arguments() []argument {
 		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
 		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
 		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
-		microBatch(), seed(), nesterov(),
+		microBatch(), seed(),
+		truth("optimizer.nesterov", hyper, "nesterov", func(s *spec.Spec) *bool { return &s.Optimizer.Nesterov }),
 
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
@@ -61,7 +63,31 @@ func arguments() []argument {
 		count("checkpoint.every_steps", "checkpoint", "every_steps", func(s *spec.Spec) *int { return &s.Checkpoint.EverySteps }),
 		count("checkpoint.every_seconds", "checkpoint", "every_seconds", func(s *spec.Spec) *int { return &s.Checkpoint.EverySeconds }),
 		count("checkpoint.keep", "checkpoint", "keep", func(s *spec.Spec) *int { return &s.Checkpoint.Keep }),
+
+		command(), environment(), parameters(), processes(),
+		textual("program.framework", programBlock, "framework", func(s *spec.Spec) *string { return &s.Program.Framework }),
+		truth("program.chief", programBlock, "chief", func(s *spec.Spec) *bool { return &s.Program.Chief }),
+		truth("program.evaluator", programBlock, "evaluator", func(s *spec.Spec) *bool { return &s.Program.Evaluator }),
+		lapse("program.join_timeout", "join_timeout", func(s *spec.Spec) *spec.Duration { return &s.Program.JoinTimeout }),
+		lapse("program.stop_grace", "stop_grace", func(s *spec.Spec) *spec.Duration { return &s.Program.StopGrace }),
+		count("program.max_restarts", programBlock, "max_restarts", func(s *spec.Spec) *int { return &s.Program.MaxRestarts }),
 	}
+}
+
+// programBlock is the name of the block of a program.
+const programBlock = "program"
+
+// isFor reports whether the argument is one of programs, or else of built-in models.
+func (a *argument) isFor(program bool) bool {
+	switch a.in {
+	case programBlock:
+		return program
+	case "hyperparameters", "evaluation", "checkpoint":
+		return !program
+	case "":
+		return !program || a.name == "name" || a.name == "deadline"
+	}
+	return true
 }
 
 // pathOf is where people wrote what ended up in a field of the spec.
@@ -81,6 +107,8 @@ func pathOf(field string) path.Path {
 	switch field {
 	case "dataset.path", "dataset.hash":
 		return path.Root("dataset")
+	case "program.code":
+		return path.Root(programBlock).AtName("code")
 	case "engine":
 		return path.Root("worker").AtName("gpus")
 	case "optimizer.name":
@@ -129,10 +157,10 @@ func seed() argument {
 		func(s *spec.Spec) attr.Value { return whole(int64(s.Seed)) }}
 }
 
-func nesterov() argument {
-	return argument{"optimizer.nesterov", "hyperparameters", "nesterov",
-		func(s *spec.Spec, v attr.Value) error { s.Optimizer.Nesterov = v.(types.Bool).ValueBool(); return nil },
-		func(s *spec.Spec) attr.Value { return types.BoolValue(s.Optimizer.Nesterov) }}
+func truth(field, in, name string, of func(*spec.Spec) *bool) argument {
+	return argument{field, in, name,
+		func(s *spec.Spec, v attr.Value) error { *of(s) = v.(types.Bool).ValueBool(); return nil },
+		func(s *spec.Spec) attr.Value { return types.BoolValue(*of(s)) }}
 }
 
 func synchronous() argument {
@@ -149,15 +177,59 @@ func deterministic() argument {
 }
 
 func deadline() argument {
-	return argument{"deadline", "", "deadline",
+	a := lapse("deadline", "deadline", func(s *spec.Spec) *spec.Duration { return &s.Deadline })
+	a.in, a.get = "", nil
+	return a
+}
+
+// lapse is a time of the block of a program.
+func lapse(field, name string, of func(*spec.Spec) *spec.Duration) argument {
+	return argument{field, programBlock, name,
 		func(s *spec.Spec, v attr.Value) error {
 			d, err := time.ParseDuration(v.(types.String).ValueString())
 			if err != nil || d <= 0 {
 				return fmt.Errorf("give a time such as \"90s\" or \"2h30m\"; it is %q", v.(types.String).ValueString())
 			}
-			s.Deadline = spec.Duration(d)
+			*of(s) = spec.Duration(d)
 			return nil
-		}, nil}
+		},
+		func(s *spec.Spec) attr.Value {
+			text, _ := of(s).MarshalText() // never fails
+			return types.StringValue(string(text))
+		}}
+}
+
+// encoded is an argument whose value is JSON in the spec.
+func encoded(name string, of func(*spec.Program) *spec.JSON, get func(*spec.Program) attr.Value) argument {
+	return argument{programBlock + "." + name, programBlock, name,
+		func(s *spec.Spec, v attr.Value) (err error) {
+			*of(&s.Program), err = program.JSONOf(v)
+			return err
+		},
+		func(s *spec.Spec) attr.Value { return get(&s.Program) }}
+}
+
+func command() argument {
+	return encoded("command", func(p *spec.Program) *spec.JSON { return &p.Command },
+		func(p *spec.Program) attr.Value { return program.Texts(p.Arguments()) })
+}
+
+func environment() argument {
+	return encoded("environment", func(p *spec.Program) *spec.JSON { return &p.Environment },
+		func(p *spec.Program) attr.Value { return program.TextsByName(p.Environment) })
+}
+
+func parameters() argument {
+	return encoded("parameters", func(p *spec.Program) *spec.JSON { return &p.Parameters }, program.Parameters)
+}
+
+func processes() argument {
+	return argument{"program.processes", programBlock, "processes",
+		func(s *spec.Spec, v attr.Value) (err error) {
+			s.Program.Processes, err = program.ParseProcesses(v.(types.String).ValueString())
+			return err
+		},
+		func(s *spec.Spec) attr.Value { return program.Processes(s.Program.Processes) }}
 }
 
 // object gives the nested attribute or block of that name.
@@ -165,6 +237,8 @@ func (m *experimentModel) object(in string) *types.Object {
 	switch in {
 	case "hyperparameters":
 		return &m.Hyperparameters
+	case programBlock:
+		return &m.Program
 	case "coordinator":
 		return &m.Coordinator
 	case "parameter_server":

@@ -28,6 +28,7 @@ type bench struct {
 	runs   string
 	data   string
 	layers string // that behaviours have which name none
+	code   string // folder of a program's code: experiments run it instead of a model
 
 	mu       sync.Mutex
 	progress []providers.Progress

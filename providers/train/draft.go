@@ -3,12 +3,15 @@ package train
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/providers/train/program"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -18,18 +21,26 @@ type draft struct {
 	spec    spec.Spec
 	unknown map[string]bool // by field
 	partly  []spec.Change   // to a run that has a part of another change
+	resumes bool            // on_change of a program
+	code    launch.Code     // of a program; its snapshot is nil until it is read
 }
 
 // draft reads a configuration, a plan or a state. Values that no field can
 // hold are diagnosed; whether they make sense together is check's affair.
 func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 	d := &draft{spec: spec.Default(), unknown: make(map[string]bool)}
+	if m.hasProgram() {
+		d.spec = spec.DefaultProgram()
+		if !m.ParameterServer.IsNull() {
+			d.spec.ParameterServer.Replicas = 1
+		}
+	}
 	var diags diag.Diagnostics
 	for _, a := range arguments() {
 		v := m.value(&a)
 		switch {
-		case v == nil || v.IsNull():
-		case v.IsUnknown():
+		case v == nil || v.IsNull() || !a.isFor(m.hasProgram()):
+		case !isKnown(v):
 			d.unknown[a.field] = true
 		default:
 			if err := a.set(&d.spec, v); err != nil {
@@ -39,21 +50,46 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		}
 	}
 	// The name defaults to the model's.
-	if m.Name.IsNull() {
+	switch {
+	case !m.Name.IsNull():
+	case m.hasProgram():
+		d.spec.Name = programBlock
+	default:
 		d.spec.Name = d.spec.Model
 		d.unknown["name"] = d.unknown["model"]
 	}
-	if m.Dataset.IsUnknown() {
-		d.unknown["dataset.path"], d.unknown["dataset.hash"] = true, true
-	} else if folder, err := datasetFolder(m.Dataset.ValueString()); err != nil {
-		diags.AddAttributeError(path.Root("dataset"), "Dataset is not a folder", fmt.Sprintf("Give a train_dataset's uri: %s.", err))
-	} else {
-		d.spec.Dataset.Path = folder
-	}
+	diags.Append(d.place(m)...)
 	if !m.DatasetHash.IsNull() && !m.DatasetHash.IsUnknown() {
 		d.spec.Dataset.Hash = m.DatasetHash.ValueString()
 	}
+	if m.hasProgram() {
+		diags.Append(d.program(m)...)
+	}
 	return d, diags
+}
+
+// place reads where the dataset is. A program may have any folder, or none.
+func (d *draft) place(m *experimentModel) (diags diag.Diagnostics) {
+	if m.Dataset.IsUnknown() {
+		d.unknown["dataset.path"], d.unknown["dataset.hash"] = true, true
+		return nil
+	}
+	given, err := m.Dataset.ValueString(), error(nil)
+	if m.hasProgram() && !strings.HasPrefix(given, "file:") {
+		d.spec.Dataset.Path, err = localPath(given)
+	} else {
+		d.spec.Dataset.Path, err = datasetFolder(given)
+	}
+	if err != nil {
+		diags.AddAttributeError(path.Root("dataset"), "Dataset is not a folder", fmt.Sprintf("Give a train_dataset's uri: %s.", err))
+	}
+	return diags
+}
+
+// isKnown reports whether a value is known with all its elements.
+func isKnown(v attr.Value) bool {
+	raw, err := v.ToTerraformValue(context.Background())
+	return err == nil && raw.IsFullyKnown()
 }
 
 // runKnown reports whether all that the spec's hash covers is known.
@@ -70,17 +106,25 @@ func (d *draft) runKnown() bool {
 var restOn = map[string][]string{
 	"micro_batch":           {"batch_size"},
 	"learning_rate_scaling": {"batch_per"},
-	"worker.min_replicas":   {"worker.replicas"},
+	"worker.min_replicas":   {"worker.replicas", "program.evaluator"},
 	"optimizer.nesterov":    {"optimizer.momentum"},
 	"deterministic":         {"asynchronous"},
 	"engine":                {"worker.gpus"},
+
+	"program.processes":         {"worker.gpus", "program.framework"},
+	"program.framework":         {"program.chief", "program.evaluator"},
+	"parameter_server.replicas": {"program.framework"},
 }
 
 // check says what is wrong with what is known. While the dataset is only a
 // name nothing is said about it.
 func (d *draft) check() diag.Diagnostics {
 	var diags diag.Diagnostics
-	for _, p := range d.spec.Validate() {
+	problems := d.spec.Validate()
+	if d.spec.HasProgram() {
+		problems = append(problems, program.Check(&d.spec, d.unknown)...)
+	}
+	for _, p := range problems {
 		open := d.unknown[p.Field]
 		for _, other := range restOn[p.Field] {
 			open = open || d.unknown[other]
@@ -104,7 +148,7 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 		}
 		v := m.value(&a)
 		if v == nil || v.IsNull() {
-			v = d.show(&a)
+			v = d.show(ctx, &a)
 		}
 		switch {
 		case a.in == "":
@@ -117,7 +161,10 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 			}
 		}
 	}
-	if !m.Hyperparameters.IsUnknown() {
+	if m.hasProgram() {
+		m.Hyperparameters = types.ObjectNull(hyperparameterTypes())
+		m.fillProgram(ctx)
+	} else if !m.Hyperparameters.IsUnknown() {
 		m.Hyperparameters = types.ObjectValueMust(hyperparameterTypes(), hyper)
 	}
 	if m.Wait.IsNull() {
@@ -126,9 +173,12 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 }
 
 // show gives a default as a value; unknown where it follows from something
-// that is.
-func (d *draft) show(a *argument) attr.Value {
+// that is; null where the argument has no meaning.
+func (d *draft) show(ctx context.Context, a *argument) attr.Value {
 	v := a.get(&d.spec)
+	if !a.isFor(d.spec.HasProgram()) {
+		return null(ctx, v.Type(ctx))
+	}
 	open := d.unknown[a.field] || a.field == "micro_batch" && d.unknown["batch_size"]
 	if !open {
 		return v

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/train/program"
 )
 
 // experimentResource is train_experiment: one run of a training, from its
@@ -22,6 +23,7 @@ type experimentModel struct {
 	Name          types.String `tfsdk:"name"`
 	Cluster       types.Object `tfsdk:"cluster"`
 	Model         types.String `tfsdk:"model"`
+	Program       types.Object `tfsdk:"program"`
 	Dataset       types.String `tfsdk:"dataset"`
 	Strategy      types.String `tfsdk:"strategy"`
 	Synchronous   types.Bool   `tfsdk:"synchronous"`
@@ -46,6 +48,7 @@ type experimentModel struct {
 	MetricsFile types.String `tfsdk:"metrics_file"`
 	SpecHash    types.String `tfsdk:"spec_hash"`
 	DatasetHash types.String `tfsdk:"dataset_hash"`
+	CodeHash    types.String `tfsdk:"code_hash"`
 	StartedAt   types.String `tfsdk:"started_at"`
 	FinishedAt  types.String `tfsdk:"finished_at"`
 
@@ -67,14 +70,15 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 		Description: "One training run: planned, launched, watched, rescaled and removed. A finished run stays finished.",
 		Attributes:  merged(experimentAttributes(), placementAttributes()),
 		Blocks: map[string]schema.Block{
+			"program":     program.Block(),
 			"coordinator": block("On a cluster: the pod that hands out records, commits updates and keeps the run's log.", coordinatorAttributes()),
-			"parameter_server": block("Processes that hold the parameters.", podAttributes(map[string]schema.Attribute{
-				"replicas": number("How many; each holds a span of the parameters. Default: 1."),
+			"parameter_server": block(serverText, podAttributes(map[string]schema.Attribute{
+				"replicas": number("How many; each holds a span of the parameters. Default: 1; with program and without the block 0."),
 			})),
-			"worker": block("Processes that compute gradients.", merged(workerPodAttributes(), map[string]schema.Attribute{
+			"worker": block(workerText, merged(workerPodAttributes(), map[string]schema.Attribute{
 				"replicas":     number("How many. Can change while the run lives. Default: 1."),
 				"min_replicas": number("With fewer of them alive, training waits. Default: 1."),
-				"gpus":         number("GPUs of each, 0 or 1: 1 needs a trainer with a GPU engine. Default: 0."),
+				"gpus":         number("GPUs of each. A built-in model uses at most 1, with a trainer that has a GPU engine. Default: 0."),
 				"threads":      number("Threads of each. Default: 0, the cores divided among the workers."),
 				"priority":     schema.StringAttribute{Optional: true, Description: "low, normal or high: who gives way on a full cluster. On one machine it is only recorded."},
 			})),
@@ -91,18 +95,23 @@ func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaReques
 				Create: true, Update: true, Delete: true,
 				CreateDescription: "How long apply waits for the run to end, e.g. \"2h\". The run itself goes on; see deadline. Default: no limit.",
 				UpdateDescription: "How long apply waits for a run that it attached to. Default: no limit.",
-				DeleteDescription: "How long stopping may take before it is forced. Default: 1m; on a cluster 3m.",
+				DeleteDescription: "How long stopping may take before it is forced. Default: 1m and stop_grace; on a cluster 3m.",
 			}),
 		},
 	}
 }
 
+const (
+	serverText = "Processes that hold the parameters; with program, processes of the same program that have the role ps."
+	workerText = "Processes that compute gradients, or run the program."
+)
+
 func experimentAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name":                  text("What people call the run. Default: the model's name."),
+		"name":                  text("What people call the run. Default: the model's name, or \"program\"."),
 		"cluster":               connect.Argument("Connection to the cluster to run on. Left out: this machine."),
-		"model":                 schema.StringAttribute{Required: true, Description: "Built-in model: softmax, mlp or mnist-cnn."},
-		"dataset":               schema.StringAttribute{Required: true, Description: "Prepared dataset to train on: train_dataset's uri."},
+		"model":                 option("Built-in model: softmax, mlp or mnist-cnn. Exactly one of model and program is given."),
+		"dataset":               option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
 		"strategy":              text("How gradients become updates: parameter_server (default)."),
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
 		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
@@ -130,15 +139,19 @@ func experimentAttributes() map[string]schema.Attribute {
 				"seed":          number("Of initial values, order and dropout. Default: 0."),
 			},
 		},
-		"id":           result("Names the run."),
-		"status":       result("pending, running, succeeded, failed, stopped or lost."),
-		"metrics":      schema.MapAttribute{Computed: true, ElementType: types.NumberType, Description: "Newest evaluation (accuracy, loss, …) and samples_per_second, steps, epochs, elapsed_seconds, ….."},
+		"id":     result("Names the run."),
+		"status": result("pending, running, succeeded, failed, stopped or lost."),
+		"metrics": schema.MapAttribute{
+			Computed: true, ElementType: types.NumberType,
+			Description: "Newest evaluation (accuracy, loss, …) and samples_per_second, steps, epochs, elapsed_seconds, …; of a program its own metrics.",
+		},
 		"runs_dir":     result("Folder in which the run has its own."),
 		"run_dir":      result("The run's folder; removed on destroy."),
 		"logs_dir":     result("Logs of every process."),
 		"metrics_file": result("Every update and evaluation, one JSON object per line."),
 		"spec_hash":    result("Identifies what was trained; a change means a new run."),
-		"dataset_hash": result("Hash of the records that it was trained on."),
+		"dataset_hash": result("Hash of the records that it was trained on. Null where they are not a prepared dataset."),
+		"code_hash":    result("Hash of the program's code."),
 		"started_at":   result("When it started (RFC 3339)."),
 		"finished_at":  result("When it ended (RFC 3339)."),
 	}

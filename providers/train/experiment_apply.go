@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
@@ -36,12 +37,14 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.Append(missing)
 		return
 	}
-	can, err := t.abilities(ctx)
-	if err != nil {
-		resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
-		return
+	if !d.spec.HasProgram() {
+		can, err := t.abilities(ctx)
+		if err != nil {
+			resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
+			return
+		}
+		d.spec.Layers = can.Layers[d.spec.Model]
 	}
-	d.spec.Layers = can.Layers[d.spec.Model]
 	if planned := plan.SpecHash; !planned.IsUnknown() && planned.ValueString() != d.spec.Hash() {
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))
 		return
@@ -51,6 +54,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 	if run.id == "" {
 		return
 	}
+	resp.Diagnostics.Append(writeList(ctx, resp.Private, d.code.Snapshot)...)
 	if !diags.HasError() {
 		resp.Diagnostics.Append(r.settings.attend(ctx, run, &plan, limit, true)...)
 	}
@@ -63,7 +67,7 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *draft, plan *experimentModel) (run trainingRun, diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
 	call.Report(providers.Progress{Step: "launching", Percent: -1})
-	id, err := l.Start(ctx, call.Operation, d.spec)
+	id, err := l.Start(ctx, call.Operation, d.spec, d.code)
 	left := new(launch.LeftError)
 	switch {
 	case errors.As(err, &left):
@@ -79,43 +83,63 @@ func (r *experimentResource) launch(ctx context.Context, l launch.Launcher, d *d
 	return run, diags
 }
 
-// whole reads a plan of which nothing is open any more, and checks that the
-// dataset is what was planned.
+// whole reads a plan without unknown values, and checks that dataset and code are
+// the planned ones.
 func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) {
-	d, diags := m.draft()
-	if diags.HasError() {
+	diags := m.checkProgram()
+	d, wrong := m.draft()
+	if diags.Append(wrong...); diags.HasError() {
 		return nil, diags
 	}
 	m.fill(ctx, d)
+	if diags.Append(d.checkDataset()...); diags.HasError() {
+		return nil, diags
+	}
+	if diags.Append(d.readCode(ctx)...); diags.HasError() {
+		return nil, diags
+	}
+	diags.Append(d.check()...)
+	if d.spec.HasProgram() && !diags.HasError() {
+		diags.Append(d.checkCommand()...)
+	}
+	return d, diags
+}
+
+// checkDataset finds the dataset, which is what was planned.
+func (d *draft) checkDataset() (diags diag.Diagnostics) {
+	if d.spec.Dataset.Path == "" { // of a program
+		return nil
+	}
 	at := path.Root("dataset")
 	is, err := readManifest(d.spec.Dataset.Path)
 	switch {
+	case err != nil && d.spec.HasProgram() && d.spec.Dataset.Hash == "" && isFolder(d.spec.Dataset.Path): // of the user's own
 	case errors.Is(err, fs.ErrNotExist):
 		diags.AddAttributeError(at, "There is no such dataset", fmt.Sprintf("Nothing is prepared at %s. Plan again.", d.spec.Dataset.Path))
-		return nil, diags
+		return diags
 	case err != nil:
 		diags.AddAttributeError(at, "Dataset cannot be used", fmt.Sprintf("The folder %s does not hold a prepared dataset: %s.", d.spec.Dataset.Path, err))
-		return nil, diags
+		return diags
 	case d.spec.Dataset.Hash != "" && d.spec.Dataset.Hash != is.Hash:
 		diags.AddAttributeError(at, "Dataset is not the planned one", fmt.Sprintf("%s holds %s, but %s was planned. Plan again.", d.spec.Dataset.Path, is.Hash, d.spec.Dataset.Hash))
-		return nil, diags
+		return diags
 	}
 	d.spec.Dataset.Hash = is.Hash
-	diags.Append(d.check()...)
-	return d, diags
+	return diags
 }
 
 // attend follows the run as far as it is asked to, records how it stands in m,
 // and says what went wrong. fresh tells a run that was created by this call.
 func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel, limit time.Duration, fresh bool) (diags diag.Diagnostics) {
 	call := providers.CallFrom(ctx)
+	at := func(is launch.State) string { return strings.TrimPrefix(step(is), "running, ") }
 	if !m.Wait.ValueBool() {
 		is, err := r.Status(ctx, r.id)
 		if err != nil {
 			return unreadable(m, err)
 		}
 		m.record(is.Status)
-		return append(s.otherTrainer(m, is), verdict(call, is.Status, r.where().Logs)...)
+		return append(s.otherTrainer(m, is), verdict(call, is, r.where().Logs)...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -129,21 +153,21 @@ func (s *settings) attend(ctx context.Context, r trainingRun, m *experimentModel
 	switch end {
 	case detached:
 		diags.AddWarning("The experiment goes on training",
-			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", r.id, step(is.Status)))
+			fmt.Sprintf("%s was left running at %s. The next apply attaches to it again and waits for its end; destroy stops it.", r.id, at(is)))
 	case overdue:
 		call.KeepOnError()
 		name := "update"
 		if fresh {
 			name = "create"
 		}
-		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, step(is.Status))
+		stands := fmt.Sprintf("It is still running after %s, at %s, and goes on", limit, at(is))
 		if is.Phase == spec.Pending {
-			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(is.Status), "."))
+			stands = fmt.Sprintf("It has not begun after %s and still waits, %s", limit, strings.TrimRight(step(is), "."))
 		}
 		diags.AddAttributeError(path.Root("timeouts").AtName(name), "The experiment is not done yet",
 			fmt.Sprintf("%s. The next apply attaches to it again; a longer timeouts.%s waits longer, and deadline limits the run itself.", stands, name))
 	default:
-		diags.Append(verdict(call, is.Status, r.where().Logs)...)
+		diags.Append(verdict(call, is, r.where().Logs)...)
 	}
 	return diags
 }
@@ -159,25 +183,36 @@ func (s *settings) otherTrainer(m *experimentModel, is launch.State) (diags diag
 
 // verdict says what is wrong with how the run stands; nothing where it ended
 // well or goes on.
-func verdict(call *providers.Call, s spec.Status, logs string) (diags diag.Diagnostics) {
+func verdict(call *providers.Call, s launch.State, logs string) (diags diag.Diagnostics) {
 	switch s.Phase {
 	case spec.Failed:
-		diags.AddError("The experiment failed", reason(s, logs))
+		diags.AddError("The experiment failed", reason(s.Status, logs))
 	case spec.Stopped:
 		call.KeepOnError()
-		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s It is at step %s. %s%s%s",
-			sentence(s.Message), thousands(s.Step), goesOn(s), excerpt(s.Log), whereLogs(logs)))
+		diags.AddError("The experiment was stopped before its end", fmt.Sprintf("%s%s %s%s%s",
+			sentence(s.Message), itIs(s), goesOn(s), excerpt(s.Log), whereLogs(logs)))
 	case spec.Lost:
 		call.KeepOnError()
-		diags.AddError("The experiment was lost", fmt.Sprintf("%s It is at step %s. The next apply resumes it from its newest checkpoint, or replaces it if there is none.%s",
-			cmp.Or(sentence(s.Message), "Its supervisor is gone without a result."), thousands(s.Step), whereLogs(logs)))
+		diags.AddError("The experiment was lost", fmt.Sprintf("%s%s The next apply resumes it from its newest checkpoint, or replaces it if it has none.%s",
+			cmp.Or(sentence(s.Message), "Its supervisor is gone without a result."), itIs(s), whereLogs(logs)))
 	}
 	return diags
 }
 
+// itIs is a sentence with the step of the run.
+func itIs(s launch.State) string {
+	if at := atStep(s); at != "" {
+		return " It is" + at + "."
+	}
+	return ""
+}
+
 // goesOn says what the next apply does with a stopped run.
-func goesOn(s spec.Status) string {
+func goesOn(s launch.State) string {
 	next := "The next apply goes on from its newest checkpoint."
+	if s.Program && s.Saved < 0 {
+		next = "The next apply starts the program again."
+	}
 	switch s.Cause {
 	case spec.CauseDeadline:
 		return "Raise deadline, or leave it out; the next apply then goes on from its newest checkpoint."
@@ -226,7 +261,14 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	if d.spec.Dataset.Hash == "" {
 		d.spec.Dataset.Hash = prior.DatasetHash.ValueString()
 	}
+	if !plan.CodeHash.Equal(prior.CodeHash) {
+		if resp.Diagnostics.Append(d.readCode(ctx)...); resp.Diagnostics.HasError() {
+			return
+		}
+		plan.CodeHash = optionalText(d.spec.Program.Code)
+	}
 	if spec.Phase(prior.Status.ValueString()) == spec.Succeeded {
+		resp.Diagnostics.Append(writeList(ctx, resp.Private, d.code.Snapshot)...)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...) // only recorded
 		return
 	}
@@ -243,6 +285,13 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	if resp.Diagnostics.HasError() {
 		return // the prior state stays: the next plan does it again
 	}
+	if plan.SpecHash.IsUnknown() { // a run that has ended since the plan stays as it was
+		if is, err = run.Spec(ctx, run.id); err != nil {
+			is = d.spec
+		}
+		plan.SpecHash = types.StringValue(is.Hash())
+	}
+	resp.Diagnostics.Append(writeList(ctx, resp.Private, d.code.Snapshot)...)
 	if plan.Status.IsUnknown() || plan.Metrics.IsUnknown() {
 		resp.Diagnostics.Append(r.settings.attend(ctx, run, &plan, limit, false)...)
 	}
@@ -276,7 +325,7 @@ func (r *experimentResource) adjust(ctx context.Context, run trainingRun, d *dra
 	}
 	before, wrong := prior.draft()
 	diags.Append(wrong...)
-	changes := append(spec.Compare(before.spec, d.spec), moves(plan, prior)...)
+	changes := append(d.compare(before.spec), moves(plan, prior)...)
 	changes = append(changes, d.partly...)
 	if s.Renew != "" {
 		diags.AddWarning("The experiment is at risk", fmt.Sprintf("%s: %s. The plan did not know of it; plan again to have the run stopped at a checkpoint and go on.", run.id, printable(s.Renew)))
@@ -305,10 +354,15 @@ const savingTime = 2 * time.Minute
 // interrupt stops a running run at a checkpoint and lets it go on with what is
 // planned.
 func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *draft) (diags diag.Diagnostics) {
+	if diags.Append(d.readCode(ctx)...); diags.HasError() {
+		return diags
+	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id + " at a checkpoint", Percent: -1})
 	// Whoever does not want to wait does not want the run to be killed either.
 	stopped := make(chan error, 1)
-	go func() { stopped <- run.Stop(context.WithoutCancel(ctx), run.id, savingTime) }()
+	go func() {
+		stopped <- run.Stop(context.WithoutCancel(ctx), run.id, savingTime+time.Duration(d.spec.Program.StopGrace))
+	}()
 	var s launch.State
 	var err error
 	select {
@@ -322,11 +376,15 @@ func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *
 	switch {
 	case err != nil:
 		diags.AddError("Running experiment could not be stopped", fmt.Sprintf("%s. Apply again.", err))
-	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0:
+	case launch.Idle(s.Phase) && s.Step > 0 && s.Saved < 0 && !d.spec.HasProgram():
 		diags.AddError("The run could not save a checkpoint", fmt.Sprintf("%s It is stopped at step %s. Apply again: the plan says what becomes of it.%s",
 			sentence(s.Message), thousands(s.Step), whereLogs(run.where().Logs)))
 	case launch.Idle(s.Phase):
-		return r.resume(ctx, run, d, s)
+		if s.Saved < 0 && d.spec.HasProgram() {
+			diags.AddWarning("The program starts over",
+				fmt.Sprintf("It had saved no complete checkpoint when it was stopped%s.", atStep(s)))
+		}
+		return append(diags, r.resume(ctx, run, d, s)...)
 	}
 	return diags // it may have reached its end first
 }
@@ -336,13 +394,16 @@ func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *dra
 	if _, missing := r.settings.trainer(); missing != nil {
 		return diag.Diagnostics{missing}
 	}
+	if diags.Append(d.readCode(ctx)...); diags.HasError() {
+		return diags
+	}
 	if (remains{s}).overrun(d.spec.Deadline) {
 		diags.AddAttributeError(path.Root("deadline"), "The deadline has been used up",
 			fmt.Sprintf("The run has run for %s. Raise deadline above that, or leave it out, and apply again.", lasting(s.Ran)))
 		return diags
 	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "resuming " + run.id, Percent: -1})
-	if err := run.Resume(ctx, run.id, d.spec); err != nil {
+	if err := run.Resume(ctx, run.id, d.spec, d.code); err != nil {
 		diags.AddError("Experiment could not be resumed", fmt.Sprintf("%s. What it has saved is unharmed: apply again.", err))
 	}
 	return diags
@@ -354,17 +415,18 @@ func (r *experimentResource) Delete(ctx context.Context, req resource.DeleteRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	limit, diags := state.Timeouts.Delete(ctx, state.removingTime())
+	grace := state.grace()
+	limit, diags := state.Timeouts.Delete(ctx, state.removingTime()+grace)
 	resp.Diagnostics.Append(diags...)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	resp.Diagnostics.Append(remove(ctx, r.settings.run(&state))...)
+	resp.Diagnostics.Append(remove(ctx, r.settings.run(&state), stoppingTime+grace)...)
 }
 
 // remove ends a run and removes what there is of it, or says what is left.
-func remove(ctx context.Context, run trainingRun) (diags diag.Diagnostics) {
+func remove(ctx context.Context, run trainingRun, patience time.Duration) (diags diag.Diagnostics) {
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id, Percent: -1})
-	err := run.Stop(ctx, run.id, stoppingTime)
+	err := run.Stop(ctx, run.id, patience)
 	left := new(launch.LeftError)
 	switch {
 	case errors.As(err, &left):

@@ -26,6 +26,9 @@ func (r *experimentResource) ValidateConfig(ctx context.Context, req resource.Va
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if resp.Diagnostics.Append(config.checkProgram()...); resp.Diagnostics.HasError() {
+		return
+	}
 	d, diags := config.draft()
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(d.check()...)
@@ -72,8 +75,12 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	}
 	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: call}
 	p.dataset(&prior, exists)
+	p.code(ctx)
 	if resp.Diagnostics.HasError() {
 		return
+	}
+	if exists {
+		p.list(ctx, req.Private, &prior)
 	}
 	if exists {
 		p.change(ctx, &prior)
@@ -115,7 +122,8 @@ func (s *settings) loss(ctx context.Context, m *experimentModel) string {
 	}
 	r, err := s.remaining(ctx, m)
 	if err != nil {
-		r = remains{launch.State{Status: spec.Status{Phase: phase, Started: time.Unix(1, 0)}, Saved: -1}} // as it was recorded
+		// As it was recorded.
+		r = remains{launch.State{Status: spec.Status{Phase: phase, Started: time.Unix(1, 0)}, Saved: -1, Program: m.hasProgram()}}
 	}
 	return r.loss()
 }
@@ -134,9 +142,10 @@ type planning struct {
 	draft    *draft
 	resp     *resource.ModifyPlanResponse
 	call     *providers.Call
-	records  int64 // of the training set, where known
-	renews   bool  // the run is stopped at a checkpoint and goes on, for launch.State.Renew
-	partial  bool  // a cluster has taken on a part of an earlier change
+	records  int64  // of the training set, where known
+	renews   bool   // the run is stopped at a checkpoint and goes on, for launch.State.Renew
+	partial  bool   // a cluster has taken on a part of an earlier change
+	files    string // of the code that have changed, for people
 }
 
 // dataset finds out which records the dataset is. A folder that train_dataset
@@ -147,10 +156,15 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 	if d.unknown["dataset.path"] {
 		return
 	}
+	if d.spec.Dataset.Path == "" { // of a program
+		p.plan.DatasetHash = types.StringNull()
+		return
+	}
 	m, err := readManifest(d.spec.Dataset.Path)
 	switch {
 	case err == nil:
 		d.spec.Dataset.Hash, p.records = m.Hash, m.Train.Records
+	case d.spec.HasProgram() && isFolder(d.spec.Dataset.Path): // of the user's own
 	case !errors.Is(err, fs.ErrNotExist):
 		p.resp.Diagnostics.AddAttributeError(path.Root("dataset"), "Dataset cannot be used",
 			fmt.Sprintf("The folder %s does not hold a prepared dataset: %s.", d.spec.Dataset.Path, err))
@@ -166,7 +180,7 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 		}
 		d.spec.Dataset.Hash = hash
 	}
-	p.plan.DatasetHash = types.StringValue(d.spec.Dataset.Hash)
+	p.plan.DatasetHash = optionalText(d.spec.Dataset.Hash)
 }
 
 func (p *planning) create(ctx context.Context) {
@@ -199,6 +213,10 @@ func (p *planning) capable(ctx context.Context) {
 		p.resp.Diagnostics.Append(missing)
 		return
 	}
+	if p.draft.spec.HasProgram() {
+		p.resp.Diagnostics.Append(p.draft.checkCommand()...)
+		return
+	}
 	can, err := t.abilities(ctx)
 	if err != nil {
 		p.resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
@@ -219,7 +237,7 @@ func (p *planning) capable(ctx context.Context) {
 // forecast says how much work the run is.
 func (p *planning) forecast() {
 	s := &p.draft.spec
-	if p.records == 0 {
+	if p.records == 0 || s.HasProgram() {
 		return
 	}
 	updates, batch := s.Updates(p.records), s.GlobalBatch(s.Worker.Replicas)
@@ -285,7 +303,7 @@ func (p *planning) change(ctx context.Context, prior *experimentModel) {
 	p.plan.keep(prior)
 	if phase == spec.Succeeded {
 		for _, c := range changes {
-			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "only recorded: the run has ended")
+			p.noteChange(ctx, c, "only recorded: the run has ended")
 		}
 		return
 	}
@@ -327,16 +345,20 @@ func (p *planning) unfinished(ctx context.Context, changes []spec.Change, idle b
 	for _, c := range changes {
 		switch {
 		case idle:
-			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: goes on from its checkpoint with the new value")
+			p.noteChange(ctx, c, "resume: goes on from its checkpoint with the new value")
 		case c.Cost == spec.Resume:
 			resumes = true
-			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, "resume: stops at a checkpoint and goes on with the new value")
+			p.noteChange(ctx, c, "resume: stops at a checkpoint and goes on with the new value")
 		default:
-			note(ctx, p.resp, pathOf(c.Field), providers.NoteChange, takenOn(c))
+			p.noteChange(ctx, c, takenOn(c))
+		}
+		if spec.CostOf(c.Field) == spec.NewRun { // which on_change makes a resume
+			p.plan.SpecHash = types.StringUnknown()
 		}
 	}
 	if resumes {
 		p.capable(ctx)
+		p.startsOver(ctx, idle, left)
 	}
 	switch {
 	case idle && left.overrun(p.draft.spec.Deadline):
@@ -382,12 +404,12 @@ func takenOn(c spec.Change) string {
 // changes compares with the prior spec. A value that is not known yet counts
 // as changed.
 func (p *planning) changes(before *draft) []spec.Change {
-	changes := slices.DeleteFunc(spec.Compare(before.spec, p.draft.spec), func(c spec.Change) bool {
+	changes := slices.DeleteFunc(p.draft.compare(before.spec), func(c spec.Change) bool {
 		return p.draft.unknown[c.Field] || c.Field == "layers" // which nobody writes: see layers
 	})
 	for _, field := range spec.Fields() {
 		if p.draft.unknown[field] {
-			changes = append(changes, spec.Change{Field: field, Cost: spec.CostOf(field), Old: "a known value", New: "one known after apply"})
+			changes = append(changes, spec.Change{Field: field, Cost: p.draft.costOf(field), Old: "a known value", New: "one known after apply"})
 		}
 	}
 	return changes
@@ -399,7 +421,8 @@ func (p *planning) changes(before *draft) []spec.Change {
 func (p *planning) layers(ctx context.Context, before *draft, prior *experimentModel) []spec.Change {
 	was, is := before.spec, before.spec
 	was.Layers = ""
-	if recorded := prior.SpecHash.ValueString(); p.settings.unknown || recorded == "" || recorded == was.Hash() {
+	recorded := prior.SpecHash.ValueString()
+	if p.settings.unknown || before.spec.HasProgram() || recorded == "" || recorded == was.Hash() {
 		return nil
 	}
 	t, missing := p.settings.trainer()
@@ -407,7 +430,7 @@ func (p *planning) layers(ctx context.Context, before *draft, prior *experimentM
 		return nil // whoever needs it says so
 	}
 	can, err := t.abilities(ctx)
-	if is.Layers = can.Layers[is.Model]; err != nil || is.Layers == "" || is.Hash() == prior.SpecHash.ValueString() {
+	if is.Layers = can.Layers[is.Model]; err != nil || is.Layers == "" || is.Hash() == recorded {
 		return nil
 	}
 	return []spec.Change{{Field: "layers", Cost: spec.NewRun, Old: "other layers", New: is.Layers}}
@@ -421,14 +444,20 @@ func (p *planning) newRun(ctx context.Context, changes []spec.Change) path.Paths
 			continue
 		}
 		where := pathOf(c.Field)
-		if c.Field == "dataset.hash" && !p.draft.unknown[c.Field] {
-			where = path.Root("dataset_hash") // the URI may well be the same
+		why := "new run: what was trained is no longer what is asked for"
+		switch c.Field {
+		case "dataset.hash":
+			if !p.draft.unknown[c.Field] {
+				where = path.Root("dataset_hash") // the URI may well be the same
+			}
+		case "layers":
+			why = "new run: this trainer's model of that name has other layers"
+		case "program.code":
+			at.Append(path.Root("code_hash")) // the folder may well be the same
+			p.noteChange(ctx, c, "new run: the code has changed")
+			continue
 		}
 		at.Append(where)
-		why := "new run: what was trained is no longer what is asked for"
-		if c.Field == "layers" {
-			why = "new run: this trainer's model of that name has other layers"
-		}
 		note(ctx, p.resp, where, providers.NoteChange, why)
 	}
 	return at

@@ -53,7 +53,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 	if !state.Cluster.IsNull() { // the supervisor of a run on this machine helps itself
 		resp.Diagnostics.Append(troubles(run.id, s)...)
 	}
-	if state.Model.IsNull() { // imported: only where it lies is known
+	if state.Model.IsNull() && !state.hasProgram() { // imported: only where it lies is known
 		of, err := run.Spec(ctx, run.id)
 		if err != nil {
 			resp.Diagnostics.AddError("Run cannot be imported", fmt.Sprintf("%s.", err))
@@ -138,9 +138,9 @@ func (r *experimentResource) ImportState(ctx context.Context, req resource.Impor
 	hash := of.Hash()
 	for name, v := range map[string]string{
 		"id": run.id, "runs_dir": at.Place, "run_dir": at.Run, "logs_dir": at.Logs, "metrics_file": at.Metrics,
-		"spec_hash": hash, "dataset_hash": of.Dataset.Hash,
+		"spec_hash": hash, "dataset_hash": of.Dataset.Hash, "code_hash": of.Program.Code,
 	} {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), types.StringValue(v))...)
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), optionalText(v))...)
 	}
 }
 
@@ -156,12 +156,21 @@ func null(ctx context.Context, ty attr.Type) attr.Value {
 // adopt takes the arguments from a spec, as if somebody had written all of
 // them.
 func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
-	m.Dataset = types.StringValue(uri(of.Dataset.Path))
+	if of.Dataset.Path != "" {
+		m.Dataset = types.StringValue(uri(of.Dataset.Path))
+	}
 	if of.Deadline != 0 {
 		text, _ := of.Deadline.MarshalText() // never fails
 		m.Deadline = types.StringValue(string(text))
 	}
-	for _, in := range []string{"parameter_server", "worker", "evaluation", "checkpoint"} {
+	blocks := []string{"worker", "parameter_server", "evaluation", "checkpoint"}
+	if of.HasProgram() {
+		blocks = []string{"worker", programBlock}
+		if of.ParameterServer.Replicas > 0 {
+			blocks = append(blocks, "parameter_server")
+		}
+	}
+	for _, in := range blocks {
 		o, values := m.object(in), make(map[string]attr.Value)
 		for name, ty := range o.AttributeTypes(ctx) {
 			values[name] = null(ctx, ty)

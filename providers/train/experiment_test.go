@@ -26,6 +26,17 @@ func (b *bench) experiment(dataset *thing, change values) cty.Value {
 		"worker":           cty.ObjectVal(values{"replicas": cty.NumberIntVal(2)}),
 		"parameter_server": cty.ObjectVal(values{"replicas": cty.NumberIntVal(1)}),
 	}
+	if b.code != "" {
+		delete(all, "model")
+		delete(all, "hyperparameters")
+		all["program"] = cty.ObjectVal(values{
+			"command":     texts("sh", "train.sh", "--rate={{rate}}"),
+			"code":        cty.StringVal(b.code),
+			"framework":   cty.StringVal("tensorflow"),
+			"environment": cty.MapVal(values{"MODE": cty.StringVal("fast")}),
+			"parameters":  cty.ObjectVal(values{"rate": cty.MustParseNumberVal("0.1"), "fast": cty.True}),
+		})
+	}
 	if dataset != nil {
 		all["dataset"] = dataset.state.GetAttr("uri")
 	}
@@ -43,6 +54,24 @@ func (b *bench) experiment(dataset *thing, change values) cty.Value {
 		all[in] = cty.ObjectVal(fields)
 	}
 	return object(b.t, b.schema("train_experiment").ImpliedType(), all)
+}
+
+// texts is a list of texts.
+func texts(all ...string) cty.Value {
+	list := make([]cty.Value, len(all))
+	for i, text := range all {
+		list[i] = cty.StringVal(text)
+	}
+	return cty.ListVal(list)
+}
+
+// writeCode writes a file of a program's code and returns the folder.
+func writeCode(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 const experiment = "train_experiment"

@@ -2,6 +2,7 @@ package train
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/code"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -37,16 +39,17 @@ func TestMain(m *testing.M) {
 
 // behaviour is read from behaviour.json beside the fake trainer.
 type behaviour struct {
-	Hold    string   `json:"hold"`     // train until this file exists
-	Fail    bool     `json:"fail"`     // end as failed
-	Mute    bool     `json:"mute"`     // never say who we are
-	Refuse  bool     `json:"refuse"`   // exit at once
-	Deaf    bool     `json:"deaf"`     // ignore SIGTERM
-	Save    bool     `json:"save"`     // leave a checkpoint
-	Overrun bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
-	Engines []string `json:"engines"`  //
-	Layers  string   `json:"layers"`   // hash of every model's
-	PrepErr string   `json:"prep_err"` // fail to prepare
+	Hold     string   `json:"hold"`     // train until this file exists
+	Fail     bool     `json:"fail"`     // end as failed
+	Mute     bool     `json:"mute"`     // never say who we are
+	Refuse   bool     `json:"refuse"`   // exit at once
+	Deaf     bool     `json:"deaf"`     // ignore SIGTERM
+	Save     bool     `json:"save"`     // leave a checkpoint
+	Stepless bool     `json:"stepless"` // a program that reports nothing while it runs
+	Overrun  bool     `json:"overrun"`  // stop at a deadline that allows less than a hundred hours
+	Engines  []string `json:"engines"`  //
+	Layers   string   `json:"layers"`   // hash of every model's
+	PrepErr  string   `json:"prep_err"` // fail to prepare
 }
 
 func fakeFolder() string { return filepath.Dir(os.Args[0]) }
@@ -114,6 +117,18 @@ func fakeSupervise(b behaviour, f run.Folder) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if hash := s.Program.Code; hash != "" {
+		archive, err := os.Open(f.Code(hash))
+		if err == nil {
+			_, err = code.Unpack(context.Background(), archive, filepath.Join(string(f), "unpacked"), hash)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		os.RemoveAll(filepath.Join(string(f), "unpacked"))
+		noteCall("code.log", hash)
+	}
 	r := &fakeRun{folder: f, spec: s, stop: make(chan struct{}, 1)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -149,15 +164,29 @@ func (r *fakeRun) train(b behaviour) int {
 		*s = spec.Status{Run: r.folder.Name(), Hash: r.spec.Hash(), Phase: spec.Running, Steps: 100, Epochs: r.spec.Epochs,
 			Workers: r.spec.Worker.Replicas, Wanted: r.spec.Worker.Replicas, Evaluated: -1, Started: now}
 	})
+	if r.spec.HasProgram() {
+		r.write(func(s *spec.Status) { s.Steps = 0 }) // which nobody knows
+	}
 	if b.Save {
-		saved := filepath.Join(r.folder.Checkpoints(), "step-000000000010")
+		saved, complete := filepath.Join(r.folder.Checkpoints(), "step-000000000010"), "manifest.json"
+		if r.spec.HasProgram() {
+			complete = ".complete"
+		}
 		os.MkdirAll(saved, 0o700)
-		os.WriteFile(filepath.Join(saved, "manifest.json"), nil, 0o600)
+		os.WriteFile(filepath.Join(saved, complete), nil, 0o600)
 	}
 	for step := int64(1); ; step++ {
 		_, err := os.Stat(b.Hold)
 		held := b.Hold != "" && err != nil
-		r.write(func(s *spec.Status) { s.Step, s.Loss = min(step, 99), 0.5 })
+		r.write(func(s *spec.Status) {
+			s.Step, s.Loss = min(step, 99), 0.5
+			switch {
+			case b.Stepless:
+				s.Step = 0
+			case r.spec.HasProgram():
+				s.Loss, s.Metrics = 0, map[string]float64{"loss": 0.3125}
+			}
+		})
 		if !held {
 			break
 		}
@@ -184,6 +213,10 @@ func (r *fakeRun) train(b behaviour) int {
 		s.Ended = time.Now()
 		if b.Fail {
 			s.Phase, s.Message, s.Log = spec.Failed, "worker 0 ran out of memory", "first line\nallocation of 99 GB failed\x1b[31m\n"
+			return
+		}
+		if r.spec.HasProgram() {
+			s.Phase, s.Metrics = spec.Succeeded, map[string]float64{"loss": 0.25, "reward": 7}
 			return
 		}
 		s.Phase, s.Step, s.Epoch, s.Evaluated = spec.Succeeded, 100, r.spec.Epochs, 100

@@ -43,7 +43,7 @@ func follow(ctx context.Context, call *providers.Call, r trainingRun) (last laun
 			return s, ended, err
 		}
 		last = s
-		w.see(s.Status)
+		w.see(s)
 		switch {
 		case s.Phase.Final():
 			return s, ended, nil
@@ -60,15 +60,15 @@ func follow(ctx context.Context, call *providers.Call, r trainingRun) (last laun
 // watcher tells what is new in one status after another.
 type watcher struct {
 	call *providers.Call
-	seen spec.Status
+	seen launch.State
 	any  bool
 }
 
-func (w *watcher) see(s spec.Status) {
+func (w *watcher) see(s launch.State) {
 	before, first := w.seen, !w.any
 	w.seen, w.any = s, true
 	if first {
-		before = spec.Status{Evaluated: -1, Workers: s.Workers, Resumed: s.Resumed}
+		before.Status = spec.Status{Evaluated: -1, Workers: s.Workers, Resumed: s.Resumed}
 	}
 	if s.Evaluated >= 0 && s.Evaluated != before.Evaluated {
 		w.line("evaluation at step %s: %s", thousands(s.Evaluated), scores(s.Metrics))
@@ -76,35 +76,31 @@ func (w *watcher) see(s spec.Status) {
 	if s.Workers < before.Workers && !s.Phase.Final() {
 		w.line("%d of %d workers are alive", s.Workers, s.Wanted)
 	}
-	if s.Resumed > before.Resumed {
+	switch {
+	case s.Resumed <= before.Resumed:
+	case s.Program:
+		w.line("the program was started again")
+	default:
 		w.line("went back to step %s", thousands(s.Step))
 	}
 	if first || s.Phase != before.Phase || s.Step != before.Step || s.Epoch != before.Epoch || s.Workers != before.Workers || s.Message != before.Message {
-		w.call.Report(providers.Progress{Step: step(s), Percent: percent(s)})
+		w.call.Report(providers.Progress{Step: step(s), Percent: percent(s.Status)})
 	}
 }
 
 func (w *watcher) line(format string, args ...any) {
-	w.call.Report(providers.Progress{Step: step(w.seen), Line: fmt.Sprintf(format, args...), Percent: percent(w.seen)})
+	w.call.Report(providers.Progress{Step: step(w.seen), Line: fmt.Sprintf(format, args...), Percent: percent(w.seen.Status)})
 }
 
 // step says in one line where the run is.
-func step(s spec.Status) string {
+func step(s launch.State) string {
 	if s.Phase == spec.Pending {
 		if m := printable(s.Message); m != "" {
 			return "starting: " + m
 		}
 		return "starting"
 	}
-	parts := []string{fmt.Sprintf("epoch %d/%d", min(s.Epoch+1, max(1, s.Epochs)), max(1, s.Epochs))}
-	if s.Steps > 0 {
-		parts = append(parts, fmt.Sprintf("step %s/%s", thousands(s.Step), thousands(s.Steps)))
-	} else {
-		parts = append(parts, "step "+thousands(s.Step))
-	}
-	if s.Step > 0 {
-		parts = append(parts, fmt.Sprintf("loss %.3g", float64(s.Loss)))
-	}
+	parts := progressOf(s)
 	if rate := s.Metrics["samples_per_second"]; rate > 0 && rate < 1e15 {
 		parts = append(parts, thousands(int64(rate))+" samples/s")
 	}
@@ -116,6 +112,41 @@ func step(s spec.Status) string {
 		parts = append(parts, fmt.Sprintf("%d workers", s.Workers))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// progressOf returns the progress of the run as words. A program may report neither
+// steps nor a loss.
+func progressOf(s launch.State) (parts []string) {
+	if s.Program {
+		if s.Step > 0 {
+			parts = append(parts, "step "+thousands(s.Step))
+		} else if !s.Phase.Final() {
+			parts = append(parts, "running")
+		}
+		if loss, ok := s.Metrics["loss"]; ok {
+			parts = append(parts, fmt.Sprintf("loss %.3g", loss))
+		}
+		return parts
+	}
+	parts = append(parts, fmt.Sprintf("epoch %d/%d", min(s.Epoch+1, max(1, s.Epochs)), max(1, s.Epochs)))
+	if s.Steps > 0 {
+		parts = append(parts, fmt.Sprintf("step %s/%s", thousands(s.Step), thousands(s.Steps)))
+	} else {
+		parts = append(parts, "step "+thousands(s.Step))
+	}
+	if s.Step > 0 {
+		parts = append(parts, fmt.Sprintf("loss %.3g", float64(s.Loss)))
+	}
+	return parts
+}
+
+// atStep is the step of a run after a text such as "stopped"; "" for a program that
+// reports none.
+func atStep(s launch.State) string {
+	if s.Program && s.Step == 0 {
+		return ""
+	}
+	return " at step " + thousands(s.Step)
 }
 
 func percent(s spec.Status) float64 {

@@ -18,7 +18,7 @@ type untidy struct {
 	removed bool
 }
 
-func (u *untidy) Start(context.Context, string, spec.Spec) (string, error) {
+func (u *untidy) Start(context.Context, string, spec.Spec, launch.Code) (string, error) {
 	if errors.As(u.err, new(*launch.LeftError)) {
 		return "run-1", u.err
 	}
@@ -56,7 +56,7 @@ func TestWhatIsLeft(t *testing.T) {
 		if !tt.clean && m.Status.ValueString() != string(spec.Lost) {
 			t.Errorf("it is recorded as %s", m.Status)
 		}
-		diags = remove(t.Context(), trainingRun{l, "run-1"})
+		diags = remove(t.Context(), trainingRun{l, "run-1"}, time.Second)
 		if len(diags) != 1 || !diags.HasError() || l.removed {
 			t.Fatalf("%v: %v, removed: %t", tt.err, diags, l.removed)
 		}

@@ -36,6 +36,21 @@ type variation struct {
 	at     string // the attribute or block that a replacement names
 }
 
+// fields are those of spec.Fields that the experiments of the bench have.
+func (b *bench) fields() (all []string) {
+	for _, field := range spec.Fields() {
+		i := slices.IndexFunc(arguments(), func(a argument) bool { return a.field == field })
+		switch {
+		case slices.Contains(unwritten, field):
+		case i >= 0 && !arguments()[i].isFor(b.code != ""):
+		case field == "program.code" && b.code == "", field == "layers" && b.code != "":
+		default:
+			all = append(all, field)
+		}
+	}
+	return all
+}
+
 // variations gives one for every field of spec.Fields: one that is new joins by
 // itself, and fails here until it can be written, or is told not to be.
 func (b *bench) variations(data *thing) (all []variation) {
@@ -50,11 +65,23 @@ func (b *bench) variations(data *thing) (all []variation) {
 		"deterministic":         {"deterministic": cty.True},
 		"worker.replicas":       {"worker.replicas": cty.NumberIntVal(3)},
 		"worker.min_replicas":   {"worker.min_replicas": cty.NumberIntVal(2)},
+		"program.command":       {"program.command": texts("sh", "other.sh")},
+		"program.code":          {"program.code": cty.StringVal(writeCode(b.t, b.t.TempDir(), "train.sh", "exit"))},
+		"program.environment":   {"program.environment": cty.MapVal(values{"MODE": cty.StringVal("slow")})},
+		"program.parameters":    {"program.parameters": cty.ObjectVal(values{"rate": cty.MustParseNumberVal("0.2"), "fast": cty.True})},
+		"program.framework":     {"program.framework": cty.StringVal("none")},
+		"program.processes":     {"program.processes": cty.StringVal("2")},
+		"program.evaluator":     {"program.evaluator": cty.True, "worker.min_replicas": cty.NumberIntVal(2)},
+		"program.join_timeout":  {"program.join_timeout": cty.StringVal("1m")},
+		"program.stop_grace":    {"program.stop_grace": cty.StringVal("5s")},
 	}
 	base := spec.Default()
 	base.Epochs = 2
-	for _, field := range spec.Fields() {
+	for _, field := range b.fields() {
 		v := variation{field: field, at: pathOf(field).Steps()[0].String(), data: data}
+		if field == "program.code" {
+			v.at = "code_hash"
+		}
 		switch i := slices.IndexFunc(arguments(), func(a argument) bool { return a.field == field }); {
 		case special[field] != nil:
 			v.change = special[field]
@@ -67,8 +94,6 @@ func (b *bench) variations(data *thing) (all []variation) {
 			v.data, v.at = b.make("train_dataset", "op-other", b.digits(values{"seed": cty.NumberIntVal(7)})), "dataset_hash"
 		case field == "dataset.path":
 			v.change = values{"dataset": b.elsewhere(data)}
-		case slices.Contains(unwritten, field):
-			continue
 		default:
 			b.t.Errorf("no configuration changes %s: say how in this test, or list it as unwritten", field)
 		}
@@ -138,13 +163,16 @@ type fate struct {
 
 // fateOf is decision 10: what a change of that cost does to an experiment that
 // stands so.
-func fateOf(cost spec.Cost, how string) fate {
-	const checkpoint = "throws away its checkpoint of step 10"
+func (b *bench) fateOf(cost spec.Cost, how string) fate {
+	checkpoint, running := "throws away its checkpoint of step 10", "stops the run that is training now"
+	if b.code != "" {
+		checkpoint, running = "throws away its checkpoints", "stops the program that is running now at step"
+	}
 	f := fate{replace: cost == spec.NewRun, note: map[spec.Cost]string{spec.Live: "live", spec.Resume: "resume: stops at a checkpoint", spec.NewRun: "new run"}[cost]}
 	switch how {
 	case "running":
 		if f.replace {
-			f.loss = "stops the run that is training now"
+			f.loss = running
 		}
 	case "finished":
 		if !f.replace {
@@ -167,7 +195,23 @@ func fateOf(cost spec.Cost, how string) fate {
 // TestPlanOfEveryChange plans a change of every field to an experiment in every
 // state: each says what it costs, and nothing is thrown away unsaid.
 func TestPlanOfEveryChange(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) { planEveryChange(t, benchOf(t, kind)) })
+	}
+}
+
+// kinds are what an experiment can run.
+var kinds = []string{"model", "program"}
+
+func benchOf(t *testing.T, kind string) *bench {
 	b := newBench(t)
+	if kind == "program" {
+		b.code = writeCode(t, t.TempDir(), "train.sh", "sleep 1")
+	}
+	return b
+}
+
+func planEveryChange(t *testing.T, b *bench) {
 	b.layers = "sha256:1"
 	b.behave(behaviour{})
 	data := b.make("train_dataset", "op-data", b.digits(nil))
@@ -185,7 +229,7 @@ func TestPlanOfEveryChange(t *testing.T) {
 				}
 				p := b.plan(th, b.experiment(v.data, change))
 				noErrors(t, p.Diagnostics)
-				want := fateOf(spec.CostOf(v.field), how)
+				want := b.fateOf(spec.CostOf(v.field), how)
 				if replaced := len(p.Replace) > 0; replaced != want.replace {
 					t.Errorf("replaces by %#v, want %v", p.Replace, want.replace)
 				}
@@ -204,7 +248,7 @@ func TestPlanOfEveryChange(t *testing.T) {
 			})
 		}
 	}
-	if fields := len(spec.Fields()) - len(unwritten); planned < fields*len(states) {
+	if fields := len(b.fields()); planned < fields*len(states) {
 		t.Errorf("%d changes were planned of %d fields in %d states", planned, fields, len(states))
 	}
 }
@@ -212,22 +256,31 @@ func TestPlanOfEveryChange(t *testing.T) {
 // TestApplyOfEachCost carries a change of each cost out on an experiment in
 // every state.
 func TestApplyOfEachCost(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) { applyEachCost(t, kind) })
+	}
+}
+
+func applyEachCost(t *testing.T, kind string) {
 	changes := map[spec.Cost]values{
 		spec.Live:   {"worker.replicas": cty.NumberIntVal(3), "deadline": cty.StringVal("200h")},
 		spec.Resume: {"parameter_server.replicas": cty.NumberIntVal(3), "deadline": cty.StringVal("200h")},
 		spec.NewRun: {"hyperparameters.seed": cty.NumberIntVal(9), "deadline": cty.StringVal("200h")},
 	}
+	if kind == "program" {
+		changes[spec.NewRun] = values{"program.framework": cty.StringVal("none"), "deadline": cty.StringVal("200h")}
+	}
 	for _, how := range states {
 		for cost, change := range changes {
 			t.Run(how+"/"+cost.String(), func(t *testing.T) {
-				b := newBench(t)
+				b := benchOf(t, kind)
 				data := b.make("train_dataset", "op-data", b.digits(nil))
 				th := b.standing(how, data)
 				starts, before := b.logged("starts.log"), b.folder(th)
 				config := b.experiment(data, change)
 				p := b.plan(th, config)
 				noErrors(t, p.Diagnostics)
-				want := fateOf(cost, how)
+				want := b.fateOf(cost, how)
 				if len(p.Replace) > 0 != want.replace {
 					t.Fatalf("replaces by %#v", p.Replace)
 				}
@@ -264,7 +317,7 @@ func TestApplyOfEachCost(t *testing.T) {
 					t.Errorf("what is left of the run before: %v", err)
 				}
 				wanted := map[spec.Cost]bool{
-					spec.Live: after.Worker.Replicas == 3, spec.Resume: after.ParameterServer.Replicas == 3, spec.NewRun: after.Seed == 9,
+					spec.Live: after.Worker.Replicas == 3, spec.Resume: after.ParameterServer.Replicas == 3, spec.NewRun: after.Seed == 9 || after.Program.Framework == "none",
 				}[cost]
 				if anew == 1 && !wanted {
 					t.Errorf("it ran with %+v", after)

@@ -183,7 +183,7 @@ func TestImportTakesAnIDOrAFolder(t *testing.T) {
 }
 
 func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
-	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true}
+	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true, "program.code": true}
 	have := make(map[string]bool)
 	for _, a := range arguments() {
 		have[a.field] = true

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -28,4 +29,13 @@ func note(ctx context.Context, resp *resource.ModifyPlanResponse, at path.Path, 
 		return
 	}
 	resp.Diagnostics.AddAttributeWarning(at, summary, text+".")
+}
+
+// capital begins an error as a sentence, whose full stop is left to the caller.
+func capital(err error) string {
+	text := strings.TrimRight(err.Error(), ".")
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -34,7 +34,8 @@ func (m *experimentModel) identify(r trainingRun, s *spec.Spec) {
 	at := r.where()
 	m.ID, m.RunsDir = types.StringValue(r.id), types.StringValue(at.Place)
 	m.RunDir, m.LogsDir, m.MetricsFile = types.StringValue(at.Run), types.StringValue(at.Logs), types.StringValue(at.Metrics)
-	m.SpecHash, m.DatasetHash = types.StringValue(s.Hash()), types.StringValue(s.Dataset.Hash)
+	m.SpecHash, m.DatasetHash = types.StringValue(s.Hash()), optionalText(s.Dataset.Hash)
+	m.CodeHash = optionalText(s.Program.Code)
 }
 
 // record takes down how the run stands.
@@ -47,7 +48,9 @@ func (m *experimentModel) record(s spec.Status) {
 			values[name] = n
 		}
 	}
-	values["epochs"] = whole(int64(s.Epoch))
+	if !m.hasProgram() {
+		values["epochs"] = whole(int64(s.Epoch))
+	}
 	m.Metrics = types.MapValueMust(types.NumberType, values)
 }
 
@@ -78,6 +81,10 @@ func (r remains) loss() string {
 	switch {
 	case r.Phase == spec.Succeeded:
 		return ""
+	case r.Program && (r.Phase == spec.Running || r.Phase == spec.Pending && !r.Started.IsZero()):
+		return "stops the program that is running now" + atStep(r.State) + "; its progress is lost"
+	case r.Program && r.Saved >= 0:
+		return "throws away its checkpoints"
 	case r.Phase == spec.Running || r.Phase == spec.Pending && !r.Started.IsZero():
 		return fmt.Sprintf("stops the run that is training now, at step %s; what it has learned so far is lost", thousands(r.Step))
 	case r.Saved >= 0:

@@ -93,7 +93,7 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s.Status), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},

@@ -38,14 +38,14 @@ func TestInterruptedLaunchIsSettled(t *testing.T) {
 		}
 	}
 	gone("nothing happened")
-	if _, err := place.Create(id, "op-run", of); err != nil {
+	if _, err := place.Create(t.Context(), id, "op-run", of, launch.Code{}); err != nil {
 		t.Fatal(err)
 	}
 	gone("killed before the launch")
 
 	// Killed once the record was written, before "go": nobody runs it, and the
 	// next apply starts it, once.
-	f, err := place.Create(id, "op-run", of)
+	f, err := place.Create(t.Context(), id, "op-run", of, launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

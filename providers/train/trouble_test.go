@@ -73,7 +73,7 @@ func TestIdleness(t *testing.T) {
 		{spec.Status{Phase: spec.Lost}, "Its supervisor is gone without a result. It is at step 0."},
 		{spec.Status{Phase: spec.Stopped, Cause: spec.CauseTrainer, Message: "open dataset: nowhere"}, "image and dataset_path. The next apply goes on"},
 	} {
-		if got := verdict(new(providers.Call), tt.is, ""); len(got) != 1 || !got.HasError() || !strings.Contains(got[0].Detail(), tt.want) {
+		if got := verdict(new(providers.Call), launch.State{Status: tt.is}, ""); len(got) != 1 || !got.HasError() || !strings.Contains(got[0].Detail(), tt.want) {
 			t.Errorf("%+v: %v", tt.is, got)
 		}
 	}
@@ -135,7 +135,7 @@ func (r *renewed) Stop(context.Context, string, time.Duration) error {
 	return nil
 }
 
-func (r *renewed) Resume(context.Context, string, spec.Spec) error {
+func (r *renewed) Resume(context.Context, string, spec.Spec, launch.Code) error {
 	r.done = append(r.done, "resume")
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +66,10 @@ type Difference struct{ Added, Changed, Removed []string }
 func (d Difference) Empty() bool { return len(d.Added)+len(d.Changed)+len(d.Removed) == 0 }
 
 // String returns the names, each after its sign: + added, ~ changed, - removed.
-func (d Difference) String() string {
+func (d Difference) String() string { return d.Brief(math.MaxInt) }
+
+// Brief is String with at most so many names, and the number of the others.
+func (d Difference) Brief(most int) string {
 	var parts []string
 	for _, list := range []struct {
 		sign  string
@@ -74,6 +78,9 @@ func (d Difference) String() string {
 		for _, name := range list.names {
 			parts = append(parts, list.sign+" "+name)
 		}
+	}
+	if more := len(parts) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(parts[:most], ", "), more)
 	}
 	return strings.Join(parts, ", ")
 }

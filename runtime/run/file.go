@@ -54,5 +54,19 @@ func WriteJSON(path string, v any) error {
 // too.
 func WriteFile(path string, data []byte) error { return durable.Write(path, data) }
 
+// WriteFrom is WriteFile for content that write writes piece by piece. After an error
+// the file is as it was.
+func WriteFrom(path string, write func(to io.Writer) error) error {
+	f, err := durable.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Abort()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
 // SyncDir makes the names in a folder durable.
 func SyncDir(path string) error { return durable.SyncDir(path) }

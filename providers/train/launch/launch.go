@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/runtime/code"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -29,7 +30,7 @@ type Launcher interface {
 	// Start makes a new run and lets it go. When it returns an error nothing
 	// runs and nothing is left; but for a *LeftError, with which it gives the id
 	// of the run that is to be removed.
-	Start(ctx context.Context, operation string, s spec.Spec) (id string, err error)
+	Start(ctx context.Context, operation string, s spec.Spec, c Code) (id string, err error)
 	// Settle decides what became of a Start that was interrupted: it gives the
 	// run if it was let go; else it removes what there is: ErrNoRun.
 	Settle(ctx context.Context, operation string) (id string, err error)
@@ -51,7 +52,7 @@ type Launcher interface {
 	// Change brings the live fields of a running run to those of s.
 	Change(ctx context.Context, id string, s spec.Spec) error
 	// Resume lets an idle run go on from its newest checkpoint as s says.
-	Resume(ctx context.Context, id string, s spec.Spec) error
+	Resume(ctx context.Context, id string, s spec.Spec, c Code) error
 	// Stop ends the run's processes and returns once they are gone; where there
 	// are none, at once. It lets the run save a checkpoint for so long as patience
 	// and ctx allow.
@@ -65,6 +66,13 @@ type Launcher interface {
 	// Metrics gives the events after number n, the oldest first, and with follow
 	// those to come until the run ends or ctx does.
 	Metrics(ctx context.Context, id string, n int64, follow bool, event func(spec.Event) error) error
+}
+
+// Code is the code of a program: a snapshot, and the folder that it was taken of.
+// The zero value is the code of a run without a folder.
+type Code struct {
+	Snapshot *code.Snapshot
+	Folder   string
 }
 
 // Reachable is a Launcher whose runs commands and connections reach from here.
@@ -94,6 +102,7 @@ type State struct {
 	Saved   int64  // step of the newest checkpoint that is there; -1: none
 	Version string // of the trainer that runs it, "" where that is unknown
 	Roles   []Role // the processes, as far as they are known
+	Program bool   `json:"-"` // its workers run a program: no epochs, and steps only where the program reports them
 
 	// Perished says that what the run had saved, if anything, went with its
 	// coordinator, whom nobody can ask any more how far it came: it starts over.

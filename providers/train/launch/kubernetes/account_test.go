@@ -34,7 +34,7 @@ func TestOverdue(t *testing.T) {
 func TestStopSaysWhatIsLeft(t *testing.T) {
 	w := newWorld(t, "restricted")
 	l := w.launcher(small())
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestFailedLaunchThatLeavesSomething(t *testing.T) {
 	client.Dynamic = &mortal{Interface: client.Dynamic, lives: 3}
 	l := w.by(&client, small())
 	left := new(launch.LeftError)
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if !errors.As(err, &left) || !errors.Is(err, errKilled) || id != l.ID("op-1") || left.Unseen == nil {
 		t.Fatalf("%q, %v", id, err)
 	}
@@ -116,7 +116,7 @@ func TestPerished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "restricted")
 			l := w.launcher(p)
-			id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+			id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 			if err != nil {
 				t.Fatal(err)
 			}

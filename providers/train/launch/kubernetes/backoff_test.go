@@ -59,7 +59,7 @@ func TestIndexIsRenewed(t *testing.T) {
 	w := newWorld(t, "restricted")
 	kubelet := w.AddKubelet(t, "node-"+w.ns)
 	l := w.launcher(small())
-	id, err := l.Start(t.Context(), "op-1", someRun(2, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestBrokenRunIsResumed(t *testing.T) {
 	p.Port, p.Checkpoints = at.Addr().(*net.TCPAddr).Port-1, "gs://lab/run"
 	l := w.launcher(p)
 	s := someRun(2, 1)
-	id, err := l.Start(t.Context(), "op-1", s)
+	id, err := l.Start(t.Context(), "op-1", s, launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestBrokenRunIsResumed(t *testing.T) {
 		return w.Kubectl(t, "", "-n", w.ns, "get", "job", job(id, worker), "-o", "jsonpath={.metadata.uid}")
 	}
 	before := uid()
-	if err := l.Resume(t.Context(), id, s); err != nil {
+	if err := l.Resume(t.Context(), id, s, launch.Code{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.stopped != 1 || uid() == before {
@@ -155,7 +155,7 @@ func (w *world) unpulled(kubelet *kubetest.Kubelet, l *Launcher, id string) {
 	if err != nil || state.Phase != spec.Stopped || state.Saved < 0 {
 		w.t.Errorf("stopped, it is %+v, %v", state, err)
 	}
-	if err := l.Resume(w.t.Context(), id, someRun(2, 1)); err != nil {
+	if err := l.Resume(w.t.Context(), id, someRun(2, 1), launch.Code{}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.onKubelet(id, coordinator, 1)

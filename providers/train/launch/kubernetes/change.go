@@ -143,7 +143,10 @@ func (c *cluster) scale(ctx context.Context, now *sight, l *layout) error {
 
 // Resume makes the Jobs of an idle run anew, as the placement says now. Where its
 // coordinator goes on without the others, it saves what there is first.
-func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
+func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, _ launch.Code) error {
+	if s.HasProgram() {
+		return errProgram
+	}
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	l := w.launcher(p)
 	s := someRun(1, 0)
 	w.volume("one-"+w.ns, class)
-	id, err := l.Start(t.Context(), "op-1", s)
+	id, err := l.Start(t.Context(), "op-1", s, launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	if err != nil || b.stopped != 1 || state.Phase != spec.Stopped || state.Saved != 9 {
 		t.Fatalf("stopped %d times at a checkpoint, it is %+v, %v", b.stopped, state, err)
 	}
-	if err := l.Resume(t.Context(), id, s); err != nil {
+	if err := l.Resume(t.Context(), id, s, launch.Code{}); err != nil {
 		t.Fatal(err)
 	}
 	w.onKubelet(id, coordinator, 1)
@@ -148,7 +148,7 @@ func TestLostClaimIsMadeAgain(t *testing.T) {
 	if err := l.Stop(t.Context(), id, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Resume(t.Context(), id, s); err != nil {
+	if err := l.Resume(t.Context(), id, s, launch.Code{}); err != nil {
 		t.Fatal(err)
 	}
 	if is := claim(); strings.HasPrefix(is, before) || strings.HasSuffix(is, "Lost") {
@@ -166,7 +166,7 @@ func TestResumeThatWaitsForItsClaim(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
 	p.Checkpoints, p.Storage = "gs://lab/run", "1Gi"
-	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestResumeThatWaitsForItsClaim(t *testing.T) {
 		is, before := p, turn()
 		is.Image = image
 		l := w.launcher(is)
-		go func() { results <- l.Resume(t.Context(), id, someRun(1, 1)) }()
+		go func() { results <- l.Resume(t.Context(), id, someRun(1, 1), launch.Code{}) }()
 		w.Eventually(t, "the run is taken", func(context.Context) (bool, error) { return turn() != before, nil })
 	}
 	hold("null")

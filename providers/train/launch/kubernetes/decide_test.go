@@ -77,7 +77,7 @@ func TestStaleEndIsNotRecorded(t *testing.T) {
 	p := small()
 	p.Checkpoints = "gs://bucket/run"
 	fast := w.launcher(p)
-	id, err := fast.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := fast.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestStaleEndIsNotRecorded(t *testing.T) {
 	b.happens = func() {
 		b.happens = nil
 		w.Kubectl(t, "", "-n", w.ns, "delete", "pods", "--all", "--wait=false", "--grace-period=0", "--force")
-		if err := fast.Resume(t.Context(), id, someRun(1, 1)); err != nil {
+		if err := fast.Resume(t.Context(), id, someRun(1, 1), launch.Code{}); err != nil {
 			t.Errorf("resume: %v", err)
 		}
 		resumed++
@@ -111,18 +111,18 @@ func TestResumedOnce(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
 	fast := w.launcher(p)
-	id, err := fast.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := fast.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	slow, b := w.slow(p, nil)
 	b.happens = func() {
 		b.happens = nil
-		if err := fast.Resume(t.Context(), id, someRun(2, 1)); err != nil {
+		if err := fast.Resume(t.Context(), id, someRun(2, 1), launch.Code{}); err != nil {
 			t.Errorf("resume: %v", err)
 		}
 	}
-	if err := slow.Resume(t.Context(), id, someRun(3, 1)); !errors.Is(err, errResumed) {
+	if err := slow.Resume(t.Context(), id, someRun(3, 1), launch.Code{}); !errors.Is(err, errResumed) {
 		t.Errorf("resumed twice: %v", err)
 	}
 	b.happens = func() {
@@ -136,7 +136,7 @@ func TestResumedOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := slow.Resume(t.Context(), id, someRun(3, 1)); err == nil || !strings.Contains(err.Error(), "the run has ended meanwhile") {
+	if err := slow.Resume(t.Context(), id, someRun(3, 1), launch.Code{}); err == nil || !strings.Contains(err.Error(), "the run has ended meanwhile") {
 		t.Errorf("a run that has succeeded: %v", err)
 	}
 	got := w.Kubectl(t, "", "-n", w.ns, "get", "configmap", id, "-o", `jsonpath={.metadata.annotations.stoke\.dev/operation} {.data.spec-hash}`)
@@ -158,7 +158,7 @@ func TestChangeOfAnEndedRun(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
 	fast := w.launcher(p)
-	id, err := fast.Start(t.Context(), "op-1", someRun(2, 1))
+	id, err := fast.Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestJobsThatAreGone(t *testing.T) {
 	kubelet := w.AddKubelet(t, "node-"+w.ns)
 	for n, ended := range []bool{true, false} {
 		l := w.launcher(small())
-		id, err := l.Start(t.Context(), fmt.Sprintf("op-%d", n), someRun(1, 1))
+		id, err := l.Start(t.Context(), fmt.Sprintf("op-%d", n), someRun(1, 1), launch.Code{})
 		if err != nil {
 			t.Fatal(err)
 		}

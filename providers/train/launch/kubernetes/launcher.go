@@ -48,11 +48,17 @@ func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
 	return &cluster{Client: client, namespace: l.placement.Namespace}, nil
 }
 
+// errProgram reports that pods train built-in models only.
+var errProgram = errors.New("programs run on this machine only, so far: leave cluster out")
+
 // purgeTime bounds the removal of what a failed launch has made.
 const purgeTime = 3 * time.Minute
 
 // Start makes the run's objects, the coordinator's Job last, or leaves nothing.
-func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (string, error) {
+func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, _ launch.Code) (string, error) {
+	if s.HasProgram() {
+		return "", errProgram
+	}
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return "", err

@@ -57,11 +57,11 @@ func (w *world) dryRun(name string, template core.PodTemplateSpec) error {
 func TestStartedTwice(t *testing.T) {
 	w := newWorld(t, "restricted")
 	l := w.launcher(accelerated())
-	if _, err := l.Start(t.Context(), "op-twice", someRun(2, 1)); err != nil {
+	if _, err := l.Start(t.Context(), "op-twice", someRun(2, 1), launch.Code{}); err != nil {
 		t.Fatal(err)
 	}
 	before := len(w.left())
-	if _, err := l.Start(t.Context(), "op-twice", someRun(2, 1)); !errors.Is(err, errTaken) {
+	if _, err := l.Start(t.Context(), "op-twice", someRun(2, 1), launch.Code{}); !errors.Is(err, errTaken) {
 		t.Errorf("a second launch: %v", err)
 	}
 	if after := len(w.left()); after != before {
@@ -75,7 +75,7 @@ func TestSettleAfterEachObject(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := accelerated()
 	const objects = 9 // ConfigMap, Secret, Service, NetworkPolicy, claim, 4 Jobs
-	if id, err := w.launcher(p).Start(t.Context(), "op-classes", someRun(3, 1)); err != nil {
+	if id, err := w.launcher(p).Start(t.Context(), "op-classes", someRun(3, 1), launch.Code{}); err != nil {
 		t.Fatal(err) // the priority classes stay
 	} else if n := len(w.left()); n < objects {
 		t.Fatalf("a run has %d objects", n)
@@ -86,7 +86,7 @@ func TestSettleAfterEachObject(t *testing.T) {
 		client := *w.client(w.Kubeconfig())
 		client.Dynamic = &mortal{Interface: client.Dynamic, lives: made}
 		operation := "op-" + string(rune('a'+made))
-		_, err := w.by(&client, p).Start(t.Context(), operation, someRun(3, 1))
+		_, err := w.by(&client, p).Start(t.Context(), operation, someRun(3, 1), launch.Code{})
 		alive := w.launcher(p)
 		if made < objects {
 			if !errors.Is(err, errKilled) {
@@ -127,7 +127,7 @@ func TestForeignObjectsStay(t *testing.T) {
 	if _, err := l.Status(t.Context(), id); !errors.Is(err, launch.ErrForeign) {
 		t.Errorf("status: %v", err)
 	}
-	if _, err := l.Start(t.Context(), "op-1", someRun(1, 1)); err == nil {
+	if _, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{}); err == nil {
 		t.Error("a run was made in its place")
 	}
 	if _, err := l.Settle(t.Context(), "op-1"); !errors.Is(err, launch.ErrNoRun) {
@@ -151,7 +151,7 @@ func TestChangeScalesInPlace(t *testing.T) {
 	p := small()
 	p.HighPriority = 1
 	l := w.launcher(p)
-	id, err := l.Start(t.Context(), "op-1", someRun(2, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

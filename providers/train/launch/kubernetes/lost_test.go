@@ -44,7 +44,7 @@ func (w *world) podsOf(ctx context.Context, id, role, index string) ([]core.Pod,
 func TestLostNodeHoldsNoPlace(t *testing.T) {
 	w := newWorld(t, "restricted")
 	l := w.launcher(small())
-	id, err := l.Start(t.Context(), "op-1", someRun(2, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestRefusedWorkersAreNamed(t *testing.T) {
 		return err == nil && len(q.Status.Hard) > 0, err
 	})
 	l := w.launcher(small())
-	id, err := l.Start(t.Context(), "op-1", someRun(3, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(3, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

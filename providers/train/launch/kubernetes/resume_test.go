@@ -42,7 +42,7 @@ func TestResumeOfEachField(t *testing.T) {
 			was.Checkpoints, is.Checkpoints = "gs://lab/run", "gs://lab/run"
 			before, after := someRun(2, 1), someRun(2, 1)
 			tt.change(&is, &after)
-			id, err := w.launcher(was).Start(t.Context(), "op-"+tt.name, before)
+			id, err := w.launcher(was).Start(t.Context(), "op-"+tt.name, before, launch.Code{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,14 +53,14 @@ func TestResumeOfEachField(t *testing.T) {
 			for _, writes := range []int{n % 5, (n + 2) % 5} {
 				client := *w.client(w.Kubeconfig())
 				client.Dynamic = &mortal{Interface: client.Dynamic, lives: writes, writes: true}
-				if err := w.by(&client, is).Resume(t.Context(), id, after); !errors.Is(err, errKilled) {
+				if err := w.by(&client, is).Resume(t.Context(), id, after, launch.Code{}); !errors.Is(err, errKilled) {
 					t.Fatalf("killed after %d writes: %v", writes, err)
 				}
 				if s, err := w.launcher(is).Status(t.Context(), id); err != nil || s.Phase.Final() && !launch.Idle(s.Phase) {
 					t.Fatalf("killed after %d writes, it is %s, %v", writes, s.Phase, err)
 				}
 			}
-			if err := w.launcher(is).Resume(t.Context(), id, after); err != nil {
+			if err := w.launcher(is).Resume(t.Context(), id, after, launch.Code{}); err != nil {
 				t.Fatal(err)
 			}
 			w.made(id, is, after)

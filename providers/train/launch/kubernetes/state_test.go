@@ -59,7 +59,7 @@ func (w *world) pretend(id, role string, status core.ContainerState) {
 func TestStatusOfPods(t *testing.T) {
 	w := newWorld(t, "restricted")
 	l := w.launcher(small())
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestStatusOfPods(t *testing.T) {
 func TestPodsThatAreRefused(t *testing.T) {
 	w := newWorld(t, "restricted")
 	l := w.launcher(privileged())
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, "restricted")
 			client := w.client(test.prepare(w))
-			_, err := w.by(client, small()).Start(t.Context(), "op-1", someRun(1, 1))
+			_, err := w.by(client, small()).Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 			if err == nil || !strings.Contains(err.Error(), test.want) || len(err.Error()) > 600 {
 				t.Errorf("want %q, got %v", test.want, err)
 			}

@@ -68,7 +68,7 @@ func TestFewRequests(t *testing.T) {
 				p.Storage = "1Gi" // of a class that does not exist: events are read
 			}
 			l := w.launcher(p)
-			id, err := l.Start(t.Context(), "op-1", someRun(2, 1))
+			id, err := l.Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestWatchReconnects(t *testing.T) {
 	p.Port = on.Addr().(*net.TCPAddr).Port - 1
 	kubelet := w.AddKubelet(t, "node-"+w.ns)
 	l := w.launcher(p)
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestWatchReconnects(t *testing.T) {
 func TestWatchIsForbidden(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
-	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(2, 1))
+	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(2, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestFollowedLogs(t *testing.T) {
 	kubelet := w.AddKubelet(t, "node-"+w.ns)
 	p := small()
 	l := w.launcher(p)
-	id, err := l.Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := l.Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestFollowedLogs(t *testing.T) {
 func TestPodsGoneIsWatched(t *testing.T) {
 	w := newWorld(t, "restricted")
 	p := small()
-	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1))
+	id, err := w.launcher(p).Start(t.Context(), "op-1", someRun(1, 1), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/program"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -54,13 +55,13 @@ func (l *Launcher) find(id string) (run.Folder, error) {
 }
 
 // Start makes the run's folder and starts its supervisor, or leaves nothing.
-func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec) (string, error) {
+func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, c launch.Code) (string, error) {
 	trainer, err := l.trainer()
 	if err != nil {
 		return "", err
 	}
 	id := launch.ID(operation)
-	f, err := l.place.Create(id, operation, s)
+	f, err := l.place.Create(ctx, id, operation, s, c)
 	if err != nil {
 		return "", err
 	}
@@ -142,13 +143,29 @@ func standing(f run.Folder) (launch.State, error) {
 		why := fmt.Sprintf("its status is %.0f s old: the coordinator hangs, or loads a checkpoint", age.Seconds())
 		st.Warnings = append(st.Warnings, why)
 	}
-	if st.Saved, err = newest(f); err != nil {
+	is, err := f.ReadSpec()
+	if st.Program = err == nil && is.HasProgram(); st.Program {
+		st.Saved, err = newestOfProgram(f, s)
+	} else {
+		st.Saved, err = newest(f)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	if sup, err := f.ReadSupervisor(); err == nil {
 		st.Version = sup.Version
 	}
 	return st, nil
+}
+
+// newestOfProgram is newest for a program, whose checkpoints have no step in their
+// names: the status has it.
+func newestOfProgram(f run.Folder, s spec.Status) (int64, error) {
+	complete, err := program.Checkpoints(f.Checkpoints())
+	if err != nil || len(complete) == 0 {
+		return -1, err
+	}
+	return max(s.Saved, 0), nil
 }
 
 // newest is the step of the run's newest checkpoint, the finished model
@@ -248,8 +265,8 @@ func (l *Launcher) Change(ctx context.Context, id string, s spec.Spec) error {
 	return client.Change(ctx, spec.LiveBetween(is, s))
 }
 
-// Resume starts a supervisor on the run's folder again.
-func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
+// Resume starts a supervisor on the run's folder again, then removes earlier code.
+func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, c launch.Code) error {
 	trainer, err := l.trainer()
 	if err != nil {
 		return err
@@ -261,6 +278,11 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 	if err := awaitEnding(ctx, f); err != nil { // it may still write
 		return fmt.Errorf("resume run: %w", err)
 	}
+	if !Alive(f) { // or else the lock says no
+		if err := endProgram(ctx, f); err != nil {
+			return fmt.Errorf("resume run: %w", err)
+		}
+	}
 	is, err := f.ReadSpec()
 	if err != nil {
 		return err
@@ -270,17 +292,23 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec) error {
 		return err
 	}
 	s.Layers = is.Layers // it stays the same run
+	if err := writeCode(ctx, f, c); err != nil {
+		return err
+	}
 	if err := f.WriteSpec(s); err != nil {
 		return err
 	}
 	// Nobody else writes to an idle run. Its status must not look like an end
 	// until the new supervisor writes one.
-	st.Phase, st.Cause, st.Message = spec.Pending, "", ""
+	st.Phase, st.Cause, st.Message, st.Hash = spec.Pending, "", "", s.Hash()
 	if err := run.WriteJSON(f.StatusFile(), st.Status); err != nil {
 		return err
 	}
-	_, err = Launch(ctx, trainer, f)
-	return err
+	if _, err = Launch(ctx, trainer, f); err != nil {
+		return err
+	}
+	f.RemoveCode(s.Program.Code) //nolint:errcheck // the next resume removes what is left
+	return nil
 }
 
 // Stop ends the run's supervisor, and with it all processes.
@@ -292,7 +320,10 @@ func (l *Launcher) Stop(ctx context.Context, id string, patience time.Duration) 
 	if err != nil {
 		return err
 	}
-	return end(ctx, f, patience)
+	if err := end(ctx, f, patience); err != nil {
+		return err
+	}
+	return endProgram(ctx, f)
 }
 
 // Remove removes the run's folder.

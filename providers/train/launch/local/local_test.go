@@ -87,7 +87,7 @@ func made(t *testing.T, operation string) (Place, string, run.Folder) {
 	t.Helper()
 	p := Place(filepath.Join(t.TempDir(), "runs"))
 	id := launch.ID(operation)
-	f, err := p.Create(id, operation, small())
+	f, err := p.Create(t.Context(), id, operation, small(), launch.Code{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestStopLeavesOthersAlone(t *testing.T) {
 
 func TestPlaceGuardsWhatItRemoves(t *testing.T) {
 	p, id, f := made(t, "op")
-	if _, err := p.Create(id, "op", small()); err == nil {
+	if _, err := p.Create(t.Context(), id, "op", small(), launch.Code{}); err == nil {
 		t.Error("a run was made twice")
 	}
 	for _, bad := range []string{"", ".", "..", "../" + id, "run-", "run-../../../../..", "run-0123456789ABCDEF"} {

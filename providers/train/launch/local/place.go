@@ -1,8 +1,10 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,8 +36,9 @@ func (p Place) Folder(id string) run.Folder {
 	return run.Folder(filepath.Join(string(p), id))
 }
 
-// Create makes the folder of a new run, marked and complete, or nothing.
-func (p Place) Create(id, operation string, s spec.Spec) (run.Folder, error) {
+// Create makes the folder of a new run, marked and complete with its code, or
+// nothing.
+func (p Place) Create(ctx context.Context, id, operation string, s spec.Spec, c launch.Code) (run.Folder, error) {
 	if err := p.check(id); err != nil {
 		return "", fmt.Errorf("create run: %w", err)
 	}
@@ -49,7 +52,7 @@ func (p Place) Create(id, operation string, s spec.Spec) (run.Folder, error) {
 	if err := os.RemoveAll(raw); err != nil { // left by a crash
 		return "", fmt.Errorf("create run: %w", err)
 	}
-	if err := p.fill(raw, id, operation, s); err != nil {
+	if err := p.fill(ctx, raw, id, operation, s, c); err != nil {
 		os.RemoveAll(raw)
 		return "", fmt.Errorf("create run: %w", err)
 	}
@@ -57,11 +60,14 @@ func (p Place) Create(id, operation string, s spec.Spec) (run.Folder, error) {
 }
 
 // fill makes the folder under its raw name, then gives it its own.
-func (p Place) fill(raw, id, operation string, s spec.Spec) error {
+func (p Place) fill(ctx context.Context, raw, id, operation string, s spec.Spec, c launch.Code) error {
 	if err := os.Mkdir(raw, 0o700); err != nil {
 		return err
 	}
 	if err := run.WriteJSON(filepath.Join(raw, markFile), mark{id, operation}); err != nil {
+		return err
+	}
+	if err := writeCode(ctx, run.Folder(raw), c); err != nil {
 		return err
 	}
 	if err := os.Rename(raw, string(p.Folder(id))); err != nil {
@@ -71,6 +77,18 @@ func (p Place) fill(raw, id, operation string, s spec.Spec) error {
 		return errors.Join(err, p.Remove(id))
 	}
 	return run.SyncDir(string(p))
+}
+
+// writeCode writes the archive of a program's code, unless it is there already.
+func writeCode(ctx context.Context, f run.Folder, c launch.Code) error {
+	if c.Snapshot == nil {
+		return nil
+	}
+	path := f.Code(c.Snapshot.Hash())
+	if _, err := os.Lstat(path); err == nil { // whole, as no other is
+		return nil
+	}
+	return run.WriteFrom(path, func(to io.Writer) error { return c.Snapshot.Pack(ctx, c.Folder, to) })
 }
 
 func raw(id string) string { return ".new-" + id }

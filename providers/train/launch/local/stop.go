@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/program"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -28,6 +29,24 @@ func end(ctx context.Context, f run.Folder, patience time.Duration) error {
 		if err := stop(ctx, p, patience); err != nil {
 			return fmt.Errorf("stop run: %w", err)
 		}
+	}
+	return nil
+}
+
+// endProgram ends what a killed supervisor and killed agents have left of a run's
+// program.
+func endProgram(ctx context.Context, f run.Folder) error {
+	s, err := f.ReadSpec()
+	if err == nil && !s.HasProgram() || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	grace := spec.DefaultStopGrace
+	if err == nil {
+		grace = s.Program.StopGrace
+	}
+	_, err = program.EndMarked(ctx, program.Mark{Run: f.Name()}, time.Duration(grace))
+	if err != nil && !errors.Is(err, program.ErrPlatform) { // where no program can have run
+		return fmt.Errorf("end what is left of the program: %w", err)
 	}
 	return nil
 }
