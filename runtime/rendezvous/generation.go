@@ -223,9 +223,6 @@ func (r *rendezvous) conclude() error {
 			return session.Fail(spec.ReasonProgram, "%s%s", v.text, afterRestarts(most))
 		}
 	case program.Killed:
-		if g.moved {
-			r.losses = 0
-		}
 		if r.losses++; r.losses >= maxLosses {
 			r.session.KeepLog(strings.Join(v.last, "\n"))
 			text := fmt.Sprintf("%d generations in a row were lost without progress; the last one: %s", r.losses, v.text)

@@ -79,7 +79,7 @@ func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
 		if len(values) == 0 {
 			continue
 		}
-		g.moved = true
+		r.progressed(g)
 		e := spec.Event{Type: spec.EventUpdate, Metrics: values}
 		if loss, ok := values["loss"]; ok {
 			e.Loss = spec.Number(loss)
@@ -97,13 +97,23 @@ func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
 	}
 }
 
+// progressed notes that the program makes progress in a generation: earlier ends of
+// agents and coordinators do not count any more.
+func (r *rendezvous) progressed(g *generation) {
+	if !g.moved {
+		g.moved, r.losses = true, 0
+		r.session.TellSupervisor(spec.Control{Committed: true})
+	}
+}
+
 // noteSaves notes checkpoints that became complete.
 func (r *rendezvous) noteSaves(checkpoints []wire.Checkpoint) {
 	for _, c := range checkpoints {
 		if c.Step < 0 {
 			c.Step = r.progress.step
 		}
-		r.current.moved, r.change.saved = true, true
+		r.progressed(r.current)
+		r.change.saved = true
 		r.session.Note(spec.Event{Type: spec.EventCheckpoint, Message: c.Name, Metrics: map[string]float64{keyStep: float64(c.Step)}})
 	}
 }

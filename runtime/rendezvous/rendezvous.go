@@ -126,6 +126,7 @@ func open(o Options) (*rendezvous, error) {
 		return nil, err
 	}
 	r.session = s
+	r.clock.Start(time.Duration(s.Recalled().Metrics["training_seconds"] * float64(time.Second)))
 	if r.past.open { // its agents may still run it
 		r.current = newGeneration(r.past.number, len(r.past.members), r.now())
 		for _, at := range r.past.members {

@@ -180,6 +180,9 @@ func (c *processes) watch(ctx context.Context, began spec.Status) (outcome spec.
 					c.endHung(*e.Hung)
 				}
 				c.roles[0].pulse.take(e)
+				if e.Committed {
+					c.forgetAgents()
+				}
 				if e.Beat != nil && stop == nil { // once it lives, it hears signals
 					c.askToStop()
 				}
@@ -348,10 +351,9 @@ func (c *processes) ended(e ended) string {
 		r.ends = nil
 	}
 	// A worker that has worked, or was preempted, does not count: others do its
-	// part. A server takes the run back to a checkpoint each time, except the agent
-	// of a program's server, which is as a worker is.
-	counted := r.name == Coordinator || r.name == Server && !c.spec.HasProgram()
-	if counted || lived <= quickly && e.end != spec.EndAsked {
+	// part. A server takes the run back to a checkpoint each time.
+	member := r.name == Worker || c.isAgent(r)
+	if !member || lived <= quickly && e.end != spec.EndAsked {
 		r.ends = append(r.ends, now)
 	}
 	r.ends = slices.DeleteFunc(r.ends, func(t time.Time) bool { return now.Sub(t) > window })
@@ -364,7 +366,9 @@ func (c *processes) ended(e ended) string {
 		return c.giveUp(r, fmt.Sprintf("%s cannot work; its log says why", r))
 	case r.name == Worker && len(r.ends) >= maxQuick:
 		return c.giveUp(r, soon)
-	case r.name != Worker && len(r.ends) >= maxEnds:
+	case member && len(r.ends) >= maxQuick:
+		return soon // without a server, the program cannot run
+	case !member && len(r.ends) >= maxEnds:
 		return fmt.Sprintf("%s ended %d times within %v (%s)", r, len(r.ends), window, e.state)
 	}
 	return ""

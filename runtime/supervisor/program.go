@@ -43,10 +43,22 @@ func (c *processes) grace() time.Duration {
 	return time.Duration(c.spec.Program.StopGrace)
 }
 
+// isAgent reports whether a role is an agent of a program.
+func (c *processes) isAgent(r *role) bool { return c.spec.HasProgram() && r.name != Coordinator }
+
+// forgetAgents forgets earlier ends of agents: the program makes progress.
+func (c *processes) forgetAgents() {
+	for _, r := range c.roles {
+		if c.isAgent(r) {
+			r.ends = nil
+		}
+	}
+}
+
 // endProgram ends the processes that an agent has left, before another agent takes
 // its place.
 func (c *processes) endProgram(r *role) {
-	if c.spec.HasProgram() && r.name != Coordinator {
+	if c.isAgent(r) {
 		c.endMarked(program.Mark{Run: c.Folder.Name(), Member: run.RoleName(r.name, r.index)})
 	}
 }

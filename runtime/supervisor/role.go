@@ -51,7 +51,7 @@ func (r *role) String() string { return fmt.Sprintf("%s %d", r.name, r.index) }
 // arguments gives a role what it needs: it looks for nothing in the run's
 // folder by itself.
 func (c *processes) arguments(r *role) []string {
-	if c.spec.HasProgram() && r.name != Coordinator {
+	if c.isAgent(r) {
 		return c.agentArguments(r)
 	}
 	f, at := c.Folder, c.ports.endpoints()
