@@ -200,9 +200,9 @@ func (r *rendezvous) haltPart(a *agent, p *part) {
 // conclude decides what follows a generation whose parts are all over.
 func (r *rendezvous) conclude() error {
 	g := r.current
+	r.noteSaves(g.saved.takeAll())
 	r.current, r.ready, r.change = nil, noTime, change{}
 	r.clock.Pause()
-	r.noteSaves(g.saved.takeAll())
 	v := g.judge()
 	restarts := r.past.restarts
 	if v.cause == program.Failed && r.session.Reason() == nil {
