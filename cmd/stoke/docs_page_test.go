@@ -45,7 +45,7 @@ type command struct {
 
 var (
 	fence    = regexp.MustCompile("^\\s*(````*)\\s*(.*)$")
-	fileLine = regexp.MustCompile(`^# ([\w./-]+\.(?:tf|tfvars|hcl|tftpl|sh|yaml|yml))$`)
+	fileLine = regexp.MustCompile(`^# ([\w./-]+\.(?:tf|tfvars|hcl|tftpl|sh|py|yaml|yml))$`)
 	exitNote = regexp.MustCompile(`\s*# exit code (\d+)\s*$`)
 )
 
@@ -99,7 +99,7 @@ func (p *page) commands(b *block) error {
 				b.commands = append(b.commands, c)
 			}
 		}
-	case "hcl", "json", "yaml", "text":
+	case "hcl", "json", "yaml", "text", "python":
 	default:
 		return fmt.Errorf("%s: no block can be %q", p.place(b.from-1), b.lang)
 	}

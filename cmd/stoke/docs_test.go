@@ -63,6 +63,7 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench metrics -csv module.benchmark.train_experiment.this", "", "needs nodes that run pods"},
 	{"examples/mlbench/README.md", "./bin/stoke -chdir=examples/mlbench destroy", "", "needs nodes that run pods"},
 	{"examples/mnist/README.md", "./bin/stoke -chdir=examples/mnist apply -var data_dir=/path/to/mnist", "", "needs the MNIST files and minutes"},
+	{"examples/pytorch/README.md", "./bin/stoke -chdir=examples/pytorch apply -auto-approve", "", "needs PyTorch; TestPyTorch runs it where that is installed"},
 	{"examples/quickstart/README.md", "make quickstart", "./bin/stoke -chdir=examples/quickstart apply -auto-approve", "builds, then runs this"},
 }
 
@@ -126,6 +127,9 @@ func documentation(t *testing.T) []string {
 	return names
 }
 
+// inPython are the pages whose programs are in Python.
+var inPython = []string{"docs/programs.md", "examples/distributed-tensorflow/README.md"}
+
 // reading runs one page.
 type reading struct {
 	*testing.T
@@ -145,6 +149,11 @@ type reading struct {
 func (r *reading) run() {
 	if _, err := exec.LookPath("git"); err != nil && slices.Contains(r.lines, "git init -q") {
 		r.Skip("git is not installed")
+	}
+	if python := "python3"; slices.Contains(inPython, r.name) {
+		if _, err := exec.LookPath(python); err != nil {
+			r.Skip(python + " is not installed")
+		}
 	}
 	r.prepare()
 	r.written = make(map[int][]string)
@@ -190,7 +199,7 @@ func (r *reading) serve(h http.Handler) string {
 }
 
 // copied are the examples that pages call.
-var copied = []string{"elasticdl-cluster", "gke-elastic", "gke-mlbench", "metal-gpu-cluster", "mlbench", "mnist", "quickstart"}
+var copied = []string{"distributed-tensorflow", "elasticdl-cluster", "gke-elastic", "gke-mlbench", "metal-gpu-cluster", "mlbench", "mnist", "quickstart"}
 
 // repository lays out what those pages speak of that are read in a checkout:
 // the programs and the examples. The quickstart trains for a moment only.

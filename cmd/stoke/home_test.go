@@ -59,7 +59,7 @@ func moveHome(home string) error {
 // configurationFiles are the names of files that an example consists of. What
 // stoke leaves beside them belongs to whoever ran it: a test that worked on a
 // copy of a state would destroy what the state is about.
-var configurationFiles = []string{"*.tf", "*.tf.json", "*.stoke.hcl", "README.md"}
+var configurationFiles = []string{"*.tf", "*.tf.json", "*.stoke.hcl", "*.py", "README.md"}
 
 // copyConfiguration copies the configuration in a folder and in those below it,
 // and nothing else.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +17,15 @@ func logsCommand(s *session) *cobra.Command {
 	var look lookFlags
 	var o providers.RunLogs
 	var asJSON, f bool
+	var rank int
 	cmd := &cobra.Command{
 		Use:   "logs [options] ADDRESS",
 		Short: "Show what the processes of a run have said",
 		Long: `Shows the logs of the run behind an object of the state: all of its processes'
 in the order of time, each line behind the name of its role, or those of one
-role. With -f it goes on with what comes, until the run ends; Ctrl-C leaves the
-run going.
+role. A program's processes are rank-0, rank-1 and so on; the role of a worker
+has its ranks, too. With -f it goes on with what comes, until the run ends;
+Ctrl-C leaves the run going.
 Of Kubernetes objects it shows what all containers of their pods say. A role is
 a pod, one container of it ("web-0/main"), or an object with its pods ("web").
 What a pod waits for that has not begun is told on the standard error.`,
@@ -30,6 +34,7 @@ What a pod waits for that has not begun is told on the standard error.`,
 	cmd.Flags().BoolVar(&f, "f", false, "Follow: go on with what comes, until the run ends.")
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "The same as -f.")
 	cmd.Flags().StringVar(&o.Role, "role", "", "Show the lines of one `ROLE`, such as worker-1, ps-0 or coordinator.")
+	cmd.Flags().IntVar(&rank, "rank", -1, "Show the lines of one `RANK` of a program, counted from 0.")
 	cmd.Flags().StringVar(&o.Stream, "stream", "", "Show the lines of one `STREAM`: stdout or stderr.")
 	cmd.Flags().BoolVar(&o.Previous, "previous", false, "Show what containers said before they were last started again. Experiments on this machine have that in their logs anyway.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line.")
@@ -38,6 +43,13 @@ What a pod waits for that has not begun is told on the standard error.`,
 		o.Follow = o.Follow || f
 		if o.Stream != "" && o.Stream != "stdout" && o.Stream != "stderr" {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-stream is stdout or stderr")}
+		}
+		if cmd.Flags().Changed("rank") {
+			if o.Role != "" || rank < 0 {
+				err := errors.New("-rank is the number of a rank, counted from 0, and excludes -role")
+				return &usageError{path: cmd.CommandPath(), err: err}
+			}
+			o.Role = fmt.Sprintf("rank-%d", rank)
 		}
 		if o.Follow && o.Previous {
 			return &usageError{path: cmd.CommandPath(), err: errors.New("-follow and -previous exclude each other: what has ended says nothing more")}
@@ -68,7 +80,7 @@ What a pod waits for that has not begun is told on the standard error.`,
 
 // known complains of a role that the run does not have.
 func (s *session) known(ctx context.Context, r *runs, run providers.Run, role string) error {
-	if role == "" || role == "supervisor" {
+	if role == "" || role == "supervisor" || strings.HasPrefix(role, "rank-") { // the ranks are not recorded
 		return nil
 	}
 	names, err := rolesOf(ctx, run)

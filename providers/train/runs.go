@@ -147,7 +147,7 @@ func measured(e spec.Event) map[string]float64 {
 	for name, v := range e.Metrics {
 		values[name] = v
 	}
-	if e.Type == spec.EventUpdate {
+	if e.Type == spec.EventUpdate && len(e.Metrics) == 0 { // of a built-in model
 		values["records"] = float64(e.Records)
 		for name, v := range map[string]spec.Number{"loss": e.Loss, "norm": e.Norm} {
 			if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {

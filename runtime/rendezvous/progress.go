@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 
 	"github.com/stokehq/stoke/runtime/api"
-	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -97,8 +95,8 @@ func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
 	}
 }
 
-// progressed notes that the program makes progress in a generation: earlier ends of
-// agents and coordinators do not count any more.
+// progressed notes progress of the program in a generation. The supervisor then
+// forgets earlier ends of agents and coordinators.
 func (r *rendezvous) progressed(g *generation) {
 	if !g.moved {
 		g.moved, r.losses = true, 0
@@ -132,23 +130,7 @@ func (r *rendezvous) Report(s *spec.Status) {
 }
 
 // Routes adds the path of the program's code.
-func (r *rendezvous) Routes(mux *http.ServeMux) { mux.HandleFunc("GET "+api.PathCode, r.getCode) }
-
-// getCode sends the snapshot of the program's code.
-func (r *rendezvous) getCode(w http.ResponseWriter, request *http.Request) {
-	hash := request.PathValue("hash")
-	file, err := os.Open(r.Folder.Code(hash))
-	if err != nil || hash != r.code {
-		session.Refuse(w, http.StatusNotFound, "The code is not here", "It is written when the run is made; apply again.")
-		return
-	}
-	defer file.Close()
-	defer r.session.SendResult()()
-	info, err := file.Stat()
-	if err != nil {
-		session.Refuse(w, http.StatusInternalServerError, "The code cannot be read", err.Error())
-		return
-	}
-	w.Header().Set("Content-Type", "application/x-tar")
-	http.ServeContent(w, request, "", info.ModTime(), file)
+func (r *rendezvous) Routes(mux *http.ServeMux) {
+	s := codeServer{folder: r.Folder, hash: r.Spec.Program.Code, send: r.session.SendResult}
+	mux.HandleFunc("GET "+api.PathCode, s.get)
 }

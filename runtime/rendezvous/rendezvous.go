@@ -49,7 +49,6 @@ type rendezvous struct {
 	losses   int       // generations in a row that were lost without progress
 	change   change
 	progress progress
-	code     string            // hash of the program's code
 	clock    session.Stopwatch // while a generation runs
 	done     bool
 	now      func() time.Time
@@ -120,7 +119,7 @@ func open(o Options) (*rendezvous, error) {
 			*to = usual
 		}
 	}
-	r := &rendezvous{Options: o, agents: make(map[place]*agent), progress: newProgress(), code: o.Spec.Program.Code, now: time.Now}
+	r := &rendezvous{Options: o, agents: make(map[place]*agent), progress: newProgress(), now: time.Now}
 	s, err := session.Open(o.Options, r)
 	if err != nil {
 		return nil, err

@@ -99,11 +99,12 @@ func stamp(text string) time.Time {
 	return t
 }
 
-// sources are the files of a run's logs that were opened so far.
+// sources are the files of a run's logs that were opened so far, by their names.
 type sources struct {
 	folder run.Folder
 	want   launch.LogOptions
 	files  map[string]*source
+	begun  bool // the older parts of ranks' logs were opened, if there are any
 }
 
 func (s *sources) close() {
@@ -112,30 +113,82 @@ func (s *sources) close() {
 	}
 }
 
-// look opens the files that are new.
+// look opens the files that are new: of roles, and of the ranks of a program in
+// folders of their agents.
 func (s *sources) look() error {
-	entries, err := os.ReadDir(s.folder.Logs())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	entries, err := s.list("")
+	for _, e := range entries {
+		if e.IsDir() && err == nil {
+			err = s.lookForRanks(e.Name())
+			continue
+		}
+		if role, stream := meaning(e.Name()); role != "" && err == nil && s.isWanted(stream, role) {
+			err = s.open(e.Name(), e.Name(), role, stream)
+		}
 	}
+	s.begun = true
+	return err
+}
+
+// list lists a folder of logs: nothing where it does not exist.
+func (s *sources) list(name string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(filepath.Join(s.folder.Logs(), name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// isWanted reports whether the caller wants a stream of one of these roles.
+func (s *sources) isWanted(stream string, roles ...string) bool {
+	return (s.want.Role == "" || slices.Contains(roles, s.want.Role)) && (s.want.Stream == "" || s.want.Stream == stream)
+}
+
+// The ends of the names of a rank's log and of its older part, which has been renamed.
+const (
+	rankLog   = ".log"
+	olderPart = ".log.1"
+)
+
+// lookForRanks opens the logs of an agent's ranks. Both outputs of a rank are in one
+// log. The names of its parts sort by age.
+func (s *sources) lookForRanks(agent string) error {
+	entries, err := s.list(agent)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		role, stream := meaning(e.Name())
-		if s.files[e.Name()] != nil || role == "" || s.want.Role != "" && s.want.Role != role || s.want.Stream != "" && s.want.Stream != stream {
+		path := filepath.Join(agent, e.Name())
+		if rank, ok := strings.CutSuffix(e.Name(), olderPart); ok && !s.begun && s.isWanted(launch.Stdout, rank, agent) {
+			err = s.open(filepath.Join(agent, rank)+" 1", path, rank, launch.Stdout)
+		}
+		rank, ok := strings.CutSuffix(e.Name(), rankLog)
+		if !ok || err != nil || !s.isWanted(launch.Stdout, rank, agent) {
 			continue
 		}
-		f, err := open(filepath.Join(s.folder.Logs(), e.Name()), role, stream)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		key := filepath.Join(agent, rank) + " 3"
+		if old := s.files[key]; old.replaced(filepath.Join(s.folder.Logs(), path)) {
+			s.files[fmt.Sprintf("%s 2 %d", filepath.Join(agent, rank), len(s.files))] = old // its last lines come first
+			delete(s.files, key)
 		}
-		if err != nil {
-			return err
-		}
-		s.files[e.Name()] = f
+		err = s.open(key, path, rank, launch.Stdout)
 	}
-	return nil
+	return err
+}
+
+// open opens a file, unless it is open or does not exist.
+func (s *sources) open(key, path, role, stream string) error {
+	if s.files[key] != nil {
+		return nil
+	}
+	f, err := open(filepath.Join(s.folder.Logs(), path), role, stream)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		s.files[key] = f
+	}
+	return err
 }
 
 // meaning tells whose log a file is; "" is none.
