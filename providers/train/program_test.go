@@ -323,6 +323,17 @@ func TestCodeIsThePlannedOne(t *testing.T) {
 		t.Errorf("notes are %+v", b.notes)
 	}
 
+	// Neither is it stopped for another change.
+	writeCode(t, b.code, "train.sh", "exit 1")
+	more := of(values{"program.on_change": cty.StringVal("resume"), "program.processes": cty.NumberIntVal(2)})
+	p = b.plan(th, more)
+	noErrors(t, p.Diagnostics)
+	writeCode(t, b.code, "train.sh", "exit 4")
+	oneError(t, b.apply(context.Background(), b.call(""), th, more, p), "Code is not the planned one")
+	if !local.Alive(b.folder(th)) || b.logged("starts.log") != 1 {
+		t.Error("a run is stopped, and cannot go on")
+	}
+
 	// A change that reaches the running program does not need the code.
 	writeCode(t, b.code, "train.sh", "exit 1")
 	config = of(values{"program.on_change": cty.StringVal("resume"), "program.max_restarts": cty.NumberIntVal(9), "wait": cty.False})
@@ -365,9 +376,15 @@ func TestLostProgramWithoutStepsGoesOn(t *testing.T) {
 	b, of := programs(t)
 	release := b.held(behaviour{Stepless: true})
 	th := b.leave("op-run", of(nil))
+	before := th.state
 	b.running(th)
 	kill(t, b.folder(th))
 	noErrors(t, b.read(th))
+	for _, name := range []string{"program", "worker", "parameter_server", "dataset"} {
+		if !th.state.GetAttr(name).RawEquals(before.GetAttr(name)) {
+			t.Errorf("%s is read as %#v", name, th.state.GetAttr(name))
+		}
+	}
 	p := b.plan(th, of(nil))
 	noErrors(t, p.Diagnostics)
 	if len(p.Replace) > 0 || !b.noted(providers.NoteChange, "resume: nobody runs it any more; it starts over, for it has saved nothing") {
@@ -390,69 +407,5 @@ func TestDestroyedProgramLosesItsProgress(t *testing.T) {
 	noErrors(t, b.plan(th, cty.NullVal(b.schema(experiment).ImpliedType())).Diagnostics)
 	if !b.noted(providers.NoteDisruption, "stops the program that is running now; its progress is lost") {
 		t.Errorf("notes are %+v", b.notes)
-	}
-}
-
-func TestUnknownsOfAProgramAreNoErrors(t *testing.T) {
-	b, of := programs(t)
-	text := cty.UnknownVal(cty.String)
-	ty := b.schema(experiment).ImpliedType().AttributeType("program")
-	for name, change := range map[string]values{
-		"command":              {"program.command": cty.UnknownVal(cty.List(cty.String))},
-		"an argument":          {"program.command": cty.ListVal([]cty.Value{cty.StringVal("nothing-of-the-kind"), text})},
-		"code":                 {"program.code": text, "program.command": texts("./train.sh")},
-		"parameters":           {"program.parameters": cty.DynamicVal},
-		"a parameter":          {"program.parameters": cty.ObjectVal(values{"rate": text}), "program.command": texts("{{rate}}")},
-		"environment":          {"program.environment": cty.UnknownVal(cty.Map(cty.String)), "program.command": texts("nothing-of-the-kind")},
-		"a variable":           {"program.environment": cty.MapVal(values{"PATH": text}), "program.command": texts("nothing-of-the-kind")},
-		"framework":            {"program.framework": text, "program.chief": cty.True},
-		"chief":                {"program.chief": cty.UnknownVal(cty.Bool), "program.framework": cty.StringVal("none")},
-		"GPUs":                 {"program.processes": cty.StringVal("gpu"), "worker.gpus": cty.UnknownVal(cty.Number)},
-		"processes":            {"program.processes": text},
-		"on_change":            {"program.on_change": text},
-		"grace":                {"program.stop_grace": text},
-		"dataset":              {"dataset": text},
-		"model":                {"model": text},
-		"strategy":             {"strategy": text},
-		"all of it":            {"program": cty.UnknownVal(ty)},
-		"workers":              {"worker.replicas": cty.UnknownVal(cty.Number), "program.evaluator": cty.True, "worker.min_replicas": cty.NumberIntVal(2)},
-		"the number of needed": {"worker.min_replicas": cty.UnknownVal(cty.Number), "program.evaluator": cty.True},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b.t = t
-			p := b.plan(b.new(experiment), of(change))
-			noErrors(t, p.Diagnostics)
-			hashed := !slices.Contains([]string{"GPUs", "chief", "processes", "on_change", "grace", "workers", "the number of needed", "strategy", "model"}, name)
-			if known := p.Planned.GetAttr("spec_hash").IsKnown(); known == hashed {
-				t.Errorf("spec_hash is known: %v", known)
-			}
-			if known := p.Planned.GetAttr("code_hash").IsKnown(); known == (name == "code" || name == "all of it") {
-				t.Errorf("code_hash is known: %v", known)
-			}
-		})
-	}
-}
-
-// Values that only the apply knows are checked there.
-func TestApplyChecksWhatThePlanCouldNot(t *testing.T) {
-	b, of := programs(t)
-	defer b.held(behaviour{Save: true})()
-	running := b.leave("op-run", of(nil))
-	b.running(running)
-	unknown := of(values{"program.command": cty.UnknownVal(cty.List(cty.String)), "program.on_change": cty.StringVal("resume")})
-	late := of(values{"program.command": texts("sh", "{{speed}}"), "program.on_change": cty.StringVal("resume")})
-	for _, th := range []*thing{b.new(experiment), running} {
-		p := b.plan(th, unknown)
-		noErrors(t, p.Diagnostics)
-		p.Planned, _ = cty.Transform(p.Planned, func(at cty.Path, v cty.Value) (cty.Value, error) {
-			if at.Equals(cty.GetAttrPath("program").GetAttr("command")) {
-				return texts("sh", "{{speed}}"), nil
-			}
-			return v, nil
-		})
-		oneError(t, b.apply(context.Background(), b.call("op-late"), th, late, p), "Command and parameters do not fit")
-	}
-	if !local.Alive(b.folder(running)) {
-		t.Error("the run was stopped")
 	}
 }
