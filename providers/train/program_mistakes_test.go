@@ -55,6 +55,7 @@ func TestProgramMistakesAreOneErrorEach(t *testing.T) {
 		{"checkpoints by steps", values{"checkpoint.every_steps": num(5)}, "Only built-in models know this", cty.GetAttrPath("checkpoint").GetAttr("every_steps"), "saves its checkpoints by itself"},
 		{"checkpoints by time", values{"checkpoint.every_seconds": num(5)}, "Only built-in models know this", cty.GetAttrPath("checkpoint").GetAttr("every_seconds"), "by itself"},
 		{"checkpoints kept", values{"checkpoint.keep": num(5)}, "Only built-in models know this", cty.GetAttrPath("checkpoint").GetAttr("keep"), "by itself"},
+		{"variables of pods", values{"environment": env("A", "1")}, "Only clusters know this", cty.GetAttrPath("environment"), "in program {}"},
 		{"place without cluster", values{"checkpoint.place": str("gs://lab/run")}, "Only clusters know this", cty.GetAttrPath("checkpoint").GetAttr("place"), "cluster"},
 
 		{"no command", values{"program.command": cty.NullVal(cty.List(cty.String))}, "No command given", in("command"), "python3"},
