@@ -95,12 +95,8 @@ func (m *experimentModel) whole(ctx context.Context) (*draft, diag.Diagnostics) 
 	if diags.Append(d.checkDataset()...); diags.HasError() {
 		return nil, diags
 	}
-	if diags.Append(d.readCode(ctx)...); diags.HasError() {
-		return nil, diags
-	}
-	diags.Append(d.check()...)
-	if d.spec.HasProgram() && !diags.HasError() {
-		diags.Append(d.checkCommand()...)
+	if diags.Append(d.check()...); !diags.HasError() {
+		diags.Append(d.prepare(ctx)...)
 	}
 	return d, diags
 }
@@ -261,6 +257,9 @@ func (r *experimentResource) Update(ctx context.Context, req resource.UpdateRequ
 	if d.spec.Dataset.Hash == "" {
 		d.spec.Dataset.Hash = prior.DatasetHash.ValueString()
 	}
+	if resp.Diagnostics.Append(d.check()...); resp.Diagnostics.HasError() { // of values that the plan did not know
+		return
+	}
 	if !plan.CodeHash.Equal(prior.CodeHash) {
 		if resp.Diagnostics.Append(d.readCode(ctx)...); resp.Diagnostics.HasError() {
 			return
@@ -354,7 +353,7 @@ const savingTime = 2 * time.Minute
 // interrupt stops a running run at a checkpoint and lets it go on with what is
 // planned.
 func (r *experimentResource) interrupt(ctx context.Context, run trainingRun, d *draft) (diags diag.Diagnostics) {
-	if diags.Append(d.readCode(ctx)...); diags.HasError() {
+	if diags.Append(d.prepare(ctx)...); diags.HasError() {
 		return diags
 	}
 	providers.CallFrom(ctx).Report(providers.Progress{Step: "stopping " + run.id + " at a checkpoint", Percent: -1})
@@ -394,7 +393,7 @@ func (r *experimentResource) resume(ctx context.Context, run trainingRun, d *dra
 	if _, missing := r.settings.trainer(); missing != nil {
 		return diag.Diagnostics{missing}
 	}
-	if diags.Append(d.readCode(ctx)...); diags.HasError() {
+	if diags.Append(d.prepare(ctx)...); diags.HasError() {
 		return diags
 	}
 	if (remains{s}).overrun(d.spec.Deadline) {

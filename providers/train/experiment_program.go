@@ -128,11 +128,11 @@ func (d *draft) readCode(ctx context.Context) (diags diag.Diagnostics) {
 	at := pathOf("program.code")
 	snapshot, err := code.Read(ctx, d.code.Folder)
 	if err != nil {
-		where := ""
+		detail := capital(err)
 		if fault := new(code.Fault); errors.As(err, &fault) && fault.Path != "" {
-			where = "In " + d.code.Folder + ": "
+			detail = "In " + d.code.Folder + ": " + err.Error()
 		}
-		diags.AddAttributeError(at, "Code cannot be used", where+capital(err)+".")
+		diags.AddAttributeError(at, "Code cannot be used", detail+".")
 		return diags
 	}
 	if planned := d.spec.Program.Code; planned != "" && planned != snapshot.Hash() {
@@ -142,6 +142,16 @@ func (d *draft) readCode(ctx context.Context) (diags diag.Diagnostics) {
 	}
 	d.code.Snapshot, d.spec.Program.Code = snapshot, snapshot.Hash()
 	return nil
+}
+
+// prepare reads the code of a program that is about to start, and checks that this
+// machine can start it.
+func (d *draft) prepare(ctx context.Context) diag.Diagnostics {
+	diags := d.readCode(ctx)
+	if d.spec.HasProgram() && !diags.HasError() {
+		diags.Append(d.checkCommand()...)
+	}
+	return diags
 }
 
 // checkCommand reports that this machine cannot start the command.

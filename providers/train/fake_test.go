@@ -182,7 +182,7 @@ func (r *fakeRun) train(b behaviour) int {
 			s.Step, s.Loss = min(step, 99), 0.5
 			switch {
 			case b.Stepless:
-				s.Step = 0
+				s.Step, s.Metrics = 0, map[string]float64{}
 			case r.spec.HasProgram():
 				s.Loss, s.Metrics = 0, map[string]float64{"loss": 0.3125}
 			}

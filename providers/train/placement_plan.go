@@ -81,7 +81,12 @@ func present(v attr.Value) attr.Value {
 func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagnostics) {
 	if m.Cluster.IsNull() {
 		for _, o := range placementOptions() {
-			if v := m.given(o); v != nil && (o != placementOption{"worker", "priority"}) {
+			v := m.given(o)
+			switch {
+			case v == nil, o == placementOption{"worker", "priority"}:
+			case m.hasProgram() && o == placementOption{"", "environment"}:
+				diags.AddAttributeError(o.path(), "Only clusters know this", "Give a program its variables as environment in program {}.")
+			default:
 				diags.AddAttributeError(o.path(), "Only clusters know this", fmt.Sprintf("%s says what pods get. Give cluster, or leave it out.", o.name))
 			}
 		}
