@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/code"
 	"github.com/stokehq/stoke/runtime/coordinator"
 	"github.com/stokehq/stoke/runtime/rendezvous"
 	"github.com/stokehq/stoke/runtime/session"
@@ -76,7 +77,15 @@ func (t *training) close() {
 // rendezvousConductor has agents run the user's program.
 type rendezvousConductor struct{}
 
-func (rendezvousConductor) open(context.Context, *role, bool) error { return nil }
+// open puts the program's code into the coordinator's folder, where that is given in
+// parts.
+func (rendezvousConductor) open(ctx context.Context, r *role, over bool) error {
+	hash := r.spec.Program.Code
+	if over || hash == "" || r.code == "" {
+		return nil
+	}
+	return code.Join(ctx, r.code, hash, r.folder.Code(hash))
+}
 
 // openPlace has nothing to open: the program writes its checkpoints itself.
 func (rendezvousConductor) openPlace(context.Context, *role) error { return nil }

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,6 +26,7 @@ func programFlags(r *role, f *pflag.FlagSet) {
 	f.StringVar(&r.name, "run", "", "`NAME` of the run; of a program only, as the flags below")
 	f.StringVar(&r.api, "api", "", "`URL` of the coordinator's API, for the program's code")
 	f.StringVar(&r.logs, "logs", "", "`FOLDER` of logs: the ranks' logs are in a folder of it")
+	f.BoolVar(&r.tee, "tee", false, "print the lines of all ranks on standard output as well, each after \"[rank N] \"")
 }
 
 // runAgent runs the ranks of one member of a run of a program.
@@ -35,6 +39,9 @@ func runAgent(ctx context.Context, r *role, kind string) error {
 		Folder: string(r.folder), Logs: r.logs, Checkpoints: r.checkpoints, Log: r.log, Patience: r.patience,
 		Devices: devices(&r.spec, kind),
 	}
+	if r.tee {
+		o.Output = tee(os.Stdout)
+	}
 	if r.api != "" {
 		o.API = api.New(r.api, r.known.Token, r.known.Certificate)
 		defer o.API.Close()
@@ -46,6 +53,17 @@ func runAgent(ctx context.Context, r *role, kind string) error {
 		return err
 	}
 	return leave(how)
+}
+
+// tee returns a function that prints lines of ranks, whole ones also where several
+// ranks print at a time.
+func tee(to io.Writer) func(rank int, line []byte) {
+	var mu sync.Mutex
+	return func(rank int, line []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(to, "[rank %d] %s\n", rank, line) // an output that is closed ends nothing
+	}
 }
 
 // mayRunProgram checks the flags of an agent.

@@ -48,6 +48,8 @@ type role struct {
 	accounts            string
 	patience            time.Duration
 	leaseTimeout        time.Duration
+	tee                 bool                   // an agent's ranks
+	code                string                 // the coordinator's folder of parts of the program's code
 	api, logs           string                 // of an agent
 	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 

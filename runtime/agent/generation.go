@@ -53,6 +53,7 @@ func (a *agent) program(b wire.Begin) program.Spec {
 		Dataset:     a.Spec.Dataset.Path,
 		Logs:        a.logs(),
 		Scratch:     a.scratch(),
+		Output:      a.Output,
 		Sole:        true,
 	}
 	if b.Resume != "" {

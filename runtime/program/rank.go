@@ -30,6 +30,7 @@ type rank struct {
 	readers       sync.WaitGroup
 	metrics       follower
 	reports       func(line []byte, cut bool) // of a line that is for stoke
+	output        func(rank int, line []byte) // gets each line; may be nil
 
 	mu        sync.Mutex
 	reaped    bool
@@ -41,6 +42,7 @@ func newRank(local int, s *Spec, path string, args, environment []string) *rank 
 	r := &rank{local: local, number: s.Member.Rank + local}
 	r.cmd = &exec.Cmd{Path: path, Args: args, Dir: s.Folder, Env: environment, SysProcAttr: attributes()}
 	r.metrics = follower{path: s.metricsFile(local)}
+	r.output = s.Output
 	return r
 }
 
@@ -85,6 +87,9 @@ func (r *rank) closeOutputs() {
 func (r *rank) read(stream int, from *os.File) {
 	lines := splitter{take: func(line []byte, cut bool) {
 		r.tail.add(line)
+		if r.output != nil {
+			r.output(r.number, line)
+		}
 		if rest, ok := cutPrefix(line, reportPrefix); ok && stream == standardOutput {
 			r.reports(rest, cut)
 		}

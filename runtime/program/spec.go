@@ -40,12 +40,13 @@ type Spec struct {
 	Devices     []string       // of the machine's member, as CUDA numbers or names them
 	Grace       time.Duration  // from SIGTERM to SIGKILL
 	Member      Member
-	Checkpoints string // the folder of checkpoints, "" for none
-	Dataset     string // the folder of the run's dataset, "" for none
-	Resume      string // the complete checkpoint to begin with, "" for none
-	Logs        string // an existing folder: rank-N.log and rank-N.log.1
-	Scratch     string // an existing folder of this member: parameters and metrics
-	Sole        bool   // the calling process starts no processes except generations: all its orphans are theirs
+	Checkpoints string                      // the folder of checkpoints, "" for none
+	Dataset     string                      // the folder of the run's dataset, "" for none
+	Resume      string                      // the complete checkpoint to begin with, "" for none
+	Logs        string                      // an existing folder: rank-N.log and rank-N.log.1
+	Scratch     string                      // an existing folder of this member: parameters and metrics
+	Output      func(rank int, line []byte) // gets each line of the ranks' outputs; nil: it does not
+	Sole        bool                        // the calling process starts no processes except generations: all its orphans are theirs
 }
 
 // Member is the place of the machine's ranks in the generation.

@@ -6,6 +6,9 @@ package launch
 type Placement struct {
 	Namespace   string            `json:"namespace"`
 	Image       string            `json:"image"`                  // whose entry point is stoke-trainer
+	// AgentImage has stoke-trainer as its entry point where Image, of a program's
+	// workers and servers, is any image; "" = Image has it.
+	AgentImage  string            `json:"agent_image,omitempty"`
 	PullPolicy  string            `json:"pull_policy,omitempty"`  // Always, IfNotPresent or Never; "" as Kubernetes chooses
 	PullSecrets []string          `json:"pull_secrets,omitempty"` // names of Secrets in the namespace
 	Port        int               `json:"port"`                   // of the roles; the API has the next one

@@ -22,7 +22,10 @@ const (
 // jobs are the run's, in the order in which they are made: with the
 // coordinator's the run is let go.
 func (l *layout) jobs() []*batch.Job {
-	all := []*batch.Job{l.indexed(server, l.spec.ParameterServer.Replicas, serverRetries)}
+	var all []*batch.Job
+	if n := l.spec.ParameterServer.Replicas; n > 0 || !l.spec.HasProgram() {
+		all = append(all, l.indexed(server, n, serverRetries))
+	}
 	low, high := l.spec.Worker.Replicas-l.high(), l.high()
 	if high > 0 {
 		all = append(all, l.indexed(workerHigh, high, workerRetries))

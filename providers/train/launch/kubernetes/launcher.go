@@ -48,9 +48,6 @@ func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
 	return &cluster{Client: client, namespace: l.placement.Namespace}, nil
 }
 
-// errProgram reports that pods train built-in models only.
-var errProgram = errors.New("programs run on this machine only, so far: leave cluster out")
-
 // purgeTime bounds the removal of what a failed launch has made.
 const purgeTime = 3 * time.Minute
 

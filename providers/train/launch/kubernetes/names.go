@@ -75,9 +75,15 @@ func (l *layout) coordinatorAddress() string {
 	return l.host(coordinator) + ":" + strconv.Itoa(l.Port)
 }
 
+// isAgent reports whether the pods of a role run a program.
+func (l *layout) isAgent(role string) bool { return l.spec.HasProgram() && role != coordinator }
+
 // servers are the addresses of the parameter servers in their order.
 func (l *layout) servers() []string {
 	var all []string
+	if l.spec.HasProgram() {
+		return nil // they do not listen
+	}
 	for i := range l.spec.ParameterServer.Replicas {
 		all = append(all, l.host(job(l.id, server)+"-"+strconv.Itoa(i))+":"+strconv.Itoa(l.Port))
 	}

@@ -71,6 +71,10 @@ func (l *layout) service() *core.Service {
 // is left free: datasets and checkpoints may lie anywhere.
 func (l *layout) policy() *networking.NetworkPolicy {
 	port := intstr.FromInt32(int32(l.Port))
+	ports := []networking.NetworkPolicyPort{{Port: &port, Protocol: new(core.ProtocolTCP)}}
+	if l.spec.HasProgram() {
+		ports = nil // its ranks listen on ports of their own
+	}
 	return &networking.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: l.id, Namespace: l.Namespace, Labels: labels(l.id, "")},
@@ -79,7 +83,7 @@ func (l *layout) policy() *networking.NetworkPolicy {
 			PolicyTypes: []networking.PolicyType{networking.PolicyTypeIngress},
 			Ingress: []networking.NetworkPolicyIngressRule{{
 				From:  []networking.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{runLabel: l.id}}}},
-				Ports: []networking.NetworkPolicyPort{{Port: &port, Protocol: new(core.ProtocolTCP)}},
+				Ports: ports,
 			}},
 		},
 	}

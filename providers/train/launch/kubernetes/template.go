@@ -40,31 +40,32 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 		meta.Annotations = map[string]string{"kubernetes.io/ingress-bandwidth": rate, "kubernetes.io/egress-bandwidth": rate}
 	}
 	volumes, mounts := l.volumes(role)
+	image, first := l.images(role)
 	pod := core.PodSpec{
 		Subdomain:                     l.id,
 		RestartPolicy:                 core.RestartPolicyNever,
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
-		TerminationGracePeriodSeconds: new(int64(grace)),
+		TerminationGracePeriodSeconds: new(l.grace(role)),
 		NodeSelector:                  r.NodeSelector,
 		Tolerations:                   tolerations(role, r),
 		PriorityClassName:             class(r.Priority),
 		Volumes:                       volumes,
+		InitContainers:                first,
 		SecurityContext: &core.PodSecurityContext{
 			RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), RunAsGroup: new(int64(nobody)), FSGroup: new(int64(nobody)),
 			SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []core.Container{{
-			Name: container, Image: l.Image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
+			Name: container, Image: image, ImagePullPolicy: core.PullPolicy(l.PullPolicy),
 			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
 			LivenessProbe:            l.probe(),
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
-			SecurityContext: &core.SecurityContext{
-				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true),
-				Capabilities:   &core.Capabilities{Drop: []core.Capability{"ALL"}},
-				SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
-			},
+			SecurityContext: restricted(),
 		}},
+	}
+	if len(first) > 0 {
+		pod.Containers[0].Command = []string{agentProgram}
 	}
 	for _, name := range l.PullSecrets {
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, core.LocalObjectReference{Name: name})
@@ -78,7 +79,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 	if role == coordinator {
 		pod.RestartPolicy, pod.Hostname = core.RestartPolicyOnFailure, coordinator
 	}
-	if role != worker && role != workerHigh {
+	if role != worker && role != workerHigh && !l.isAgent(role) {
 		c := &pod.Containers[0]
 		c.Ports = []core.ContainerPort{{Name: "roles", ContainerPort: int32(l.Port)}}
 		if role == coordinator {
@@ -86,6 +87,15 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 		}
 	}
 	return core.PodTemplateSpec{ObjectMeta: meta, Spec: pod}
+}
+
+// restricted is what containers may do: the Pod Security level restricted allows it.
+func restricted() *core.SecurityContext {
+	return &core.SecurityContext{
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true),
+		Capabilities:   &core.Capabilities{Drop: []core.Capability{"ALL"}},
+		SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
+	}
 }
 
 // probe makes the kubelet kill a process that hangs, at most 46 s after its last
@@ -128,6 +138,9 @@ func class(priority string) string {
 
 // arguments are stoke-trainer's.
 func (l *layout) arguments(role string) []string {
+	if l.isAgent(role) {
+		return l.agentArguments(role)
+	}
 	command, identity := role, keyIdentity
 	if role == worker || role == workerHigh {
 		command, identity = worker, keyCertificate
@@ -139,8 +152,13 @@ func (l *layout) arguments(role string) []string {
 	servers := "--servers=" + strings.Join(l.servers(), ",")
 	switch role {
 	case coordinator:
-		args = append(args, "--run="+l.id, "--state="+stateFolder, servers, "--data="+l.Dataset,
-			"--listen=:"+strconv.Itoa(l.Port), "--listen-api=:"+strconv.Itoa(l.api()),
+		args = append(args, "--run="+l.id, "--state="+stateFolder)
+		if l.spec.HasProgram() {
+			args = append(args, "--code="+codeFolder)
+		} else {
+			args = append(args, servers, "--data="+l.Dataset)
+		}
+		args = append(args, "--listen=:"+strconv.Itoa(l.Port), "--listen-api=:"+strconv.Itoa(l.api()),
 			"--outcome=/dev/termination-log", "--metrics=-", "--linger="+linger)
 	case server:
 		args = append(args, "--listen=:"+strconv.Itoa(l.Port))
@@ -152,7 +170,7 @@ func (l *layout) arguments(role string) []string {
 			args = append(args, "--first-index="+strconv.Itoa(n))
 		}
 	}
-	if l.Checkpoints != "" && command != worker {
+	if l.Checkpoints != "" && command != worker && !l.spec.HasProgram() {
 		args = append(args, "--checkpoints="+l.Checkpoints)
 	}
 	return args
@@ -165,6 +183,9 @@ func (l *layout) environment(role string) []core.EnvVar {
 		all = append(all, core.EnvVar{Name: "STOKE_INDEX", ValueFrom: &core.EnvVarSource{
 			FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
 		}})
+	}
+	if l.isAgent(role) {
+		all = append(all, core.EnvVar{Name: "HOME", Value: "/tmp"}) // the user of the pods has none in the image
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Environment)) {
 		all = append(all, core.EnvVar{Name: name, Value: l.Environment[name]})

@@ -19,7 +19,7 @@ func (l *layout) volumes(role string) (volumes []core.Volume, mounts []core.Volu
 		LocalObjectReference: core.LocalObjectReference{Name: l.id}, Items: []core.KeyToPath{{Key: keySpec, Path: keySpec}},
 	}})
 	identity := keyIdentity
-	if role == worker || role == workerHigh {
+	if role == worker || role == workerHigh || l.isAgent(role) {
 		identity = keyCertificate // the key is for who listens
 	}
 	add("secret", secretFolder, true, core.VolumeSource{Secret: &core.SecretVolumeSource{
@@ -32,8 +32,14 @@ func (l *layout) volumes(role string) (volumes []core.Volume, mounts []core.Volu
 			state = core.VolumeSource{PersistentVolumeClaim: &core.PersistentVolumeClaimVolumeSource{ClaimName: l.id}}
 		}
 		add("state", stateFolder, false, state)
+		if l.spec.Program.Code != "" {
+			add("code", codeFolder, true, l.codeSource())
+		}
 	}
-	if size := l.role(role).SharedMemory; size != "" {
+	if l.isAgent(role) {
+		add("agent", agentFolder, false, core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{}})
+	}
+	if size := l.sharedMemory(role); size != "" {
 		limit := resource.MustParse(size)
 		add("shared-memory", "/dev/shm", false, core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{Medium: core.StorageMediumMemory, SizeLimit: &limit}})
 	}
