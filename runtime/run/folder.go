@@ -33,9 +33,23 @@ func (f Folder) Checkpoints() string { return filepath.Join(string(f), "checkpoi
 // Agent is the folder of an agent of a program, such as worker-0.
 func (f Folder) Agent(name string) string { return filepath.Join(string(f), name) }
 
-// Code is the snapshot of a program's code as a tar archive, by its hash.
+// Code is the archive of the program's code: the snapshot with that hash.
 func (f Folder) Code(hash string) string {
-	return filepath.Join(string(f), fmt.Sprintf("code-%.16s.tar", hash))
+	return filepath.Join(string(f), codePrefix+hash[:min(16, len(hash))]+codeSuffix)
+}
+
+const codePrefix, codeSuffix = "code-", ".tar"
+
+// RemoveCode removes the archives of code, except the one with that hash.
+func (f Folder) RemoveCode(except string) error {
+	entries, err := os.ReadDir(string(f))
+	for _, e := range entries {
+		path := filepath.Join(string(f), e.Name())
+		if strings.HasPrefix(e.Name(), codePrefix) && strings.HasSuffix(e.Name(), codeSuffix) && path != f.Code(except) {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
 }
 
 // Log is the standard error of a role (coordinator, ps, worker, supervisor).
@@ -47,18 +61,6 @@ func (f Folder) Log(role string, index int) string {
 // in Log.
 func (f Folder) Output(role string, index int) string {
 	return filepath.Join(f.Logs(), fmt.Sprintf("%s-%d.out", role, index))
-}
-
-// RemoveCode removes the archives of code, except the one with that hash.
-func (f Folder) RemoveCode(except string) error {
-	entries, err := os.ReadDir(string(f))
-	for _, e := range entries {
-		path := filepath.Join(string(f), e.Name())
-		if strings.HasPrefix(e.Name(), "code-") && strings.HasSuffix(e.Name(), ".tar") && path != f.Code(except) {
-			err = errors.Join(err, os.Remove(path))
-		}
-	}
-	return err
 }
 
 // Name identifies the run to people.
