@@ -16,7 +16,8 @@ var floors = []struct {
 	packages []string
 }{
 	{"processes of the machine", []string{"runtime/process"}},
-	{"files that are whole or absent, regular expressions, snapshots of code, usage of machines", []string{"runtime/durable", "runtime/pattern", "runtime/code", "runtime/usage"}},
+	{"files that are whole or absent, regular expressions, usage of machines", []string{"runtime/durable", "runtime/pattern", "runtime/usage"}},
+	{"snapshots of code", []string{"runtime/code"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models, and the engines' interface", []string{"runtime/engine"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},

@@ -63,6 +63,17 @@ func Trainer(dir string, race bool) (string, error) {
 	return to, nil
 }
 
+// Rank builds a user's program, into dir, and returns its path: see cmd/programtest/ranktest.
+func Rank(dir string) (string, error) {
+	to := filepath.Join(dir, "rank")
+	build := exec.Command("go", "build", "-trimpath", "-o", to, module+"/cmd/programtest/ranktest")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // images have no libraries
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program of tests: %w\n%s", err, out)
+	}
+	return to, nil
+}
+
 // folder returns the folder that STOKE_PROGRAMS names, or else one in the user's
 // cache folder. go test runs a test again when a variable has changed
 // that the test reads: STOKE_PROGRAMS_SUM changes with the programs.

@@ -14,20 +14,16 @@ import (
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
-// programRun is a run of the program in ranks_test.go.
+// programRun is a run of the program in cmd/programtest/ranktest.
 func programRun(t *testing.T, workers, processes int, parameters map[string]any) spec.Spec {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := spec.DefaultProgram()
 	s.Name = "program"
 	s.Worker.Replicas, s.Worker.MinReplicas = workers, 1
 	s.Program.Processes, s.Program.StopGrace = processes, spec.Duration(2*time.Second)
 	starts := filepath.Join(t.TempDir(), "starts")
-	s.Program.Command = must(spec.JSONOf([]string{self}))
-	s.Program.Environment = must(spec.JSONOf(map[string]string{asRank: "1", "TEST_STARTS": starts}))
+	s.Program.Command = must(spec.JSONOf([]string{ranks}))
+	s.Program.Environment = must(spec.JSONOf(map[string]string{"TEST_STARTS": starts}))
 	s.Program.Parameters = must(spec.JSONOf(parameters))
 	return s
 }

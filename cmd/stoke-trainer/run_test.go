@@ -30,14 +30,11 @@ import (
 // The program under test and its data, made once.
 var (
 	trainer string
+	ranks   string // a user's program
 	digits  spec.Dataset
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asRank) != "" { // this process is a rank of a user's program
-		runRank()
-		os.Exit(0)
-	}
 	if os.Getenv(asTrainer) != "" { // this process is a role of a run under test
 		newCPU = func() engine.Engine { return stalling{cpu.New()} }
 		version = os.Getenv(trainerVersion) // the other roles reject another version than theirs
@@ -50,6 +47,10 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		if trainer, err = programtest.Trainer(dir, raceBuild); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		if ranks, err = programtest.Rank(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

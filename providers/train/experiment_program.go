@@ -83,9 +83,6 @@ func (m *experimentModel) checkProgram() (diags diag.Diagnostics) {
 	case !m.Model.IsNull() && !m.Model.IsUnknown():
 		diags.AddAttributeError(model, "Both a model and a program", "Give either model or a block program.")
 		return diags
-	case !m.Cluster.IsNull() && !m.Cluster.IsUnknown():
-		diags.AddAttributeError(at, "Programs run on this machine only", "Leave cluster out: so far, pods train built-in models.")
-		return diags
 	}
 	if v := m.inProgram("on_change"); !v.IsNull() && v.ValueString() != program.NewRun && v.ValueString() != program.Resume {
 		diags.AddAttributeError(at.AtName("on_change"), "Unknown value",

@@ -99,7 +99,7 @@ func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagno
 	}
 	p, _, wrong := m.placement("")
 	diags.Append(wrong...)
-	if m.DatasetPath.IsNull() {
+	if m.DatasetPath.IsNull() && (!m.hasProgram() || !m.Dataset.IsNull()) {
 		diags.AddAttributeError(at.Root("dataset_path"), "Pods do not see this machine's folders",
 			"Put the dataset into the image with train_image's files, or onto a volume, and say as dataset_path where pods find it.")
 	} else if p.Dataset != "" && !path.IsAbs(p.Dataset) {
@@ -108,7 +108,10 @@ func (m *experimentModel) checkPlacement(ctx context.Context) (diags diag.Diagno
 	if p.PullPolicy != "" && !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, p.PullPolicy) {
 		diags.AddAttributeError(at.Root("image_pull_policy"), "Unknown value", fmt.Sprintf("image_pull_policy must be one of Always, IfNotPresent, Never; it is %q.", p.PullPolicy))
 	}
-	if scheme, _, ok := strings.Cut(p.Checkpoints, "://"); p.Checkpoints != "" && !path.IsAbs(p.Checkpoints) && (!ok || scheme != "gs" && scheme != "s3") {
+	if m.hasProgram() && strings.Contains(p.Checkpoints, "://") {
+		diags.AddAttributeError(at.Root("checkpoint").AtName("place"), "A program's checkpoints are in a folder",
+			fmt.Sprintf("Give an absolute path on a volume that all of its pods mount; it is %q.", p.Checkpoints))
+	} else if scheme, _, ok := strings.Cut(p.Checkpoints, "://"); p.Checkpoints != "" && !path.IsAbs(p.Checkpoints) && (!ok || scheme != "gs" && scheme != "s3") {
 		diags.AddAttributeError(at.Root("checkpoint").AtName("place"), "Not a place for checkpoints",
 			fmt.Sprintf("Give gs://BUCKET/PREFIX, s3://BUCKET/PREFIX or an absolute path on a volume; it is %q.", p.Checkpoints))
 	}

@@ -35,8 +35,13 @@ func (r *reading) wrong(p at.Path, summary, format string, args ...any) {
 // while something of it is not known yet.
 func (m *experimentModel) placement(image string) (p launch.Placement, known bool, diags diag.Diagnostics) {
 	r := new(reading)
+	agent := ""
+	if m.hasProgram() && !m.Image.IsNull() {
+		agent = image // the program's image may be any
+	}
 	p = launch.Placement{
-		Namespace: r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
+		AgentImage: agent,
+		Namespace:  r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
 		Dataset: r.text(m.DatasetPath, ""), Port: r.number(at.Root("port"), m.Port, defaultPort, 1, 65533),
 	}
 	for _, v := range r.elements(m.PullSecrets) {

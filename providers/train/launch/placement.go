@@ -4,8 +4,8 @@ package launch
 // All of it is part of their templates, which are immutable: a change of it
 // makes them anew.
 type Placement struct {
-	Namespace   string            `json:"namespace"`
-	Image       string            `json:"image"`                  // whose entry point is stoke-trainer
+	Namespace string `json:"namespace"`
+	Image     string `json:"image"` // whose entry point is stoke-trainer
 	// AgentImage has stoke-trainer as its entry point where Image, of a program's
 	// workers and servers, is any image; "" = Image has it.
 	AgentImage  string            `json:"agent_image,omitempty"`
@@ -51,6 +51,12 @@ type PodRole struct {
 	Tolerations      []Toleration      `json:"tolerations,omitempty"`
 	Priority         string            `json:"priority,omitempty"`    // PriorityLow, PriorityHigh; "" = the cluster's default
 	SpreadOver       string            `json:"spread_over,omitempty"` // a node label: as many pods on one value as on another
+}
+
+// WithoutGPUs returns what a container gets that uses no GPU.
+func (r PodRole) WithoutGPUs() PodRole {
+	r.GPUs = 0
+	return r
 }
 
 // The priorities of pods beside the cluster's default.

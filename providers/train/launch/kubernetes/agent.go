@@ -18,7 +18,7 @@ import (
 
 // Places in the pods of a program.
 const (
-	codeFolder   = "/etc/stoke-code"       // the coordinator's: parts of the program's code
+	codeFolder   = "/etc/stoke-code"       // of the coordinator, with parts of the program's code
 	agentFolder  = "/stoke"                // an agent's own
 	agentProgram = "/stoke/stoke-trainer"  // where a first container brings it to
 	ranksLogs    = agentFolder + "/logs"   //
@@ -28,8 +28,8 @@ const (
 	killTime = 15
 )
 
-// images returns the image of a role's container, and the first container that brings
-// stoke-trainer into an image of the user's.
+// images returns the image of a role's container. For any other image than the trainer's,
+// a first container copies stoke-trainer into the pod.
 func (l *layout) images(role string) (image string, first []core.Container) {
 	switch {
 	case l.AgentImage == "":
@@ -39,7 +39,7 @@ func (l *layout) images(role string) (image string, first []core.Container) {
 	}
 	return l.Image, []core.Container{{
 		Name: "agent", Image: l.AgentImage, ImagePullPolicy: core.PullPolicy(l.PullPolicy), Args: []string{"install", agentProgram},
-		VolumeMounts: []core.VolumeMount{{Name: "agent", MountPath: agentFolder}}, Resources: resources(l.role(role).withoutGPUs()),
+		VolumeMounts: []core.VolumeMount{{Name: "agent", MountPath: agentFolder}}, Resources: resources(l.role(role).WithoutGPUs()),
 		TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError, SecurityContext: restricted(),
 	}}
 }
@@ -91,13 +91,13 @@ func (l *layout) codeName(part string) string {
 	return fmt.Sprintf("%s-code-%.12s-%s", l.id, l.spec.Program.Code, strings.TrimPrefix(part, "part-"))
 }
 
-// codeParts is how many parts the run's code has, as its Secrets tell.
+// codeLabel has the beginning of the hash of the code that a Secret has a part of.
 const codeLabel = "stoke.dev/code"
 
 // codeSource is the volume of the program's code, whose parts are in Secrets.
 func (l *layout) codeSource() core.VolumeSource {
 	var sources []core.VolumeProjection
-	for n := range l.CodeParts {
+	for n := range l.parts {
 		part := fmt.Sprintf("part-%03d", n)
 		sources = append(sources, core.VolumeProjection{Secret: &core.SecretProjection{
 			LocalObjectReference: core.LocalObjectReference{Name: l.codeName(part)}, Items: []core.KeyToPath{{Key: part, Path: part}},
@@ -106,9 +106,16 @@ func (l *layout) codeSource() core.VolumeSource {
 	return core.VolumeSource{Projected: &core.ProjectedVolumeSource{Sources: sources}}
 }
 
-// makeCode makes the Secrets of the program's code that are not there.
-func (c *cluster) makeCode(ctx context.Context, l *layout, code launch.Code, owner *metav1.OwnerReference) error {
-	l.CodeParts = 0
+// codeKeeper keeps the code of a run's program in the cluster.
+type codeKeeper struct {
+	*cluster
+	of *layout
+}
+
+// make makes the Secrets that do not exist.
+func (c codeKeeper) make(ctx context.Context, code launch.Code, owner *metav1.OwnerReference) error {
+	l := c.of
+	l.parts = 0
 	if l.spec.Program.Code == "" {
 		return nil
 	}
@@ -116,7 +123,7 @@ func (c *cluster) makeCode(ctx context.Context, l *layout, code launch.Code, own
 	if err != nil {
 		return err
 	}
-	l.CodeParts = len(parts)
+	l.parts = len(parts)
 	for part, data := range parts {
 		name := l.codeName(part)
 		marks := labels(l.id, "")
@@ -133,9 +140,10 @@ func (c *cluster) makeCode(ctx context.Context, l *layout, code launch.Code, own
 	return nil
 }
 
-// removeOtherCode removes the Secrets of code that the run has no more.
-func (c *cluster) removeOtherCode(ctx context.Context, l *layout) error {
-	all, err := list[core.Secret](ctx, c, secrets, l.id)
+// removeOthers removes the Secrets of earlier code.
+func (c codeKeeper) removeOthers(ctx context.Context) error {
+	l := c.of
+	all, err := list[core.Secret](ctx, c.cluster, secrets, l.id)
 	if err != nil {
 		return err
 	}

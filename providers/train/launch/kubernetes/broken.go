@@ -20,7 +20,8 @@ func (s *sight) judge(state *launch.State) {
 // broken names the Job for whose lack the run does not go on, whatever its
 // coordinator says: that of the servers, or those of all workers. "" is none.
 func (s *sight) broken() string {
-	if why := s.without(server); why != "" {
+	of, err := s.spec()
+	if why := s.without(server); why != "" && !(err == nil && of.HasProgram() && of.ParameterServer.Replicas == 0) {
 		return why
 	}
 	high, low := s.job(workerHigh), s.job(worker)

@@ -45,11 +45,12 @@ func (c *cluster) change(ctx context.Context, now *sight, s spec.Spec) error {
 		return err
 	}
 	s.Layers = is.Layers
-	of := &layout{id, s, p}
+	of := &layout{id, s, p, 0}
 	told := func() error { return c.tell(ctx, id, spec.LiveOf(s)) } // all of it: an earlier change may not have arrived
 	steps := []func() error{func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }, told}
 	if s.Worker.Replicas < is.Worker.Replicas && now.begun() {
-		steps = []func() error{told, func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }}
+		left := func() error { return awaitLeaving(ctx, c, id, s) }
+		steps = []func() error{told, left, func() error { return c.write(ctx, &now.config, of, nil) }, func() error { return c.scale(ctx, now, of) }}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -57,6 +58,37 @@ func (c *cluster) change(ctx context.Context, now *sight, s spec.Spec) error {
 		}
 	}
 	return nil
+}
+
+// awaitLeaving waits until agents that are too many have left: the coordinator lets
+// them work until the next checkpoint.
+func awaitLeaving(ctx context.Context, c *cluster, id string, s spec.Spec) error {
+	if !s.HasProgram() {
+		return nil
+	}
+	for {
+		now, err := c.look(ctx, id)
+		if err != nil {
+			return err
+		}
+		asked, err := c.session(ctx, id, now.pods)
+		if errors.Is(err, errNoCoordinator) {
+			return nil // it begins with what the ConfigMap says
+		}
+		if err != nil {
+			return err
+		}
+		is, err := asked.ask(ctx, id)
+		asked.Close()
+		if err == nil && (is.Workers <= s.Worker.Replicas || is.Phase.Final()) {
+			return nil
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // tell has the run's coordinator take a change on. One that has never run reads
@@ -143,10 +175,7 @@ func (c *cluster) scale(ctx context.Context, now *sight, l *layout) error {
 
 // Resume makes the Jobs of an idle run anew, as the placement says now. Where its
 // coordinator goes on without the others, it saves what there is first.
-func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, _ launch.Code) error {
-	if s.HasProgram() {
-		return errProgram
-	}
+func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, code launch.Code) error {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return err
@@ -160,7 +189,7 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, _ launch.
 		return err
 	}
 	s.Layers = is.Layers // it stays the same run
-	of := &layout{id, s, l.placement}
+	of := &layout{id, s, l.placement, 0}
 	if running(now.pods) != nil {
 		if err := l.save(ctx, c, id, now, changeTime); err != nil {
 			return err
@@ -185,7 +214,14 @@ func (l *Launcher) Resume(ctx context.Context, id string, s spec.Spec, _ launch.
 	if err := c.again(ctx, of, taken); err != nil {
 		return err
 	}
-	return c.launch(ctx, of, ownerOf(&now.config))
+	owner := ownerOf(&now.config)
+	if err := (codeKeeper{c, of}).make(ctx, code, owner); err != nil {
+		return err
+	}
+	if err := c.launch(ctx, of, owner); err != nil {
+		return err
+	}
+	return codeKeeper{c, of}.removeOthers(ctx)
 }
 
 // Stop ends the run's pods. A coordinator that can be asked has the run saved

@@ -83,7 +83,7 @@ func (l *Launcher) collect(ctx context.Context, c *cluster, id string, s *sight,
 	errs := []error{c.collectLogs(ctx, s, at)}
 	if asked != nil {
 		errs = append(errs, collectMetrics(ctx, asked, at))
-		if state.Phase == spec.Succeeded {
+		if state.Phase == spec.Succeeded && !state.Program {
 			errs = append(errs, collectModel(ctx, asked, at))
 		}
 	} else {

@@ -23,7 +23,7 @@ func TestEndsOfPods(t *testing.T) {
 		spec.EndNoCoordinator: {batch.PodFailurePolicyActionFailIndex, batch.PodFailurePolicyActionFailJob},
 		spec.EndUsage:         {batch.PodFailurePolicyActionFailIndex, batch.PodFailurePolicyActionFailJob},
 	}
-	l := &layout{"run-0000000000000001", someRun(2, 1), small()}
+	l := &layout{"run-0000000000000001", someRun(2, 1), small(), 0}
 	l.HighPriority = 1
 	decided := 0
 	for _, j := range l.jobs() {

@@ -52,16 +52,13 @@ func (l *Launcher) cluster(ctx context.Context) (*cluster, error) {
 const purgeTime = 3 * time.Minute
 
 // Start makes the run's objects, the coordinator's Job last, or leaves nothing.
-func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, _ launch.Code) (string, error) {
-	if s.HasProgram() {
-		return "", errProgram
-	}
+func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, code launch.Code) (string, error) {
 	c, err := l.cluster(ctx)
 	if err != nil {
 		return "", err
 	}
-	of := &layout{launch.ID(operation), s, l.placement}
-	if err := c.start(ctx, of, operation); errors.Is(err, errTaken) {
+	of := &layout{launch.ID(operation), s, l.placement, 0}
+	if err := c.start(ctx, of, operation, code); errors.Is(err, errTaken) {
 		return "", err // it is not this call's to remove
 	} else if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), purgeTime)
@@ -84,7 +81,7 @@ func (l *Launcher) Start(ctx context.Context, operation string, s spec.Spec, _ l
 var errTaken = errors.New("a run of this name is there already")
 
 // start makes everything that a run needs.
-func (c *cluster) start(ctx context.Context, l *layout, operation string) error {
+func (c *cluster) start(ctx context.Context, l *layout, operation string, code launch.Code) error {
 	if err := c.ensureClasses(ctx, l); err != nil {
 		return err
 	}
@@ -107,6 +104,9 @@ func (c *cluster) start(ctx context.Context, l *layout, operation string) error 
 		return err
 	}
 	if _, err := c.create(ctx, secrets, secret, owner); err != nil {
+		return err
+	}
+	if err := (codeKeeper{c, l}).make(ctx, code, owner); err != nil {
 		return err
 	}
 	if _, err := c.create(ctx, services, l.service(), owner); err != nil {

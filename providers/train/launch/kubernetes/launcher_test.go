@@ -23,7 +23,7 @@ func TestAcceptedUnderRestricted(t *testing.T) {
 			w := newWorld(t, level)
 			l.Namespace = w.ns
 			c := &cluster{Client: w.client(w.Kubeconfig()), namespace: w.ns}
-			if err := c.start(t.Context(), l, "op-1"); err != nil {
+			if err := c.start(t.Context(), l, "op-1", codeOf(t, l)); err != nil {
 				t.Fatal(err)
 			}
 			for _, j := range l.jobs() {
@@ -38,7 +38,7 @@ func TestAcceptedUnderRestricted(t *testing.T) {
 		})
 	}
 	w := newWorld(t, "restricted")
-	l := &layout{"run-0000000000000005", someRun(1, 1), privileged()}
+	l := &layout{"run-0000000000000005", someRun(1, 1), privileged(), 0}
 	if err := w.dryRun("x", l.template(worker)); err == nil || !strings.Contains(err.Error(), "hostPath") || !strings.Contains(err.Error(), "nfs") {
 		t.Errorf("volumes that restricted refuses: %v", err)
 	}

@@ -79,10 +79,11 @@ func privileged() launch.Placement {
 // layouts are the golden ones, by the names of their files.
 func layouts() map[string]*layout {
 	return map[string]*layout{
-		"small":       {"run-0000000000000001", someRun(1, 1), small()},
-		"everything":  {"run-0000000000000002", someRun(4, 2), everything()},
-		"accelerated": {"run-0000000000000003", someRun(3, 1), accelerated()},
-		"privileged":  {"run-0000000000000004", someRun(2, 1), privileged()},
+		"small":       {"run-0000000000000001", someRun(1, 1), small(), 0},
+		"everything":  {"run-0000000000000002", someRun(4, 2), everything(), 0},
+		"accelerated": {"run-0000000000000003", someRun(3, 1), accelerated(), 0},
+		"program":     programRun(2, 1),
+		"privileged":  {"run-0000000000000004", someRun(2, 1), privileged(), 0},
 	}
 }
 

@@ -41,6 +41,7 @@ func (l *Launcher) Logs(ctx context.Context, id string, o launch.LogOptions, lin
 	if err != nil {
 		return err
 	}
+	line = rankLines(&o, line)
 	into := newTranscript(o.Stream, line)
 	f := newFollowed(ctx, c, id, o.Follow)
 	defer f.end()

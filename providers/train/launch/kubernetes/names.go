@@ -54,6 +54,7 @@ type layout struct {
 	id   string
 	spec spec.Spec
 	launch.Placement
+	parts int // of the program's code
 }
 
 // high is how many workers have the higher class.

@@ -76,7 +76,7 @@ func TestResumeOfEachField(t *testing.T) {
 func (w *world) made(id string, p launch.Placement, s spec.Spec) {
 	w.t.Helper()
 	p.Namespace = w.ns
-	of := &layout{id, s, p}
+	of := &layout{id, s, p, 0}
 	there, err := w.Client.BatchV1().Jobs(w.ns).List(w.t.Context(), metav1.ListOptions{LabelSelector: runLabel + "=" + id})
 	if err != nil {
 		w.t.Fatal(err)

@@ -105,6 +105,12 @@ func (s *sight) outcome() (spec.Status, bool) {
 	return newest, found
 }
 
+// hasProgram reports whether the run's workers run a program.
+func (s *sight) hasProgram() bool {
+	of, err := s.spec()
+	return err == nil && of.HasProgram()
+}
+
 // derived is how the run stands as far as objects tell, without its
 // coordinator.
 func (s *sight) derived() spec.Status {
@@ -329,9 +335,9 @@ func readState(ctx context.Context, c *cluster, id string, s *sight, ask asking)
 // does not.
 func (c *cluster) status(ctx context.Context, id string, s *sight, ask asking) (launch.State, *session, error) {
 	c.whyClaimsWait(ctx, s)
-	state := launch.State{Saved: -1, Roles: s.roles()}
+	state := launch.State{Saved: -1, Roles: s.roles(), Program: s.hasProgram()}
 	if recorded, ok := s.recorded(); ok {
-		recorded.Roles = state.Roles
+		recorded.Roles, recorded.Program = state.Roles, state.Program
 		return recorded, nil, nil
 	}
 	refused := c.refused(ctx, s)

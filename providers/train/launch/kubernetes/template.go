@@ -61,7 +61,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 			Args: l.arguments(role), Env: l.environment(role), VolumeMounts: mounts, Resources: resources(r),
 			LivenessProbe:            l.probe(),
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
-			SecurityContext: restricted(),
+			SecurityContext:          restricted(),
 		}},
 	}
 	if len(first) > 0 {

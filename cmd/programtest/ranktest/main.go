@@ -13,21 +13,16 @@ import (
 	"time"
 )
 
-// asRank has the test's program run as a rank of a user's program, in the shape of
-// a data-parallel one: all ranks add up in each step, rank 0 writes checkpoints, and
-// a rank that loses its peer ends with an error.
-const asRank = "TEST_RANK"
-
 // rankParameters are the parameters of the program.
 type rankParameters struct {
-	Steps   int     `json:"steps"`
-	Pause   float64 `json:"pause"`   // seconds of a step
-	Every   int     `json:"every"`   // steps between two checkpoints; 0: none is made
-	Fail    int     `json:"fail"`    // step at which rank Failing ends with 3; 0: none
-	Failing int     `json:"failing"` //
-	Once    string  `json:"once"`    // file that says that it has failed
-	Serve   bool    `json:"serve"`   // processes of the role ps never end
-	Stubbn  bool    `json:"stubborn"`
+	Steps    int     `json:"steps"`
+	Pause    float64 `json:"pause"`   // seconds of a step
+	Every    int     `json:"every"`   // steps between two checkpoints; 0: none is made
+	Fail     int     `json:"fail"`    // step at which rank Failing ends with 3; 0: none
+	Failing  int     `json:"failing"` //
+	Once     string  `json:"once"`    // file that says that it has failed
+	Serve    bool    `json:"serve"`   // processes of the role ps never end
+	Stubborn bool    `json:"stubborn"`
 }
 
 // rank is one process of the program.
@@ -38,14 +33,14 @@ type rank struct {
 	sum, step     int
 }
 
-func runRank() {
+func main() {
 	r := &rank{number: number("RANK"), world: number("WORLD_SIZE")}
 	text, err := os.ReadFile(os.Getenv("STOKE_PARAMETERS"))
 	if err == nil {
 		err = json.Unmarshal(text, &r.rankParameters)
 	}
 	r.check(err)
-	if r.Stubbn {
+	if r.Stubborn {
 		signal.Ignore(syscall.SIGTERM)
 	}
 	r.note()
@@ -90,9 +85,14 @@ func (r *rank) mayFail() bool {
 	return err == nil
 }
 
-// note writes down that the rank was started in this generation.
+// note writes down that the rank was started in this generation, where a test wants
+// it.
 func (r *rank) note() {
-	file, err := os.OpenFile(os.Getenv("TEST_STARTS"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	path := os.Getenv("TEST_STARTS")
+	if path == "" {
+		return
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	r.check(err)
 	fmt.Fprintf(file, "%s rank %d of %d: process %d, restart %s, job %s %s\n", os.Getenv("MASTER_PORT"), r.number, r.world, os.Getpid(),
 		os.Getenv("TORCHELASTIC_RESTART_COUNT"), os.Getenv("JOB_NAME"), os.Getenv("TASK_INDEX"))
@@ -128,7 +128,7 @@ func (r *rank) meet() error {
 	return l.Close()
 }
 
-// workers returns how many ranks add up: those of the role ps do not.
+// workers returns the number of ranks that add up, without the role ps.
 func (r *rank) workers() int {
 	if r.Serve {
 		hosts, n := os.Getenv("WORKER_HOSTS"), 1
