@@ -46,7 +46,7 @@ func runAgent(ctx context.Context, r *role, kind string) error {
 		o.API = api.New(r.api, r.known.Token, r.known.Certificate)
 		defer o.API.Close()
 	}
-	r.orphaned.Store(new(func() { endMarked(o.Mark()) }))
+	r.orphaned.Store(new(endRanks))
 	err := agent.Run(ctx, o)
 	how := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
 	if !errors.As(err, &how) && ctx.Err() == nil {
@@ -109,10 +109,10 @@ func devices(s *spec.Spec, kind string) (all []string) {
 	return all
 }
 
-// endMarked ends at once what is left of an agent's program.
-func endMarked(m program.Mark) {
+// endRanks ends at once the ranks of an agent and all that they have started.
+func endRanks() {
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	program.EndMarked(ctx, m, 0) // the process ends, whatever is left
+	program.EndChildren(ctx, func(int) bool { return false }) //nolint:errcheck // the process ends either way
 }

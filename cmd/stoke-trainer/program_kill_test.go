@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -195,4 +197,46 @@ func TestStopAStubbornProgram(t *testing.T) {
 		t.Errorf("status %+v", st)
 	}
 	checkLeft(t, r.folder)
+}
+
+// Processes that have left their rank, with its group, environment and parent, end with
+// the agent: whether that is killed, or the supervisor.
+func TestProcessesThatLeaveTheirRank(t *testing.T) {
+	t.Parallel()
+	for i, role := range []string{"supervisor", "worker"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			asleep := fmt.Sprintf("9%d.%d", os.Getpid(), i)
+			left := func() (n int) {
+				for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
+					if text, err := os.ReadFile(path); err == nil && string(text) == "sleep\x00"+asleep+"\x00" {
+						n++
+					}
+				}
+				return n
+			}
+			parameters := steady(1 << 20)
+			parameters["leave"] = asleep
+			r := running(t, programRun(t, 1, 2, parameters))
+			if n := left(); n != 2 {
+				t.Fatalf("%d processes sleep", n)
+			}
+			if role == "supervisor" {
+				killSupervisor(r)
+				eventually(t, "no process is left", func() bool { return left() == 0 })
+				return
+			}
+			kill(t, r.folder, "worker 0")
+			eventually(t, "the next generation runs", func() bool { return len(programEvents(t, r.folder, spec.EventGeneration)) >= 3 })
+			if err := client(t, r.folder).Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if st := r.wait(); st.Phase != spec.Stopped {
+				t.Errorf("status %+v", st)
+			}
+			if n := left(); n > 0 {
+				t.Errorf("%d processes are left", n)
+			}
+		})
+	}
 }

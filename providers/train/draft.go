@@ -22,13 +22,14 @@ type draft struct {
 	unknown map[string]bool // by field
 	partly  []spec.Change   // to a run that has a part of another change
 	resumes bool            // on_change of a program
+	inPods  bool            // not on this machine
 	code    launch.Code     // of a program; its snapshot is nil until it is read
 }
 
 // draft reads a configuration, a plan or a state. Values that no field can
 // hold are diagnosed; whether they make sense together is check's affair.
 func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
-	d := &draft{spec: spec.Default(), unknown: make(map[string]bool)}
+	d := &draft{spec: spec.Default(), unknown: make(map[string]bool), inPods: !m.Cluster.IsNull()}
 	if m.hasProgram() {
 		d.spec = spec.DefaultProgram()
 		if !m.ParameterServer.IsNull() {

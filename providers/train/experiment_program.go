@@ -153,6 +153,9 @@ func (d *draft) prepare(ctx context.Context) diag.Diagnostics {
 
 // checkCommand reports that this machine cannot start the command.
 func (d *draft) checkCommand() (diags diag.Diagnostics) {
+	if d.inPods { // their image has it
+		return nil
+	}
 	for _, p := range program.CheckCommand(&d.spec, d.code.Folder, d.code.Snapshot, d.unknown) {
 		diags.AddAttributeError(pathOf(p.Field), p.Summary, p.Detail)
 	}

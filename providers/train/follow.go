@@ -101,6 +101,9 @@ func step(s launch.State) string {
 		return "starting"
 	}
 	parts := progressOf(s)
+	if m := printable(s.Message); s.Program && m != "" && !s.Phase.Final() {
+		parts = append(parts, m)
+	}
 	if rate := s.Metrics["samples_per_second"]; rate > 0 && rate < 1e15 {
 		parts = append(parts, thousands(int64(rate))+" samples/s")
 	}

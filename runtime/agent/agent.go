@@ -110,7 +110,10 @@ func (o *Options) Mark() program.Mark { return program.Mark{Run: o.Run, Member: 
 // makeFolders makes the agent's folders. The run's own folder must exist: where it
 // does not, the run is gone.
 func (a *agent) makeFolders() error {
-	for _, dir := range []string{a.Folder, a.logs(), a.scratch(), a.work()} {
+	for _, dir := range []string{a.Folder, a.logs(), a.scratch(), a.work(), a.Checkpoints} {
+		if dir == "" {
+			continue
+		}
 		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 			return fmt.Errorf("make folder: %w", err)
 		}

@@ -24,7 +24,10 @@ func (a *agent) start(ctx context.Context, b wire.Begin) {
 	s, report := a.program(b), a.observer.report
 	go func() {
 		var g *program.Generation
-		err := a.placeCode(ctx)
+		err := a.makeFolders() // the program may have removed them
+		if err == nil {
+			err = a.placeCode(ctx)
+		}
 		if err == nil {
 			g, err = program.Start(s, report)
 		}

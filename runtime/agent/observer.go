@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ import (
 // Limits of what waits to be reported.
 const (
 	maxFacts  = 50
-	maxValues = 1000 // names of metrics of a rank
+	maxValues = 256 // names of metrics of a rank
 )
 
 // observer collects what ranks do until it is reported: of each metric the newest
@@ -61,6 +62,12 @@ func (o *observer) add(e program.Event) {
 	p.Step = max(p.Step, e.Step)
 	o.step = max(o.step, e.Step)
 	for name, v := range e.Values {
+		p.NotFinite = slices.DeleteFunc(p.NotFinite, func(other string) bool { return other == name })
+		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has no such number
+			delete(p.Values, name)
+			p.NotFinite = append(p.NotFinite, name)
+			continue
+		}
 		if _, known := p.Values[name]; known || len(p.Values) < maxValues {
 			p.Values[name] = v
 		}

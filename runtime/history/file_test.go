@@ -303,3 +303,13 @@ func TestCheckedLast(t *testing.T) {
 		t.Errorf("was\n%s is\n%s", before, after)
 	}
 }
+
+// Updates of a program that are merged keep the newest value of each metric.
+func TestMergedMetrics(t *testing.T) {
+	a := spec.Event{Type: spec.EventUpdate, Step: 1, Metrics: map[string]float64{"params": 7, "loss": 2, "gone": 1}}
+	b := spec.Event{Type: spec.EventUpdate, Step: 2, Metrics: map[string]float64{"loss": 1}, NotFinite: []string{"gone"}}
+	got := merge(a, b).Metrics
+	if len(got) != 2 || got["params"] != 7 || got["loss"] != 1 || len(a.Metrics) != 3 {
+		t.Errorf("metrics %v", got)
+	}
+}

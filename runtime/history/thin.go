@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"maps"
 
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -131,6 +132,13 @@ func merge(a, b spec.Event) spec.Event {
 	a, b = toSeveral(a), toSeveral(b)
 	both := b // it has the newest number, time, term and step
 	both.First, both.Count = a.First, a.Count+b.Count
+	if len(a.Metrics) > 0 { // of a program: each event has the metrics that it reported then
+		both.Metrics = maps.Clone(a.Metrics)
+		for _, name := range b.NotFinite {
+			delete(both.Metrics, name)
+		}
+		maps.Copy(both.Metrics, b.Metrics)
+	}
 	both.Records, both.Skips = a.Records+b.Records, a.Skips+b.Skips
 	both.Staleness = max(a.Staleness, b.Staleness)
 	counted := func(e spec.Event) float64 { return float64(e.Count - e.Skips) } // a skipped update has neither loss nor norm

@@ -37,12 +37,32 @@ func Checkpoints(dir string) ([]Checkpoint, error) {
 		if strings.HasSuffix(e.Name(), marker) {
 			continue
 		}
-		if info, err := os.Lstat(markerOf(path, e.IsDir())); err == nil && info.Mode().IsRegular() {
+		info, err := os.Lstat(markerOf(path, e.IsDir()))
+		if err == nil && info.Mode().IsRegular() && !changedAfter(path, e.IsDir(), info.ModTime()) {
 			all = append(all, Checkpoint{path, info.ModTime()})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Checkpoint) int { return a.Marked.Compare(b.Marked) })
 	return all, nil
+}
+
+// changedAfter reports whether a checkpoint, or a file in its folder, was written after
+// its mark: it is being made again under its name.
+func changedAfter(path string, folder bool, marked time.Time) bool {
+	if !folder {
+		info, err := os.Lstat(path)
+		return err != nil || info.ModTime().After(marked)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return true
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || !info.IsDir() && info.ModTime().After(marked) {
+			return true
+		}
+	}
+	return false
 }
 
 func markerOf(path string, folder bool) string {
@@ -76,10 +96,12 @@ func locate(dir, name string) (path string, folder bool, err error) {
 // complete makes the mark of a checkpoint that a rank reported, so that a later
 // generation finds it.
 func complete(path string, folder bool) error {
-	file, err := os.OpenFile(markerOf(path, folder), os.O_WRONLY|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(markerOf(path, folder), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("mark a checkpoint as complete: %w", err)
 	}
-	now := time.Now()
-	return errors.Join(file.Sync(), file.Close(), os.Chtimes(file.Name(), now, now)) // it may have been complete before
+	// A write sets the time of the mark by the clock of the file system, as for the
+	// checkpoint itself. The mark may exist already.
+	_, err = file.WriteString("complete\n")
+	return errors.Join(err, file.Sync(), file.Close())
 }

@@ -9,7 +9,10 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stokehq/stoke/runtime/pattern"
 )
@@ -62,6 +65,9 @@ func parseReport(line []byte) (reported, error) {
 			r.checkpoint = text
 		default:
 			if f, ok := floatOf(field); ok {
+				if err := checkName(name); err != nil {
+					return reported{}, err
+				}
 				r.values[name] = f
 			}
 		}
@@ -73,6 +79,20 @@ func parseReport(line []byte) (reported, error) {
 		return reported{}, errors.New("the line has no number")
 	}
 	return r, nil
+}
+
+// longestName is the length of a metric's name in bytes.
+const longestName = 128
+
+// checkName rejects names that are hard to print or to store.
+func checkName(name string) error {
+	switch {
+	case name == "" || len(name) > longestName:
+		return fmt.Errorf("the name of a metric has %d bytes: it must have 1 to %d", len(name), longestName)
+	case strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) || c == utf8.RuneError }):
+		return fmt.Errorf("the name %q of a metric cannot be printed", name)
+	}
+	return nil
 }
 
 func decodeLine(line []byte, to *map[string]any) error {

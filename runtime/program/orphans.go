@@ -110,3 +110,62 @@ func EndMarked(ctx context.Context, mark Mark, grace time.Duration) ([]int, erro
 		}
 	}
 }
+
+// AdoptOrphans makes this process the parent of all descendants whose parent ends, as
+// Start does.
+func AdoptOrphans() error { return adoptOrphans() }
+
+// EndChildren ends the children of this process and their descendants by SIGKILL,
+// except children that keep names, and reaps them. It returns the numbers of the
+// processes that it found. Orphans that this process has adopted are among them.
+func EndChildren(ctx context.Context, keep func(pid int) bool) ([]int, error) {
+	found := make(map[process]bool)
+	var pids []int
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		all, err := listProcesses()
+		if err != nil {
+			return pids, err
+		}
+		left := 0
+		for _, p := range descendants(all, keep) {
+			if p.zombie && (p.parent != os.Getpid() || p.reap()) {
+				continue
+			}
+			left++
+			if id := p.identity(); !found[id] {
+				found[id], pids = true, append(pids, p.pid)
+			}
+			p.signal(syscall.SIGKILL)
+		}
+		if left == 0 {
+			return pids, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return pids, ctx.Err()
+		}
+	}
+}
+
+// descendants returns the descendants of this process, without children that keep
+// names and the descendants of these.
+func descendants(all []process, keep func(pid int) bool) (found []process) {
+	children := make(map[int][]process)
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p)
+	}
+	self := os.Getpid()
+	var visit func(parent int)
+	visit = func(parent int) {
+		for _, p := range children[parent] {
+			if parent == self && keep(p.pid) {
+				continue
+			}
+			found = append(found, p)
+			visit(p.pid)
+		}
+	}
+	visit(self)
+	return found
+}

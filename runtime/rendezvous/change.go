@@ -16,6 +16,7 @@ type change struct {
 	since   time.Time // when they were last others
 	asked   time.Time // when the change was first seen: a checkpoint after that lets it happen
 	saved   bool      // there was one
+	text    string    // for people
 }
 
 // lookForChange interrupts the generation for a change of the members, once they
@@ -27,9 +28,6 @@ func (r *rendezvous) lookForChange(g *generation) {
 	has, would := r.workers(g)
 	c, now := &r.change, r.now()
 	if slices.Equal(has, would) {
-		if c.workers != nil {
-			r.session.Explain("")
-		}
 		*c = change{}
 		return
 	}
@@ -38,11 +36,11 @@ func (r *rendezvous) lookForChange(g *generation) {
 			c.asked, c.saved = now, false
 		}
 		c.workers, c.since = would, now
-		latest := r.ChangeTime - now.Sub(c.asked)
-		text := fmt.Sprintf("%d workers become %d after the next checkpoint, at the latest in %v", len(has), len(would), latest)
-		r.session.Explain(text)
-		r.session.Note(spec.Event{Type: spec.EventProgram, Message: text})
+		latest := (r.ChangeTime - now.Sub(c.asked)).Round(time.Second)
+		c.text = fmt.Sprintf("%d workers become %d after the next checkpoint, at the latest in %v", len(has), len(would), latest)
+		r.session.Note(spec.Event{Type: spec.EventProgram, Message: c.text})
 	}
+	r.session.Explain(c.text)
 	if now.Sub(c.since) < r.SettleTime {
 		return
 	}

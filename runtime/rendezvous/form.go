@@ -26,10 +26,11 @@ func (r *rendezvous) form() error {
 		r.ready = now
 	}
 	if join := time.Duration(r.Spec.Program.JoinTimeout); len(workers) < r.Spec.Worker.Replicas && now.Sub(r.ready) < join {
-		r.session.Explain(fmt.Sprintf("%s; it begins without the others after %v", r.waiting(len(workers), len(servers)), join))
+		r.session.Explain(fmt.Sprintf("%s; it begins without the others in %v", r.waiting(len(workers), len(servers)),
+			(join - now.Sub(r.ready)).Round(time.Second)))
 		return nil
 	}
-	if now.Before(r.next) {
+	if now.Before(r.next) || !agreeOnCheckpoint(workers) && now.Sub(r.listed) < listTime {
 		return nil
 	}
 	r.session.Explain("")
@@ -129,6 +130,19 @@ func (r *rendezvous) plan(workers, servers []*agent) []wire.Begin {
 		all[i].Members = addresses
 	}
 	return all
+}
+
+// agreeOnCheckpoint reports whether all workers see the same newest checkpoint: a
+// checkpoint that was made at the end of a generation is not in the list of an agent
+// whose ranks ended earlier.
+func agreeOnCheckpoint(workers []*agent) bool {
+	newest := func(a *agent) string {
+		if n := len(a.ready.Checkpoints); n > 0 {
+			return a.ready.Checkpoints[n-1]
+		}
+		return ""
+	}
+	return !slices.ContainsFunc(workers, func(a *agent) bool { return newest(a) != newest(workers[0]) })
 }
 
 // checkpoint returns the newest checkpoint that all workers see; "": there is none.

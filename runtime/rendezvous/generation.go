@@ -95,6 +95,7 @@ func (r *rendezvous) review() (over bool) {
 			g.finish = true
 			r.halt("the program has succeeded")
 		default:
+			r.session.Explain(g.partial())
 			r.lookForChange(g)
 		}
 	}
@@ -104,6 +105,28 @@ func (r *rendezvous) review() (over bool) {
 		}
 	}
 	return len(g.parts) >= g.members
+}
+
+// partial returns which members still run where others have ended with 0; "": all run.
+func (g *generation) partial() string {
+	var ended, run []string
+	for _, at := range g.places() {
+		if p := g.parts[at]; p.result != nil {
+			ended = append(ended, at.String())
+		} else if at.role == wire.RoleWorker {
+			run = append(run, at.String())
+		}
+	}
+	if len(ended) == 0 || len(run) == 0 {
+		return ""
+	}
+	most := func(names []string) string {
+		if more := len(names) - maxBlamed; more > 0 {
+			return fmt.Sprintf("%s and %d more", strings.Join(names[:maxBlamed], ", "), more)
+		}
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("all ranks of %s have ended with 0, and ranks of %s still run", most(ended), most(run))
 }
 
 // findLost finds parts whose agent has no connection for too long. Where the history
@@ -208,17 +231,24 @@ func (r *rendezvous) conclude() error {
 	if v.cause == program.Failed && r.session.Reason() == nil {
 		restarts++
 	}
-	r.note(event{g.number, g.places(), restarts, true, v.sentence()})
+	most, run, text := r.Spec.Program.MaxRestarts, "", v.sentence()
+	switch {
+	case v.cause == program.Succeeded:
+		run = keySucceeded
+	case restarts > most && restarts > r.past.restarts:
+		run, text = keyFailed, text+afterRestarts(most)
+	}
+	r.note(event{g.number, g.places(), restarts, true, run, text})
 	if r.session.Reason() != nil && v.cause != program.Succeeded {
 		return nil // the run ends
 	}
 	r.session.DismissSurplus()
-	switch most := r.Spec.Program.MaxRestarts; v.cause {
+	switch v.cause {
 	case program.Succeeded:
 		r.done = true
 	case program.Failed:
 		r.losses = 0
-		if restarts > most {
+		if run == keyFailed {
 			r.session.KeepLog(strings.Join(v.last, "\n"))
 			return session.Fail(spec.ReasonProgram, "%s%s", v.text, afterRestarts(most))
 		}

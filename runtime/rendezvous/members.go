@@ -89,7 +89,7 @@ func (r *rendezvous) takeReady(at place, a *agent, m *wire.Ready) {
 			p.gone = true
 		}
 	}
-	a.ready = m
+	a.ready, r.listed = m, r.now()
 }
 
 // takeRunning notes that an agent runs a generation, and halts any other one than the
@@ -102,6 +102,9 @@ func (r *rendezvous) takeRunning(at place, a *agent, m *wire.Running) {
 		return
 	}
 	p := g.part(at)
+	if p.process == "" || p.process == a.Process() {
+		p.gone = false // its ranks run: it was away for too long only
+	}
 	p.begin, p.process, p.running, p.lost = m.Begin, a.Process(), true, noTime
 	if g.ending != "" {
 		r.haltPart(a, p)
@@ -144,6 +147,7 @@ type event struct {
 	members  []place // whose ranks it has
 	restarts int
 	ended    bool
+	run      string // keySucceeded or keyFailed, where the run is over with it
 	text     string
 }
 
@@ -153,6 +157,9 @@ const (
 	keyNumber   = "generation"
 	keyRestarts = "restarts"
 	keyEnded    = "ended"
+	// With such a generation the run is over.
+	keySucceeded = "succeeded"
+	keyFailed    = "failed"
 )
 
 // note writes an event about a generation to the history.
@@ -164,6 +171,9 @@ func (r *rendezvous) note(e event) {
 	if e.ended {
 		numbers[keyEnded] = 1
 	}
+	if e.run != "" {
+		numbers[e.run] = 1
+	}
 	text := fmt.Sprintf("generation %d %s", e.number, e.text)
 	r.Log.Info(strings.SplitN(text, "\n", 2)[0])
 	r.session.Note(spec.Event{Type: spec.EventGeneration, Metrics: numbers, Message: text})
@@ -174,6 +184,10 @@ func (r *rendezvous) Follow(e spec.Event) {
 	switch e.Type {
 	case spec.EventGeneration:
 		p := past{number: int(e.Metrics[keyNumber]), open: e.Metrics[keyEnded] == 0, restarts: int(e.Metrics[keyRestarts])}
+		p.succeeded = e.Metrics[keySucceeded] == 1
+		if e.Metrics[keyFailed] == 1 {
+			p.failed = e.Message
+		}
 		for name := range e.Metrics {
 			if at, ok := placeNamed(name); ok {
 				p.members = append(p.members, at)

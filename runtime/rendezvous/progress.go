@@ -3,7 +3,9 @@ package rendezvous
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -15,6 +17,7 @@ type progress struct {
 	step    int64
 	saved   int64            // step of the newest checkpoint; 0: unknown, or without a checkpoint
 	steps   map[string]int64 // of checkpoints, by name
+	reached int64            // the highest step of all generations
 	metrics map[string]float64
 	ranks   map[string]int // that metrics are from: the lowest one counts
 }
@@ -32,7 +35,7 @@ const maxCheckpoints = 1000
 
 // follow takes an event of the history.
 func (p *progress) follow(e spec.Event) {
-	p.step = e.Step
+	p.step, p.reached = e.Step, max(p.reached, e.Step)
 	switch e.Type {
 	case spec.EventCheckpoint:
 		p.saved = int64(e.Metrics[keyStep])
@@ -42,6 +45,9 @@ func (p *progress) follow(e spec.Event) {
 		p.steps[e.Message] = p.saved
 	case spec.EventUpdate, spec.EventUpdates:
 		maps.Copy(p.metrics, e.Metrics)
+		for _, name := range e.NotFinite {
+			delete(p.metrics, name) // an older value would pass for the newest one
+		}
 	}
 }
 
@@ -53,18 +59,34 @@ func (p *progress) goBack(checkpoint string) {
 }
 
 // take takes the values of a rank, and returns them without metrics that a lower rank
-// reports.
-func (p *progress) take(point wire.Point) map[string]float64 {
+// reports. Metrics beyond a number of them are left out.
+func (p *progress) take(point wire.Point) (values map[string]float64, notFinite []string) {
 	p.step = max(p.step, point.Step)
-	taken := make(map[string]float64)
-	for name, v := range point.Values {
-		if by, ok := p.ranks[name]; ok && by < point.Rank {
-			continue
+	mine := func(name string) bool {
+		by, known := p.ranks[name]
+		if known && by < point.Rank || !known && len(p.ranks) >= maxMetrics {
+			return false
 		}
-		p.ranks[name], taken[name] = point.Rank, v
+		p.ranks[name] = point.Rank
+		return true
 	}
-	return taken
+	values = make(map[string]float64)
+	for name, v := range point.Values {
+		if mine(name) {
+			values[name] = v
+		}
+	}
+	for _, name := range point.NotFinite {
+		if mine(name) {
+			notFinite = append(notFinite, name)
+		}
+	}
+	return values, notFinite
 }
+
+// maxMetrics is how many metrics a run has: its status and its last message to the
+// supervisor have all of them.
+const maxMetrics = 500
 
 // takeObserved takes what an agent saw of its processes.
 func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
@@ -73,14 +95,19 @@ func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
 		return
 	}
 	for _, point := range m.Points {
-		values := r.progress.take(point)
-		if len(values) == 0 {
+		reached := r.progress.reached
+		values, notFinite := r.progress.take(point)
+		if point.Step > reached {
+			r.progressed(g)
+		}
+		if len(values)+len(notFinite) == 0 {
 			continue
 		}
-		r.progressed(g)
-		e := spec.Event{Type: spec.EventUpdate, Metrics: values}
+		e := spec.Event{Type: spec.EventUpdate, Metrics: values, NotFinite: notFinite}
 		if loss, ok := values["loss"]; ok {
 			e.Loss = spec.Number(loss)
+		} else if slices.Contains(notFinite, "loss") {
+			e.Loss = spec.Number(math.NaN())
 		}
 		r.session.Note(e)
 	}

@@ -31,6 +31,7 @@ const (
 	lostTime   = 15 * time.Second
 	changeTime = 5 * time.Minute
 	settleTime = 3 * time.Second
+	listTime   = 3 * time.Second  // for all agents to see a checkpoint that one of them reports
 	killTime   = 15 * time.Second // from the end of the time of grace to the end of all processes
 	maxLosses  = 5                // generations in a row that were lost without progress
 	firstPause = 500 * time.Millisecond
@@ -45,6 +46,7 @@ type rendezvous struct {
 	current  *generation // nil: none is under way
 	past     past
 	ready    time.Time // when enough agents were ready; zero: they are not
+	listed   time.Time // when an agent reported its checkpoints last
 	next     time.Time // before this time no generation begins
 	losses   int       // generations in a row that were lost without progress
 	change   change
@@ -84,10 +86,12 @@ type agent struct {
 
 // past is what the history says of the run's generations.
 type past struct {
-	number   int     // of the newest generation
-	members  []place // of it
-	open     bool    // it was not seen to end
-	restarts int     // that count against max_restarts
+	number    int     // of the newest generation
+	members   []place // of it
+	open      bool    // it was not seen to end
+	restarts  int     // that count against max_restarts
+	succeeded bool    // with it the run is over
+	failed    string  // why the run has failed with it; "": it has not
 }
 
 // Run has agents run the program to its end, and returns how that went. The error
@@ -126,7 +130,8 @@ func open(o Options) (*rendezvous, error) {
 	}
 	r.session = s
 	r.clock.Start(time.Duration(s.Recalled().Metrics["training_seconds"] * float64(time.Second)))
-	if r.past.open { // its agents may still run it
+	r.done = r.past.succeeded // the coordinator before this one had no time to declare it
+	if r.past.open {          // its agents may still run it
 		r.current = newGeneration(r.past.number, len(r.past.members), r.now())
 		for _, at := range r.past.members {
 			r.current.parts[at] = &part{lost: r.now()}
@@ -140,6 +145,9 @@ func (r *rendezvous) Advance(context.Context) (over bool, err error) {
 	for {
 		if r.done {
 			return true, nil
+		}
+		if r.past.failed != "" {
+			return false, session.Fail(spec.ReasonProgram, "%s", r.past.failed)
 		}
 		reason := r.session.Reason()
 		if r.current == nil || reason == session.ErrLeft {

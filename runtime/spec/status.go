@@ -130,6 +130,7 @@ type Event struct {
 	LossMax    Number             `json:"loss_max,omitempty"` //
 	Taken      []Contribution     `json:"taken,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
+	NotFinite  []string           `json:"not_finite,omitempty"` // metrics of a program that are infinite or not a number
 	Worker     *int               `json:"worker,omitempty"`
 	Message    string             `json:"message,omitempty"`
 }

@@ -8,7 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// attributes has the kernel end a role with the supervisor. An agent ends by itself,
+// with the end of its input, once it has ended its program.
+func attributes(agent bool) *syscall.SysProcAttr {
+	if agent {
+		return nil
+	}
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
 
 // slack is by how much the sleeps of roles may be longer than they ask for.
 // Go's own monitor asks for 20 µs again and again while a process alternates

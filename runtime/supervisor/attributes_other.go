@@ -4,8 +4,8 @@ package supervisor
 
 import "syscall"
 
-// attributes: here the end of the input pipe alone ends an orphan.
-func attributes() *syscall.SysProcAttr { return nil }
+// attributes: here only the end of the input pipe ends an orphan.
+func attributes(bool) *syscall.SysProcAttr { return nil }
 
 // beginStarting: here nothing has to be prepared.
 func beginStarting() {}

@@ -29,7 +29,7 @@ const (
 	maxEnds      = 5                // ends of a server or of the coordinator in a window
 	stopTime     = 40 * time.Second
 	terminate    = 5 * time.Second // from SIGTERM to SIGKILL
-	maxControlLn = 1 << 20
+	maxControlLn = 16 << 20
 )
 
 // processes are those of the run. One goroutine (run) owns them.
@@ -98,9 +98,15 @@ func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, er
 	if err != nil {
 		c.Log.Error("every process is killed", "why", err)
 		c.killAll()
+		if c.spec.HasProgram() {
+			c.endAdopted()
+		}
 		return outcome, err
 	}
 	c.stopAll(told, farewellOf(outcome))
+	if c.spec.HasProgram() {
+		c.endAdopted()
+	}
 	if outcome.Cause == spec.CauseRestarts { // which the coordinator does not know
 		outcome = spent(c.last(outcome), outcome.Message, outcome.Log)
 		if err := writable(c.Folder); err != nil {
@@ -109,7 +115,8 @@ func (c *processes) run(ctx context.Context, began spec.Status) (spec.Status, er
 	}
 	c.over = true
 	c.record()
-	if (outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk || outcome.Cause == spec.CauseData) && outcome.Log == "" {
+	wantsLog := outcome.Phase == spec.Failed || outcome.Cause == spec.CauseDisk || outcome.Cause == spec.CauseData
+	if wantsLog && outcome.Log == "" && !c.spec.HasProgram() {
 		outcome.Log = tail(c.Folder, c.roles[0])
 	}
 	outcome.Workers = 0
@@ -313,6 +320,9 @@ func (c *processes) listen(control io.Reader) {
 		}
 		c.events <- line
 	}
+	if err := lines.Err(); err != nil {
+		c.Log.Error("the coordinator cannot be heard any more", "error", err)
+	}
 }
 
 // scale sets the number of workers. Those that are too many are told to leave
@@ -338,6 +348,9 @@ func (c *processes) scale(n int) {
 func (c *processes) ended(e ended) string {
 	r, now := e.role, time.Now()
 	r.process, r.endedAt, r.reason, r.crashed = nil, now, e.state, ""
+	if c.isAgent(r) {
+		c.endAdopted()
+	}
 	if e.crash {
 		r.crashed = e.state
 	}
@@ -360,6 +373,8 @@ func (c *processes) ended(e ended) string {
 	r.due = now.Add(min(firstPause<<min(max(0, len(r.ends)-1), 10), lastPause))
 	soon := fmt.Sprintf("%s ended %d times soon after its start (%s)", r, len(r.ends), e.state)
 	switch {
+	case c.spec.HasProgram() && r.name == Coordinator && (e.end == spec.EndFinished || e.end == spec.EndOtherwise):
+		return "the coordinator has declared the run's end, which did not arrive" // it would run again
 	case e.end == spec.EndUsage:
 		return fmt.Sprintf("%s cannot be started: %s", r, e.end)
 	case r.name == Worker && e.end == spec.EndGivenUp:

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 const (
 	leftoverGrace = 2 * time.Second  // from SIGTERM to SIGKILL
 	leftoverTime  = 20 * time.Second // for all of them to end
+	adoptedTime   = 5 * time.Second  // for adopted ones to end
 )
 
 // listeningServers returns the number of servers that need a port. Agents need none.
@@ -63,9 +65,25 @@ func (c *processes) endProgram(r *role) {
 	}
 }
 
+// endAdopted ends the processes that this one has adopted from an agent that was
+// killed. The loop calls it, because it starts the roles.
+func (c *processes) endAdopted() {
+	ctx, cancel := context.WithTimeout(context.Background(), adoptedTime)
+	defer cancel()
+	pids, err := program.EndChildren(ctx, func(pid int) bool {
+		return slices.ContainsFunc(c.roles, func(r *role) bool { return r.process != nil && r.process.Pid == pid })
+	})
+	if len(pids) > 0 || err != nil {
+		c.Log.Warn("processes of the program were left", "pids", pids, "error", err)
+	}
+}
+
 // endPrograms ends the processes of all agents that an earlier supervisor has left.
 func (c *processes) endPrograms(name string) {
 	if c.spec.HasProgram() {
+		if err := program.AdoptOrphans(); err != nil {
+			c.Log.Error("processes of a killed agent may be left", "error", err)
+		}
 		c.endMarked(program.Mark{Run: name})
 	}
 }

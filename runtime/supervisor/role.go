@@ -118,7 +118,7 @@ func (c *processes) command(r *role, extra []*os.File) (cmd *exec.Cmd, outputs [
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.alive, outputs[0], outputs[1]
 	cmd.ExtraFiles = extra
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = attributes(c.isAgent(r))
 	return cmd, outputs, nil
 }
 

@@ -84,4 +84,7 @@ type Point struct {
 	Rank   int                `json:"rank"`
 	Step   int64              `json:"step"` // -1: the lines had none
 	Values map[string]float64 `json:"values"`
+	// NotFinite are the names of metrics whose newest value is infinite or not a
+	// number.
+	NotFinite []string `json:"not_finite,omitempty"`
 }

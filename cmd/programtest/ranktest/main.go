@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -22,6 +23,7 @@ type rankParameters struct {
 	Failing  int     `json:"failing"` //
 	Once     string  `json:"once"`    // file that says that it has failed
 	Serve    bool    `json:"serve"`   // processes of the role ps never end
+	Leave    string  `json:"leave"`   // seconds that a process sleeps which leaves the rank
 	Stubborn bool    `json:"stubborn"`
 }
 
@@ -42,6 +44,11 @@ func main() {
 	r.check(err)
 	if r.Stubborn {
 		signal.Ignore(syscall.SIGTERM)
+	}
+	if r.Leave != "" { // its group, its environment and its parent
+		left := exec.Command("sh", "-c", "setsid sleep "+r.Leave+" >/dev/null 2>&1 &")
+		left.Env = []string{"PATH=" + os.Getenv("PATH")}
+		r.check(left.Run())
 	}
 	r.note()
 	if r.Serve && os.Getenv("JOB_NAME") == "ps" {
