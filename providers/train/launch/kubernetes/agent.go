@@ -28,7 +28,7 @@ const (
 	killTime = 15
 )
 
-// images returns the image of a role's container. For any other image than the trainer's,
+// images returns the image of a role's container. Where that is not the trainer's image,
 // a first container copies stoke-trainer into the pod.
 func (l *layout) images(role string) (image string, first []core.Container) {
 	switch {
