@@ -16,7 +16,7 @@ func TestImagesOfAProgram(t *testing.T) {
 		{"pytorch:2", "", "pytorch:2", ""},
 		{"", "trainer:1", "trainer:1", ""},
 	} {
-		m := &experimentModel{Program: program, Image: types.StringNull()}
+		m := &experimentModel{Program: program}
 		if tt.given != "" {
 			m.Image = types.StringValue(tt.given)
 		}
