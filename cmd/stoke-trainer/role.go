@@ -48,7 +48,9 @@ type role struct {
 	accounts            string
 	patience            time.Duration
 	leaseTimeout        time.Duration
-	api, logs           string                 // of an agent
+	api                 string                 // of the coordinator
+	usageInterval       time.Duration          // between two samples
+	logs                string                 // of an agent
 	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 
 	folder run.Folder // of its own: state
@@ -82,6 +84,7 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 			if r.supervised {
 				go r.exitWithSupervisor() // as long as the process
 			}
+			defer r.reportUsage(cmd.Context(), cmd.Name())()
 			return do(cmd.Context(), r)
 		},
 	}
@@ -93,6 +96,10 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	f.StringVar(&r.listenAlive, "listen-alive", "",
 		"`ADDRESS` for probes, host:port: a process that works answers GET / by HTTP, without a token; default: none")
 	f.BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over, share the machine")
+	f.DurationVar(&r.usageInterval, "usage-interval", sampleTime, "time between two samples of the usage of this process")
+	if err := f.MarkHidden("usage-interval"); err != nil {
+		panic(err) // the flag was just defined
+	}
 	flags(r, f)
 	return cmd
 }
@@ -153,6 +160,8 @@ func (r *role) open() error {
 		r.folder = run.Folder(path)
 	}
 	switch {
+	case r.usageInterval <= 0:
+		return badUsage("--usage-interval is %v: it must be above 0", r.usageInterval)
 	case r.threads < 0:
 		return badUsage("--threads is %d: it must not be negative", r.threads)
 	case r.threads > 0:
@@ -300,6 +309,11 @@ func serversFlag(r *role, f *pflag.FlagSet) {
 
 func listenFlag(r *role, f *pflag.FlagSet) {
 	f.StringVar(&r.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on, host:port; port 0 = any that is free")
+}
+
+func apiFlag(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.api, "api", "",
+		"`URL` of the coordinator's API, for the usage of this process and for a program's code; default: no usage is measured")
 }
 
 func patienceFlag(r *role, f *pflag.FlagSet) {

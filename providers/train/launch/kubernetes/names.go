@@ -75,6 +75,11 @@ func (l *layout) coordinatorAddress() string {
 	return l.host(coordinator) + ":" + strconv.Itoa(l.Port)
 }
 
+// apiURL is where the coordinator answers the other roles.
+func (l *layout) apiURL() string {
+	return "https://" + l.host(coordinator) + ":" + strconv.Itoa(l.api())
+}
+
 // servers are the addresses of the parameter servers in their order.
 func (l *layout) servers() []string {
 	var all []string

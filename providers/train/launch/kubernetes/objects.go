@@ -70,7 +70,10 @@ func (l *layout) service() *core.Service {
 // policy lets nobody but the run's pods connect to them. What they connect to
 // is left free: datasets and checkpoints may lie anywhere.
 func (l *layout) policy() *networking.NetworkPolicy {
-	port := intstr.FromInt32(int32(l.Port))
+	var ports []networking.NetworkPolicyPort
+	for _, number := range []int{l.Port, l.api()} {
+		ports = append(ports, networking.NetworkPolicyPort{Port: new(intstr.FromInt(number)), Protocol: new(core.ProtocolTCP)})
+	}
 	return &networking.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: l.id, Namespace: l.Namespace, Labels: labels(l.id, "")},
@@ -79,7 +82,7 @@ func (l *layout) policy() *networking.NetworkPolicy {
 			PolicyTypes: []networking.PolicyType{networking.PolicyTypeIngress},
 			Ingress: []networking.NetworkPolicyIngressRule{{
 				From:  []networking.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{runLabel: l.id}}}},
-				Ports: []networking.NetworkPolicyPort{{Port: &port, Protocol: new(core.ProtocolTCP)}},
+				Ports: ports,
 			}},
 		},
 	}
