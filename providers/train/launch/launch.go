@@ -196,8 +196,11 @@ func Check(s spec.Status, id string) error {
 		return fmt.Errorf("the status has the usage of %d roles", len(s.Usage))
 	}
 	for name, u := range s.Usage {
-		if err := u.Validate(); err != nil || len(name) > 200 {
-			return fmt.Errorf("the status has a malformed usage of %.40q: %w", name, err)
+		if len(name) > 200 {
+			return fmt.Errorf("the status has the usage of a role %.40q", name)
+		}
+		if err := u.Validate(); err != nil {
+			return fmt.Errorf("the status has a malformed usage of %q: %w", name, err)
 		}
 	}
 	return nil
