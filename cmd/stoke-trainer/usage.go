@@ -81,17 +81,18 @@ func usageSince(before, now usage.Sample) spec.Usage {
 }
 
 // newMeter returns the meter of this process and its descendants. The first process
-// of a container has a control group and a network to itself; on a machine, others
-// share them.
+// of a container has a network to itself, and a control group where that is of
+// version 2; on a machine, others share them.
 func newMeter() *usage.Meter {
-	if os.Getpid() == 1 {
-		if group, ok := usage.OwnGroup(); ok {
-			m := usage.NewGroup(group)
-			m.Network = true
-			return m
-		}
+	m := usage.NewProcesses(func() []int { return []int{os.Getpid()} })
+	if os.Getpid() != 1 {
+		return m
 	}
-	return usage.NewProcesses(func() []int { return []int{os.Getpid()} })
+	if group, ok := usage.OwnGroup(); ok {
+		m = usage.NewGroup(group)
+	}
+	m.Network = true
+	return m
 }
 
 // measure measures this process until the caller stops it.
