@@ -4,7 +4,7 @@
 VERSION   ?= 0.1.0-dev
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME  ?= 10s
-BENCH     ?= ./cmd/stoke ./plan/run ./providers/gke ./runtime/engine/cpu
+BENCH     ?= ./cmd/stoke ./plan/run ./providers/gke ./runtime/engine/cpu ./runtime/session
 
 # One set of flags for all that is built, so that every checkout on a machine
 # shares what was compiled. The race detector is the exception.

@@ -90,6 +90,22 @@ type RunRole struct {
 	Since    time.Time `json:"since,omitzero"`
 	Node     string    `json:"node,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
+	Usage    *RunUsage `json:"usage,omitempty"` // nil: it is not known
+}
+
+// RunUsage is what the processes of a role take from their machine. Numbers that
+// the machine does not count are 0.
+type RunUsage struct {
+	At        time.Time `json:"at"`
+	CPU       float64   `json:"cpu"`                 // mean number of busy processors since the sample before
+	Memory    int64     `json:"memory_bytes"`        // resident
+	Limit     int64     `json:"memory_limit_bytes"`  // 0: none is known
+	Received  float64   `json:"received_per_second"` // bytes, from the network
+	Sent      float64   `json:"sent_per_second"`     // likewise, to it
+	Read      float64   `json:"read_per_second"`     // bytes, from disks
+	Written   float64   `json:"written_per_second"`  // likewise, to them
+	Processes int       `json:"processes"`
+	Partly    string    `json:"partly,omitempty"` // why numbers are missing
 }
 
 // RunLogs says which lines are wanted; "" is all.

@@ -67,6 +67,9 @@ func coordinate(ctx context.Context, r *role) error {
 	if r.metrics != "" {
 		o.Events = os.Stdout
 	}
+	own, stop := r.measureOwn(ctx)
+	defer stop()
+	o.Usage = own
 	before, over := r.concluded()
 	work := conductorOf(r)
 	defer work.close()

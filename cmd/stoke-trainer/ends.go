@@ -56,9 +56,9 @@ func ends() string {
 	return b.String()
 }
 
-// usage makes whatever cobra finds wrong with arguments a usageError, in cmd
+// markUsageErrors makes each error of cobra about arguments a usageError, in cmd
 // and all commands below it.
-func usage(cmd *cobra.Command) {
+func markUsageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, c := range append([]*cobra.Command{cmd}, cmd.Commands()...) {
 		if check := c.Args; check != nil {
@@ -70,7 +70,7 @@ func usage(cmd *cobra.Command) {
 			}
 		}
 		if c != cmd {
-			usage(c)
+			markUsageErrors(c)
 		}
 	}
 }

@@ -308,6 +308,7 @@ func TestEndsOfWrongUsage(t *testing.T) {
 		"nowhere to tell":     {[]string{"coordinator", "--state", c.dir, "--servers", "127.0.0.1:1", "--outcome", bad + "/der"}, "--outcome"},
 		"lingers backwards":   {[]string{"coordinator", "--state", c.dir, "--servers", "127.0.0.1:1", "--linger", "-1s"}, "--linger"},
 		"negative number":     {[]string{"worker", "--coordinator", "127.0.0.1:1", "--servers", "127.0.0.1:1", "--first-index", "-1"}, "--first-index"},
+		"no interval":         {[]string{"ps", "--usage-interval", "0s"}, "--usage-interval"},
 		"spec is no JSON":     {[]string{"ps", "--spec", bad}, "bad"},
 		"spec is missing":     {[]string{"ps", "--spec", bad + "der"}, "badder"},
 		"token is too short":  {[]string{"ps", "--token-file", bad}, "shorter than 32"},

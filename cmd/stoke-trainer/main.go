@@ -45,7 +45,7 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(superviseCommand(), coordinatorCommand(), serverCommand(), workerCommand(),
 		certificateCommand(), datasetCommand(), enginesCommand(), installCommand(), versionCommand())
-	usage(root)
+	markUsageErrors(root)
 	return root
 }
 

@@ -24,7 +24,6 @@ import (
 // agent then.
 func programFlags(r *role, f *pflag.FlagSet) {
 	f.StringVar(&r.name, "run", "", "`NAME` of the run; of a program only, as the flags below")
-	f.StringVar(&r.api, "api", "", "`URL` of the coordinator's API, for the program's code")
 	f.StringVar(&r.logs, "logs", "", "`FOLDER` of logs: the ranks' logs are in a folder of it")
 	f.BoolVar(&r.tee, "tee", false, "print the lines of all ranks on standard output as well, each after \"[rank N] \"")
 }

@@ -50,7 +50,9 @@ type role struct {
 	leaseTimeout        time.Duration
 	tee                 bool                   // an agent's ranks
 	code                string                 // the coordinator's folder of parts of the program's code
-	api, logs           string                 // of an agent
+	api                 string                 // of the coordinator
+	usageInterval       time.Duration          // between two samples
+	logs                string                 // of an agent
 	orphaned            atomic.Pointer[func()] // is called before the process ends without its supervisor; nil: nothing is
 
 	folder run.Folder // of its own: state
@@ -84,6 +86,7 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 			if r.supervised {
 				go r.exitWithSupervisor() // as long as the process
 			}
+			defer r.reportUsage(cmd.Context(), cmd.Name())()
 			return do(cmd.Context(), r)
 		},
 	}
@@ -95,6 +98,10 @@ func roleCommand(use, short string, flags func(*role, *pflag.FlagSet), do func(c
 	f.StringVar(&r.listenAlive, "listen-alive", "",
 		"`ADDRESS` for probes, host:port: a process that works answers GET / by HTTP, without a token; default: none")
 	f.BoolVar(&r.supervised, "supervised", false, "started by supervise: end with it, use the ports it hands over, share the machine")
+	f.DurationVar(&r.usageInterval, "usage-interval", sampleTime, "time between two samples of the usage of this process")
+	if err := f.MarkHidden("usage-interval"); err != nil {
+		panic(err) // the flag was just defined
+	}
 	flags(r, f)
 	return cmd
 }
@@ -155,6 +162,8 @@ func (r *role) open() error {
 		r.folder = run.Folder(path)
 	}
 	switch {
+	case r.usageInterval <= 0:
+		return badUsage("--usage-interval is %v: it must be above 0", r.usageInterval)
 	case r.threads < 0:
 		return badUsage("--threads is %d: it must not be negative", r.threads)
 	case r.threads > 0:
@@ -302,6 +311,11 @@ func serversFlag(r *role, f *pflag.FlagSet) {
 
 func listenFlag(r *role, f *pflag.FlagSet) {
 	f.StringVar(&r.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on, host:port; port 0 = any that is free")
+}
+
+func apiFlag(r *role, f *pflag.FlagSet) {
+	f.StringVar(&r.api, "api", "",
+		"`URL` of the coordinator's API, for the usage of this process and for a program's code; default: no usage is measured")
 }
 
 func patienceFlag(r *role, f *pflag.FlagSet) {

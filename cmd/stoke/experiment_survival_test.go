@@ -195,6 +195,7 @@ func TestExperimentRealPodsSurvive(t *testing.T) {
 		losses(t, l, false)
 	})
 	t.Run("killed stoke", func(t *testing.T) { killedStoke(t, lab(t, "killed")) })
+	t.Run("usage", func(t *testing.T) { measuredPods(t, lab(t, "usage")) })
 	t.Run("collected later", func(t *testing.T) { collectedLater(t, lab(t, "later")) })
 }
 
@@ -244,6 +245,30 @@ func losses(t *testing.T, l *podLab, rescaled bool) {
 	if again := l.id(); again != id {
 		t.Errorf("it is another run by now: %s, %s", id, again)
 	}
+	l.destroyed()
+}
+
+// measuredPods checks the usage of a run's pods with their network and, where control
+// groups are of version 2, with their limits.
+func measuredPods(t *testing.T, l *podLab) {
+	l.apply()
+	var is providers.RunStatus
+	l.Wait(t, "all roles report their usage", func(context.Context) (bool, error) {
+		is = l.status()
+		lacks := slices.ContainsFunc(is.Roles, func(r providers.RunRole) bool {
+			return r.Usage == nil || r.Usage.CPU == 0 || r.Usage.Received == 0 || r.Usage.Sent == 0
+		})
+		text, err := json.Marshal(is.Roles)
+		return is.Workers == 2 && len(is.Roles) == 4 && !lacks, errors.Join(err, errors.New(string(text)))
+	})
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	for i, limit := range []int64{128 << 20, 128 << 20, 256 << 20, 256 << 20} {
+		u := is.Roles[i].Usage
+		if u.Memory < 1<<20 || u.Memory > limit || u.Processes != 1 || (err == nil) != (u.Limit == limit) {
+			t.Errorf("%s: %+v", is.Roles[i].Name, u)
+		}
+	}
+	t.Log(l.run(0, "status", "train_experiment.digits"))
 	l.destroyed()
 }
 

@@ -25,7 +25,8 @@ func metricsCommand(s *session) *cobra.Command {
 		Long: `Shows what was measured in the run behind an object of the state, the oldest
 first: every update with its loss, every evaluation, and what else happened.
 -csv gives one row per value: number, time, type, epoch, step, name, value. An
-event without values is one row with an empty name and value.
+event without values is one row with an empty name and value. Usage of processors,
+memory, network and disks is only in -json and -csv.
 With -f it goes on with what comes, until the run ends.`,
 		Args: atMost(1, "; the metrics of one run are shown at a time"),
 	}
@@ -50,6 +51,8 @@ With -f it goes on with what comes, until the run ends.`,
 					return s.said("%s\n", r.secrets.Redact(string(e.JSON)))
 				case asCSV:
 					return s.said("%s", metricsRows(e))
+				case e.Type == usageEvent:
+					return nil
 				}
 				e.Message = r.clean(e.Message)
 				return s.said("%s\n", metricsLine(e))
@@ -58,6 +61,10 @@ With -f it goes on with what comes, until the run ends.`,
 	}
 	return cmd
 }
+
+// usageEvent is the type of events about usage. Each process has one every few
+// seconds, more than a person reads.
+const usageEvent = "usage"
 
 // metricsLine is an event for people.
 func metricsLine(e providers.RunEvent) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +24,10 @@ func statusCommand(s *session) *cobra.Command {
 		Use:   "status [options] ADDRESS",
 		Short: "Show how a run stands",
 		Long: `Shows how the run behind an object of the state stands: an experiment's phase,
-progress, newest checkpoint and metrics, and the processes that it consists of;
-how the pods of Kubernetes objects are, and what they wait for. It only looks:
-while an apply waits for the run, and after the run has ended, it works as well.`,
+progress, newest checkpoint and metrics, and the processes that it consists of,
+with the processors and the memory that they take; how the pods of Kubernetes
+objects are, and what they wait for. It only looks: while an apply waits for
+the run, and after the run has ended, it works as well.`,
 		Args: atMost(1, "; one run is shown at a time"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON object.")
@@ -39,6 +41,9 @@ while an apply waits for the run, and after the run has ended, it works as well.
 			is.Message = r.clean(is.Message)
 			for i := range is.Roles {
 				is.Roles[i].Reason = r.clean(is.Roles[i].Reason)
+				if u := is.Roles[i].Usage; u != nil {
+					u.Partly = r.clean(u.Partly)
+				}
 			}
 			if asJSON {
 				text, err := json.MarshalIndent(statusJSON(args[0], is), "", "  ")
@@ -47,7 +52,7 @@ while an apply waits for the run, and after the run has ended, it works as well.
 				}
 				return s.said("%s\n", text)
 			}
-			return s.said("%s", statusText(args[0], is, time.Now()))
+			return s.said("%s", statusText(args[0], is, time.Now(), s.stdout().Width))
 		})
 	}
 	return cmd
@@ -79,8 +84,8 @@ func statusJSON(address string, is providers.RunStatus) any {
 	}{head{address}, is.Run, is.Phase, is.Message, is.Progress, is.Workers, is.Wanted, is.Started, is.Ended, is.Roles}
 }
 
-// statusText is a run's status for people.
-func statusText(address string, is providers.RunStatus, now time.Time) string {
+// statusText is a run's status for people, on a terminal of so many columns; 0: any.
+func statusText(address string, is providers.RunStatus, now time.Time, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", address, is.Phase)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -115,7 +120,7 @@ func statusText(address string, is providers.RunStatus, now time.Time) string {
 		return b.String()
 	}
 	b.WriteString("\n")
-	writeRoles(&b, is.Roles, now)
+	writeRoles(&b, is.Roles, now, width)
 	lines := strings.Split(b.String(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -123,24 +128,94 @@ func statusText(address string, is providers.RunStatus, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// writeRoles writes a table of roles. Whether they are ready is in it where that
-// means something.
-func writeRoles(b *strings.Builder, roles []providers.RunRole, now time.Time) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	ready := func(text string) string { return "" }
-	if slices.ContainsFunc(roles, func(r providers.RunRole) bool { return r.Ready != "" }) {
-		ready = func(text string) string { return text + "\t" }
-	}
-	fmt.Fprintf(w, "  ROLE\tSTATE\t%sRESTARTS\tSINCE\tNODE\tREASON\n", ready("READY"))
-	for _, role := range roles {
-		since := "-"
-		if !role.Since.IsZero() {
-			since = age(now.Sub(role.Since))
+// leastNode is the number of columns that a node's name has at least.
+const leastNode = 12
+
+// writeRoles writes a table of roles, on a terminal of so many columns; 0: any.
+// Columns that mean nothing for all roles are left out.
+func writeRoles(b *strings.Builder, roles []providers.RunRole, now time.Time, width int) {
+	hasReady := slices.ContainsFunc(roles, func(r providers.RunRole) bool { return r.Ready != "" })
+	hasUsage := slices.ContainsFunc(roles, func(r providers.RunRole) bool { return r.Usage != nil })
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	row := func(name, phase, ready, restarts, since, processors, memory string) {
+		cells := []string{name, phase}
+		if hasReady {
+			cells = append(cells, ready)
 		}
-		reason := strings.Join(strings.Fields(role.Reason), " ") // one row
-		fmt.Fprintf(w, "  %s\t%s\t%s%d\t%s\t%s\t%s\n", role.Name, role.Phase, ready(role.Ready), role.Restarts, since, role.Node, reason)
+		cells = append(cells, restarts, since)
+		if hasUsage {
+			cells = append(cells, processors, memory)
+		}
+		fmt.Fprintf(w, "  %s\t\n", strings.Join(cells, "\t"))
+	}
+	row("ROLE", "STATE", "READY", "RESTARTS", "SINCE", "CPU", "MEMORY")
+	for _, r := range roles {
+		since, processors, memory := "-", "-", "-"
+		if !r.Since.IsZero() {
+			since = age(now.Sub(r.Since))
+		}
+		if r.Usage != nil {
+			processors, memory = strconv.FormatFloat(r.Usage.CPU, 'f', 2, 64), size(r.Usage.Memory)
+		}
+		row(r.Name, r.Phase, r.Ready, strconv.Itoa(r.Restarts), since, processors, memory)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
+	rows := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	nodes := []string{"NODE"}
+	reasons := []string{"REASON"}
+	for _, r := range roles {
+		nodes = append(nodes, r.Node)
+		reasons = append(reasons, strings.Join(strings.Fields(r.Reason), " ")) // one row
+	}
+	writeRows(b, rows, nodes, reasons, width)
+}
+
+// writeRows writes rows, each with its node and its reason. Where a row is wider
+// than the terminal, the node's name loses its beginning, which many nodes share,
+// and the reason follows below.
+func writeRows(b *strings.Builder, rows, nodes, reasons []string, width int) {
+	room := 0
+	for _, node := range nodes {
+		room = max(room, utf8.RuneCountInString(node))
+	}
+	if width > 0 {
+		room = min(room, max(leastNode, width-utf8.RuneCountInString(rows[0])))
+	}
+	for i, row := range rows {
+		line := row + fmt.Sprintf("%-*s", room, shortened(nodes[i], room))
+		switch whole := line + "  " + reasons[i]; {
+		case reasons[i] == "" || i == 0 && width > 0 && utf8.RuneCountInString(whole) > width:
+		case width == 0 || utf8.RuneCountInString(whole) <= width:
+			line = whole
+		default:
+			line += "\n      " + strings.Join(folded(reasons[i], width-6), "\n      ")
+		}
+		b.WriteString(line + "\n")
+	}
+}
+
+// shortened returns the end of a name that is longer than so many characters.
+func shortened(name string, most int) string {
+	letters := []rune(name)
+	if len(letters) <= most {
+		return name
+	}
+	return "…" + string(letters[len(letters)-most+1:])
+}
+
+// size returns a number of bytes for people.
+func size(n int64) string {
+	const mib, gib = 1 << 20, 1 << 30
+	switch {
+	case n < mib:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < gib:
+		return fmt.Sprintf("%d MiB", n/mib)
+	case n < 100*gib:
+		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+	}
+	return fmt.Sprintf("%d GiB", n/gib)
 }
 
 func moment(t, now time.Time) string {

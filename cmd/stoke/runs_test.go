@@ -31,6 +31,7 @@ func TestRunIsLookedAtDuringApply(t *testing.T) {
 		return cmd.Output()
 	}
 	apply := c.command("apply", "-auto-approve")
+	apply.Env = append(apply.Env, "STOKE_USAGE_INTERVAL=50ms")
 	if err := apply.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +41,28 @@ func TestRunIsLookedAtDuringApply(t *testing.T) {
 	var is struct {
 		Phase string
 		Step  int64
-		Roles []struct{ Name, Phase string }
+		Roles []struct {
+			Name, Phase string
+			Usage       struct {
+				CPU    float64
+				Memory int64 `json:"memory_bytes"`
+			}
+		}
 	}
-	await(t, "the run trains", func() bool {
+	await(t, "the run trains, and reports its usage", func() bool {
 		out, err := look("status", "-json")
-		return err == nil && json.Unmarshal(out, &is) == nil && is.Phase == "running" && is.Step > 0
+		return err == nil && json.Unmarshal(out, &is) == nil && is.Phase == "running" && is.Step > 0 && len(is.Roles) == 4 &&
+			is.Roles[0].Usage.Memory > 0 && is.Roles[1].Usage.Memory > 0 && is.Roles[2].Usage.CPU > 0 && is.Roles[3].Usage.CPU > 0
 	})
+	if out, err := look("status"); err != nil || !bytes.Contains(out, []byte("CPU")) || !bytes.Contains(out, []byte(" MiB ")) {
+		t.Errorf("status: %v\n%s", err, out)
+	}
+	if out, err := look("metrics", "-json"); err != nil || !bytes.Contains(out, []byte(`"type":"usage"`)) {
+		t.Errorf("metrics: %v, %.300s", err, out)
+	}
+	if out, err := look("metrics"); err != nil || bytes.Contains(out, []byte("\nusage ")) || !bytes.Contains(out, []byte("\nupdate ")) {
+		t.Errorf("metrics: %v, %.300s", err, out)
+	}
 	if len(is.Roles) != 4 || is.Roles[3].Name != "worker-1" || is.Roles[3].Phase != "running" {
 		t.Errorf("roles are %+v", is.Roles)
 	}

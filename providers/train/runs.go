@@ -104,9 +104,21 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 	for _, role := range s.Roles {
 		out.Roles = append(out.Roles, providers.RunRole{
 			Name: printable(role.Name), Phase: printable(role.Phase), Restarts: role.Restarts, Since: role.Since, Node: role.Node, Reason: printable(role.Reason),
+			Usage: usageOf(s.UsageOf(role)),
 		})
 	}
 	return out, nil
+}
+
+// usageOf translates the usage of a role; nil stays nil.
+func usageOf(u *spec.Usage) *providers.RunUsage {
+	if u == nil {
+		return nil
+	}
+	return &providers.RunUsage{
+		At: u.At, CPU: u.CPU, Memory: u.Memory, Limit: u.Limit, Processes: u.Processes, Partly: printable(u.Partly),
+		Received: u.Received.PerSecond, Sent: u.Sent.PerSecond, Read: u.Read.PerSecond, Written: u.Written.PerSecond,
+	}
 }
 
 // said is what a run says of itself, and what is wrong with it.
@@ -153,6 +165,15 @@ func measured(e spec.Event) map[string]float64 {
 			if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
 				values[name] = float64(v)
 			}
+		}
+	}
+	if u := e.Usage; u != nil {
+		for name, v := range map[string]float64{
+			"cpu": u.CPU, "memory_bytes": float64(u.Memory), "processes": float64(u.Processes),
+			"received_per_second": u.Received.PerSecond, "sent_per_second": u.Sent.PerSecond,
+			"read_per_second": u.Read.PerSecond, "written_per_second": u.Written.PerSecond,
+		} {
+			values[printable(u.Role)+"."+name] = v
 		}
 	}
 	return values

@@ -27,6 +27,7 @@ const (
 	PathLedger  = "/v1/ledger"  // GET: Ledger
 	PathLive    = "/v1/live"    // POST LiveChange
 	PathStop    = "/v1/stop"    // POST: ends the run as stopped, after a checkpoint
+	PathUsage   = "/v1/usage"   // POST UsageReport, of a worker or server about itself
 	// PathCode, GET: the snapshot of a program's code as a tar stream, by its hash.
 	PathCode = "/v1/code/{hash}"
 
@@ -136,6 +137,11 @@ func (c *Client) Metrics(ctx context.Context, n int64, wait time.Duration) ([]sp
 // Change applies live changes.
 func (c *Client) Change(ctx context.Context, l spec.LiveChange) error {
 	return c.call(ctx, http.MethodPost, PathLive, l, nil)
+}
+
+// Usage sends what the process of a role takes from its machine.
+func (c *Client) Usage(ctx context.Context, r spec.UsageReport) error {
+	return c.call(ctx, http.MethodPost, PathUsage, r, nil)
 }
 
 // Stop asks the run to end; it returns before the run has.

@@ -73,7 +73,11 @@ func TestRequestsCarryTokenAndBody(t *testing.T) {
 			return nil
 		}, "tar", asked{"GET", "/v1/model", "Bearer secret", ""}},
 		"collected": {func(c *Client) error { return c.Collected(ctx) }, "", asked{"POST", "/v1/collected", "Bearer secret", ""}},
-		"stop":      {func(c *Client) error { return c.Stop(ctx) }, "", asked{"POST", "/v1/stop", "Bearer secret", ""}},
+		"usage": {func(c *Client) error {
+			return c.Usage(ctx, spec.UsageReport{Role: "ps", Index: 2, Usage: spec.Usage{CPU: 0.5, Read: spec.Flow{Bytes: 3, PerSecond: 1.5}}})
+		}, "", asked{"POST", "/v1/usage", "Bearer secret",
+			`{"role":"ps","index":2,"usage":{"cpu":0.5,"memory_bytes":0,"read":{"bytes":3,"bytes_per_second":1.5},"processes":0}}`}},
+		"stop": {func(c *Client) error { return c.Stop(ctx) }, "", asked{"POST", "/v1/stop", "Bearer secret", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, last := coordinator(t, http.StatusOK, tt.answer)

@@ -85,7 +85,7 @@ func (s *servers) connect(ctx context.Context) error {
 	}
 	s.close()
 	for i, address := range s.addresses {
-		hello := wire.Hello{Role: "coordinator", PID: os.Getpid()}
+		hello := wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()}
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 			conn, err := s.credentials.Dial(ctx, address, hello)
 			if err == nil {

@@ -73,7 +73,7 @@ func (p *parameterServers) write(ctx context.Context, term int64, name string) (
 // not wait. What a server sends instead of writing it, is written here.
 func (p *parameterServers) writeOne(ctx context.Context, i int, w wire.Write) (checkpoint.Part, error) {
 	none := checkpoint.Part{}
-	conn, err := p.credentials.Dial(ctx, p.addresses[i], wire.Hello{Role: "coordinator", PID: os.Getpid()})
+	conn, err := p.credentials.Dial(ctx, p.addresses[i], wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
 	if err != nil {
 		return none, err
 	}

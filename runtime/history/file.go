@@ -21,7 +21,9 @@ import (
 // read them.
 type File struct {
 	path string
-	keep int // updates that stay in full
+
+	keep      int // updates that stay in full
+	keepUsage int // samples of a role's usage that stay in full
 
 	mu      sync.Mutex
 	file    *os.File // nil: there is none yet
@@ -30,6 +32,7 @@ type File struct {
 	size    int64
 	lines   int           // in the file
 	updates int           // lines of updates, merged or not
+	samples samples       // lines of usage, merged or not
 	marks   []mark        // of every stride-th line
 	bad     []extent      // lines that cannot be read
 	changed chan struct{} // closed at the next change
@@ -46,6 +49,7 @@ type extent struct{ from, to int64 }
 const (
 	stride  = 256       // lines between two marks
 	newest  = 10_000    // updates that stay in full
+	recent  = 200       // samples of a role's usage that stay in full
 	longest = 1 << 20   // bytes of a line
 	copied  = 4 << 20   // bytes of one answer of Send, about
 	buffer  = 256 << 10 // bytes read at a time
@@ -58,7 +62,7 @@ var errNotBegun = errors.New("write event: the history is another term's")
 // A last line without its end, of a coordinator that was killed while it wrote,
 // is left out, and so are lines that cannot be read.
 func Open(path string, see func(spec.Event)) (*File, error) {
-	f := &File{path: path, keep: newest, changed: make(chan struct{})}
+	f := &File{path: path, keep: newest, keepUsage: recent, changed: make(chan struct{})}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -121,6 +125,7 @@ func (f *File) advance(e spec.Event, size int) {
 	if e.Type == spec.EventUpdate || e.Type == spec.EventUpdates {
 		f.updates++
 	}
+	f.samples.add(e)
 	f.last, f.lines, f.size = e.Number, f.lines+1, f.size+int64(size)
 }
 
@@ -145,6 +150,7 @@ func (f *File) Renew(check func() error) (damaged int, err error) {
 			return 0, err
 		}
 		l.thin(f.keep)
+		l.thinUsage(f.keepUsage)
 	}
 	damaged = len(f.bad)
 	return damaged, f.rewrite(&l, check, func() { f.begun, f.bad = true, nil })
@@ -217,7 +223,7 @@ func (f *File) rewrite(l *lines, check func() error, done func()) error {
 		return fmt.Errorf("write metrics: %w", err)
 	}
 	// A reader may have the old file open: it is closed with its last reader.
-	f.file, f.size, f.lines, f.updates, f.marks = file, next.size, next.lines, next.updates, next.marks
+	f.file, f.size, f.lines, f.updates, f.samples, f.marks = file, next.size, next.lines, next.updates, next.samples, next.marks
 	f.last = max(f.last, next.last)
 	done()
 	return nil

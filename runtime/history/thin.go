@@ -44,7 +44,9 @@ func (l *lines) read(from io.ReaderAt, size int64, bad []extent, keep int) error
 			var e spec.Event
 			if json.Unmarshal(text, &e) == nil {
 				l.all = append(l.all, line{text, e})
-				updates++
+				if e.Usage == nil {
+					updates++
+				}
 			}
 			if keep > 0 && updates > 4*keep {
 				l.thin(keep)
@@ -169,21 +171,30 @@ func toSeveral(e spec.Event) spec.Event {
 }
 
 // Thin writes the file again with older updates merged, where that saves half of
-// its updates. Events may be added meanwhile. check is called last; its error
-// keeps the file.
+// its updates, or with older samples of usage merged, where that saves a quarter of
+// them. Events may be added meanwhile. check is called last; its error keeps the
+// file.
 func (f *File) Thin(check func() error) error {
 	f.thinning.Lock()
 	defer f.thinning.Unlock()
 	f.mu.Lock()
-	file, size, due := f.file, f.size, f.begun && f.updates > 2*f.keep
+	file, size, updates, usage := f.file, f.size, f.updates > 2*f.keep, f.samples.isDue(f.keepUsage)
+	begun := f.begun
 	f.mu.Unlock()
-	if !due {
+	if !begun || !updates && !usage {
 		return nil
 	}
+	keep := 0 // merges no updates
+	if updates {
+		keep = f.keep
+	}
 	var l lines
-	if err := l.read(file, size, nil, f.keep); err != nil {
+	if err := l.read(file, size, nil, keep); err != nil {
 		return err
 	}
-	l.thin(f.keep)
+	if updates {
+		l.thin(keep)
+	}
+	l.thinUsage(f.keepUsage)
 	return f.rewrite(&l, check, func() {})
 }

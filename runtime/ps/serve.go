@@ -23,7 +23,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	log := s.log.With("role", hello.Role, "index", hello.Index)
 	log.Info("connected")
 	handle := s.forCoordinator
-	if hello.Role != "coordinator" {
+	if hello.Role != wire.RoleCoordinator {
 		handle = s.forWorker
 		s.meet(hello.Session, 1)
 		defer s.meet(hello.Session, -1)
@@ -37,7 +37,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	defer sending.Wait()
 	defer c.Close()
 	defer cancel()
-	if hello.Role != "coordinator" {
+	if hello.Role != wire.RoleCoordinator {
 		sending.Go(func() { s.sendValues(l) })
 	}
 	for {

@@ -29,6 +29,7 @@ func (s server) routes() http.Handler {
 	mux.HandleFunc("GET "+api.PathMetrics, s.getMetrics)
 	mux.HandleFunc("POST "+api.PathCollected, s.postCollected)
 	mux.HandleFunc("POST "+api.PathLive, s.postLive)
+	mux.HandleFunc("POST "+api.PathUsage, s.postUsage)
 	mux.HandleFunc("POST "+api.PathStop, func(w http.ResponseWriter, r *http.Request) {
 		s.Do(r.Context(), s.stop)
 		Answer(w, struct{}{})

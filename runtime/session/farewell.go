@@ -103,7 +103,7 @@ func (p parting) awaited() time.Duration {
 
 // tellServer sends the end to one server. It does not retry.
 func tellServer(ctx context.Context, credentials wire.Credentials, address string, how wire.Leave) error {
-	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: "coordinator", PID: os.Getpid()})
+	conn, err := credentials.Dial(ctx, address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
 	if err != nil {
 		return err
 	}

@@ -81,12 +81,16 @@ func (s seat) hung(pid int) spec.Control {
 	return spec.Control{Hung: &spec.Hung{Worker: &s.index, PID: pid}}
 }
 
-// seats returns how many seats a role has.
-func (s *Session) seats(role string) int {
-	if role == wire.RoleServer {
-		return s.Spec.ParameterServer.Replicas
+// isIn reports whether a run has the seat.
+func (s seat) isIn(run *spec.Spec) bool {
+	n := 0
+	switch s.role {
+	case wire.RoleServer:
+		n = run.ParameterServer.Replicas
+	case wire.RoleWorker:
+		n = run.Worker.Replicas
 	}
-	return s.Spec.Worker.Replicas
+	return s.index >= 0 && s.index < n
 }
 
 func (m *Member) seat() seat { return seatOf(m.Hello) }
@@ -283,7 +287,7 @@ func (s *Session) join(m *Member) error {
 			old.Disconnect()
 		}
 	}
-	if m.Index < 0 || m.Index >= s.seats(at.role) {
+	if !at.isIn(&s.Spec) {
 		s.Dismiss(m, fewer)
 		return nil
 	}

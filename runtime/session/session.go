@@ -32,8 +32,9 @@ type Options struct {
 	Stop        <-chan struct{} // ends the run as stopped
 	Leave       <-chan struct{} // ends this coordinator: the run waits for the next one
 	Log         *slog.Logger
-	Turn        func()    // is called after each event of the loop; nil: it is not
-	Events      io.Writer // gets a line for every event, as metrics.jsonl has it; nil: none. It may be slow, or fail
+	Turn        func()            // is called after each event of the loop; nil: it is not
+	Usage       <-chan spec.Usage // samples of the coordinator's own process; nil: none
+	Events      io.Writer         // gets a line for every event, as metrics.jsonl has it; nil: none. It may be slow, or fail
 
 	// Ended is called with the run's end before members and servers hear of it;
 	// nil: it is not. It is not called where the run continues under another
@@ -75,6 +76,7 @@ type Session struct {
 	keeping    sync.Mutex // while a status is written: the last one stays
 
 	roll
+	usages    usages
 	unwritten bool  // an event could not be written
 	reason    error // why the run ends before its end
 	message   string
@@ -224,6 +226,8 @@ func (s *Session) loop(ctx context.Context, cancel context.CancelCauseFunc) erro
 		select {
 		case e := <-s.events:
 			err = s.handle(e)
+		case u := <-s.Usage:
+			server{s}.takeUsage(time.Now(), wire.RoleCoordinator, u)
 		case <-s.work.Wake():
 		case <-tick.C:
 			s.tick(time.Now())
@@ -336,6 +340,7 @@ func (s *Session) handle(e any) error {
 // tick looks after what happens by time.
 func (s *Session) tick(now time.Time) {
 	s.findSilent(now)
+	s.usages.drop(now)
 	s.work.Tick(now)
 	s.Publish()
 }

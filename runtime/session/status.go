@@ -26,6 +26,9 @@ func (s *Session) publish(phase spec.Phase) {
 	if s.reason != nil {
 		st.Message = "ending: " + s.reason.Error()
 	}
+	if phase == spec.Running {
+		st.Usage = s.usages.newest
+	}
 	s.work.Report(st)
 	st.Metrics["elapsed_seconds"] = now.Sub(s.started).Seconds()
 	s.status.Store(st)
@@ -101,12 +104,15 @@ func (s statusFile) write(st *spec.Status) error {
 }
 
 // Note writes an event to the history. Where it cannot be written the run stops.
-func (s *Session) Note(e spec.Event) {
+func (s *Session) Note(e spec.Event) { s.EndUnwritten(s.note(e)) }
+
+// note writes an event to the history.
+func (s *Session) note(e spec.Event) error {
 	e.Term, e.Generation, e.Step = s.Term(), s.generation, s.work.Step()
 	if s.unwritten || s.over.Load() != nil {
-		return // the run ends, or has ended, at the step that the history has
+		return nil // the run ends, or has ended, at the step that the history has
 	}
-	s.EndUnwritten(s.add(e))
+	return s.add(e)
 }
 
 // add writes an event to the history, and passes it to all that follow it.

@@ -66,6 +66,10 @@ type Status struct {
 	// Metrics is about; -1 when there was none.
 	Evaluated int64 `json:"evaluated"`
 
+	// Usage has the newest usage of each role of a run that is not over, by its
+	// name. Roles that have not reported for half a minute are left out.
+	Usage map[string]Usage `json:"usage,omitempty"`
+
 	// Term is that of the coordinator that says this: it fences. Generation
 	// numbers memberships: it rises when a worker joins or leaves.
 	Term       int64 `json:"term,omitempty"`
@@ -105,6 +109,7 @@ const (
 	EventEpoch      EventType = "epoch"      // an epoch's records have all been committed
 	EventGeneration EventType = "generation" // a generation of a program began, or ended
 	EventProgram    EventType = "program"    // something about the processes of a program
+	EventUsage      EventType = "usage"      // a sample of what a role takes from its machine
 	EventEnd        EventType = "end"
 )
 
@@ -124,13 +129,14 @@ type Event struct {
 	Staleness  int64              `json:"staleness,omitempty"` // asynchronous: updates since the parameters were pulled
 	Skipped    bool               `json:"skipped,omitempty"`
 	First      int64              `json:"first,omitempty"`    // of several updates: the first one's step
-	Count      int64              `json:"count,omitempty"`    // likewise: how many; Loss and Norm are means, Records a sum
+	Count      int64              `json:"count,omitempty"`    // updates or samples of usage; Loss and Norm are means, Records a sum
 	Skips      int64              `json:"skips,omitempty"`    // likewise: how many of them were skipped
 	LossMin    Number             `json:"loss_min,omitempty"` //
 	LossMax    Number             `json:"loss_max,omitempty"` //
 	Taken      []Contribution     `json:"taken,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
 	NotFinite  []string           `json:"not_finite,omitempty"` // metrics of a program that are infinite or not a number
+	Usage      *Usage             `json:"usage,omitempty"`
 	Worker     *int               `json:"worker,omitempty"`
 	Message    string             `json:"message,omitempty"`
 }

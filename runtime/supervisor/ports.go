@@ -78,3 +78,6 @@ func closeAll(files []*os.File) {
 		f.Close()
 	}
 }
+
+// apiURL returns where the coordinator answers.
+func (p *ports) apiURL() string { return "http://" + p.api.Addr().String() }

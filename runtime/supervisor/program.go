@@ -31,7 +31,7 @@ func (c *processes) agentArguments(r *role) []string {
 	f, name := c.Folder, run.RoleName(r.name, r.index)
 	return []string{
 		r.name, "--supervised", "--spec", f.Spec(), "--token-file", f.Token(), "--run", f.Name(),
-		"--coordinator", c.ports.endpoints().Coordinator, "--api", "http://" + c.ports.api.Addr().String(),
+		"--coordinator", c.ports.endpoints().Coordinator, "--api", c.ports.apiURL(),
 		"--state", f.Agent(name), "--logs", f.Logs(), "--checkpoints", f.Checkpoints(), "--index", strconv.Itoa(r.index),
 	}
 }

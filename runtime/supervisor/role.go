@@ -58,6 +58,9 @@ func (c *processes) arguments(r *role) []string {
 	servers := []string{"--servers", strings.Join(at.Servers, ",")}
 	data := []string{"--data", c.spec.Dataset.Path}
 	args := []string{r.name, "--supervised", "--spec", f.Spec(), "--token-file", f.Token()}
+	if r.name != Coordinator {
+		args = append(args, "--api", c.ports.apiURL())
+	}
 	switch r.name {
 	case Coordinator:
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())

@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 func begun(o Options, s spec.Spec, before spec.Status) spec.Status {
 	st := before
 	st.Run, st.Hash, st.Epochs, st.Wanted = o.Folder.Name(), s.Hash(), s.Epochs, s.Worker.Replicas
-	st.Phase, st.Cause, st.Message, st.Log, st.Ended, st.Workers = spec.Running, "", "starting", "", time.Time{}, 0
+	st.Phase, st.Cause, st.Message, st.Log, st.Ended, st.Workers, st.Usage = spec.Running, "", "starting", "", time.Time{}, 0, nil
 	st.Updated = time.Now()
 	if st.Started.IsZero() {
 		st.Started, st.Evaluated = st.Updated, -1
@@ -117,7 +117,7 @@ func announce(o Options, p *ports) error {
 		return fmt.Errorf("identify this process: %w", err)
 	}
 	record := run.Supervisor{
-		Process: self, API: "http://" + p.api.Addr().String(), Token: o.Folder.Token(), Version: o.Version,
+		Process: self, API: p.apiURL(), Token: o.Folder.Token(), Version: o.Version,
 	}
 	if err := run.WriteJSON(o.Folder.Supervisor(), record); err != nil {
 		return err

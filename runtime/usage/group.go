@@ -22,8 +22,8 @@ func (m *Meter) sampleGroup(s *Sample) error {
 	if text, err := m.readGroup("memory.max"); err == nil {
 		s.Limit = number(strings.TrimSpace(text))
 	}
-	if text, err := m.readGroup("pids.current"); err == nil {
-		s.Processes = int(number(strings.TrimSpace(text)))
+	if text, err := m.readGroup("cgroup.procs"); err == nil { // pids.current counts threads
+		s.Processes = strings.Count(text, "\n")
 	}
 	text, err := m.readGroup("io.stat")
 	if err != nil {

@@ -150,7 +150,7 @@ func TestControlGroup(t *testing.T) {
 	m.put("group/cpu.stat", "usage_usec 1500000\nuser_usec 1\nsystem_usec 2\n")
 	m.put("group/memory.stat", "anon 4096\nfile 999999\nkernel 12\nshmem 8192\n")
 	m.put("group/memory.max", "1048576\n")
-	m.put("group/pids.current", "3\n")
+	m.put("group/cgroup.procs", "1\n20\n300\n")
 	m.put("group/io.stat", "8:0 rbytes=10 wbytes=20 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=1 wbytes=2 rios=1 wios=1\n")
 	m.put("self/net/dev", "Inter-|   Receive  |  Transmit\n face |bytes packets\n    lo: 7 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n  eth0:100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n eth1: 5 1 0 0 0 0 0 0 6 1 0 0 0 0 0 0\n")
 	meter := m.meter()

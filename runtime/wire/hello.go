@@ -23,10 +23,11 @@ type Credentials struct {
 	Key         *certificate.Certificate
 }
 
-// Roles of the processes that join a session.
+// Roles of a run's processes. Workers and servers join a session.
 const (
-	RoleWorker = "worker"
-	RoleServer = "ps"
+	RoleCoordinator = "coordinator"
+	RoleWorker      = "worker"
+	RoleServer      = "ps"
 )
 
 // Hello opens every connection.

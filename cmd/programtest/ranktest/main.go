@@ -53,7 +53,9 @@ func main() {
 	r.note()
 	if r.Serve && os.Getenv("JOB_NAME") == "ps" {
 		fmt.Println("serving")
-		select {}
+		for {
+			time.Sleep(time.Hour) // select {} is a deadlock where the program is built without cgo
+		}
 	}
 	if from := os.Getenv("STOKE_RESUME_FROM"); from != "" {
 		text, err := os.ReadFile(from)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/stokehq/stoke/providers"
@@ -135,8 +136,11 @@ func (s State) Waiting() []string {
 	return all
 }
 
-// Waiting is the phase of a role that is yet to run.
-const Waiting = "waiting"
+// Phases of a role.
+const (
+	Running = "running"
+	Waiting = "waiting" // is yet to run
+)
 
 // Role is one process of a run, restarted or not.
 type Role struct {
@@ -197,7 +201,34 @@ func Check(s spec.Status, id string) error {
 			return fmt.Errorf("the status has a malformed metric %.40q", name)
 		}
 	}
+	if len(s.Usage) > maxRoles {
+		return fmt.Errorf("the status has the usage of %d roles", len(s.Usage))
+	}
+	for name, u := range s.Usage {
+		if len(name) > 200 {
+			return fmt.Errorf("the status has the usage of a role %.40q", name)
+		}
+		if err := u.Validate(); err != nil {
+			return fmt.Errorf("the status has a malformed usage of %q: %w", name, err)
+		}
+	}
 	return nil
+}
+
+// maxRoles is how many roles a status may have the usage of.
+const maxRoles = 100_000
+
+// UsageOf returns the usage of a role that runs; nil: it is not known. The only
+// coordinator has an index in a cluster, and none on one machine.
+func (s State) UsageOf(r Role) *spec.Usage {
+	u, ok := s.Usage[r.Name]
+	if !ok {
+		u, ok = s.Usage[strings.TrimSuffix(r.Name, "-0")]
+	}
+	if !ok || r.Phase != Running {
+		return nil
+	}
+	return &u
 }
 
 // Idle tells the phases of a run that is unfinished and that nobody runs.

@@ -57,7 +57,7 @@ func (l *layout) agentArguments(role string) []string {
 	args := []string{
 		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken,
 		"--certificate-file=" + secretFolder + "/" + keyCertificate, "--listen-alive=:" + strconv.Itoa(l.alive()),
-		"--run=" + l.id, "--coordinator=" + l.coordinatorAddress(), "--api=https://" + l.host(coordinator) + ":" + strconv.Itoa(l.api()),
+		"--run=" + l.id, "--coordinator=" + l.coordinatorAddress(), "--api=" + l.apiURL(),
 		"--state=" + agentState, "--logs=" + ranksLogs, "--checkpoints=" + saves, "--tee",
 	}
 	if n := l.high(); n > 0 && role == worker {

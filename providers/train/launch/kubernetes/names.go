@@ -79,6 +79,11 @@ func (l *layout) coordinatorAddress() string {
 // isAgent reports whether the pods of a role run a program.
 func (l *layout) isAgent(role string) bool { return l.spec.HasProgram() && role != coordinator }
 
+// apiURL is where the coordinator answers the other roles.
+func (l *layout) apiURL() string {
+	return "https://" + l.host(coordinator) + ":" + strconv.Itoa(l.api())
+}
+
 // servers are the addresses of the parameter servers in their order.
 func (l *layout) servers() []string {
 	var all []string

@@ -70,8 +70,10 @@ func (l *layout) service() *core.Service {
 // policy lets nobody but the run's pods connect to them. What they connect to
 // is left free: datasets and checkpoints may lie anywhere.
 func (l *layout) policy() *networking.NetworkPolicy {
-	port := intstr.FromInt32(int32(l.Port))
-	ports := []networking.NetworkPolicyPort{{Port: &port, Protocol: new(core.ProtocolTCP)}}
+	var ports []networking.NetworkPolicyPort
+	for _, number := range []int{l.Port, l.api()} {
+		ports = append(ports, networking.NetworkPolicyPort{Port: new(intstr.FromInt(number)), Protocol: new(core.ProtocolTCP)})
+	}
 	if l.spec.HasProgram() {
 		ports = nil // its ranks listen on ports of their own
 	}

@@ -97,7 +97,7 @@ func TestObjectsOfAProgram(t *testing.T) {
 	if in := l.policy().Spec.Ingress; len(in) != 1 || len(in[0].Ports) > 0 || len(in[0].From) != 1 {
 		t.Errorf("policy %+v", in)
 	}
-	if in := (&layout{l.id, someRun(1, 1), small(), 0}).policy().Spec.Ingress; len(in[0].Ports) != 1 {
+	if in := (&layout{l.id, someRun(1, 1), small(), 0}).policy().Spec.Ingress; len(in[0].Ports) != 2 {
 		t.Errorf("policy of a model %+v", in)
 	}
 }

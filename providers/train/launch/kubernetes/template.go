@@ -149,6 +149,9 @@ func (l *layout) arguments(role string) []string {
 		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken, "--certificate-file=" + secretFolder + "/" + identity,
 	}
 	args = append(args, "--listen-alive=:"+strconv.Itoa(l.alive()))
+	if role != coordinator {
+		args = append(args, "--api="+l.apiURL())
+	}
 	servers := "--servers=" + strings.Join(l.servers(), ",")
 	switch role {
 	case coordinator:

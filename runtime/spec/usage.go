@@ -1,0 +1,78 @@
+package spec
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// Usage is what the processes of one role take from their machine.
+type Usage struct {
+	Role      string    `json:"role,omitempty"`               // worker-1
+	At        time.Time `json:"at,omitzero"`                  // when the coordinator got it; an event has a time of its own
+	CPU       float64   `json:"cpu"`                          // mean number of busy processors since the sample before
+	Memory    int64     `json:"memory_bytes"`                 // resident, without the page cache; of several samples the largest
+	Limit     int64     `json:"memory_limit_bytes,omitempty"` // 0: none is known
+	Received  Flow      `json:"received,omitzero"`            // network; counted only in a container
+	Sent      Flow      `json:"sent,omitzero"`                // likewise
+	Read      Flow      `json:"read,omitzero"`                // from disks
+	Written   Flow      `json:"written,omitzero"`             // to disks
+	Processes int       `json:"processes"`
+	Partly    string    `json:"partly,omitempty"` // why numbers are missing
+}
+
+// Flow is a count of bytes.
+type Flow struct {
+	Bytes     int64   `json:"bytes"`            // since the start of the role's process or container
+	PerSecond float64 `json:"bytes_per_second"` // mean since the sample before
+}
+
+// UsageReport is the usage that the process of a role sends to the coordinator.
+type UsageReport struct {
+	Role  string `json:"role"` // worker or ps
+	Index int    `json:"index"`
+	Usage Usage  `json:"usage"`
+}
+
+// Limits of a valid usage.
+const (
+	maxProcessors = 1 << 20
+	maxFlow       = 1e15 // bytes per second
+	maxPartly     = 1000 // bytes of text
+)
+
+// Validate checks numbers that another process has sent.
+func (u *Usage) Validate() error {
+	isIn := func(v, most float64) bool { return v >= 0 && v <= most } // false for NaN
+	if !isIn(u.CPU, maxProcessors) {
+		return errors.New("cpu is not a number of processors")
+	}
+	if u.Memory < 0 || u.Limit < 0 || u.Processes < 0 || u.Processes > math.MaxInt32 {
+		return errors.New("memory and processes must not be negative")
+	}
+	for _, f := range []Flow{u.Received, u.Sent, u.Read, u.Written} {
+		if f.Bytes < 0 || !isIn(f.PerSecond, maxFlow) {
+			return errors.New("bytes of network and disks must not be negative")
+		}
+	}
+	if len(u.Partly) > maxPartly {
+		return errors.New("partly is too long")
+	}
+	return nil
+}
+
+// MergeUsage returns one usage for two of a role, which are the means of so many
+// samples; the first one is older.
+func MergeUsage(a Usage, samples int64, b Usage, more int64) Usage {
+	share := float64(more) / float64(samples+more)
+	mean := func(x, y float64) float64 { return x + (y-x)*share }
+	both := b // it has the newest totals
+	both.CPU = mean(a.CPU, b.CPU)
+	both.Memory = max(a.Memory, b.Memory)
+	both.Processes = max(a.Processes, b.Processes)
+	both.Received.PerSecond = mean(a.Received.PerSecond, b.Received.PerSecond)
+	both.Sent.PerSecond = mean(a.Sent.PerSecond, b.Sent.PerSecond)
+	both.Read.PerSecond = mean(a.Read.PerSecond, b.Read.PerSecond)
+	both.Written.PerSecond = mean(a.Written.PerSecond, b.Written.PerSecond)
+	return both
+}
