@@ -45,7 +45,7 @@ type Spec struct {
 	Resume      string                      // the complete checkpoint to begin with, "" for none
 	Logs        string                      // an existing folder: rank-N.log and rank-N.log.1
 	Scratch     string                      // an existing folder of this member: parameters and metrics
-	Output      func(rank int, line []byte) // gets each line of the ranks' outputs; nil: it does not
+	Output      func(rank int, line []byte) `json:"-"` // gets each line of the ranks' outputs; nil: it does not
 	Sole        bool                        // the calling process starts no processes except generations: all its orphans are theirs
 }
 
