@@ -22,17 +22,17 @@ const (
 // Program is a program of the user's that the workers run, instead of training a
 // built-in model. The zero value is none.
 type Program struct {
-	Command     JSON     `json:"command,omitempty"`     // the program and its arguments: a list of texts
-	Code        string   `json:"code,omitempty"`        // hash of the snapshot of its folder; "" = it has no folder
-	Processes   int      `json:"processes,omitempty"`   // of each worker and server; 0 = one for each GPU
-	Framework   string   `json:"framework,omitempty"`   //
-	Chief       bool     `json:"chief,omitempty"`       // TensorFlow: the first worker is the chief, which decides about the run's end
-	Evaluator   bool     `json:"evaluator,omitempty"`   // TensorFlow: the last worker is the evaluator
-	Environment JSON     `json:"environment,omitempty"` // texts by name
-	Parameters  JSON     `json:"parameters,omitempty"`  // texts, numbers and truth values by name
-	JoinTimeout Duration `json:"join_timeout,omitzero"` // from min_replicas workers to a start without the others
-	MaxRestarts int      `json:"max_restarts"`          // after ends by the program's own error
-	StopGrace   Duration `json:"stop_grace,omitzero"`   // from SIGTERM to SIGKILL
+	Command     JSON     `json:"command,omitempty"`      // the program and its arguments: a list of texts
+	Code        string   `json:"code,omitempty"`         // hash of the snapshot of its folder; "" = it has no folder
+	Processes   int      `json:"processes,omitempty"`    // of each worker and server; 0 = one for each GPU
+	Framework   string   `json:"framework,omitempty"`    //
+	Chief       bool     `json:"chief,omitempty"`        // TensorFlow: the first worker is the chief, which decides about the run's end
+	Evaluator   bool     `json:"evaluator,omitempty"`    // TensorFlow: the last worker is the evaluator
+	Environment JSON     `json:"environment,omitempty"`  // texts by name
+	Parameters  JSON     `json:"parameters,omitempty"`   // texts, numbers and truth values by name
+	JoinTimeout Duration `json:"join_timeout,omitzero"`  // from min_replicas workers to a start without the others
+	MaxRestarts int      `json:"max_restarts,omitempty"` // after ends by the program's own error
+	StopGrace   Duration `json:"stop_grace,omitzero"`    // from SIGTERM to SIGKILL
 }
 
 // The values of a program that says nothing else.

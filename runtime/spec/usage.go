@@ -10,21 +10,21 @@ import (
 type Usage struct {
 	Role      string    `json:"role,omitempty"`               // worker-1
 	At        time.Time `json:"at,omitzero"`                  // when the coordinator got it; an event has a time of its own
-	CPU       float64   `json:"cpu"`                          // mean number of busy processors since the sample before
-	Memory    int64     `json:"memory_bytes"`                 // resident, without the page cache; of several samples the largest
+	CPU       float64   `json:"cpu,omitempty"`                // mean number of busy processors since the sample before
+	Memory    int64     `json:"memory_bytes,omitempty"`       // resident, without the page cache; of several samples the largest
 	Limit     int64     `json:"memory_limit_bytes,omitempty"` // 0: none is known
 	Received  Flow      `json:"received,omitzero"`            // network; counted only in a container
 	Sent      Flow      `json:"sent,omitzero"`                // likewise
 	Read      Flow      `json:"read,omitzero"`                // from disks
 	Written   Flow      `json:"written,omitzero"`             // to disks
-	Processes int       `json:"processes"`
+	Processes int       `json:"processes,omitempty"`
 	Partly    string    `json:"partly,omitempty"` // why numbers are missing
 }
 
 // Flow is a count of bytes.
 type Flow struct {
-	Bytes     int64   `json:"bytes"`            // since the start of the role's process or container
-	PerSecond float64 `json:"bytes_per_second"` // mean since the sample before
+	Bytes     int64   `json:"bytes,omitempty"`            // since the start of the role's process or container
+	PerSecond float64 `json:"bytes_per_second,omitempty"` // mean since the sample before
 }
 
 // UsageReport is the usage that the process of a role sends to the coordinator.
