@@ -76,7 +76,7 @@ func TestRequestsCarryTokenAndBody(t *testing.T) {
 		"usage": {func(c *Client) error {
 			return c.Usage(ctx, spec.UsageReport{Role: "ps", Index: 2, Usage: spec.Usage{CPU: 0.5, Read: spec.Flow{Bytes: 3, PerSecond: 1.5}}})
 		}, "", asked{"POST", "/v1/usage", "Bearer secret",
-			`{"role":"ps","index":2,"usage":{"cpu":0.5,"memory_bytes":0,"read":{"bytes":3,"bytes_per_second":1.5},"processes":0}}`}},
+			`{"role":"ps","index":2,"usage":{"cpu":0.5,"read":{"bytes":3,"bytes_per_second":1.5}}}`}},
 		"stop": {func(c *Client) error { return c.Stop(ctx) }, "", asked{"POST", "/v1/stop", "Bearer secret", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
