@@ -117,14 +117,14 @@ func (r *role) reportUsage(ctx context.Context, name string) (stop func()) {
 	}
 	client := api.New(r.api, r.known.Token, r.known.Certificate)
 	report := spec.UsageReport{Role: name, Index: r.index + r.firstIndex}
-	stop = r.measure(ctx, func(ctx context.Context, u spec.Usage) error {
+	end := r.measure(ctx, func(ctx context.Context, u spec.Usage) error {
 		ctx, cancel := context.WithTimeout(ctx, reportTime)
 		defer cancel()
 		report.Usage = u
 		return client.Usage(ctx, report)
 	})
 	return func() {
-		stop()
+		end()
 		client.Close()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +175,19 @@ func TestUsageOfATraining(t *testing.T) {
 	}
 	watchUsage(t, r.folder, "the workers compute", func(of map[string]spec.Usage) bool { return of["worker-0"].CPU > 0 })
 	stopWatched(t, r, roles...)
+}
+
+// Roles end in good order after they have reported their usage.
+func TestRolesEndAfterTheirReports(t *testing.T) {
+	t.Parallel()
+	r := launch(t, small())
+	r.start()
+	if st := r.wait(); st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	for _, path := range must(filepath.Glob(filepath.Join(r.folder.Logs(), "*.log"))) {
+		if text := must(os.ReadFile(path)); bytes.Contains(text, []byte("goroutine ")) {
+			t.Errorf("%s has a crash:\n%.500s", filepath.Base(path), text)
+		}
+	}
 }
