@@ -1,4 +1,4 @@
-//go:build e2e
+//go:build e2e && linux
 
 package main
 
@@ -88,8 +88,14 @@ func newDDP(t *testing.T, python string, arguments ...string) *ddp {
 	write(t, filepath.Join(d.dir, "trainer_override.tf"), fmt.Appendf(nil, "provider \"train\" {\n  trainer = %q\n}\n",
 		filepath.Join(releasedTrainer(t), "stoke-trainer")))
 	d.set(arguments...)
-	d.run = clusterRun(t, d.dir)
+	lab := &podLab{t: t, dir: d.dir, home: t.TempDir()}
+	d.run = lab.run
 	d.run(0, "init")
+	t.Cleanup(func() { // a test that fails leaves no run
+		cmd := exec.Command("stoke", "-chdir="+d.dir, "destroy", "-auto-approve")
+		cmd.Env = append(os.Environ(), "HOME="+lab.home)
+		cmd.Run() //nolint:errcheck // most often, there is nothing left
+	})
 	return d
 }
 

@@ -104,9 +104,6 @@ func Run(ctx context.Context, o Options) error {
 // name returns the agent's name, such as worker-0.
 func (o *Options) name() string { return run.RoleName(o.Role, o.Index) }
 
-// Mark returns the mark of the agent's processes in all generations.
-func (o *Options) Mark() program.Mark { return program.Mark{Run: o.Run, Member: o.name()} }
-
 // makeFolders makes the agent's folders. The run's own folder must exist: where it
 // does not, the run is gone.
 func (a *agent) makeFolders() error {
@@ -218,7 +215,7 @@ func (a *agent) announce() {
 	a.link.send(wire.TypeHeartbeat, wire.Heartbeat{Term: a.term}) // which makes it a member
 	switch a.state {
 	case running:
-		a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin, PIDs: a.running.PIDs()})
+		a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin})
 	case idle:
 		if a.result != nil {
 			a.link.send(wire.TypeResult, *a.result)

@@ -73,7 +73,7 @@ func (a *agent) noteStart(ctx context.Context, e started) {
 		return
 	}
 	a.state, a.running = running, e.generation
-	a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin, PIDs: e.generation.PIDs()})
+	a.link.send(wire.TypeRunning, wire.Running{Begin: a.begin})
 	go func() { a.post(ctx, finished{e.generation.Wait()}) }()
 	if a.halted {
 		a.stop()

@@ -17,8 +17,8 @@ import (
 // PartBytes is the most bytes that a part of a snapshot has.
 const PartBytes = 768 << 10
 
-// partName returns the name of a part. Names sort in the order of parts.
-func partName(n int) string { return fmt.Sprintf("part-%03d", n) }
+// PartName returns the name of a part, counted from 0. Names sort in the order of parts.
+func PartName(n int) string { return fmt.Sprintf("part-%03d", n) }
 
 // Parts packs a snapshot, compresses it, and returns it in parts by name, for places
 // that take small objects only.
@@ -33,7 +33,7 @@ func (s *Snapshot) Parts(ctx context.Context, dir string) (map[string][]byte, er
 	}
 	parts := make(map[string][]byte)
 	for part := range slices.Chunk(all.Bytes(), PartBytes) {
-		parts[partName(len(parts))] = part
+		parts[PartName(len(parts))] = part
 	}
 	return parts, nil
 }
@@ -46,7 +46,7 @@ func Join(ctx context.Context, dir, hash, to string) error {
 	}
 	var parts []io.Reader
 	for n := 0; ; n++ {
-		file, err := os.Open(filepath.Join(dir, partName(n)))
+		file, err := os.Open(filepath.Join(dir, PartName(n)))
 		if errors.Is(err, os.ErrNotExist) && n > 0 {
 			break
 		}

@@ -45,7 +45,6 @@ func (r *rendezvous) lookForChange(g *generation) {
 		return
 	}
 	if c.saved || now.Sub(c.asked) >= r.ChangeTime {
-		g.change = true
 		r.session.Explain("")
 		r.halt(fmt.Sprintf("%d workers become %d", len(has), len(would)))
 	}
@@ -55,17 +54,17 @@ func (r *rendezvous) lookForChange(g *generation) {
 // the next generation would have: running and ready ones.
 func (r *rendezvous) workers(g *generation) (has, would []int) {
 	for _, at := range g.places() {
-		if at.role != wire.RoleWorker {
+		if at.Role != wire.RoleWorker {
 			continue
 		}
-		has = append(has, at.index)
-		if at.index < r.Spec.Worker.Replicas {
-			would = append(would, at.index)
+		has = append(has, at.Index)
+		if at.Index < r.Spec.Worker.Replicas {
+			would = append(would, at.Index)
 		}
 	}
 	for at, a := range r.agents {
-		if at.role == wire.RoleWorker && a.ready != nil && g.parts[at] == nil && at.index < r.Spec.Worker.Replicas {
-			would = append(would, at.index)
+		if at.Role == wire.RoleWorker && a.ready != nil && g.parts[at] == nil && at.Index < r.Spec.Worker.Replicas {
+			would = append(would, at.Index)
 		}
 	}
 	slices.Sort(would)

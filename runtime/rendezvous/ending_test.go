@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/program"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -24,7 +25,7 @@ func TestEndIsDeclaredByTheNextCoordinator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.note(event{number: 1, members: []place{{wire.RoleWorker, 0}}, ended: true, run: run, text: "has ended"})
+			r.note(event{number: 1, members: []session.Seat{{Role: wire.RoleWorker}}, ended: true, run: run, text: "has ended"})
 			if err := r.session.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -64,6 +65,7 @@ func TestLateAgentIsHalted(t *testing.T) {
 func TestLastCheckpointIsUsed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 2, 2, 0)
+	b.options.ListTime = time.Hour
 	b.begin()
 	first, second := b.guest(wire.RoleWorker, 0), b.guest(wire.RoleWorker, 1)
 	first.ready(0)

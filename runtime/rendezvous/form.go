@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/program"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // form begins a generation where enough agents are ready.
-func (r *rendezvous) form() error {
+func (r *rendezvous) form() {
 	workers := r.available(wire.RoleWorker, r.Spec.Worker.Replicas)
 	servers := r.available(wire.RoleServer, r.Spec.ParameterServer.Replicas)
 	now := r.now()
 	if len(workers) < r.Spec.Worker.MinReplicas || len(servers) < r.Spec.ParameterServer.Replicas {
 		r.ready = noTime
 		r.session.Explain(r.waiting(len(workers), len(servers)))
-		return nil
+		return
 	}
 	if r.ready.IsZero() {
 		r.ready = now
@@ -28,13 +29,13 @@ func (r *rendezvous) form() error {
 	if join := time.Duration(r.Spec.Program.JoinTimeout); len(workers) < r.Spec.Worker.Replicas && now.Sub(r.ready) < join {
 		r.session.Explain(fmt.Sprintf("%s; it begins without the others in %v", r.waiting(len(workers), len(servers)),
 			(join - now.Sub(r.ready)).Round(time.Second)))
-		return nil
+		return
 	}
-	if now.Before(r.next) || !agreeOnCheckpoint(workers) && now.Sub(r.listed) < listTime {
-		return nil
+	if now.Before(r.next) || !agreeOnCheckpoint(workers) && now.Sub(r.listed) < r.ListTime {
+		return
 	}
 	r.session.Explain("")
-	return r.begin(workers, servers)
+	r.begin(workers, servers)
 }
 
 // waiting returns what the run waits for.
@@ -50,7 +51,7 @@ func (r *rendezvous) waiting(workers, servers int) string {
 // available returns the agents of a role that are ready, by index.
 func (r *rendezvous) available(role string, wanted int) (all []*agent) {
 	for i := range wanted {
-		if a := r.agents[place{role, i}]; a != nil && a.ready != nil && !a.Leaving() {
+		if a := r.agents[session.Seat{Role: role, Index: i}]; a != nil && a.ready != nil && !a.Leaving() {
 			all = append(all, a)
 		}
 	}
@@ -59,9 +60,9 @@ func (r *rendezvous) available(role string, wanted int) (all []*agent) {
 
 // begin starts the next generation on these agents. Its number is in the history
 // before an agent hears of it.
-func (r *rendezvous) begin(workers, servers []*agent) error {
+func (r *rendezvous) begin(workers, servers []*agent) {
 	members := append(slices.Clone(workers), servers...)
-	resume := r.checkpoint(members)
+	resume := commonCheckpoint(workers)
 	number := r.past.number + 1
 	if number > 1 {
 		r.progress.goBack(resume)
@@ -70,12 +71,12 @@ func (r *rendezvous) begin(workers, servers []*agent) error {
 	per := r.Spec.ProcessesPerWorker()
 	g := newGeneration(number, len(members), r.now())
 	for _, a := range members {
-		g.parts[placeOf(a.Member)] = &part{process: a.Process(), told: a.Member}
+		g.parts[a.Seat()] = &part{process: a.Process(), told: a.Member}
 	}
 	r.note(event{number: number, members: g.places(), restarts: r.past.restarts,
 		text: fmt.Sprintf("begins with %d ranks on %d members%s", per*len(members), len(members), origin(resume))})
 	if r.session.Unwritten() {
-		return nil // the run ends
+		return // the run ends
 	}
 	r.current = g
 	r.session.UseTerm()
@@ -83,13 +84,12 @@ func (r *rendezvous) begin(workers, servers []*agent) error {
 		a := members[i]
 		b.Term, b.Generation, b.Resume = r.session.Term(), number, resume
 		b.Address, b.Port = members[0].ready.Address, members[0].ready.Port
-		g.parts[placeOf(a.Member)].begin = b
+		g.parts[a.Seat()].begin = b
 		a.Send(wire.TypeBegin, b)
 	}
 	for _, a := range members {
 		a.ready = nil
 	}
-	return nil
 }
 
 // origin returns where a generation begins, for people.
@@ -100,8 +100,8 @@ func origin(checkpoint string) string {
 	return fmt.Sprintf(", from the checkpoint %q", checkpoint)
 }
 
-// plan returns the roles and ranks of a generation: workers first, a chief before
-// all others, the evaluator after the servers.
+// plan returns the roles and ranks of a generation: workers before servers. The first
+// worker is the chief, and the last one the evaluator, where the program has them.
 func (r *rendezvous) plan(workers, servers []*agent) []wire.Begin {
 	per := r.Spec.ProcessesPerWorker()
 	p := &r.Spec.Program
@@ -145,23 +145,13 @@ func agreeOnCheckpoint(workers []*agent) bool {
 	return !slices.ContainsFunc(workers, func(a *agent) bool { return newest(a) != newest(workers[0]) })
 }
 
-// checkpoint returns the newest checkpoint that all workers see; "": there is none.
-func (r *rendezvous) checkpoint(members []*agent) string {
-	var common []string
-	first := true
-	for _, a := range members {
-		if a.Hello.Role == wire.RoleServer {
-			continue
+// commonCheckpoint returns the newest checkpoint that all workers see; "": there is none.
+func commonCheckpoint(workers []*agent) string {
+	for _, name := range slices.Backward(workers[0].ready.Checkpoints) {
+		misses := func(a *agent) bool { return !slices.Contains(a.ready.Checkpoints, name) }
+		if !slices.ContainsFunc(workers, misses) {
+			return name
 		}
-		if first {
-			common, first = slices.Clone(a.ready.Checkpoints), false
-			continue
-		}
-		seen := a.ready.Checkpoints
-		common = slices.DeleteFunc(common, func(name string) bool { return !slices.Contains(seen, name) })
 	}
-	if len(common) == 0 {
-		return ""
-	}
-	return common[len(common)-1]
+	return ""
 }

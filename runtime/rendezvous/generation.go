@@ -21,12 +21,11 @@ type generation struct {
 	number  int
 	members int // that it has
 	began   time.Time
-	parts   map[place]*part // as far as they are known
-	missing bool            // members that no coordinator knows are lost
-	ending  string          // why it is to end; "": it is not
-	finish  bool            // it ends because the program has succeeded
-	change  bool            // it ends for a change of the members
-	moved   bool            // the program made progress in it
+	parts   map[session.Seat]*part // as far as they are known
+	missing bool                   // members that no coordinator knows are lost
+	ending  string                 // why it is to end; "": it is not
+	finish  bool                   // it ends because the program has succeeded
+	moved   bool                   // the program made progress in it
 	saved   saves
 }
 
@@ -35,7 +34,6 @@ type part struct {
 	begin   wire.Begin
 	process string          // that runs it; "": it is not known yet
 	told    *session.Member // the connection that had wire.Begin
-	running bool            // the agent has reported that its ranks run
 	result  *wire.Result
 	lost    time.Time       // when its connection was lost; zero: it was not
 	gone    bool            // its ranks are lost
@@ -43,11 +41,11 @@ type part struct {
 }
 
 func newGeneration(number, members int, now time.Time) *generation {
-	return &generation{number: number, members: members, began: now, parts: make(map[place]*part), saved: newSaves()}
+	return &generation{number: number, members: members, began: now, parts: make(map[session.Seat]*part), saved: newSaves()}
 }
 
 // part returns the part of an agent that reports one.
-func (g *generation) part(at place) *part {
+func (g *generation) part(at session.Seat) *part {
 	p := g.parts[at]
 	if p == nil {
 		p = new(part)
@@ -58,7 +56,7 @@ func (g *generation) part(at place) *part {
 
 // join notes an agent's connection: a process that is not the one of its part has
 // lost that.
-func (g *generation) join(at place, process string) {
+func (g *generation) join(at session.Seat, process string) {
 	if p := g.parts[at]; p != nil {
 		p.lost = noTime
 		p.gone = p.gone || p.result == nil && p.process != "" && p.process != process
@@ -66,7 +64,7 @@ func (g *generation) join(at place, process string) {
 }
 
 // leave notes that an agent has lost its connection.
-func (g *generation) leave(at place, now time.Time) {
+func (g *generation) leave(at session.Seat, now time.Time) {
 	if p := g.parts[at]; p != nil && p.result == nil {
 		p.lost = now
 	}
@@ -113,7 +111,7 @@ func (g *generation) partial() string {
 	for _, at := range g.places() {
 		if p := g.parts[at]; p.result != nil {
 			ended = append(ended, at.String())
-		} else if at.role == wire.RoleWorker {
+		} else if at.Role == wire.RoleWorker {
 			run = append(run, at.String())
 		}
 	}
@@ -161,14 +159,14 @@ func (g *generation) firstFailed() string {
 const textMissing = "members that took part do not come back"
 
 // places returns the places of all parts, workers by index first.
-func (g *generation) places() []place {
-	return slices.SortedFunc(maps.Keys(g.parts), func(a, b place) int {
-		return cmp.Or(strings.Compare(b.role, a.role), cmp.Compare(a.index, b.index))
+func (g *generation) places() []session.Seat {
+	return slices.SortedFunc(maps.Keys(g.parts), func(a, b session.Seat) int {
+		return cmp.Or(strings.Compare(b.Role, a.Role), cmp.Compare(a.Index, b.Index))
 	})
 }
 
 // explain returns the end of a part for people.
-func (g *generation) explain(at place) string {
+func (g *generation) explain(at session.Seat) string {
 	p := g.parts[at]
 	if p.result == nil {
 		return fmt.Sprintf("%s is lost", at)
@@ -295,7 +293,7 @@ func (g *generation) judge() verdict {
 	if g.finish {
 		return verdict{cause: program.Succeeded, text: "has succeeded"}
 	}
-	var lost, failed []place
+	var lost, failed []session.Seat
 	for _, at := range g.places() {
 		switch p := g.parts[at]; {
 		case p.result == nil || program.Cause(p.result.Cause) == program.Killed:
@@ -320,14 +318,14 @@ const maxBlamed = 3
 
 // blame returns the verdict about members, in the order of their ends. The clocks of
 // machines differ, and ranks fail soon after each other, so that it names several.
-func (g *generation) blame(cause program.Cause, members []place) verdict {
-	ended := func(at place) (when time.Time) {
+func (g *generation) blame(cause program.Cause, members []session.Seat) verdict {
+	ended := func(at session.Seat) (when time.Time) {
 		if p := g.parts[at]; p.result != nil {
 			when = p.result.At
 		}
 		return when
 	}
-	slices.SortStableFunc(members, func(a, b place) int { return ended(a).Compare(ended(b)) })
+	slices.SortStableFunc(members, func(a, b session.Seat) int { return ended(a).Compare(ended(b)) })
 	v := verdict{cause: cause}
 	var texts []string
 	for _, at := range members[:min(len(members), maxBlamed)] {

@@ -12,7 +12,7 @@ import (
 // Join takes an agent in. Where the process before it took part in the generation,
 // its ranks are lost with it.
 func (r *rendezvous) Join(m *session.Member) (taken bool, err error) {
-	at := placeOf(m)
+	at := m.Seat()
 	r.agents[at] = &agent{Member: m}
 	if g := r.current; g != nil {
 		g.join(at, m.Process())
@@ -22,7 +22,7 @@ func (r *rendezvous) Join(m *session.Member) (taken bool, err error) {
 
 // Leave takes an agent out. Its ranks may still run: see part.lost.
 func (r *rendezvous) Leave(m *session.Member) error {
-	at := placeOf(m)
+	at := m.Seat()
 	if a := r.agents[at]; a == nil || a.Member != m {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (r *rendezvous) Decode(m *wire.Message) (any, error) {
 
 // Receive takes a message of an agent.
 func (r *rendezvous) Receive(m *session.Member, message any) error {
-	at := placeOf(m)
+	at := m.Seat()
 	a := r.agents[at]
 	if a == nil || a.Member != m {
 		return nil
@@ -77,7 +77,7 @@ func (r *rendezvous) Receive(m *session.Member, message any) error {
 // takeReady notes that an agent runs no generation. Where the agent got wire.Begin on
 // an earlier connection, it has not begun, and never will. On the same connection,
 // the two messages have crossed.
-func (r *rendezvous) takeReady(at place, a *agent, m *wire.Ready) {
+func (r *rendezvous) takeReady(at session.Seat, a *agent, m *wire.Ready) {
 	if a.Leaving() {
 		return
 	}
@@ -94,7 +94,7 @@ func (r *rendezvous) takeReady(at place, a *agent, m *wire.Ready) {
 
 // takeRunning notes that an agent runs a generation, and halts any other one than the
 // present one.
-func (r *rendezvous) takeRunning(at place, a *agent, m *wire.Running) {
+func (r *rendezvous) takeRunning(at session.Seat, a *agent, m *wire.Running) {
 	a.ready = nil
 	g := r.adopt(m.Begin)
 	if g == nil || g.number != m.Generation {
@@ -105,14 +105,14 @@ func (r *rendezvous) takeRunning(at place, a *agent, m *wire.Running) {
 	if p.process == "" || p.process == a.Process() {
 		p.gone = false // its ranks run: it was away for too long only
 	}
-	p.begin, p.process, p.running, p.lost = m.Begin, a.Process(), true, noTime
+	p.begin, p.process, p.lost = m.Begin, a.Process(), noTime
 	if g.ending != "" {
 		r.haltPart(a, p)
 	}
 }
 
 // takeResult notes how an agent's processes ended.
-func (r *rendezvous) takeResult(at place, a *agent, m *wire.Result) {
+func (r *rendezvous) takeResult(at session.Seat, a *agent, m *wire.Result) {
 	g := r.adopt(m.Begin)
 	if g == nil || g.number != m.Generation {
 		return // it is known, and concluded
@@ -144,14 +144,14 @@ func (r *rendezvous) sendHalt(a *agent, generation int, reason string) {
 // event is an event of the history about a generation.
 type event struct {
 	number   int
-	members  []place // whose ranks it has
+	members  []session.Seat // whose ranks it has
 	restarts int
 	ended    bool
 	run      string // keySucceeded or keyFailed, where the run is over with it
 	text     string
 }
 
-// Names of an event's numbers in the history. A member has its name, and its place
+// Names of an event's numbers in the history. A member has its name, and its position
 // in the order.
 const (
 	keyNumber   = "generation"
@@ -189,7 +189,7 @@ func (r *rendezvous) Follow(e spec.Event) {
 			p.failed = e.Message
 		}
 		for name := range e.Metrics {
-			if at, ok := placeNamed(name); ok {
+			if at, ok := seatNamed(name); ok {
 				p.members = append(p.members, at)
 			}
 		}

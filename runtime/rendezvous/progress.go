@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -64,7 +65,8 @@ func (p *progress) take(point wire.Point) (values map[string]float64, notFinite 
 	p.step = max(p.step, point.Step)
 	mine := func(name string) bool {
 		by, known := p.ranks[name]
-		if known && by < point.Rank || !known && len(p.ranks) >= maxMetrics {
+		_, kept := p.metrics[name] // of an earlier generation
+		if known && by < point.Rank || !known && !kept && max(len(p.ranks), len(p.metrics)) >= maxMetrics {
 			return false
 		}
 		p.ranks[name] = point.Rank
@@ -89,7 +91,7 @@ func (p *progress) take(point wire.Point) (values map[string]float64, notFinite 
 const maxMetrics = 500
 
 // takeObserved takes what an agent saw of its processes.
-func (r *rendezvous) takeObserved(at place, m *wire.Observed) {
+func (r *rendezvous) takeObserved(at session.Seat, m *wire.Observed) {
 	g := r.current
 	if g == nil || g.number != m.Generation {
 		return

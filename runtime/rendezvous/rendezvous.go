@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -24,6 +23,9 @@ type Options struct {
 	// SettleTime is how long the members must have been the same before a change
 	// interrupts the program, so that several changes cost one interruption.
 	SettleTime time.Duration
+	// ListTime is how long a generation waits for all agents to see a checkpoint that
+	// one of them reports.
+	ListTime time.Duration
 }
 
 // Times and limits of a run of a program.
@@ -31,7 +33,7 @@ const (
 	lostTime   = 15 * time.Second
 	changeTime = 5 * time.Minute
 	settleTime = 3 * time.Second
-	listTime   = 3 * time.Second  // for all agents to see a checkpoint that one of them reports
+	listTime   = 3 * time.Second
 	killTime   = 15 * time.Second // from the end of the time of grace to the end of all processes
 	maxLosses  = 5                // generations in a row that were lost without progress
 	firstPause = 500 * time.Millisecond
@@ -42,7 +44,7 @@ const (
 type rendezvous struct {
 	Options
 	session  *session.Session
-	agents   map[place]*agent
+	agents   map[session.Seat]*agent
 	current  *generation // nil: none is under way
 	past     past
 	ready    time.Time // when enough agents were ready; zero: they are not
@@ -56,26 +58,11 @@ type rendezvous struct {
 	now      func() time.Time
 }
 
-// place is an agent's place in the run.
-type place struct {
-	role  string // wire.RoleWorker or wire.RoleServer
-	index int
-}
-
-func placeOf(m *session.Member) place {
-	if m.Hello.Role == wire.RoleServer {
-		return place{wire.RoleServer, m.Index}
-	}
-	return place{wire.RoleWorker, m.Index}
-}
-
-func (p place) String() string { return run.RoleName(p.role, p.index) }
-
-// placeNamed returns the place with a name; false: the name is not a place.
-func placeNamed(name string) (place, bool) {
+// seatNamed returns the seat with a name; false: the name is not a seat.
+func seatNamed(name string) (session.Seat, bool) {
 	role, digits, ok := strings.Cut(name, "-")
 	index, err := strconv.Atoi(digits)
-	return place{role, index}, ok && err == nil && (role == wire.RoleWorker || role == wire.RoleServer)
+	return session.Seat{Role: role, Index: index}, ok && err == nil && (role == wire.RoleWorker || role == wire.RoleServer)
 }
 
 // agent is a connected agent.
@@ -86,12 +73,12 @@ type agent struct {
 
 // past is what the history says of the run's generations.
 type past struct {
-	number    int     // of the newest generation
-	members   []place // of it
-	open      bool    // it was not seen to end
-	restarts  int     // that count against max_restarts
-	succeeded bool    // with it the run is over
-	failed    string  // why the run has failed with it; "": it has not
+	number    int            // of the newest generation
+	members   []session.Seat // of it
+	open      bool           // it was not seen to end
+	restarts  int            // that count against max_restarts
+	succeeded bool           // with it the run is over
+	failed    string         // why the run has failed with it; "": it has not
 }
 
 // Run has agents run the program to its end, and returns how that went. The error
@@ -118,12 +105,14 @@ func Conclude(ctx context.Context, o Options, outcome spec.Status) error {
 
 // open returns the rendezvous of a run as its history has it.
 func open(o Options) (*rendezvous, error) {
-	for to, usual := range map[*time.Duration]time.Duration{&o.LostTime: lostTime, &o.ChangeTime: changeTime, &o.SettleTime: settleTime} {
+	for to, usual := range map[*time.Duration]time.Duration{
+		&o.LostTime: lostTime, &o.ChangeTime: changeTime, &o.SettleTime: settleTime, &o.ListTime: listTime,
+	} {
 		if *to == 0 {
 			*to = usual
 		}
 	}
-	r := &rendezvous{Options: o, agents: make(map[place]*agent), progress: newProgress(), now: time.Now}
+	r := &rendezvous{Options: o, agents: make(map[session.Seat]*agent), progress: newProgress(), now: time.Now}
 	s, err := session.Open(o.Options, r)
 	if err != nil {
 		return nil, err
@@ -154,7 +143,8 @@ func (r *rendezvous) Advance(context.Context) (over bool, err error) {
 			if reason != nil {
 				return true, reason
 			}
-			return false, r.form()
+			r.form()
+			return false, nil
 		}
 		if !r.review() {
 			return false, nil
@@ -195,7 +185,7 @@ func (r *rendezvous) Handle(event any) error {
 
 // Dismissed forgets that an agent is ready: it leaves.
 func (r *rendezvous) Dismissed(m *session.Member) {
-	if a := r.agents[placeOf(m)]; a != nil && a.Member == m {
+	if a := r.agents[m.Seat()]; a != nil && a.Member == m {
 		a.ready = nil
 	}
 }

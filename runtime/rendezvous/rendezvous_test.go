@@ -148,7 +148,7 @@ func receive[T any](g *guest, of wire.Type) (v T) {
 func (g *guest) start() wire.Begin {
 	g.t.Helper()
 	b := receive[wire.Begin](g, wire.TypeBegin)
-	g.send(wire.TypeRunning, wire.Running{Begin: b, PIDs: []int{1}})
+	g.send(wire.TypeRunning, wire.Running{Begin: b})
 	return b
 }
 
@@ -269,7 +269,7 @@ func TestLateWorkerWaitsForACheckpoint(t *testing.T) {
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 2, 2, 0)
-	b.options.LostTime = 2 * time.Second
+	b.options.LostTime = 10 * time.Second
 	b.begin()
 	first, second := b.guest(wire.RoleWorker, 0), b.guest(wire.RoleWorker, 1)
 	first.ready(0)
@@ -425,21 +425,17 @@ func TestStopEndsTheRanksFirst(t *testing.T) {
 // see.
 func TestCheckpointsInCommon(t *testing.T) {
 	t.Parallel()
-	see := func(role string, names ...string) *agent {
-		m := session.NewMember(nil, wire.Hello{Role: role})
-		return &agent{m, &wire.Ready{Checkpoints: names}}
-	}
-	r := new(rendezvous)
+	see := func(names ...string) *agent { return &agent{ready: &wire.Ready{Checkpoints: names}} }
 	for _, tt := range []struct {
-		members []*agent
+		workers []*agent
 		want    string
 	}{
-		{[]*agent{see("worker", "a", "b", "c"), see("worker", "a", "b")}, "b"},
-		{[]*agent{see("worker"), see("worker", "a", "b")}, ""},
-		{[]*agent{see("worker", "a"), see("worker", "a"), see("ps")}, "a"},
-		{[]*agent{see("worker", "b", "a")}, "a"},
+		{[]*agent{see("a", "b", "c"), see("a", "b")}, "b"},
+		{[]*agent{see(), see("a", "b")}, ""},
+		{[]*agent{see("a"), see("a")}, "a"},
+		{[]*agent{see("b", "a")}, "a"},
 	} {
-		if got := r.checkpoint(tt.members); got != tt.want {
+		if got := commonCheckpoint(tt.workers); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}

@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"time"
 
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -13,17 +14,17 @@ const exactTime = 2 * time.Second
 // saves finds new checkpoints among the reports of agents. Several agents may see one
 // folder, and only the agent of the rank that made a checkpoint knows its step.
 type saves struct {
-	by      map[string]map[place]bool // who has reported a checkpoint, by its name
-	inexact map[string]time.Time      // reports without a step, by the checkpoint's name
+	by      map[string]map[session.Seat]bool // who has reported a checkpoint, by its name
+	inexact map[string]time.Time             // reports without a step, by the checkpoint's name
 }
 
 func newSaves() saves {
-	return saves{by: make(map[string]map[place]bool), inexact: make(map[string]time.Time)}
+	return saves{by: make(map[string]map[session.Seat]bool), inexact: make(map[string]time.Time)}
 }
 
 // add takes a report, and returns whether it is the first one with a step. A
 // second report of the same agent is about a checkpoint that was made again.
-func (s *saves) add(at place, c wire.Checkpoint, now time.Time) (first bool) {
+func (s *saves) add(at session.Seat, c wire.Checkpoint, now time.Time) (first bool) {
 	if _, waits := s.inexact[c.Name]; waits && c.Step >= 0 {
 		delete(s.inexact, c.Name)
 		s.by[c.Name][at] = true
@@ -33,7 +34,7 @@ func (s *saves) add(at place, c wire.Checkpoint, now time.Time) (first bool) {
 		by[at] = true
 		return false
 	}
-	s.by[c.Name] = map[place]bool{at: true}
+	s.by[c.Name] = map[session.Seat]bool{at: true}
 	if c.Step < 0 {
 		s.inexact[c.Name] = now
 		return false

@@ -116,11 +116,11 @@ func (p parting) retell(ctx context.Context, address string) {
 func (p parting) late(e any) {
 	switch e := e.(type) {
 	case left:
-		if at := e.member.seat(); p.members[at] == e.member {
+		if at := e.member.Seat(); p.members[at] == e.member {
 			delete(p.members, at)
 		}
 	case joined:
-		at := e.member.seat()
+		at := e.member.Seat()
 		delete(p.away, at)
 		p.members[at] = e.member
 		p.Dismiss(e.member, p.how)

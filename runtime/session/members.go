@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -49,51 +50,53 @@ func (m *Member) Send(t wire.Type, head any) {
 // Disconnect closes the member's connection: the member then leaves.
 func (m *Member) Disconnect() { m.conn.Close() }
 
-// seat is a member's place in a session: there is at most one process in each.
-type seat struct {
-	role  string // as in wire.Hello
-	index int
+// Seat is a member's place in a session: there is at most one process in each.
+type Seat struct {
+	Role  string // wire.RoleWorker or wire.RoleServer
+	Index int
 }
 
 // seatOf returns the seat that a process asks for.
-func seatOf(h wire.Hello) seat {
+func seatOf(h wire.Hello) Seat {
 	if h.Role == wire.RoleServer {
-		return seat{wire.RoleServer, h.Index}
+		return Seat{wire.RoleServer, h.Index}
 	}
-	return seat{wire.RoleWorker, h.Index}
+	return Seat{wire.RoleWorker, h.Index}
 }
 
-func (s seat) String() string { return fmt.Sprintf("%s %d", s.role, s.index) }
+// String returns the name of the role, such as worker-1.
+func (s Seat) String() string { return run.RoleName(s.Role, s.Index) }
 
 // event returns an event of the history about the seat.
-func (s seat) event(message string) spec.Event {
-	if s.role == wire.RoleServer {
-		return spec.Event{Type: spec.EventServer, Worker: &s.index, Message: message}
+func (s Seat) event(message string) spec.Event {
+	if s.Role == wire.RoleServer {
+		return spec.Event{Type: spec.EventServer, Worker: &s.Index, Message: message}
 	}
-	return spec.Event{Type: spec.EventWorker, Worker: &s.index, Message: message}
+	return spec.Event{Type: spec.EventWorker, Worker: &s.Index, Message: message}
 }
 
 // hung returns the report to the supervisor that the seat's process hangs.
-func (s seat) hung(pid int) spec.Control {
-	if s.role == wire.RoleServer {
-		return spec.Control{Hung: &spec.Hung{Server: &s.index, PID: pid}}
+func (s Seat) hung(pid int) spec.Control {
+	if s.Role == wire.RoleServer {
+		return spec.Control{Hung: &spec.Hung{Server: &s.Index, PID: pid}}
 	}
-	return spec.Control{Hung: &spec.Hung{Worker: &s.index, PID: pid}}
+	return spec.Control{Hung: &spec.Hung{Worker: &s.Index, PID: pid}}
 }
 
 // isIn reports whether a run has the seat.
-func (s seat) isIn(run *spec.Spec) bool {
+func (s Seat) isIn(run *spec.Spec) bool {
 	n := 0
-	switch s.role {
+	switch s.Role {
 	case wire.RoleServer:
 		n = run.ParameterServer.Replicas
 	case wire.RoleWorker:
 		n = run.Worker.Replicas
 	}
-	return s.index >= 0 && s.index < n
+	return s.Index >= 0 && s.Index < n
 }
 
-func (m *Member) seat() seat { return seatOf(m.Hello) }
+// Seat returns the member's seat.
+func (m *Member) Seat() Seat { return seatOf(m.Hello) }
 
 // Process returns a name of the member's process that no other process has.
 func (m *Member) Process() string {
@@ -133,17 +136,17 @@ type (
 
 // roll is who is in a session.
 type roll struct {
-	members    map[seat]*Member
-	silent     map[seat]missing
-	away       map[seat]time.Time // when a member's connection was lost that has not come back
-	instances  map[seat]string    // instance that joined last
+	members    map[Seat]*Member
+	silent     map[Seat]missing
+	away       map[Seat]time.Time // when a member's connection was lost that has not come back
+	instances  map[Seat]string    // instance that joined last
 	replaced   map[string]bool    // instances whose place another one has taken
 	generation int64              // of the memberships
 }
 
 func newRoll() roll {
-	return roll{members: make(map[seat]*Member), silent: make(map[seat]missing), away: make(map[seat]time.Time),
-		instances: make(map[seat]string), replaced: make(map[string]bool)}
+	return roll{members: make(map[Seat]*Member), silent: make(map[Seat]missing), away: make(map[Seat]time.Time),
+		instances: make(map[Seat]string), replaced: make(map[string]bool)}
 }
 
 // missing is a member that fell silent: its machine may be busy, so that it gets
@@ -156,7 +159,7 @@ type missing struct {
 // CountWorkers returns how many members are workers.
 func (r *roll) CountWorkers() (n int) {
 	for at := range r.members {
-		if at.role == wire.RoleWorker {
+		if at.Role == wire.RoleWorker {
 			n++
 		}
 	}
@@ -264,7 +267,7 @@ func (r *reader) read(msg *wire.Message) (event any, err error) {
 // connection is dead or will be soon, or it is another process. That process is
 // dismissed, also when it connects later: else the two replace each other for ever.
 func (s *Session) join(m *Member) error {
-	at := m.seat()
+	at := m.Seat()
 	if h := m.Hello; h.Instance != "" {
 		if s.replaced[h.Instance] {
 			s.dismissReplaced(m)
@@ -298,7 +301,7 @@ func (s *Session) join(m *Member) error {
 	s.generation++
 	delete(s.silent, at)
 	delete(s.away, at)
-	s.Log.Info(at.role+" joined", "index", at.index, "pid", m.Hello.PID)
+	s.Log.Info(at.Role+" joined", "index", at.Index, "pid", m.Hello.PID)
 	message := "joined"
 	if m.Hello.Class != "" {
 		message = fmt.Sprintf("joined: %s, %d threads", m.Hello.Class, m.Hello.Threads)
@@ -310,7 +313,7 @@ func (s *Session) join(m *Member) error {
 
 // leave takes a member out.
 func (s *Session) leave(m *Member, why error) error {
-	at := m.seat()
+	at := m.Seat()
 	if s.members[at] != m {
 		return nil
 	}
@@ -320,7 +323,7 @@ func (s *Session) leave(m *Member, why error) error {
 	}
 	s.generation++
 	err := s.work.Leave(m)
-	s.Log.Info(at.role+" left", "index", at.index, "pid", m.Hello.PID, "reason", why)
+	s.Log.Info(at.Role+" left", "index", at.Index, "pid", m.Hello.PID, "reason", why)
 	s.Note(at.event("left"))
 	s.Publish()
 	return err
@@ -328,10 +331,10 @@ func (s *Session) leave(m *Member, why error) error {
 
 // dismissReplaced dismisses a process whose place another one has.
 func (s *Session) dismissReplaced(m *Member) {
-	s.Log.Warn("two processes have one index; the older one is dismissed", "role", m.seat().role, "index", m.Index, "pid", m.Hello.PID)
+	s.Log.Warn("two processes have one index; the older one is dismissed", "role", m.Seat().Role, "index", m.Index, "pid", m.Hello.PID)
 	s.Dismiss(m, wire.Leave{
 		End:    spec.EndAsked,
-		Reason: fmt.Sprintf("another process has joined as %s since: give each one an --index of its own", m.seat()),
+		Reason: fmt.Sprintf("another process has joined as %s %d since: give each one an --index of its own", m.Seat().Role, m.Index),
 	})
 }
 
@@ -341,7 +344,7 @@ var fewer = wire.Leave{End: spec.EndAsked, Reason: "the run needs fewer workers"
 // DismissSurplus sends the workers away that the specification does not need.
 func (s *Session) DismissSurplus() {
 	for at, m := range s.members {
-		if at.role == wire.RoleWorker && at.index >= s.Spec.Worker.Replicas && !m.leaving {
+		if at.Role == wire.RoleWorker && at.Index >= s.Spec.Worker.Replicas && !m.leaving {
 			s.work.Dismissed(m)
 			s.Dismiss(m, fewer)
 		}
@@ -365,7 +368,7 @@ func (s *Session) GiveUp(m *Member, why string) {
 func (s *Session) findSilent(now time.Time) {
 	for at, m := range s.members {
 		if now.Sub(time.Unix(0, m.heard.Load())) > silence {
-			s.Log.Warn("a member is silent", "role", at.role, "index", at.index)
+			s.Log.Warn("a member is silent", "role", at.Role, "index", at.Index)
 			s.silent[at] = missing{m.Hello.PID, now}
 			m.Disconnect() // its reader then reports it as gone
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
-	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -74,10 +73,10 @@ func (s server) postUsage(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusUnprocessableEntity, "Usage refused", err.Error())
 		return
 	}
-	at, known := seat{report.Role, report.Index}, false
+	at, known := Seat{report.Role, report.Index}, false
 	if !s.Do(r.Context(), func() {
 		if known = at.isIn(&s.Spec); known {
-			s.takeUsage(time.Now(), run.RoleName(at.role, at.index), report.Usage)
+			s.takeUsage(time.Now(), at.String(), report.Usage)
 		}
 	}) {
 		Refuse(w, http.StatusServiceUnavailable, "The run is over", "It no longer takes reports: see "+api.PathStatus+".")

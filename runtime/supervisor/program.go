@@ -57,7 +57,7 @@ func (c *processes) forgetAgents() {
 	}
 }
 
-// endProgram ends the processes that an agent has left, before another agent takes
+// endProgram ends marked processes that an agent has left, before another agent takes
 // its place.
 func (c *processes) endProgram(r *role) {
 	if c.isAgent(r) {

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"time"
-
-	"github.com/stokehq/stoke/runtime/usage"
-)
+import "time"
 
 // Messages between the coordinator of a run of a program and its agents, which
 // are the members of its session.
@@ -51,7 +47,6 @@ type Halt struct {
 // connection.
 type Running struct {
 	Begin
-	PIDs []int `json:"pids"` // of its ranks
 }
 
 // Result reports the end of an agent's processes of a generation: at their end, and
@@ -66,11 +61,10 @@ type Result struct {
 
 // Observed has what an agent saw of its processes since the last one.
 type Observed struct {
-	Generation  int           `json:"generation"`
-	Points      []Point       `json:"points,omitempty"`
-	Checkpoints []Checkpoint  `json:"checkpoints,omitempty"` // that became complete
-	Facts       []string      `json:"facts,omitempty"`       // for people
-	Usage       *usage.Sample `json:"usage,omitempty"`
+	Generation  int          `json:"generation"`
+	Points      []Point      `json:"points,omitempty"`
+	Checkpoints []Checkpoint `json:"checkpoints,omitempty"` // that became complete
+	Facts       []string     `json:"facts,omitempty"`       // for people
 }
 
 // Checkpoint is a checkpoint that became complete.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/code"
 )
 
 // Places in the pods of a program.
@@ -98,7 +99,7 @@ const codeLabel = "stoke.dev/code"
 func (l *layout) codeSource() core.VolumeSource {
 	var sources []core.VolumeProjection
 	for n := range l.parts {
-		part := fmt.Sprintf("part-%03d", n)
+		part := code.PartName(n)
 		sources = append(sources, core.VolumeProjection{Secret: &core.SecretProjection{
 			LocalObjectReference: core.LocalObjectReference{Name: l.codeName(part)}, Items: []core.KeyToPath{{Key: part, Path: part}},
 		}})
