@@ -68,7 +68,10 @@ const usageEvent = "usage"
 
 // metricsLine is an event for people.
 func metricsLine(e providers.RunEvent) string {
-	parts := []string{fmt.Sprintf("%-10s  step %d  epoch %d", e.Type, e.Step, e.Epoch)}
+	parts := []string{fmt.Sprintf("%-10s  step %d", e.Type, e.Step)}
+	if e.Epoch > 0 { // a program has none
+		parts = append(parts, fmt.Sprintf("epoch %d", e.Epoch))
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
 		parts = append(parts, name+" "+strconv.FormatFloat(e.Values[name], 'g', 6, 64))
 	}

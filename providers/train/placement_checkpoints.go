@@ -43,9 +43,12 @@ func (m *experimentModel) checkCheckpoints(p launch.Placement) (diags diag.Diagn
 	default:
 		return nil
 	}
-	diags.AddAttributeError(at.Root("checkpoint").AtName("place"), "Checkpoints would be lost", where+
-		" Give a folder below the mount_path of a claim that the coordinator and the servers share, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; "+
-		"or leave place out and give coordinator.storage: then they lie beside the coordinator's log.")
+	advice := " Give a folder below the mount_path of a claim that the coordinator and the servers share, gs://BUCKET/PREFIX or s3://BUCKET/PREFIX; " +
+		"or leave place out and give coordinator.storage: then they lie beside the coordinator's log."
+	if p.Program {
+		advice = " Give a folder below the mount_path of a claim that all workers share."
+	}
+	diags.AddAttributeError(at.Root("checkpoint").AtName("place"), "Checkpoints would be lost", where+advice)
 	return diags
 }
 

@@ -215,7 +215,7 @@ func astray(was, is launch.Placement, known bool) bool {
 	case was.Checkpoints != is.Checkpoints:
 		return true
 	case was.Checkpoints == "":
-		return is.Storage == ""
+		return !is.Durable()
 	}
 	return known && heldBy(was) != heldBy(is)
 }

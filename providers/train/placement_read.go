@@ -40,8 +40,8 @@ func (m *experimentModel) placement(image string) (p launch.Placement, known boo
 		agent = image // the program's image may be any
 	}
 	p = launch.Placement{
-		AgentImage: agent,
-		Namespace:  r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
+		AgentImage: agent, Program: m.hasProgram(),
+		Namespace: r.text(m.Namespace, defaultNamespace), Image: r.text(m.Image, image), PullPolicy: r.text(m.PullPolicy, ""),
 		Dataset: r.text(m.DatasetPath, ""), Port: r.number(at.Root("port"), m.Port, defaultPort, 1, 65533),
 	}
 	for _, v := range r.elements(m.PullSecrets) {

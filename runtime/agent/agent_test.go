@@ -28,6 +28,7 @@ func TestObserver(t *testing.T) {
 	report(0, -1, map[string]float64{"loss": 1})
 	o.report(program.Event{Kind: program.Complete, Rank: 1, Checkpoint: "/saved/step-5"})
 	o.report(program.Event{Kind: program.Ended, Rank: 1, PID: 9, Text: "ended with 3"})
+	o.report(program.Event{Kind: program.Ended, Rank: 0, PID: 8, Text: "ended with 0", OK: true})
 	m, any := o.take()
 	if !any || len(m.Points) != 2 || m.Points[0].Rank != 0 || m.Points[0].Step != -1 {
 		t.Fatalf("reported %+v", m)
@@ -35,7 +36,8 @@ func TestObserver(t *testing.T) {
 	if p := m.Points[1]; p.Step != 5 || !maps.Equal(p.Values, map[string]float64{"accuracy": 0.5, "norm": 7}) || !slices.Equal(p.NotFinite, []string{"loss"}) {
 		t.Errorf("rank 1 reported %+v", p)
 	}
-	if !slices.Equal(m.Checkpoints, []wire.Checkpoint{{Name: "step-5", Step: 5}}) || !slices.Equal(m.Facts, []string{"rank 1 ended with 3"}) {
+	if !slices.Equal(m.Checkpoints, []wire.Checkpoint{{Name: "step-5", Step: 5}}) || !slices.Equal(m.Facts, []string{"rank 1 ended with 3", "rank 0 ended with 0"}) ||
+		!slices.Equal(m.Done, []int{0}) {
 		t.Errorf("reported %+v", m)
 	}
 	for i := range 2 * max(maxFacts, maxValues) {

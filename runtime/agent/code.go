@@ -35,6 +35,9 @@ func (a *agent) prepare(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if fault := new(code.Fault); errors.As(err, &fault) {
+			return fmt.Errorf("get the code: %w", err) // of the run's folder, too
+		}
 		a.Log.Warn("the code is not here; asking again", "error", err, "in", pause)
 		select {
 		case <-time.After(pause):

@@ -25,6 +25,7 @@ type observer struct {
 	points      map[int]*wire.Point // by rank
 	checkpoints []wire.Checkpoint
 	facts       []string
+	done        []int // ranks that have ended with 0
 	dropped     int   // facts
 	step        int64 // the newest one of all ranks
 }
@@ -41,6 +42,9 @@ func (o *observer) report(e program.Event) {
 	case program.Complete:
 		o.checkpoints = append(o.checkpoints, wire.Checkpoint{Name: filepath.Base(e.Checkpoint), Step: o.step})
 	default:
+		if e.OK {
+			o.done = append(o.done, e.Rank)
+		}
 		if len(o.facts) >= maxFacts {
 			o.dropped++
 			return
@@ -106,8 +110,8 @@ func (o *observer) take() (m wire.Observed, any bool) {
 	if o.dropped > 0 {
 		o.facts = append(o.facts, fmt.Sprintf("%d more", o.dropped))
 	}
-	m.Checkpoints, m.Facts = o.checkpoints, o.facts
-	o.points, o.checkpoints, o.facts, o.dropped = nil, nil, nil, 0
+	m.Checkpoints, m.Facts, m.Done = o.checkpoints, o.facts, o.done
+	o.points, o.checkpoints, o.facts, o.done, o.dropped = nil, nil, nil, nil, 0
 	return m, len(m.Points)+len(m.Checkpoints)+len(m.Facts) > 0
 }
 

@@ -240,6 +240,9 @@ func (c *coordinator) Change(next spec.Spec) {
 	}
 }
 
+// Keeps reports that no member stays longer than it is needed: its leases go to others.
+func (c *coordinator) Keeps(session.Seat) bool { return false }
+
 // Unable decides about a process that cannot work.
 func (c *coordinator) Unable(r session.Inability) (wire.Leave, error) {
 	needed := r.Workers < c.Spec.Worker.MinReplicas

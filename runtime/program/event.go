@@ -29,4 +29,5 @@ type Event struct {
 	Step       int64  // of Metric; -1 where the line has none
 	Values     map[string]float64
 	Checkpoint string // the absolute name
+	OK         bool   // of Ended: the rank has done all of its work
 }

@@ -27,6 +27,9 @@ func (g *Generation) follow(finish <-chan struct{}) {
 				r.metrics.lines.flush()
 			}
 		}
+		if !last && !g.checkpoints.due() {
+			continue
+		}
 		for _, path := range g.checkpoints.look() {
 			g.emit(Event{Kind: Complete, Rank: -1, Checkpoint: path})
 		}
@@ -75,7 +78,18 @@ type watcher struct {
 
 	mu    sync.Mutex
 	known map[string]time.Time // when the mark was made
+
+	// Of the goroutine that looks.
+	looked time.Time
+	cost   time.Duration // of the last look
 }
+
+// lookShare bounds the cost of looks to a share of 1/lookShare of a core, whatever the
+// number of checkpoints is.
+const lookShare = 200
+
+// due reports whether it is time for a look.
+func (w *watcher) due() bool { return time.Since(w.looked) >= lookShare*w.cost }
 
 // newWatcher returns a watcher that does not report checkpoints of earlier
 // generations.
@@ -92,6 +106,8 @@ func (w *watcher) look() []string {
 	}
 	w.mu.Lock() // before the list is read: mark changes the files
 	defer w.mu.Unlock()
+	start := time.Now()
+	defer func() { w.looked = time.Now(); w.cost = w.looked.Sub(start) }()
 	all, err := Checkpoints(w.dir)
 	if err != nil {
 		return nil // it may be readable at the next look

@@ -280,7 +280,7 @@ func hurryAfter(stop, hurry <-chan struct{}) <-chan struct{} {
 func (g *Generation) noteEnd(e ending, asked bool) {
 	e.end.At, e.end.Asked = g.machine.now(), asked
 	g.result.Ranks[e.local] = e.end
-	g.emit(Event{Kind: Ended, Rank: e.end.Rank, PID: e.end.PID, Text: e.end.String()})
+	g.emit(Event{Kind: Ended, Rank: e.end.Rank, PID: e.end.PID, Text: e.end.String(), OK: e.end.OK()})
 	if asked || e.end.OK() {
 		return
 	}

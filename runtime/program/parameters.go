@@ -78,6 +78,12 @@ func formatValue(name string, value any) (string, error) {
 		Advice: "give lists and objects as texts of JSON"}
 }
 
+// CheckParameters reports parameters that a program cannot have, as a *StartError.
+func CheckParameters(parameters map[string]any) error {
+	_, err := parameterVariables(parameters)
+	return err
+}
+
 // parameterVariables returns STOKE_PARAM_NAME of each parameter.
 func parameterVariables(parameters map[string]any) (map[string]string, error) {
 	variables, owner := make(map[string]string), make(map[string]string)

@@ -1,6 +1,9 @@
 package rendezvous
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 
@@ -13,12 +16,20 @@ type codeServer struct {
 	folder run.Folder
 	hash   string
 	send   func() (ended func()) // session.Session.SendResult
+	gone   func(context.Context) // is called where the snapshot is not there
 }
 
 func (s codeServer) get(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("hash") != s.hash {
+		session.Refuse(w, http.StatusNotFound, "The run has other code", "It has the code "+s.hash+".")
+		return
+	}
 	file, err := os.Open(s.folder.Code(s.hash))
-	if err != nil || r.PathValue("hash") != s.hash {
+	if err != nil {
 		session.Refuse(w, http.StatusNotFound, "The code is not here", "It is written when the run is made; apply again.")
+		if errors.Is(err, fs.ErrNotExist) {
+			s.gone(r.Context())
+		}
 		return
 	}
 	defer file.Close()

@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,5 +101,70 @@ func TestNotFiniteMetrics(t *testing.T) {
 	}
 	if len(p.metrics) > maxMetrics {
 		t.Errorf("%d metrics", len(p.metrics))
+	}
+}
+
+// A run whose code is gone stops, in place of agents that ask for it for ever.
+func TestCodeIsGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, 1, 0)
+	hash := strings.Repeat("ab", 32)
+	b.options.Spec.Program.Code = hash
+	b.begin()
+	g := b.guest(wire.RoleWorker, 0)
+	if body, err := b.client().Code(t.Context(), hash); err == nil {
+		body.Close()
+		t.Fatal("code is sent that is not there")
+	}
+	if st := b.over(g); st.Phase != spec.Stopped || st.Cause != spec.CauseData || !strings.Contains(st.Message, "apply again") {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// A surplus worker whose connection breaks comes back, and runs on until the others have
+// saved a checkpoint, too.
+func TestSurplusWorkerComesBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2, 1, 0)
+	b.begin()
+	first, second := b.guest(wire.RoleWorker, 0), b.guest(wire.RoleWorker, 1)
+	first.ready(0)
+	second.ready(0)
+	begin, other := first.start(), second.start()
+	one := 1
+	if err := b.client().Change(t.Context(), spec.LiveChange{Workers: &one, MinReplicas: &one}); err != nil {
+		t.Fatal(err)
+	}
+	second.conn.Close()
+	second.connect()
+	second.send(wire.TypeRunning, wire.Running{Begin: other})
+	second.send(wire.TypeObserved, wire.Observed{Generation: 1, Checkpoints: []wire.Checkpoint{{Name: "a", Step: 3}}})
+	receive[wire.Halt](first, wire.TypeHalt)
+	receive[wire.Halt](second, wire.TypeHalt)
+	first.end(begin, program.Stopped, "stopped", "a")
+	second.end(other, program.Stopped, "stopped", "a")
+	receive[wire.Leave](second, wire.TypeLeave)
+	if next := first.start(); next.World != 1 || next.Resume != "a" {
+		t.Errorf("it goes on with %+v", next)
+	}
+}
+
+// Where some ranks have ended and others have not, the status names both.
+func TestPartialEnd(t *testing.T) {
+	t.Parallel()
+	g := newGeneration(1, 3, time.Now())
+	worker := func(i int) *part { return g.part(session.Seat{Role: wire.RoleWorker, Index: i}) }
+	for i := range 3 {
+		worker(i)
+	}
+	g.part(session.Seat{Role: wire.RoleServer}) // which never ends
+	if text := g.partial(); text != "" {
+		t.Errorf("all run: %q", text)
+	}
+	worker(1).done = []int{2, 3}
+	worker(2).result = &wire.Result{Cause: string(program.Succeeded)}
+	want := "rank 2, rank 3 of worker-1, all ranks of worker-2 have ended with 0, and ranks of worker-0, worker-1 still run"
+	if text := g.partial(); text != want {
+		t.Errorf("%q", text)
 	}
 }

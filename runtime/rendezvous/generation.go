@@ -38,6 +38,7 @@ type part struct {
 	lost    time.Time       // when its connection was lost; zero: it was not
 	gone    bool            // its ranks are lost
 	halted  *session.Member // the connection that had wire.Halt
+	done    []int           // ranks that have ended with 0
 }
 
 func newGeneration(number, members int, now time.Time) *generation {
@@ -105,26 +106,43 @@ func (r *rendezvous) review() (over bool) {
 	return len(g.parts) >= g.members
 }
 
-// partial returns which members still run where others have ended with 0; "": all run.
+// partial returns which ranks still run where others have ended with 0; "": all run.
 func (g *generation) partial() string {
 	var ended, run []string
 	for _, at := range g.places() {
-		if p := g.parts[at]; p.result != nil {
-			ended = append(ended, at.String())
-		} else if at.Role == wire.RoleWorker {
+		p := g.parts[at]
+		switch {
+		case p.result != nil:
+			ended = append(ended, "all ranks of "+at.String())
+			continue
+		case len(p.done) > 0:
+			ended = append(ended, fmt.Sprintf("%s of %s", naming(p.done), at))
+		}
+		if at.Role == wire.RoleWorker {
 			run = append(run, at.String())
 		}
 	}
 	if len(ended) == 0 || len(run) == 0 {
 		return ""
 	}
-	most := func(names []string) string {
-		if more := len(names) - maxBlamed; more > 0 {
-			return fmt.Sprintf("%s and %d more", strings.Join(names[:maxBlamed], ", "), more)
-		}
-		return strings.Join(names, ", ")
+	return fmt.Sprintf("%s have ended with 0, and ranks of %s still run", first(ended), first(run))
+}
+
+// naming returns the names of ranks.
+func naming(ranks []int) string {
+	names := make([]string, len(ranks))
+	for i, rank := range ranks {
+		names[i] = fmt.Sprintf("rank %d", rank)
 	}
-	return fmt.Sprintf("all ranks of %s have ended with 0, and ranks of %s still run", most(ended), most(run))
+	return first(names)
+}
+
+// first returns the first names, and how many others there are.
+func first(names []string) string {
+	if more := len(names) - maxBlamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxBlamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // findLost finds parts whose agent has no connection for too long. Where the history

@@ -20,6 +20,11 @@ func (r *rendezvous) Join(m *session.Member) (taken bool, err error) {
 	return true, nil
 }
 
+// Keeps reports whether an agent's ranks take part in the generation.
+func (r *rendezvous) Keeps(at session.Seat) bool {
+	return r.current != nil && r.current.parts[at] != nil && !r.current.parts[at].isOver()
+}
+
 // Leave takes an agent out. Its ranks may still run: see part.lost.
 func (r *rendezvous) Leave(m *session.Member) error {
 	at := m.Seat()

@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -64,6 +65,9 @@ func (p *progress) goBack(checkpoint string) {
 func (p *progress) take(point wire.Point) (values map[string]float64, notFinite []string) {
 	p.step = max(p.step, point.Step)
 	mine := func(name string) bool {
+		if slices.Contains(reserved, name) {
+			return false
+		}
 		by, known := p.ranks[name]
 		_, kept := p.metrics[name] // of an earlier generation
 		if known && by < point.Rank || !known && !kept && max(len(p.ranks), len(p.metrics)) >= maxMetrics {
@@ -85,6 +89,10 @@ func (p *progress) take(point wire.Point) (values map[string]float64, notFinite 
 	}
 	return values, notFinite
 }
+
+// reserved are the names of stoke's own metrics of a program: its values of these names
+// are only in its logs.
+var reserved = []string{"steps", "restarts", "training_seconds", "elapsed_seconds"}
 
 // maxMetrics is how many metrics a run has: its status and its last message to the
 // supervisor have all of them.
@@ -117,6 +125,9 @@ func (r *rendezvous) takeObserved(at session.Seat, m *wire.Observed) {
 		if g.saved.add(at, c, r.now()) {
 			r.noteSaves([]wire.Checkpoint{c})
 		}
+	}
+	if p := g.parts[at]; p != nil {
+		p.done = append(p.done, m.Done...)
 	}
 	for _, text := range m.Facts {
 		r.Log.Info(text, "member", at)
@@ -161,5 +172,6 @@ func (r *rendezvous) Report(s *spec.Status) {
 // Routes adds the path of the program's code.
 func (r *rendezvous) Routes(mux *http.ServeMux) {
 	s := codeServer{folder: r.Folder, hash: r.Spec.Program.Code, send: r.session.SendResult}
+	s.gone = func(ctx context.Context) { r.session.Post(ctx, codeGone{}) }
 	mux.HandleFunc("GET "+api.PathCode, s.get)
 }

@@ -178,9 +178,18 @@ func (r *rendezvous) Tick(time.Time) {}
 // Wake returns no channel: all that happens is an event.
 func (r *rendezvous) Wake() <-chan struct{} { return nil }
 
-// Handle takes no events: the work posts none.
+// codeGone is the event that an agent has asked for code that the run does not have.
+type codeGone struct{}
+
+// Handle stops a run that has lost its code. Ranks that have it run on.
 func (r *rendezvous) Handle(event any) error {
-	panic(fmt.Sprintf("rendezvous: unknown event %T", event))
+	if _, ok := event.(codeGone); !ok {
+		panic(fmt.Sprintf("rendezvous: unknown event %T", event))
+	}
+	if r.current == nil {
+		r.session.Finish(session.Stopped{Cause: spec.CauseData, Text: "the program's code is not in the run's folder any more: apply again"})
+	}
+	return nil
 }
 
 // Dismissed forgets that an agent is ready: it leaves.

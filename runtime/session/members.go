@@ -290,7 +290,7 @@ func (s *Session) join(m *Member) error {
 			old.Disconnect()
 		}
 	}
-	if !at.isIn(&s.Spec) {
+	if !at.isIn(&s.Spec) && !s.work.Keeps(at) {
 		s.Dismiss(m, fewer)
 		return nil
 	}

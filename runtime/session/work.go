@@ -29,6 +29,9 @@ type Work interface {
 	// Handle takes an event that the work posted.
 	Handle(event any) error
 
+	// Keeps reports whether a member stays for now that the specification no longer
+	// needs: the work dismisses it later.
+	Keeps(at Seat) bool
 	// Join takes a member in. Where it reports false, the work has dismissed
 	// it. The work knows no other member of its index at that time.
 	Join(m *Member) (taken bool, err error)

@@ -65,6 +65,7 @@ type Observed struct {
 	Points      []Point      `json:"points,omitempty"`
 	Checkpoints []Checkpoint `json:"checkpoints,omitempty"` // that became complete
 	Facts       []string     `json:"facts,omitempty"`       // for people
+	Done        []int        `json:"done,omitempty"`        // ranks that have ended with 0
 }
 
 // Checkpoint is a checkpoint that became complete.

@@ -19,6 +19,9 @@ type Placement struct {
 	// Checkpoints is a bucket (gs://, s3://) or a folder on a volume that the
 	// coordinator and the servers share; "" = with the coordinator's log.
 	Checkpoints string `json:"checkpoints,omitempty"`
+	// Program tells a run of a program, which writes its checkpoints itself: those in
+	// no place go with the pod of their worker.
+	Program bool `json:"program,omitempty"`
 	// Storage is the size of the claim that keeps the coordinator's log, such
 	// as "1Gi"; "" = the log is the pod's own and goes with it.
 	Storage      string `json:"storage,omitempty"`
@@ -34,8 +37,8 @@ type Placement struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 }
 
-// Durable tells a placement in which checkpoints outlive the coordinator's pod.
-func (p *Placement) Durable() bool { return p.Checkpoints != "" || p.Storage != "" }
+// Durable tells a placement in which checkpoints outlive the run's pods.
+func (p *Placement) Durable() bool { return p.Checkpoints != "" || p.Storage != "" && !p.Program }
 
 // PodRole is what each pod of a role gets. Quantities are Kubernetes' ("500m",
 // "2Gi"), requested and limited alike; "" is none.

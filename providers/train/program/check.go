@@ -29,6 +29,11 @@ func Check(s *spec.Spec, unknown map[string]bool) (problems []spec.Problem) {
 				spec.Problem{Field: command, Summary: "Command and parameters do not fit", Detail: sentence(err.Error())})
 		}
 	}
+	if !unknown[parameters] {
+		if err := runtime.CheckParameters(s.Program.Values()); err != nil {
+			problems = append(problems, spec.Problem{Field: parameters, Summary: "Parameters cannot be given to the program", Detail: sentence(err.Error())})
+		}
+	}
 	if unknown[environment] {
 		return problems
 	}

@@ -21,7 +21,7 @@ func programRun(workers, servers int) *layout {
 	s.Name, s.Worker.Replicas, s.ParameterServer.Replicas = "mine", workers, servers
 	s.Program.Command, s.Program.Code = `["python3","train.py"]`, strings.Repeat("0123456789abcdef", 4)
 	p := small()
-	p.Image, p.AgentImage, p.Dataset = "registry.example/pytorch:2", "registry.example/trainer:1", ""
+	p.Image, p.AgentImage, p.Dataset, p.Program = "registry.example/pytorch:2", "registry.example/trainer:1", "", true
 	p.Worker.Memory = "4Gi"
 	return &layout{"run-0000000000000006", s, p, 2}
 }
