@@ -18,6 +18,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -109,7 +110,7 @@ func kernel(b *testing.B, s spec.Spec) (rate, perCPU float64) {
 	}
 	batch.Inputs = []engine.Input{
 		{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: features},
-		{Type: engine.I32, Shape: []int{micro}, Data: labels},
+		{Type: model.I32, Shape: []int{micro}, Data: labels},
 	}
 	var computed atomic.Int64
 	var workers errgroup.Group

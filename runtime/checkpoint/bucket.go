@@ -11,13 +11,11 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/gcsblob" // gs://
-	_ "gocloud.dev/blob/s3blob"  // s3://
 	"gocloud.dev/gcerrors"
 )
 
 // Open opens the place at an address: a folder's absolute path, gs://BUCKET/PREFIX
-// or s3://BUCKET/PREFIX. Credentials are those of the environment, as Google's
+// or s3://BUCKET/PREFIX, where the program has gocloud's driver of that kind. Credentials are those of the environment, as Google's
 // and Amazon's own tools find them; s3 takes ?region=… and ?endpoint=… for
 // other servers that speak its protocol. Nothing is read or written yet.
 func Open(ctx context.Context, address string) (*Place, error) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // FuzzManifest reads whatever a manifest's place holds: it is refused, or its
@@ -45,7 +45,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			at = p.To
 		}
-		if at > engine.MaxParameters {
+		if at > model.MaxParameters {
 			t.Fatalf("%d values", at)
 		}
 		ledger.Load(m.Records, m.Whole, m.Ledger) // refuses, or not

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -25,9 +26,9 @@ type Manifest struct {
 	Generation int64              `json:"generation"`     // of the memberships
 	Run        string             `json:"run"`            // the spec's hash
 	Seed       uint64             `json:"seed"`
-	Model      *engine.Model      `json:"model"`
-	Vars       []engine.Var       `json:"vars"`
-	Recipe     engine.Recipe      `json:"recipe"`
+	Model      *model.Model       `json:"model"`
+	Vars       []model.Var        `json:"vars"`
+	Recipe     optimizer.Recipe   `json:"recipe"`
 	Class      string             `json:"class,omitempty"` // of the machines that a deterministic run was computed on
 	Records    int64              `json:"records"`         // in the training set
 	Whole      int                `json:"whole,omitempty"` // epochs that are committed, before those in Ledger
@@ -56,7 +57,7 @@ func parse(text []byte) (Manifest, error) {
 		if err := valid(p.Name); err != nil {
 			return m, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		if p.From != at || p.To <= p.From || p.To > engine.MaxParameters || p.Vectors < 1 || p.Vectors > maxVectors {
+		if p.From != at || p.To <= p.From || p.To > model.MaxParameters || p.Vectors < 1 || p.Vectors > maxVectors {
 			return m, fmt.Errorf("%w: part %s holds %d vectors of [%d, %d), and what is before it ends at %d", ErrDamaged, p.Name, p.Vectors, p.From, p.To, at)
 		}
 		at = p.To

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
 // format is the number of the format that manifests are written in. Manifests
@@ -60,7 +61,7 @@ func (m *Manifest) decode(text []byte) error {
 	}
 	var of struct {
 		Format int `json:"format"`
-		model
+		computation
 	}
 	err := json.Unmarshal(text, &of)
 	if err == nil && of.Format > format {
@@ -78,8 +79,8 @@ func (m *Manifest) decode(text []byte) error {
 	return nil
 }
 
-// model has the fields of a manifest that say what is computed.
-type model struct {
+// computation has the fields of a manifest that say what is computed.
+type computation struct {
 	Model  json.RawMessage `json:"model"`
 	Vars   json.RawMessage `json:"vars"`
 	Recipe json.RawMessage `json:"recipe"`
@@ -87,11 +88,11 @@ type model struct {
 
 // checkFields reports a model or an optimizer with a field that this version does not
 // have: without the field, it would compute something else.
-func (m *model) checkFields() error {
+func (m *computation) checkFields() error {
 	for _, part := range []struct {
 		text json.RawMessage
 		to   any
-	}{{m.Model, new(engine.Model)}, {m.Vars, new([]engine.Var)}, {m.Recipe, new(engine.Recipe)}} {
+	}{{m.Model, new(model.Model)}, {m.Vars, new([]model.Var)}, {m.Recipe, new(optimizer.Recipe)}} {
 		if part.text == nil {
 			continue
 		}

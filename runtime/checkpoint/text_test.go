@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -17,8 +18,8 @@ func written(t *testing.T) []byte {
 	t.Helper()
 	m := Manifest{
 		Step: 7, Term: 3, Run: "hash", Records: 10, Ledger: []spec.EpochLedger{{Ranges: [][2]int64{{0, 4}}}},
-		Model: &engine.Model{Name: "mlp", Layers: []engine.Layer{{Name: "output", Op: engine.Dense, Units: 10}}},
-		Vars:  []engine.Var{{Name: "output/bias", Len: 4}}, Recipe: engine.Recipe{LearningRate: 0.5},
+		Model: &model.Model{Name: "mlp", Layers: []model.Layer{{Name: "output", Op: model.Dense, Units: 10}}},
+		Vars:  []model.Var{{Name: "output/bias", Len: 4}}, Recipe: optimizer.Recipe{LearningRate: 0.5},
 		Parts: []Part{{Name: "server-0.f32", To: 4, Vectors: 1}},
 	}
 	text, err := m.encode()

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -81,7 +81,7 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 		return false, session.Full(err)
 	}
 	end, _ := log.End()
-	a, ok := findAttachment(held, engine.Length(r.Workload.Vars), log.Heads(), end)
+	a, ok := findAttachment(held, model.Length(r.Workload.Vars), log.Heads(), end)
 	if !ok {
 		return false, nil
 	}

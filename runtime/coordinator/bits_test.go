@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -27,7 +27,7 @@ func (b *bench) parameters() []float32 {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	n := engine.Length(b.options.Workload.Vars)
+	n := model.Length(b.options.Workload.Vars)
 	all := make([]float32, n*m.Parts[0].Vectors)
 	var vectors [][]float32
 	for i := range m.Parts[0].Vectors {
@@ -56,10 +56,10 @@ func hashed(values []float32, loss float64) string {
 func layered(b *bench) {
 	b.engine = cpu.New()
 	w := b.options.Workload
-	w.Model = &engine.Model{
-		Name: "points", Input: engine.Features{Type: engine.U8, Shape: []int{2}}, Classes: 2, Metrics: []string{engine.Accuracy},
-		Layers: []engine.Layer{{Name: "a", Op: engine.Dense, Units: 9}, {Name: "r", Op: engine.ReLU}, {Name: "w", Op: engine.Dense, Units: 2}},
-		Loss:   engine.SoftmaxCrossEntropy,
+	w.Model = &model.Model{
+		Name: "points", Input: model.Features{Type: model.U8, Shape: []int{2}}, Classes: 2, Metrics: []string{model.Accuracy},
+		Layers: []model.Layer{{Name: "a", Op: model.Dense, Units: 9}, {Name: "r", Op: model.ReLU}, {Name: "w", Op: model.Dense, Units: 2}},
+		Loss:   model.SoftmaxCrossEntropy,
 	}
 	var err error
 	if w.Vars, _, err = w.Model.Layout(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -41,6 +41,7 @@ const (
 // coordinator is the training of one run: the work of its session.
 type coordinator struct {
 	Options
+	session.Prompt
 	dispatch
 	parameters parameters
 	call       *call // to the holders of the parameters, under way; nil: none is
@@ -240,9 +241,6 @@ func (c *coordinator) Change(next spec.Spec) {
 	}
 }
 
-// Keeps reports that no member stays longer than it is needed: its leases go to others.
-func (c *coordinator) Keeps(session.Seat) bool { return false }
-
 // Unable decides about a process that cannot work.
 func (c *coordinator) Unable(r session.Inability) (wire.Leave, error) {
 	needed := r.Workers < c.Spec.Worker.MinReplicas
@@ -428,9 +426,9 @@ func (c *coordinator) records() int64 { return c.Workload.Train.Info().Records }
 func (c *coordinator) Routes(mux *http.ServeMux) { results{c}.addTo(mux) }
 
 // recipeOf returns the optimizer's recipe for an update of so many workers.
-func recipeOf(s *spec.Spec, workers int) engine.Recipe {
+func recipeOf(s *spec.Spec, workers int) optimizer.Recipe {
 	o := s.Optimizer
-	return engine.Recipe{
+	return optimizer.Recipe{
 		LearningRate: float32(s.Rate(workers)),
 		Momentum:     float32(o.Momentum),
 		Nesterov:     o.Nesterov,

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/session"
@@ -237,7 +237,7 @@ func TestCheckpointOfAnotherModelIsNotPassedOver(t *testing.T) {
 	}
 	again := b.again()
 	changed, other := *b.options.Workload, *b.options.Workload.Model
-	other.Layers = append([]engine.Layer{{Name: "flat", Op: engine.Flatten}}, other.Layers...)
+	other.Layers = append([]model.Layer{{Name: "flat", Op: model.Flatten}}, other.Layers...)
 	changed.Model = &other
 	again.options.Workload = &changed
 	st, err := Run(again.ctx, again.options)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -64,7 +64,7 @@ type cut struct {
 	point
 	checkpoint string
 	parts      []checkpoint.Part
-	recipe     engine.Recipe
+	recipe     optimizer.Recipe
 	initial    func() ([]float32, error) // of the whole vector
 }
 
@@ -76,12 +76,12 @@ type proposal struct {
 	taken    []spec.Contribution
 	weight   float64 // of its records
 	finite   bool    // all its losses and sums, as workers report
-	recipe   engine.Recipe
+	recipe   optimizer.Recipe
 	void     []int64 // leases that were taken back, for the holders to forget
 }
 
 // propose returns the proposal of an update whose units are all computed.
-func propose(u *update, at point, recipe engine.Recipe) proposal {
+func propose(u *update, at point, recipe optimizer.Recipe) proposal {
 	p := proposal{point: at, recipe: recipe, finite: true}
 	for _, t := range u.units {
 		p.ids, p.sessions = append(p.ids, t.id), append(p.sessions, t.session)

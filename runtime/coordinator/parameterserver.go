@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -34,7 +34,7 @@ const maxEarly = 4 << 20
 
 // reportBeforePush is for one server, which commits by itself.
 func (p *parameterServers) reportBeforePush() bool {
-	return p.exact && len(p.addresses) == 1 && engine.Length(p.workload.Vars) <= maxEarly
+	return p.exact && len(p.addresses) == 1 && model.Length(p.workload.Vars) <= maxEarly
 }
 
 // askHeld asks every server for the state of its parameters.
@@ -66,7 +66,7 @@ func (p *parameterServers) attach(ctx context.Context, at point, held []int64, r
 func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	p.term = c.term
 	vars := p.workload.Vars
-	n := engine.Length(vars)
+	n := model.Length(vars)
 	var initial []float32
 	if c.parts == nil {
 		var err error
@@ -78,7 +78,7 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	for i := range k {
 		from, to := span(n, i, k)
 		r := wire.Restore{
-			Term: c.term, Version: c.version, From: from, To: to, Vars: engine.Cut(vars, from, to),
+			Term: c.term, Version: c.version, From: from, To: to, Vars: model.Cut(vars, from, to),
 			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exact,
 		}
 		var values []float32

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -266,7 +266,7 @@ func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Ma
 
 // initialOf returns the whole vector before the first update.
 func initialOf(w *workload.Workload, seed uint64) ([]float32, error) {
-	v := make([]float32, engine.Length(w.Vars))
+	v := make([]float32, model.Length(w.Vars))
 	return v, w.Model.Init(seed, v)
 }
 

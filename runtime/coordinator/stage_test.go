@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -31,12 +32,12 @@ type numbered struct {
 	number int64
 }
 
-func (e staging) Build(m *engine.Model, o engine.Options) (engine.Replica, error) {
+func (e staging) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	r, err := e.linear.Build(m, o)
 	return &stagingReplica{Replica: r, staging: e, called: make(chan struct{}, 1<<16)}, err
 }
 
-func (r *stagingReplica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows) (engine.Staged, error) {
+func (r *stagingReplica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
 	n := r.calls.Add(1)
 	r.called <- struct{}{}
 	r.running.Add(1)

@@ -19,6 +19,7 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/ps"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/session"
@@ -36,7 +37,7 @@ var credentials = wire.Credentials{Token: token}
 type points struct{ n int64 }
 
 func (p points) Info() dataset.Info {
-	return dataset.Info{Records: p.n, Type: engine.U8, Shape: []int{2}, Classes: 2}
+	return dataset.Info{Records: p.n, Type: model.U8, Shape: []int{2}, Classes: 2}
 }
 
 func (p points) Read(_ context.Context, records []int64, features, labels []byte) error {
@@ -63,7 +64,7 @@ type linear struct {
 	built func(engine.Options)        // hears of every replica; nil: nobody does
 }
 
-func (l linear) Build(_ *engine.Model, o engine.Options) (engine.Replica, error) {
+func (l linear) Build(_ *model.Model, o engine.Options) (engine.Replica, error) {
 	if l.built != nil {
 		l.built(o)
 	}
@@ -82,13 +83,13 @@ type staged struct{ *engine.Batch }
 
 func (staged) Release() {}
 
-func (l *line) Layout() ([]engine.Var, []engine.Table) { return nil, nil }
-func (l *line) Needs(*engine.Batch) [][]int64          { return nil }
-func (l *line) Get(_, offset int, v []float32) error   { copy(v, l.w[offset:]); return nil }
-func (l *line) Put(_, offset int, v []float32) error   { copy(l.w[offset:], v); return nil }
-func (l *line) Fork() (engine.Replica, error)          { return nil, fmt.Errorf("not needed") }
-func (l *line) Close() error                           { return nil }
-func (l *line) Stage(_ context.Context, b *engine.Batch, _ []engine.Rows) (engine.Staged, error) {
+func (l *line) Layout() ([]model.Var, []model.Table) { return nil, nil }
+func (l *line) Needs(*engine.Batch) [][]int64        { return nil }
+func (l *line) Get(_, offset int, v []float32) error { copy(v, l.w[offset:]); return nil }
+func (l *line) Put(_, offset int, v []float32) error { copy(l.w[offset:], v); return nil }
+func (l *line) Fork() (engine.Replica, error)        { return nil, fmt.Errorf("not needed") }
+func (l *line) Close() error                         { return nil }
+func (l *line) Stage(_ context.Context, b *engine.Batch, _ []model.Rows) (engine.Staged, error) {
 	own := *b
 	own.Records, own.Weights = slices.Clone(b.Records), slices.Clone(b.Weights)
 	own.Inputs = slices.Clone(b.Inputs)
@@ -225,18 +226,18 @@ func unserved(t testing.TB, s spec.Spec, e linear) *bench {
 	b := &bench{t: t, engine: e, logs: new(locked)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	log := slog.New(slog.NewTextHandler(b.logs, nil))
-	model := &engine.Model{ // its first three parameters are the linear engine's
-		Name: "points", Input: engine.Features{Type: engine.U8, Shape: []int{2 + e.size/2}}, Classes: 2, Metrics: []string{engine.Accuracy},
-		Layers: []engine.Layer{{Name: "w", Op: engine.Dense, Units: 2}}, Loss: engine.SoftmaxCrossEntropy,
+	network := &model.Model{ // its first three parameters are the linear engine's
+		Name: "points", Input: model.Features{Type: model.U8, Shape: []int{2 + e.size/2}}, Classes: 2, Metrics: []string{model.Accuracy},
+		Layers: []model.Layer{{Name: "w", Op: model.Dense, Units: 2}}, Loss: model.SoftmaxCrossEntropy,
 	}
-	vars, _, err := model.Layout()
+	vars, _, err := network.Layout()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.options = Options{
 		Options:       session.Options{Spec: s, Folder: f, Credentials: credentials, Workers: listen(t), API: listen(t), Log: log},
 		PlacePatience: 300 * time.Millisecond, Checkpoints: checkpoint.Folder(f.Checkpoints()),
-		Workload: &workload.Workload{Model: model, Vars: vars, Train: points{600}, Test: points{130}},
+		Workload: &workload.Workload{Model: network, Vars: vars, Train: points{600}, Test: points{130}},
 	}
 	return b
 }

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -38,7 +38,7 @@ func newShare(from spec.Origin, o spec.CSV) share {
 
 // test spreads records by a hash of their number (SplitMix64's finaliser).
 func (s share) test(record int64) bool {
-	return engine.Mix(s.seed*engine.Golden+uint64(record)+0x632be59bd9b4e019)>>11 < s.below
+	return model.Mix(s.seed*model.Golden+uint64(record)+0x632be59bd9b4e019)>>11 < s.below
 }
 
 // tableSplit is one split of a table; its share is nil where the file is the
@@ -176,12 +176,12 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 
 // describeCSV returns type and shape of the records.
 func describeCSV(o spec.CSV, s survey, width int, path string) (Info, error) {
-	i := Info{Type: engine.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
+	i := Info{Type: model.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
 	if o.Type == "u8" && !s.pixels {
 		return Info{}, fmt.Errorf("%s: type \"u8\" was asked for, but not every value is a whole number from 0 to 255", path)
 	}
 	if o.Type != "f32" && s.pixels {
-		i.Type = engine.U8
+		i.Type = model.U8
 	}
 	if len(i.Shape) == 0 {
 		i.Shape = []int{width - 1}
@@ -220,7 +220,7 @@ func (s *tableSplit) fill(ctx context.Context, features, labels []byte) error {
 		}
 		out := features[i*size : (i+1)*size]
 		for j, v := range s.values {
-			if s.about.Type == engine.U8 {
+			if s.about.Type == model.U8 {
 				out[j] = byte(v)
 			} else {
 				binary.LittleEndian.PutUint32(out[4*j:], math.Float32bits(float32(v)))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -49,7 +49,7 @@ func TestCSVPixels(t *testing.T) {
 		"test.csv":  []byte("label,p0,p1,p2,p3\n1,9,10,11,12"),
 	})
 	about, pixels, labels := load(t, spec.Origin{Format: "csv", Path: dir, CSV: &spec.CSV{Shape: []int{2, 2}}}, Train)
-	if about.Type != engine.U8 || !cmp.Equal(about.Shape, []int{2, 2}) || about.Classes != 2 {
+	if about.Type != model.U8 || !cmp.Equal(about.Shape, []int{2, 2}) || about.Classes != 2 {
 		t.Errorf("info %+v", about)
 	}
 	if diff := cmp.Diff([]byte{0, 255, 3, 4, 5, 6, 7, 8}, pixels); diff != "" {
@@ -74,7 +74,7 @@ func TestCSVShare(t *testing.T) {
 	seen := map[float32]Split{}
 	for _, split := range []Split{Train, Test} {
 		about, values, labels := load(t, spec.Origin{Format: "csv", Path: path, Seed: 5, CSV: &spec.CSV{Label: "kind", TestShare: 0.25}}, split)
-		if about.Type != engine.F32 || !cmp.Equal(about.Shape, []int{2}) || about.Classes != 3 {
+		if about.Type != model.F32 || !cmp.Equal(about.Shape, []int{2}) || about.Classes != 3 {
 			t.Errorf("info %+v", about)
 		}
 		for i, l := range labels {

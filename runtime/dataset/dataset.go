@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // Split is one part of a dataset.
@@ -18,11 +18,11 @@ const (
 
 // Info describes one split.
 type Info struct {
-	Records int64        `json:"records"`
-	Type    engine.DType `json:"type"`    // of a feature's elements
-	Shape   []int        `json:"shape"`   // of one record's features
-	Classes int          `json:"classes"` // labels are 0 … Classes-1
-	Hash    string       `json:"hash"`    // "sha256:…" of shape, type, classes and all records in order
+	Records int64       `json:"records"`
+	Type    model.DType `json:"type"`    // of a feature's elements
+	Shape   []int       `json:"shape"`   // of one record's features
+	Classes int         `json:"classes"` // labels are 0 … Classes-1
+	Hash    string      `json:"hash"`    // "sha256:…" of shape, type, classes and all records in order
 }
 
 // FeatureBytes is the size of one record's features.

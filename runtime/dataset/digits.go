@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -43,7 +43,7 @@ func openDigits(from spec.Origin) (opened, error) {
 			return nil, fmt.Errorf("%d synthetic digits: want at most %d", n, maxDigits)
 		}
 		return &digits{seed: from.Seed, split: split, about: Info{
-			Records: n, Type: engine.U8, Shape: []int{digitSide, digitSide}, Classes: 10,
+			Records: n, Type: model.U8, Shape: []int{digitSide, digitSide}, Classes: 10,
 		}}, nil
 	}
 	train, err := draw(Train, from.Train, defaultTrain)

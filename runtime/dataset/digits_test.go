@@ -10,7 +10,9 @@ import (
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
-	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/model/zoo"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -52,7 +54,7 @@ func (s source) batch(t testing.TB, r engine.Replica, records []int64) engine.St
 	for i := range b.Weights {
 		b.Weights[i] = 1
 	}
-	b.Inputs = []engine.Input{{Type: s.Info().Type, Data: f}, {Type: engine.I32, Data: l}}
+	b.Inputs = []engine.Input{{Type: s.Info().Type, Data: f}, {Type: model.I32, Data: l}}
 	staged, err := r.Stage(context.Background(), b, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func (s source) batch(t testing.TB, r engine.Replica, records []int64) engine.St
 
 // heldOut trains a model of the zoo and returns its accuracy on the test
 // digits.
-func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) float64 {
+func heldOut(t testing.TB, dir, name string, epochs int, recipe optimizer.Recipe) float64 {
 	t.Helper()
 	const batch = 64
 	var splits [2]source
@@ -75,7 +77,7 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 		splits[i] = source{Source: s}
 	}
 	train, test := splits[0], splits[1]
-	m, err := zoo.Model(model, engine.Features{Type: train.Info().Type, Shape: train.Info().Shape}, train.Info().Classes)
+	m, err := zoo.Model(name, model.Features{Type: train.Info().Type, Shape: train.Info().Shape}, train.Info().Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 	}
 	defer r.Close()
 	vars, _ := r.Layout()
-	vector := make([]float32, engine.Length(vars))
+	vector := make([]float32, model.Length(vars))
 	slots, sums := make([]float32, len(vector)), make([]float32, len(vector))
 	if err := r.Get(0, 0, vector); err != nil {
 		t.Fatal(err)
@@ -107,7 +109,7 @@ func heldOut(t testing.TB, dir, model string, epochs int, recipe engine.Recipe) 
 			if err != nil || !res.Finite {
 				t.Fatal(res, err)
 			}
-			engine.Update(vector, slots, sums, res.Weight, vars, recipe)
+			optimizer.Update(vector, slots, sums, res.Weight, vars, recipe)
 			if err := r.Put(0, 0, vector); err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +146,7 @@ func TestDigitsAreNoGiveaway(t *testing.T) {
 	if _, err := dataset.Prepare(context.Background(), spec.Origin{Format: "synthetic-digits", Train: 20_000, Test: 2_000, Seed: 1}, dir, nil); err != nil {
 		t.Fatal(err)
 	}
-	recipe := engine.Recipe{LearningRate: 0.05, Momentum: 0.9}
+	recipe := optimizer.Recipe{LearningRate: 0.05, Momentum: 0.9}
 	if a := heldOut(t, dir, "softmax", 2, recipe); a >= 0.90 || a < 0.5 {
 		t.Errorf("softmax reaches %.4f, want it to learn, but to stay below 0.90", a)
 	}

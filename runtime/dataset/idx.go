@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -164,7 +164,7 @@ func openIDXSplit(ctx context.Context, folder string, split Split) (*idxSplit, e
 		return nil, s.images.errorf("images of %d × %d are too large", shape[1], shape[2])
 	}
 	s.about = Info{
-		Records: shape[0], Type: engine.U8,
+		Records: shape[0], Type: model.U8,
 		Shape: []int{int(shape[1]), int(shape[2])}, Classes: classes,
 	}
 	return s, ctx.Err()

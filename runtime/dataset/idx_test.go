@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -97,7 +97,7 @@ func TestIDX(t *testing.T) {
 			t.Errorf("manifest otherwise: %v %s", err, diff)
 		}
 		hashes = append(hashes, m.Hash)
-		want := Info{Records: 6, Type: engine.U8, Shape: []int{2, 2}, Classes: 3, Hash: m.Train.Hash}
+		want := Info{Records: 6, Type: model.U8, Shape: []int{2, 2}, Classes: 3, Hash: m.Train.Hash}
 		if diff := cmp.Diff(want, m.Train); diff != "" {
 			t.Error(diff)
 		}

@@ -10,7 +10,7 @@ import (
 	"hash"
 	"hash/crc32"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // The stored form of one split, little-endian:
@@ -39,9 +39,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // description is the part of an Info that the header holds.
 type description struct {
-	Type    engine.DType `json:"type"`
-	Shape   []int        `json:"shape"`
-	Classes int          `json:"classes"`
+	Type    model.DType `json:"type"`
+	Shape   []int       `json:"shape"`
+	Classes int         `json:"classes"`
 }
 
 func describe(i Info) []byte {

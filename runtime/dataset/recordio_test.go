@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // sample is a stored split of n records of 2 × 3 bytes: record i holds i in
 // every byte and label i mod 4.
 func sample(t testing.TB, n int) (name string, features, labels []byte) {
 	t.Helper()
-	about := Info{Records: int64(n), Type: engine.U8, Shape: []int{2, 3}, Classes: 4}
+	about := Info{Records: int64(n), Type: model.U8, Shape: []int{2, 3}, Classes: 4}
 	name = filepath.Join(t.TempDir(), "train.rio")
 	w, err := create(name, about)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestStoredRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if i := s.Info(); i.Records != 100 || i.Type != engine.U8 || !cmp.Equal(i.Shape, []int{2, 3}) || i.Classes != 4 {
+	if i := s.Info(); i.Records != 100 || i.Type != model.U8 || !cmp.Equal(i.Shape, []int{2, 3}) || i.Classes != 4 {
 		t.Errorf("info %+v", i)
 	}
 	numbers := []int64{99, 0, 1, 2, 50, 50, 98, 99, 3}
@@ -123,7 +123,7 @@ func TestStoredDamage(t *testing.T) {
 	}
 	// Two records with each other's place, each whole in itself.
 	swapped := bytes.Clone(good)
-	first := len(head(Info{Type: engine.U8, Shape: []int{2, 3}, Classes: 4}))
+	first := len(head(Info{Type: model.U8, Shape: []int{2, 3}, Classes: 4}))
 	copy(swapped[first:first+14], good[first+14:first+28])
 	copy(swapped[first+14:first+28], good[first:first+14])
 	if _, err := readAll(swapped); err == nil {
@@ -134,12 +134,12 @@ func TestStoredDamage(t *testing.T) {
 // A header with a valid checksum may still lie about sizes.
 func TestStoredLies(t *testing.T) {
 	for name, about := range map[string]Info{
-		"huge dimension": {Type: engine.U8, Shape: []int{1 << 40}, Classes: 2},
-		"overflow":       {Type: engine.I64, Shape: []int{1 << 24, 1 << 24, 1 << 24}, Classes: 2},
-		"no dimension":   {Type: engine.U8, Classes: 2},
-		"negative":       {Type: engine.U8, Shape: []int{-1}, Classes: 2},
-		"one class":      {Type: engine.U8, Shape: []int{2}, Classes: 1},
-		"many records":   {Type: engine.U8, Shape: []int{2}, Classes: 2},
+		"huge dimension": {Type: model.U8, Shape: []int{1 << 40}, Classes: 2},
+		"overflow":       {Type: model.I64, Shape: []int{1 << 24, 1 << 24, 1 << 24}, Classes: 2},
+		"no dimension":   {Type: model.U8, Classes: 2},
+		"negative":       {Type: model.U8, Shape: []int{-1}, Classes: 2},
+		"one class":      {Type: model.U8, Shape: []int{2}, Classes: 1},
+		"many records":   {Type: model.U8, Shape: []int{2}, Classes: 2},
 	} {
 		data := append(head(about), foot(1<<40, make([]byte, 32))...)
 		if _, err := readAll(data); err == nil {
@@ -156,7 +156,7 @@ func FuzzStored(f *testing.F) {
 	}
 	f.Add(good)
 	f.Add(good[:len(good)-1])
-	f.Add(append(head(Info{Type: engine.F32, Shape: []int{1 << 24}, Classes: 2}), foot(1, make([]byte, 32))...))
+	f.Add(append(head(Info{Type: model.F32, Shape: []int{1 << 24}, Classes: 2}), foot(1, make([]byte, 32))...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if about, err := readAll(data); err == nil && about.Records*int64(storedRecord(about)) > int64(len(data)) {
 			t.Errorf("%d bytes gave %d records of %d bytes", len(data), about.Records, storedRecord(about))

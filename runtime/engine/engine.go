@@ -1,13 +1,18 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
+)
 
 // Engine makes replicas of one model on one kind of device. Any goroutine may
 // call it.
 type Engine interface {
 	// Build compiles the model for one device. The returned Replica holds
 	// the model's initial values (see Init).
-	Build(m *Model, o Options) (Replica, error)
+	Build(m *model.Model, o Options) (Replica, error)
 }
 
 // Classed is an Engine whose results may differ in the last bits between
@@ -23,58 +28,10 @@ type Options struct {
 	Seed          uint64 // the initial values are a function of it
 }
 
-// Kind says how a variable of the flat vector changes.
-type Kind uint8
-
-const (
-	// Trained variables follow their gradient.
-	Trained Kind = iota
-	// Moment variables are batch normalisation's running statistics: their
-	// "gradient" is the micro-batch's moment times its weight, so that the
-	// update's weighted mean moves the running average one step.
-	Moment
-)
-
-// Var is one named span of the flat parameter vector. Trained variables come
-// first, in forward order; moments are the vector's tail.
-type Var struct {
-	Name        string
-	Shape       []int
-	Offset, Len int // in float32 elements
-	Kind        Kind
-	Momentum    float32 // of a Moment's running average, e.g. 0.9
-	Decay       bool    // weight decay applies (never to biases and normalisation)
-	Init        Init    `json:"-"` // follows from the model: not stored
-}
-
-// Table is an embedding table; its rows are never part of the flat vector.
-type Table struct {
-	Name  string
-	Width int  // elements of a row
-	Init  Init // of a row that nobody has updated yet (see Row)
-}
-
-// Rows are rows of one table: ids unique and ascending, len(Values) =
-// len(IDs) × Width.
-type Rows struct {
-	IDs    []int64
-	Values []float32
-}
-
-// DType is the element type of an Input.
-type DType uint8
-
-const (
-	U8 DType = iota
-	I32
-	I64
-	F32
-)
-
 // Input is one raw input tensor, little-endian; its first dimension is the
 // record. It is normalised on the device.
 type Input struct {
-	Type  DType
+	Type  model.DType
 	Shape []int
 	Data  []byte
 }
@@ -111,11 +68,11 @@ type Pass struct {
 // merge by addition. Only the call with Last has one, so that a device is
 // waited for once per pass: the others return the zero Result.
 type Result struct {
-	Weight  float64   // sum of the records' weights
-	Loss    float64   // weighted sum of the records' losses
-	Metrics []float64 // weighted sums, in the order of Model.Metrics, e.g. correct answers
-	Rows    []Rows    // gradients of embedding rows, one entry per Table
-	Finite  bool      // no NaN or infinity in loss and gradients
+	Weight  float64      // sum of the records' weights
+	Loss    float64      // weighted sum of the records' losses
+	Metrics []float64    // weighted sums, in the order of Model.Metrics, e.g. correct answers
+	Rows    []model.Rows // gradients of embedding rows, one entry per Table
+	Finite  bool         // no NaN or infinity in loss and gradients
 }
 
 // Staged is a batch on the device, made by Replica.Stage. The replica that
@@ -133,7 +90,7 @@ type Staged interface {
 // be called by any goroutine at any time, and Stage by one other goroutine
 // beside a running Step or Evaluate. Forks are replicas of their own.
 type Replica interface {
-	Layout() ([]Var, []Table)
+	Layout() ([]model.Var, []model.Table)
 	// Needs returns the ids of the rows to pull before Stage, per table.
 	Needs(b *Batch) [][]int64
 	// Put overwrites values of a vector from offset on: vector 0 holds the
@@ -143,7 +100,7 @@ type Replica interface {
 	Get(vector, offset int, v []float32) error
 	// Stage checks a batch and uploads it. The caller may reuse the batch's
 	// memory once Stage has returned.
-	Stage(ctx context.Context, b *Batch, rows []Rows) (Staged, error)
+	Stage(ctx context.Context, b *Batch, rows []model.Rows) (Staged, error)
 	// Step runs forward and backward and adds to the sums.
 	Step(ctx context.Context, s Staged, p Pass) (Result, error)
 	// Evaluate runs forward with running statistics and without dropout.
@@ -165,5 +122,5 @@ type Updater interface {
 	// length), weight their summed weights. Slots begin as zeros; Put and Get
 	// reach them as vectors 1 to Recipe.Slots(). An error leaves everything as
 	// it was.
-	Update(sums []float32, weight float64, r Recipe) error
+	Update(sums []float32, weight float64, r optimizer.Recipe) error
 }

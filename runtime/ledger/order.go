@@ -3,7 +3,7 @@ package ledger
 import (
 	"math/bits"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // Order is the sequence in which an epoch visits the records: a permutation of
@@ -23,10 +23,10 @@ const rounds = 6
 // NewOrder makes the order of one epoch of n records, n > 0.
 func NewOrder(seed uint64, epoch int, n int64) Order {
 	o := Order{n: uint64(n), half: uint(max(2, bits.Len64(uint64(n-1))+1)) / 2}
-	state := engine.Mix(seed ^ engine.Mix(uint64(epoch)+engine.Golden))
+	state := model.Mix(seed ^ model.Mix(uint64(epoch)+model.Golden))
 	for i := range o.keys {
-		state += engine.Golden
-		o.keys[i] = engine.Mix(state)
+		state += model.Golden
+		o.keys[i] = model.Mix(state)
 	}
 	return o
 }
@@ -37,7 +37,7 @@ func (o Order) At(position int64) int64 {
 	for v := uint64(position); ; {
 		left, right := v>>o.half, v&mask
 		for _, k := range o.keys {
-			left, right = right, left^engine.Mix(right^k)&mask
+			left, right = right, left^model.Mix(right^k)&mask
 		}
 		if v = left<<o.half | right; v < o.n {
 			return int64(v)

@@ -27,7 +27,7 @@ func (g *Generation) follow(finish <-chan struct{}) {
 				r.metrics.lines.flush()
 			}
 		}
-		if !last && !g.checkpoints.due() {
+		if !last && !g.checkpoints.isDue() {
 			continue
 		}
 		for _, path := range g.checkpoints.look() {
@@ -88,8 +88,8 @@ type watcher struct {
 // number of checkpoints is.
 const lookShare = 200
 
-// due reports whether it is time for a look.
-func (w *watcher) due() bool { return time.Since(w.looked) >= lookShare*w.cost }
+// isDue reports whether it is time for a look.
+func (w *watcher) isDue() bool { return time.Since(w.looked) >= lookShare*w.cost }
 
 // newWatcher returns a watcher that does not report checkpoints of earlier
 // generations.

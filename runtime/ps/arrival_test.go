@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -78,7 +78,7 @@ func TestCoresFollowTheWork(t *testing.T) {
 	var heard []int
 	s.Fit = func(cores int) { heard = append(heard, cores) }
 	n := perCore
-	a := restore(t, s, wire.Restore{Term: 1, To: n, Recipe: recipe, Vars: []engine.Var{{Name: "w", Len: n}}}, make([]float32, n))
+	a := restore(t, s, wire.Restore{Term: 1, To: n, Recipe: recipe, Vars: []model.Var{{Name: "w", Len: n}}}, make([]float32, n))
 	if a != (wire.Answer{}) {
 		t.Fatalf("restore: %+v", a)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -67,7 +67,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.values, s.slots, s.present, s.exact = &vector{v: vectors[0]}, nil, new(version), r.Exact
 	s.pieces = nil
 	for at := 0; at < len(vectors[0]); at += piece {
-		s.pieces = append(s.pieces, engine.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
+		s.pieces = append(s.pieces, model.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
 	}
 	if len(vectors) > 1 {
 		s.slots = &vector{v: vectors[1]}

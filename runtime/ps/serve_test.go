@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -103,7 +103,7 @@ func TestHostilePeersDoNoHarm(t *testing.T) {
 func BenchmarkPullPush(b *testing.B) {
 	const n = 110_000
 	s := newServer(io.Discard)
-	restore(b, s, wire.Restore{Term: 3, To: n, Recipe: recipe, Vars: []engine.Var{{Len: n}}}, make([]float32, n))
+	restore(b, s, wire.Restore{Term: 3, To: n, Recipe: recipe, Vars: []model.Var{{Len: n}}}, make([]float32, n))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

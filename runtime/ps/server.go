@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -34,12 +35,12 @@ type Server struct {
 	arrival time.Duration // the longest that a contribution may keep the coordinator waiting
 	arrived bell          // a contribution is here or has failed, or a worker has gone
 	from    int
-	vars    []engine.Var
-	pieces  [][]engine.Var // of each piece, offsets relative to it
-	exact   bool           // contributions of an earlier version can never be named
-	values  *vector        // of the present version
-	present *version       // what is sent of it
-	slots   *vector        // likewise; nil: the optimizer has none
+	vars    []model.Var
+	pieces  [][]model.Var // of each piece, offsets relative to it
+	exact   bool          // contributions of an earlier version can never be named
+	values  *vector       // of the present version
+	present *version      // what is sent of it
+	slots   *vector       // likewise; nil: the optimizer has none
 	pending map[int64]*contribution
 	void    map[int64]bool // contributions that were discarded before they came
 	coming  map[int64]bool // contributions that are being read
@@ -347,18 +348,18 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	// for all that it covers.
 	finite := true
 	for _, v := range s.vars {
-		if v.Kind == engine.Moment {
-			finite = finite && engine.Finite(r.Sums()[v.Offset:v.Offset+v.Len])
+		if v.Kind == model.Moment {
+			finite = finite && optimizer.Finite(r.Sums()[v.Offset:v.Offset+v.Len])
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
 }
 
 // squaredNorm adds up over the pieces, in their order.
-func squaredNorm(r *sum, pieces [][]engine.Var) float64 {
+func squaredNorm(r *sum, pieces [][]model.Var) float64 {
 	norms := make([]float64, len(pieces))
 	spread(len(r.Sums()), func(i, from, to int) {
-		norms[i] = engine.SquaredNorm(r.Sums()[from:to], r.weight, pieces[i])
+		norms[i] = optimizer.SquaredNorm(r.Sums()[from:to], r.weight, pieces[i])
 	})
 	total := 0.0
 	for _, n := range norms {
@@ -409,7 +410,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 			if slots != nil {
 				slot = slots[from:to]
 			}
-			engine.UpdateScaled(values[from:to], slot, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
+			optimizer.UpdateScaled(values[from:to], slot, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
 		})
 	}
 	s.releaseAll(r.Clear())

@@ -16,13 +16,15 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
 var credentials = wire.Credentials{Token: "0123456789abcdef0123456789abcdef"}
 
-var recipe = engine.Recipe{LearningRate: 0.5, Momentum: 0.5}
+var recipe = optimizer.Recipe{LearningRate: 0.5, Momentum: 0.5}
 
 func newServer(applied io.Writer) *Server {
 	return New(0, credentials, nil, applied, slog.New(slog.DiscardHandler))
@@ -35,7 +37,7 @@ func restored(t *testing.T, applied io.Writer) *Server {
 	s.place = checkpoint.Folder(t.TempDir())
 	a := restore(t, s, wire.Restore{
 		Term: 3, Version: 10, From: 2, To: 6, Recipe: recipe,
-		Vars: []engine.Var{{Name: "w", Len: 4}},
+		Vars: []model.Var{{Name: "w", Len: 4}},
 	}, []float32{1, 2, 3, 4})
 	if a != (wire.Answer{}) {
 		t.Fatalf("restore: %+v", a)
@@ -261,7 +263,7 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
 		t.Errorf("the one good contribution got lost: %+v", a)
 	}
-	bad := wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: engine.Recipe{LearningRate: -1}}
+	bad := wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: optimizer.Recipe{LearningRate: -1}}
 	if a := s.apply(bad); a.Error == "" {
 		t.Error("a recipe that cannot train was applied")
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -14,7 +14,7 @@ func TestRestoresOfWhatIsNoneAreRefused(t *testing.T) {
 	for name, r := range map[string]wire.Restore{
 		"span that is none":  {Term: 5, From: 3, To: 3},
 		"too few values":     {Term: 5, To: 2},
-		"a variable outside": {Term: 5, To: 3, Vars: []engine.Var{{Offset: 2, Len: 2}}},
+		"a variable outside": {Term: 5, To: 3, Vars: []model.Var{{Offset: 2, Len: 2}}},
 		"no term":            {To: 3},
 	} {
 		s := newServer(io.Discard)

@@ -187,7 +187,7 @@ func (r *rendezvous) Handle(event any) error {
 		panic(fmt.Sprintf("rendezvous: unknown event %T", event))
 	}
 	if r.current == nil {
-		r.session.Finish(session.Stopped{Cause: spec.CauseData, Text: "the program's code is not in the run's folder any more: apply again"})
+		r.session.Finish(session.Stopped{Cause: spec.CauseData, Text: "the run's folder has lost the program's code: apply again"})
 	}
 	return nil
 }

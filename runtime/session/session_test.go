@@ -26,6 +26,7 @@ var credentials = wire.Credentials{Token: token}
 // tally is a work for tests: the run is over once its members have sent as many
 // marks as are wanted.
 type tally struct {
+	Prompt
 	*Session
 	want, marks int64
 	wake        chan struct{}
@@ -53,8 +54,6 @@ func (w *tally) Sync() error            { return nil }
 func (w *tally) Close()                 { w.closed = true }
 func (w *tally) Leave(m *Member) error  { w.hear("leave %d", m.Index); return nil }
 func (w *tally) Handle(event any) error { w.hear("handle %v", event); return nil }
-func (w *tally) Keeps(Seat) bool        { return false }
-
 func (w *tally) Unable(Inability) (h wire.Leave, err error) {
 	return wire.Leave{End: spec.EndError}, nil
 }

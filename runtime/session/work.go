@@ -9,6 +9,12 @@ import (
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
+// Prompt is embedded in a Work whose surplus members leave at once.
+type Prompt struct{}
+
+// Keeps implements Work.
+func (Prompt) Keeps(Seat) bool { return false }
+
 // Work is the computation that the members of a session make together. The loop
 // of the session calls its methods, one at a time, except where another caller
 // is named. They do not wait for members, servers or remote files: the work

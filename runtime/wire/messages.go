@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -274,12 +275,12 @@ type Attach struct {
 // Restore puts a server at one cut and begins a term: whatever it held of an
 // earlier one is void.
 type Restore struct {
-	Term    int64         `json:"term"`
-	Version int64         `json:"version"`
-	From    int           `json:"from"` // the server's span of the flat vector
-	To      int           `json:"to"`
-	Vars    []engine.Var  `json:"vars"` // of the span, offsets relative to From
-	Recipe  engine.Recipe `json:"recipe"`
+	Term    int64            `json:"term"`
+	Version int64            `json:"version"`
+	From    int              `json:"from"` // the server's span of the flat vector
+	To      int              `json:"to"`
+	Vars    []model.Var      `json:"vars"` // of the span, offsets relative to From
+	Recipe  optimizer.Recipe `json:"recipe"`
 	// Checkpoint and Parts say which checkpoint to load, from the place where
 	// the server has access to it. A server that has none answers with Send,
 	// and gets the span's values as Pieces. No parts: the body has the values,
@@ -313,17 +314,17 @@ type Prepare struct {
 	Weight   float64  `json:"weight"`            // of all of it
 	// Alone tells the only server of a run: what it finds finite it applies at
 	// once, with this recipe, and skips what it does not.
-	Alone *engine.Recipe `json:"alone,omitempty"`
+	Alone *optimizer.Recipe `json:"alone,omitempty"`
 }
 
 // Apply commits the prepared update, or skips it; either way the version
 // grows by one.
 type Apply struct {
-	Term    int64         `json:"term"`
-	Version int64         `json:"version"` // before the update
-	Skip    bool          `json:"skip,omitempty"`
-	Scale   float64       `json:"scale"` // of the mean gradient
-	Recipe  engine.Recipe `json:"recipe"`
+	Term    int64            `json:"term"`
+	Version int64            `json:"version"` // before the update
+	Skip    bool             `json:"skip,omitempty"`
+	Scale   float64          `json:"scale"` // of the mean gradient
+	Recipe  optimizer.Recipe `json:"recipe"`
 	// Taken is for the log of an update that is skipped without having been
 	// prepared.
 	Taken []spec.Contribution `json:"taken,omitempty"`

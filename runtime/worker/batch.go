@@ -6,6 +6,7 @@ import (
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -163,7 +164,7 @@ func (p *part) slice(info dataset.Info, micro, padded int, seed, epoch uint64) {
 		p.micro = append(p.micro, engine.Batch{
 			Inputs: []engine.Input{
 				{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: p.features[at*size : to*size]},
-				{Type: engine.I32, Shape: []int{micro}, Data: p.labels[at*4 : to*4]},
+				{Type: model.I32, Shape: []int{micro}, Data: p.labels[at*4 : to*4]},
 			},
 			Records: p.records[at:to],
 			Weights: p.weights[at:to],

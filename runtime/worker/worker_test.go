@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 	"github.com/stokehq/stoke/runtime/workload"
@@ -49,15 +49,15 @@ func idle(c *wire.Conn, _ wire.Hello) {
 
 func options(t *testing.T, coordinator, server string) Options {
 	t.Helper()
-	model := &engine.Model{
-		Name: "points", Input: engine.Features{Type: engine.U8, Shape: []int{2}}, Classes: 2, Metrics: []string{engine.Accuracy},
-		Layers: []engine.Layer{{Name: "w", Op: engine.Dense, Units: 2}}, Loss: engine.SoftmaxCrossEntropy,
+	network := &model.Model{
+		Name: "points", Input: model.Features{Type: model.U8, Shape: []int{2}}, Classes: 2, Metrics: []string{model.Accuracy},
+		Layers: []model.Layer{{Name: "w", Op: model.Dense, Units: 2}}, Loss: model.SoftmaxCrossEntropy,
 	}
 	s := spec.Default()
 	s.Worker.Replicas = 4
 	return Options{
 		Spec: s, Credentials: credentials, Coordinator: coordinator, Servers: []string{server}, Engine: cpu.New(),
-		Workload: &workload.Workload{Model: model}, Log: slog.New(slog.DiscardHandler),
+		Workload: &workload.Workload{Model: network}, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

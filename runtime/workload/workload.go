@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/stokehq/stoke/runtime/dataset"
-	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
 // Workload is what a run trains.
 type Workload struct {
-	Model       *engine.Model
-	Vars        []engine.Var // the layout of its flat vector
+	Model       *model.Model
+	Vars        []model.Var // the layout of its flat vector
 	Train, Test dataset.Source
 }
 
@@ -79,7 +79,7 @@ func (w *Workload) build(s *spec.Spec) error {
 	if err == nil && s.Layers != "" && s.Layers != layers {
 		return fmt.Errorf("build model: this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
 	}
-	w.Model, err = zoo.Model(s.Model, engine.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
+	w.Model, err = zoo.Model(s.Model, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
 	if err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}

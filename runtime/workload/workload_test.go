@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/dataset"
-	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 

@@ -144,7 +144,8 @@ func suites() []suite {
 
 // linksMuch are packages whose tests link the clients of clouds and clusters:
 // under the race detector those compile for minutes. The suite race-all has them.
-var linksMuch = []string{"cmd/stoke", "providers/gke/...", "providers/kube/...", "providers/connect/kube...", "providers/train/...", "providers/metal/..."}
+var linksMuch = []string{"cmd/stoke", "providers/gke/...", "providers/kube/...", "providers/connect/kube...", "providers/train/...", "providers/metal/...",
+	"plan/state/store/blob", "plan/state/store/kubernetes"}
 
 // cluster is a suite of clusters that the real kubeadm makes. The name of the
 // test comes before the names of its subtests.

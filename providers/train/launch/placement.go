@@ -37,7 +37,7 @@ type Placement struct {
 	Volumes []Volume `json:"volumes,omitempty"`
 }
 
-// Durable tells a placement in which checkpoints outlive the run's pods.
+// Durable reports whether checkpoints outlive the run's pods.
 func (p *Placement) Durable() bool { return p.Checkpoints != "" || p.Storage != "" && !p.Program }
 
 // PodRole is what each pod of a role gets. Quantities are Kubernetes' ("500m",

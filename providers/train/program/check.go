@@ -31,7 +31,8 @@ func Check(s *spec.Spec, unknown map[string]bool) (problems []spec.Problem) {
 	}
 	if !unknown[parameters] {
 		if err := runtime.CheckParameters(s.Program.Values()); err != nil {
-			problems = append(problems, spec.Problem{Field: parameters, Summary: "Parameters cannot be given to the program", Detail: sentence(err.Error())})
+			problems = append(problems,
+				spec.Problem{Field: parameters, Summary: "Parameters cannot be given to the program", Detail: sentence(err.Error())})
 		}
 	}
 	if unknown[environment] {

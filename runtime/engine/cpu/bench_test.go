@@ -9,10 +9,11 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
-	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/model/zoo"
 )
 
-var digits = engine.Features{Type: engine.U8, Shape: []int{28, 28}}
+var digits = model.Features{Type: model.U8, Shape: []int{28, 28}}
 
 // pictures makes n records of 28 × 28 with the share of blank pixels that
 // drawn digits have.
@@ -32,18 +33,18 @@ func pictures(n int) *engine.Batch {
 		binary.LittleEndian.PutUint32(labels[4*i:], random.Uint32()%10)
 	}
 	b.Inputs = []engine.Input{
-		{Type: engine.U8, Shape: []int{n, 28, 28}, Data: pixels},
-		{Type: engine.I32, Shape: []int{n}, Data: labels},
+		{Type: model.U8, Shape: []int{n, 28, 28}, Data: pixels},
+		{Type: model.I32, Shape: []int{n}, Data: labels},
 	}
 	return b
 }
 
 func BenchmarkStep(b *testing.B) {
-	for _, model := range []string{"softmax", "mlp", "mnist-cnn"} {
+	for _, name := range []string{"softmax", "mlp", "mnist-cnn"} {
 		for _, batch := range []int{16, 32, 64} {
 			for _, threads := range []int{1, 2} {
-				b.Run(fmt.Sprintf("%s/batch=%d/threads=%d", model, batch, threads), func(b *testing.B) {
-					m, err := zoo.Model(model, digits, 10)
+				b.Run(fmt.Sprintf("%s/batch=%d/threads=%d", name, batch, threads), func(b *testing.B) {
+					m, err := zoo.Model(name, digits, 10)
 					if err != nil {
 						b.Fatal(err)
 					}

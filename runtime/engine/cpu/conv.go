@@ -1,6 +1,8 @@
 package cpu
 
-import "github.com/stokehq/stoke/runtime/engine"
+import (
+	"github.com/stokehq/stoke/runtime/model"
+)
 
 // stripPositions is how many output positions are unfolded at a time: few
 // enough that the unfolded inputs stay in the nearest caches.
@@ -30,7 +32,7 @@ func newConv(w wiring) *conv {
 		height: w.in[0], width: w.in[1], depth: w.in[2],
 		rows: w.out[0], columns: w.out[1], maps: w.out[2],
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
-		weight: w.find(engine.Weight), bias: w.find(engine.Bias),
+		weight: w.find(model.Weight), bias: w.find(model.Bias),
 	}
 	l.top, _ = w.spec.WindowPadding(l.height)
 	l.left, _ = w.spec.WindowPadding(l.width)

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 func TestConvGradients(t *testing.T) {
 	same := conv("second", 3)
-	same.Padding = engine.Same
+	same.Padding = model.Same
 	strided := same
 	strided.Stride = 2
-	for name, second := range map[string]engine.Layer{"valid": conv("second", 3), "same": same, "same, stride 2": strided} {
+	for name, second := range map[string]model.Layer{"valid": conv("second", 3), "same": same, "same, stride 2": strided} {
 		t.Run(name, func(t *testing.T) {
 			m := network([]int{7, 6, 2}, conv("first", 4), rectify, second, flat, dense("out", classes))
 			checkGradients(t, m, 1, 1.5)
@@ -24,11 +25,11 @@ func TestConvGradients(t *testing.T) {
 // The unfolded product against the definition of a convolution, written out.
 func TestConvOutputs(t *testing.T) {
 	const height, width, depth = 6, 5, 2
-	for _, padding := range []string{engine.Valid, engine.Same} {
+	for _, padding := range []string{model.Valid, model.Same} {
 		for kernel := 1; kernel <= 4; kernel++ {
 			for stride := 1; stride <= 3; stride++ {
 				t.Run(fmt.Sprintf("%s kernel %d stride %d", padding, kernel, stride), func(t *testing.T) {
-					l := engine.Layer{Name: "conv", Op: engine.Conv2D, Filters: classes, Kernel: kernel, Stride: stride, Padding: padding}
+					l := model.Layer{Name: "conv", Op: model.Conv2D, Filters: classes, Kernel: kernel, Stride: stride, Padding: padding}
 					before, rowsOut := l.WindowPadding(height)
 					left, columnsOut := l.WindowPadding(width)
 					// A pool over everything would hide errors; look at each

@@ -1,6 +1,8 @@
 package cpu
 
-import "github.com/stokehq/stoke/runtime/engine"
+import (
+	"github.com/stokehq/stoke/runtime/model"
+)
 
 // narrow is the width up to which a dense layer works on transposed weights:
 // gonum is fast along long rows, and the inputs' side is the longer one then.
@@ -21,7 +23,7 @@ func newDense(w wiring) *dense {
 	l := &dense{
 		threads: w.threads, in: w.in[0], out: w.out[0],
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
-		weight: w.find(engine.Weight), bias: w.find(engine.Bias),
+		weight: w.find(model.Weight), bias: w.find(model.Bias),
 	}
 	if l.narrow() || l.dx != nil {
 		l.transposed = make([]float32, l.in*l.out)

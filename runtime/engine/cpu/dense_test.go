@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 func TestDenseGradients(t *testing.T) {
-	for name, m := range map[string]*engine.Model{
+	for name, m := range map[string]*model.Model{
 		"narrow":          network([]int{7}, dense("out", classes)),
 		"narrow in chain": network([]int{7}, dense("a", 5), dense("out", classes)),
 		"wide":            network([]int{6}, dense("a", 40), rectify, dense("out", classes)),

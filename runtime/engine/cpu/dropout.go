@@ -3,7 +3,7 @@ package cpu
 import (
 	"hash/fnv"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // dropout drops elements in training and scales up the rest, in place. Which
@@ -51,14 +51,14 @@ func (l *dropout) backward(p *pass) {
 
 func (l *dropout) dropPart(_, from, to int) {
 	for r := from; r < to; r++ {
-		state := engine.Mix(engine.Mix(engine.Mix(engine.Mix(l.pass.seed)^l.pass.epoch)^uint64(l.pass.records[r])) ^ l.layer)
+		state := model.Mix(model.Mix(model.Mix(model.Mix(l.pass.seed)^l.pass.epoch)^uint64(l.pass.records[r])) ^ l.layer)
 		y := l.y[r*l.size : (r+1)*l.size]
 		kept := l.kept[r*l.size : (r+1)*l.size]
 		var draw uint64
 		for i := range y {
 			if i&1 == 0 {
-				state += engine.Golden
-				draw = engine.Mix(state)
+				state += model.Golden
+				draw = model.Mix(state)
 			} else {
 				draw >>= 32
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 const (
@@ -22,7 +23,7 @@ func New() engine.Engine { return maker{} }
 type maker struct{}
 
 // Build makes a replica; its goroutines (Threads-1) live until Close.
-func (maker) Build(m *engine.Model, o engine.Options) (engine.Replica, error) {
+func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	if o.MicroBatch < 1 || o.MicroBatch > 1<<20 {
 		return nil, fmt.Errorf("build model %q: micro-batch of %d records: want 1 to %d", m.Name, o.MicroBatch, 1<<20)
 	}
@@ -55,7 +56,7 @@ func (maker) Build(m *engine.Model, o engine.Options) (engine.Replica, error) {
 	r := &replica{
 		model: m, options: o, vars: vars, shapes: shapes,
 		threads: newThreads(o.Threads, parts),
-		vector:  make([]float32, engine.Length(vars)),
+		vector:  make([]float32, model.Length(vars)),
 	}
 	for range parts {
 		r.sums = append(r.sums, make([]float32, len(r.vector)))
@@ -96,7 +97,7 @@ func (r *replica) wire() {
 			turn = 1 - turn
 		}
 		w.dy = gradients[turn][:size]
-		if r.learns < 0 && (spec.Op == engine.Dense || spec.Op == engine.Conv2D || spec.Op == engine.BatchNorm) {
+		if r.learns < 0 && (spec.Op == model.Dense || spec.Op == model.Conv2D || spec.Op == model.BatchNorm) {
 			r.learns = i
 		}
 		wirings = append(wirings, w)
@@ -113,7 +114,7 @@ func (r *replica) wire() {
 }
 
 // finder returns the layer's variables by name.
-func (r *replica) finder(spec engine.Layer) func(string) parameter {
+func (r *replica) finder(spec model.Layer) func(string) parameter {
 	return func(variable string) parameter {
 		var p parameter
 		for _, v := range r.vars {
@@ -129,10 +130,10 @@ func (r *replica) finder(spec engine.Layer) func(string) parameter {
 }
 
 // span is where the layer's trained variables lie: from, to.
-func (r *replica) span(spec engine.Layer) [2]int {
+func (r *replica) span(spec model.Layer) [2]int {
 	span := [2]int{-1, -1}
 	for _, v := range r.vars {
-		if v.Kind == engine.Trained && strings.HasPrefix(v.Name, spec.Name+"/") {
+		if v.Kind == model.Trained && strings.HasPrefix(v.Name, spec.Name+"/") {
 			if span[0] < 0 {
 				span[0] = v.Offset
 			}

@@ -10,16 +10,17 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 const classes = 3
 
 // network is a small model of float records of the given shape.
-func network(shape []int, layers ...engine.Layer) *engine.Model {
-	return &engine.Model{
+func network(shape []int, layers ...model.Layer) *model.Model {
+	return &model.Model{
 		Name: "small", Classes: classes, Layers: layers,
-		Input: engine.Features{Type: engine.F32, Shape: shape},
-		Loss:  engine.SoftmaxCrossEntropy, Metrics: []string{engine.Accuracy},
+		Input: model.Features{Type: model.F32, Shape: shape},
+		Loss:  model.SoftmaxCrossEntropy, Metrics: []string{model.Accuracy},
 	}
 }
 
@@ -39,11 +40,11 @@ func floats(shape []int, weights ...float32) *engine.Batch {
 		}
 		labels = binary.LittleEndian.AppendUint32(labels, random.Uint32()%classes)
 	}
-	b.Inputs = []engine.Input{{Type: engine.F32, Data: features}, {Type: engine.I32, Data: labels}}
+	b.Inputs = []engine.Input{{Type: model.F32, Data: features}, {Type: model.I32, Data: labels}}
 	return b
 }
 
-func build(t testing.TB, m *engine.Model, o engine.Options) engine.Replica {
+func build(t testing.TB, m *model.Model, o engine.Options) engine.Replica {
 	t.Helper()
 	r, err := cpu.New().Build(m, o)
 	if err != nil {
@@ -65,7 +66,7 @@ func stage(t testing.TB, r engine.Replica, b *engine.Batch) engine.Staged {
 func values(t testing.TB, r engine.Replica) []float32 {
 	t.Helper()
 	vars, _ := r.Layout()
-	v := make([]float32, engine.Length(vars))
+	v := make([]float32, model.Length(vars))
 	if err := r.Get(0, 0, v); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func jitter(t testing.TB, r engine.Replica) {
 
 // checkGradients compares each trained variable's sums with central
 // differences of the loss.
-func checkGradients(t *testing.T, m *engine.Model, weights ...float32) {
+func checkGradients(t *testing.T, m *model.Model, weights ...float32) {
 	t.Helper()
 	for _, o := range []engine.Options{
 		{Threads: 3, MicroBatch: len(weights) + 2, Seed: 3},
@@ -134,7 +135,7 @@ func checkGradients(t *testing.T, m *engine.Model, weights ...float32) {
 		}
 		vars, _ := r.Layout()
 		for _, v := range vars {
-			if v.Kind == engine.Moment {
+			if v.Kind == model.Moment {
 				continue
 			}
 			var wrong, size float64
@@ -170,15 +171,15 @@ func checkGradients(t *testing.T, m *engine.Model, weights ...float32) {
 	}
 }
 
-func dense(name string, units int) engine.Layer {
-	return engine.Layer{Name: name, Op: engine.Dense, Units: units}
+func dense(name string, units int) model.Layer {
+	return model.Layer{Name: name, Op: model.Dense, Units: units}
 }
 
-func conv(name string, filters int) engine.Layer {
-	return engine.Layer{Name: name, Op: engine.Conv2D, Filters: filters, Kernel: 3}
+func conv(name string, filters int) model.Layer {
+	return model.Layer{Name: name, Op: model.Conv2D, Filters: filters, Kernel: 3}
 }
 
 var (
-	rectify = engine.Layer{Name: "relu", Op: engine.ReLU}
-	flat    = engine.Layer{Name: "flatten", Op: engine.Flatten}
+	rectify = model.Layer{Name: "relu", Op: model.ReLU}
+	flat    = model.Layer{Name: "flatten", Op: model.Flatten}
 )

@@ -1,8 +1,10 @@
 package cpu
 
-import "github.com/stokehq/stoke/runtime/engine"
+import (
+	"github.com/stokehq/stoke/runtime/model"
+)
 
-// layer computes one engine.Layer on buffers that were wired when the replica
+// layer computes one model.Layer on buffers that were wired when the replica
 // was built. Values are records × size, channels last.
 type layer interface {
 	// prepare follows a change of the parameters.
@@ -33,7 +35,7 @@ type parameter struct {
 
 // wiring is what a layer is built from.
 type wiring struct {
-	spec    engine.Layer
+	spec    model.Layer
 	threads *threads
 	in, out []int // shapes per record
 	x, y    []float32
@@ -55,28 +57,28 @@ type still struct{}
 func (still) prepare() {}
 
 // inPlace says whether a layer's outputs overwrite its inputs.
-func inPlace(op engine.Op) bool {
-	return op == engine.ReLU || op == engine.Dropout || op == engine.Flatten
+func inPlace(op model.Op) bool {
+	return op == model.ReLU || op == model.Dropout || op == model.Flatten
 }
 
 // gradientInPlace says the same of its gradients.
-func gradientInPlace(op engine.Op) bool {
-	return inPlace(op) || op == engine.BatchNorm
+func gradientInPlace(op model.Op) bool {
+	return inPlace(op) || op == model.BatchNorm
 }
 
 func newLayer(w wiring) layer {
 	switch w.spec.Op {
-	case engine.Dense:
+	case model.Dense:
 		return newDense(w)
-	case engine.Conv2D:
+	case model.Conv2D:
 		return newConv(w)
-	case engine.MaxPool:
+	case model.MaxPool:
 		return newPool(w)
-	case engine.BatchNorm:
+	case model.BatchNorm:
 		return newNorm(w)
-	case engine.ReLU:
+	case model.ReLU:
 		return newReLU(w)
-	case engine.Dropout:
+	case model.Dropout:
 		return newDropout(w)
 	default: // Flatten: Validate let nothing else through
 		return flatten{}

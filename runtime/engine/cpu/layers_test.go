@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // rows makes a batch of records of the given width with weight 1 and label 0.
@@ -20,7 +21,7 @@ func rows(width int, data ...float32) *engine.Batch {
 	for i := range len(data) / width {
 		b.Weights, b.Records = append(b.Weights, 1), append(b.Records, int64(i))
 	}
-	b.Inputs = []engine.Input{{Type: engine.F32, Data: features}, {Type: engine.I32, Data: make([]byte, 4*len(b.Weights))}}
+	b.Inputs = []engine.Input{{Type: model.F32, Data: features}, {Type: model.I32, Data: make([]byte, 4*len(b.Weights))}}
 	return b
 }
 
@@ -66,9 +67,9 @@ func TestReLU(t *testing.T) {
 }
 
 func TestMaxPool(t *testing.T) {
-	pool := engine.Layer{Name: "pool", Op: engine.MaxPool, Kernel: 2}
-	overlapping := engine.Layer{Name: "pool", Op: engine.MaxPool, Kernel: 3, Stride: 1}
-	for _, l := range []engine.Layer{pool, overlapping} {
+	pool := model.Layer{Name: "pool", Op: model.MaxPool, Kernel: 2}
+	overlapping := model.Layer{Name: "pool", Op: model.MaxPool, Kernel: 3, Stride: 1}
+	for _, l := range []model.Layer{pool, overlapping} {
 		checkGradients(t, network([]int{7, 8}, conv("a", 3), l, flat, dense("out", classes)), 1, 1, 1)
 	}
 	// Three channels of one 2 × 2 window; the fifth column does not fit.
@@ -83,7 +84,7 @@ func TestMaxPool(t *testing.T) {
 }
 
 func TestDropoutGradients(t *testing.T) {
-	drop := engine.Layer{Name: "drop", Op: engine.Dropout, Rate: 0.3}
+	drop := model.Layer{Name: "drop", Op: model.Dropout, Rate: 0.3}
 	checkGradients(t, network([]int{5}, dense("a", 20), rectify, drop, dense("out", classes)), 1, 1, 1)
 }
 
@@ -91,12 +92,12 @@ func TestDropoutGradients(t *testing.T) {
 // from the place in the batch or the thread; about as many as the rate says.
 func TestDropoutMasks(t *testing.T) {
 	const width = 5000
-	model := func(name string) *engine.Model {
-		return network([]int{width}, engine.Layer{Name: name, Op: engine.Dropout, Rate: 0.25}, dense("out", classes))
+	net := func(name string) *model.Model {
+		return network([]int{width}, model.Layer{Name: name, Op: model.Dropout, Rate: 0.25}, dense("out", classes))
 	}
 	// The weight's gradient column of the label's class shows the mask: x = 1.
 	mask := func(name string, o engine.Options, seed, epoch uint64, record int64, place int) []float32 {
-		r := build(t, model(name), o)
+		r := build(t, net(name), o)
 		b := rows(width, make([]float32, width*o.MicroBatch)...)
 		b.Seed, b.Epoch = seed, epoch
 		for i := range b.Weights {
@@ -108,7 +109,7 @@ func TestDropoutMasks(t *testing.T) {
 		}
 		// Equal logits, whatever was dropped.
 		vars, _ := r.Layout()
-		if err := r.Put(0, 0, make([]float32, engine.Length(vars))); err != nil {
+		if err := r.Put(0, 0, make([]float32, model.Length(vars))); err != nil {
 			t.Fatal(err)
 		}
 		sums, _ := step(t, r, stage(t, r, b))

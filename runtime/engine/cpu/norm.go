@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // norm is batch normalisation (Ioffe and Szegedy 2015) over the records and
@@ -32,8 +32,8 @@ func newNorm(w wiring) *norm {
 	l := &norm{
 		threads: w.threads, size: product(w.in), channels: c, epsilon: w.spec.Eps(),
 		x: w.x, y: w.y, dy: w.dy,
-		gamma: w.find(engine.Gamma), beta: w.find(engine.Beta),
-		runMean: w.find(engine.Mean), runVariance: w.find(engine.Variance),
+		gamma: w.find(model.Gamma), beta: w.find(model.Beta),
+		runMean: w.find(model.Mean), runVariance: w.find(model.Variance),
 		mean: make([]float32, c), inverse: make([]float32, c),
 		scale: make([]float32, c), shift: make([]float32, c),
 		first: make([]float64, c), second: make([]float64, c),

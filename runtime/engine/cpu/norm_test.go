@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
-var normalise = engine.Layer{Name: "norm", Op: engine.BatchNorm}
+var normalise = model.Layer{Name: "norm", Op: model.BatchNorm}
 
 func TestNormGradients(t *testing.T) {
-	for name, m := range map[string]*engine.Model{
+	for name, m := range map[string]*model.Model{
 		"rows":     network([]int{5}, dense("a", 6), normalise, rectify, dense("out", classes)),
 		"pictures": network([]int{5, 6}, conv("a", 3), rectify, normalise, flat, dense("out", classes)),
 		"first":    network([]int{4}, normalise, dense("out", classes)),
@@ -29,7 +31,7 @@ func TestNormMoments(t *testing.T) {
 	sums, _ := step(t, r, stage(t, r, b))
 	vars, _ := r.Layout()
 	mean, variance := vars[len(vars)-2], vars[len(vars)-1]
-	if mean.Kind != engine.Moment || variance.Kind != engine.Moment || mean.Name != "norm/mean" {
+	if mean.Kind != model.Moment || variance.Kind != model.Moment || mean.Name != "norm/mean" {
 		t.Fatalf("tail is %+v, %+v", mean, variance)
 	}
 	// Weighted by 1, 2, 1: means 3.75, 10, -1.25.
@@ -40,7 +42,7 @@ func TestNormMoments(t *testing.T) {
 		}
 	}
 	v := values(t, r)
-	engine.Update(v, nil, sums, 4, vars, engine.Recipe{LearningRate: 1e-9})
+	optimizer.Update(v, nil, sums, 4, vars, optimizer.Recipe{LearningRate: 1e-9})
 	for i, w := range want {
 		start := float64(i / 3) // mean 0, variance 1
 		if got := float64(v[mean.Offset+i]); math.Abs(got-(0.9*start+0.1*w/4)) > 1e-5 {

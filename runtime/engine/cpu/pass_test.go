@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
 // Only the last micro-batch of a pass reports, and what it reports is the
@@ -123,12 +125,12 @@ func TestUpdater(t *testing.T) {
 		t.Fatal("the cpu engine's replica is no Updater")
 	}
 	vars, _ := r.Layout()
-	vector, slots := values(t, r), make([]float32, engine.Length(vars))
-	recipe := engine.Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5}
+	vector, slots := values(t, r), make([]float32, model.Length(vars))
+	recipe := optimizer.Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5}
 	s := stage(t, r, floats([]int{8, 8}, 1, 1))
 	for range 3 {
 		sums, result := step(t, r, s)
-		engine.Update(vector, slots, sums, result.Weight, vars, recipe)
+		optimizer.Update(vector, slots, sums, result.Weight, vars, recipe)
 		if err := u.Update(sums, result.Weight, recipe); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +148,7 @@ func TestUpdater(t *testing.T) {
 	same()
 	for name, err := range map[string]error{
 		"a vector too short":   u.Update(vector[1:], 2, recipe),
-		"a learning rate of 0": u.Update(vector, 2, engine.Recipe{}),
+		"a learning rate of 0": u.Update(vector, 2, optimizer.Recipe{}),
 		"a weight below 0":     u.Update(vector, -1, recipe),
 		"a second slot":        r.Put(2, 0, vector),
 	} {

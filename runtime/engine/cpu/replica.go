@@ -7,18 +7,20 @@ import (
 	"math"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/optimizer"
 )
 
-// maxSlots is how many slots the optimizers have at most: see engine.Recipe.
+// maxSlots is how many slots the optimizers have at most: see optimizer.Recipe.
 const maxSlots = 1
 
 var errClosed = errors.New("the replica is closed")
 
 // replica is one model with its values and buffers.
 type replica struct {
-	model   *engine.Model
+	model   *model.Model
 	options engine.Options
-	vars    []engine.Var
+	vars    []model.Var
 	shapes  [][]int
 
 	threads *threads
@@ -48,7 +50,7 @@ type replica struct {
 	buffers buffers
 }
 
-func (r *replica) Layout() ([]engine.Var, []engine.Table) { return r.vars, nil }
+func (r *replica) Layout() ([]model.Var, []model.Table) { return r.vars, nil }
 
 func (r *replica) Needs(*engine.Batch) [][]int64 { return nil }
 
@@ -89,7 +91,7 @@ func (r *replica) keepSlots() {
 }
 
 // Update implements engine.Updater.
-func (r *replica) Update(sums []float32, weight float64, recipe engine.Recipe) error {
+func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe) error {
 	err := recipe.Validate()
 	switch {
 	case r.closed:
@@ -106,7 +108,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe engine.Recipe) e
 	if recipe.Slots() > 0 {
 		r.keepSlots()
 	}
-	engine.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
+	optimizer.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
 	r.dirty = true
 	return nil
 }
@@ -252,7 +254,7 @@ func (r *replica) ahead(ctx context.Context) error {
 // trained is the length of the vector without its tail of moments.
 func (r *replica) trained() int {
 	for _, v := range r.vars {
-		if v.Kind == engine.Moment {
+		if v.Kind == model.Moment {
 			return v.Offset
 		}
 	}
@@ -281,7 +283,7 @@ func (r *replica) mergePart(part, from, to int) {
 			total[i] += v
 		}
 	}
-	r.finite[part] = engine.Finite(total)
+	r.finite[part] = optimizer.Finite(total)
 }
 
 // Fork makes a replica with buffers of its own and this one's values.

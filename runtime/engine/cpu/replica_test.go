@@ -11,13 +11,14 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // everything is a network with every operation.
-func everything() *engine.Model {
+func everything() *model.Model {
 	return network([]int{8, 8}, conv("conv", 6), rectify, normalise,
-		engine.Layer{Name: "pool", Op: engine.MaxPool, Kernel: 2},
-		engine.Layer{Name: "drop", Op: engine.Dropout, Rate: 0.25}, flat, dense("out", classes))
+		model.Layer{Name: "pool", Op: model.MaxPool, Kernel: 2},
+		model.Layer{Name: "drop", Op: model.Dropout, Rate: 0.25}, flat, dense("out", classes))
 }
 
 // keep returns a batch of the records at the given places.
@@ -124,7 +125,7 @@ func TestReadySpans(t *testing.T) {
 	r := build(t, everything(), engine.Options{Threads: 1, MicroBatch: 2})
 	s := stage(t, r, floats([]int{8, 8}, 1, 1))
 	vars, _ := r.Layout()
-	end := engine.Length(vars)
+	end := model.Length(vars)
 	var reported []int
 	_, err := r.Step(context.Background(), s, engine.Pass{First: true, Last: true, Ready: func(offset int, sums []float32) {
 		if offset+len(sums) != end {
@@ -189,7 +190,7 @@ func TestRefusals(t *testing.T) {
 		"weight -1":        func(b *engine.Batch) { b.Weights[1] = -1 },
 		"weight NaN":       func(b *engine.Batch) { b.Weights[1] = float32(math.NaN()) },
 		"features":         func(b *engine.Batch) { b.Inputs[0].Data = b.Inputs[0].Data[1:] },
-		"labels":           func(b *engine.Batch) { b.Inputs[1].Type = engine.I64 },
+		"labels":           func(b *engine.Batch) { b.Inputs[1].Type = model.I64 },
 		"inputs":           func(b *engine.Batch) { b.Inputs = nil },
 		"micro-batch is 2": func(b *engine.Batch) { b.Weights = make([]float32, 3) },
 	} {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // staged is a micro-batch without its padding: records of weight 0 are left
@@ -55,7 +56,7 @@ func (b *buffers) put(buffer []byte) {
 }
 
 // Stage implements engine.Replica: it copies what counts of the batch.
-func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows) (engine.Staged, error) {
+func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows) (engine.Staged, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []engine.Rows
 	if features.Type != r.model.Input.Type || len(features.Data) != n*record {
 		return nil, fmt.Errorf("stage batch: features are %d bytes of %s, want %d records of %d bytes of %s", len(features.Data), features.Type, n, record, r.model.Input.Type)
 	}
-	if labels.Type != engine.I32 || len(labels.Data) != n*4 {
+	if labels.Type != model.I32 || len(labels.Data) != n*4 {
 		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of i32", len(labels.Data), labels.Type, n)
 	}
 	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}, home: &r.buffers, features: r.buffers.get(r.options.MicroBatch * record)}
@@ -115,15 +116,15 @@ func (r *replica) convertPart(_, from, to int) {
 	data := r.staged.features[from*size*width : to*size*width]
 	factor := r.model.Input.Factor()
 	switch r.model.Input.Type {
-	case engine.U8:
+	case model.U8:
 		for i, v := range data[:len(x)] {
 			x[i] = float32(v) * factor
 		}
-	case engine.I32:
+	case model.I32:
 		for i := range x {
 			x[i] = float32(int32(binary.LittleEndian.Uint32(data[4*i:]))) * factor
 		}
-	case engine.I64:
+	case model.I64:
 		for i := range x {
 			x[i] = float32(int64(binary.LittleEndian.Uint64(data[8*i:]))) * factor
 		}

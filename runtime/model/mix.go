@@ -1,4 +1,4 @@
-package engine
+package model
 
 // Golden is 2⁶⁴ divided by the golden ratio: what SplitMix64 counts by.
 const Golden = 0x9e3779b97f4a7c15

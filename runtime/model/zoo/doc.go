@@ -3,3 +3,5 @@
 //
 // The entry point is Model.
 package zoo
+
+import ()

@@ -1,8 +1,18 @@
-package engine
+package model
 
 import (
 	"fmt"
 	"strings"
+)
+
+// DType is the element type of an Input.
+type DType uint8
+
+const (
+	U8 DType = iota
+	I32
+	I64
+	F32
 )
 
 var dtypeNames = [...]string{U8: "u8", I32: "i32", I64: "i64", F32: "f32"}

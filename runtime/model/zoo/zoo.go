@@ -10,7 +10,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
-	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // Names lists the models, sorted.
@@ -19,13 +19,13 @@ func Names() []string { return []string{"mlp", "mnist-cnn", "softmax"} }
 // Model makes the named model for records of the given features and number of
 // classes. hidden is the widths of "mlp"'s hidden layers (default 128); the
 // other models take none.
-func Model(name string, in engine.Features, classes int, hidden ...int) (*engine.Model, error) {
-	m := &engine.Model{
+func Model(name string, in model.Features, classes int, hidden ...int) (*model.Model, error) {
+	m := &model.Model{
 		Name:    name,
 		Input:   in,
 		Classes: classes,
-		Loss:    engine.SoftmaxCrossEntropy,
-		Metrics: []string{engine.Accuracy},
+		Loss:    model.SoftmaxCrossEntropy,
+		Metrics: []string{model.Accuracy},
 	}
 	m.Input.Shape = slices.Clone(in.Shape)
 	if len(hidden) > 0 && name != "mlp" && slices.Contains(Names(), name) {
@@ -55,7 +55,7 @@ func Layers(name string) (string, error) {
 		if name == "mnist-cnn" && len(shape) == 1 {
 			continue // it takes pictures alone
 		}
-		m, err := Model(name, engine.Features{Type: engine.U8, Shape: shape}, 10)
+		m, err := Model(name, model.Features{Type: model.U8, Shape: shape}, 10)
 		if err != nil {
 			return "", err
 		}
@@ -66,41 +66,41 @@ func Layers(name string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func dense(name string, units int) engine.Layer {
-	return engine.Layer{Name: name, Op: engine.Dense, Units: units}
+func dense(name string, units int) model.Layer {
+	return model.Layer{Name: name, Op: model.Dense, Units: units}
 }
 
 // flat puts a flatten before the layers unless records are rows already.
-func flat(in engine.Features, layers ...engine.Layer) []engine.Layer {
+func flat(in model.Features, layers ...model.Layer) []model.Layer {
 	if len(in.Shape) == 1 {
 		return layers
 	}
-	return append([]engine.Layer{{Name: "flatten", Op: engine.Flatten}}, layers...)
+	return append([]model.Layer{{Name: "flatten", Op: model.Flatten}}, layers...)
 }
 
-func perceptron(hidden []int, classes int) []engine.Layer {
+func perceptron(hidden []int, classes int) []model.Layer {
 	if len(hidden) == 0 {
 		hidden = []int{128}
 	}
-	var layers []engine.Layer
+	var layers []model.Layer
 	for i, units := range hidden {
 		n := fmt.Sprint(i + 1)
-		layers = append(layers, dense("hidden"+n, units), engine.Layer{Name: "relu" + n, Op: engine.ReLU})
+		layers = append(layers, dense("hidden"+n, units), model.Layer{Name: "relu" + n, Op: model.ReLU})
 	}
 	return append(layers, dense("output", classes))
 }
 
 // convolutional is the MNIST network of ElasticDL's model zoo.
-func convolutional(classes int) []engine.Layer {
-	return []engine.Layer{
-		{Name: "conv1", Op: engine.Conv2D, Filters: 32, Kernel: 3},
-		{Name: "relu1", Op: engine.ReLU},
-		{Name: "conv2", Op: engine.Conv2D, Filters: 64, Kernel: 3},
-		{Name: "relu2", Op: engine.ReLU},
-		{Name: "norm", Op: engine.BatchNorm},
-		{Name: "pool", Op: engine.MaxPool, Kernel: 2},
-		{Name: "dropout", Op: engine.Dropout, Rate: 0.25},
-		{Name: "flatten", Op: engine.Flatten},
+func convolutional(classes int) []model.Layer {
+	return []model.Layer{
+		{Name: "conv1", Op: model.Conv2D, Filters: 32, Kernel: 3},
+		{Name: "relu1", Op: model.ReLU},
+		{Name: "conv2", Op: model.Conv2D, Filters: 64, Kernel: 3},
+		{Name: "relu2", Op: model.ReLU},
+		{Name: "norm", Op: model.BatchNorm},
+		{Name: "pool", Op: model.MaxPool, Kernel: 2},
+		{Name: "dropout", Op: model.Dropout, Rate: 0.25},
+		{Name: "flatten", Op: model.Flatten},
 		dense("output", classes),
 	}
 }

@@ -1,9 +1,47 @@
-package engine
+package model
 
 import (
 	"fmt"
 	"math/rand/v2"
 )
+
+// Kind says how a variable of the flat vector changes.
+type Kind uint8
+
+const (
+	// Trained variables follow their gradient.
+	Trained Kind = iota
+	// Moment variables are batch normalisation's running statistics: their
+	// "gradient" is the micro-batch's moment times its weight, so that the
+	// update's weighted mean moves the running average one step.
+	Moment
+)
+
+// Var is one named span of the flat parameter vector. Trained variables come
+// first, in forward order; moments are the vector's tail.
+type Var struct {
+	Name        string
+	Shape       []int
+	Offset, Len int // in float32 elements
+	Kind        Kind
+	Momentum    float32 // of a Moment's running average, e.g. 0.9
+	Decay       bool    // weight decay applies (never to biases and normalisation)
+	Init        Init    `json:"-"` // follows from the model: not stored
+}
+
+// Table is an embedding table; its rows are never part of the flat vector.
+type Table struct {
+	Name  string
+	Width int  // elements of a row
+	Init  Init // of a row that nobody has updated yet (see Row)
+}
+
+// Rows are rows of one table: ids unique and ascending, len(Values) =
+// len(IDs) × Width.
+type Rows struct {
+	IDs    []int64
+	Values []float32
+}
 
 // Names of the variables that a layer may have: "<layer>/<variable>".
 const (

@@ -1,8 +1,10 @@
-package engine
+package optimizer
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 // Recipe is stochastic gradient descent for one update: the learning rate is
@@ -52,7 +54,7 @@ func (r Recipe) Slots() int {
 // With ClipNorm it clips by the norm of what it was given. Where several
 // servers hold parts of a vector, the norm is decided once for all: add their
 // SquaredNorm and use UpdateScaled.
-func Update(vector, slots, sums []float32, weight float64, vars []Var, r Recipe) {
+func Update(vector, slots, sums []float32, weight float64, vars []model.Var, r Recipe) {
 	scale := 1.0
 	if r.ClipNorm > 0 {
 		scale = r.ClipScale(SquaredNorm(sums, weight, vars))
@@ -62,7 +64,7 @@ func Update(vector, slots, sums []float32, weight float64, vars []Var, r Recipe)
 
 // UpdateScaled is Update with the clipping decided: mean gradients are
 // multiplied by scale, moments are not.
-func UpdateScaled(vector, slots, sums []float32, weight float64, vars []Var, r Recipe, scale float64) {
+func UpdateScaled(vector, slots, sums []float32, weight float64, vars []model.Var, r Recipe, scale float64) {
 	if weight <= 0 {
 		return
 	}
@@ -70,7 +72,7 @@ func UpdateScaled(vector, slots, sums []float32, weight float64, vars []Var, r R
 	gradient := float32(scale / weight)
 	for _, v := range vars {
 		w, s := vector[v.Offset:v.Offset+v.Len], sums[v.Offset:v.Offset+v.Len]
-		if v.Kind == Moment {
+		if v.Kind == model.Moment {
 			for i := range w {
 				w[i] = v.Momentum*w[i] + (1-v.Momentum)*(s[i]*mean)
 			}
@@ -106,13 +108,13 @@ func UpdateScaled(vector, slots, sums []float32, weight float64, vars []Var, r R
 
 // SquaredNorm is the squared Euclidean norm of the trained variables' mean
 // gradient; it adds up over spans.
-func SquaredNorm(sums []float32, weight float64, vars []Var) float64 {
+func SquaredNorm(sums []float32, weight float64, vars []model.Var) float64 {
 	if weight <= 0 {
 		return 0
 	}
 	total := 0.0
 	for _, v := range vars {
-		if v.Kind == Moment {
+		if v.Kind == model.Moment {
 			continue
 		}
 		total += squares(sums[v.Offset : v.Offset+v.Len])

@@ -1,8 +1,10 @@
-package engine
+package optimizer
 
 import (
 	"math"
 	"testing"
+
+	"github.com/stokehq/stoke/runtime/model"
 )
 
 func near(t *testing.T, name string, got []float32, want ...float64) {
@@ -16,10 +18,10 @@ func near(t *testing.T, name string, got []float32, want ...float64) {
 }
 
 func TestUpdate(t *testing.T) {
-	vars := []Var{
+	vars := []model.Var{
 		{Name: "w", Offset: 0, Len: 2, Decay: true},
 		{Name: "b", Offset: 2, Len: 1},
-		{Name: "m", Offset: 3, Len: 1, Kind: Moment, Momentum: 0.9},
+		{Name: "m", Offset: 3, Len: 1, Kind: model.Moment, Momentum: 0.9},
 	}
 	sums := []float32{8, -4, 2, 40} // of weight 4: means 2, -1, 0.5, 10
 	for name, c := range map[string]struct {
@@ -51,11 +53,20 @@ func TestUpdate(t *testing.T) {
 
 // Servers that hold parts of the vector get what one server would.
 func TestUpdateInParts(t *testing.T) {
-	vars, _, err := small().Layout()
+	small := &model.Model{
+		Name: "small", Classes: 3, Loss: model.SoftmaxCrossEntropy, Input: model.Features{Type: model.U8, Shape: []int{9, 8}},
+		Layers: []model.Layer{
+			{Name: "conv", Op: model.Conv2D, Filters: 4, Kernel: 3, Stride: 2, Padding: model.Same},
+			{Name: "norm", Op: model.BatchNorm},
+			{Name: "flat", Op: model.Flatten},
+			{Name: "out", Op: model.Dense, Units: 3},
+		},
+	}
+	vars, _, err := small.Layout()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := Length(vars)
+	n := model.Length(vars)
 	recipe := Recipe{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, ClipNorm: 0.5}
 	make3 := func() (v, s, g []float32) {
 		v, s, g = make([]float32, n), make([]float32, n), make([]float32, n)
@@ -71,7 +82,7 @@ func TestUpdateInParts(t *testing.T) {
 	norm := 0.0
 	for i := range cuts[1:] {
 		from, to := cuts[i], cuts[i+1]
-		norm += SquaredNorm(sums[from:to], 3, Cut(vars, from, to))
+		norm += SquaredNorm(sums[from:to], 3, model.Cut(vars, from, to))
 	}
 	scale := recipe.ClipScale(norm)
 	if scale >= 1 {
@@ -79,7 +90,7 @@ func TestUpdateInParts(t *testing.T) {
 	}
 	for i := range cuts[1:] {
 		from, to := cuts[i], cuts[i+1]
-		UpdateScaled(parts[from:to], slots[from:to], sums[from:to], 3, Cut(vars, from, to), recipe, scale)
+		UpdateScaled(parts[from:to], slots[from:to], sums[from:to], 3, model.Cut(vars, from, to), recipe, scale)
 	}
 	for i := range whole {
 		if math.Abs(float64(whole[i]-parts[i])) > 1e-6 {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stokehq/stoke/runtime/engine"
-	"github.com/stokehq/stoke/runtime/engine/zoo"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/model/zoo"
 )
 
-var digits = engine.Features{Type: engine.U8, Shape: []int{28, 28}}
+var digits = model.Features{Type: model.U8, Shape: []int{28, 28}}
 
 func TestModels(t *testing.T) {
 	// Numbers of parameters as they are known from elsewhere; moments apart.
@@ -28,7 +28,7 @@ func TestModels(t *testing.T) {
 		}
 		trained := 0
 		for _, v := range vars {
-			if v.Kind == engine.Trained {
+			if v.Kind == model.Trained {
 				trained += v.Len
 			}
 		}
@@ -36,22 +36,22 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s has %d parameters, want %d", name, trained, want[name])
 		}
 	}
-	rows := engine.Features{Type: engine.F32, Shape: []int{4}}
+	rows := model.Features{Type: model.F32, Shape: []int{4}}
 	if m, err := zoo.Model("mlp", rows, 3, 64, 32); err != nil || len(m.Layers) != 5 {
 		t.Errorf("mlp of rows: %+v, %v", m, err)
 	}
 }
 
 func TestModelRefusals(t *testing.T) {
-	rows := engine.Features{Type: engine.F32, Shape: []int{4}}
-	for want, call := range map[string]func() (*engine.Model, error){
-		`did you mean "mnist-cnn"`: func() (*engine.Model, error) { return zoo.Model("MNIST_cnn", digits, 10) },
-		`did you mean "mlp"`:       func() (*engine.Model, error) { return zoo.Model("mpl", digits, 10) },
-		`want one of mlp, `:        func() (*engine.Model, error) { return zoo.Model("transformer", digits, 10) },
-		`needs height`:             func() (*engine.Model, error) { return zoo.Model("mnist-cnn", rows, 10) },
-		`no hidden layers`:         func() (*engine.Model, error) { return zoo.Model("softmax", digits, 10, 5) },
-		`dimension -5`:             func() (*engine.Model, error) { return zoo.Model("mlp", digits, 10, -5) },
-		`classes`:                  func() (*engine.Model, error) { return zoo.Model("mlp", digits, 0) },
+	rows := model.Features{Type: model.F32, Shape: []int{4}}
+	for want, call := range map[string]func() (*model.Model, error){
+		`did you mean "mnist-cnn"`: func() (*model.Model, error) { return zoo.Model("MNIST_cnn", digits, 10) },
+		`did you mean "mlp"`:       func() (*model.Model, error) { return zoo.Model("mpl", digits, 10) },
+		`want one of mlp, `:        func() (*model.Model, error) { return zoo.Model("transformer", digits, 10) },
+		`needs height`:             func() (*model.Model, error) { return zoo.Model("mnist-cnn", rows, 10) },
+		`no hidden layers`:         func() (*model.Model, error) { return zoo.Model("softmax", digits, 10, 5) },
+		`dimension -5`:             func() (*model.Model, error) { return zoo.Model("mlp", digits, 10, -5) },
+		`classes`:                  func() (*model.Model, error) { return zoo.Model("mlp", digits, 0) },
 	} {
 		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
