@@ -60,12 +60,19 @@ func (m *Model) Layout() ([]Var, []Table, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	sources, err := m.Sources()
+	if err != nil {
+		return nil, nil, err
+	}
+	follows := followers(sources)
 	var trained, moments []Var
-	in := m.InputShape()
 	for i, l := range m.Layers {
-		t, mo := l.variables(in, m.rectified(i))
+		in := m.InputShape()
+		if s := sources[i][0]; s >= 0 {
+			in = shapes[s]
+		}
+		t, mo := l.variables(in, m.rectified(follows, i))
 		trained, moments = append(trained, t...), append(moments, mo...)
-		in = shapes[i]
 	}
 	vars := append(trained, moments...)
 	if len(vars) == 0 {
@@ -88,12 +95,25 @@ func (m *Model) Layout() ([]Var, []Table, error) {
 	return vars, nil, nil
 }
 
-// rectified reports whether a ReLU follows layer i; a normalisation between
+// followers returns the first layer that reads each layer; 0: none does.
+func followers(sources [][]int) []int {
+	first := make([]int, len(sources))
+	for i, from := range sources {
+		for _, s := range from {
+			if s >= 0 && first[s] == 0 {
+				first[s] = i
+			}
+		}
+	}
+	return first
+}
+
+// rectified reports whether a ReLU follows layer i; a normalisation or a sum between
 // the two changes nothing about it.
-func (m *Model) rectified(i int) bool {
-	for _, next := range m.Layers[i+1:] {
-		if next.Op != BatchNorm {
-			return next.Op == ReLU
+func (m *Model) rectified(follows []int, i int) bool {
+	for i = follows[i]; i > 0; i = follows[i] {
+		if op := m.Layers[i].Op; op != BatchNorm && op != LayerNorm && op != Add {
+			return op == ReLU
 		}
 	}
 	return false
@@ -114,9 +134,11 @@ func (l Layer) variables(in []int, rectified bool) (trained, moments []Var) {
 	channels := in[len(in)-1]
 	switch l.Op {
 	case Dense:
-		return []Var{weight(channels, l.Units), v(Bias, zeros, l.Units)}, nil
+		trained = []Var{weight(channels, l.Units), v(Bias, zeros, l.Units)}
 	case Conv2D:
-		return []Var{weight(l.Kernel, l.Kernel, channels, l.Filters), v(Bias, zeros, l.Filters)}, nil
+		trained = []Var{weight(l.Kernel, l.Kernel, channels, l.Filters), v(Bias, zeros, l.Filters)}
+	case LayerNorm:
+		return []Var{v(Gamma, ones, channels), v(Beta, zeros, channels)}, nil
 	case BatchNorm:
 		mean, variance := v(Mean, zeros, channels), v(Variance, ones, channels)
 		for _, mo := range []*Var{&mean, &variance} {
@@ -124,7 +146,10 @@ func (l Layer) variables(in []int, rectified bool) (trained, moments []Var) {
 		}
 		return []Var{v(Gamma, ones, channels), v(Beta, zeros, channels)}, []Var{mean, variance}
 	}
-	return nil, nil
+	if l.NoBias {
+		trained = trained[:1]
+	}
+	return trained, nil
 }
 
 // Length is the number of elements of the vector that vars lay out.

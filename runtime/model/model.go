@@ -8,13 +8,21 @@ type Op string
 // The operations of a Layer. Tensors are records × height × width × channels
 // (channels last), or records × features behind a Flatten.
 const (
-	Dense     Op = "dense"      // Units outputs of all inputs, with a bias
-	Conv2D    Op = "conv2d"     // Filters maps, Kernel × Kernel, Stride, Padding, with a bias
-	MaxPool   Op = "max_pool"   // maximum of Kernel × Kernel, Stride (default: Kernel), no padding
-	BatchNorm Op = "batch_norm" // normalises each channel over the micro-batch
-	ReLU      Op = "relu"       // max(0, x)
-	Dropout   Op = "dropout"    // drops Rate of the elements in training and scales up the rest
-	Flatten   Op = "flatten"    // all dimensions but the record become one
+	Dense     Op = "dense"           // Units outputs of all inputs, with a bias
+	Conv2D    Op = "conv2d"          // Filters maps, Kernel × Kernel, Stride, Padding or Pad, with a bias
+	MaxPool   Op = "max_pool"        // maximum of Kernel × Kernel, Stride (default: Kernel), no padding
+	AvgPool   Op = "avg_pool"        // mean of Kernel × Kernel, Stride (default: Kernel), no padding
+	GlobalAvg Op = "global_avg_pool" // mean of each channel over height and width: one row of features
+	BatchNorm Op = "batch_norm"      // normalises each channel over the micro-batch
+	LayerNorm Op = "layer_norm"      // normalises the last dimension of each record and position
+	ReLU      Op = "relu"            // max(0, x)
+	GELU      Op = "gelu"            // x·Φ(x), Φ the normal distribution (Hendrycks and Gimpel 2016), without approximation
+	Tanh      Op = "tanh"            //
+	Sigmoid   Op = "sigmoid"         // 1/(1 + e⁻ˣ)
+	Dropout   Op = "dropout"         // drops Rate of the elements in training and scales up the rest
+	Flatten   Op = "flatten"         // all dimensions but the record become one
+	Add       Op = "add"             // the sum of its inputs, which have one shape
+	Concat    Op = "concat"          // its inputs side by side along the last dimension
 )
 
 // Values of Layer.Padding.
@@ -52,20 +60,27 @@ func (f Features) Factor() float32 {
 
 // Layer is one layer of a Model. Fields that its Op does not use stay zero.
 type Layer struct {
-	Name     string  `json:"name"` // unique in the model; variables are named after it
-	Op       Op      `json:"op"`
-	Units    int     `json:"units,omitempty"`
-	Filters  int     `json:"filters,omitempty"`
-	Kernel   int     `json:"kernel,omitempty"`
-	Stride   int     `json:"stride,omitempty"`  // 0: 1 for Conv2D, Kernel for MaxPool
-	Padding  string  `json:"padding,omitempty"` // "": Valid
-	Rate     float32 `json:"rate,omitempty"`
-	Momentum float32 `json:"momentum,omitempty"` // of BatchNorm's running moments; 0: 0.9
-	Epsilon  float32 `json:"epsilon,omitempty"`  // of BatchNorm; 0: 1e-3
+	Name     string   `json:"name"` // unique in the model; variables are named after it
+	Op       Op       `json:"op"`
+	Inputs   []string `json:"inputs,omitempty"` // names of earlier layers, or Source; none: the layer before
+	Units    int      `json:"units,omitempty"`
+	Filters  int      `json:"filters,omitempty"`
+	Kernel   int      `json:"kernel,omitempty"`
+	Stride   int      `json:"stride,omitempty"`  // 0: 1 for Conv2D, Kernel for MaxPool
+	Padding  string   `json:"padding,omitempty"` // "": Valid
+	Pad      int      `json:"pad,omitempty"`     // zeros on each side, in place of Padding
+	NoBias   bool     `json:"no_bias,omitempty"` // of Dense and Conv2D
+	Rate     float32  `json:"rate,omitempty"`
+	Momentum float32  `json:"momentum,omitempty"` // of BatchNorm's running moments; 0: 0.9
+	Epsilon  float32  `json:"epsilon,omitempty"`  // of BatchNorm and LayerNorm; 0: 1e-3
 }
 
-// Model is a network as plain data: two models with equal JSON compute the
-// same. The last layer must give Classes logits per record.
+// Source is the name of the model's input among the Inputs of a layer.
+const Source = "input"
+
+// Model is a network as plain data, a graph without cycles: each layer reads earlier
+// ones. Two models with equal JSON compute the same. The last layer must give Classes
+// logits per record, and every other layer is an input of a later one.
 type Model struct {
 	Name    string   `json:"name"`
 	Input   Features `json:"input"`
@@ -80,7 +95,7 @@ func (l Layer) Step() int {
 	if l.Stride != 0 {
 		return l.Stride
 	}
-	if l.Op == MaxPool {
+	if l.Op == MaxPool || l.Op == AvgPool {
 		return l.Kernel
 	}
 	return 1
@@ -106,6 +121,12 @@ func (l Layer) Eps() float32 {
 // of the given length, and how many windows fit (0 if none does).
 func (l Layer) WindowPadding(length int) (before, windows int) {
 	s := l.Step()
+	if l.Pad > 0 {
+		if length+2*l.Pad < l.Kernel {
+			return 0, 0
+		}
+		return l.Pad, (length+2*l.Pad-l.Kernel)/s + 1
+	}
 	if l.Padding == Same {
 		windows = (length + s - 1) / s
 		return max((windows-1)*s+l.Kernel-length, 0) / 2, windows

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Limits that no sensible model of this runtime passes; they keep every size
@@ -29,28 +28,40 @@ func (m *Model) Shapes() ([][]int, error) {
 	if err := m.validateEnds(); err != nil {
 		return nil, fmt.Errorf("model %q: %w", m.Name, err)
 	}
-	in := m.InputShape()
+	sources, err := m.Sources()
+	if err != nil {
+		return nil, err
+	}
 	shapes := make([][]int, 0, len(m.Layers))
-	names := make(map[string]bool, len(m.Layers))
 	for i, l := range m.Layers {
-		out, err := l.output(in)
-		switch {
-		case l.Name == "" || strings.Contains(l.Name, "/") || len(l.Name) > 100:
-			err = errors.New("its name must have 1 to 100 characters and no slash")
-		case names[l.Name]:
-			err = errors.New("another layer has the same name")
+		var in [][]int
+		for _, s := range sources[i] {
+			if s < 0 {
+				in = append(in, m.InputShape())
+				continue
+			}
+			in = append(in, shapes[s])
+		}
+		err := l.checkMembers()
+		var out []int
+		if err == nil {
+			out, err = l.output(in)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("model %q: layer %d (%s %q): %w", m.Name, i+1, l.Op, l.Name, err)
+			return nil, m.wrong(i, err)
 		}
-		names[l.Name] = true
 		shapes = append(shapes, out)
-		in = out
 	}
-	if len(in) != 1 || in[0] != m.Classes {
-		return nil, fmt.Errorf("model %q: the last layer gives %v values per record, but there are %d classes", m.Name, in, m.Classes)
+	if last := shapes[len(shapes)-1]; len(last) != 1 || last[0] != m.Classes {
+		return nil, fmt.Errorf("model %q: the last layer gives %v values per record, but there are %d classes", m.Name, last, m.Classes)
 	}
 	return shapes, nil
+}
+
+// wrong wraps an error about layer i.
+func (m *Model) wrong(i int, err error) error {
+	l := m.Layers[i]
+	return fmt.Errorf("model %q: layer %d (%s %q): %w", m.Name, i+1, l.Op, l.Name, err)
 }
 
 // InputShape is what the first layer gets: a two-dimensional picture has one
@@ -93,16 +104,22 @@ func (m *Model) validateEnds() error {
 	return nil
 }
 
-// output is the layer's output shape for one record of shape in.
-func (l Layer) output(in []int) ([]int, error) {
+// output is the layer's output shape for one record of these shapes.
+func (l Layer) output(inputs [][]int) ([]int, error) {
 	var out []int
+	in := inputs[0]
 	switch l.Op {
+	case Add, Concat:
+		var err error
+		if out, err = l.joined(inputs); err != nil {
+			return nil, err
+		}
 	case Dense:
 		if len(in) != 1 {
 			return nil, fmt.Errorf("needs one row of features, got shape %v: put a flatten before it", in)
 		}
 		out = []int{l.Units}
-	case Conv2D, MaxPool:
+	case Conv2D, MaxPool, AvgPool:
 		var err error
 		if out, err = l.windows(in); err != nil {
 			return nil, err
@@ -111,12 +128,19 @@ func (l Layer) output(in []int) ([]int, error) {
 		if mo := l.RunningMomentum(); !(mo >= 0 && mo < 1) {
 			return nil, fmt.Errorf("momentum %v: want at least 0 and below 1", mo)
 		}
+		fallthrough
+	case LayerNorm:
 		if e := l.Eps(); !(e > 0 && e < 1) {
 			return nil, fmt.Errorf("epsilon %v: want above 0 and below 1", e)
 		}
 		out = slices.Clone(in)
-	case ReLU:
+	case ReLU, GELU, Tanh, Sigmoid:
 		out = slices.Clone(in)
+	case GlobalAvg:
+		if len(in) != 3 {
+			return nil, fmt.Errorf("needs height, width and channels, got shape %v", in)
+		}
+		out = []int{in[2]}
 	case Dropout:
 		if !(l.Rate >= 0 && l.Rate < 1) {
 			return nil, fmt.Errorf("rate %v: want at least 0 and below 1", l.Rate)
@@ -148,7 +172,11 @@ func (l Layer) windows(in []int) ([]int, error) {
 		return nil, fmt.Errorf("stride %d: want 1 to %d", s, 1<<10)
 	}
 	switch {
-	case l.Op == MaxPool && l.Padding != "" && l.Padding != Valid,
+	case l.Pad < 0 || l.Pad > 1<<10 || l.Pad >= l.Kernel && l.Pad > 0:
+		return nil, fmt.Errorf("pad %d: want 0 to below the kernel of %d", l.Pad, l.Kernel)
+	case l.Pad > 0 && l.Padding != "":
+		return nil, errors.New("has pad and padding: give one of them")
+	case l.Op != Conv2D && l.Padding != "" && l.Padding != Valid,
 		l.Op == Conv2D && l.Padding != "" && l.Padding != Valid && l.Padding != Same:
 		return nil, fmt.Errorf("padding %q is not supported here", l.Padding)
 	}
@@ -157,7 +185,7 @@ func (l Layer) windows(in []int) ([]int, error) {
 	if h < 1 || w < 1 {
 		return nil, fmt.Errorf("a window of %d × %d does not fit into an input of %d × %d", l.Kernel, l.Kernel, in[0], in[1])
 	}
-	if l.Op == MaxPool {
+	if l.Op != Conv2D {
 		return []int{h, w, in[2]}, nil
 	}
 	// The unfolded input is the largest buffer that a convolution needs.

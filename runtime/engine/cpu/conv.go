@@ -68,9 +68,7 @@ func (l *conv) applyPart(part, from, to int) {
 	in, out := l.height*l.width*l.depth, l.rows*l.columns*l.maps
 	for r := from; r < to; r++ {
 		x, y := l.x[r*in:(r+1)*in], l.y[r*out:(r+1)*out]
-		for i := 0; i < len(y); i += l.maps {
-			copy(y[i:i+l.maps], l.bias.value)
-		}
+		fillRows(y, l.maps, l.bias.value)
 		for row := 0; row < l.rows; row += l.strip {
 			end := min(row+l.strip, l.rows)
 			positions := (end - row) * l.columns
@@ -84,9 +82,7 @@ func (l *conv) learnPart(part, from, to int) {
 	in, out := l.height*l.width*l.depth, l.rows*l.columns*l.maps
 	for r := from; r < to; r++ {
 		x, dy := l.x[r*in:(r+1)*in], l.dy[r*out:(r+1)*out]
-		for i := 0; i < len(dy); i += l.maps {
-			addRow(dy[i:i+l.maps], l.bias.sums[part])
-		}
+		sumRows(dy, l.maps, l.bias.sums, part)
 		var dx []float32
 		if l.dx != nil {
 			dx = l.dx[r*in : (r+1)*in]

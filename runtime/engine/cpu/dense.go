@@ -19,6 +19,27 @@ type dense struct {
 	apply, learn job
 }
 
+// fillRows writes the bias into each row; a layer without one begins with zeros.
+func fillRows(y []float32, width int, bias []float32) {
+	if bias == nil {
+		clear(y)
+		return
+	}
+	for i := 0; i < len(y); i += width {
+		copy(y[i:i+width], bias)
+	}
+}
+
+// sumRows adds the rows to the sums of the bias; nil: there is none.
+func sumRows(dy []float32, width int, sums [][]float32, part int) {
+	if sums == nil {
+		return
+	}
+	for i := 0; i < len(dy); i += width {
+		addRow(dy[i:i+width], sums[part])
+	}
+}
+
 func newDense(w wiring) *dense {
 	l := &dense{
 		threads: w.threads, in: w.in[0], out: w.out[0],
@@ -50,9 +71,7 @@ func (l *dense) backward(p *pass) { l.threads.run(p.n, l.learn) }
 
 func (l *dense) applyPart(_, from, to int) {
 	x, y := l.x[from*l.in:to*l.in], l.y[from*l.out:to*l.out]
-	for r := 0; r < len(y); r += l.out {
-		copy(y[r:r+l.out], l.bias.value)
-	}
+	fillRows(y, l.out, l.bias.value)
 	if l.narrow() {
 		mulAddTB(to-from, l.out, l.in, x, l.transposed, y)
 	} else {
@@ -62,10 +81,7 @@ func (l *dense) applyPart(_, from, to int) {
 
 func (l *dense) learnPart(part, from, to int) {
 	x, dy := l.x[from*l.in:to*l.in], l.dy[from*l.out:to*l.out]
-	bias := l.bias.sums[part]
-	for r := 0; r < len(dy); r += l.out {
-		addRow(dy[r:r+l.out], bias)
-	}
+	sumRows(dy, l.out, l.bias.sums, part)
 	sums := l.weight.sums[part]
 	if l.narrow() {
 		s := l.scratch[part]

@@ -61,56 +61,16 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	for range parts {
 		r.sums = append(r.sums, make([]float32, len(r.vector)))
 	}
-	r.wire()
+	if err := r.wire(); err != nil {
+		r.threads.close()
+		return nil, fmt.Errorf("build: %w", err)
+	}
 	if err := m.Init(o.Seed, r.vector); err != nil {
 		r.threads.close()
 		return nil, err
 	}
 	r.dirty = true
 	return r, nil
-}
-
-// wire makes buffers and layers. Values keep one buffer per layer that does
-// not work in place; gradients need only two, used in turn.
-func (r *replica) wire() {
-	batch := r.options.MicroBatch
-	widest := 0
-	for _, s := range r.shapes {
-		widest = max(widest, product(s))
-	}
-	gradients := [2][]float32{make([]float32, batch*widest), make([]float32, batch*widest)}
-	r.input = make([]float32, batch*product(r.model.Input.Shape))
-	x, in, turn := r.input, r.model.InputShape(), 0
-	r.learns = -1
-	var wirings []wiring
-	for i, spec := range r.model.Layers {
-		size := batch * product(r.shapes[i])
-		w := wiring{spec: spec, threads: r.threads, in: in, out: r.shapes[i], x: x, y: x, find: r.finder(spec)}
-		if !inPlace(spec.Op) {
-			w.y = make([]float32, size)
-		}
-		// Where gradients of inputs go, unless nothing below learns.
-		if r.learns >= 0 {
-			w.dx = gradients[turn][:batch*product(in)]
-		}
-		if !gradientInPlace(spec.Op) {
-			turn = 1 - turn
-		}
-		w.dy = gradients[turn][:size]
-		if r.learns < 0 && (spec.Op == model.Dense || spec.Op == model.Conv2D || spec.Op == model.BatchNorm) {
-			r.learns = i
-		}
-		wirings = append(wirings, w)
-		x, in = w.y, w.out
-	}
-	for _, w := range wirings {
-		r.layers = append(r.layers, newLayer(w))
-		r.spans = append(r.spans, r.span(w.spec))
-	}
-	r.logits = x
-	r.loss = newCrossEntropy(r.threads, r.model.Classes, x, gradients[turn][:batch*r.model.Classes])
-	r.convert, r.merge = r.convertPart, r.mergePart
-	r.finite = make([]bool, r.threads.parts)
 }
 
 // finder returns the layer's variables by name.

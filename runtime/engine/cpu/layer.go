@@ -39,7 +39,9 @@ type wiring struct {
 	threads *threads
 	in, out []int // shapes per record
 	x, y    []float32
-	dx, dy  []float32 // dx is nil where nobody needs it
+	dx, dy  []float32 // dx is nil where no variable needs it
+	ins     [][]int   // of all inputs; in, x and dx are of the first one
+	xs, dxs [][]float32
 	find    func(variable string) parameter
 }
 
@@ -61,12 +63,25 @@ func inPlace(op model.Op) bool {
 	return op == model.ReLU || op == model.Dropout || op == model.Flatten
 }
 
-// gradientInPlace says the same of its gradients.
+// gradientInPlace reports whether the gradient of its first input overwrites the
+// gradient of its outputs.
 func gradientInPlace(op model.Op) bool {
-	return inPlace(op) || op == model.BatchNorm
+	switch op {
+	case model.BatchNorm, model.LayerNorm, model.GELU, model.Tanh, model.Sigmoid, model.Add:
+		return true
+	}
+	return inPlace(op)
 }
 
 func newLayer(w wiring) layer {
+	l := newPlainLayer(w)
+	if inPlace(w.spec.Op) && &w.x[0] != &w.y[0] {
+		return &copied{layer: l, size: product(w.out), x: w.x, y: w.y}
+	}
+	return l
+}
+
+func newPlainLayer(w wiring) layer {
 	switch w.spec.Op {
 	case model.Dense:
 		return newDense(w)
@@ -74,8 +89,18 @@ func newLayer(w wiring) layer {
 		return newConv(w)
 	case model.MaxPool:
 		return newPool(w)
+	case model.AvgPool, model.GlobalAvg:
+		return newMean(w)
 	case model.BatchNorm:
 		return newNorm(w)
+	case model.LayerNorm:
+		return newRowNorm(w)
+	case model.GELU, model.Tanh, model.Sigmoid:
+		return newActivation(w)
+	case model.Add:
+		return newAdd(w)
+	case model.Concat:
+		return newConcat(w)
 	case model.ReLU:
 		return newReLU(w)
 	case model.Dropout:
@@ -83,6 +108,18 @@ func newLayer(w wiring) layer {
 	default: // Flatten: Validate let nothing else through
 		return flatten{}
 	}
+}
+
+// copied is a layer that works in place, on a copy of inputs that other layers read.
+type copied struct {
+	layer
+	size int
+	x, y []float32
+}
+
+func (l *copied) forward(p *pass) {
+	copy(l.y[:p.n*l.size], l.x)
+	l.layer.forward(p)
 }
 
 // flatten renames dimensions; values stay where they are.

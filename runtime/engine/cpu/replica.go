@@ -27,8 +27,9 @@ type replica struct {
 	vector  []float32
 	sums    [][]float32 // per part; the first is the total once merged
 	layers  []layer
-	spans   [][2]int // of each layer's trained variables
-	learns  int      // the first layer that has any
+	spans   [][2]int  // of each layer's trained variables
+	learns  []bool    // layers that have any, or that read such a layer
+	gathers []*gather // of layers with several readers
 	input   []float32
 	logits  []float32
 	loss    *crossEntropy
@@ -147,11 +148,17 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 			r.finish(trained, len(r.vector), p.Ready)
 		}
 	}
-	for i := len(r.layers) - 1; i >= r.learns; i-- {
+	for i := len(r.layers) - 1; i >= 0; i-- {
+		if !r.learns[i] {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return engine.Result{}, fmt.Errorf("step: %w", err)
 		}
 		if r.current.n > 0 {
+			if g := r.gathers[i]; g != nil {
+				g.run(&r.current)
+			}
 			r.layers[i].backward(&r.current)
 		}
 		if span := r.spans[i]; p.Last && span[0] >= 0 {

@@ -14,7 +14,9 @@ import (
 )
 
 // Names lists the models, sorted.
-func Names() []string { return []string{"mlp", "mnist-cnn", "softmax"} }
+func Names() []string {
+	return []string{"cifar-cnn", "mlp", "mnist-cnn", "resnet18", "resnet20", "softmax"}
+}
 
 // Model makes the named model for records of the given features and number of
 // classes. hidden is the widths of "mlp"'s hidden layers (default 128); the
@@ -38,6 +40,12 @@ func Model(name string, in model.Features, classes int, hidden ...int) (*model.M
 		m.Layers = flat(in, perceptron(hidden, classes)...)
 	case "mnist-cnn":
 		m.Layers = convolutional(classes)
+	case "cifar-cnn":
+		m.Layers = deepConvolutional(classes)
+	case "resnet20":
+		m.Layers = residual([]int{16, 32, 64}, 3, classes)
+	case "resnet18":
+		m.Layers = residual([]int{64, 128, 256, 512}, 2, classes)
 	default:
 		return nil, unknown(name)
 	}
@@ -52,8 +60,8 @@ func Model(name string, in model.Features, classes int, hidden ...int) (*model.M
 func Layers(name string) (string, error) {
 	h := sha256.New()
 	for _, shape := range [][]int{{28, 28}, {4}} {
-		if name == "mnist-cnn" && len(shape) == 1 {
-			continue // it takes pictures alone
+		if len(shape) == 1 && name != "softmax" && name != "mlp" {
+			continue // it takes only pictures
 		}
 		m, err := Model(name, model.Features{Type: model.U8, Shape: shape}, 10)
 		if err != nil {

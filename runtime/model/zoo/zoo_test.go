@@ -13,12 +13,19 @@ var digits = model.Features{Type: model.U8, Shape: []int{28, 28}}
 
 func TestModels(t *testing.T) {
 	// Numbers of parameters as they are known from elsewhere; moments apart.
-	want := map[string]int{"softmax": 7850, "mlp": 101_770, "mnist-cnn": 320 + 18_496 + 128 + 92_170}
+	want := map[string]int{
+		"softmax": 7850, "mlp": 101_770, "mnist-cnn": 320 + 18_496 + 128 + 92_170,
+		"cifar-cnn": 1_250_858, "resnet20": 272_474, "resnet18": 11_173_962,
+	}
 	if len(want) != len(zoo.Names()) || !slices.IsSorted(zoo.Names()) {
 		t.Errorf("names %v", zoo.Names())
 	}
 	for _, name := range zoo.Names() {
-		m, err := zoo.Model(name, digits, 10)
+		in := digits
+		if name == "cifar-cnn" || strings.HasPrefix(name, "resnet") {
+			in.Shape = []int{32, 32, 3}
+		}
+		m, err := zoo.Model(name, in, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +54,7 @@ func TestModelRefusals(t *testing.T) {
 	for want, call := range map[string]func() (*model.Model, error){
 		`did you mean "mnist-cnn"`: func() (*model.Model, error) { return zoo.Model("MNIST_cnn", digits, 10) },
 		`did you mean "mlp"`:       func() (*model.Model, error) { return zoo.Model("mpl", digits, 10) },
-		`want one of mlp, `:        func() (*model.Model, error) { return zoo.Model("transformer", digits, 10) },
+		`want one of cifar-cnn, `:  func() (*model.Model, error) { return zoo.Model("transformer", digits, 10) },
 		`needs height`:             func() (*model.Model, error) { return zoo.Model("mnist-cnn", rows, 10) },
 		`no hidden layers`:         func() (*model.Model, error) { return zoo.Model("softmax", digits, 10, 5) },
 		`dimension -5`:             func() (*model.Model, error) { return zoo.Model("mlp", digits, 10, -5) },
@@ -63,6 +70,9 @@ func TestModelRefusals(t *testing.T) {
 // it must be meant.
 func TestLayersOfTheModels(t *testing.T) {
 	for name, want := range map[string]string{
+		"cifar-cnn": "sha256:e999441ad9778e45bff415355cea0fd0697d7c3d9b387834fabc69924a556516",
+		"resnet18":  "sha256:b6fcd8ffdb6b028e8f72eab81739253feceb8d18787fe29ba8a63fc34e692464",
+		"resnet20":  "sha256:bcd86b481cecfea158ca7550e6c9fc78ba8632db60cb9c9a1779abeeba2e8a11",
 		"mlp":       "sha256:907e3fc8a9967bf473bddbdbfc49ea74bcda2c3a7ed5e2df9b0dc29c175170c3",
 		"mnist-cnn": "sha256:78ac67f4b2921285ac12afdf4c84e930319ee6a33fd7fa5dec6e94ce265cd0cf",
 		"softmax":   "sha256:eb26e399c78f27f0d8050a5e2e3d20f2f78b7710f584a62aa8be81897d25400d",
