@@ -125,7 +125,7 @@ func TestUpdater(t *testing.T) {
 		t.Fatal("the cpu engine's replica is no Updater")
 	}
 	vars, _ := r.Layout()
-	vector, slots := values(t, r), make([]float32, model.Length(vars))
+	vector, slots := values(t, r), [][]float32{make([]float32, model.Length(vars))}
 	recipe := optimizer.Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5}
 	s := stage(t, r, floats([]int{8, 8}, 1, 1))
 	for range 3 {
@@ -141,8 +141,8 @@ func TestUpdater(t *testing.T) {
 		if diff := cmp.Diff(vector, values(t, r)); diff != "" {
 			t.Error("parameters:", diff)
 		}
-		if err := r.Get(1, 0, got); err != nil || !slices.Equal(got, slots) {
-			t.Errorf("slots %v, want %v (%v)", got, slots, err)
+		if err := r.Get(1, 0, got); err != nil || !slices.Equal(got, slots[0]) {
+			t.Errorf("slots %v, want %v (%v)", got, slots[0], err)
 		}
 	}
 	same()
@@ -150,7 +150,7 @@ func TestUpdater(t *testing.T) {
 		"a vector too short":   u.Update(vector[1:], 2, recipe),
 		"a learning rate of 0": u.Update(vector, 2, optimizer.Recipe{}),
 		"a weight below 0":     u.Update(vector, -1, recipe),
-		"a second slot":        r.Put(2, 0, vector),
+		"a third slot":         r.Put(3, 0, vector),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)

@@ -2,6 +2,7 @@ package optimizer
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stokehq/stoke/runtime/model"
@@ -35,16 +36,19 @@ func TestUpdate(t *testing.T) {
 		// The gradient's norm is √5.25; moments are not clipped.
 		"clip": {Recipe{LearningRate: 0.1, ClipNorm: 1}, []float64{1 - 0.4/math.Sqrt(5.25), 1 + 0.2/math.Sqrt(5.25), 1 - 0.1/math.Sqrt(5.25)}, nil},
 	} {
-		vector, slots := []float32{1, 1, 1, 1}, make([]float32, 4)
-		if c.recipe.Slots() == 0 {
-			slots = nil
+		vector := []float32{1, 1, 1, 1}
+		slots := make([][]float32, c.recipe.Slots())
+		for i := range slots {
+			slots[i] = make([]float32, 4)
 		}
 		for range 2 {
 			Update(vector, slots, sums, 4, vars, c.recipe)
 		}
 		near(t, name, vector, c.vector[:3]...)
 		near(t, name+" moment", vector[3:], 0.9*(0.9*1+0.1*10)+0.1*10)
-		near(t, name+" slots", slots, c.slots...)
+		if len(slots) > 0 {
+			near(t, name+" slots", slots[0], c.slots...)
+		}
 		before := vector[0]
 		Update(vector, slots, sums, 0, vars, c.recipe)
 		near(t, name+" after an update of weight 0", vector, float64(before))
@@ -67,34 +71,56 @@ func TestUpdateInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := model.Length(vars)
-	recipe := Recipe{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, ClipNorm: 0.5}
-	make3 := func() (v, s, g []float32) {
-		v, s, g = make([]float32, n), make([]float32, n), make([]float32, n)
-		for i := range v {
-			v[i], g[i] = float32(i%7), float32(i%5)-2
-		}
-		return v, s, g
-	}
-	whole, wholeSlots, sums := make3()
-	Update(whole, wholeSlots, sums, 3, vars, recipe)
-	parts, slots, _ := make3()
 	cuts := []int{0, 17, 41, 100, n}
-	norm := 0.0
-	for i := range cuts[1:] {
-		from, to := cuts[i], cuts[i+1]
-		norm += SquaredNorm(sums[from:to], 3, model.Cut(vars, from, to))
-	}
-	scale := recipe.ClipScale(norm)
-	if scale >= 1 {
-		t.Fatal("nothing is clipped")
-	}
-	for i := range cuts[1:] {
-		from, to := cuts[i], cuts[i+1]
-		UpdateScaled(parts[from:to], slots[from:to], sums[from:to], 3, model.Cut(vars, from, to), recipe, scale)
-	}
-	for i := range whole {
-		if math.Abs(float64(whole[i]-parts[i])) > 1e-6 {
-			t.Fatalf("element %d: %v whole, %v in parts", i, whole[i], parts[i])
+	for _, recipe := range []Recipe{
+		{LearningRate: 0.1, WeightDecay: 0.01, ClipNorm: 0.5},
+		{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, ClipNorm: 0.5},
+		{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5},
+		{Name: Adagrad, LearningRate: 0.1, Epsilon: 1e-10, WeightDecay: 0.01, ClipNorm: 0.5},
+		{Name: Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 7, WeightDecay: 0.01, ClipNorm: 0.5},
+		{Name: AdamW, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 7, WeightDecay: 0.01, ClipNorm: 0.5},
+	} {
+		// The parameters, then the slots.
+		begin := func() (vectors [][]float32, g []float32) {
+			vectors, g = make([][]float32, 1+recipe.Slots()), make([]float32, n)
+			for k := range vectors {
+				vectors[k] = make([]float32, n)
+				for i := range g {
+					vectors[k][i], g[i] = float32((i+k)%7), float32(i%5)-2
+				}
+			}
+			return vectors, g
+		}
+		whole, sums := begin()
+		Update(whole[0], whole[1:], sums, 3, vars, recipe)
+		parts, _ := begin()
+		norm := 0.0
+		for i := range cuts[1:] {
+			from, to := cuts[i], cuts[i+1]
+			norm += SquaredNorm(sums[from:to], 3, model.Cut(vars, from, to))
+		}
+		scale := recipe.ClipScale(norm)
+		if scale >= 1 {
+			t.Fatal("nothing is clipped")
+		}
+		for i := range cuts[1:] {
+			from, to := cuts[i], cuts[i+1]
+			var part [][]float32
+			for _, v := range parts {
+				part = append(part, v[from:to])
+			}
+			UpdateScaled(part[0], part[1:], sums[from:to], 3, model.Cut(vars, from, to), recipe, scale)
+		}
+		before, _ := begin()
+		for k := range whole {
+			if slices.Equal(whole[k], before[k]) {
+				t.Errorf("%+v: vector %d is as before", recipe, k)
+			}
+			for i := range whole[k] {
+				if math.Abs(float64(whole[k][i]-parts[k][i])) > 1e-6 {
+					t.Fatalf("%+v: element %d of vector %d: %v whole, %v in parts", recipe, i, k, whole[k][i], parts[k][i])
+				}
+			}
 		}
 	}
 }
@@ -105,13 +131,26 @@ func TestRecipeRefusals(t *testing.T) {
 		{}, {LearningRate: -1}, {LearningRate: nan}, {LearningRate: float32(math.Inf(1))},
 		{LearningRate: 1, Momentum: 1}, {LearningRate: 1, Momentum: nan}, {LearningRate: 1, Nesterov: true},
 		{LearningRate: 1, WeightDecay: -1}, {LearningRate: 1, ClipNorm: -1},
+		{LearningRate: 1, Name: "lamb"}, {LearningRate: 1, Beta1: 0.9}, {LearningRate: 1, Epsilon: 1},
+		{LearningRate: 1, Name: Adagrad}, {LearningRate: 1, Name: Adagrad, Epsilon: 1, Momentum: 0.9},
+		{LearningRate: 1, Name: Adagrad, Epsilon: 1, Beta2: 0.9}, {LearningRate: 1, Name: Adagrad, Epsilon: 1e-60},
+		{LearningRate: 1, Name: Adam, Epsilon: 1}, {LearningRate: 1, Name: Adam, Epsilon: 1, Step: 1, Beta1: 1},
+		{LearningRate: 1, Name: Adam, Epsilon: 1, Step: 1, Beta2: 0.99999999}, {LearningRate: 1, Name: AdamW, Step: 1},
+		{LearningRate: 1, Name: AdamW, Epsilon: math.NaN(), Step: 1}, {LearningRate: 1, Name: AdamW, Epsilon: 1, Step: 1, Momentum: 0.9},
 	} {
 		if r.Validate() == nil {
 			t.Errorf("%+v passes", r)
 		}
 	}
-	if err := (Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 1e-4, ClipNorm: 1}).Validate(); err != nil {
-		t.Error(err)
+	for _, r := range []Recipe{
+		{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 1e-4, ClipNorm: 1},
+		{LearningRate: 0.1, Name: Adagrad, Epsilon: 1e-10},
+		{LearningRate: 0.1, Name: Adam, Beta2: 0.999, Epsilon: 1e-8, Step: 1},
+		{LearningRate: 0.1, Name: AdamW, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1 << 40, WeightDecay: 0.01},
+	} {
+		if err := r.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
