@@ -33,9 +33,9 @@ func (d Schedule) Resolve() Schedule {
 	return d
 }
 
-// epochs returns the epochs at which a rate is decayed; ok is false where they
+// Epochs returns the epochs at which a rate is decayed; ok is false where they
 // are not numbers above 0 in ascending order.
-func (d Schedule) epochs() (list []float64, ok bool) {
+func (d Schedule) Epochs() (list []float64, ok bool) {
 	if d.DecayEpochs.decode(&list) != nil {
 		return nil, false
 	}
@@ -84,7 +84,7 @@ func (d Schedule) decays(epochs float64) int {
 		return int(epochs / d.DecayEvery)
 	}
 	n := 0
-	list, _ := d.epochs()
+	list, _ := d.Epochs()
 	for _, e := range list {
 		if epochs >= e {
 			n++
@@ -159,7 +159,7 @@ func (s *Spec) validateSchedule(c *checks) {
 
 // validateStep checks a schedule of steps.
 func (d Schedule) validateStep(c *checks) {
-	list, ok := d.epochs()
+	list, ok := d.Epochs()
 	switch {
 	case !ok || d.DecayEpochs != "" && len(list) == 0:
 		c.add("schedule.decay_epochs", "Not epochs in ascending order",
