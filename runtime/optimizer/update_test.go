@@ -1,6 +1,7 @@
 package optimizer
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -151,6 +152,15 @@ func TestRecipeRefusals(t *testing.T) {
 		if err := r.Validate(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Checkpoints and messages of SGD are the bytes that they were.
+func TestRecipeOfSGDAsText(t *testing.T) {
+	text, err := json.Marshal(Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.5, ClipNorm: 1})
+	const want = `{"learning_rate":0.1,"momentum":0.9,"nesterov":true,"weight_decay":0.5,"clip_norm":1}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, want %s (%v)", text, want, err)
 	}
 }
 
