@@ -96,7 +96,8 @@ func (r Recipe) updateAdagrad(w, sum, s []float32, gradient, decay float32) {
 	for i, x := range w {
 		g := s[i]*gradient + decay*x
 		v := sum[i] + g*g
-		sum[i], w[i] = v, x-rate*(g/(root(v)+epsilon))
+		sum[i] = v // first: the root then reuses its register, and waits for no earlier one
+		w[i] = x - rate*(g/(epsilon+root(v)))
 	}
 }
 

@@ -194,3 +194,24 @@ func BenchmarkFinite(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkUpdate(b *testing.B) {
+	const n = 110_000
+	vars, vector, sums := []model.Var{{Len: n, Decay: true}}, make([]float32, n), make([]float32, n)
+	slots := [][]float32{make([]float32, n), make([]float32, n)}
+	for i := range sums {
+		sums[i] = float32(i%100) - 50
+	}
+	for name, r := range map[string]Recipe{
+		"sgd": {}, "momentum": {Momentum: 0.9}, "nesterov": {Momentum: 0.9, Nesterov: true}, Adagrad: {Name: Adagrad, Epsilon: 1e-10},
+		Adam: {Name: Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 5},
+	} {
+		b.Run(name, func(b *testing.B) {
+			r.LearningRate, r.WeightDecay = 0.1, 0.01
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				Update(vector, slots, sums, 4, vars, r)
+			}
+		})
+	}
+}
