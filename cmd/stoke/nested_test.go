@@ -164,8 +164,8 @@ func TestLibraryTakesEveryArgument(t *testing.T) {
 			var all []string
 			for name, ty := range parts[part] {
 				all = append(all, fmt.Sprintf("%s = %s", name, map[string]string{"number": "1", "bool": "true", "string": `"1"`}[fmt.Sprint(ty)]))
-				if ty, ok := ty.([]any); ok && ty[0] == "map" {
-					all[len(all)-1] = name + " = {}"
+				if ty, ok := ty.([]any); ok {
+					all[len(all)-1] = name + map[any]string{"map": " = {}", "list": " = [1]"}[ty[0]]
 				}
 				if part != "hyperparameters" && !strings.Contains(strings.Join(strings.Fields(string(text)), " "), fmt.Sprintf("%s = var.%s.%s", name, part, name)) {
 					t.Errorf("%s does not pass %s.%s on", module, part, name)

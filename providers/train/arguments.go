@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -36,24 +38,13 @@ func (a *argument) path() path.Path {
 // arguments lists every field that people write; dataset is apart, because a
 // URI becomes a path and a hash.
 func arguments() []argument {
-	const hyper = "hyperparameters"
-	return []argument{
+	return append([]argument{
 		textual("model", "", "model", func(s *spec.Spec) *string { return &s.Model }),
 		textual("name", "", "name", func(s *spec.Spec) *string { return &s.Name }),
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
 		synchronous(), deterministic(), deadline(),
-
-		fraction("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
-		fraction("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
-		fraction("optimizer.weight_decay", hyper, "weight_decay", func(s *spec.Spec) *float64 { return &s.Optimizer.WeightDecay }),
-		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
-		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
-		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
-		microBatch(), seed(),
-		truth("optimizer.nesterov", hyper, "nesterov", func(s *spec.Spec) *bool { return &s.Optimizer.Nesterov }),
-
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
 		count("worker.min_replicas", "worker", "min_replicas", func(s *spec.Spec) *int { return &s.Worker.MinReplicas }),
@@ -71,7 +62,96 @@ func arguments() []argument {
 		lapse("program.join_timeout", "join_timeout", func(s *spec.Spec) *spec.Duration { return &s.Program.JoinTimeout }),
 		lapse("program.stop_grace", "stop_grace", func(s *spec.Spec) *spec.Duration { return &s.Program.StopGrace }),
 		count("program.max_restarts", programBlock, "max_restarts", func(s *spec.Spec) *int { return &s.Program.MaxRestarts }),
+	}, hyperparameters()...)
+}
+
+// hyper is the name of the attribute of hyperparameters.
+const hyper = "hyperparameters"
+
+// hyperparameters lists the fields that are written there.
+func hyperparameters() []argument {
+	return []argument{
+		fraction("learning_rate", hyper, "learning_rate", func(s *spec.Spec) *float64 { return &s.LearningRate }),
+		fraction("optimizer.momentum", hyper, "momentum", func(s *spec.Spec) *float64 { return &s.Optimizer.Momentum }),
+		fraction("optimizer.weight_decay", hyper, "weight_decay", func(s *spec.Spec) *float64 { return &s.Optimizer.WeightDecay }),
+		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
+		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
+		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
+		microBatch(), seed(),
+		truth("optimizer.nesterov", hyper, "nesterov", func(s *spec.Spec) *bool { return &s.Optimizer.Nesterov }),
+
+		unfilled(textual("optimizer.name", hyper, "optimizer", func(s *spec.Spec) *string { return &s.Optimizer.Name })),
+		positive("optimizer.beta1", "beta1", func(s *spec.Spec) *float64 { return &s.Optimizer.Beta1 }),
+		positive("optimizer.beta2", "beta2", func(s *spec.Spec) *float64 { return &s.Optimizer.Beta2 }),
+		positive("optimizer.epsilon", "epsilon", func(s *spec.Spec) *float64 { return &s.Optimizer.Epsilon }),
+		unfilled(fraction("clip_norm", hyper, "clip_norm", func(s *spec.Spec) *float64 { return &s.ClipNorm })),
+		unfilled(textual("schedule.name", hyper, "schedule", func(s *spec.Spec) *string { return &s.Schedule.Name })),
+		unfilled(fraction("schedule.warmup_epochs", hyper, "warmup_epochs",
+			func(s *spec.Spec) *float64 { return &s.Schedule.WarmupEpochs })),
+		unfilled(decayEpochs()),
+		positive("schedule.decay_every", "decay_every", func(s *spec.Spec) *float64 { return &s.Schedule.DecayEvery }),
+		positive("schedule.decay_factor", "decay_factor", func(s *spec.Spec) *float64 { return &s.Schedule.DecayFactor }),
+		unfilled(fraction("schedule.minimum_learning_rate", hyper, "minimum_learning_rate",
+			func(s *spec.Spec) *float64 { return &s.Schedule.MinimumRate })),
 	}
+}
+
+// unfilled is an argument whose default is not filled in: states of earlier
+// versions do not have it either.
+func unfilled(a argument) argument {
+	get, plain := a.get, spec.Default()
+	a.get = func(s *spec.Spec) attr.Value {
+		v := get(s)
+		if v.Equal(get(&plain)) {
+			return null(context.Background(), v.Type(context.Background()))
+		}
+		return v
+	}
+	return a
+}
+
+// positive is an unfilled number: zero means the default, and is an error where it is written.
+func positive(field, name string, of func(*spec.Spec) *float64) argument {
+	a := unfilled(fraction(field, hyper, name, of))
+	a.set = func(s *spec.Spec, v attr.Value) error {
+		if *of(s) = float(v.(types.Number)); *of(s) == 0 {
+			return errors.New("give a number above 0, or leave it out")
+		}
+		return nil
+	}
+	return a
+}
+
+func decayEpochs() argument {
+	return argument{"schedule.decay_epochs", hyper, "decay_epochs",
+		func(s *spec.Spec, v attr.Value) (err error) {
+			s.Schedule.DecayEpochs, err = program.JSONOf(v)
+			return err
+		},
+		func(s *spec.Spec) attr.Value {
+			list, _ := s.Schedule.Epochs() // Validate reports what it does not read
+			var values []attr.Value
+			for _, epoch := range list {
+				values = append(values, decimal(epoch))
+			}
+			return types.ListValueMust(types.NumberType, values)
+		}}
+}
+
+func microBatch() argument {
+	a := count("micro_batch", hyper, "micro_batch", func(s *spec.Spec) *int { return &s.MicroBatch })
+	a.get = func(s *spec.Spec) attr.Value { return whole(int64(s.MicroBatchSize())) }
+	return a
+}
+
+func seed() argument {
+	return argument{"seed", hyper, "seed",
+		func(s *spec.Spec, v attr.Value) error {
+			n, err := integer(v.(types.Number), 0, math.MaxInt64)
+			s.Seed = uint64(n)
+			return err
+		},
+		func(s *spec.Spec) attr.Value { return whole(int64(s.Seed)) }}
 }
 
 // programBlock is the name of the block of a program.
@@ -82,7 +162,7 @@ func (a *argument) isFor(program bool) bool {
 	switch a.in {
 	case programBlock:
 		return program
-	case "hyperparameters", "evaluation", "checkpoint":
+	case hyper, "evaluation", "checkpoint":
 		return !program
 	case "":
 		return !program || a.name == "name" || a.name == "deadline"
@@ -111,8 +191,6 @@ func pathOf(field string) path.Path {
 		return path.Root(programBlock).AtName("code")
 	case "engine":
 		return path.Root("worker").AtName("gpus")
-	case "optimizer.name":
-		return path.Root("hyperparameters")
 	}
 	return path.Root("model")
 }
@@ -139,22 +217,6 @@ func count(field, in, name string, of func(*spec.Spec) *int) argument {
 			return err
 		},
 		func(s *spec.Spec) attr.Value { return whole(int64(*of(s))) }}
-}
-
-func microBatch() argument {
-	a := count("micro_batch", "hyperparameters", "micro_batch", func(s *spec.Spec) *int { return &s.MicroBatch })
-	a.get = func(s *spec.Spec) attr.Value { return whole(int64(s.MicroBatchSize())) }
-	return a
-}
-
-func seed() argument {
-	return argument{"seed", "hyperparameters", "seed",
-		func(s *spec.Spec, v attr.Value) error {
-			n, err := integer(v.(types.Number), 0, math.MaxInt64)
-			s.Seed = uint64(n)
-			return err
-		},
-		func(s *spec.Spec) attr.Value { return whole(int64(s.Seed)) }}
 }
 
 func truth(field, in, name string, of func(*spec.Spec) *bool) argument {
@@ -235,7 +297,7 @@ func processes() argument {
 // object gives the nested attribute or block of that name.
 func (m *experimentModel) object(in string) *types.Object {
 	switch in {
-	case "hyperparameters":
+	case hyper:
 		return &m.Hyperparameters
 	case programBlock:
 		return &m.Program

@@ -50,6 +50,7 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 			}
 		}
 	}
+	d.chooseRate(m)
 	// The name defaults to the model's.
 	switch {
 	case !m.Name.IsNull():
@@ -67,6 +68,16 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		diags.Append(d.program(m)...)
 	}
 	return d, diags
+}
+
+// chooseRate sets a learning rate that is left out: it follows from the optimizer.
+func (d *draft) chooseRate(m *experimentModel) {
+	rate := m.value(&argument{in: hyper, name: "learning_rate"})
+	if m.hasProgram() || rate != nil && !rate.IsNull() {
+		return
+	}
+	d.spec.LearningRate = d.spec.Optimizer.DefaultRate()
+	d.unknown["learning_rate"] = d.unknown["optimizer.name"]
 }
 
 // place reads where the dataset is. A program may have any folder, or none.
@@ -108,9 +119,21 @@ var restOn = map[string][]string{
 	"micro_batch":           {"batch_size"},
 	"learning_rate_scaling": {"batch_per"},
 	"worker.min_replicas":   {"worker.replicas", "program.evaluator"},
-	"optimizer.nesterov":    {"optimizer.momentum"},
+	"optimizer.momentum":    {"optimizer.name"},
+	"optimizer.nesterov":    {"optimizer.name", "optimizer.momentum"},
+	"optimizer.beta1":       {"optimizer.name"},
+	"optimizer.beta2":       {"optimizer.name"},
+	"optimizer.epsilon":     {"optimizer.name"},
+	"clip_norm":             {"deterministic", "parameter_server.replicas"},
 	"deterministic":         {"asynchronous"},
 	"engine":                {"worker.gpus"},
+
+	"schedule.name":                  {"schedule.decay_epochs", "schedule.decay_every"},
+	"schedule.warmup_epochs":         {"epochs"},
+	"schedule.decay_epochs":          {"schedule.name"},
+	"schedule.decay_every":           {"schedule.name", "schedule.decay_epochs"},
+	"schedule.decay_factor":          {"schedule.name"},
+	"schedule.minimum_learning_rate": {"schedule.name", "learning_rate"},
 
 	"program.processes":         {"worker.gpus", "program.framework"},
 	"program.framework":         {"program.chief", "program.evaluator"},
@@ -142,7 +165,7 @@ func (d *draft) check() diag.Diagnostics {
 // fill shows the defaults: what people left out gets the value that it has. A
 // block that was left out stays out.
 func (m *experimentModel) fill(ctx context.Context, d *draft) {
-	hyper := make(map[string]attr.Value)
+	values := make(map[string]attr.Value)
 	for _, a := range arguments() {
 		if a.get == nil {
 			continue
@@ -154,8 +177,8 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 		switch {
 		case a.in == "":
 			m.setTop(a.name, v)
-		case a.in == "hyperparameters":
-			hyper[a.name] = v
+		case a.in == hyper:
+			values[a.name] = v
 		default:
 			if o := m.object(a.in); !o.IsNull() && !o.IsUnknown() {
 				*o = with(ctx, *o, a.name, v)
@@ -166,7 +189,7 @@ func (m *experimentModel) fill(ctx context.Context, d *draft) {
 		m.Hyperparameters = types.ObjectNull(hyperparameterTypes())
 		m.fillProgram(ctx)
 	} else if !m.Hyperparameters.IsUnknown() {
-		m.Hyperparameters = types.ObjectValueMust(hyperparameterTypes(), hyper)
+		m.Hyperparameters = types.ObjectValueMust(hyperparameterTypes(), values)
 	}
 	if m.Wait.IsNull() {
 		m.Wait = types.BoolValue(true)
@@ -198,15 +221,4 @@ func with(ctx context.Context, o types.Object, name string, v attr.Value) types.
 	attributes := o.Attributes() // a copy
 	attributes[name] = v
 	return types.ObjectValueMust(o.AttributeTypes(ctx), attributes)
-}
-
-func hyperparameterTypes() map[string]attr.Type {
-	ty := make(map[string]attr.Type)
-	for _, a := range arguments() {
-		if a.in == "hyperparameters" {
-			ty[a.name] = types.NumberType
-		}
-	}
-	ty["nesterov"] = types.BoolType
-	return ty
 }

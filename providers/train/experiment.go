@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -127,17 +128,7 @@ func experimentAttributes() map[string]schema.Attribute {
 		"hyperparameters": schema.SingleNestedAttribute{
 			Optional: true, Computed: true,
 			Description: "What the result depends on: a change of any of them is a new run.",
-			Attributes: map[string]schema.Attribute{
-				"learning_rate": number("Step size. Default: 0.05."),
-				"batch_size":    number("Records; see batch_per. Default: 64."),
-				"epochs":        number("Passes over the training records. Default: 1."),
-				"max_steps":     number("Most updates. Default: 0, no limit."),
-				"micro_batch":   number("Records per step of the engine. Default: batch_size, at most 32."),
-				"momentum":      number("Of SGD, at least 0 and below 1. Default: 0."),
-				"nesterov":      schema.BoolAttribute{Optional: true, Computed: true, Description: "Nesterov's momentum. Default: false."},
-				"weight_decay":  number("Not applied to biases and normalisation. Default: 0."),
-				"seed":          number("Of initial values, order and dropout. Default: 0."),
-			},
+			Attributes:  hyperparameterAttributes(),
 		},
 		"id":     result("Names the run."),
 		"status": result("pending, running, succeeded, failed, stopped or lost."),
@@ -155,6 +146,45 @@ func experimentAttributes() map[string]schema.Attribute {
 		"started_at":   result("When it started (RFC 3339)."),
 		"finished_at":  result("When it ended (RFC 3339)."),
 	}
+}
+
+func hyperparameterAttributes() map[string]schema.Attribute {
+	given := func(text string) schema.NumberAttribute {
+		return schema.NumberAttribute{Optional: true, Description: text}
+	}
+	return map[string]schema.Attribute{
+		"learning_rate": number("Step size. Default: 0.05; of adam and adamw 0.001, of adagrad 0.01."),
+		"batch_size":    number("Records; see batch_per. Default: 64."),
+		"epochs":        number("Passes over the training records. Default: 1."),
+		"max_steps":     number("Most updates. Default: 0, no limit."),
+		"micro_batch":   number("Records per step of the engine. Default: batch_size, at most 32."),
+		"momentum":      number("Of sgd, at least 0 and below 1. Default: 0."),
+		"nesterov":      schema.BoolAttribute{Optional: true, Computed: true, Description: "Of sgd: Nesterov's momentum. Default: false."},
+		"weight_decay":  number("Not applied to biases and normalisation. Part of the gradient; under adamw apart from it. Default: 0."),
+		"seed":          number("Of initial values, order and dropout. Default: 0."),
+
+		"optimizer": option("sgd (default), adam, adamw or adagrad."),
+		"beta1":     given("Of adam and adamw: decay of the mean gradient, above 0 and below 1. Default: 0.9."),
+		"beta2":     given("Of adam and adamw: decay of the mean squared gradient, above 0 and below 1. Default: 0.999."),
+		"epsilon":   given("Of adam, adamw and adagrad: added to the divisor. Default: 1e-8; of adagrad 1e-10."),
+		"clip_norm": given("Largest norm of an update's mean gradient over all parameters; more is scaled down. Default: 0, no limit."),
+		"schedule": option("Learning rate over the committed records: constant (default); step, lowered at epochs; " +
+			"cosine or linear, down to minimum_learning_rate at the run's end."),
+		"warmup_epochs": given("Epochs at the beginning, such as 0.5: the rate grows linearly from 0. Default: 0."),
+		"decay_epochs": schema.ListAttribute{Optional: true, ElementType: types.NumberType,
+			Description: "Of the schedule step: after these epochs the rate is multiplied by decay_factor, such as [82, 109]."},
+		"decay_every":           given("Of the schedule step, instead of decay_epochs: so many epochs lie between two decays."),
+		"decay_factor":          given("Of the schedule step, above 0 and at most 1. Default: 0.1."),
+		"minimum_learning_rate": given("Of the schedules cosine and linear: the rate at the end. Default: 0."),
+	}
+}
+
+func hyperparameterTypes() map[string]attr.Type {
+	ty := make(map[string]attr.Type)
+	for name, a := range hyperparameterAttributes() {
+		ty[name] = a.GetType()
+	}
+	return ty
 }
 
 // merged is all of both.

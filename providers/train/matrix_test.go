@@ -22,9 +22,8 @@ var states = []string{"running", "finished", "failed", "lost", "lost without a c
 
 // unwritten are fields that no configuration can change by themselves.
 var unwritten = []string{
-	"engine",         // follows from worker.gpus
-	"loss",           // the model's
-	"optimizer.name", // there is one
+	"engine", // follows from worker.gpus
+	"loss",   // the model's
 }
 
 // variation is a configuration in which one field is another one.
@@ -55,25 +54,39 @@ func (b *bench) fields() (all []string) {
 // itself, and fails here until it can be written, or is told not to be.
 func (b *bench) variations(data *thing) (all []variation) {
 	special := map[string]values{
-		"name":                  {"name": cty.StringVal("other")},
-		"model":                 {"model": cty.StringVal("softmax")},
-		"strategy":              {"strategy": cty.UnknownVal(cty.String)}, // there is one: any other is not known yet
-		"batch_per":             {"batch_per": cty.StringVal("worker")},
-		"learning_rate_scaling": {"batch_per": cty.StringVal("worker"), "learning_rate_scaling": cty.StringVal("linear")},
-		"optimizer.nesterov":    {"hyperparameters.nesterov": cty.True, "hyperparameters.momentum": cty.MustParseNumberVal("0.9")},
-		"deadline":              {"deadline": cty.StringVal("200h")},
-		"deterministic":         {"deterministic": cty.True},
-		"worker.replicas":       {"worker.replicas": cty.NumberIntVal(3)},
-		"worker.min_replicas":   {"worker.min_replicas": cty.NumberIntVal(2)},
-		"program.command":       {"program.command": texts("sh", "other.sh")},
-		"program.code":          {"program.code": cty.StringVal(writeCode(b.t, b.t.TempDir(), "train.sh", "exit"))},
-		"program.environment":   {"program.environment": cty.MapVal(values{"MODE": cty.StringVal("slow")})},
-		"program.parameters":    {"program.parameters": cty.ObjectVal(values{"rate": cty.MustParseNumberVal("0.2"), "fast": cty.True})},
-		"program.framework":     {"program.framework": cty.StringVal("none")},
-		"program.processes":     {"program.processes": cty.StringVal("2")},
-		"program.evaluator":     {"program.evaluator": cty.True, "worker.min_replicas": cty.NumberIntVal(2)},
-		"program.join_timeout":  {"program.join_timeout": cty.StringVal("1m")},
-		"program.stop_grace":    {"program.stop_grace": cty.StringVal("5s")},
+		"name":                   {"name": cty.StringVal("other")},
+		"model":                  {"model": cty.StringVal("softmax")},
+		"strategy":               {"strategy": cty.UnknownVal(cty.String)}, // there is one: any other is not known yet
+		"batch_per":              {"batch_per": cty.StringVal("worker")},
+		"learning_rate_scaling":  {"batch_per": cty.StringVal("worker"), "learning_rate_scaling": cty.StringVal("linear")},
+		"optimizer.nesterov":     {"hyperparameters.nesterov": cty.True, "hyperparameters.momentum": cty.MustParseNumberVal("0.9")},
+		"optimizer.name":         {"hyperparameters.optimizer": cty.StringVal("adam"), "hyperparameters.momentum": cty.Zero},
+		"optimizer.beta1":        {"hyperparameters.optimizer": cty.StringVal("adam"), "hyperparameters.beta1": cty.MustParseNumberVal("0.8")},
+		"optimizer.beta2":        {"hyperparameters.optimizer": cty.StringVal("adamw"), "hyperparameters.beta2": cty.MustParseNumberVal("0.99")},
+		"optimizer.epsilon":      {"hyperparameters.optimizer": cty.StringVal("adagrad"), "hyperparameters.epsilon": cty.MustParseNumberVal("1e-6")},
+		"clip_norm":              {"hyperparameters.clip_norm": cty.NumberIntVal(1)},
+		"schedule.name":          {"hyperparameters.schedule": cty.StringVal("cosine")},
+		"schedule.warmup_epochs": {"hyperparameters.warmup_epochs": cty.MustParseNumberVal("0.5")},
+		"schedule.decay_epochs": {"hyperparameters.schedule": cty.StringVal("step"),
+			"hyperparameters.decay_epochs": cty.ListVal([]cty.Value{cty.NumberIntVal(1), cty.MustParseNumberVal("1.5")})},
+		"schedule.decay_every": {"hyperparameters.schedule": cty.StringVal("step"), "hyperparameters.decay_every": cty.NumberIntVal(1)},
+		"schedule.decay_factor": {"hyperparameters.schedule": cty.StringVal("step"), "hyperparameters.decay_every": cty.NumberIntVal(1),
+			"hyperparameters.decay_factor": cty.MustParseNumberVal("0.5")},
+		"schedule.minimum_learning_rate": {"hyperparameters.schedule": cty.StringVal("linear"),
+			"hyperparameters.minimum_learning_rate": cty.MustParseNumberVal("0.01")},
+		"deadline":             {"deadline": cty.StringVal("200h")},
+		"deterministic":        {"deterministic": cty.True},
+		"worker.replicas":      {"worker.replicas": cty.NumberIntVal(3)},
+		"worker.min_replicas":  {"worker.min_replicas": cty.NumberIntVal(2)},
+		"program.command":      {"program.command": texts("sh", "other.sh")},
+		"program.code":         {"program.code": cty.StringVal(writeCode(b.t, b.t.TempDir(), "train.sh", "exit"))},
+		"program.environment":  {"program.environment": cty.MapVal(values{"MODE": cty.StringVal("slow")})},
+		"program.parameters":   {"program.parameters": cty.ObjectVal(values{"rate": cty.MustParseNumberVal("0.2"), "fast": cty.True})},
+		"program.framework":    {"program.framework": cty.StringVal("none")},
+		"program.processes":    {"program.processes": cty.StringVal("2")},
+		"program.evaluator":    {"program.evaluator": cty.True, "worker.min_replicas": cty.NumberIntVal(2)},
+		"program.join_timeout": {"program.join_timeout": cty.StringVal("1m")},
+		"program.stop_grace":   {"program.stop_grace": cty.StringVal("5s")},
 	}
 	base := spec.Default()
 	base.Epochs = 2

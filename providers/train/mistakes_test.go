@@ -45,6 +45,18 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"weight decay of 1", values{"hyperparameters.weight_decay": num(1)}, "Value out of range", hyper.GetAttr("weight_decay")},
 		{"rate of nothing", values{"hyperparameters.learning_rate": cty.MustParseNumberVal("1e-46")}, "Value too close to a limit", hyper.GetAttr("learning_rate")},
 		{"momentum of nearly 1", values{"hyperparameters.momentum": cty.MustParseNumberVal("0.99999999")}, "Value too close to a limit", hyper.GetAttr("momentum")},
+		{"optimizer", values{"hyperparameters.optimizer": str("lion")}, "Unknown value", hyper.GetAttr("optimizer")},
+		{"adam with momentum", values{"hyperparameters.optimizer": str("adam"), "hyperparameters.momentum": cty.MustParseNumberVal("0.9")},
+			"Another optimizer has this", hyper.GetAttr("momentum")},
+		{"sgd with epsilon", values{"hyperparameters.epsilon": cty.MustParseNumberVal("1e-8")}, "Another optimizer has this", hyper.GetAttr("epsilon")},
+		{"beta1 of 0", values{"hyperparameters.optimizer": str("adam"), "hyperparameters.beta1": num(0)}, "Value out of range", hyper.GetAttr("beta1")},
+		{"beta2 of 1", values{"hyperparameters.optimizer": str("adam"), "hyperparameters.beta2": num(1)}, "Value out of range", hyper.GetAttr("beta2")},
+		{"clip norm", values{"hyperparameters.clip_norm": num(-1)}, "Value out of range", hyper.GetAttr("clip_norm")},
+		{"schedule", values{"hyperparameters.schedule": str("poly")}, "Unknown value", hyper.GetAttr("schedule")},
+		{"schedule step without epochs", values{"hyperparameters.schedule": str("step")}, "Nothing says when to decay", hyper.GetAttr("schedule")},
+		{"minimum of a constant rate", values{"hyperparameters.minimum_learning_rate": cty.MustParseNumberVal("0.01")},
+			"The schedule has no minimum", hyper.GetAttr("minimum_learning_rate")},
+		{"long warm-up", values{"hyperparameters.warmup_epochs": num(99)}, "Value out of range", hyper.GetAttr("warmup_epochs")},
 		{"negative seed", values{"hyperparameters.seed": num(-1)}, "Value out of range", hyper.GetAttr("seed")},
 		{"model", values{"model": str("mnist-cn")}, "There is no such model", cty.GetAttrPath("model")},
 		{"strategy", values{"strategy": str("ring")}, "Unknown value", cty.GetAttrPath("strategy")},
@@ -183,7 +195,7 @@ func TestImportTakesAnIDOrAFolder(t *testing.T) {
 }
 
 func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
-	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "optimizer.name": true, "dataset.path": true, "dataset.hash": true, "program.code": true}
+	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "dataset.path": true, "dataset.hash": true, "program.code": true}
 	have := make(map[string]bool)
 	for _, a := range arguments() {
 		have[a.field] = true

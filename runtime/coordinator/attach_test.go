@@ -83,14 +83,18 @@ func TestAttach(t *testing.T) {
 	for _, shape := range []struct {
 		servers      int
 		asynchronous bool
-	}{{1, false}, {3, false}, {2, true}} {
-		t.Run(fmt.Sprintf("%d servers, asynchronous %v", shape.servers, shape.asynchronous), func(t *testing.T) {
+		optimizer    string
+	}{{1, false, "sgd"}, {3, false, "sgd"}, {2, true, "sgd"}, {2, false, "adam"}} {
+		t.Run(fmt.Sprintf("%d servers, asynchronous %v, %s", shape.servers, shape.asynchronous, shape.optimizer), func(t *testing.T) {
 			s := pointsSpec()
 			s.Epochs, s.Worker.Replicas, s.ParameterServer.Replicas, s.Asynchronous = 10, 2, shape.servers, shape.asynchronous
 			s.Checkpoint.EverySteps = 17
 			s.Deterministic = !shape.asynchronous
 			if shape.asynchronous {
 				s.LearningRate = 0.1
+			}
+			if s.Optimizer.Name = shape.optimizer; shape.optimizer != spec.OptimizerSGD {
+				s.LearningRate, s.Schedule = 0.05, spec.Schedule{Name: spec.ScheduleLinear, WarmupEpochs: 1.5}
 			}
 			want := newBench(t, s, linear{}).run()
 			b := newBench(t, s, linear{})

@@ -14,7 +14,7 @@ import (
 
 // commit proposes the update to the holders of the parameters.
 func (c *coordinator) commit(ctx context.Context, u *update) {
-	p := propose(u, c.at(), recipeOf(&c.Spec, u.workers))
+	p := propose(u, c.at(), recipeOfNext(c, u))
 	if p.finite {
 		p.void = c.takeVoid()
 	} else {

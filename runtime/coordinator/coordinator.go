@@ -425,13 +425,34 @@ func (c *coordinator) records() int64 { return c.Workload.Train.Info().Records }
 // Routes adds the ledger and the finished model to the API.
 func (c *coordinator) Routes(mux *http.ServeMux) { results{c}.addTo(mux) }
 
-// recipeOf returns the optimizer's recipe for an update of so many workers.
+// recipeOf returns the optimizer's recipe for updates of so many workers, with
+// the rate that a schedule begins from.
 func recipeOf(s *spec.Spec, workers int) optimizer.Recipe {
-	o := s.Optimizer
-	return optimizer.Recipe{
+	o := s.Optimizer.Resolve()
+	r := optimizer.Recipe{
 		LearningRate: float32(s.Rate(workers)),
 		Momentum:     float32(o.Momentum),
 		Nesterov:     o.Nesterov,
 		WeightDecay:  float32(o.WeightDecay),
+		ClipNorm:     float32(s.ClipNorm),
+		Beta1:        o.Beta1,
+		Beta2:        o.Beta2,
+		Epsilon:      o.Epsilon,
 	}
+	if o.Name != spec.OptimizerSGD { // manifests of earlier versions have no name
+		r.Name = o.Name
+	}
+	return r
+}
+
+// recipeOfNext returns the recipe of an update that is committed next. Rate and
+// number follow from the book and the version, which every coordinator of the
+// run has.
+func recipeOfNext(c *coordinator, u *update) optimizer.Recipe {
+	r := recipeOf(&c.Spec, u.workers)
+	r.LearningRate = float32(c.Spec.RateAt(u.workers, c.book.Records(), u.End-u.Start, c.records()))
+	if r.Name == optimizer.Adam || r.Name == optimizer.AdamW {
+		r.Step = c.version - c.skipped + 1
+	}
+	return r
 }

@@ -250,20 +250,39 @@ func TestCheckpointOfAnotherModelIsNotPassedOver(t *testing.T) {
 // both sides.
 func TestPlanAndRunAgreeOnNumbers(t *testing.T) {
 	numbers := []float64{0, 1e-60, 1e-46, 1e-45, 1e-38, 0.05, 0.5, 0.9, 0.9999999, 0.99999999, 1, 1.5, 5, 1e6, 1e39, math.NaN(), math.Inf(1), -0.5}
+	agree := func(s spec.Spec) bool {
+		s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/data", Hash: "x"}
+		plan, recipe := s.Validate(), recipeOf(&s, 1)
+		recipe.Step = 1
+		if run := recipe.Validate(); len(plan) == 0 && run != nil {
+			t.Errorf("a plan accepts what fails: %v: %+v", run, s)
+		}
+		return len(plan) == 0
+	}
+	for _, name := range []string{spec.OptimizerAdam, spec.OptimizerAdamW, spec.OptimizerAdagrad} {
+		for _, a := range numbers {
+			for _, b := range numbers {
+				s := pointsSpec()
+				s.Optimizer.Name, s.Optimizer.Epsilon, s.ClipNorm = name, a, b
+				ok := agree(s)
+				if s.Optimizer.Epsilon, s.ClipNorm = 0, 0; name != spec.OptimizerAdagrad {
+					s.Optimizer.Beta1, s.Optimizer.Beta2 = a, b
+				}
+				if ok = agree(s) || ok; a == 0.5 && b == 0.9 && !ok {
+					t.Errorf("%s: nothing was accepted", name)
+				}
+			}
+		}
+	}
 	accepted := 0
 	for _, rate := range numbers {
 		for _, momentum := range numbers {
 			for _, decay := range numbers {
 				for _, nesterov := range []bool{false, true} {
 					s := pointsSpec()
-					s.Model, s.Dataset = "mlp", spec.Dataset{Path: "/data", Hash: "x"}
 					s.LearningRate, s.Optimizer.Momentum, s.Optimizer.WeightDecay, s.Optimizer.Nesterov = rate, momentum, decay, nesterov
-					plan, run := s.Validate(), recipeOf(&s, 1).Validate()
-					if len(plan) == 0 {
+					if agree(s) {
 						accepted++
-					}
-					if len(plan) == 0 && run != nil {
-						t.Errorf("rate %g, momentum %g, decay %g: a plan accepts what fails: %v", rate, momentum, decay, run)
 					}
 				}
 			}

@@ -19,11 +19,13 @@ import (
 // read, and the blocks of an update, of which there are two for each worker: at
 // any batch size, also while checkpoints are written.
 func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
-	const workers, slots = 3, 1
-	peak := func(batch, checkpoints int, deterministic bool) {
+	const workers = 3
+	peak := func(optimizer string, slots, batch, checkpoints int, deterministic bool) {
 		s := pointsSpec()
 		s.BatchSize, s.MicroBatch, s.MaxSteps, s.Epochs = batch, 8, 4, 1000
-		s.Optimizer.Momentum, s.Worker.Replicas = 0.5, workers
+		if s.Optimizer.Name, s.Worker.Replicas = optimizer, workers; optimizer == spec.OptimizerSGD {
+			s.Optimizer.Momentum = 0.5
+		}
 		s.LearningRate, s.Checkpoint.EverySteps, s.Deterministic = 0.1, checkpoints, deterministic
 		b := newBench(t, s, linear{size: 1000})
 		b.options.Workload.Train = points{1 << 17}
@@ -31,15 +33,17 @@ func TestServersMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 			t.Fatalf("batch %d: status %+v", batch, st)
 		}
 		n := b.ps[0].Vectors() // buffers are never given back: this is the most there were
-		if most := 1 + slots + 2 + mostBlocks(workers); n > most {
-			t.Errorf("batch %d, checkpoints every %d, deterministic %v: %d vectors, want at most %d", batch, checkpoints, deterministic, n, most)
+		if most := 2*(1+slots) + mostBlocks(workers); n > most {
+			t.Errorf("%s, batch %d, checkpoints every %d, deterministic %v: %d vectors, want at most %d",
+				optimizer, batch, checkpoints, deterministic, n, most)
 		}
 	}
 	for _, checkpoints := range []int{0, 1} {
 		for _, batch := range []int{1024, 65536} {
-			peak(batch, checkpoints, false)
-			peak(batch, checkpoints, true)
+			peak(spec.OptimizerSGD, 1, batch, checkpoints, false)
+			peak(spec.OptimizerSGD, 1, batch, checkpoints, true)
 		}
+		peak(spec.OptimizerAdam, 2, 1024, checkpoints, true)
 	}
 }
 

@@ -113,7 +113,7 @@ func (p *parameterServers) flush(ctx context.Context, at point, void []int64) er
 // commit makes every server sum up exactly these contributions, then, once all
 // of them are known to be finite, every server applies them.
 func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64, applied bool, err error) {
-	finite := c.finite
+	finite, scale := c.finite, 1.0
 	if finite {
 		r := wire.Prepare{Term: c.term, Version: c.version, IDs: c.ids, Discard: c.void, Weight: c.weight}
 		if len(p.addresses) == 1 {
@@ -130,12 +130,13 @@ func (p *parameterServers) commit(ctx context.Context, c proposal) (norm float64
 			norm += a.SquaredNorm
 			finite = finite && a.Finite
 		}
+		scale = c.recipe.ClipScale(norm)
 		if norm = math.Sqrt(norm); r.Alone != nil {
 			return norm, finite, nil
 		}
 	}
 	_, err = p.ask(ctx, wire.TypeApply, wire.Apply{
-		Term: c.term, Version: c.version, Skip: !finite, Scale: 1, Recipe: c.recipe, Taken: c.taken,
+		Term: c.term, Version: c.version, Skip: !finite, Scale: scale, Recipe: c.recipe, Taken: c.taken,
 	})
 	return norm, finite, err
 }

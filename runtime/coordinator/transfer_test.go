@@ -20,6 +20,12 @@ func halfAndHalf(t *testing.T, stream bool, servers int, between func(b *bench, 
 	t.Helper()
 	s := pointsSpec()
 	s.Deterministic, s.Optimizer.Momentum, s.LearningRate = true, 0.5, 0.5
+	return halfAndHalfOf(t, s, stream, servers, between)
+}
+
+// halfAndHalfOf is halfAndHalf of a specification.
+func halfAndHalfOf(t *testing.T, s spec.Spec, stream bool, servers int, between func(b *bench, newest string)) (hashes []string, st spec.Status) {
+	t.Helper()
 	s.Checkpoint.EverySteps, s.ParameterServer.Replicas = 6, 2
 	gate := make(chan struct{})
 	b := newBench(t, s, linear{gate: gate, size: 3 * 1000})
@@ -56,18 +62,24 @@ func halfAndHalf(t *testing.T, stream bool, servers int, between func(b *bench, 
 	if st.Phase != spec.Succeeded || st.Step != 36 || st.Records != 1800 {
 		t.Fatalf("status %+v", st)
 	}
+	return b.partHashes(), st
+}
+
+// partHashes returns the hashes of the finished model's parts.
+func (b *bench) partHashes() (hashes []string) {
+	b.t.Helper()
 	final := filepath.Base(b.final())
-	m, err := b.options.Checkpoints.Manifest(t.Context(), final)
+	m, err := b.options.Checkpoints.Manifest(b.t.Context(), final)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	for _, part := range m.Parts {
 		hashes = append(hashes, part.SHA256)
 	}
-	if ok, err := b.options.Checkpoints.Complete(t.Context(), final, m); !ok || err != nil {
-		t.Errorf("the finished model is not complete: %v", err)
+	if ok, err := b.options.Checkpoints.Complete(b.t.Context(), final, m); !ok || err != nil {
+		b.t.Errorf("the finished model is not complete: %v", err)
 	}
-	return hashes, st
+	return hashes
 }
 
 // Servers that cannot reach the checkpoints send their part and get it back

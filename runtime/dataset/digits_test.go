@@ -88,7 +88,7 @@ func heldOut(t testing.TB, dir, name string, epochs int, recipe optimizer.Recipe
 	defer r.Close()
 	vars, _ := r.Layout()
 	vector := make([]float32, model.Length(vars))
-	slots, sums := make([]float32, len(vector)), make([]float32, len(vector))
+	slots, sums := [][]float32{make([]float32, len(vector))}, make([]float32, len(vector))
 	if err := r.Get(0, 0, vector); err != nil {
 		t.Fatal(err)
 	}

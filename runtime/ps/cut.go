@@ -69,8 +69,8 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	for at := 0; at < len(vectors[0]); at += piece {
 		s.pieces = append(s.pieces, model.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
 	}
-	if len(vectors) > 1 {
-		s.slots = &vector{v: vectors[1]}
+	for _, v := range vectors[1:] {
+		s.slots = append(s.slots, &vector{v: v})
 	}
 	clear(s.pending)
 	clear(s.void)
@@ -142,7 +142,10 @@ func (s *Server) keep(c wire.Cut) wire.Answer {
 		return *a
 	}
 	s.letSnapshotGo(s.snapshot)
-	s.snapshot = &snapshot{from: s.from, values: s.values.hold(), slots: s.slots.hold()}
+	s.snapshot = &snapshot{from: s.from}
+	for _, v := range vectorsOf(s) {
+		s.snapshot.held = append(s.snapshot.held, v.hold())
+	}
 	return wire.Answer{}
 }
 

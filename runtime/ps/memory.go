@@ -1,6 +1,9 @@
 package ps
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // maxStall is the longest that training waits for a checkpoint that is being
 // written, to stay within the memory that a server may use.
@@ -18,21 +21,20 @@ type vector struct {
 func (s *Server) Vectors() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 1 + s.made
-	if s.slots != nil {
-		n++
-	}
-	return n
+	return len(vectorsOf(s)) + s.made
 }
+
+// vectorsOf returns the present parameters and slots. Called with mu held.
+func vectorsOf(s *Server) []*vector { return append([]*vector{s.values}, s.slots...) }
 
 // Frames is how many answers to pulls were made: one for each version that
 // somebody pulled.
 func (s *Server) Frames() int64 { return s.frames.Load() }
 
 // most is the highest number of buffers that the server makes, in addition to
-// parameters and slots: two where a reader holds these during an update, and
-// two pushes of each worker. Called with mu held.
-func (s *Server) most() int { return 2 + 2*s.crowd }
+// parameters and slots: one for each of these, which a reader may hold during an
+// update, but at least two, and two pushes of each worker. Called with mu held.
+func (s *Server) most() int { return max(2, len(s.slots)+1) + 2*s.crowd }
 
 // room waits until n buffers can be had within the bound. Only a checkpoint
 // that is being written is waited for: what else takes buffers gives them back
@@ -95,9 +97,7 @@ func (s *Server) releaseAll(all [][]float32) {
 
 // hold keeps a vector as it is until it is let go. Called with mu held.
 func (v *vector) hold() *vector {
-	if v != nil {
-		v.held++
-	}
+	v.held++
 	return v
 }
 
@@ -106,7 +106,7 @@ func (s *Server) letGo(v *vector) {
 	if v == nil {
 		return
 	}
-	if v.held--; v.held == 0 && v != s.values && v != s.slots {
+	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) {
 		s.release(v.v)
 	}
 }
@@ -114,7 +114,7 @@ func (s *Server) letGo(v *vector) {
 // writable gives a vector whose content may be changed: another one where
 // somebody reads this one. Called with mu held.
 func (s *Server) writable(v *vector) *vector {
-	if v == nil || v.held == 0 {
+	if v.held == 0 {
 		return v
 	}
 	next := &vector{v: s.buffer()}
@@ -125,8 +125,8 @@ func (s *Server) writable(v *vector) *vector {
 // read is how many of the present vectors somebody reads. Called with mu held.
 func (s *Server) read() int {
 	n := 0
-	for _, v := range []*vector{s.values, s.slots} {
-		if v != nil && v.held > 0 {
+	for _, v := range vectorsOf(s) {
+		if v.held > 0 {
 			n++
 		}
 	}
@@ -135,21 +135,22 @@ func (s *Server) read() int {
 
 // snapshot is a version that is kept for a checkpoint.
 type snapshot struct {
-	from          int
-	values, slots *vector
+	from int
+	held []*vector // parameters, then slots
 }
 
-func (c *snapshot) vectors() [][]float32 {
-	if c.slots == nil {
-		return [][]float32{c.values.v}
+func (c *snapshot) vectors() (all [][]float32) {
+	for _, v := range c.held {
+		all = append(all, v.v)
 	}
-	return [][]float32{c.values.v, c.slots.v}
+	return all
 }
 
 // letSnapshotGo gives back what a snapshot keeps. Called with mu held.
 func (s *Server) letSnapshotGo(c *snapshot) {
 	if c != nil {
-		s.letGo(c.values)
-		s.letGo(c.slots)
+		for _, v := range c.held {
+			s.letGo(v)
+		}
 	}
 }

@@ -40,7 +40,7 @@ type Server struct {
 	exact   bool          // contributions of an earlier version can never be named
 	values  *vector       // of the present version
 	present *version      // what is sent of it
-	slots   *vector       // likewise; nil: the optimizer has none
+	slots   []*vector     // likewise: as many as the optimizer has
 	pending map[int64]*contribution
 	void    map[int64]bool // contributions that were discarded before they came
 	coming  map[int64]bool // contributions that are being read
@@ -243,7 +243,7 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	if p.Alone == nil || a.Error != "" || a.Refused != "" {
 		return a
 	}
-	if done := s.decide(wire.Apply{Skip: !a.Finite, Scale: 1, Recipe: *p.Alone}); done != (wire.Answer{}) {
+	if done := s.decide(wire.Apply{Skip: !a.Finite, Scale: p.Alone.ClipScale(a.SquaredNorm), Recipe: *p.Alone}); done != (wire.Answer{}) {
 		return done
 	}
 	return a
@@ -396,21 +396,20 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		if err := a.Recipe.Validate(); err != nil {
 			return wire.Answer{Error: err.Error()}
 		}
-		if a.Recipe.Slots() > 0 && s.slots == nil {
+		if a.Recipe.Slots() > len(s.slots) {
 			return wire.Answer{Error: "the optimizer needs slots that were not restored"}
 		}
-		s.values, s.slots = s.writable(s.values), s.writable(s.slots)
-		var slots []float32
-		if s.slots != nil {
-			slots = s.slots.v
+		s.values = s.writable(s.values)
+		for i, v := range s.slots {
+			s.slots[i] = s.writable(v)
 		}
 		sums, values := r.Sums(), s.values.v
 		spread(len(values), func(i, from, to int) {
-			var slot []float32
-			if slots != nil {
-				slot = slots[from:to]
+			slots := make([][]float32, len(s.slots))
+			for k, v := range s.slots {
+				slots[k] = v.v[from:to]
 			}
-			optimizer.UpdateScaled(values[from:to], slot, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
+			optimizer.UpdateScaled(values[from:to], slots, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
 		})
 	}
 	s.releaseAll(r.Clear())

@@ -313,7 +313,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
 	s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
-	wantSlots := append([]float32(nil), s.slots.v...)
+	wantSlots := append([]float32(nil), s.slots[0].v...)
 	if a := s.keep(wire.Cut{Term: 3, Version: 11}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
@@ -332,7 +332,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 			t.Fatal(a)
 		}
 		got = append(got, piece.values.v...)
-		gotSlots = append(gotSlots, piece.slots.v...)
+		gotSlots = append(gotSlots, piece.slots[0].v...)
 	}
 	if diff := cmp.Diff(append([]float32{0, 0}, append(want, 0, 0)...), got); diff != "" {
 		t.Error(diff)

@@ -76,7 +76,7 @@ func TestCheckpointsStayWithinTheBound(t *testing.T) {
 		if n := s.Vectors(); n > 3+slots+2*workers {
 			t.Errorf("%d blocks: %d vectors, want at most %d", blocks, n, 3+slots+2*workers)
 		}
-		if s.snapshot != nil || s.values.held > 0 || s.slots.held > 0 {
+		if s.snapshot != nil || s.read() > 0 {
 			t.Errorf("%d blocks: something is still held", blocks)
 		}
 	}
@@ -95,8 +95,8 @@ func TestSnapshotStaysAsItIs(t *testing.T) {
 		}
 		s.prepare(wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1, Alone: &recipe})
 	}
-	if kept.values.v[0] != 1 || kept.slots.v[0] != 0 || s.values.v[0] == 1 || s.slots.v[0] == 0 {
-		t.Errorf("kept %v and %v; now %v and %v", kept.values.v, kept.slots.v, s.values.v, s.slots.v)
+	if was := kept.vectors(); was[0][0] != 1 || was[1][0] != 0 || s.values.v[0] == 1 || s.slots[0].v[0] == 0 {
+		t.Errorf("kept %v; now %v and %v", was, s.values.v, s.slots[0].v)
 	}
 	if n := s.Vectors(); n > 5 { // both twice; pushes that are given back are used
 		t.Errorf("%d vectors", n)

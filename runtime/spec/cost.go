@@ -78,6 +78,17 @@ var costs = map[string]Cost{
 	"optimizer.momentum":     NewRun,
 	"optimizer.nesterov":     NewRun,
 	"optimizer.weight_decay": NewRun,
+	"optimizer.beta1":        NewRun,
+	"optimizer.beta2":        NewRun,
+	"optimizer.epsilon":      NewRun,
+	"clip_norm":              NewRun,
+
+	"schedule.name":                  NewRun,
+	"schedule.warmup_epochs":         NewRun,
+	"schedule.decay_epochs":          NewRun,
+	"schedule.decay_every":           NewRun,
+	"schedule.decay_factor":          NewRun,
+	"schedule.minimum_learning_rate": NewRun,
 }
 
 // CostOf says what a change of the field costs; fields are named by their JSON
@@ -134,7 +145,18 @@ func Costliest(changes []Change) Cost {
 func resolve(s Spec) Spec {
 	s.Engine = s.EngineName()
 	s.MicroBatch = s.MicroBatchSize()
+	s.Optimizer, s.Schedule = s.Optimizer.Resolve(), s.Schedule.Resolve()
 	return s
+}
+
+// isLater reports whether the first version did not know a field: where it is zero,
+// it must not change the hash of a run.
+func isLater(field string) bool {
+	switch field {
+	case "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
+		return true
+	}
+	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.")
 }
 
 // Hash identifies the run: it covers exactly the fields whose change means a
@@ -144,9 +166,7 @@ func (s Spec) Hash() string {
 	h := sha256.New()
 	fmt.Fprintln(h, "stoke run 1")
 	for _, field := range Fields() {
-		// What earlier versions did not know must not change the hash of their runs.
-		if CostOf(field) != NewRun || field == "layers" && s.Layers == "" || field == "deterministic" && !s.Deterministic ||
-			strings.HasPrefix(field, "program.") && reflect.ValueOf(values[field]).IsZero() {
+		if CostOf(field) != NewRun || isLater(field) && reflect.ValueOf(values[field]).IsZero() {
 			continue
 		}
 		v, err := json.Marshal(values[field])

@@ -157,7 +157,7 @@ func TestValidate(t *testing.T) {
 		"max_steps":                 func(s *Spec) { s.MaxSteps = -1 },
 		"learning_rate":             func(s *Spec) { s.LearningRate = 0 },
 		"learning_rate_scaling":     func(s *Spec) { s.LearningRateScaling = ScalingLinear },
-		"optimizer.name":            func(s *Spec) { s.Optimizer.Name = "adam" },
+		"optimizer.name":            func(s *Spec) { s.Optimizer.Name = "lion" },
 		"optimizer.momentum":        func(s *Spec) { s.Optimizer.Momentum = 1 },
 		"optimizer.nesterov":        func(s *Spec) { s.Optimizer.Momentum, s.Optimizer.Nesterov = 0, true },
 		"optimizer.weight_decay":    func(s *Spec) { s.Optimizer.WeightDecay = -1 },

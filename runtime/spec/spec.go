@@ -13,8 +13,6 @@ const (
 	ScalingLinear = "linear" // learning rate × workers
 	ScalingSqrt   = "sqrt"   // learning rate × √workers
 
-	OptimizerSGD = "sgd"
-
 	LossSoftmaxCrossEntropy = "softmax_cross_entropy"
 
 	EngineCPU = "cpu"
@@ -49,6 +47,9 @@ type Spec struct {
 	LearningRate        float64 `json:"learning_rate"`
 	LearningRateScaling string  `json:"learning_rate_scaling"` // none | linear | sqrt, with batch_per = worker
 
+	ClipNorm float64  `json:"clip_norm,omitempty"` // of an update's mean gradient; 0 = none
+	Schedule Schedule `json:"schedule,omitzero"`   // of the learning rate
+
 	Optimizer  Optimizer  `json:"optimizer"`
 	Evaluation Evaluation `json:"evaluation"`
 	Checkpoint Checkpoint `json:"checkpoint"`
@@ -65,14 +66,6 @@ type Spec struct {
 type Dataset struct {
 	Path string `json:"path"` // absolute
 	Hash string `json:"hash"`
-}
-
-// Optimizer turns the mean gradient of an update into a change of parameters.
-type Optimizer struct {
-	Name        string  `json:"name"`
-	Momentum    float64 `json:"momentum"`
-	Nesterov    bool    `json:"nesterov"`
-	WeightDecay float64 `json:"weight_decay"` // not applied to biases and normalisation
 }
 
 // Evaluation measures the model on held-out records. It always happens at the
@@ -117,7 +110,7 @@ func Default() Spec {
 		BatchSize:           64,
 		BatchPer:            BatchPerUpdate,
 		Epochs:              1,
-		LearningRate:        0.05,
+		LearningRate:        Optimizer{Name: OptimizerSGD}.DefaultRate(),
 		LearningRateScaling: ScalingNone,
 		Optimizer:           Optimizer{Name: OptimizerSGD},
 		Checkpoint:          Checkpoint{EverySeconds: defaultSeconds, Keep: 3},

@@ -90,12 +90,8 @@ func (s *Spec) validateHyperparameters(c *checks) {
 	if s.LearningRateScaling != ScalingNone && s.BatchPer != BatchPerWorker {
 		c.add("learning_rate_scaling", "Scaling needs a growing batch", "Set batch_per = %q, or leave learning_rate_scaling out.", BatchPerWorker)
 	}
-	c.oneOf("optimizer.name", s.Optimizer.Name, OptimizerSGD)
-	c.number("optimizer.momentum", s.Optimizer.Momentum, 0, 1, false, true)
-	if s.Optimizer.Nesterov && s.Optimizer.Momentum == 0 {
-		c.add("optimizer.nesterov", "Nesterov needs momentum", "Set optimizer.momentum, for example to 0.9.")
-	}
-	c.number("optimizer.weight_decay", s.Optimizer.WeightDecay, 0, 1, false, true)
+	s.validateOptimizer(c)
+	s.validateSchedule(c)
 }
 
 // checks collects what is wrong with a spec's fields.

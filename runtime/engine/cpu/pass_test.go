@@ -119,14 +119,25 @@ func TestRelease(t *testing.T) {
 // An Updater updates as a server does, slots included, and refuses without
 // changing anything.
 func TestUpdater(t *testing.T) {
+	for _, recipe := range []optimizer.Recipe{
+		{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5},
+		{Name: optimizer.Adam, LearningRate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Step: 1, WeightDecay: 0.01, ClipNorm: 0.5},
+	} {
+		t.Run("optimizer "+recipe.Name, func(t *testing.T) { testUpdater(t, recipe) })
+	}
+}
+
+func testUpdater(t *testing.T, recipe optimizer.Recipe) {
 	r := build(t, everything(), engine.Options{Threads: 1, MicroBatch: 2, Seed: 3})
 	u, ok := r.(engine.Updater)
 	if !ok {
 		t.Fatal("the cpu engine's replica is no Updater")
 	}
 	vars, _ := r.Layout()
-	vector, slots := values(t, r), make([]float32, model.Length(vars))
-	recipe := optimizer.Recipe{LearningRate: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 0.01, ClipNorm: 0.5}
+	vector, slots := values(t, r), make([][]float32, recipe.Slots())
+	for i := range slots {
+		slots[i] = make([]float32, model.Length(vars))
+	}
 	s := stage(t, r, floats([]int{8, 8}, 1, 1))
 	for range 3 {
 		sums, result := step(t, r, s)
@@ -141,8 +152,10 @@ func TestUpdater(t *testing.T) {
 		if diff := cmp.Diff(vector, values(t, r)); diff != "" {
 			t.Error("parameters:", diff)
 		}
-		if err := r.Get(1, 0, got); err != nil || !slices.Equal(got, slots) {
-			t.Errorf("slots %v, want %v (%v)", got, slots, err)
+		for i, slot := range slots {
+			if err := r.Get(1+i, 0, got); err != nil || !slices.Equal(got, slot) {
+				t.Errorf("slot %d: %v, want %v (%v)", i, got, slot, err)
+			}
 		}
 	}
 	same()
@@ -150,7 +163,7 @@ func TestUpdater(t *testing.T) {
 		"a vector too short":   u.Update(vector[1:], 2, recipe),
 		"a learning rate of 0": u.Update(vector, 2, optimizer.Recipe{}),
 		"a weight below 0":     u.Update(vector, -1, recipe),
-		"a second slot":        r.Put(2, 0, vector),
+		"a third slot":         r.Put(3, 0, vector),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)

@@ -12,7 +12,7 @@ import (
 )
 
 // maxSlots is how many slots the optimizers have at most: see optimizer.Recipe.
-const maxSlots = 1
+const maxSlots = 2
 
 var errClosed = errors.New("the replica is closed")
 
@@ -34,8 +34,8 @@ type replica struct {
 	logits  []float32
 	loss    *crossEntropy
 
-	slots    []float32 // the optimizer's, once it has any
-	staged   *staged   // under way
+	slots    [][]float32 // the optimizer's, as many as were needed so far
+	staged   *staged     // under way
 	current  pass
 	total    engine.Result // of the pass so far
 	convert  job
@@ -60,8 +60,8 @@ func (r *replica) Put(vector, offset int, v []float32) error {
 		return fmt.Errorf("put: %w", err)
 	}
 	if vector > 0 {
-		r.keepSlots()
-		copy(r.slots[offset:], v)
+		r.keepSlots(vector)
+		copy(r.slots[vector-1][offset:], v)
 		return nil
 	}
 	copy(r.vector[offset:], v)
@@ -76,18 +76,18 @@ func (r *replica) Get(vector, offset int, v []float32) error {
 	switch {
 	case vector == 0:
 		copy(v, r.vector[offset:])
-	case r.slots == nil:
+	case vector > len(r.slots):
 		clear(v)
 	default:
-		copy(v, r.slots[offset:])
+		copy(v, r.slots[vector-1][offset:])
 	}
 	return nil
 }
 
-// keepSlots makes the optimizer's slots, which begin as zeros.
-func (r *replica) keepSlots() {
-	if r.slots == nil {
-		r.slots = make([]float32, len(r.vector))
+// keepSlots makes the optimizer's first n slots, which begin as zeros.
+func (r *replica) keepSlots(n int) {
+	for len(r.slots) < n {
+		r.slots = append(r.slots, make([]float32, len(r.vector)))
 	}
 }
 
@@ -106,9 +106,7 @@ func (r *replica) Update(sums []float32, weight float64, recipe optimizer.Recipe
 	if err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
-	if recipe.Slots() > 0 {
-		r.keepSlots()
-	}
+	r.keepSlots(recipe.Slots())
 	optimizer.Update(r.vector, r.slots, sums, weight, r.vars, recipe)
 	r.dirty = true
 	return nil

@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("want an error about %q, got %v", want, err)
 		}
 	}
-	for _, err := range []error{r.Put(2, 0, nil), r.Put(-1, 0, nil), r.Put(0, -1, nil), r.Put(0, 0, make([]float32, 1<<20)), r.Get(0, math.MaxInt, []float32{1})} {
+	for _, err := range []error{r.Put(3, 0, nil), r.Put(-1, 0, nil), r.Put(0, -1, nil), r.Put(0, 0, make([]float32, 1<<20)), r.Get(0, math.MaxInt, []float32{1})} {
 		if err == nil {
 			t.Error("a span outside the vector was accepted")
 		}

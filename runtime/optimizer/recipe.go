@@ -7,14 +7,28 @@ import (
 	"github.com/stokehq/stoke/runtime/model"
 )
 
-// Recipe is stochastic gradient descent for one update: the learning rate is
-// what its schedule says at that point.
+// The optimizers that a Recipe names. A recipe without a name is of SGD.
+const (
+	SGD     = "sgd"
+	Adam    = "adam"    // weight decay is a part of the gradient
+	AdamW   = "adamw"   // weight decay is apart from the gradient
+	Adagrad = "adagrad" // sums begin as zeros
+)
+
+// Recipe is an optimizer for one update: the learning rate is what its schedule
+// says at that point. Optimizers compute as the ones of PyTorch do, in 32 bits.
 type Recipe struct {
+	Name         string  `json:"name,omitempty"` // "": SGD
 	LearningRate float32 `json:"learning_rate"`
-	Momentum     float32 `json:"momentum,omitempty"` // 0: none, and no slots
+	Momentum     float32 `json:"momentum,omitempty"` // of SGD; 0: none, and no slots
 	Nesterov     bool    `json:"nesterov,omitempty"`
-	WeightDecay  float32 `json:"weight_decay,omitempty"` // L2, of the Vars with Decay
+	WeightDecay  float32 `json:"weight_decay,omitempty"` // of the Vars with Decay
 	ClipNorm     float32 `json:"clip_norm,omitempty"`    // of the global mean gradient; 0: none
+
+	Beta1   float64 `json:"beta1,omitempty"`   // of Adam: of the mean gradient that it keeps
+	Beta2   float64 `json:"beta2,omitempty"`   // of Adam: of the mean square
+	Epsilon float64 `json:"epsilon,omitempty"` // of Adam and Adagrad: added to the divisor
+	Step    int64   `json:"step,omitempty"`    // of Adam: the number of the applied update, from 1
 }
 
 // Validate reports a recipe that cannot train.
@@ -31,79 +45,50 @@ func (r Recipe) Validate() error {
 	case !(r.ClipNorm >= 0) || math.IsInf(float64(r.ClipNorm), 0):
 		return fmt.Errorf("clip norm %v: want 0 (none) or above", r.ClipNorm)
 	}
+	return r.validateName()
+}
+
+// validateName reports numbers that the named optimizer lacks or does not have.
+func (r Recipe) validateName() error {
+	below1 := func(beta float64) bool { return beta >= 0 && float32(beta) < 1 }
+	switch r.Name {
+	case "", SGD:
+		if r.Beta1 != 0 || r.Beta2 != 0 || r.Epsilon != 0 {
+			return fmt.Errorf("betas %v and %v, epsilon %v: sgd has none", r.Beta1, r.Beta2, r.Epsilon)
+		}
+		return nil
+	case Adam, AdamW:
+		if !below1(r.Beta1) || !below1(r.Beta2) {
+			return fmt.Errorf("betas %v and %v: want at least 0 and below 1", r.Beta1, r.Beta2)
+		}
+		if r.Step < 1 {
+			return fmt.Errorf("step %d: want the number of the update, from 1", r.Step)
+		}
+	case Adagrad:
+		if r.Beta1 != 0 || r.Beta2 != 0 {
+			return fmt.Errorf("betas %v and %v: adagrad has none", r.Beta1, r.Beta2)
+		}
+	default:
+		return fmt.Errorf("unknown optimizer %q", r.Name)
+	}
+	if epsilon := float32(r.Epsilon); !(epsilon > 0) || math.IsInf(float64(epsilon), 0) {
+		return fmt.Errorf("epsilon %v: want above 0", r.Epsilon)
+	}
+	if r.Momentum != 0 {
+		return fmt.Errorf("momentum %v: %s has none", r.Momentum, r.Name)
+	}
 	return nil
 }
 
 // Slots is how many vectors as long as the parameters the optimizer keeps.
 func (r Recipe) Slots() int {
-	if r.Momentum == 0 {
-		return 0
+	switch {
+	case r.Name == Adam || r.Name == AdamW:
+		return 2
+	case r.Name == Adagrad || r.Momentum != 0:
+		return 1
 	}
-	return 1
-}
-
-// Update applies one committed update to a vector, or to the span of it that
-// vars (see Cut) lay out: sums are the summed gradients of all its records,
-// weight their summed weights. Trained variables follow
-//
-//	g = sums/weight + decay·w;  v = momentum·v + g;  w -= rate·v  (nesterov: rate·(g + momentum·v))
-//
-// and moments running = m·running + (1-m)·sums/weight. slots has the vector's
-// length, or is nil without momentum. An update of weight 0 changes nothing.
-//
-// With ClipNorm it clips by the norm of what it was given. Where several
-// servers hold parts of a vector, the norm is decided once for all: add their
-// SquaredNorm and use UpdateScaled.
-func Update(vector, slots, sums []float32, weight float64, vars []model.Var, r Recipe) {
-	scale := 1.0
-	if r.ClipNorm > 0 {
-		scale = r.ClipScale(SquaredNorm(sums, weight, vars))
-	}
-	UpdateScaled(vector, slots, sums, weight, vars, r, scale)
-}
-
-// UpdateScaled is Update with the clipping decided: mean gradients are
-// multiplied by scale, moments are not.
-func UpdateScaled(vector, slots, sums []float32, weight float64, vars []model.Var, r Recipe, scale float64) {
-	if weight <= 0 {
-		return
-	}
-	mean := float32(1 / weight)
-	gradient := float32(scale / weight)
-	for _, v := range vars {
-		w, s := vector[v.Offset:v.Offset+v.Len], sums[v.Offset:v.Offset+v.Len]
-		if v.Kind == model.Moment {
-			for i := range w {
-				w[i] = v.Momentum*w[i] + (1-v.Momentum)*(s[i]*mean)
-			}
-			continue
-		}
-		decay := float32(0)
-		if v.Decay {
-			decay = r.WeightDecay
-		}
-		if r.Momentum == 0 {
-			for i := range w {
-				w[i] -= r.LearningRate * (s[i]*gradient + decay*w[i])
-			}
-			continue
-		}
-		slot := slots[v.Offset : v.Offset+v.Len]
-		s, slot = s[:len(w)], slot[:len(w)] // which spares the loop its checks
-		rate, momentum := r.LearningRate, r.Momentum
-		if r.Nesterov {
-			for i, x := range w {
-				g := s[i]*gradient + decay*x
-				m := momentum*slot[i] + g
-				slot[i], w[i] = m, x-rate*(g+momentum*m)
-			}
-			continue
-		}
-		for i, x := range w {
-			m := momentum*slot[i] + (s[i]*gradient + decay*x)
-			slot[i], w[i] = m, x-rate*m
-		}
-	}
+	return 0
 }
 
 // SquaredNorm is the squared Euclidean norm of the trained variables' mean
