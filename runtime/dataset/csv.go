@@ -102,7 +102,7 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 	}
 	splits[0].about.Records = limit(from.Train, found.train)
 	splits[1].about.Records = limit(from.Test, found.test)
-	return opened{splits[0], splits[1]}, nil
+	return opened{train: splits[0], test: splits[1]}, nil
 }
 
 // checkCSV refuses options that are not known.
