@@ -90,7 +90,8 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"csv": schema.SingleNestedBlock{
 				Description: "How to read comma-separated values.",
 				Attributes: map[string]schema.Attribute{
-					"label":      schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. Default: \"label\" if the header has it, else 0."},
+					"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
+						"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
 					"header":     schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
 					"shape":      schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
 					"type":       schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},

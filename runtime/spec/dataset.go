@@ -29,7 +29,8 @@ type Origin struct {
 // public sets are: the label first, then values 0–255.
 type CSV struct {
 	// Label is the column of the class: its name in the header, or its number
-	// from 0; default: "label" if the header has it, else 0.
+	// from 0; default: "label" if the header has it, else 0. Labels that are text
+	// become classes, sorted.
 	Label     string  `json:"label,omitempty"`
 	Header    string  `json:"header,omitempty"`     // "yes", "no" or "" (looks whether the first line is numbers)
 	Shape     []int   `json:"shape,omitempty"`      // of one record, default: one row of all columns
