@@ -26,11 +26,11 @@ func originFlags(cmd *cobra.Command) func() (spec.Origin, error) {
 	var text string
 	f := cmd.Flags()
 	f.StringVar(&text, "origin", "", "the whole origin as a JSON object, instead of the other flags")
-	f.StringVar(&o.Format, "format", "", "idx, csv, recordio or synthetic-digits")
+	f.StringVar(&o.Format, "format", "", strings.Join(spec.DatasetFormats(), ", "))
 	f.StringVar(&o.Path, "path", "", "folder or file of the origin")
 	f.Int64Var(&o.Train, "train", 0, "most training records; 0 = all")
 	f.Int64Var(&o.Test, "test", 0, "most test records; 0 = all")
-	f.Uint64Var(&o.Seed, "seed", 0, "of synthetic digits and of splits")
+	f.Uint64Var(&o.Seed, "seed", 0, "of synthetic digits, splits and the order of images")
 	return func() (spec.Origin, error) {
 		if text == "" {
 			return o, nil

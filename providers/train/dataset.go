@@ -54,12 +54,13 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"id":   computed("Identifies this owner of the stored records."),
 			"name": schema.StringAttribute{Optional: true, Description: "What people call it."},
 			"format": schema.StringAttribute{
-				Required:    true,
-				Description: "Where records come from: idx (MNIST's files, gzip too), csv, recordio, or synthetic-digits (drawn, needs no files).",
+				Required: true,
+				Description: "Where records come from: images (PNG and JPEG, a folder for each class), cifar (CIFAR-10's and CIFAR-100's binary files), " +
+					"idx (MNIST's files, gzip too), csv, recordio, or synthetic-digits (drawn, needs no files).",
 			},
 			"path": schema.StringAttribute{
 				Optional:    true,
-				Description: "Folder (idx, recordio, csv) or file (csv) to read. It is never written to or removed.",
+				Description: "Folder, or file (csv, images: .zip), to read. It is never written to or removed.",
 			},
 			"train": schema.NumberAttribute{
 				Optional:    true,
@@ -70,8 +71,9 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 				Description: "Most test records to take (default: all); how many to draw of synthetic-digits (default: 2000).",
 			},
 			"seed": schema.NumberAttribute{
-				Optional:    true,
-				Description: "Seed of synthetic-digits, and of how a CSV file without a test file is split. Default: 0.",
+				Optional: true,
+				Description: "Seed of synthetic-digits, of the order of images, and of how a CSV file without a test file is split. " +
+					"Default: 0.",
 			},
 			"datasets_dir":  computed("Folder in which the prepared dataset lies in one of its own."),
 			"uri":           computed("Where the prepared dataset is: an experiment's `dataset`."),
@@ -88,7 +90,8 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"csv": schema.SingleNestedBlock{
 				Description: "How to read comma-separated values.",
 				Attributes: map[string]schema.Attribute{
-					"label":      schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. Default: \"label\" if the header has it, else 0."},
+					"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
+						"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
 					"header":     schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
 					"shape":      schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
 					"type":       schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -154,23 +156,30 @@ func fingerprintOf(o spec.Origin) (string, error) {
 		fmt.Fprintf(h, "%d %d\n", info.Size(), info.ModTime().UnixNano())
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	entries, err := os.ReadDir(o.Path)
-	if err != nil {
+	if err := writeSigns(h, os.DirFS(o.Path), o.Format == spec.FormatImages || o.Format == spec.FormatCIFAR); err != nil {
 		return "", err
 	}
-	for _, e := range entries { // sorted by name
-		info, err := os.Stat(filepath.Join(o.Path, e.Name()))
-		if err != nil && os.IsNotExist(err) {
-			continue // gone meanwhile, or a link to nothing
-		}
-		if err != nil {
-			return "", err
-		}
-		if info.Mode().Type() == fs.FileMode(0) {
-			fmt.Fprintf(h, "%q %d %d\n", e.Name(), info.Size(), info.ModTime().UnixNano())
-		}
-	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeSigns writes name, size and time of each file in a folder, and of those
+// in its folders where deep, sorted by name.
+func writeSigns(to io.Writer, folder fs.FS, deep bool) error {
+	return fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err == nil && e.IsDir() && name != "." && !deep:
+			return fs.SkipDir
+		case err == nil && !e.IsDir():
+			var info fs.FileInfo
+			if info, err = fs.Stat(folder, name); err == nil && info.Mode().IsRegular() {
+				fmt.Fprintf(to, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+		if name != "." && errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile, or a link to nothing
+		}
+		return err
+	})
 }
 
 // dimensions gives a shape as a value.

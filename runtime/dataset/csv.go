@@ -17,9 +17,11 @@ import (
 
 // survey is what a first reading of a file finds out.
 type survey struct {
-	train, test int64 // records by split, when one file holds both
-	pixels      bool  // all values are whole numbers from 0 to 255
-	classes     int   // of the training records
+	train, test int64      // records by split, when one file holds both
+	pixels      bool       // all values are whole numbers from 0 to 255
+	classes     int        // of the training records
+	names       classNames // of the training records, where labels are texts
+	text        bool       // labels are texts
 }
 
 // share says which split the record at a place of a single file belongs to.
@@ -79,6 +81,9 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 		if err != nil {
 			return opened{}, err
 		}
+		if other.text != found.text && other.train > 0 && found.train > 0 {
+			return opened{}, fmt.Errorf("labels are numbers in one of %s and %s, and text in the other: want one kind", train, test)
+		}
 		found.test, found.pixels = other.train, found.pixels && other.pixels
 	}
 	about, err := describeCSV(o, found, width, train)
@@ -87,6 +92,11 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 	}
 	if found.train == 0 || found.test == 0 {
 		return opened{}, fmt.Errorf("%s: %d training and %d test records: want at least one of each", train, found.train, found.test)
+	}
+	var names []string
+	var classes map[string]int32
+	if found.text {
+		names, classes = found.names.sorted()
 	}
 	splits := [2]*tableSplit{}
 	for i, s := range []tableSplit{{split: Train, share: single}, {split: Test, share: single}} {
@@ -97,12 +107,13 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 			}
 			return opened{}, err
 		}
+		t.labels.classes = classes
 		s.table, s.about = t, about
 		splits[i] = &s
 	}
 	splits[0].about.Records = limit(from.Train, found.train)
 	splits[1].about.Records = limit(from.Test, found.test)
-	return opened{splits[0], splits[1]}, nil
+	return opened{train: splits[0], test: splits[1], classes: names}, nil
 }
 
 // checkCSV refuses options that are not known.
@@ -150,7 +161,7 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 		return 0, 0, survey{}, err
 	}
 	defer t.close()
-	s := survey{pixels: true}
+	s := survey{pixels: true, names: make(classNames)}
 	for record := int64(0); ; record++ {
 		if record%256 == 0 && ctx.Err() != nil {
 			return 0, 0, survey{}, ctx.Err()
@@ -165,12 +176,20 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 		for _, v := range t.values {
 			s.pixels = s.pixels && v == math.Trunc(v) && v >= 0 && v <= 255
 		}
+		s.text = t.labels.text
 		if parts != nil && parts.test(record) {
 			s.test++
 			continue
 		}
 		s.train++
-		s.classes = max(s.classes, int(t.class)+1)
+		if !s.text {
+			s.classes = max(s.classes, int(t.labels.class)+1)
+			continue
+		}
+		if err := s.names.add(t.labels.name); err != nil {
+			return 0, 0, survey{}, fmt.Errorf("%s: line %d: %w", path, t.line(), err)
+		}
+		s.classes = len(s.names)
 	}
 }
 
@@ -226,7 +245,7 @@ func (s *tableSplit) fill(ctx context.Context, features, labels []byte) error {
 				binary.LittleEndian.PutUint32(out[4*j:], math.Float32bits(float32(v)))
 			}
 		}
-		binary.LittleEndian.PutUint32(labels[4*i:], uint32(s.class))
+		binary.LittleEndian.PutUint32(labels[4*i:], uint32(s.labels.class))
 		i++
 	}
 	return nil

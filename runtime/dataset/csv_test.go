@@ -125,6 +125,15 @@ func TestCSVRefusals(t *testing.T) {
 		"infinite":        {[]byte("1,2\n0,1e999\n"), nil, spec.CSV{}, "finite"},
 		"label -1":        {[]byte("1,2\n-1,3\n"), nil, spec.CSV{}, "label"},
 		"label 0.5":       {[]byte("1,2\n0.5,3\n"), nil, spec.CSV{}, "label"},
+		"mixed labels":    {[]byte("a,b\ncat,3\n1,2\n"), nil, spec.CSV{}, "line 3: label \"1\": some labels are numbers"},
+		"numbers, text":   {[]byte("1,2\n0,3\ncat,2\n"), nil, spec.CSV{}, "line 3: label \"cat\": some labels are numbers"},
+		"label NaN":       {[]byte("a,b\nnan,3\n"), nil, spec.CSV{}, "whole number"},
+		"empty label":     {[]byte("a,b\ncat,3\n,3\n"), nil, spec.CSV{}, "it is empty"},
+		"long label":      {[]byte("a,b\n" + strings.Repeat("x", 257) + ",3\n"), nil, spec.CSV{}, "257 bytes"},
+		"test text":       {[]byte("a,b\ncat,3\ndog,4\n"), []byte("a,b\ncow,3\n"), spec.CSV{}, "test.csv: line 2: label \"cow\": no training record has it"},
+		"test numbers":    {[]byte("a,b\ncat,3\ndog,4\n"), []byte("a,b\n1,3\n"), spec.CSV{}, "want one kind"},
+		"header or not":   {[]byte("cat,3\ndog,4\n"), nil, spec.CSV{}, "set header to"},
+		"one text":        {[]byte("a,b\ncat,3\ncat,4\n"), []byte("a,b\ncat,3\n"), spec.CSV{}, "1 classes: want 2"},
 		"label huge":      {[]byte("1,2\n9999999,3\n"), nil, spec.CSV{}, "label"},
 		"test label":      {[]byte("1,2\n0,3\n"), []byte("2,2\n"), spec.CSV{}, "label 2"},
 		"test columns":    {[]byte("1,2\n0,3\n"), []byte("1,2,3\n"), spec.CSV{}, "columns"},
@@ -155,7 +164,41 @@ func TestCSVRefusals(t *testing.T) {
 	}
 }
 
+// Text labels become classes, sorted. Their names are in the manifest.
+func TestCSVTextLabels(t *testing.T) {
+	for name, c := range map[string]struct {
+		train, test string
+		options     spec.CSV
+	}{
+		"header":            {"a,b,kind\n1,2,frog\n3,4, cat\n5,6,\"dog\"\n7,8,cat\n", "a,b,kind\n1,2,dog\n", spec.CSV{Label: "kind"}},
+		"no header":         {"frog,1,2\ncat,3,4\ndog,5,6\ncat,7,8\n", "dog,1,2\n", spec.CSV{Header: "no"}},
+		"header given":      {"kind,0,1\nfrog,1,2\ncat,3,4\ndog,5,6\ncat,7,8\n", "kind,0,1\ndog,1,2\n", spec.CSV{Header: "yes"}},
+		"header label":      {"label,0,1\nfrog,1,2\ncat,3,4\ndog,5,6\ncat,7,8\n", "label,0,1\ndog,1,2\n", spec.CSV{}},
+		"column, no header": {"1,2,frog\n3,4,cat\n5,6,dog\n7,8,cat\n", "1,2,dog\n", spec.CSV{Label: "2", Header: "no"}},
+	} {
+		from := spec.Origin{Format: "csv", Path: folder(t, map[string][]byte{"train.csv": []byte(c.train), "test.csv": []byte(c.test)}), CSV: &c.options}
+		about, values, labels := load(t, from, Train)
+		if about.Classes != 3 || !cmp.Equal(labels, []int32{2, 0, 1, 0}) || !cmp.Equal(values, []byte{1, 2, 3, 4, 5, 6, 7, 8}) {
+			t.Errorf("%s: info %+v, labels %v, values %v", name, about, labels, values)
+		}
+		if _, _, labels := load(t, from, Test); !cmp.Equal(labels, []int32{1}) {
+			t.Errorf("%s: test labels %v", name, labels)
+		}
+		m, err := Inspect(context.Background(), from)
+		if err != nil || !cmp.Equal(m.ClassNames, []string{"cat", "dog", "frog"}) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+	// A header whose names are numbers, above labels that are numbers.
+	path := folder(t, map[string][]byte{"train.csv": []byte("kind,0,1\n1,2,3\n0,4,5\n"), "test.csv": []byte("kind,0,1\n1,2,3\n")})
+	if m, err := Inspect(context.Background(), spec.Origin{Format: "csv", Path: path}); err != nil || m.Train.Records != 2 || m.ClassNames != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 func FuzzCSV(f *testing.F) {
+	f.Add([]byte("kind,a\ncat,1\ndog,2\ncat,1\n"))
+	f.Add([]byte("a,kind\n1,cat\n2,dog\n3,cat\n4,cat\n5,dog\n6,dog\n"))
 	f.Add([]byte("label,a\n0,1\n1,2\n0,3\n"))
 	f.Add([]byte("1;2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

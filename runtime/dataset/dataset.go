@@ -53,4 +53,7 @@ type Manifest struct {
 	Train  Info   `json:"train"`
 	Test   Info   `json:"test"`
 	Hash   string `json:"hash"` // "sha256:…" of both splits' hashes: equal hashes, equal data
+	// ClassNames has the name of each class where the origin has names. The
+	// hash does not cover them: training reads numbers.
+	ClassNames []string `json:"class_names,omitempty"`
 }

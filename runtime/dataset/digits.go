@@ -51,7 +51,7 @@ func openDigits(from spec.Origin) (opened, error) {
 		return opened{}, err
 	}
 	test, err := draw(Test, from.Test, defaultTest)
-	return opened{train, test}, err
+	return opened{train: train, test: test}, err
 }
 
 func (d *digits) info() Info                   { return d.about }

@@ -125,7 +125,7 @@ func openIDX(ctx context.Context, from spec.Origin) (opened, error) {
 		train.close()
 		return opened{}, err
 	}
-	o := opened{train, test}
+	o := opened{train: train, test: test}
 	if !slices.Equal(train.about.Shape, test.about.Shape) {
 		o.close()
 		return opened{}, fmt.Errorf("%s: training images are %v, test images %v", from.Path, train.about.Shape, test.about.Shape)

@@ -39,13 +39,16 @@ func compress(t testing.TB, b []byte) []byte {
 	return out.Bytes()
 }
 
-// folder writes files by name.
+// folder writes files by name, with the folders of their names.
 func folder(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, b := range files {
 		if b == nil {
 			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
 			t.Fatal(err)

@@ -25,6 +25,7 @@ type stream interface {
 // opened is an origin whose headers have been read and found consistent.
 type opened struct {
 	train, test stream
+	classes     []string // names of the classes, where they have some
 }
 
 func (o opened) close() error { return errors.Join(o.train.close(), o.test.close()) }
@@ -42,10 +43,14 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 	}
 	var open func(context.Context, spec.Origin) (opened, error)
 	switch from.Format {
-	case spec.FormatIDX:
-		open = openIDX
+	case spec.FormatCIFAR:
+		open = openCIFAR
 	case spec.FormatCSV:
 		open = openCSV
+	case spec.FormatIDX:
+		open = openIDX
+	case spec.FormatImages:
+		open = openImages
 	case spec.FormatRecordIO:
 		open = openStored
 	default:

@@ -19,6 +19,11 @@ import (
 // blockBytes is about how much of a split is in memory at a time.
 const blockBytes = 1 << 22
 
+const (
+	maxNames    = 1 << 17 // bytes of all names of classes in a manifest
+	maxManifest = 1 << 20 // bytes: JSON may write one byte as six
+)
+
 // Inspect checks everything that Prepare would, without writing: it reads (or
 // draws) every record. The manifest is the one that Prepare will return.
 func Inspect(ctx context.Context, from spec.Origin) (Manifest, error) {
@@ -64,7 +69,7 @@ func ReadManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("read manifest: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
 	if err != nil {
 		return Manifest{}, fmt.Errorf("read manifest: %w", err)
 	}
@@ -75,6 +80,9 @@ func ReadManifest(dir string) (Manifest, error) {
 	if err := errors.Join(m.Train.validate(), m.Test.validate()); err != nil {
 		return Manifest{}, fmt.Errorf("read manifest %s: %w", name, err)
 	}
+	if n := len(m.ClassNames); n != 0 && n != m.Train.Classes {
+		return Manifest{}, fmt.Errorf("read manifest %s: it names %d classes of %d: it was edited", name, n, m.Train.Classes)
+	}
 	if m.Hash != m.sum() {
 		return Manifest{}, fmt.Errorf("read manifest %s: its hash is not that of its splits: it was edited", name)
 	}
@@ -84,6 +92,19 @@ func ReadManifest(dir string) (Manifest, error) {
 func (m Manifest) sum() string {
 	h := sha256.Sum256([]byte(m.Train.Hash + "\n" + m.Test.Hash + "\n"))
 	return hashText(h[:])
+}
+
+// limitNames returns the names of the classes, or none where they are so long
+// that a manifest would no longer be a short text.
+func limitNames(names []string) []string {
+	size := 0
+	for _, name := range names {
+		size += len(name)
+	}
+	if size > maxNames {
+		return nil
+	}
+	return names
 }
 
 // writer takes one split's records.
@@ -106,7 +127,7 @@ func run(ctx context.Context, from spec.Origin, progress func(done, total int64)
 		return Manifest{}, err
 	}
 	defer o.close()
-	m := Manifest{Format: from.Format}
+	m := Manifest{Format: from.Format, ClassNames: limitNames(o.classes)}
 	train, test := o.train.info().Records, o.test.info().Records
 	report := func(base int64) func(int64) {
 		return func(done int64) {

@@ -125,7 +125,7 @@ func TestManifestEdited(t *testing.T) {
 func TestOriginRefusals(t *testing.T) {
 	for want, o := range map[string]spec.Origin{
 		"did you mean \"synthetic-digits\"": {Format: "synthetic-digit"},
-		"want one of csv":                   {Format: "parquet"},
+		"want one of cifar":                 {Format: "parquet"},
 		"needs a path":                      {Format: "idx"},
 		"takes no path":                     {Format: "synthetic-digits", Path: "x"},
 		"at most":                           {Format: "synthetic-digits", Train: 1 << 60},

@@ -183,10 +183,13 @@ func openStored(_ context.Context, from spec.Origin) (opened, error) {
 		train.Close()
 		return opened{}, err
 	}
-	o := opened{newStoredStream(train, from.Train), newStoredStream(test, from.Test)}
+	o := opened{train: newStoredStream(train, from.Train), test: newStoredStream(test, from.Test)}
 	if a, b := describe(train.about), describe(test.about); string(a) != string(b) {
 		o.close()
 		return opened{}, fmt.Errorf("%s: its training records are %s, its test records %s", from.Path, a, b)
+	}
+	if m, err := ReadManifest(from.Path); err == nil && len(m.ClassNames) == train.about.Classes {
+		o.classes = m.ClassNames
 	}
 	return o, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ type table struct {
 	label  int // column
 	width  int // columns of a record
 	values []float64
-	class  int32
+	labels labels
 }
 
 // bounded ends reading where one record has too many bytes: encoding/csv takes
@@ -73,30 +74,29 @@ func (t *table) begin(o spec.CSV) error {
 	if err != nil {
 		return err
 	}
-	header := o.Header == "yes"
-	if o.Header == "" {
-		for _, f := range first {
-			if _, err := strconv.ParseFloat(strings.TrimSpace(f), 64); err != nil {
-				header = true
-			}
-		}
-	}
 	if t.width == 0 {
 		t.width = len(first)
+	}
+	if t.width < 2 {
+		return fmt.Errorf("%s: line %d has one column: want a label and at least one value, separated by commas", t.path, t.line())
+	}
+	first = slices.Clone(first)
+	header, ahead := o.Header == "yes", false
+	if o.Header == "" {
+		if header, ahead, err = t.detectHeader(first, o.Label); err != nil {
+			return err
+		}
 	}
 	if t.label < 0 {
 		if t.label, err = labelColumn(o.Label, first, header); err != nil {
 			return fmt.Errorf("%s: %w", t.path, err)
 		}
 	}
-	if t.width < 2 {
-		return fmt.Errorf("%s: line %d has one column: want a label and at least one value, separated by commas", t.path, t.line())
-	}
 	t.values = make([]float64, 0, t.width-1)
-	if header {
+	if header && !ahead {
 		return nil
 	}
-	// The first line is a record: start again.
+	// A record has been read: start again.
 	t.rows = nil
 	again, err := openInput(t.path)
 	if err != nil {
@@ -104,7 +104,44 @@ func (t *table) begin(o spec.CSV) error {
 	}
 	t.in.Close()
 	t.in = again
-	return nil
+	if header {
+		_, err = t.scan()
+	}
+	return err
+}
+
+// detectHeader reports whether the first line is a header: it is where a column
+// except the label's has text. If only the label has, the labels may be text,
+// and the second line decides; ahead reports that it was read.
+func (t *table) detectHeader(first []string, name string) (header, ahead bool, err error) {
+	label := t.label
+	if label < 0 {
+		if label, err = labelColumn(name, first, false); err != nil {
+			label = -1 // a name, which only a header has
+		}
+	}
+	text := false
+	for i, f := range first {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(f), 64); err == nil {
+			continue
+		}
+		if i != label {
+			return true, false, nil
+		}
+		text = true
+	}
+	if !text || strings.TrimSpace(first[label]) == "label" {
+		return text, false, nil
+	}
+	second, err := t.scan()
+	if errors.Is(err, io.EOF) {
+		return true, true, nil
+	}
+	if err == nil && label < len(second) && isText(strings.TrimSpace(second[label])) {
+		err = fmt.Errorf("%s: the first line may be a header or a record with label %q: set header to \"yes\" or \"no\" in the csv options",
+			t.path, clip(first[label]))
+	}
+	return true, true, err
 }
 
 // labelColumn finds the column that an option names.
@@ -180,18 +217,18 @@ func (t *table) next() error {
 	}
 	t.values = t.values[:0]
 	for column, field := range fields {
-		v, err := number(strings.TrimSpace(field))
+		field = strings.TrimSpace(field)
+		if column == t.label {
+			if err := t.labels.read(field); err != nil {
+				return fmt.Errorf("%s: line %d: label %q: %w", t.path, t.line(), clip(field), err)
+			}
+			continue
+		}
+		v, err := number(field)
 		if err != nil {
 			return fmt.Errorf("%s: line %d, column %d: %q is not a finite number", t.path, t.line(), column, clip(field))
 		}
-		if column != t.label {
-			t.values = append(t.values, v)
-			continue
-		}
-		if v != math.Trunc(v) || v < 0 || v >= maxClasses {
-			return fmt.Errorf("%s: line %d: label %q: want a whole number from 0 to %d", t.path, t.line(), clip(field), maxClasses-1)
-		}
-		t.class = int32(v)
+		t.values = append(t.values, v)
 	}
 	return nil
 }

@@ -2,24 +2,26 @@ package spec
 
 // The formats of datasets.
 const (
+	FormatCIFAR     = "cifar" // the binary files of CIFAR-10 and CIFAR-100
 	FormatCSV       = "csv"
 	FormatIDX       = "idx"
+	FormatImages    = "images"           // PNG and JPEG, a folder for each class
 	FormatRecordIO  = "recordio"         // of a prepared dataset
 	FormatSynthetic = "synthetic-digits" // drawn, not read
 )
 
 // DatasetFormats returns the values of Origin.Format, sorted.
 func DatasetFormats() []string {
-	return []string{FormatCSV, FormatIDX, FormatRecordIO, FormatSynthetic}
+	return []string{FormatCIFAR, FormatCSV, FormatIDX, FormatImages, FormatRecordIO, FormatSynthetic}
 }
 
 // Origin is the source of a dataset's records.
 type Origin struct {
 	Format string `json:"format"`         // one of DatasetFormats
-	Path   string `json:"path,omitempty"` // folder (idx, recordio, csv) or file (csv)
+	Path   string `json:"path,omitempty"` // folder, or file (csv, images)
 	Train  int64  `json:"train,omitempty"`
 	Test   int64  `json:"test,omitempty"` // most records of a split, 0: all; synthetic: how many (0: 10,000 and 2,000)
-	Seed   uint64 `json:"seed,omitempty"` // of synthetic digits and of a CSV file's split
+	Seed   uint64 `json:"seed,omitempty"` // of synthetic digits, a CSV file's split and the order of images
 	CSV    *CSV   `json:"csv,omitempty"`
 }
 
@@ -27,7 +29,8 @@ type Origin struct {
 // public sets are: the label first, then values 0–255.
 type CSV struct {
 	// Label is the column of the class: its name in the header, or its number
-	// from 0; default: "label" if the header has it, else 0.
+	// from 0; default: "label" if the header has it, else 0. Labels that are text
+	// become classes, sorted.
 	Label     string  `json:"label,omitempty"`
 	Header    string  `json:"header,omitempty"`     // "yes", "no" or "" (looks whether the first line is numbers)
 	Shape     []int   `json:"shape,omitempty"`      // of one record, default: one row of all columns
