@@ -28,7 +28,7 @@ variable "test_records" {
 }
 
 variable "model" {
-  description = "Built-in model: softmax, mlp or mnist-cnn."
+  description = "Built-in model: softmax, mlp, mnist-cnn, cifar-cnn, resnet20 or resnet18."
   type        = string
 }
 
