@@ -109,9 +109,9 @@ const (
 
 func experimentAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name":                  text("What people call the run. Default: the model's name, or \"program\"."),
-		"cluster":               connect.Argument("Connection to the cluster to run on. Left out: this machine."),
-		"model":                 option("Built-in model: softmax, mlp, mnist-cnn, cifar-cnn, resnet20 or resnet18. " +
+		"name":    text("What people call the run. Default: the model's name, or \"program\"."),
+		"cluster": connect.Argument("Connection to the cluster to run on. Left out: this machine."),
+		"model": option("Built-in model: softmax, mlp, mnist-cnn, cifar-cnn, resnet20 or resnet18. " +
 			"Exactly one of model and program is given."),
 		"dataset":               option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
 		"strategy":              text("How gradients become updates: parameter_server (default)."),
