@@ -1,4 +1,4 @@
-// Package dataset turns what people have (IDX files, CSV, or nothing at all:
+// Package dataset turns what people have (pictures, IDX files, CSV, or nothing:
 // synthetic digits) into one storage format of our own and reads records of it
 // by number. It neither shuffles nor batches: which records are read when is
 // the coordinator's business.
