@@ -93,7 +93,7 @@ func TestProgramMistakesAreOneErrorEach(t *testing.T) {
 		{"malformed variable", values{"program.environment": env("A=B", "1")}, "Not a name of an environment variable", in("environment"), "A=B"},
 		{"a list as parameter", values{"program.parameters": params(values{"rate": num(1), "a": texts("x")})}, "A parameter has parts", in("parameters"), "a must be"},
 		{"a text as parameters", values{"program.parameters": str("rate"), "program.command": texts("sh")}, "Parameters are not values by name", in("parameters"), "name = value"},
-		{"names of one variable", values{"program.parameters": params(values{"rate": num(1), "a-b": str("x"), "a_b": str("y")})}, "Parameters cannot be given to the program", in("parameters"), "STOKE_PARAM_A_B"},
+		{"names of one variable", values{"program.parameters": params(values{"rate": num(1), "a-b": str("x"), "a_b": str("y")})}, "Parameters have one variable", in("parameters"), "STOKE_PARAM_A_B"},
 		{"a number beyond all", values{"program.parameters": params(values{"rate": cty.MustParseNumberVal("1e-999")})}, "Value out of range", in("parameters"), "64 bits"},
 		{"timeout", values{"program.join_timeout": str("soon")}, "Value out of range", in("join_timeout"), `"soon"`},
 		{"long grace", values{"program.stop_grace": str("90m")}, "Time out of range", in("stop_grace"), "1h0m0s"},

@@ -20,7 +20,7 @@ func TestImagesOfAProgram(t *testing.T) {
 		if tt.given != "" {
 			m.Image = types.StringValue(tt.given)
 		}
-		if p, _, _ := m.placement(tt.trainer); p.Image != tt.image || p.AgentImage != tt.agent {
+		if p, _, _ := m.placement(tt.trainer); p.Image != tt.image || p.AgentImage != tt.agent || !p.Program {
 			t.Errorf("image %q of trainer_image %q: %q with %q", tt.given, tt.trainer, p.Image, p.AgentImage)
 		}
 		m.Program = types.ObjectNull(program.AttributeTypes(t.Context()))

@@ -78,26 +78,32 @@ func formatValue(name string, value any) (string, error) {
 		Advice: "give lists and objects as texts of JSON"}
 }
 
-// CheckParameters reports parameters that a program cannot have, as a *StartError.
-func CheckParameters(parameters map[string]any) error {
-	_, err := parameterVariables(parameters)
-	return err
+// CheckNames reports parameters that have one variable, as a *StartError.
+func CheckNames(parameters map[string]any) error {
+	owner := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		key := parameterPrefix + strings.Map(variableCharacter, name)
+		if other, ok := owner[key]; ok {
+			return &StartError{Kind: ErrParameter, Advice: "rename one of them",
+				What: fmt.Sprintf("the parameters %s and %s have the same variable %s", other, name, key)}
+		}
+		owner[key] = name
+	}
+	return nil
 }
 
 // parameterVariables returns STOKE_PARAM_NAME of each parameter.
 func parameterVariables(parameters map[string]any) (map[string]string, error) {
-	variables, owner := make(map[string]string), make(map[string]string)
+	if err := CheckNames(parameters); err != nil {
+		return nil, err
+	}
+	variables := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		text, err := formatValue(name, parameters[name])
 		if err != nil {
 			return nil, err
 		}
-		key := parameterPrefix + strings.Map(variableCharacter, name)
-		if other, ok := owner[key]; ok {
-			return nil, &StartError{Kind: ErrParameter, Advice: "rename one of them",
-				What: fmt.Sprintf("the parameters %s and %s have the same variable %s", other, name, key)}
-		}
-		owner[key], variables[key] = name, text
+		variables[parameterPrefix+strings.Map(variableCharacter, name)] = text
 	}
 	return variables, nil
 }

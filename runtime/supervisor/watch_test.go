@@ -40,6 +40,7 @@ func act(as, role string) {
 		if os.Mkdir(filepath.Join(os.Args[len(os.Args)-1], "first"), 0o700) == nil {
 			control.Encode(spec.Control{Beat: new(spec.Beat)})
 			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			time.Sleep(never) // another thread may stop first
 		}
 	case "stops":
 		asked := make(chan os.Signal, 1)

@@ -30,9 +30,9 @@ func Check(s *spec.Spec, unknown map[string]bool) (problems []spec.Problem) {
 		}
 	}
 	if !unknown[parameters] {
-		if err := runtime.CheckParameters(s.Program.Values()); err != nil {
+		if err := runtime.CheckNames(s.Program.Values()); err != nil {
 			problems = append(problems,
-				spec.Problem{Field: parameters, Summary: "Parameters cannot be given to the program", Detail: sentence(err.Error())})
+				spec.Problem{Field: parameters, Summary: "Parameters have one variable", Detail: sentence(err.Error())})
 		}
 	}
 	if unknown[environment] {
