@@ -7,5 +7,3 @@
 //
 // The entry point is Engine.Build.
 package engine
-
-import ()

@@ -9,5 +9,3 @@
 //
 // Entry points: Model, Model.Layout, Model.Init.
 package model
-
-import ()

@@ -46,7 +46,7 @@ func TestGraphs(t *testing.T) {
 		}},
 		"activations": {[]int{7}, []model.Layer{
 			dense("a", 6), op("gelu", model.GELU), op("norm", model.LayerNorm), op("tanh", model.Tanh), op("relu", model.ReLU),
-			{Name: "b", Op: model.Dense, Units: 5, NoBias: true}, op("sigmoid", model.Sigmoid), model.Layer{Name: "drop", Op: model.Dropout, Rate: 0.3},
+			{Name: "b", Op: model.Dense, Units: 5, NoBias: true}, op("sigmoid", model.Sigmoid), {Name: "drop", Op: model.Dropout, Rate: 0.3},
 			dense("out", classes),
 		}},
 		"a branch that does not learn": {[]int{4, 4}, []model.Layer{
