@@ -43,7 +43,7 @@ var floors = []struct {
 	{"what a machine is, its packages, and a node as its cluster has it", []string{"providers/metal/facts", "providers/metal/packages", "providers/metal/member"}},
 	{"objects as data, and their pods", []string{"providers/kube/object", "providers/kube/pods"}},
 	{"objects in clusters", []string{"providers/kube/live"}},
-	{"the providers' parts", []string{"providers/train/launch/*", "providers/train/program", "providers/train/image", "providers/train/image/imagetest", "providers/metal/*", "providers/kube/*", "providers/gke/*"}},
+	{"the providers' parts", []string{"providers/train/launch/*", "providers/train/program", "providers/train/graph", "providers/train/image", "providers/train/image/imagetest", "providers/metal/*", "providers/kube/*", "providers/gke/*"}},
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/engine/cpu"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/model/zoo"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/worker"
@@ -43,7 +44,7 @@ func enginesCommand() *cobra.Command {
 						return err
 					}
 				}
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"engines": engines(), "models": zoo.Names(), "layers": layers})
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"engines": engines(), "models": zoo.Names(), "layers": layers, "operations": model.Ops()})
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(engines(), "\n"))
 			return nil

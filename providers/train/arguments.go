@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/providers/train/program"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -39,7 +40,7 @@ func (a *argument) path() path.Path {
 // URI becomes a path and a hash.
 func arguments() []argument {
 	return append([]argument{
-		textual("model", "", "model", func(s *spec.Spec) *string { return &s.Model }),
+		unfilled(textual("model", "", "model", func(s *spec.Spec) *string { return &s.Model })),
 		textual("name", "", "name", func(s *spec.Spec) *string { return &s.Name }),
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
@@ -189,6 +190,8 @@ func pathOf(field string) path.Path {
 		return path.Root("dataset")
 	case "program.code":
 		return path.Root(programBlock).AtName("code")
+	case "graph":
+		return path.Root(graph.Name)
 	case "engine":
 		return path.Root("worker").AtName("gpus")
 	}

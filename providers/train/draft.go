@@ -12,6 +12,7 @@ import (
 
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/providers/train/program"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -24,6 +25,7 @@ type draft struct {
 	resumes bool            // on_change of a program
 	inPods  bool            // not on this machine
 	code    launch.Code     // of a program; its snapshot is nil until it is read
+	model   *model.Description
 }
 
 // draft reads a configuration, a plan or a state. Values that no field can
@@ -51,11 +53,14 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		}
 	}
 	d.chooseRate(m)
+	diags.Append(d.describe(m)...)
 	// The name defaults to the model's.
 	switch {
 	case !m.Name.IsNull():
 	case m.hasProgram():
 		d.spec.Name = programBlock
+	case m.Model.IsNull():
+		d.spec.Name = "model"
 	default:
 		d.spec.Name = d.spec.Model
 		d.unknown["name"] = d.unknown["model"]

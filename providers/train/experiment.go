@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers/connect"
+	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/providers/train/program"
 )
 
@@ -24,6 +25,9 @@ type experimentModel struct {
 	Name          types.String `tfsdk:"name"`
 	Cluster       types.Object `tfsdk:"cluster"`
 	Model         types.String `tfsdk:"model"`
+	ModelGraph    types.Object `tfsdk:"model_graph"`
+	ModelFile     types.String `tfsdk:"model_file"`
+	ModelSummary  types.List   `tfsdk:"model_summary"`
 	Program       types.Object `tfsdk:"program"`
 	Dataset       types.String `tfsdk:"dataset"`
 	Strategy      types.String `tfsdk:"strategy"`
@@ -112,7 +116,13 @@ func experimentAttributes() map[string]schema.Attribute {
 		"name":    text("What people call the run. Default: the model's name, or \"program\"."),
 		"cluster": connect.Argument("Connection to the cluster to run on. Left out: this machine."),
 		"model": option("Built-in model: softmax, mlp, mnist-cnn, cifar-cnn, resnet20 or resnet18. " +
-			"Exactly one of model and program is given."),
+			"Exactly one of model, model_graph, model_file and program is given."),
+		graph.Name: graph.Attribute(),
+		graph.File: option("JSON file with a model as data, like model_graph: {\"layers\": [{\"name\": …, \"type\": …}, …]}."),
+		"model_summary": schema.ListAttribute{
+			Computed: true, ElementType: types.StringType,
+			Description: "Of model_graph and model_file: each layer with the shape of its output for one record, and its parameters.",
+		},
 		"dataset":               option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
 		"strategy":              text("How gradients become updates: parameter_server (default)."),
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},

@@ -44,6 +44,10 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 			return
 		}
 		d.spec.Layers = can.Layers[d.spec.Model]
+		if problem := d.summarized(&plan); problem != nil {
+			resp.Diagnostics.Append(problem)
+			return
+		}
 	}
 	if planned := plan.SpecHash; !planned.IsUnknown() && planned.ValueString() != d.spec.Hash() {
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))

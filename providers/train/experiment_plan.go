@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -24,6 +25,9 @@ func (r *experimentResource) ValidateConfig(ctx context.Context, req resource.Va
 	var config experimentModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if resp.Diagnostics.Append(config.checkSource()...); resp.Diagnostics.HasError() {
 		return
 	}
 	if resp.Diagnostics.Append(config.checkProgram()...); resp.Diagnostics.HasError() {
@@ -76,6 +80,7 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: call}
 	p.dataset(&prior, exists)
 	p.code(ctx)
+	p.model()
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -137,15 +142,16 @@ func (s *settings) remaining(ctx context.Context, m *experimentModel) (remains, 
 
 // planning is one call of ModifyPlan.
 type planning struct {
-	settings *settings
-	plan     *experimentModel
-	draft    *draft
-	resp     *resource.ModifyPlanResponse
-	call     *providers.Call
-	records  int64  // of the training set, where known
-	renews   bool   // the run is stopped at a checkpoint and goes on, for launch.State.Renew
-	partial  bool   // a cluster has taken on a part of an earlier change
-	files    string // of the code that have changed, for people
+	settings   *settings
+	plan       *experimentModel
+	draft      *draft
+	resp       *resource.ModifyPlanResponse
+	call       *providers.Call
+	records    int64  // of the training set, where known
+	parameters int    // of a model as data, where known
+	renews     bool   // the run is stopped at a checkpoint and goes on, for launch.State.Renew
+	partial    bool   // a cluster has taken on a part of an earlier change
+	files      string // of the code that have changed, for people
 }
 
 // dataset finds out which records the dataset is. A folder that train_dataset
@@ -179,6 +185,8 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 			return
 		}
 		d.spec.Dataset.Hash = hash
+		of, _ := p.settings.describe(d.spec.Dataset)
+		p.records = of.Records
 	}
 	p.plan.DatasetHash = optionalText(d.spec.Dataset.Hash)
 }
@@ -222,7 +230,11 @@ func (p *planning) capable(ctx context.Context) {
 		p.resp.Diagnostics.AddError("The trainer cannot be asked", fmt.Sprintf("%s: %s.", t, err))
 		return
 	}
-	if s := &p.draft.spec; !p.draft.unknown["model"] && !slices.Contains(can.Models, s.Model) {
+	if err := p.checkOperations(can); err != nil {
+		p.resp.Diagnostics.AddAttributeError(path.Root(graph.Name), "The trainer is an older one",
+			fmt.Sprintf("%s: install the one of this version of stoke.", capital(err)))
+	}
+	if s := &p.draft.spec; s.Model != "" && !p.draft.unknown["model"] && !slices.Contains(can.Models, s.Model) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("model"), "There is no such model",
 			fmt.Sprintf("The trainer has %s; model is %q.", strings.Join(can.Models, ", "), s.Model))
 	}
@@ -241,8 +253,12 @@ func (p *planning) forecast() {
 		return
 	}
 	updates, batch := s.Updates(p.records), s.GlobalBatch(s.Worker.Replicas)
-	p.call.AddNote(providers.Note{Kind: providers.NoteForecast, Number: float64(updates), Text: fmt.Sprintf(
-		"trains %d × %s records: %s updates of %s", s.Epochs, thousands(p.records), thousands(updates), thousands(int64(batch)))})
+	text := fmt.Sprintf("trains %d × %s records: %s updates of %s",
+		s.Epochs, thousands(p.records), thousands(updates), thousands(int64(batch)))
+	if n := p.countParameters(); n > 0 {
+		text += fmt.Sprintf("; the model has %s parameters", thousands(int64(n)))
+	}
+	p.call.AddNote(providers.Note{Kind: providers.NoteForecast, Number: float64(updates), Text: text})
 }
 
 // change plans for a run that exists.

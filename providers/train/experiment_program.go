@@ -65,24 +65,16 @@ func (m *experimentModel) fillProgram(ctx context.Context) {
 	}
 }
 
-// checkProgram reports an experiment that has not exactly one of model and program,
-// and arguments that a program does not have.
+// checkProgram reports arguments that a program, or else a model, does not have.
 func (m *experimentModel) checkProgram() (diags diag.Diagnostics) {
-	model, at := path.Root("model"), path.Root(programBlock)
+	at := path.Root(programBlock)
 	switch {
-	case !m.hasProgram() && m.Model.IsNull():
-		diags.AddAttributeError(model, "Neither a model nor a program",
-			"Name a built-in model with model, for example mnist-cnn, or give a block program.")
-		return diags
 	case !m.hasProgram() && m.Dataset.IsNull():
 		diags.AddAttributeError(path.Root("dataset"), "No dataset given",
 			"Declare a train_dataset and give its uri: built-in models need one.")
 		return diags
 	case !m.hasProgram():
 		return nil
-	case !m.Model.IsNull() && !m.Model.IsUnknown():
-		diags.AddAttributeError(model, "Both a model and a program", "Give either model or a block program.")
-		return diags
 	}
 	if v := m.inProgram("on_change"); !v.IsNull() && v.ValueString() != program.NewRun && v.ValueString() != program.Resume {
 		diags.AddAttributeError(at.AtName("on_change"), "Unknown value",

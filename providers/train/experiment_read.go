@@ -14,7 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -53,7 +55,7 @@ func (r *experimentResource) Read(ctx context.Context, req resource.ReadRequest,
 	if !state.Cluster.IsNull() { // the supervisor of a run on this machine helps itself
 		resp.Diagnostics.Append(troubles(run.id, s)...)
 	}
-	if state.Model.IsNull() && !state.hasProgram() { // imported: only where it lies is known
+	if state.Model.IsNull() && state.ModelGraph.IsNull() && !state.hasProgram() { // imported: only where it lies is known
 		of, err := run.Spec(ctx, run.id)
 		if err != nil {
 			resp.Diagnostics.AddError("Run cannot be imported", fmt.Sprintf("%s.", err))
@@ -176,6 +178,10 @@ func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
 			values[name] = null(ctx, ty)
 		}
 		*o = types.ObjectValueMust(o.AttributeTypes(ctx), values)
+	}
+	m.ModelSummary = summaryNull
+	if d, err := model.Describe([]byte(of.Graph)); err == nil {
+		m.ModelGraph = graph.Value(d)
 	}
 	m.fill(ctx, &draft{spec: of})
 }

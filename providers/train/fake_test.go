@@ -23,6 +23,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/code"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
@@ -84,6 +85,9 @@ func fakeTrainer(args []string) int {
 		return fakeDataset(b, args[1:])
 	case len(args) == 2 && args[0] == "engines" && args[1] == "--json":
 		can := abilities{Engines: append([]string{"cpu"}, b.Engines...), Models: []string{"mlp", "mnist-cnn", "softmax"}, Layers: map[string]string{}}
+		for _, op := range model.Ops() {
+			can.Operations = append(can.Operations, string(op))
+		}
 		for _, name := range can.Models {
 			can.Layers[name] = b.Layers
 		}

@@ -42,7 +42,7 @@ func (b *bench) fields() (all []string) {
 		switch {
 		case slices.Contains(unwritten, field):
 		case i >= 0 && !arguments()[i].isFor(b.code != ""):
-		case field == "program.code" && b.code == "", field == "layers" && b.code != "":
+		case field == "program.code" && b.code == "", (field == "layers" || field == "graph") && b.code != "":
 		default:
 			all = append(all, field)
 		}
@@ -56,6 +56,7 @@ func (b *bench) variations(data *thing) (all []variation) {
 	special := map[string]values{
 		"name":                   {"name": cty.StringVal("other")},
 		"model":                  {"model": cty.StringVal("softmax")},
+		"graph":                  {"model": cty.NullVal(cty.String), "model_file": cty.StringVal(b.writeModel(16))},
 		"strategy":               {"strategy": cty.UnknownVal(cty.String)}, // there is one: any other is not known yet
 		"batch_per":              {"batch_per": cty.StringVal("worker")},
 		"learning_rate_scaling":  {"batch_per": cty.StringVal("worker"), "learning_rate_scaling": cty.StringVal("linear")},

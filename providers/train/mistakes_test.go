@@ -195,7 +195,7 @@ func TestImportTakesAnIDOrAFolder(t *testing.T) {
 }
 
 func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
-	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "dataset.path": true, "dataset.hash": true, "program.code": true}
+	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "dataset.path": true, "dataset.hash": true, "program.code": true, "graph": true}
 	have := make(map[string]bool)
 	for _, a := range arguments() {
 		have[a.field] = true

@@ -41,7 +41,7 @@ func TestProgramMistakesAreOneErrorEach(t *testing.T) {
 		at      cty.Path
 		says    string
 	}{
-		{"both", values{"model": str("mlp"), "hyperparameters": cty.ObjectVal(values{"seed": num(1)})}, "Both a model and a program", cty.GetAttrPath("model"), "either"},
+		{"both", values{"model": str("mlp"), "hyperparameters": cty.ObjectVal(values{"seed": num(1)})}, "More than one model or program", cty.GetAttrPath("model"), "model and program"},
 		{"neither", values{"program": cty.NullVal(ty.AttributeType("program"))}, "Neither a model nor a program", cty.GetAttrPath("model"), "block program"},
 		{"model without dataset", values{"program": cty.NullVal(ty.AttributeType("program")), "model": str("mlp")}, "No dataset given", cty.GetAttrPath("dataset"), "train_dataset"},
 		{"a bucket", values{"cluster": lab, "image": str("x"), "checkpoint": cty.ObjectVal(values{"place": str("gs://bucket/runs")})},

@@ -24,7 +24,7 @@ func (m *experimentModel) forget() {
 // keep takes everything that a run yields from the prior value.
 func (m *experimentModel) keep(prior *experimentModel) {
 	m.ID, m.Status, m.Metrics = prior.ID, prior.Status, prior.Metrics
-	m.ClusterID = prior.ClusterID
+	m.ClusterID, m.ModelSummary = prior.ClusterID, prior.ModelSummary
 	m.RunsDir, m.RunDir, m.LogsDir, m.MetricsFile = prior.RunsDir, prior.RunDir, prior.LogsDir, prior.MetricsFile
 	m.SpecHash, m.StartedAt, m.FinishedAt = prior.SpecHash, prior.StartedAt, prior.FinishedAt
 }

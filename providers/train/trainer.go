@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -72,9 +73,10 @@ type manifest struct {
 }
 
 type split struct {
-	Records int64 `json:"records"`
-	Shape   []int `json:"shape"`
-	Classes int   `json:"classes"`
+	Records int64       `json:"records"`
+	Type    model.DType `json:"type"`
+	Shape   []int       `json:"shape"`
+	Classes int         `json:"classes"`
 }
 
 // check refuses a manifest that no dataset has.
@@ -131,9 +133,10 @@ func (t trainer) dataset(ctx context.Context, progress func(done, total int64), 
 
 // abilities is what a trainer was built with.
 type abilities struct {
-	Engines []string          `json:"engines"`
-	Models  []string          `json:"models"`
-	Layers  map[string]string `json:"layers"` // hashes of the models' layers
+	Engines    []string          `json:"engines"`
+	Models     []string          `json:"models"`
+	Layers     map[string]string `json:"layers"`     // hashes of the models' layers
+	Operations []string          `json:"operations"` // of layers of models as data
 }
 
 func (t trainer) abilities(ctx context.Context) (a abilities, err error) {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -76,20 +77,20 @@ func (m *Model) Layout() ([]Var, []Table, error) {
 	}
 	vars := append(trained, moments...)
 	if len(vars) == 0 {
-		return nil, nil, fmt.Errorf("model %q: no layer has parameters to train", m.Name)
+		return nil, nil, m.addName(errors.New("no layer has parameters to train"))
 	}
 	offset := 0
 	for i := range vars {
 		n := 1
 		for _, d := range vars[i].Shape {
 			if n > MaxParameters/d {
-				return nil, nil, fmt.Errorf("model %q: variable %q has more than %d elements", m.Name, vars[i].Name, MaxParameters)
+				return nil, nil, m.addName(fmt.Errorf("variable %q has more than %d elements", vars[i].Name, MaxParameters))
 			}
 			n *= d
 		}
 		vars[i].Offset, vars[i].Len = offset, n
 		if offset += n; offset > MaxParameters {
-			return nil, nil, fmt.Errorf("model %q: more than %d parameters", m.Name, MaxParameters)
+			return nil, nil, m.addName(fmt.Errorf("more than %d parameters", MaxParameters))
 		}
 	}
 	return vars, nil, nil

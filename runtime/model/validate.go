@@ -26,7 +26,7 @@ func (m *Model) Validate() error {
 // dimension: [height width channels] or [features].
 func (m *Model) Shapes() ([][]int, error) {
 	if err := m.validateEnds(); err != nil {
-		return nil, fmt.Errorf("model %q: %w", m.Name, err)
+		return nil, m.addName(err)
 	}
 	sources, err := m.Sources()
 	if err != nil {
@@ -53,16 +53,38 @@ func (m *Model) Shapes() ([][]int, error) {
 		shapes = append(shapes, out)
 	}
 	if last := shapes[len(shapes)-1]; len(last) != 1 || last[0] != m.Classes {
-		return nil, fmt.Errorf("model %q: the last layer gives %v values per record, but there are %d classes", m.Name, last, m.Classes)
+		return nil, m.addName(fmt.Errorf("the last layer gives %v values per record, but there are %d classes", last, m.Classes))
 	}
 	return shapes, nil
 }
 
-// wrong wraps an error about layer i.
-func (m *Model) wrong(i int, err error) error {
-	l := m.Layers[i]
-	return fmt.Errorf("model %q: layer %d (%s %q): %w", m.Name, i+1, l.Op, l.Name, err)
+// LayerError is an error about one layer.
+type LayerError struct {
+	Model string // its name, if it has one
+	Index int    // of the layer, from 0
+	Layer Layer
+	Err   error
 }
+
+// Error names the layer.
+func (e *LayerError) Error() string {
+	err := fmt.Errorf("layer %d (%s %q): %w", e.Index+1, e.Layer.Op, e.Layer.Name, e.Err)
+	return (&Model{Name: e.Model}).addName(err).Error()
+}
+
+// Unwrap returns the error without its place.
+func (e *LayerError) Unwrap() error { return e.Err }
+
+// addName adds the model's name to an error, where it has one.
+func (m *Model) addName(err error) error {
+	if m.Name == "" {
+		return err
+	}
+	return fmt.Errorf("model %q: %w", m.Name, err)
+}
+
+// wrong wraps an error about layer i.
+func (m *Model) wrong(i int, err error) error { return &LayerError{m.Name, i, m.Layers[i], err} }
 
 // InputShape is what the first layer gets: a two-dimensional picture has one
 // channel.
@@ -90,6 +112,11 @@ func (m *Model) validateEnds() error {
 	if m.Classes < 2 || m.Classes > MaxDimension {
 		return fmt.Errorf("%d classes: want 2 to %d", m.Classes, MaxDimension)
 	}
+	return m.validateLoss()
+}
+
+// validateLoss checks what needs neither data nor shapes.
+func (m *Model) validateLoss() error {
 	if len(m.Layers) == 0 || len(m.Layers) > MaxLayers {
 		return fmt.Errorf("%d layers: want 1 to %d", len(m.Layers), MaxLayers)
 	}

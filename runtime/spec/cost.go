@@ -62,6 +62,7 @@ var costs = map[string]Cost{
 	"program.parameters":  NewRun,
 
 	"model":                  NewRun,
+	"graph":                  NewRun,
 	"layers":                 NewRun,
 	"dataset.hash":           NewRun,
 	"loss":                   NewRun,
@@ -153,7 +154,7 @@ func resolve(s Spec) Spec {
 // it must not change the hash of a run.
 func isLater(field string) bool {
 	switch field {
-	case "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
+	case "graph", "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
 	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.")

@@ -23,7 +23,8 @@ const (
 // with the same Hash describe the same run.
 type Spec struct {
 	Name     string   `json:"name"`
-	Model    string   `json:"model"`            // a name of the zoo; "" = the workers run a program
+	Model    string   `json:"model"`            // a name of the zoo; "" = Graph is the model, or the workers run a program
+	Graph    JSON     `json:"graph,omitempty"`  // the model as data (model.Description), instead of a name
 	Layers   string   `json:"layers,omitempty"` // hash of the model's layers, as the trainer names it; "" = of a run of an earlier version
 	Dataset  Dataset  `json:"dataset"`
 	Loss     string   `json:"loss"`

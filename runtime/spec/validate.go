@@ -46,8 +46,11 @@ func (s *Spec) Validate() []Problem {
 
 // validateModel checks a spec that trains a built-in model.
 func (s *Spec) validateModel(c *checks) {
-	if s.Model == "" {
+	switch {
+	case s.Model == "" && s.Graph == "":
 		c.add("model", "No model given", "Name a model, for example mnist-cnn.")
+	case s.Model != "" && s.Graph != "":
+		c.add("graph", "Two models given", "Give a name, or a model as data.")
 	}
 	if !filepath.IsAbs(s.Dataset.Path) {
 		c.add("dataset.path", "Dataset path is not absolute", "Give the folder that `stoke-trainer dataset prepare` made; it is %q.", s.Dataset.Path)

@@ -75,21 +75,33 @@ func (w *Workload) build(s *spec.Spec) error {
 	if info.Records == 0 {
 		return errors.New("open training data: it has no records")
 	}
-	layers, err := zoo.Layers(s.Model)
-	if err == nil && s.Layers != "" && s.Layers != layers {
-		return fmt.Errorf("build model: this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
-	}
-	w.Model, err = zoo.Model(s.Model, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
-	if err != nil {
+	var err error
+	if w.Model, err = newModel(s, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes); err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}
 	if w.Model.Loss != s.Loss {
-		return fmt.Errorf("build model: %s has loss %s, not %s", s.Model, w.Model.Loss, s.Loss)
+		return fmt.Errorf("build model: %s has loss %s, not %s", w.Model.Name, w.Model.Loss, s.Loss)
 	}
 	if w.Vars, _, err = w.Model.Layout(); err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}
 	return nil
+}
+
+// newModel returns the model that the spec describes or names.
+func newModel(s *spec.Spec, in model.Features, classes int) (*model.Model, error) {
+	if s.Graph != "" {
+		d, err := model.Describe([]byte(s.Graph))
+		if err != nil {
+			return nil, err
+		}
+		return d.Model(in, classes), nil
+	}
+	layers, err := zoo.Layers(s.Model)
+	if err == nil && s.Layers != "" && s.Layers != layers {
+		return nil, fmt.Errorf("this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
+	}
+	return zoo.Model(s.Model, in, classes)
 }
 
 // Close closes what Open opened.
