@@ -23,7 +23,7 @@ func (m *Model) Validate() error {
 }
 
 // Shapes returns what each layer gives for one record, without the record's
-// dimension: [height width channels] or [features].
+// dimension: [height width channels], [positions width] or [features].
 func (m *Model) Shapes() ([][]int, error) {
 	if err := m.validateEnds(); err != nil {
 		return nil, fmt.Errorf("model %q: %w", m.Name, err)
@@ -52,8 +52,12 @@ func (m *Model) Shapes() ([][]int, error) {
 		}
 		shapes = append(shapes, out)
 	}
-	if last := shapes[len(shapes)-1]; len(last) != 1 || last[0] != m.Classes {
-		return nil, fmt.Errorf("model %q: the last layer gives %v values per record, but there are %d classes", m.Name, last, m.Classes)
+	err = m.checkIDs(sources)
+	if err == nil {
+		err = m.checkOutput(shapes[len(shapes)-1])
+	}
+	if err != nil {
+		return nil, err
 	}
 	return shapes, nil
 }
@@ -65,10 +69,10 @@ func (m *Model) wrong(i int, err error) error {
 }
 
 // InputShape is what the first layer gets: a two-dimensional picture has one
-// channel.
+// channel. Where the target is a sequence, two dimensions are positions and width.
 func (m *Model) InputShape() []int {
 	in := slices.Clone(m.Input.Shape)
-	if len(in) == 2 {
+	if len(in) == 2 && !m.isSequence() {
 		in = append(in, 1)
 	}
 	return in
@@ -87,21 +91,10 @@ func (m *Model) validateEnds() error {
 	if s := m.Input.Scale; s != s || s-s != 0 {
 		return fmt.Errorf("input scale %v is not a finite number", s)
 	}
-	if m.Classes < 2 || m.Classes > MaxDimension {
-		return fmt.Errorf("%d classes: want 2 to %d", m.Classes, MaxDimension)
-	}
 	if len(m.Layers) == 0 || len(m.Layers) > MaxLayers {
 		return fmt.Errorf("%d layers: want 1 to %d", len(m.Layers), MaxLayers)
 	}
-	if m.Loss != SoftmaxCrossEntropy {
-		return fmt.Errorf("unknown loss %q: want %q", m.Loss, SoftmaxCrossEntropy)
-	}
-	for _, metric := range m.Metrics {
-		if metric != Accuracy {
-			return fmt.Errorf("unknown metric %q: want %q", metric, Accuracy)
-		}
-	}
-	return nil
+	return m.validateTarget()
 }
 
 // output is the layer's output shape for one record of these shapes.
@@ -115,10 +108,15 @@ func (l Layer) output(inputs [][]int) ([]int, error) {
 			return nil, err
 		}
 	case Dense:
-		if len(in) != 1 {
+		if len(in) > 2 {
 			return nil, fmt.Errorf("needs one row of features, got shape %v: put a flatten before it", in)
 		}
-		out = []int{l.Units}
+		out = append(slices.Clone(in[:len(in)-1]), l.Units)
+	case Embedding, Position, Attention, MatMul:
+		var err error
+		if out, err = l.sequence(inputs); err != nil {
+			return nil, err
+		}
 	case Conv2D, MaxPool, AvgPool:
 		var err error
 		if out, err = l.windows(in); err != nil {
@@ -179,6 +177,9 @@ func (l Layer) windows(in []int) ([]int, error) {
 	case l.Op != Conv2D && l.Padding != "" && l.Padding != Valid,
 		l.Op == Conv2D && l.Padding != "" && l.Padding != Valid && l.Padding != Same:
 		return nil, fmt.Errorf("padding %q is not supported here", l.Padding)
+	}
+	if g := l.GroupCount(); l.Groups < 0 || l.Op == Conv2D && (in[2]%g != 0 || l.Filters%g != 0) {
+		return nil, fmt.Errorf("%d groups: want a divisor of its %d channels and its %d filters", l.Groups, in[2], l.Filters)
 	}
 	_, h := l.WindowPadding(in[0])
 	_, w := l.WindowPadding(in[1])

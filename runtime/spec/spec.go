@@ -14,6 +14,7 @@ const (
 	ScalingSqrt   = "sqrt"   // learning rate × √workers
 
 	LossSoftmaxCrossEntropy = "softmax_cross_entropy"
+	LossMeanSquaredError    = "mean_squared_error"
 
 	EngineCPU = "cpu"
 	EngineXLA = "xla"
