@@ -79,7 +79,9 @@ func (w *Workload) build(s *spec.Spec) error {
 	if err == nil && s.Layers != "" && s.Layers != layers {
 		return fmt.Errorf("build model: this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
 	}
-	w.Model, err = zoo.Model(s.Model, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes)
+	data := zoo.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes}
+	data.Target = model.Features{} // one class per record: no other data are read yet
+	w.Model, err = zoo.Model(s.Model, data)
 	if err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}
