@@ -68,12 +68,10 @@ func (l *loss) crossEntropyPart(part, from, to int) {
 				best = k
 			}
 		}
-		top, total, mean := float64(z[best]), 0.0, 0.0
+		top, total := float64(z[best]), 0.0
 		for _, v := range z {
 			total += math.Exp(float64(v) - top)
-			mean += float64(v)
 		}
-		mean /= float64(l.width)
 		share := weight * smoothing / float64(l.width)
 		for k, v := range z {
 			d[k] = float32(weight*math.Exp(float64(v)-top)/total - share)
@@ -82,7 +80,7 @@ func (l *loss) crossEntropyPart(part, from, to int) {
 		plain := math.Log(total) + top - float64(z[label])
 		sums[0] += weight * plain
 		if smoothing > 0 {
-			sums[0] += weight * smoothing * (float64(z[label]) - mean)
+			sums[0] += weight * smoothing * (float64(z[label]) - average(z))
 		}
 		for i, name := range l.metrics {
 			switch {
@@ -93,6 +91,14 @@ func (l *loss) crossEntropyPart(part, from, to int) {
 			}
 		}
 	}
+}
+
+func average(v []float32) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x)
+	}
+	return sum / float64(len(v))
 }
 
 // isAmongBest reports whether fewer than n logits are better than the logit of the label. Of equal
