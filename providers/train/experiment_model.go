@@ -54,7 +54,7 @@ func (d *draft) describe(m *experimentModel) (diags diag.Diagnostics) {
 	case m.ModelGraph.IsNull() && m.ModelFile.IsNull():
 		return nil
 	case m.ModelGraph.IsNull() && m.ModelFile.IsUnknown(), !m.ModelGraph.IsNull() && !isKnown(m.ModelGraph):
-		d.unknown["graph"], d.unknown["loss"] = true, true
+		d.unknown["graph"] = true
 		return nil
 	case m.ModelGraph.IsNull():
 		var file string
@@ -81,9 +81,6 @@ func (d *draft) describe(m *experimentModel) (diags diag.Diagnostics) {
 	d.spec.Graph, err = spec.JSONOf(d.model)
 	if err != nil {
 		diags.AddError("Model cannot be stored", capital(err)+".")
-	}
-	if d.model.Loss != "" {
-		d.spec.Loss = d.model.Loss
 	}
 	return diags
 }
@@ -128,7 +125,7 @@ func (p *planning) model() {
 
 // summarize returns a line for each layer, and the number of parameters.
 func (d *draft) summarize(m *experimentModel, of split) (types.List, int, diag.Diagnostic) {
-	is := d.model.Model(model.Features{Type: of.Type, Shape: of.Shape}, of.Classes)
+	is := d.model.Model(of.data())
 	is.Name = "" // for errors
 	lines, parameters, err := is.Summary()
 	if err == nil {
@@ -173,6 +170,11 @@ func (s *settings) describe(of spec.Dataset) (split, bool) {
 	return split{}, false
 }
 
+// data returns the data that a model for these records is made for.
+func (s split) data() model.Data {
+	return model.Data{Input: model.Features{Type: s.Type, Shape: s.Shape}, Classes: s.Classes}
+}
+
 // countParameters returns the number of parameters of the model, where it is known.
 func (p *planning) countParameters() int {
 	s := &p.draft.spec
@@ -184,7 +186,7 @@ func (p *planning) countParameters() int {
 	if !known || err != nil || layers != s.Layers {
 		return 0
 	}
-	m, err := zoo.Model(s.Model, model.Features{Type: of.Type, Shape: of.Shape}, of.Classes)
+	m, err := zoo.Model(s.Model, of.data())
 	if err != nil {
 		return 0 // the trainer reports it
 	}

@@ -2,8 +2,10 @@ package coordinator
 
 import (
 	"maps"
+	"math"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -56,7 +58,9 @@ func (c *coordinator) concludeEvaluation() {
 	found := make(map[string]float64)
 	if weight > 0 {
 		for i, name := range c.Workload.Model.Metrics {
-			found[name] = sums[i] / weight
+			if v := model.MetricValue(name, sums[i], weight); !math.IsInf(v, 0) && !math.IsNaN(v) {
+				found[name] = v
+			}
 		}
 		if finite {
 			found["loss"] = loss / weight

@@ -77,7 +77,8 @@ func heldOut(t testing.TB, dir, name string, epochs int, recipe optimizer.Recipe
 		splits[i] = source{Source: s}
 	}
 	train, test := splits[0], splits[1]
-	m, err := zoo.Model(name, model.Features{Type: train.Info().Type, Shape: train.Info().Shape}, train.Info().Classes)
+	info := train.Info()
+	m, err := zoo.Model(name, model.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes})
 	if err != nil {
 		t.Fatal(err)
 	}

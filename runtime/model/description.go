@@ -21,9 +21,10 @@ import (
 // As JSON it is {"layers": [{"name": "…", "type": "…", …}], "loss": "…"}: the key
 // "type" is a layer's Op, the other keys are the JSON names of Layer.
 type Description struct {
-	Layers  []Layer
-	Loss    string   // "": SoftmaxCrossEntropy
-	Metrics []string // nil: Accuracy
+	Layers         []Layer
+	Loss           string   // "": SoftmaxCrossEntropy; of numbers MeanSquaredError
+	Metrics        []string // nil: Accuracy; of numbers MeanAbsoluteError
+	LabelSmoothing float32  // of Model
 }
 
 // typeKey is the key of an operation where people write it.
@@ -32,16 +33,21 @@ const typeKey = "type"
 // maxDescription is the size of a description in bytes: MaxLayers of a kilobyte each.
 const maxDescription = 1 << 20
 
-// Model returns the model for records of the given features and number of classes. It
-// is not checked.
-func (d *Description) Model(in Features, classes int) *Model {
-	m := &Model{Name: "graph", Input: in, Classes: classes, Layers: slices.Clone(d.Layers), Loss: d.Loss, Metrics: d.Metrics}
-	m.Input.Shape = slices.Clone(in.Shape)
-	if m.Loss == "" {
+// Model returns the model for the data. It is not checked.
+func (d *Description) Model(of Data) *Model {
+	m := &Model{Name: "graph", Input: of.Input, Classes: of.Classes, Layers: slices.Clone(d.Layers),
+		Loss: d.Loss, Metrics: d.Metrics, LabelSmoothing: d.LabelSmoothing, Target: of.Target}
+	m.Input.Shape, m.Target.Shape = slices.Clone(of.Input.Shape), slices.Clone(of.Target.Shape)
+	if m.Loss == "" && of.IsNumbers() {
+		m.Loss = MeanSquaredError
+	} else if m.Loss == "" {
 		m.Loss = SoftmaxCrossEntropy
 	}
 	if m.Metrics == nil {
 		m.Metrics = []string{Accuracy}
+		if m.Loss == MeanSquaredError {
+			m.Metrics = []string{MeanAbsoluteError}
+		}
 	}
 	return m
 }
@@ -49,7 +55,7 @@ func (d *Description) Model(in Features, classes int) *Model {
 // Validate reports the first thing that is wrong whatever the data are: names, inputs
 // and members of layers. An error about a layer is a *LayerError.
 func (d *Description) Validate() error {
-	m := d.Model(Features{}, 0)
+	m := d.Model(Data{})
 	m.Name = ""
 	if err := m.validateLoss(); err != nil {
 		return err
@@ -85,6 +91,9 @@ func (d *Description) MarshalJSON() ([]byte, error) {
 	}
 	if d.Metrics != nil {
 		all["metrics"] = d.Metrics
+	}
+	if d.LabelSmoothing != 0 {
+		all["label_smoothing"] = d.LabelSmoothing
 	}
 	return json.Marshal(all)
 }
@@ -159,8 +168,10 @@ func (r *reader) read(d *Description) error {
 			return r.value(name, &d.Loss)
 		case "metrics":
 			return r.value(name, &d.Metrics)
+		case "label_smoothing":
+			return r.value(name, &d.LabelSmoothing)
 		}
-		return unknownMember(name, []string{"layers", "loss", "metrics"})
+		return unknownMember(name, []string{"layers", "loss", "metrics", "label_smoothing"})
 	})
 	if err != nil {
 		return err
@@ -269,7 +280,7 @@ func wording(t reflect.Type) string {
 	case reflect.Float32:
 		return fmt.Sprintf("a number of at most %g", math.MaxFloat32)
 	case reflect.Slice:
-		return "a list of names of layers"
+		return "a list of texts"
 	}
 	return "a text"
 }
@@ -287,7 +298,7 @@ func unknownMember(name string, known []string) error {
 func (r *reader) value(name string, to any) error {
 	err := r.decoder.Decode(to)
 	if other := new(json.UnmarshalTypeError); errors.As(err, &other) {
-		return fmt.Errorf("%s: want a text or a list of texts, not a %s", name, other.Value)
+		return fmt.Errorf("%s: want %s, not a %s", name, wording(other.Type), other.Value)
 	}
 	return err
 }

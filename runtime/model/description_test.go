@@ -25,7 +25,7 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := d.Model(Features{Type: U8, Shape: []int{8, 8, 3}}, 3)
+	m := d.Model(Data{Input: Features{Type: U8, Shape: []int{8, 8, 3}}, Classes: 3})
 	lines, parameters, err := m.Summary()
 	if err != nil || parameters != 3*3*3*4+2*4+4*3+3 {
 		t.Errorf("%d parameters, %v", parameters, err)
@@ -66,7 +66,7 @@ func TestBrokenDescriptions(t *testing.T) {
 		{`line 5: layer 3 (relu "relu"): has no rate: it has only inputs`, `"relu"}`, `"relu", "rate": 0}`},
 		{`line 5: layer 3 (rulu "relu"): unknown operation "rulu"`, `"type": "relu"`, `"type": "rulu"`},
 		{`line 5: layer 3 ( "relu"): has no type: want one of add`, `, "type": "relu"`, ``},
-		{`line 6: layer 4 (add "sum"): inputs is "relu": want a list of names of layers`, `["relu", "conv"]`, `"relu"`},
+		{`line 6: layer 4 (add "sum"): inputs is "relu": want a list of texts`, `["relu", "conv"]`, `"relu"`},
 		{`line 6: layer 4 (add "sum"): its input "con" is not a layer`, `["relu", "conv"]`, `["relu", "con"]`},
 		{`line 7: layer 5 (dropout "drop"): rate is 1e99: want a number of at most 3.4`, `"rate": 0`, `"rate": 1e99`},
 		{`line 9: layer 7 (dense "mean"): another layer has the same name`, `"out"`, `"mean"`},
@@ -74,6 +74,9 @@ func TestBrokenDescriptions(t *testing.T) {
 		{`line 10: unknown member "los": did you mean "loss"?`, "  ]\n", `], "los": ""`},
 		{`loss: want a text`, "  ]\n", `], "loss": 1`},
 		{`unknown loss "hinge"`, "  ]\n", `], "loss": "hinge"`},
+		{`label_smoothing: want a number`, "  ]\n", `], "label_smoothing": "0.1"`},
+		{`label smoothing 1: want at least 0 and below 1`, "  ]\n", `], "label_smoothing": 1`},
+		{`unknown metric "accuracy": with loss mean_squared_error`, "  ]\n", `], "loss": "mean_squared_error", "metrics": ["accuracy"]`},
 		{`unknown metric "f1"`, "  ]\n", `], "metrics": ["f1"]`},
 		{`line 10: member "layers" is given twice`, "  ]\n", `], "layers": []`},
 		{`line 4: layer 2: invalid character`, `"batch_norm"}`, `"batch_norm"]`},

@@ -13,7 +13,7 @@ import (
 // operation and inputs.
 var members = map[Op][]string{
 	Dense:     {"units", "no_bias"},
-	Conv2D:    {"filters", "kernel", "stride", "padding", "pad", "no_bias"},
+	Conv2D:    {"filters", "kernel", "stride", "padding", "pad", "groups", "no_bias"},
 	MaxPool:   {"kernel", "stride", "padding"},
 	AvgPool:   {"kernel", "stride", "padding"},
 	GlobalAvg: nil,
@@ -27,6 +27,10 @@ var members = map[Op][]string{
 	Flatten:   nil,
 	Add:       nil,
 	Concat:    nil,
+	Embedding: {"vocabulary", "units"},
+	Position:  nil,
+	Attention: {"heads", "causal"},
+	MatMul:    {"transpose"},
 }
 
 // Ops returns the operations, sorted.
@@ -140,12 +144,25 @@ func (m *Model) hasInputs() bool {
 }
 
 func (l Layer) checkInputs(n int) error {
-	switch several := l.Op == Add || l.Op == Concat; {
-	case several && n < 2:
-		return fmt.Errorf("joins %d input: give inputs with two names or more", n)
-	case !several && n != 1:
-		return fmt.Errorf("has %d inputs: want one", n)
-	case n > MaxLayers:
+	switch l.Op {
+	case Add, Concat:
+		if n < 2 {
+			return fmt.Errorf("joins %d input: give inputs with two names or more", n)
+		}
+	case Attention:
+		if n != 3 {
+			return fmt.Errorf("has %d inputs: give inputs with three names: queries, keys and values", n)
+		}
+	case MatMul:
+		if n != 2 {
+			return fmt.Errorf("has %d inputs: give inputs with two names", n)
+		}
+	default:
+		if n != 1 {
+			return fmt.Errorf("has %d inputs: want one", n)
+		}
+	}
+	if n > MaxLayers {
 		return fmt.Errorf("has %d inputs: want at most %d", n, MaxLayers)
 	}
 	return nil

@@ -64,6 +64,10 @@ func he(shape []int) Init {
 	return Init{Uniform, math.Sqrt(6 / float64(in))}
 }
 
+// embedded is for embeddings and positions: the standard deviation of 0.02 that GPT-2 has
+// (Radford et al. 2019), here of a uniform distribution.
+var embedded = Init{Uniform, 0.02 * math.Sqrt(3)}
+
 // fans counts the inputs and outputs that one weight of this shape is between.
 // A convolution's kernel positions count on both sides.
 func fans(shape []int) (in, out int) {

@@ -26,7 +26,7 @@ type Var struct {
 	Offset, Len int // in float32 elements
 	Kind        Kind
 	Momentum    float32 // of a Moment's running average, e.g. 0.9
-	Decay       bool    // weight decay applies (never to biases and normalisation)
+	Decay       bool    // weight decay applies (never to biases, normalisation and positions)
 	Init        Init    `json:"-"` // follows from the model: not stored
 }
 
@@ -46,7 +46,9 @@ type Rows struct {
 
 // Names of the variables that a layer may have: "<layer>/<variable>".
 const (
-	Weight   = "weight"   // Dense: inputs × units; Conv2D: kernel × kernel × channels × filters
+	// Dense: inputs × units; Conv2D: kernel × kernel × channels/groups × filters;
+	// Embedding: vocabulary × units; Position: the shape of its input
+	Weight   = "weight"
 	Bias     = "bias"     // one per unit or filter
 	Gamma    = "gamma"    // BatchNorm's scale, one per channel
 	Beta     = "beta"     // BatchNorm's shift
@@ -137,7 +139,13 @@ func (l Layer) variables(in []int, rectified bool) (trained, moments []Var) {
 	case Dense:
 		trained = []Var{weight(channels, l.Units), v(Bias, zeros, l.Units)}
 	case Conv2D:
-		trained = []Var{weight(l.Kernel, l.Kernel, channels, l.Filters), v(Bias, zeros, l.Filters)}
+		trained = []Var{weight(l.Kernel, l.Kernel, channels/l.GroupCount(), l.Filters), v(Bias, zeros, l.Filters)}
+	case Embedding:
+		return []Var{v(Weight, embedded, l.Vocabulary, l.Units)}, nil
+	case Position:
+		positions := v(Weight, embedded, in...)
+		positions.Decay = false
+		return []Var{positions}, nil
 	case LayerNorm:
 		return []Var{v(Gamma, ones, channels), v(Beta, zeros, channels)}, nil
 	case BatchNorm:

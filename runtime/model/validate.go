@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Limits that no sensible model of this runtime passes; they keep every size
@@ -23,7 +24,7 @@ func (m *Model) Validate() error {
 }
 
 // Shapes returns what each layer gives for one record, without the record's
-// dimension: [height width channels] or [features].
+// dimension: [height width channels], [positions width] or [features].
 func (m *Model) Shapes() ([][]int, error) {
 	if err := m.validateEnds(); err != nil {
 		return nil, m.addName(err)
@@ -52,8 +53,12 @@ func (m *Model) Shapes() ([][]int, error) {
 		}
 		shapes = append(shapes, out)
 	}
-	if last := shapes[len(shapes)-1]; len(last) != 1 || last[0] != m.Classes {
-		return nil, m.addName(fmt.Errorf("the last layer gives %v values per record, but there are %d classes", last, m.Classes))
+	err = m.checkIDs(sources)
+	if err == nil {
+		err = m.checkOutput(shapes[len(shapes)-1])
+	}
+	if err != nil {
+		return nil, err
 	}
 	return shapes, nil
 }
@@ -87,10 +92,10 @@ func (m *Model) addName(err error) error {
 func (m *Model) wrong(i int, err error) error { return &LayerError{m.Name, i, m.Layers[i], err} }
 
 // InputShape is what the first layer gets: a two-dimensional picture has one
-// channel.
+// channel. Where the target is a sequence, two dimensions are positions and width.
 func (m *Model) InputShape() []int {
 	in := slices.Clone(m.Input.Shape)
-	if len(in) == 2 {
+	if len(in) == 2 && !m.isSequence() {
 		in = append(in, 1)
 	}
 	return in
@@ -109,10 +114,10 @@ func (m *Model) validateEnds() error {
 	if s := m.Input.Scale; s != s || s-s != 0 {
 		return fmt.Errorf("input scale %v is not a finite number", s)
 	}
-	if m.Classes < 2 || m.Classes > MaxDimension {
-		return fmt.Errorf("%d classes: want 2 to %d", m.Classes, MaxDimension)
+	if err := m.validateLoss(); err != nil {
+		return err
 	}
-	return m.validateLoss()
+	return m.validateTarget()
 }
 
 // validateLoss checks what needs neither data nor shapes.
@@ -120,12 +125,16 @@ func (m *Model) validateLoss() error {
 	if len(m.Layers) == 0 || len(m.Layers) > MaxLayers {
 		return fmt.Errorf("%d layers: want 1 to %d", len(m.Layers), MaxLayers)
 	}
-	if m.Loss != SoftmaxCrossEntropy {
-		return fmt.Errorf("unknown loss %q: want %q", m.Loss, SoftmaxCrossEntropy)
+	known := Metrics(m.Loss)
+	if known == nil {
+		return fmt.Errorf("unknown loss %q: want one of %s", m.Loss, strings.Join(Losses(), ", "))
+	}
+	if s := m.LabelSmoothing; !(s >= 0 && s < 1) || s > 0 && m.Loss != SoftmaxCrossEntropy {
+		return fmt.Errorf("label smoothing %v: want at least 0 and below 1, and more than 0 only with loss %s", s, SoftmaxCrossEntropy)
 	}
 	for _, metric := range m.Metrics {
-		if metric != Accuracy {
-			return fmt.Errorf("unknown metric %q: want %q", metric, Accuracy)
+		if !slices.Contains(known, metric) {
+			return fmt.Errorf("unknown metric %q: with loss %s want one of %s", metric, m.Loss, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -142,10 +151,15 @@ func (l Layer) output(inputs [][]int) ([]int, error) {
 			return nil, err
 		}
 	case Dense:
-		if len(in) != 1 {
+		if len(in) > 2 {
 			return nil, fmt.Errorf("needs one row of features, got shape %v: put a flatten before it", in)
 		}
-		out = []int{l.Units}
+		out = append(slices.Clone(in[:len(in)-1]), l.Units)
+	case Embedding, Position, Attention, MatMul:
+		var err error
+		if out, err = l.sequence(inputs); err != nil {
+			return nil, err
+		}
 	case Conv2D, MaxPool, AvgPool:
 		var err error
 		if out, err = l.windows(in); err != nil {
@@ -206,6 +220,9 @@ func (l Layer) windows(in []int) ([]int, error) {
 	case l.Op != Conv2D && l.Padding != "" && l.Padding != Valid,
 		l.Op == Conv2D && l.Padding != "" && l.Padding != Valid && l.Padding != Same:
 		return nil, fmt.Errorf("padding %q is not supported here", l.Padding)
+	}
+	if g := l.GroupCount(); l.Groups < 0 || l.Op == Conv2D && (in[2]%g != 0 || l.Filters%g != 0) {
+		return nil, fmt.Errorf("%d groups: want a divisor of its %d channels and its %d filters", l.Groups, in[2], l.Filters)
 	}
 	_, h := l.WindowPadding(in[0])
 	_, w := l.WindowPadding(in[1])

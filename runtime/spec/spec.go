@@ -14,6 +14,7 @@ const (
 	ScalingSqrt   = "sqrt"   // learning rate × √workers
 
 	LossSoftmaxCrossEntropy = "softmax_cross_entropy"
+	LossMeanSquaredError    = "mean_squared_error"
 
 	EngineCPU = "cpu"
 	EngineXLA = "xla"
@@ -27,7 +28,7 @@ type Spec struct {
 	Graph    JSON     `json:"graph,omitempty"`  // the model as data (model.Description), instead of a name
 	Layers   string   `json:"layers,omitempty"` // hash of the model's layers, as the trainer names it; "" = of a run of an earlier version
 	Dataset  Dataset  `json:"dataset"`
-	Loss     string   `json:"loss"`
+	Loss     string   `json:"loss"` // of earlier versions: the model has its loss
 	Seed     uint64   `json:"seed"`
 	Strategy string   `json:"strategy"`
 	Engine   string   `json:"engine"`   // "" = cpu, or xla where worker.gpus > 0

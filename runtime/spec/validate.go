@@ -58,7 +58,7 @@ func (s *Spec) validateModel(c *checks) {
 	if s.Dataset.Hash == "" {
 		c.add("dataset.hash", "No dataset hash given", "Give the hash from the prepared folder's manifest.")
 	}
-	c.oneOf("loss", s.Loss, LossSoftmaxCrossEntropy)
+	c.oneOf("loss", s.Loss, LossSoftmaxCrossEntropy, LossMeanSquaredError)
 	c.oneOf("strategy", s.Strategy, StrategyParameterServer)
 	c.oneOf("engine", s.EngineName(), EngineCPU, EngineXLA)
 	if s.Worker.GPUs > 0 && s.Engine == EngineCPU {

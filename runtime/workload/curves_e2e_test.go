@@ -101,7 +101,7 @@ func newCurve(t *testing.T, name string, from spec.Origin) *curve {
 	defer source.Close()
 	info := source.Info()
 	c := new(curve)
-	if c.model, err = zoo.Model(name, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes); err != nil {
+	if c.model, err = zoo.Model(name, model.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes}); err != nil {
 		t.Fatal(err)
 	}
 	c.model.Layers = slices.DeleteFunc(c.model.Layers, func(l model.Layer) bool { return l.Op == model.Dropout })

@@ -76,11 +76,9 @@ func (w *Workload) build(s *spec.Spec) error {
 		return errors.New("open training data: it has no records")
 	}
 	var err error
-	if w.Model, err = newModel(s, model.Features{Type: info.Type, Shape: info.Shape}, info.Classes); err != nil {
+	data := model.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes}
+	if w.Model, err = newModel(s, data); err != nil {
 		return fmt.Errorf("build model: %w", err)
-	}
-	if w.Model.Loss != s.Loss {
-		return fmt.Errorf("build model: %s has loss %s, not %s", w.Model.Name, w.Model.Loss, s.Loss)
 	}
 	if w.Vars, _, err = w.Model.Layout(); err != nil {
 		return fmt.Errorf("build model: %w", err)
@@ -89,19 +87,19 @@ func (w *Workload) build(s *spec.Spec) error {
 }
 
 // newModel returns the model that the spec describes or names.
-func newModel(s *spec.Spec, in model.Features, classes int) (*model.Model, error) {
+func newModel(s *spec.Spec, of model.Data) (*model.Model, error) {
 	if s.Graph != "" {
 		d, err := model.Describe([]byte(s.Graph))
 		if err != nil {
 			return nil, err
 		}
-		return d.Model(in, classes), nil
+		return d.Model(of), nil
 	}
 	layers, err := zoo.Layers(s.Model)
 	if err == nil && s.Layers != "" && s.Layers != layers {
 		return nil, fmt.Errorf("this stoke-trainer's %s has other layers than were planned: use the one that planned it, or plan again", s.Model)
 	}
-	return zoo.Model(s.Model, in, classes)
+	return zoo.Model(s.Model, of)
 }
 
 // Close closes what Open opened.

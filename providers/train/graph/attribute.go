@@ -17,7 +17,7 @@ const (
 
 // meanings describes the members of layers.
 var meanings = map[string]string{
-	"units":    "Of dense: its outputs.",
+	"units":    "Of dense: its outputs. Of embedding: the width of a row.",
 	"filters":  "Of conv2d: its maps.",
 	"kernel":   "Of conv2d, max_pool and avg_pool: height and width of a window.",
 	"stride":   "Of conv2d, max_pool and avg_pool: distance between windows. Default: 1; of pools their kernel.",
@@ -27,6 +27,12 @@ var meanings = map[string]string{
 	"rate":     "Of dropout: the part that is dropped, at least 0 and below 1.",
 	"momentum": "Of batch_norm: of the running moments, above 0 and below 1. Default: 0.9.",
 	"epsilon":  "Of batch_norm and layer_norm: added to the variance. Default: 0.001.",
+
+	"groups":     "Of conv2d: groups of channels and maps, each map sees the channels of its group. Default: 1.",
+	"vocabulary": "Of embedding: ids are 0 to vocabulary - 1.",
+	"heads":      "Of attention: equal parts of the width, each with an attention of its own.",
+	"causal":     "Of attention: whether a position sees only itself and earlier ones. Default: false.",
+	"transpose":  "Of matmul: whether the second input is transposed. Default: false.",
 }
 
 // Attribute returns the schema of model_graph.
@@ -56,9 +62,12 @@ func Attribute() schema.SingleNestedAttribute {
 				Description: "Required. Each layer reads earlier ones; the last one gives a number for each class.",
 			},
 			"loss": schema.StringAttribute{Optional: true,
-				Description: "Loss function: softmax_cross_entropy (default)."},
+				Description: "Loss function: softmax_cross_entropy (default for classes) or mean_squared_error (default for numbers)."},
 			"metrics": schema.ListAttribute{Optional: true, ElementType: types.StringType,
-				Description: "Measures of an evaluation, next to the loss: accuracy (default)."},
+				Description: "Measures of an evaluation, next to the loss: accuracy (default), top5_accuracy and perplexity; " +
+					"of numbers mean_absolute_error (default)."},
+			"label_smoothing": schema.NumberAttribute{Optional: true,
+				Description: "Part of the answer that all classes share in training, at least 0 and below 1. Default: 0."},
 		},
 	}
 }

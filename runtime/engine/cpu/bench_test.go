@@ -44,7 +44,7 @@ func BenchmarkStep(b *testing.B) {
 		for _, batch := range []int{16, 32, 64} {
 			for _, threads := range []int{1, 2} {
 				b.Run(fmt.Sprintf("%s/batch=%d/threads=%d", name, batch, threads), func(b *testing.B) {
-					m, err := zoo.Model(name, digits, 10)
+					m, err := zoo.Model(name, model.Data{Input: digits, Classes: 10})
 					if err != nil {
 						b.Fatal(err)
 					}

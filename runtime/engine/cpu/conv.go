@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"gonum.org/v1/gonum/blas"
+
 	"github.com/stokehq/stoke/runtime/model"
 )
 
@@ -10,13 +12,15 @@ const stripPositions = 48
 
 // conv is a two-dimensional convolution (cross-correlation): each strip of
 // output rows is unfolded into a matrix of positions × (kernel · kernel ·
-// channels) and multiplied with the weights.
+// channels) and multiplied with the weights, each group's channels with the
+// weights of its filters.
 type conv struct {
 	threads              *threads
 	kernel, step         int
 	top, left            int
 	height, width, depth int // of the input
 	rows, columns, maps  int // of the output
+	groups               int
 	strip                int // output rows per strip
 	padded               bool
 	x, y, dx, dy         []float32
@@ -30,7 +34,7 @@ func newConv(w wiring) *conv {
 	l := &conv{
 		threads: w.threads, kernel: w.spec.Kernel, step: w.spec.Step(),
 		height: w.in[0], width: w.in[1], depth: w.in[2],
-		rows: w.out[0], columns: w.out[1], maps: w.out[2],
+		rows: w.out[0], columns: w.out[1], maps: w.out[2], groups: w.spec.GroupCount(),
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
 		weight: w.find(model.Weight), bias: w.find(model.Bias),
 	}
@@ -52,8 +56,8 @@ func newConv(w wiring) *conv {
 	return l
 }
 
-// patch is the number of inputs that one output position sees.
-func (l *conv) patch() int { return l.kernel * l.kernel * l.depth }
+// patch is the number of inputs that one output position of a group sees.
+func (l *conv) patch() int { return l.kernel * l.kernel * l.depth / l.groups }
 
 func (l *conv) prepare() {
 	if l.transposed != nil {
@@ -72,8 +76,11 @@ func (l *conv) applyPart(part, from, to int) {
 		for row := 0; row < l.rows; row += l.strip {
 			end := min(row+l.strip, l.rows)
 			positions := (end - row) * l.columns
-			l.unfold(x, row, end, l.unfolded[part])
-			mulAdd(positions, l.maps, l.patch(), l.unfolded[part], l.weight.value, y[row*l.columns*l.maps:])
+			for group := range l.groups {
+				l.unfold(x, row, end, group, l.unfolded[part])
+				multiply(blas.NoTrans, blas.NoTrans, positions, l.maps/l.groups, l.patch(),
+					matrix{l.unfolded[part], l.patch()}, l.filters(l.weight.value, group), l.filters(y[row*l.columns*l.maps:], group))
+			}
 		}
 	}
 }
@@ -91,18 +98,27 @@ func (l *conv) learnPart(part, from, to int) {
 		for row := 0; row < l.rows; row += l.strip {
 			end := min(row+l.strip, l.rows)
 			positions := (end - row) * l.columns
-			d := dy[row*l.columns*l.maps : end*l.columns*l.maps]
-			l.unfold(x, row, end, l.unfolded[part])
-			mulAddTA(l.patch(), l.maps, positions, l.unfolded[part], d, l.weight.sums[part])
-			if dx == nil {
-				continue
+			for group := range l.groups {
+				d := l.filters(dy[row*l.columns*l.maps:end*l.columns*l.maps], group)
+				l.unfold(x, row, end, group, l.unfolded[part])
+				multiply(blas.Trans, blas.NoTrans, l.patch(), l.maps/l.groups, positions,
+					matrix{l.unfolded[part], l.patch()}, d, l.filters(l.weight.sums[part], group))
+				if dx == nil {
+					continue
+				}
+				folded := l.folded[part][:positions*l.patch()]
+				clear(folded)
+				multiply(blas.NoTrans, blas.NoTrans, positions, l.patch(), l.maps/l.groups,
+					d, matrix{l.transposed[group*l.maps/l.groups*l.patch():], l.patch()}, matrix{folded, l.patch()})
+				l.fold(folded, row, end, group, dx)
 			}
-			folded := l.folded[part][:positions*l.patch()]
-			clear(folded)
-			mulAdd(positions, l.patch(), l.maps, d, l.transposed, folded)
-			l.fold(folded, row, end, dx)
 		}
 	}
+}
+
+// filters are a group's columns of a matrix whose columns are the filters.
+func (l *conv) filters(of []float32, group int) matrix {
+	return matrix{of[group*l.maps/l.groups:], l.maps}
 }
 
 // spans calls f for each run of inputs that lies in one kernel row of one
@@ -124,19 +140,35 @@ func (l *conv) spans(row, end int, f func(at, from, to int)) {
 	}
 }
 
-// unfold writes the patches of the output rows [row, end).
-func (l *conv) unfold(x []float32, row, end int, patches []float32) {
+// groupSpans calls f for the inputs that a group has at each place of a kernel; of one
+// group, for each kernel row.
+func (l *conv) groupSpans(row, end, group int, f func(at, from, to int)) {
+	if l.groups == 1 {
+		l.spans(row, end, f)
+		return
+	}
+	width := l.depth / l.groups
+	l.spans(row, end, func(at, from, to int) {
+		for at /= l.groups; from < to; from += l.depth {
+			f(at, from+group*width, from+(group+1)*width)
+			at += width
+		}
+	})
+}
+
+// unfold writes a group's patches of the output rows [row, end).
+func (l *conv) unfold(x []float32, row, end, group int, patches []float32) {
 	if l.padded {
 		clear(patches)
 	}
-	l.spans(row, end, func(at, from, to int) {
+	l.groupSpans(row, end, group, func(at, from, to int) {
 		copy(patches[at:at+to-from], x[from:to])
 	})
 }
 
-// fold adds the patches' gradients back to the inputs that they came from.
-func (l *conv) fold(patches []float32, row, end int, dx []float32) {
-	l.spans(row, end, func(at, from, to int) {
+// fold adds the gradients of a group's patches to the gradients of their inputs.
+func (l *conv) fold(patches []float32, row, end, group int, dx []float32) {
+	l.groupSpans(row, end, group, func(at, from, to int) {
 		d := dx[from:to]
 		for i, v := range patches[at : at+len(d)] {
 			d[i] += v

@@ -79,3 +79,44 @@ func TestConvOutputs(t *testing.T) {
 		}
 	}
 }
+
+// A convolution of groups is one whose weights between groups are zeros.
+func TestConvGroups(t *testing.T) {
+	const height, width, depth = 6, 5, 4
+	for _, test := range []struct{ groups, filters int }{{2, 6}, {4, 4}, {4, 8}} {
+		l := model.Layer{Name: "conv", Op: model.Conv2D, Filters: test.filters, Kernel: 3, Stride: 2, Pad: 1, Groups: test.groups}
+		network := func(l model.Layer) *model.Model {
+			return network([]int{height, width, depth}, conv("first", depth), l, flat, dense("out", classes))
+		}
+		checkGradients(t, network(l), 1, 1.5)
+		grouped := build(t, network(l), engine.Options{Threads: 2, MicroBatch: 3, Seed: 9})
+		jitter(t, grouped)
+		l.Groups = 0
+		whole := build(t, network(l), engine.Options{Threads: 1, MicroBatch: 3})
+		from, at := values(t, grouped), values(t, whole)
+		before, _ := grouped.Layout()
+		after, _ := whole.Layout()
+		for i, v := range before {
+			if v.Name != "conv/weight" {
+				copy(at[after[i].Offset:], from[v.Offset:v.Offset+v.Len])
+				continue
+			}
+			channels, filters := v.Shape[2], test.filters/test.groups
+			clear(at[after[i].Offset : after[i].Offset+after[i].Len])
+			for j := range v.Len {
+				place, c, f := j/test.filters/channels, j/test.filters%channels, j%test.filters
+				at[after[i].Offset+(place*depth+f/filters*channels+c)*test.filters+f] = from[v.Offset+j]
+			}
+		}
+		if err := whole.Put(0, 0, at); err != nil {
+			t.Fatal(err)
+		}
+		b := floats([]int{height, width, depth}, 1, 1, 1)
+		want, got := predict(t, whole, b), predict(t, grouped, b)
+		for i := range want {
+			if math.Abs(float64(want[i]-got[i])) > 1e-5 {
+				t.Fatalf("%d groups: outputs %v, want %v", test.groups, got, want)
+			}
+		}
+	}
+}

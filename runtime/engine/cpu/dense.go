@@ -8,10 +8,11 @@ import (
 // gonum is fast along long rows, and the inputs' side is the longer one then.
 const narrow = 32
 
-// dense is y = x·W + b.
+// dense is y = x·W + b, at each position of a sequence.
 type dense struct {
 	threads      *threads
-	in, out      int
+	rows         int // per record: the positions
+	in, out      int // of a row
 	x, y, dx, dy []float32
 	weight, bias parameter
 	transposed   []float32   // out × in
@@ -42,10 +43,11 @@ func sumRows(dy []float32, width int, sums [][]float32, part int) {
 
 func newDense(w wiring) *dense {
 	l := &dense{
-		threads: w.threads, in: w.in[0], out: w.out[0],
+		threads: w.threads, in: w.in[len(w.in)-1], out: w.out[len(w.out)-1],
 		x: w.x, y: w.y, dx: w.dx, dy: w.dy,
 		weight: w.find(model.Weight), bias: w.find(model.Bias),
 	}
+	l.rows = product(w.in) / l.in
 	if l.narrow() || l.dx != nil {
 		l.transposed = make([]float32, l.in*l.out)
 	}
@@ -70,6 +72,7 @@ func (l *dense) forward(p *pass)  { l.threads.run(p.n, l.apply) }
 func (l *dense) backward(p *pass) { l.threads.run(p.n, l.learn) }
 
 func (l *dense) applyPart(_, from, to int) {
+	from, to = from*l.rows, to*l.rows
 	x, y := l.x[from*l.in:to*l.in], l.y[from*l.out:to*l.out]
 	fillRows(y, l.out, l.bias.value)
 	if l.narrow() {
@@ -80,6 +83,7 @@ func (l *dense) applyPart(_, from, to int) {
 }
 
 func (l *dense) learnPart(part, from, to int) {
+	from, to = from*l.rows, to*l.rows
 	x, dy := l.x[from*l.in:to*l.in], l.dy[from*l.out:to*l.out]
 	sumRows(dy, l.out, l.bias.sums, part)
 	sums := l.weight.sums[part]

@@ -42,8 +42,11 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	total := product(m.Input.Shape)
-	for _, s := range shapes {
+	for i, s := range shapes {
 		total += product(s)
+		if l := m.Layers[i]; l.Op == model.Attention {
+			total += l.Heads * s[0] * s[0]
+		}
 	}
 	if total > maxBuffer/o.MicroBatch {
 		return nil, fmt.Errorf("build model %q: %d activations per record do not fit a micro-batch of %d: use a smaller one", m.Name, total, o.MicroBatch)
@@ -55,6 +58,7 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 	o.Threads = min(o.Threads, parts)
 	r := &replica{
 		model: m, options: o, vars: vars, shapes: shapes,
+		vocabulary: m.Vocabulary(), factor: m.InputFactor(),
 		threads: newThreads(o.Threads, parts),
 		vector:  make([]float32, model.Length(vars)),
 	}

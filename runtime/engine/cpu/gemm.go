@@ -28,33 +28,41 @@ func tiles(n int) (rows, columns int) {
 
 // mulAdd computes C += A·B with A m×k, B k×n.
 func mulAdd(m, n, k int, a []float32, b []float32, c []float32) {
-	rows, columns := tiles(n)
-	for i := 0; i < m; i += rows {
-		for j := 0; j < n; j += columns {
-			level3.Sgemm(blas.NoTrans, blas.NoTrans, min(rows, m-i), min(columns, n-j), k,
-				1, a[i*k:], k, b[j:], n, 1, c[i*n+j:], n)
-		}
-	}
+	multiply(blas.NoTrans, blas.NoTrans, m, n, k, matrix{a, k}, matrix{b, n}, matrix{c, n})
 }
 
 // mulAddTA computes C += Aᵀ·B with A k×m, B k×n.
 func mulAddTA(m, n, k int, a []float32, b []float32, c []float32) {
-	rows, columns := tiles(n)
-	for i := 0; i < m; i += rows {
-		for j := 0; j < n; j += columns {
-			level3.Sgemm(blas.Trans, blas.NoTrans, min(rows, m-i), min(columns, n-j), k,
-				1, a[i:], m, b[j:], n, 1, c[i*n+j:], n)
-		}
-	}
+	multiply(blas.Trans, blas.NoTrans, m, n, k, matrix{a, m}, matrix{b, n}, matrix{c, n})
 }
 
 // mulAddTB computes C += A·Bᵀ with A m×k, B n×k.
 func mulAddTB(m, n, k int, a []float32, b []float32, c []float32) {
+	multiply(blas.NoTrans, blas.Trans, m, n, k, matrix{a, k}, matrix{b, k}, matrix{c, n})
+}
+
+// matrix is a matrix whose rows begin stride elements apart: it may be some columns of a
+// wider one.
+type matrix struct {
+	data   []float32
+	stride int
+}
+
+// multiply computes C += A·B, A and B transposed where their values say so. C is m×n.
+func multiply(turnA, turnB blas.Transpose, m, n, k int, a, b, c matrix) {
 	rows, columns := tiles(n)
 	for i := 0; i < m; i += rows {
+		atA := i * a.stride
+		if turnA == blas.Trans {
+			atA = i
+		}
 		for j := 0; j < n; j += columns {
-			level3.Sgemm(blas.NoTrans, blas.Trans, min(rows, m-i), min(columns, n-j), k,
-				1, a[i*k:], k, b[j*k:], k, 1, c[i*n+j:], n)
+			atB := j
+			if turnB == blas.Trans {
+				atB = j * b.stride
+			}
+			level3.Sgemm(turnA, turnB, min(rows, m-i), min(columns, n-j), k,
+				1, a.data[atA:], a.stride, b.data[atB:], b.stride, 1, c.data[i*c.stride+j:], c.stride)
 		}
 	}
 }

@@ -26,22 +26,52 @@ func network(shape []int, layers ...model.Layer) *model.Model {
 
 // floats makes a batch of records from −1 … 1 with the given weights.
 func floats(shape []int, weights ...float32) *engine.Batch {
+	return records(network(shape), weights...)
+}
+
+// records makes a batch for the model: numbers from −1 … 1, or ids where an embedding
+// reads them, and answers.
+func records(m *model.Model, weights ...float32) *engine.Batch {
 	random := rand.New(rand.NewPCG(5, 6))
 	size := 1
-	for _, d := range shape {
+	for _, d := range m.Input.Shape {
 		size *= d
 	}
-	var features, labels []byte
+	answer, elements := m.Answer()
+	var features, answers []byte
 	b := &engine.Batch{Weights: weights, Seed: 11, Epoch: 2}
 	for i := range weights {
 		b.Records = append(b.Records, int64(100+i))
 		for range size {
-			features = binary.LittleEndian.AppendUint32(features, math.Float32bits(2*random.Float32()-1))
+			if m.Vocabulary() > 0 {
+				features = number(features, m.Input.Type, float32(random.Uint32()%uint32(m.Vocabulary())))
+			} else {
+				features = number(features, m.Input.Type, 2*random.Float32()-1)
+			}
 		}
-		labels = binary.LittleEndian.AppendUint32(labels, random.Uint32()%classes)
+		for range elements {
+			if answer == model.F32 {
+				answers = number(answers, answer, 2*random.Float32()-1)
+			} else {
+				answers = number(answers, answer, float32(random.Uint32()%uint32(m.Classes)))
+			}
+		}
 	}
-	b.Inputs = []engine.Input{{Type: model.F32, Data: features}, {Type: model.I32, Data: labels}}
+	b.Inputs = []engine.Input{{Type: m.Input.Type, Data: features}, {Type: answer, Data: answers}}
 	return b
+}
+
+// number appends a number as an element of the type.
+func number(data []byte, of model.DType, v float32) []byte {
+	switch of {
+	case model.U8:
+		return append(data, byte(v))
+	case model.I32:
+		return binary.LittleEndian.AppendUint32(data, uint32(int32(v)))
+	case model.I64:
+		return binary.LittleEndian.AppendUint64(data, uint64(int64(v)))
+	}
+	return binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
 }
 
 func build(t testing.TB, m *model.Model, o engine.Options) engine.Replica {
@@ -123,7 +153,7 @@ func checkGradients(t *testing.T, m *model.Model, weights ...float32) {
 	} {
 		r := build(t, m, o)
 		jitter(t, r)
-		s := stage(t, r, floats(m.Input.Shape, weights...))
+		s := stage(t, r, records(m, weights...))
 		sums, first := step(t, r, s)
 		at := values(t, r)
 		loss := func(i int, h float32) float64 {

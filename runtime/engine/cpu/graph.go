@@ -17,8 +17,8 @@ func (r *replica) wire() error {
 		r.layers = append(r.layers, newLayer(w))
 	}
 	last := wirings[len(wirings)-1]
-	r.logits = last.y
-	r.loss = newCrossEntropy(r.threads, r.model.Classes, last.y, last.dy)
+	r.outputs = last.y
+	r.loss = newLoss(r.threads, r.model, last)
 	r.convert, r.merge = r.convertPart, r.mergePart
 	r.finite = make([]bool, r.threads.parts)
 	return nil

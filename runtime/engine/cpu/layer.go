@@ -20,7 +20,8 @@ type pass struct {
 	n        int // records
 	weights  []float32
 	records  []int64
-	labels   []int32
+	labels   []int32   // of all positions, where the targets are classes
+	numbers  []float32 // where they are numbers
 	seed     uint64
 	epoch    uint64
 	training bool
@@ -67,7 +68,7 @@ func inPlace(op model.Op) bool {
 // gradient of its outputs.
 func gradientInPlace(op model.Op) bool {
 	switch op {
-	case model.BatchNorm, model.LayerNorm, model.GELU, model.Tanh, model.Sigmoid, model.Add:
+	case model.BatchNorm, model.LayerNorm, model.GELU, model.Tanh, model.Sigmoid, model.Add, model.Position:
 		return true
 	}
 	return inPlace(op)
@@ -97,6 +98,14 @@ func newPlainLayer(w wiring) layer {
 		return newRowNorm(w)
 	case model.GELU, model.Tanh, model.Sigmoid:
 		return newActivation(w)
+	case model.Embedding:
+		return newEmbedding(w)
+	case model.Position:
+		return newPosition(w)
+	case model.Attention:
+		return newAttention(w)
+	case model.MatMul:
+		return newMatMul(w)
 	case model.Add:
 		return newAdd(w)
 	case model.Concat:

@@ -23,6 +23,9 @@ type replica struct {
 	vars    []model.Var
 	shapes  [][]int
 
+	vocabulary int     // of the input where it is ids; 0: it is not
+	factor     float32 // of the input's values
+
 	threads *threads
 	vector  []float32
 	sums    [][]float32 // per part; the first is the total once merged
@@ -31,8 +34,8 @@ type replica struct {
 	learns  []bool    // layers that have any, or that read such a layer
 	gathers []*gather // of layers with several readers
 	input   []float32
-	logits  []float32
-	loss    *crossEntropy
+	outputs []float32 // of the last layer
+	loss    *loss
 
 	slots    [][]float32 // the optimizer's, as many as were needed so far
 	staged   *staged     // under way
@@ -166,11 +169,11 @@ func (r *replica) Step(ctx context.Context, s engine.Staged, p engine.Pass) (eng
 	return r.end(p, &r.stepping), nil
 }
 
-// Evaluate implements engine.Replica. Predictions are logits; those of
-// records of weight 0 are zeros.
+// Evaluate implements engine.Replica. Predictions are what the last layer gives, for
+// classes logits; predictions for records of weight 0 are zeros.
 func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, out []float32) (engine.Result, error) {
-	if out != nil && len(out) != r.options.MicroBatch*r.model.Classes {
-		return engine.Result{}, fmt.Errorf("evaluate: room for %d predictions, want %d", len(out), r.options.MicroBatch*r.model.Classes)
+	if out != nil && len(out) != len(r.outputs) {
+		return engine.Result{}, fmt.Errorf("evaluate: room for %d predictions, want %d", len(out), len(r.outputs))
 	}
 	if err := r.begin(ctx, s, p, &r.evaluating); err != nil {
 		return engine.Result{}, fmt.Errorf("evaluate: %w", err)
@@ -181,9 +184,9 @@ func (r *replica) Evaluate(ctx context.Context, s engine.Staged, p engine.Pass, 
 	}
 	if out != nil {
 		clear(out)
-		k := r.model.Classes
+		k := len(r.outputs) / r.options.MicroBatch
 		for i, place := range r.staged.places {
-			copy(out[place*k:(place+1)*k], r.logits[i*k:(i+1)*k])
+			copy(out[place*k:(place+1)*k], r.outputs[i*k:(i+1)*k])
 		}
 	}
 	return r.end(p, &r.evaluating), nil
@@ -246,12 +249,9 @@ func (r *replica) ahead(ctx context.Context) error {
 		}
 		l.forward(&r.current)
 	}
-	loss, correct := r.loss.run(&r.current)
+	loss := r.loss.run(&r.current, r.total.Metrics)
 	r.total.Weight += r.current.total
 	r.total.Loss += loss
-	for i := range r.total.Metrics {
-		r.total.Metrics[i] += correct
-	}
 	r.total.Finite = r.total.Finite && !math.IsNaN(loss) && !math.IsInf(loss, 0)
 	return nil
 }

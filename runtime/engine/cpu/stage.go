@@ -75,32 +75,90 @@ func (r *replica) Stage(ctx context.Context, b *engine.Batch, rows []model.Rows)
 	if features.Type != r.model.Input.Type || len(features.Data) != n*record {
 		return nil, fmt.Errorf("stage batch: features are %d bytes of %s, want %d records of %d bytes of %s", len(features.Data), features.Type, n, record, r.model.Input.Type)
 	}
-	if labels.Type != model.I32 || len(labels.Data) != n*4 {
-		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of i32", len(labels.Data), labels.Type, n)
+	answer, elements := r.model.Answer()
+	size := elements * answer.Size()
+	if labels.Type != answer || len(labels.Data) != n*size {
+		return nil, fmt.Errorf("stage batch: labels are %d bytes of %s, want %d of %s", len(labels.Data), labels.Type, n*elements, answer)
 	}
 	s := &staged{pass: pass{seed: b.Seed, epoch: b.Epoch}, home: &r.buffers, features: r.buffers.get(r.options.MicroBatch * record)}
 	for i, w := range b.Weights {
-		if !(w >= 0) || math.IsInf(float64(w), 0) {
-			s.Release()
-			return nil, fmt.Errorf("stage batch: record %d has weight %v", b.Records[i], w)
-		}
 		if w == 0 {
 			continue
 		}
-		label := int32(binary.LittleEndian.Uint32(labels.Data[4*i:]))
-		if label < 0 || int(label) >= r.model.Classes {
+		values := features.Data[i*record : (i+1)*record]
+		err := s.addAnswer(r.model, labels.Data[i*size:(i+1)*size])
+		switch {
+		case !(w >= 0) || math.IsInf(float64(w), 0):
+			err = fmt.Errorf("weight %v", w)
+		case err == nil:
+			err = r.checkIDs(values)
+		}
+		if err != nil {
 			s.Release()
-			return nil, fmt.Errorf("stage batch: record %d has label %d, but there are %d classes", b.Records[i], label, r.model.Classes)
+			return nil, fmt.Errorf("stage batch: record %d has %w", b.Records[i], err)
 		}
 		s.pass.weights = append(s.pass.weights, w)
 		s.pass.records = append(s.pass.records, b.Records[i])
-		s.pass.labels = append(s.pass.labels, label)
 		s.pass.total += float64(w)
 		s.places = append(s.places, i)
-		s.features = append(s.features, features.Data[i*record:(i+1)*record]...)
+		s.features = append(s.features, values...)
 	}
 	s.pass.n = len(s.pass.weights)
 	return s, nil
+}
+
+// addAnswer checks and keeps a record's target.
+func (s *staged) addAnswer(m *model.Model, data []byte) error {
+	of, _ := m.Answer()
+	width := of.Size()
+	for i := 0; i < len(data); i += width {
+		if of == model.F32 {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))
+			if v-v != 0 {
+				return fmt.Errorf("the number %v, which is not finite, at place %d of its target", v, i/width)
+			}
+			s.pass.numbers = append(s.pass.numbers, v)
+			continue
+		}
+		label := int32(data[i])
+		if of == model.I32 {
+			label = int32(binary.LittleEndian.Uint32(data[i:]))
+		}
+		if label < 0 || int(label) >= m.Classes {
+			return fmt.Errorf("label %d%s, but there are %d classes", label, namePosition(i/width, len(data)/width), m.Classes)
+		}
+		s.pass.labels = append(s.pass.labels, label)
+	}
+	return nil
+}
+
+// namePosition returns the place of an element in a record of n, as errors name it.
+func namePosition(i, n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" at position %d", i)
+}
+
+// checkIDs checks a record's features where they are ids.
+func (r *replica) checkIDs(data []byte) error {
+	vocabulary, width := r.vocabulary, r.model.Input.Type.Size()
+	if vocabulary == 0 {
+		return nil
+	}
+	for i := 0; i < len(data); i += width {
+		id := int64(data[i])
+		switch r.model.Input.Type {
+		case model.I32:
+			id = int64(int32(binary.LittleEndian.Uint32(data[i:])))
+		case model.I64:
+			id = int64(binary.LittleEndian.Uint64(data[i:]))
+		}
+		if id < 0 || id >= int64(vocabulary) {
+			return fmt.Errorf("id %d%s, but the vocabulary has %d", id, namePosition(i/width, len(data)/width), vocabulary)
+		}
+	}
+	return nil
 }
 
 // load turns the staged features into numbers in the input buffer.
@@ -114,11 +172,16 @@ func (r *replica) convertPart(_, from, to int) {
 	x := r.input[from*size : to*size]
 	width := r.model.Input.Type.Size()
 	data := r.staged.features[from*size*width : to*size*width]
-	factor := r.model.Input.Factor()
+	factor := r.factor
 	switch r.model.Input.Type {
 	case model.U8:
-		for i, v := range data[:len(x)] {
-			x[i] = float32(v) * factor
+		for len(x) >= 4 { // the compiler does not unroll
+			y, v := x[:4], data[:4]
+			y[0], y[1], y[2], y[3] = float32(v[0])*factor, float32(v[1])*factor, float32(v[2])*factor, float32(v[3])*factor
+			x, data = x[4:], data[4:]
+		}
+		for i := range x {
+			x[i] = float32(data[i]) * factor
 		}
 	case model.I32:
 		for i := range x {

@@ -1,6 +1,6 @@
-"""Makes pytorch.json: what PyTorch computes of the models of the zoo, in float64.
+"""Makes pytorch.json: what PyTorch computes of the models of the zoo, and of some more, in float64.
 
-Usage: python3 pytorch.py > pytorch.json
+Usage: python3 pytorch.py [MODEL…] > pytorch.json
 
 Values and records are simple functions of their numbers, so that the Go test makes the
 same ones. Weights are kept in PyTorch's order of dimensions here and are brought to
@@ -69,8 +69,8 @@ class Part:
     def start(self, number):
         shape = self.shape()
         n = math.prod(shape)
-        if self.kind in ("conv", "dense"):
-            top = limit(shape, self.rectified)
+        if self.kind in ("conv", "dense", "small"):
+            top = 0.02 * math.sqrt(3) if self.kind == "small" else limit(shape, self.rectified)
             flat = as_float32([value(number, i) * top for i in range(n)])
         elif self.kind == "gamma":
             flat = as_float32([1 + 0.1 * value(number, i) for i in range(n)])
@@ -87,14 +87,22 @@ class Network(nn.Module):
         super().__init__()
         self.parts = []
 
+    def inputs(self, update):
+        """Returns the pictures of an update."""
+        h, w, c = self.shape
+        return pixels(update, h * w * c).reshape(BATCH, h, w, c).permute(0, 3, 1, 2)
+
+    def loss(self, outputs, update):
+        return F.cross_entropy(outputs, torch.tensor([r * 7 % CLASSES for r in numbers(update)]))
+
     def dense(self, name, inputs, units, rectified=False):
         l = nn.Linear(inputs, units)
         self.parts += [Part(name + "/weight", l.weight, "dense", rectified), Part(name + "/bias", l.bias, "bias")]
         self.add_module("layer_" + name.replace(".", "_"), l)
         return l
 
-    def conv(self, name, inputs, filters, kernel, stride=1, padding=0, bias=True, rectified=True):
-        l = nn.Conv2d(inputs, filters, kernel, stride, padding, bias=bias)
+    def conv(self, name, inputs, filters, kernel, stride=1, padding=0, bias=True, rectified=True, groups=1):
+        l = nn.Conv2d(inputs, filters, kernel, stride, padding, groups=groups, bias=bias)
         self.parts.append(Part(name + "/weight", l.weight, "conv", rectified))
         if bias:
             self.parts.append(Part(name + "/bias", l.bias, "bias"))
@@ -106,6 +114,26 @@ class Network(nn.Module):
         self.parts += [Part(name + "/gamma", l.weight, "gamma"), Part(name + "/beta", l.bias, "bias")]
         self.add_module("layer_" + name.replace(".", "_"), l)
         return l
+
+
+def numbers(update):
+    """Returns the numbers of an update's records."""
+    return range(update * BATCH, (update + 1) * BATCH)
+
+
+def byte(at):
+    return (at * 2654435761 >> 16) & 255
+
+
+def pixels(update, size):
+    """Returns records of bytes as numbers from 0 to 1."""
+    scale = float(torch.tensor(1 / 255, dtype=torch.float32))
+    return as_float32([[byte(r * size + i) for i in range(size)] for r in numbers(update)]).mul(scale)
+
+
+def waves(update, size):
+    """Returns records of numbers from -1 to 1."""
+    return as_float32([[math.sin(0.3 * (r * size + i)) for i in range(size)] for r in numbers(update)])
 
 
 def flat(x):
@@ -196,19 +224,114 @@ class Residual(Network):
         return self.out(x.mean((2, 3)))
 
 
+class Linear(Network):
+    shape = (28, 28, 1)
+
+    def __init__(self):
+        super().__init__()
+        self.out = self.dense("output", 784, 2)
+
+    def forward(self, x):
+        return self.out(flat(x))
+
+    def loss(self, outputs, update):
+        return F.mse_loss(outputs, waves(update, 2))
+
+
+class Numbers(Network):
+    """A network for numbers, of rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = self.dense("hidden", 6, 16)
+        self.out = self.dense("output", 16, 3)
+
+    def inputs(self, update):
+        return pixels(update, 6)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.hidden(x)))
+
+    def loss(self, outputs, update):
+        return F.mse_loss(outputs, waves(update, 3))
+
+
+class Groups(Network):
+    """A network with convolutions of groups, trained with label smoothing."""
+
+    shape = (10, 10, 4)
+
+    def __init__(self):
+        super().__init__()
+        self.a = self.conv("groups", 4, 8, 3, padding=1, rectified=False, groups=2)
+        self.b = self.conv("depthwise", 8, 16, 3, stride=2, padding=1, bias=False, rectified=False, groups=8)
+        self.out = self.dense("output", 400, CLASSES)
+
+    def forward(self, x):
+        return self.out(flat(F.gelu(self.b(torch.tanh(self.a(x))))))
+
+    def loss(self, outputs, update):
+        return F.cross_entropy(outputs, torch.tensor([r * 7 % CLASSES for r in numbers(update)]), label_smoothing=0.1)
+
+
+class Transformer(Network):
+    positions, characters, width, heads = 16, 32, 128, 4
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(self.characters, self.width)
+        self.place = nn.Parameter(torch.zeros(self.positions, self.width))
+        self.parts += [Part("embedding/weight", self.embedding.weight, "small"), Part("position/weight", self.place, "small")]
+        self.blocks = [self.block(f"block{i + 1}.") for i in range(4)]
+        self.last = self.row_norm("norm")
+        self.out = self.dense("output", self.width, self.characters)
+
+    def row_norm(self, name):
+        l = nn.LayerNorm(self.width, eps=1e-5)
+        self.parts += [Part(name + "/gamma", l.weight, "gamma"), Part(name + "/beta", l.bias, "beta")]
+        self.add_module("layer_" + name.replace(".", "_"), l)
+        return l
+
+    def block(self, name):
+        w = self.width
+        return [self.row_norm(name + "norm1")] + [self.dense(name + part, w, w) for part in ("query", "key", "value", "projection")] + [
+            self.row_norm(name + "norm2"), self.dense(name + "hidden", w, 4 * w), self.dense(name + "output", 4 * w, w)]
+
+    def text(self, update, first):
+        """Returns the characters of an update's records from a place on."""
+        t = self.positions
+        return torch.tensor([[byte(r * t + i + first) % self.characters for i in range(t)] for r in numbers(update)])
+
+    def inputs(self, update):
+        return self.text(update, 0)
+
+    def attend(self, q, k, v):
+        split = lambda x: x.reshape(BATCH, self.positions, self.heads, -1).transpose(1, 2)
+        weights = split(q) @ split(k).transpose(2, 3) / math.sqrt(self.width / self.heads)
+        later = torch.ones(self.positions, self.positions, dtype=torch.bool).triu(1)
+        mixed = weights.masked_fill(later, -math.inf).softmax(3) @ split(v)
+        return mixed.transpose(1, 2).reshape(BATCH, self.positions, self.width)
+
+    def forward(self, x):
+        x = self.embedding(x) + self.place
+        for norm1, query, key, value, projection, norm2, hidden, output in self.blocks:
+            n = norm1(x)
+            x = x + projection(self.attend(query(n), key(n), value(n)))
+            x = x + output(F.gelu(hidden(norm2(x))))
+        return self.out(self.last(x))
+
+    def loss(self, outputs, update):
+        return F.cross_entropy(outputs.reshape(-1, self.characters), self.text(update, 1).reshape(-1))
+
+
 def report(network, updates, rate):
     for number, part in enumerate(network.parts):
         part.start(number)
-    h, w, c = network.shape
-    size = h * w * c
     losses, gradients = [], None
     optimizer = torch.optim.SGD(network.parameters(), lr=rate)
     for update in range(updates):
-        pixels = [[(((update * BATCH + r) * size + i) * 2654435761 >> 16) & 255 for i in range(size)] for r in range(BATCH)]
-        x = as_float32(pixels).mul(float(torch.tensor(1 / 255, dtype=torch.float32))).reshape(BATCH, h, w, c).permute(0, 3, 1, 2)
-        y = torch.tensor([(update * BATCH + r) * 7 % CLASSES for r in range(BATCH)])
         optimizer.zero_grad()
-        loss = F.cross_entropy(network(x), y)
+        loss = network.loss(network(network.inputs(update)), update)
         loss.backward()
         losses.append(loss.item())
         if gradients is None:
@@ -225,14 +348,15 @@ def sketch(part, tensor):
 
 
 models = {"softmax": Softmax, "mlp": MLP, "mnist-cnn": MNIST, "cifar-cnn": CIFAR,
-          "resnet20": lambda: Residual([16, 32, 64], 3), "resnet18": lambda: Residual([64, 128, 256, 512], 2)}
+          "resnet20": lambda: Residual([16, 32, 64], 3), "resnet18": lambda: Residual([64, 128, 256, 512], 2),
+          "linear": Linear, "transformer": Transformer, "groups": Groups, "numbers": Numbers}
+# At higher rates the losses follow from the rounding of the first updates.
+rates = {"cifar-cnn": 1e-5, "transformer": 1e-2, "groups": 1e-2, "numbers": 1e-2}
 if __name__ == "__main__":
     print("PyTorch " + torch.__version__, file=sys.stderr)
     reports = {}
-    for name, make in models.items():
-        # ResNet-18 has 11 million parameters: two updates of it are enough. At higher
-        # rates the losses follow from the rounding of the first updates.
-        updates, rate = 2 if name == "resnet18" else UPDATES, 1e-5 if name == "cifar-cnn" else 1e-4
-        reports[name] = report(make(), updates, rate)
+    for name in sys.argv[1:] or models:
+        # ResNet-18 has 11 million parameters: two updates of it are enough.
+        reports[name] = report(models[name](), 2 if name == "resnet18" else UPDATES, rates.get(name, 1e-4))
     json.dump(reports, sys.stdout, indent=1)
     print()
