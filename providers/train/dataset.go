@@ -30,6 +30,7 @@ type datasetModel struct {
 	Classes     types.Number   `tfsdk:"classes"`
 	Shape       types.List     `tfsdk:"shape"`
 	CSV         types.Object   `tfsdk:"csv"`
+	Text        types.Object   `tfsdk:"text"`
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -56,11 +57,11 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"format": schema.StringAttribute{
 				Required: true,
 				Description: "Where records come from: images (PNG and JPEG, a folder for each class), cifar (CIFAR-10's and CIFAR-100's binary files), " +
-					"idx (MNIST's files, gzip too), csv, recordio, or synthetic-digits (drawn, needs no files).",
+					"idx (MNIST's files, gzip too), csv, text, recordio, or synthetic-digits (drawn, needs no files).",
 			},
 			"path": schema.StringAttribute{
 				Optional:    true,
-				Description: "Folder, or file (csv, images: .zip), to read. It is never written to or removed.",
+				Description: "Folder, or file (csv, text, images: .zip), to read. It is never written to or removed.",
 			},
 			"train": schema.NumberAttribute{
 				Optional:    true,
@@ -87,15 +88,24 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			},
 		},
 		Blocks: map[string]schema.Block{
+			"text": schema.SingleNestedBlock{
+				Description: "How to cut a text into records. The target of each byte is the byte that follows it.",
+				Attributes: map[string]schema.Attribute{
+					"length": schema.NumberAttribute{Optional: true, Description: "Bytes of one record. Default: 128."},
+					"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the text, at its end, " +
+						"held out where test.txt is missing. Default: 1/10."},
+				},
+			},
 			"csv": schema.SingleNestedBlock{
 				Description: "How to read comma-separated values.",
 				Attributes: map[string]schema.Attribute{
 					"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
 						"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
-					"header":     schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
-					"shape":      schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
-					"type":       schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},
-					"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the records held out when there is no test.csv. Default: 1/6."},
+					"header": schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
+					"shape":  schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
+					"type":   schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},
+					"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the records held out " +
+						"where test.csv is missing. Default: 1/6."},
 				},
 			},
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Delete: true}),

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
@@ -61,10 +59,11 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 	if err := checkCSV(o); err != nil {
 		return opened{}, err
 	}
-	train, test, err := csvFiles(from.Path)
+	files, err := splitFiles(from.Path, ".csv")
 	if err != nil {
 		return opened{}, err
 	}
+	train, test := files.train, files.test
 	parts := newShare(from, o)
 	single := &parts
 	if test != "" {
@@ -128,30 +127,6 @@ func checkCSV(o spec.CSV) error {
 		return fmt.Errorf("csv test_share %v: want at least 0 and below 1", o.TestShare)
 	}
 	return nil
-}
-
-// csvFiles finds the files: a folder's train.csv and test.csv, or one file.
-func csvFiles(path string) (train, test string, err error) {
-	status, err := os.Stat(path)
-	if err != nil {
-		return "", "", fmt.Errorf("the dataset's path: %w", err)
-	}
-	if !status.IsDir() {
-		return path, "", nil
-	}
-	exists := func(name string) string {
-		for _, end := range []string{"", ".gz"} {
-			p := filepath.Join(path, name+end)
-			if _, err := os.Stat(p); err == nil {
-				return p
-			}
-		}
-		return ""
-	}
-	if train = exists("train.csv"); train == "" {
-		return "", "", fmt.Errorf("%s has no file train.csv (or with .gz)", path)
-	}
-	return train, exists("test.csv"), nil
 }
 
 // inspectCSV reads a whole file once.

@@ -38,6 +38,9 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 	if from.CSV != nil && from.Format != spec.FormatCSV {
 		return opened{}, fmt.Errorf("csv options given for format %q", from.Format)
 	}
+	if from.Text != nil && from.Format != spec.FormatText {
+		return opened{}, fmt.Errorf("text options given for format %q", from.Format)
+	}
 	if from.Format == spec.FormatSynthetic {
 		return openDigits(from)
 	}
@@ -53,6 +56,8 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 		open = openImages
 	case spec.FormatRecordIO:
 		open = openStored
+	case spec.FormatText:
+		open = openText
 	default:
 		return opened{}, unknownFormat(from.Format)
 	}
