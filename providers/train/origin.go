@@ -97,6 +97,7 @@ func (m *datasetModel) options(o *spec.Origin, diags *diag.Diagnostics) (known b
 		read         func(*originOptions)
 	}{
 		{"csv", spec.FormatCSV, m.CSV, func(b *originOptions) { o.CSV = readCSV(b) }},
+		{"example", spec.FormatExamples, m.Example, func(b *originOptions) { o.Example = readExample(b) }},
 		{"text", spec.FormatText, m.Text, func(b *originOptions) { o.Text = readText(b) }},
 	} {
 		if b.value.IsNull() {
@@ -122,6 +123,10 @@ func readCSV(b *originOptions) *spec.CSV {
 		Label: b.text("label"), Header: b.text("header", "yes", "no"), Type: b.text("type", "u8", "f32"),
 		TestShare: b.share("test_share"), Shape: b.shape("shape"),
 	}
+}
+
+func readExample(b *originOptions) *spec.Example {
+	return &spec.Example{Image: b.text("image"), Label: b.text("label"), Shape: b.shape("shape"), Type: b.text("type", "u8", "f32")}
 }
 
 func readText(b *originOptions) *spec.Text {
@@ -197,6 +202,9 @@ func (b *originOptions) shape(name string) []int {
 	return shape
 }
 
+// deep lists the formats whose files may be in folders of the path.
+var deep = []string{spec.FormatImages, spec.FormatCIFAR, spec.FormatExamples}
+
 // fingerprintOf returns a cheap sign of what an origin reads: names, sizes and times
 // of its files. Equal fingerprints, equal records, as far as file systems tell.
 func fingerprintOf(o spec.Origin) (string, error) {
@@ -217,7 +225,7 @@ func fingerprintOf(o spec.Origin) (string, error) {
 		fmt.Fprintf(h, "%d %d\n", info.Size(), info.ModTime().UnixNano())
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	if err := writeSigns(h, os.DirFS(o.Path), o.Format == spec.FormatImages || o.Format == spec.FormatCIFAR); err != nil {
+	if err := writeSigns(h, os.DirFS(o.Path), slices.Contains(deep, o.Format)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
 )
@@ -105,4 +106,31 @@ func checkLabels(labels []byte, first int64, about Info, split Split) error {
 
 func labelError(split Split, record int64, label int32, classes int) error {
 	return fmt.Errorf("%s record %d has label %d, but the training labels are 0 to %d", split, record, label, classes-1)
+}
+
+// describeValues returns type and shape of records with so many values. Without
+// a shape it is one row; without a type it is u8 where all are pixels: whole
+// numbers from 0 to 255.
+func describeValues(shape []int, dtype string, values int, pixels bool) (Info, error) {
+	i := Info{Type: model.F32, Shape: slices.Clone(shape)}
+	if dtype == "u8" && !pixels {
+		return Info{}, errors.New("the options say type \"u8\", but some value is not a whole number from 0 to 255")
+	}
+	if dtype != "f32" && pixels {
+		i.Type = model.U8
+	}
+	if len(i.Shape) == 0 {
+		i.Shape = []int{values}
+	}
+	product := 1
+	for _, d := range i.Shape {
+		if d < 1 || product > maxColumns/d {
+			return Info{}, fmt.Errorf("shape %v: want positive dimensions of at most %d values", i.Shape, maxColumns)
+		}
+		product *= d
+	}
+	if product != values {
+		return Info{}, fmt.Errorf("a record has %d values without its label, but shape %v has %d", values, i.Shape, product)
+	}
+	return i, nil
 }

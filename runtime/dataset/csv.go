@@ -85,10 +85,11 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 		}
 		found.test, found.pixels = other.train, found.pixels && other.pixels
 	}
-	about, err := describeCSV(o, found, width, train)
+	about, err := describeValues(o.Shape, o.Type, width-1, found.pixels)
 	if err != nil {
-		return opened{}, err
+		return opened{}, fmt.Errorf("%s: %w", train, err)
 	}
+	about.Classes = found.classes
 	if found.train == 0 || found.test == 0 {
 		return opened{}, fmt.Errorf("%s: %d training and %d test records: want at least one of each", train, found.train, found.test)
 	}
@@ -166,31 +167,6 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 		}
 		s.classes = len(s.names)
 	}
-}
-
-// describeCSV returns type and shape of the records.
-func describeCSV(o spec.CSV, s survey, width int, path string) (Info, error) {
-	i := Info{Type: model.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
-	if o.Type == "u8" && !s.pixels {
-		return Info{}, fmt.Errorf("%s: type \"u8\" was asked for, but not every value is a whole number from 0 to 255", path)
-	}
-	if o.Type != "f32" && s.pixels {
-		i.Type = model.U8
-	}
-	if len(i.Shape) == 0 {
-		i.Shape = []int{width - 1}
-	}
-	values := 1
-	for _, d := range i.Shape {
-		if d < 1 || values > maxColumns/d {
-			return Info{}, fmt.Errorf("csv shape %v: want positive dimensions of at most %d values", i.Shape, maxColumns)
-		}
-		values *= d
-	}
-	if values != width-1 {
-		return Info{}, fmt.Errorf("%s: a record has %d values beside its label, but shape %v has %d", path, width-1, i.Shape, values)
-	}
-	return i, nil
 }
 
 func (s *tableSplit) info() Info { return s.about }

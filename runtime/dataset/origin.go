@@ -38,6 +38,9 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 	if from.CSV != nil && from.Format != spec.FormatCSV {
 		return opened{}, fmt.Errorf("csv options given for format %q", from.Format)
 	}
+	if from.Example != nil && from.Format != spec.FormatExamples {
+		return opened{}, fmt.Errorf("example options given for format %q", from.Format)
+	}
 	if from.Text != nil && from.Format != spec.FormatText {
 		return opened{}, fmt.Errorf("text options given for format %q", from.Format)
 	}
@@ -56,6 +59,8 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 		open = openImages
 	case spec.FormatRecordIO:
 		open = openStored
+	case spec.FormatExamples:
+		open = openExamples
 	case spec.FormatText:
 		open = openText
 	default:

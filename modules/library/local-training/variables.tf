@@ -5,7 +5,7 @@ variable "name" {
 }
 
 variable "format" {
-  description = "Where records come from: images, cifar, idx, csv, text, recordio, or synthetic-digits, which needs no files."
+  description = "Where records come from: images, cifar, idx, csv, text, tf-examples, recordio, or synthetic-digits, which needs no files."
   type        = string
 }
 
