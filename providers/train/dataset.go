@@ -84,7 +84,7 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"hash":          computed("Identifies the records: equal hashes, equal data. A change means a new dataset."),
 			"train_records": count("Training records."),
 			"test_records":  count("Held-out records."),
-			"classes":       count("Labels are 0 … classes-1."),
+			"classes":       count("Labels are 0 … classes-1; 0 where they are numbers."),
 			"shape": schema.ListAttribute{
 				Computed: true, ElementType: types.NumberType,
 				Description: "Shape of one record's features.",
@@ -124,6 +124,8 @@ func originBlocks() map[string]schema.Block {
 			Attributes: map[string]schema.Attribute{
 				"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
 					"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
+				"label_type": schema.StringAttribute{Optional: true, Description: "class, or number: the target is the number itself, " +
+					"for models that tell a number. Default: class."},
 				"header": schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
 				"shape":  schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
 				"type":   schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},

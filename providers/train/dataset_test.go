@@ -145,6 +145,7 @@ func TestDatasetMistakesAreOneErrorEach(t *testing.T) {
 		{"text for csv", values{"format": str("csv"), "path": str(empty), "text": cty.ObjectVal(values{"length": num(8)})}, "Block text has no use", cty.GetAttrPath("text")},
 		{"length of a text", values{"format": str("text"), "path": str(empty), "text": cty.ObjectVal(values{"length": num(0)})}, "Value out of range", cty.GetAttrPath("text").GetAttr("length")},
 		{"share of a text", values{"format": str("text"), "path": str(empty), "text": cty.ObjectVal(values{"test_share": num(-1)})}, "Value out of range", cty.GetAttrPath("text").GetAttr("test_share")},
+		{"csv label type", values{"format": str("csv"), "path": str(empty), "csv": cty.ObjectVal(values{"label_type": str("text")})}, "Unknown value", cty.GetAttrPath("csv").GetAttr("label_type")},
 		{"csv share", values{"format": str("csv"), "path": str(empty), "csv": cty.ObjectVal(values{"test_share": num(1)})}, "Value out of range", cty.GetAttrPath("csv").GetAttr("test_share")},
 	}
 	for _, test := range tests {

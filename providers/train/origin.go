@@ -120,7 +120,8 @@ func (m *datasetModel) options(o *spec.Origin, diags *diag.Diagnostics) (known b
 
 func readCSV(b *originOptions) *spec.CSV {
 	return &spec.CSV{
-		Label: b.text("label"), Header: b.text("header", "yes", "no"), Type: b.text("type", "u8", "f32"),
+		Label: b.text("label"), LabelType: b.text("label_type", "class", "number"), Header: b.text("header", "yes", "no"),
+		Type:      b.text("type", "u8", "f32"),
 		TestShare: b.share("test_share"), Shape: b.shape("shape"),
 	}
 }

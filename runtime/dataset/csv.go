@@ -90,6 +90,9 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 		return opened{}, fmt.Errorf("%s: %w", train, err)
 	}
 	about.Classes = found.classes
+	if o.LabelType == "number" {
+		about.Classes, about.Target = 0, Target{Type: model.F32, Shape: []int{1}}
+	}
 	if found.train == 0 || found.test == 0 {
 		return opened{}, fmt.Errorf("%s: %d training and %d test records: want at least one of each", train, found.train, found.test)
 	}
@@ -123,6 +126,9 @@ func checkCSV(o spec.CSV) error {
 	}
 	if !slices.Contains([]string{"", "u8", "f32"}, o.Type) {
 		return fmt.Errorf("csv type %q: want \"u8\", \"f32\" or nothing", o.Type)
+	}
+	if !slices.Contains([]string{"", "class", "number"}, o.LabelType) {
+		return fmt.Errorf("csv label_type %q: want \"class\", \"number\" or nothing", o.LabelType)
 	}
 	if !(o.TestShare >= 0 && o.TestShare < 1) {
 		return fmt.Errorf("csv test_share %v: want at least 0 and below 1", o.TestShare)
@@ -158,6 +164,9 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 			continue
 		}
 		s.train++
+		if t.labels.numbers {
+			continue
+		}
 		if !s.text {
 			s.classes = max(s.classes, int(t.labels.class)+1)
 			continue
@@ -196,7 +205,11 @@ func (s *tableSplit) fill(ctx context.Context, features, labels []byte) error {
 				binary.LittleEndian.PutUint32(out[4*j:], math.Float32bits(float32(v)))
 			}
 		}
-		binary.LittleEndian.PutUint32(labels[4*i:], uint32(s.labels.class))
+		label := uint32(s.labels.class)
+		if s.labels.numbers {
+			label = math.Float32bits(s.labels.value)
+		}
+		binary.LittleEndian.PutUint32(labels[4*i:], label)
 		i++
 	}
 	return nil

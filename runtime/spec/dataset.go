@@ -37,6 +37,7 @@ type CSV struct {
 	// from 0; default: "label" if the header has it, else 0. Labels that are text
 	// become classes, sorted.
 	Label     string  `json:"label,omitempty"`
+	LabelType string  `json:"label_type,omitempty"` // "class", "number" or "" (class)
 	Header    string  `json:"header,omitempty"`     // "yes", "no" or "" (looks whether the first line is numbers)
 	Shape     []int   `json:"shape,omitempty"`      // of one record, default: one row of all columns
 	Type      string  `json:"type,omitempty"`       // "u8", "f32" or "" (u8 if every value is a whole number of 0–255)
