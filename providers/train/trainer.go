@@ -72,9 +72,10 @@ type manifest struct {
 }
 
 type split struct {
-	Records int64 `json:"records"`
-	Shape   []int `json:"shape"`
-	Classes int   `json:"classes"`
+	Records int64  `json:"records"`
+	Type    string `json:"type"`
+	Shape   []int  `json:"shape"`
+	Classes int    `json:"classes"`
 }
 
 // check refuses a manifest that no dataset has.

@@ -82,6 +82,8 @@ var costs = map[string]Cost{
 	"optimizer.beta2":        NewRun,
 	"optimizer.epsilon":      NewRun,
 	"clip_norm":              NewRun,
+	"augmentation.crop":      NewRun,
+	"augmentation.flip":      NewRun,
 
 	"schedule.name":                  NewRun,
 	"schedule.warmup_epochs":         NewRun,
@@ -156,7 +158,12 @@ func isLater(field string) bool {
 	case "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
-	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.")
+	for _, prefix := range []string{"program.", "schedule.", "augmentation."} {
+		if strings.HasPrefix(field, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Hash identifies the run: it covers exactly the fields whose change means a

@@ -32,6 +32,7 @@ type part struct {
 	err   error          // why they could not be read
 
 	features, labels []byte
+	scratch          []byte
 	records          []int64
 	weights          []float32
 }
@@ -146,6 +147,11 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	}
 	if err := source.Read(ctx, p.records[:n], p.features[:n*size], p.labels[:n*label]); err != nil {
 		return err
+	}
+	if a := s.Workload.Augmenter; a != nil && !b.Evaluate {
+		for i, record := range p.records[:n] {
+			p.scratch = a.Apply(p.features[i*size:(i+1)*size], b.Epoch, record, p.scratch)
+		}
 	}
 	if s.Accounts != nil {
 		b.read.add(p.records[:n])

@@ -80,3 +80,37 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// Pictures of training records are changed, each in its own way in each epoch;
+// test records are not.
+func TestAugmentedBatches(t *testing.T) {
+	about := dataset.Info{Records: 200, Type: model.U8, Shape: []int{4, 4}, Classes: 2}
+	s := spec.Default()
+	s.Augmentation.Crop = 3
+	augmenter, err := dataset.NewAugmenter(&s, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []wire.Lease{
+		{Contribution: spec.Contribution{Start: 3, End: 14}},
+		{Contribution: spec.Contribution{Start: 3, End: 14, Epoch: 1}},
+		{Contribution: spec.Contribution{Start: 3, End: 14}, Evaluate: true},
+	} {
+		w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{
+			Train: numbered{about: about}, Test: numbered{about: about}, Augmenter: augmenter,
+		}}, micro: 4}
+		p := new(part)
+		if err := (&session{worker: w}).readPart(t.Context(), &batch{Lease: l}, p, l.Start, l.End); err != nil {
+			t.Fatal(err)
+		}
+		for i, record := range p.records[:11] {
+			want := slices.Repeat([]byte{byte(record)}, 16)
+			if !l.Evaluate {
+				augmenter.Apply(want, l.Epoch, record, nil)
+			}
+			if got := p.features[16*i : 16*i+16]; !slices.Equal(got, want) {
+				t.Errorf("epoch %d, evaluated %v: record %d is %v, want %v", l.Epoch, l.Evaluate, record, got, want)
+			}
+		}
+	}
+}

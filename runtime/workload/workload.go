@@ -15,6 +15,7 @@ type Workload struct {
 	Model       *model.Model
 	Vars        []model.Var // the layout of its flat vector
 	Train, Test dataset.Source
+	Augmenter   *dataset.Augmenter // of training records; nil: they stay as they are
 }
 
 // DataError is an error about the data of a run, not about its model.
@@ -64,6 +65,10 @@ func Open(s *spec.Spec) (*Workload, error) {
 		}
 	}
 	if err := w.build(s); err != nil {
+		w.Close()
+		return nil, err
+	}
+	if w.Augmenter, err = dataset.NewAugmenter(s, w.Train.Info()); err != nil {
 		w.Close()
 		return nil, err
 	}

@@ -72,6 +72,8 @@ variable "hyperparameters" {
     beta2                 = optional(number)
     epsilon               = optional(number)
     clip_norm             = optional(number)
+    random_crop           = optional(number)
+    random_flip           = optional(bool)
     schedule              = optional(string)
     warmup_epochs         = optional(number)
     decay_epochs          = optional(list(number))
