@@ -194,6 +194,8 @@ func TestExampleRefusals(t *testing.T) {
 	raw := func(records uint32, body []byte) []byte { return chunkHead(crc32.ChecksumIEEE(body), 0, records, body) }
 	one := append(binary.LittleEndian.AppendUint32(nil, uint32(len(good))), good...)
 	place := fmt.Sprintf("record 1: at byte %d: ", 12+len(good)+4)
+	text := embedded(1, []byte("ab"))
+	twice := embedded(1, embedded(1, append(embedded(1, []byte("image")), embedded(2, embedded(1, append(text, text...)))...)))
 	long := binary.LittleEndian.AppendUint64(nil, maxMessage+1)
 	for name, c := range map[string]struct {
 		train []byte
@@ -227,6 +229,7 @@ func TestExampleRefusals(t *testing.T) {
 		"no values":           {tfRecords(example([]float32{}, []int64{1})), `feature "image" has 0 values`},
 		"not finite":          {tfRecords(example([]float32{1, float32(math.Inf(1))}, []int64{1})), `feature "image", value 1: +Inf is not a number`},
 		"large integer":       {tfRecords(example([]int64{1, 1<<24 + 1}, []int64{1})), `value 1: 1.6777217e+07 is not a number of 32 bits`},
+		"two texts":           {tfRecords(twice), `feature "image": it has several values of bytes: want one`},
 		"encoded picture":     {tfRecords(example([]byte("\xff\xd8\xff\xe0JFIF"), []int64{1})), "is a PNG or JPEG file"},
 		"one class":           {tfRecords(good, good), "1 classes"},
 	} {

@@ -103,7 +103,7 @@ func TestTargetRefusals(t *testing.T) {
 		about  Info
 		labels []byte
 	}{
-		"test record 7 has label 5, but the training labels are 0 to 3":  {about(4, Target{model.U8, []int{2}}), []byte{0, 3, 3, 5}},
+		"test record 7 has label 4, but the training labels are 0 to 3":  {about(4, Target{model.U8, []int{2}}), []byte{0, 3, 3, 4}},
 		"test record 7 has label -1, but the training labels are 0 to 3": {about(4, Target{model.I32, []int{1}}), []byte{0, 0, 0, 0, 255, 255, 255, 255}},
 		"test record 7 has target NaN: want a finite number":             {about(0, Target{model.F32, []int{1}}), nan},
 	} {
