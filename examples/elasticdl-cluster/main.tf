@@ -18,6 +18,12 @@ variable "data_dir" {
   default     = null
 }
 
+variable "recordio_dir" {
+  description = "Folder with ElasticDL's RecordIO files of MNIST: train/data-00000, …, test/data-00000. Default: none, see data_dir."
+  type        = string
+  default     = null
+}
+
 locals {
   cluster = { credential = { kubeconfig = { path = var.kubeconfig } } }
 }
@@ -27,8 +33,8 @@ module "mnist" {
   cluster         = local.cluster
   namespace       = "elasticdl"
   name            = "test-mnist"
-  format          = var.data_dir == null ? "synthetic-digits" : "idx"
-  path            = var.data_dir
+  format          = var.recordio_dir != null ? "tf-examples" : var.data_dir != null ? "idx" : "synthetic-digits"
+  path            = var.recordio_dir != null ? var.recordio_dir : var.data_dir
   model           = "mnist-cnn"
   hyperparameters = { learning_rate = 0.05, batch_size = 64, epochs = 5 }
   push            = var.push

@@ -86,6 +86,8 @@ func hyperparameters() []argument {
 		positive("optimizer.beta2", "beta2", func(s *spec.Spec) *float64 { return &s.Optimizer.Beta2 }),
 		positive("optimizer.epsilon", "epsilon", func(s *spec.Spec) *float64 { return &s.Optimizer.Epsilon }),
 		unfilled(fraction("clip_norm", hyper, "clip_norm", func(s *spec.Spec) *float64 { return &s.ClipNorm })),
+		unfilled(count("augmentation.crop", hyper, "random_crop", func(s *spec.Spec) *int { return &s.Augmentation.Crop })),
+		unfilled(truth("augmentation.flip", hyper, "random_flip", func(s *spec.Spec) *bool { return &s.Augmentation.Flip })),
 		unfilled(textual("schedule.name", hyper, "schedule", func(s *spec.Spec) *string { return &s.Schedule.Name })),
 		unfilled(fraction("schedule.warmup_epochs", hyper, "warmup_epochs",
 			func(s *spec.Spec) *float64 { return &s.Schedule.WarmupEpochs })),

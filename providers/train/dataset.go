@@ -30,6 +30,8 @@ type datasetModel struct {
 	Classes     types.Number   `tfsdk:"classes"`
 	Shape       types.List     `tfsdk:"shape"`
 	CSV         types.Object   `tfsdk:"csv"`
+	Text        types.Object   `tfsdk:"text"`
+	Example     types.Object   `tfsdk:"example"`
 	Timeouts    timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -56,11 +58,13 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"format": schema.StringAttribute{
 				Required: true,
 				Description: "Where records come from: images (PNG and JPEG, a folder for each class), cifar (CIFAR-10's and CIFAR-100's binary files), " +
-					"idx (MNIST's files, gzip too), csv, recordio, or synthetic-digits (drawn, needs no files).",
+					"idx (MNIST's files, gzip too), csv, text, " +
+					"tf-examples (tf.train.Example in ElasticDL's RecordIO or in TFRecord files), recordio, " +
+					"or synthetic-digits (drawn, needs no files).",
 			},
 			"path": schema.StringAttribute{
 				Optional:    true,
-				Description: "Folder, or file (csv, images: .zip), to read. It is never written to or removed.",
+				Description: "Folder, or file (csv, text, images: .zip), to read. It is never written to or removed.",
 			},
 			"train": schema.NumberAttribute{
 				Optional:    true,
@@ -80,25 +84,54 @@ func (r *datasetResource) Schema(ctx context.Context, _ resource.SchemaRequest, 
 			"hash":          computed("Identifies the records: equal hashes, equal data. A change means a new dataset."),
 			"train_records": count("Training records."),
 			"test_records":  count("Held-out records."),
-			"classes":       count("Labels are 0 … classes-1."),
+			"classes":       count("Labels are 0 … classes-1; 0 where they are numbers."),
 			"shape": schema.ListAttribute{
 				Computed: true, ElementType: types.NumberType,
 				Description: "Shape of one record's features.",
 			},
 		},
-		Blocks: map[string]schema.Block{
-			"csv": schema.SingleNestedBlock{
-				Description: "How to read comma-separated values.",
-				Attributes: map[string]schema.Attribute{
-					"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
-						"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
-					"header":     schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
-					"shape":      schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
-					"type":       schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},
-					"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the records held out when there is no test.csv. Default: 1/6."},
-				},
+		Blocks: originBlocks(),
+	}
+	resp.Schema.Blocks["timeouts"] = timeouts.Block(ctx, timeouts.Opts{Create: true, Delete: true})
+}
+
+// originBlocks returns the blocks of the formats.
+func originBlocks() map[string]schema.Block {
+	return map[string]schema.Block{
+		"text": schema.SingleNestedBlock{
+			Description: "How to cut a text into records. The target of each byte is the byte that follows it.",
+			Attributes: map[string]schema.Attribute{
+				"length": schema.NumberAttribute{Optional: true, Description: "Bytes of one record. Default: 128."},
+				"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the text, at its end, " +
+					"held out where test.txt is missing. Default: 1/10."},
 			},
-			"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Delete: true}),
+		},
+		"example": schema.SingleNestedBlock{
+			Description: "Which features of a tf.train.Example to read.",
+			Attributes: map[string]schema.Attribute{
+				"image": schema.StringAttribute{Optional: true, Description: "Feature with the values of a record: " +
+					"floats, integers or bytes. Default: image."},
+				"label": schema.StringAttribute{Optional: true, Description: "Feature with the class, an integer, " +
+					"or with numbers, floats. Default: label."},
+				"shape": schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of " +
+					"one record. Default: 28 × 28 for 784 values, 32 × 32 × 3 for 3072, else one row of all."},
+				"type": schema.StringAttribute{Optional: true, Description: "u8 or f32. " +
+					"Default: u8 if every value is a whole number of 0–255."},
+			},
+		},
+		"csv": schema.SingleNestedBlock{
+			Description: "How to read comma-separated values.",
+			Attributes: map[string]schema.Attribute{
+				"label": schema.StringAttribute{Optional: true, Description: "Column of the label: its name, or its number from 0. " +
+					"Default: \"label\" if the header has it, else 0. Text labels become classes, sorted."},
+				"label_type": schema.StringAttribute{Optional: true, Description: "class, or number: the target is the number itself, " +
+					"for models that tell a number. Default: class."},
+				"header": schema.StringAttribute{Optional: true, Description: "Whether the first line is a header: yes, no; default: it is looked at."},
+				"shape":  schema.ListAttribute{Optional: true, ElementType: types.NumberType, Description: "Shape of one record. Default: one row of all columns."},
+				"type":   schema.StringAttribute{Optional: true, Description: "u8 or f32. Default: u8 if every value is a whole number of 0–255."},
+				"test_share": schema.NumberAttribute{Optional: true, Description: "Share of the records held out " +
+					"where test.csv is missing. Default: 1/6."},
+			},
 		},
 	}
 }

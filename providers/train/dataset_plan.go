@@ -155,6 +155,33 @@ func (r *datasetResource) inspect(ctx context.Context, from spec.Origin, print s
 	return m, nil
 }
 
+// inspectedAs returns the manifest of records that this phase has inspected, or
+// an empty one.
+func (s *settings) inspectedAs(hash string) manifest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.inspected {
+		if m.Hash == hash {
+			return m
+		}
+	}
+	return manifest{}
+}
+
+// checkPictures checks that the records are pictures, where the experiment
+// changes pictures. An empty manifest passes.
+func (d *draft) checkPictures(is manifest) (diags diag.Diagnostics) {
+	if err := d.spec.Augmentation.Check(is.Train.Type.String(), is.Train.Shape); err != nil && is.Train.Shape != nil {
+		name := "random_crop"
+		if d.spec.Augmentation.Crop == 0 {
+			name = "random_flip"
+		}
+		diags.AddAttributeError(path.Root(hyper).AtName(name), "Records cannot be changed like that",
+			fmt.Sprintf("%s changes pictures. Leave it out, or take another dataset: of this one, %s.", name, err))
+	}
+	return diags
+}
+
 // unusable is what people read about data that cannot be used.
 func unusable(from spec.Origin, at path.Path, err error) diag.Diagnostic {
 	var failure api.Failure

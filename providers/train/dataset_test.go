@@ -140,6 +140,12 @@ func TestDatasetMistakesAreOneErrorEach(t *testing.T) {
 		{"huge", values{"train": cty.MustParseNumberVal("1e400")}, "Value out of range", cty.GetAttrPath("train")},
 		{"csv without use", values{"csv": cty.ObjectVal(values{"type": str("u8")})}, "Block csv has no use", cty.GetAttrPath("csv")},
 		{"csv type", values{"format": str("csv"), "path": str(empty), "csv": cty.ObjectVal(values{"type": str("u9")})}, "Unknown value", cty.GetAttrPath("csv").GetAttr("type")},
+		{"example for text", values{"format": str("text"), "path": str(empty), "example": cty.ObjectVal(values{"image": str("x")})}, "Block example has no use", cty.GetAttrPath("example")},
+		{"type of examples", values{"format": str("tf-examples"), "path": str(empty), "example": cty.ObjectVal(values{"type": str("i8")})}, "Unknown value", cty.GetAttrPath("example").GetAttr("type")},
+		{"text for csv", values{"format": str("csv"), "path": str(empty), "text": cty.ObjectVal(values{"length": num(8)})}, "Block text has no use", cty.GetAttrPath("text")},
+		{"length of a text", values{"format": str("text"), "path": str(empty), "text": cty.ObjectVal(values{"length": num(0)})}, "Value out of range", cty.GetAttrPath("text").GetAttr("length")},
+		{"share of a text", values{"format": str("text"), "path": str(empty), "text": cty.ObjectVal(values{"test_share": num(-1)})}, "Value out of range", cty.GetAttrPath("text").GetAttr("test_share")},
+		{"csv label type", values{"format": str("csv"), "path": str(empty), "csv": cty.ObjectVal(values{"label_type": str("text")})}, "Unknown value", cty.GetAttrPath("csv").GetAttr("label_type")},
 		{"csv share", values{"format": str("csv"), "path": str(empty), "csv": cty.ObjectVal(values{"test_share": num(1)})}, "Value out of range", cty.GetAttrPath("csv").GetAttr("test_share")},
 	}
 	for _, test := range tests {

@@ -179,6 +179,10 @@ func hyperparameterAttributes() map[string]schema.Attribute {
 		"beta2":     given("Of adam and adamw: decay of the mean squared gradient, above 0 and below 1. Default: 0.999."),
 		"epsilon":   given("Of adam, adamw and adagrad: added to the divisor. Default: 1e-8; of adagrad 1e-10."),
 		"clip_norm": given("Largest norm of an update's mean gradient over all parameters; more is scaled down. Default: 0, no limit."),
+		"random_crop": given("Pictures of training records are padded with so many black pixels on each side, " +
+			"and a part of their size is taken at random. Default: 0."),
+		"random_flip": schema.BoolAttribute{Optional: true, Description: "Half of the pictures of training records are mirrored, " +
+			"left to right. Default: false."},
 		"schedule": option("Learning rate over the committed records: constant (default); step, lowered at epochs; " +
 			"cosine or linear, down to minimum_learning_rate at the run's end."),
 		"warmup_epochs": given("Epochs at the beginning, such as 0.5: the rate grows linearly from 0. Default: 0."),

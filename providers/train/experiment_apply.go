@@ -125,7 +125,7 @@ func (d *draft) checkDataset() (diags diag.Diagnostics) {
 		return diags
 	}
 	d.spec.Dataset.Hash = is.Hash
-	return diags
+	return d.checkPictures(is)
 }
 
 // attend follows the run as far as it is asked to, records how it stands in m,

@@ -160,19 +160,13 @@ func (s *settings) describe(of spec.Dataset) (split, bool) {
 	if m, err := readManifest(of.Path); err == nil {
 		return m.Train, true
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.inspected {
-		if m.Hash == of.Hash {
-			return m.Train, true
-		}
-	}
-	return split{}, false
+	is := s.inspectedAs(of.Hash)
+	return is.Train, is.Train.Shape != nil
 }
 
 // data returns the data that a model for these records is made for.
 func (s split) data() model.Data {
-	return model.Data{Input: model.Features{Type: s.Type, Shape: s.Shape}, Classes: s.Classes}
+	return model.Data{Input: model.Features{Type: s.Type, Shape: s.Shape}, Classes: s.Classes, Target: s.Target}
 }
 
 // countParameters returns the number of parameters of the model, where it is known.

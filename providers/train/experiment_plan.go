@@ -170,6 +170,7 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 	switch {
 	case err == nil:
 		d.spec.Dataset.Hash, p.records = m.Hash, m.Train.Records
+		p.resp.Diagnostics.Append(d.checkPictures(m)...)
 	case d.spec.HasProgram() && isFolder(d.spec.Dataset.Path): // of the user's own
 	case !errors.Is(err, fs.ErrNotExist):
 		p.resp.Diagnostics.AddAttributeError(path.Root("dataset"), "Dataset cannot be used",
@@ -185,8 +186,9 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 			return
 		}
 		d.spec.Dataset.Hash = hash
-		of, _ := p.settings.describe(d.spec.Dataset)
-		p.records = of.Records
+		m = p.settings.inspectedAs(hash)
+		p.records = m.Train.Records
+		p.resp.Diagnostics.Append(d.checkPictures(m)...)
 	}
 	p.plan.DatasetHash = optionalText(d.spec.Dataset.Hash)
 }

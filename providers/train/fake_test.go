@@ -295,7 +295,7 @@ func fakeDataset(b behaviour, args []string) int {
 		h.Write(data)
 	}
 	m := manifest{Format: from.Format, Hash: "sha256:" + hex.EncodeToString(h.Sum(nil)),
-		Train: split{Records: 1000, Shape: []int{28, 28}, Classes: 10}, Test: split{Records: 200, Shape: []int{28, 28}, Classes: 10}}
+		Train: split{Records: 1000, Type: model.U8, Shape: []int{28, 28}, Classes: 10}, Test: split{Records: 200, Type: model.U8, Shape: []int{28, 28}, Classes: 10}}
 	if args[0] == "prepare" {
 		if b.PrepErr != "" {
 			return fail(b.PrepErr, "Make room.", "")

@@ -66,6 +66,8 @@ func (b *bench) variations(data *thing) (all []variation) {
 		"optimizer.beta2":        {"hyperparameters.optimizer": cty.StringVal("adamw"), "hyperparameters.beta2": cty.MustParseNumberVal("0.99")},
 		"optimizer.epsilon":      {"hyperparameters.optimizer": cty.StringVal("adagrad"), "hyperparameters.epsilon": cty.MustParseNumberVal("1e-6")},
 		"clip_norm":              {"hyperparameters.clip_norm": cty.NumberIntVal(1)},
+		"augmentation.crop":      {"hyperparameters.random_crop": cty.NumberIntVal(2)},
+		"augmentation.flip":      {"hyperparameters.random_flip": cty.True},
 		"schedule.name":          {"hyperparameters.schedule": cty.StringVal("cosine")},
 		"schedule.warmup_epochs": {"hyperparameters.warmup_epochs": cty.MustParseNumberVal("0.5")},
 		"schedule.decay_epochs": {"hyperparameters.schedule": cty.StringVal("step"),

@@ -53,8 +53,7 @@ func (m *datasetModel) origin() (o spec.Origin, known bool, diags diag.Diagnosti
 		return o, known, diags
 	}
 	m.place(&o, &diags)
-	m.csv(&o, &known, &diags)
-	return o, known, diags
+	return o, m.options(&o, &diags) && known, diags
 }
 
 // place resolves the path.
@@ -81,60 +80,131 @@ func (m *datasetModel) place(o *spec.Origin, diags *diag.Diagnostics) {
 	}
 }
 
-func (m *datasetModel) csv(o *spec.Origin, known *bool, diags *diag.Diagnostics) {
-	if m.CSV.IsNull() {
-		return
-	}
-	if m.CSV.IsUnknown() {
-		*known = false
-		return
-	}
-	at := path.Root("csv")
-	if o.Format != "csv" && !m.Format.IsUnknown() {
-		diags.AddAttributeError(at, "Block csv has no use", fmt.Sprintf("The format is %q. Remove the block, or set format = \"csv\".", o.Format))
-		return
-	}
-	c := new(spec.CSV)
-	text := func(name string) string {
-		v, _ := m.CSV.Attributes()[name].(types.String)
-		*known = *known && !v.IsUnknown()
-		return v.ValueString()
-	}
-	c.Label, c.Header, c.Type = text("label"), text("header"), text("type")
-	if c.Header != "" && c.Header != "yes" && c.Header != "no" {
-		diags.AddAttributeError(at.AtName("header"), "Unknown value", fmt.Sprintf("header must be \"yes\" or \"no\", or left out; it is %q.", c.Header))
-	}
-	if c.Type != "" && c.Type != "u8" && c.Type != "f32" {
-		diags.AddAttributeError(at.AtName("type"), "Unknown value", fmt.Sprintf("type must be \"u8\" or \"f32\", or left out; it is %q.", c.Type))
-	}
-	if share, _ := m.CSV.Attributes()["test_share"].(types.Number); share.IsUnknown() {
-		*known = false
-	} else if !share.IsNull() {
-		c.TestShare = float(share)
-		if !(c.TestShare > 0 && c.TestShare < 1) {
-			diags.AddAttributeError(at.AtName("test_share"), "Value out of range", fmt.Sprintf("test_share must be above 0 and below 1; it is %g.", c.TestShare))
+// originOptions reads the block of one format.
+type originOptions struct {
+	at     path.Path
+	values map[string]attr.Value
+	known  bool
+	diags  *diag.Diagnostics
+}
+
+// options reads the blocks of the formats, and reports whether all of them are known.
+func (m *datasetModel) options(o *spec.Origin, diags *diag.Diagnostics) (known bool) {
+	known = true
+	for _, b := range []struct {
+		name, format string
+		value        types.Object
+		read         func(*originOptions)
+	}{
+		{"csv", spec.FormatCSV, m.CSV, func(b *originOptions) { o.CSV = readCSV(b) }},
+		{"example", spec.FormatExamples, m.Example, func(b *originOptions) { o.Example = readExample(b) }},
+		{"text", spec.FormatText, m.Text, func(b *originOptions) { o.Text = readText(b) }},
+	} {
+		if b.value.IsNull() {
+			continue
 		}
+		at := path.Root(b.name)
+		if o.Format != b.format && !m.Format.IsUnknown() {
+			diags.AddAttributeError(at, fmt.Sprintf("Block %s has no use", b.name),
+				fmt.Sprintf("The format is %q. Remove the block, or set format = %q.", o.Format, b.format))
+			continue
+		}
+		block := &originOptions{at, b.value.Attributes(), !b.value.IsUnknown(), diags}
+		if block.known {
+			b.read(block)
+		}
+		known = known && block.known
 	}
-	shape, _ := m.CSV.Attributes()["shape"].(types.List)
-	*known = *known && !shape.IsUnknown()
-	if n := len(shape.Elements()); n > 8 {
-		diags.AddAttributeError(at.AtName("shape"), "Too many dimensions", fmt.Sprintf("A record has at most 8 dimensions; shape has %d.", n))
-		return
+	return known
+}
+
+func readCSV(b *originOptions) *spec.CSV {
+	return &spec.CSV{
+		Label: b.text("label"), LabelType: b.text("label_type", "class", "number"), Header: b.text("header", "yes", "no"),
+		Type:      b.text("type", "u8", "f32"),
+		TestShare: b.share("test_share"), Shape: b.shape("shape"),
 	}
-	for i, e := range shape.Elements() {
+}
+
+func readExample(b *originOptions) *spec.Example {
+	return &spec.Example{Image: b.text("image"), Label: b.text("label"), Shape: b.shape("shape"), Type: b.text("type", "u8", "f32")}
+}
+
+func readText(b *originOptions) *spec.Text {
+	return &spec.Text{Length: b.count("length", 1<<24), TestShare: b.share("test_share")}
+}
+
+// text returns one of some values, or any where none are named.
+func (b *originOptions) text(name string, allowed ...string) string {
+	v, _ := b.values[name].(types.String)
+	b.known = b.known && !v.IsUnknown()
+	text := v.ValueString()
+	if text != "" && allowed != nil && !slices.Contains(allowed, text) {
+		b.diags.AddAttributeError(b.at.AtName(name), "Unknown value",
+			fmt.Sprintf("%s must be \"%s\", or left out; it is %q.", name, strings.Join(allowed, "\" or \""), text))
+	}
+	return text
+}
+
+func (b *originOptions) refuse(name, detail string) {
+	b.diags.AddAttributeError(b.at.AtName(name), "Value out of range", detail)
+}
+
+// share returns a number between 0 and 1, or 0 where none is given.
+func (b *originOptions) share(name string) float64 {
+	v, _ := b.values[name].(types.Number)
+	if v.IsUnknown() || v.IsNull() {
+		b.known = b.known && !v.IsUnknown()
+		return 0
+	}
+	share := float(v)
+	if !(share > 0 && share < 1) {
+		b.refuse(name, fmt.Sprintf("%s must be above 0 and below 1; it is %g.", name, share))
+	}
+	return share
+}
+
+// count returns a whole number from 1, or 0 where none is given.
+func (b *originOptions) count(name string, most int64) int {
+	v, _ := b.values[name].(types.Number)
+	if v.IsUnknown() || v.IsNull() {
+		b.known = b.known && !v.IsUnknown()
+		return 0
+	}
+	n, err := integer(v, 1, most)
+	if err != nil {
+		b.refuse(name, fmt.Sprintf("%s counts elements: %s.", name, err))
+	}
+	return int(n)
+}
+
+func (b *originOptions) shape(name string) []int {
+	v, _ := b.values[name].(types.List)
+	b.known = b.known && !v.IsUnknown()
+	if n := len(v.Elements()); n > 8 {
+		b.diags.AddAttributeError(b.at.AtName(name), "Too many dimensions",
+			fmt.Sprintf("A record has at most 8 dimensions; %s has %d.", name, n))
+		return nil
+	}
+	var shape []int
+	for i, e := range v.Elements() {
 		n, _ := e.(types.Number)
 		if n.IsUnknown() || n.IsNull() {
-			*known = *known && !n.IsUnknown()
+			b.known = b.known && !n.IsUnknown()
 			continue
 		}
 		d, err := integer(n, 1, 1<<24)
 		if err != nil {
-			diags.AddAttributeError(at.AtName("shape").AtListIndex(i), "Value out of range", fmt.Sprintf("A dimension counts elements: %s.", err))
+			b.diags.AddAttributeError(b.at.AtName(name).AtListIndex(i), "Value out of range",
+				fmt.Sprintf("A dimension counts elements: %s.", err))
 		}
-		c.Shape = append(c.Shape, int(d))
+		shape = append(shape, int(d))
 	}
-	o.CSV = c
+	return shape
 }
+
+// deep lists the formats whose files may be in folders of the path.
+var deep = []string{spec.FormatImages, spec.FormatCIFAR, spec.FormatExamples}
 
 // fingerprintOf returns a cheap sign of what an origin reads: names, sizes and times
 // of its files. Equal fingerprints, equal records, as far as file systems tell.
@@ -156,7 +226,7 @@ func fingerprintOf(o spec.Origin) (string, error) {
 		fmt.Fprintf(h, "%d %d\n", info.Size(), info.ModTime().UnixNano())
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	if err := writeSigns(h, os.DirFS(o.Path), o.Format == spec.FormatImages || o.Format == spec.FormatCIFAR); err != nil {
+	if err := writeSigns(h, os.DirFS(o.Path), slices.Contains(deep, o.Format)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

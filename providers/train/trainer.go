@@ -73,10 +73,11 @@ type manifest struct {
 }
 
 type split struct {
-	Records int64       `json:"records"`
-	Type    model.DType `json:"type"`
-	Shape   []int       `json:"shape"`
-	Classes int         `json:"classes"`
+	Records int64          `json:"records"`
+	Type    model.DType    `json:"type"`
+	Shape   []int          `json:"shape"`
+	Classes int            `json:"classes"`
+	Target  model.Features `json:"target"`
 }
 
 // check refuses a manifest that no dataset has.

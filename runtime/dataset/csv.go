@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/model"
@@ -61,10 +59,11 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 	if err := checkCSV(o); err != nil {
 		return opened{}, err
 	}
-	train, test, err := csvFiles(from.Path)
+	files, err := splitFiles(from.Path, ".csv")
 	if err != nil {
 		return opened{}, err
 	}
+	train, test := files.train, files.test
 	parts := newShare(from, o)
 	single := &parts
 	if test != "" {
@@ -86,9 +85,13 @@ func openCSV(ctx context.Context, from spec.Origin) (opened, error) {
 		}
 		found.test, found.pixels = other.train, found.pixels && other.pixels
 	}
-	about, err := describeCSV(o, found, width, train)
+	about, err := describeValues(o.Shape, o.Type, width-1, found.pixels)
 	if err != nil {
-		return opened{}, err
+		return opened{}, fmt.Errorf("%s: %w", train, err)
+	}
+	about.Classes = found.classes
+	if o.LabelType == "number" {
+		about.Classes, about.Target = 0, Target{Type: model.F32, Shape: []int{1}}
 	}
 	if found.train == 0 || found.test == 0 {
 		return opened{}, fmt.Errorf("%s: %d training and %d test records: want at least one of each", train, found.train, found.test)
@@ -124,34 +127,13 @@ func checkCSV(o spec.CSV) error {
 	if !slices.Contains([]string{"", "u8", "f32"}, o.Type) {
 		return fmt.Errorf("csv type %q: want \"u8\", \"f32\" or nothing", o.Type)
 	}
+	if !slices.Contains([]string{"", "class", "number"}, o.LabelType) {
+		return fmt.Errorf("csv label_type %q: want \"class\", \"number\" or nothing", o.LabelType)
+	}
 	if !(o.TestShare >= 0 && o.TestShare < 1) {
 		return fmt.Errorf("csv test_share %v: want at least 0 and below 1", o.TestShare)
 	}
 	return nil
-}
-
-// csvFiles finds the files: a folder's train.csv and test.csv, or one file.
-func csvFiles(path string) (train, test string, err error) {
-	status, err := os.Stat(path)
-	if err != nil {
-		return "", "", fmt.Errorf("the dataset's path: %w", err)
-	}
-	if !status.IsDir() {
-		return path, "", nil
-	}
-	exists := func(name string) string {
-		for _, end := range []string{"", ".gz"} {
-			p := filepath.Join(path, name+end)
-			if _, err := os.Stat(p); err == nil {
-				return p
-			}
-		}
-		return ""
-	}
-	if train = exists("train.csv"); train == "" {
-		return "", "", fmt.Errorf("%s has no file train.csv (or with .gz)", path)
-	}
-	return train, exists("test.csv"), nil
 }
 
 // inspectCSV reads a whole file once.
@@ -182,6 +164,9 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 			continue
 		}
 		s.train++
+		if t.labels.numbers {
+			continue
+		}
 		if !s.text {
 			s.classes = max(s.classes, int(t.labels.class)+1)
 			continue
@@ -191,31 +176,6 @@ func inspectCSV(ctx context.Context, path string, o spec.CSV, label, width int, 
 		}
 		s.classes = len(s.names)
 	}
-}
-
-// describeCSV returns type and shape of the records.
-func describeCSV(o spec.CSV, s survey, width int, path string) (Info, error) {
-	i := Info{Type: model.F32, Shape: slices.Clone(o.Shape), Classes: s.classes}
-	if o.Type == "u8" && !s.pixels {
-		return Info{}, fmt.Errorf("%s: type \"u8\" was asked for, but not every value is a whole number from 0 to 255", path)
-	}
-	if o.Type != "f32" && s.pixels {
-		i.Type = model.U8
-	}
-	if len(i.Shape) == 0 {
-		i.Shape = []int{width - 1}
-	}
-	values := 1
-	for _, d := range i.Shape {
-		if d < 1 || values > maxColumns/d {
-			return Info{}, fmt.Errorf("csv shape %v: want positive dimensions of at most %d values", i.Shape, maxColumns)
-		}
-		values *= d
-	}
-	if values != width-1 {
-		return Info{}, fmt.Errorf("%s: a record has %d values beside its label, but shape %v has %d", path, width-1, i.Shape, values)
-	}
-	return i, nil
 }
 
 func (s *tableSplit) info() Info { return s.about }
@@ -245,7 +205,11 @@ func (s *tableSplit) fill(ctx context.Context, features, labels []byte) error {
 				binary.LittleEndian.PutUint32(out[4*j:], math.Float32bits(float32(v)))
 			}
 		}
-		binary.LittleEndian.PutUint32(labels[4*i:], uint32(s.labels.class))
+		label := uint32(s.labels.class)
+		if s.labels.numbers {
+			label = math.Float32bits(s.labels.value)
+		}
+		binary.LittleEndian.PutUint32(labels[4*i:], label)
 		i++
 	}
 	return nil

@@ -196,6 +196,36 @@ func TestCSVTextLabels(t *testing.T) {
 	}
 }
 
+// With label_type = "number" the label is the target itself.
+func TestCSVNumbers(t *testing.T) {
+	table := "rooms,price\n3,0.5\n4,-2e3\n5,1\n"
+	dir := folder(t, map[string][]byte{"train.csv": []byte(table), "test.csv": []byte("rooms,price\n7,9\n")})
+	from := spec.Origin{Format: "csv", Path: dir, CSV: &spec.CSV{Label: "price", LabelType: "number"}}
+	about, features, targets := loadTargets(t, from, Train)
+	want := Info{Records: 3, Type: model.U8, Shape: []int{1}, Target: Target{model.F32, []int{1}}, Hash: about.Hash}
+	if diff := cmp.Diff(want, about); diff != "" {
+		t.Error(diff)
+	}
+	var got []float32
+	for i := range 3 {
+		got = append(got, math.Float32frombits(binary.LittleEndian.Uint32(targets[4*i:])))
+	}
+	if !cmp.Equal(features, []byte{3, 4, 5}) || !cmp.Equal(got, []float32{0.5, -2000, 1}) {
+		t.Errorf("features %v, targets %v", features, got)
+	}
+	for want, c := range map[string]struct{ label, text string }{
+		`train.csv: line 3: label "cheap": it is not a finite number`: {"number", "rooms,price\n3,1\n4,cheap\n"},
+		`train.csv: line 2: label "1e99": it is not a finite number`:  {"number", "rooms,price\n3,1e99\n"},
+		`csv label_type "float"`: {"float", table},
+	} {
+		dir := folder(t, map[string][]byte{"train.csv": []byte(c.text), "test.csv": []byte(table)})
+		from := spec.Origin{Format: "csv", Path: dir, CSV: &spec.CSV{Label: "price", LabelType: c.label}}
+		if _, err := Inspect(context.Background(), from); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("kind,a\ncat,1\ndog,2\ncat,1\n"))
 	f.Add([]byte("a,kind\n1,cat\n2,dog\n3,cat\n4,cat\n5,dog\n6,dog\n"))

@@ -21,8 +21,27 @@ type Info struct {
 	Records int64       `json:"records"`
 	Type    model.DType `json:"type"`    // of a feature's elements
 	Shape   []int       `json:"shape"`   // of one record's features
-	Classes int         `json:"classes"` // labels are 0 … Classes-1
-	Hash    string      `json:"hash"`    // "sha256:…" of shape, type, classes and all records in order
+	Classes int         `json:"classes"` // labels are 0 … Classes-1; 0: they are numbers
+	Target  Target      `json:"target,omitzero"`
+	Hash    string      `json:"hash"` // "sha256:…" of shape, type, classes, target and all records in order
+}
+
+// Target is what a model is to tell of one record. The zero value is one class
+// as an i32, which records of the first version have.
+type Target struct {
+	Type  model.DType `json:"type"` // u8 or i32: classes; f32: numbers
+	Shape []int       `json:"shape"`
+}
+
+// IsZero reports whether the target is one class.
+func (t Target) IsZero() bool { return t.Type == 0 && len(t.Shape) == 0 }
+
+// Batch returns type and shape of the targets of n records.
+func (t Target) Batch(n int) (model.DType, []int) {
+	if t.IsZero() {
+		return model.I32, []int{n}
+	}
+	return t.Type, append([]int{n}, t.Shape...)
 }
 
 // FeatureBytes is the size of one record's features.
@@ -34,12 +53,21 @@ func (i Info) FeatureBytes() int {
 	return n
 }
 
+// TargetBytes is the size of one record's target.
+func (i Info) TargetBytes() int {
+	dtype, shape := i.Target.Batch(1)
+	n := dtype.Size()
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
 // Source reads records of one split. It may be used by several goroutines.
 type Source interface {
 	Info() Info
-	// Read fills features (FeatureBytes each) and labels (little-endian
-	// int32, 4 bytes each) with the records of the given numbers, in their
-	// order. A record that fails its checksum is an error that names it.
+	// Read fills features (FeatureBytes each) and labels (TargetBytes each,
+	// little-endian) with the records of the given numbers, in their order. A record that fails its checksum is an error that names it.
 	Read(ctx context.Context, records []int64, features, labels []byte) error
 	Close() error
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -52,3 +53,33 @@ func openInput(path string) (*input, error) {
 }
 
 func (in *input) Close() error { return in.file.Close() }
+
+// filePair is the paths of the files of both splits; test is empty where one
+// file has both.
+type filePair struct{ train, test string }
+
+// splitFiles finds a folder's files train and test with an extension, or takes
+// one file.
+func splitFiles(path, extension string) (filePair, error) {
+	status, err := os.Stat(path)
+	if err != nil {
+		return filePair{}, fmt.Errorf("the dataset's path: %w", err)
+	}
+	if !status.IsDir() {
+		return filePair{train: path}, nil
+	}
+	find := func(split Split) string {
+		for _, end := range []string{"", ".gz"} {
+			p := filepath.Join(path, string(split)+extension+end)
+			if _, err := os.Stat(p); err == nil {
+				return p
+			}
+		}
+		return ""
+	}
+	train := find(Train)
+	if train == "" {
+		return filePair{}, fmt.Errorf("%s has no file train%s (or with .gz)", path, extension)
+	}
+	return filePair{train, find(Test)}, nil
+}

@@ -14,16 +14,27 @@ import (
 const maxLabel = 256
 
 // labels reads the labels of a table's records, one by one. They are whole
-// numbers, or texts that stand for classes: the first one settles that.
+// numbers, or texts that stand for classes: the first one settles that. With
+// numbers they are any numbers, and no classes.
 type labels struct {
 	begun   bool
 	text    bool
+	numbers bool             // labels are numbers, not classes
 	classes map[string]int32 // of texts; nil while they are collected
 	name    string           // of the last record, where labels are texts
 	class   int32            // of the last record, where it is known
+	value   float32          // of the last record, where labels are numbers
 }
 
 func (l *labels) read(field string) error {
+	if l.numbers {
+		v, err := number(field)
+		if err != nil {
+			return errors.New("it is not a finite number, which label_type \"number\" wants")
+		}
+		l.value = float32(v)
+		return nil
+	}
 	text := isText(field)
 	if !l.begun {
 		l.begun, l.text = true, text

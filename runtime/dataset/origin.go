@@ -15,7 +15,7 @@ import (
 type stream interface {
 	// info has everything but the hash, before the first record is read.
 	info() Info
-	// fill reads the next len(labels)/4 records; never more than info says.
+	// fill reads the next len(labels)/TargetBytes records; never more than info says.
 	fill(ctx context.Context, features, labels []byte) error
 	// finish checks what must follow the last record, e.g. nothing.
 	finish(ctx context.Context) error
@@ -38,6 +38,12 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 	if from.CSV != nil && from.Format != spec.FormatCSV {
 		return opened{}, fmt.Errorf("csv options given for format %q", from.Format)
 	}
+	if from.Example != nil && from.Format != spec.FormatExamples {
+		return opened{}, fmt.Errorf("example options given for format %q", from.Format)
+	}
+	if from.Text != nil && from.Format != spec.FormatText {
+		return opened{}, fmt.Errorf("text options given for format %q", from.Format)
+	}
 	if from.Format == spec.FormatSynthetic {
 		return openDigits(from)
 	}
@@ -53,6 +59,10 @@ func openOrigin(ctx context.Context, from spec.Origin) (opened, error) {
 		open = openImages
 	case spec.FormatRecordIO:
 		open = openStored
+	case spec.FormatExamples:
+		open = openExamples
+	case spec.FormatText:
+		open = openText
 	default:
 		return opened{}, unknownFormat(from.Format)
 	}
@@ -87,37 +97,4 @@ func limit(most, there int64) int64 {
 		return there
 	}
 	return min(most, there)
-}
-
-const (
-	maxDimension   = 1 << 24
-	maxRecordBytes = 1 << 28
-	maxClasses     = 1 << 16
-)
-
-// validate checks sizes so that products of them cannot overflow.
-func (i Info) validate() error {
-	if i.Type.Size() == 0 {
-		return fmt.Errorf("unknown element type %s", i.Type)
-	}
-	if len(i.Shape) == 0 || len(i.Shape) > 4 {
-		return fmt.Errorf("record shape %v: want one to four dimensions", i.Shape)
-	}
-	bytes := i.Type.Size()
-	for _, d := range i.Shape {
-		if d < 1 || d > maxDimension {
-			return fmt.Errorf("record shape %v: want dimensions of 1 to %d", i.Shape, maxDimension)
-		}
-		if bytes > maxRecordBytes/d {
-			return fmt.Errorf("record shape %v: more than %d bytes per record", i.Shape, maxRecordBytes)
-		}
-		bytes *= d
-	}
-	if i.Classes < 2 || i.Classes > maxClasses {
-		return fmt.Errorf("%d classes: want 2 to %d", i.Classes, maxClasses)
-	}
-	if i.Records < 1 {
-		return errors.New("no records")
-	}
-	return nil
 }

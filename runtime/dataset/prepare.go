@@ -153,20 +153,24 @@ func transfer(ctx context.Context, s stream, split Split, to func(Split, Info) (
 		return Info{}, err
 	}
 	defer w.close()
-	size := about.FeatureBytes()
-	block := min(max(int64(blockBytes/size), 1), about.Records)
-	features, labels := make([]byte, block*int64(size)), make([]byte, block*4)
+	size, label := int64(about.FeatureBytes()), int64(about.TargetBytes())
+	most := size // the hash is over blocks: with labels of 4 bytes they keep their size
+	if !about.Target.IsZero() {
+		most = max(size, label)
+	}
+	block := min(max(blockBytes/most, 1), about.Records)
+	features, labels := make([]byte, block*size), make([]byte, block*label)
 	sum := newContentHash(about)
 	for done := int64(0); done < about.Records; {
 		if err := ctx.Err(); err != nil {
 			return Info{}, err
 		}
 		n := min(block, about.Records-done)
-		f, l := features[:n*int64(size)], labels[:n*4]
+		f, l := features[:n*size], labels[:n*label]
 		if err := s.fill(ctx, f, l); err != nil {
 			return Info{}, err
 		}
-		if err := checkLabels(l, done, about.Classes, split); err != nil {
+		if err := checkLabels(l, done, about, split); err != nil {
 			return Info{}, err
 		}
 		sum.add(f, l)
@@ -183,15 +187,6 @@ func transfer(ctx context.Context, s stream, split Split, to func(Split, Info) (
 	return about, w.finish(sum.sum.Sum(nil))
 }
 
-func checkLabels(labels []byte, first int64, classes int, split Split) error {
-	for i := 0; i < len(labels); i += 4 {
-		if l := int32(binary.LittleEndian.Uint32(labels[i:])); l < 0 || int(l) >= classes {
-			return fmt.Errorf("%s record %d has label %d, but the training labels are 0 to %d", split, first+int64(i/4), l, classes-1)
-		}
-	}
-	return nil
-}
-
 // file writes one stored split.
 type file struct {
 	f      *os.File
@@ -206,16 +201,16 @@ func create(name string, i Info) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &file{f: f, w: bufio.NewWriterSize(f, 1<<20), about: i, body: make([]byte, 4+i.FeatureBytes())}
+	w := &file{f: f, w: bufio.NewWriterSize(f, 1<<20), about: i, body: make([]byte, i.TargetBytes()+i.FeatureBytes())}
 	_, err = w.w.Write(head(i))
 	return w, err
 }
 
 func (w *file) write(features, labels []byte) error {
-	size := len(w.body) - 4
-	for i := range len(labels) / 4 {
-		copy(w.body, labels[4*i:4*i+4])
-		copy(w.body[4:], features[i*size:(i+1)*size])
+	size, label := w.about.FeatureBytes(), w.about.TargetBytes()
+	for i := range len(labels) / label {
+		copy(w.body, labels[i*label:(i+1)*label])
+		copy(w.body[label:], features[i*size:(i+1)*size])
 		// bufio keeps its first error: finish's Flush reports it.
 		w.w.Write(w.body)
 		w.w.Write(binary.LittleEndian.AppendUint32(w.w.AvailableBuffer(), checksum(w.number, w.body)))

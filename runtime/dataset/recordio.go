@@ -16,8 +16,8 @@ import (
 // The stored form of one split, little-endian:
 //
 //	header  magic (8), version u32, length of description u32, description
-//	        (JSON: type, shape, classes), CRC-32C of all before u32
-//	record  label i32, features, CRC-32C u32 of its number (u64), label, features
+//	        (JSON: type, shape, classes, target), CRC-32C of all before u32
+//	record  target (or label i32), features, CRC-32C u32 of its number (u64), target, features
 //	…
 //	footer  records u64, SHA-256 (32), CRC-32C of the footer before u32, magic (8)
 //
@@ -42,10 +42,11 @@ type description struct {
 	Type    model.DType `json:"type"`
 	Shape   []int       `json:"shape"`
 	Classes int         `json:"classes"`
+	Target  Target      `json:"target,omitzero"`
 }
 
 func describe(i Info) []byte {
-	text, err := json.Marshal(description{i.Type, i.Shape, i.Classes})
+	text, err := json.Marshal(description{i.Type, i.Shape, i.Classes, i.Target})
 	if err != nil {
 		panic(err) // a validated Info always has a text
 	}
@@ -53,7 +54,7 @@ func describe(i Info) []byte {
 }
 
 // storedRecord is the size of one record in the file.
-func storedRecord(i Info) int { return 4 + i.FeatureBytes() + 4 }
+func storedRecord(i Info) int { return i.TargetBytes() + i.FeatureBytes() + 4 }
 
 // contentHash is what Info.Hash is made of: shared by those that write, read
 // or only inspect.
@@ -121,7 +122,7 @@ func parseDescription(all []byte) (Info, error) {
 	if err := json.Unmarshal(all[headBytes:body], &d); err != nil {
 		return Info{}, fmt.Errorf("read its description: %w", err)
 	}
-	return Info{Type: d.Type, Shape: d.Shape, Classes: d.Classes}, nil
+	return Info{Type: d.Type, Shape: d.Shape, Classes: d.Classes, Target: d.Target}, nil
 }
 
 // parseFoot reads the number of records and the content's hash.

@@ -111,9 +111,10 @@ func (s *stored) Info() Info { return s.about }
 
 // Read implements Source. Numbers that follow each other are read together.
 func (s *stored) Read(ctx context.Context, records []int64, features, labels []byte) error {
-	size := s.about.FeatureBytes()
-	if len(features) != len(records)*size || len(labels) != len(records)*4 {
-		return fmt.Errorf("read dataset %s: room for %d bytes of features and %d of labels, want %d and %d", s.path, len(features), len(labels), len(records)*size, len(records)*4)
+	size, label := s.about.FeatureBytes(), s.about.TargetBytes()
+	if len(features) != len(records)*size || len(labels) != len(records)*label {
+		return fmt.Errorf("read dataset %s: room for %d bytes of features and %d of labels, want %d and %d",
+			s.path, len(features), len(labels), len(records)*size, len(records)*label)
 	}
 	buffer := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
@@ -126,7 +127,7 @@ func (s *stored) Read(ctx context.Context, records []int64, features, labels []b
 		for n < most && done+n < len(records) && records[done+n] == records[done]+int64(n) {
 			n++
 		}
-		if err := s.run(records[done], n, *buffer, features[done*size:], labels[done*4:]); err != nil {
+		if err := s.run(records[done], n, *buffer, features[done*size:], labels[done*label:]); err != nil {
 			return fmt.Errorf("read dataset %s: %w", s.path, err)
 		}
 		done += n
@@ -139,7 +140,8 @@ func (s *stored) run(number int64, n int, buffer, features, labels []byte) error
 	if number < 0 || number >= s.about.Records || int64(n) > s.about.Records-number {
 		return fmt.Errorf("record %d of %d", number+int64(n)-1, s.about.Records)
 	}
-	record, size := storedRecord(s.about), s.about.FeatureBytes()
+	record, label := storedRecord(s.about), s.about.TargetBytes()
+	size := s.about.FeatureBytes()
 	b := buffer[:n*record]
 	if _, err := s.file.ReadAt(b, s.first+number*int64(record)); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -149,11 +151,11 @@ func (s *stored) run(number int64, n int, buffer, features, labels []byte) error
 	}
 	for i := range n {
 		r := b[i*record : (i+1)*record]
-		if checksum(number+int64(i), r[:4+size]) != binary.LittleEndian.Uint32(r[4+size:]) {
+		if checksum(number+int64(i), r[:label+size]) != binary.LittleEndian.Uint32(r[label+size:]) {
 			return fmt.Errorf("record %d fails its checksum: %w", number+int64(i), ErrDamaged)
 		}
-		copy(labels[i*4:], r[:4])
-		copy(features[i*size:(i+1)*size], r[4:])
+		copy(labels[i*label:], r[:label])
+		copy(features[i*size:(i+1)*size], r[label:])
 	}
 	return nil
 }
@@ -203,7 +205,7 @@ func newStoredStream(s *stored, most int64) *storedStream {
 func (s *storedStream) info() Info { return s.about }
 
 func (s *storedStream) fill(ctx context.Context, features, labels []byte) error {
-	numbers := make([]int64, len(labels)/4)
+	numbers := make([]int64, len(labels)/s.about.TargetBytes())
 	for i := range numbers {
 		numbers[i] = s.next + int64(i)
 	}

@@ -57,7 +57,7 @@ func openTable(path string, o spec.CSV, label, width int) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{path: path, in: in, label: label, width: width}
+	t := &table{path: path, in: in, label: label, width: width, labels: labels{numbers: o.LabelType == "number"}}
 	if err := t.begin(o); err != nil {
 		in.Close()
 		return nil, err
@@ -130,7 +130,7 @@ func (t *table) detectHeader(first []string, name string) (header, ahead bool, e
 		}
 		text = true
 	}
-	if !text || strings.TrimSpace(first[label]) == "label" {
+	if !text || t.labels.numbers || strings.TrimSpace(first[label]) == "label" {
 		return text, false, nil
 	}
 	second, err := t.scan()

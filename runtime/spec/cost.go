@@ -83,6 +83,8 @@ var costs = map[string]Cost{
 	"optimizer.beta2":        NewRun,
 	"optimizer.epsilon":      NewRun,
 	"clip_norm":              NewRun,
+	"augmentation.crop":      NewRun,
+	"augmentation.flip":      NewRun,
 
 	"schedule.name":                  NewRun,
 	"schedule.warmup_epochs":         NewRun,
@@ -157,7 +159,12 @@ func isLater(field string) bool {
 	case "graph", "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
-	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.")
+	for _, prefix := range []string{"program.", "schedule.", "augmentation."} {
+		if strings.HasPrefix(field, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Hash identifies the run: it covers exactly the fields whose change means a

@@ -85,6 +85,9 @@ func TestValidateOptimizerAndSchedule(t *testing.T) {
 		"beta1 of 1":     {"optimizer.beta1", func(s *Spec) { s.Optimizer = Optimizer{Name: OptimizerAdamW, Beta1: 1} }},
 		"beta2 near 1":   {"optimizer.beta2", func(s *Spec) { s.Optimizer = Optimizer{Name: OptimizerAdamW, Beta2: 0.99999999} }},
 		"epsilon near 0": {"optimizer.epsilon", func(s *Spec) { s.Optimizer = Optimizer{Name: OptimizerAdam, Epsilon: 1e-60} }},
+		"crop":           {"", func(s *Spec) { s.Augmentation = Augmentation{Crop: 4, Flip: true} }},
+		"crop below 0":   {"augmentation.crop", func(s *Spec) { s.Augmentation.Crop = -1 }},
+		"wide crop":      {"augmentation.crop", func(s *Spec) { s.Augmentation.Crop = 5000 }},
 		"clip below 0":   {"clip_norm", func(s *Spec) { s.ClipNorm = -1 }},
 		"clip and bits":  {"clip_norm", func(s *Spec) { s.ClipNorm, s.Deterministic, s.ParameterServer.Replicas = 1, true, 2 }},
 		"schedule":       {"schedule.name", func(s *Spec) { s.Schedule.Name = "poly" }},
@@ -123,7 +126,7 @@ func TestOptimizerAndScheduleDefaults(t *testing.T) {
 		t.Errorf("changes %v", changes)
 	}
 	text, err := json.Marshal(plain)
-	for _, name := range []string{"schedule", "clip_norm", "beta", "epsilon"} {
+	for _, name := range []string{"schedule", "clip_norm", "beta", "epsilon", "augmentation"} {
 		if err != nil || strings.Contains(string(text), name) {
 			t.Errorf("%s is in %s (%v)", name, text, err)
 		}

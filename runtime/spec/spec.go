@@ -52,6 +52,8 @@ type Spec struct {
 	ClipNorm float64  `json:"clip_norm,omitempty"` // of an update's mean gradient; 0 = none
 	Schedule Schedule `json:"schedule,omitzero"`   // of the learning rate
 
+	Augmentation Augmentation `json:"augmentation,omitzero"` // of pictures
+
 	Optimizer  Optimizer  `json:"optimizer"`
 	Evaluation Evaluation `json:"evaluation"`
 	Checkpoint Checkpoint `json:"checkpoint"`

@@ -94,6 +94,7 @@ func (s *Spec) validateHyperparameters(c *checks) {
 		c.add("learning_rate_scaling", "Scaling needs a growing batch", "Set batch_per = %q, or leave learning_rate_scaling out.", BatchPerWorker)
 	}
 	s.validateOptimizer(c)
+	s.validateAugmentation(c)
 	s.validateSchedule(c)
 }
 

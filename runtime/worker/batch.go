@@ -6,7 +6,6 @@ import (
 	"github.com/stokehq/stoke/runtime/dataset"
 	"github.com/stokehq/stoke/runtime/engine"
 	"github.com/stokehq/stoke/runtime/ledger"
-	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/wire"
 )
 
@@ -33,6 +32,7 @@ type part struct {
 	err   error          // why they could not be read
 
 	features, labels []byte
+	scratch          []byte
 	records          []int64
 	weights          []float32
 }
@@ -93,7 +93,7 @@ func (s *session) done(b *batch) {
 func (s *session) read(ctx context.Context, b *batch) {
 	defer close(b.parts)
 	info := s.source(b).Info()
-	size := int64(s.micro * max(1, partBytes/(s.micro*info.FeatureBytes())))
+	size := int64(s.micro * max(1, partBytes/(s.micro*max(info.FeatureBytes(), info.TargetBytes()))))
 	for at := b.Start; at < b.End; at += size {
 		var p *part
 		select {
@@ -126,11 +126,11 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	info := source.Info()
 	n := int(end - start)
 	padded := (n + s.micro - 1) / s.micro * s.micro
-	size := info.FeatureBytes()
-	p.features, p.labels = sized(p.features, padded*size), sized(p.labels, padded*4)
+	size, label := info.FeatureBytes(), info.TargetBytes()
+	p.features, p.labels = sized(p.features, padded*size), sized(p.labels, padded*label)
 	p.records, p.weights = sized(p.records, padded), sized(p.weights, padded)
 	clear(p.features[n*size:])
-	clear(p.labels[n*4:])
+	clear(p.labels[n*label:])
 	clear(p.weights[n:])
 	var order ledger.Order
 	if !b.Evaluate {
@@ -145,8 +145,13 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	for i := n; i < padded; i++ {
 		p.records[i] = p.records[n-1] // of weight 0: any will do
 	}
-	if err := source.Read(ctx, p.records[:n], p.features[:n*size], p.labels[:n*4]); err != nil {
+	if err := source.Read(ctx, p.records[:n], p.features[:n*size], p.labels[:n*label]); err != nil {
 		return err
+	}
+	if a := s.Workload.Augmenter; a != nil && !b.Evaluate {
+		for i, record := range p.records[:n] {
+			p.scratch = a.Apply(p.features[i*size:(i+1)*size], b.Epoch, record, p.scratch)
+		}
 	}
 	if s.Accounts != nil {
 		b.read.add(p.records[:n])
@@ -158,13 +163,14 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 // slice cuts the records into micro-batches.
 func (p *part) slice(info dataset.Info, micro, padded int, seed, epoch uint64) {
 	p.micro = p.micro[:0]
-	size := info.FeatureBytes()
+	size, label := info.FeatureBytes(), info.TargetBytes()
+	target, targets := info.Target.Batch(micro)
 	for at := 0; at < padded; at += micro {
 		to := at + micro
 		p.micro = append(p.micro, engine.Batch{
 			Inputs: []engine.Input{
 				{Type: info.Type, Shape: append([]int{micro}, info.Shape...), Data: p.features[at*size : to*size]},
-				{Type: model.I32, Shape: []int{micro}, Data: p.labels[at*4 : to*4]},
+				{Type: target, Shape: targets, Data: p.labels[at*label : to*label]},
 			},
 			Records: p.records[at:to],
 			Weights: p.weights[at:to],

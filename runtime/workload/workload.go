@@ -15,6 +15,7 @@ type Workload struct {
 	Model       *model.Model
 	Vars        []model.Var // the layout of its flat vector
 	Train, Test dataset.Source
+	Augmenter   *dataset.Augmenter // of training records; nil: they stay as they are
 }
 
 // DataError is an error about the data of a run, not about its model.
@@ -67,6 +68,10 @@ func Open(s *spec.Spec) (*Workload, error) {
 		w.Close()
 		return nil, err
 	}
+	if w.Augmenter, err = dataset.NewAugmenter(s, w.Train.Info()); err != nil {
+		w.Close()
+		return nil, err
+	}
 	return w, nil
 }
 
@@ -76,7 +81,8 @@ func (w *Workload) build(s *spec.Spec) error {
 		return errors.New("open training data: it has no records")
 	}
 	var err error
-	data := model.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes}
+	data := model.Data{Input: model.Features{Type: info.Type, Shape: info.Shape}, Classes: info.Classes,
+		Target: model.Features{Type: info.Target.Type, Shape: info.Target.Shape}}
 	if w.Model, err = newModel(s, data); err != nil {
 		return fmt.Errorf("build model: %w", err)
 	}

@@ -28,7 +28,7 @@ variable "name" {
 }
 
 variable "format" {
-  description = "Where records come from: images, cifar, idx, csv, recordio, or synthetic-digits, which needs no files."
+  description = "Where records come from: images, cifar, idx, csv, text, tf-examples, recordio, or synthetic-digits, which needs no files."
   type        = string
 }
 
@@ -72,6 +72,8 @@ variable "hyperparameters" {
     beta2                 = optional(number)
     epsilon               = optional(number)
     clip_norm             = optional(number)
+    random_crop           = optional(number)
+    random_flip           = optional(bool)
     schedule              = optional(string)
     warmup_epochs         = optional(number)
     decay_epochs          = optional(list(number))

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stokehq/stoke/runtime/dataset"
+	"github.com/stokehq/stoke/runtime/ledger"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
+	"github.com/stokehq/stoke/runtime/workload"
+)
+
+// numbered is a source whose records have their number in each byte of
+// features and target.
+type numbered struct {
+	dataset.Source
+	about dataset.Info
+}
+
+func (s numbered) Info() dataset.Info { return s.about }
+
+func (s numbered) Read(_ context.Context, records []int64, features, labels []byte) error {
+	for _, buffer := range [][]byte{features, labels} {
+		size := len(buffer) / len(records)
+		for i := range buffer {
+			buffer[i] = byte(records[i/size])
+		}
+	}
+	return nil
+}
+
+func readOf(t *testing.T, about dataset.Info, s spec.Spec, l wire.Lease) *part {
+	t.Helper()
+	source := numbered{about: about}
+	w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{Train: source, Test: source}}, micro: 2}
+	p := new(part)
+	if err := (&session{worker: w}).readPart(t.Context(), &batch{Lease: l}, p, l.Start, l.End); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A micro-batch has the targets of its records, of their type and shape, and
+// zeros behind the last one.
+func TestTargets(t *testing.T) {
+	about := dataset.Info{Records: 9, Type: model.U8, Shape: []int{3}, Classes: 2}
+	for _, c := range []struct {
+		target dataset.Target
+		want   model.DType
+		shape  []int
+		size   int
+	}{
+		{dataset.Target{}, model.I32, []int{2}, 4},
+		{dataset.Target{Type: model.U8, Shape: []int{3}}, model.U8, []int{2, 3}, 3},
+		{dataset.Target{Type: model.F32, Shape: []int{1, 2}}, model.F32, []int{2, 1, 2}, 8},
+	} {
+		about.Target = c.target
+		p := readOf(t, about, spec.Default(), wire.Lease{Contribution: spec.Contribution{Start: 1, End: 4, Epoch: 2}})
+		order := ledger.NewOrder(0, 2, about.Records)
+		var records []byte
+		for at := range int64(3) {
+			records = append(records, byte(order.At(1+at)))
+		}
+		records = append(records, 0)
+		if len(p.micro) != 2 {
+			t.Fatalf("%d micro-batches", len(p.micro))
+		}
+		for i, m := range p.micro {
+			in := m.Inputs[1]
+			var want []byte
+			for _, r := range records[2*i : 2*i+2] {
+				want = append(want, slices.Repeat([]byte{r}, c.size)...)
+			}
+			if in.Type != c.want || !slices.Equal(in.Shape, c.shape) || !slices.Equal(in.Data, want) {
+				t.Errorf("%v: micro-batch %d has %v of %v: %v, want %v", c.target, i, in.Type, in.Shape, in.Data, want)
+			}
+		}
+	}
+}
+
+// Pictures of training records are changed, each in its own way in each epoch;
+// test records are not.
+func TestAugmentedBatches(t *testing.T) {
+	about := dataset.Info{Records: 200, Type: model.U8, Shape: []int{4, 4}, Classes: 2}
+	s := spec.Default()
+	s.Augmentation.Crop = 3
+	augmenter, err := dataset.NewAugmenter(&s, about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []wire.Lease{
+		{Contribution: spec.Contribution{Start: 3, End: 14}},
+		{Contribution: spec.Contribution{Start: 3, End: 14, Epoch: 1}},
+		{Contribution: spec.Contribution{Start: 3, End: 14}, Evaluate: true},
+	} {
+		w := &worker{Options: Options{Spec: s, Workload: &workload.Workload{
+			Train: numbered{about: about}, Test: numbered{about: about}, Augmenter: augmenter,
+		}}, micro: 4}
+		p := new(part)
+		if err := (&session{worker: w}).readPart(t.Context(), &batch{Lease: l}, p, l.Start, l.End); err != nil {
+			t.Fatal(err)
+		}
+		for i, record := range p.records[:11] {
+			want := slices.Repeat([]byte{byte(record)}, 16)
+			if !l.Evaluate {
+				augmenter.Apply(want, l.Epoch, record, nil)
+			}
+			if got := p.features[16*i : 16*i+16]; !slices.Equal(got, want) {
+				t.Errorf("epoch %d, evaluated %v: record %d is %v, want %v", l.Epoch, l.Evaluate, record, got, want)
+			}
+		}
+	}
+}
