@@ -32,7 +32,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if err != nil {
 		return nil, gone(err)
 	}
-	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}}
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
@@ -61,6 +61,25 @@ func settingsFor(ctx context.Context, o providers.RunObject) (*settings, error) 
 	if c, err := connectionAt(o.Value); err != nil || c == nil || c.Credential.SSH == nil || o.Configured == nil {
 		return new(settings), err
 	}
+	return configuredSettings(ctx, o)
+}
+
+// findTrainerOf returns the trainer next to stoke or in $PATH, or else the trainer of the
+// provider block.
+func findTrainerOf(ctx context.Context, o providers.RunObject) (trainer, error) {
+	t, err := findTrainer("")
+	if err == nil || o.Configured == nil {
+		return t, err
+	}
+	s, configuredErr := configuredSettings(ctx, o)
+	if configuredErr != nil {
+		return "", errors.Join(err, configuredErr)
+	}
+	return findTrainer(s.given)
+}
+
+// configuredSettings returns the settings of the provider block.
+func configuredSettings(ctx context.Context, o providers.RunObject) (*settings, error) {
 	p, err := o.Configured(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +104,10 @@ func textAt(v cty.Value, name string) string {
 }
 
 // experimentRun is one experiment's run.
-type experimentRun struct{ trainingRun }
+type experimentRun struct {
+	trainingRun
+	trainer func(context.Context) (trainer, error)
+}
 
 func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) {
 	s, err := r.trainingRun.Status(ctx, r.id)

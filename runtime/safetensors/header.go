@@ -14,7 +14,7 @@ import (
 // maxHeader bounds a header, as the format does.
 const maxHeader = 100_000_000
 
-// metadataKey is the name in a header that is not a tensor's.
+// metadataKey is the name of the metadata among the names of tensors.
 const metadataKey = "__metadata__"
 
 // sizes are the bytes of one element of each type.
@@ -92,7 +92,7 @@ func parseHeader(text []byte, data int64) (tensors []Tensor, metadata map[string
 		return nil, nil, fmt.Errorf("the header is not a JSON object: %w", err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, nil, errors.New("the header goes on behind its JSON object")
+		return nil, nil, errors.New("the header has more than one JSON object")
 	}
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		if a.from != b.from {

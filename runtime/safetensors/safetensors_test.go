@@ -142,7 +142,7 @@ func TestHostileFiles(t *testing.T) {
 		"no object":          {file(`[]`), "not a JSON object"},
 		"cut off":            {file(good[:len(good)-1], four...), "not a JSON object"},
 		"not UTF-8":          {file("{\"a\xff\":1}"), "not UTF-8"},
-		"goes on":            {file(good+"{}", four...), "goes on behind"},
+		"goes on":            {file(good+"{}", four...), "more than one"},
 		"unknown type":       {file(with("F32", "F3"), four...), `type "F3" is unknown`},
 		"no type":            {file(with(`"dtype":"F32",`, ""), four...), "lacks dtype"},
 		"no shape":           {file(with(`"shape":[1],`, ""), four...), "lacks dtype, shape"},
