@@ -13,7 +13,9 @@ import (
 
 	"github.com/stokehq/stoke/runtime/durable"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/weights"
+	"github.com/stokehq/stoke/runtime/workload"
 )
 
 func modelCommand() *cobra.Command {
@@ -29,29 +31,52 @@ type described struct {
 }
 
 func describeCommand() *cobra.Command {
-	return &cobra.Command{
+	var fits string
+	cmd := &cobra.Command{
 		Use:   "describe PATH",
-		Short: "Print hash, names and shapes of a model: a safetensors file, a run's folder or a checkpoint's",
+		Short: "Print hash, names and shapes of a model: a safetensors file, or the folder of a run or checkpoint",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := describe(cmd.Context(), args[0])
+			d, err := describe(cmd.Context(), args[0], fits)
 			if err != nil {
 				return failure(cmd.ErrOrStderr(), "Model cannot be used", err)
 			}
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(d)
 		},
 	}
+	cmd.Flags().StringVar(&fits, "fits", "", "a specification as JSON: a model that its run cannot begin from is an error")
+	return cmd
 }
 
-func describe(ctx context.Context, path string) (d described, err error) {
+func describe(ctx context.Context, path, fits string) (d described, err error) {
 	w, err := weights.Open(ctx, path)
 	if err != nil {
 		return d, err
 	}
 	defer w.Close() //nolint:errcheck // it is only read
 	d.Tensors = w.Tensors
+	if fits != "" {
+		if err := checkFit(w, fits); err != nil {
+			return d, err
+		}
+	}
 	d.Hash, err = w.Hash(ctx)
 	return d, err
+}
+
+// checkFit checks that the run of a specification can begin from a model.
+func checkFit(model *weights.Weights, text string) error {
+	s := spec.Default()
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return fmt.Errorf("read the specification: %w", err)
+	}
+	w, err := workload.Open(&s)
+	if err != nil {
+		return nil // which is not about this model: the run reports it
+	}
+	defer w.Close() //nolint:errcheck // it is only read
+	skip, _ := s.InitFrom.Patterns()
+	return model.Check(w.Vars, skip)
 }
 
 func exportCommand() *cobra.Command {

@@ -37,6 +37,9 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.Append(missing)
 		return
 	}
+	if resp.Diagnostics.Append(d.checkInitFrom(ctx, t)...); resp.Diagnostics.HasError() {
+		return
+	}
 	if !d.spec.HasProgram() {
 		can, err := t.abilities(ctx)
 		if err != nil {
@@ -44,6 +47,11 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 			return
 		}
 		d.spec.Layers = can.Layers[d.spec.Model]
+	}
+	if d.spec.InitFrom.Path != "" {
+		if resp.Diagnostics.Append(misfit(t.checkFit(ctx, d.spec))...); resp.Diagnostics.HasError() {
+			return
+		}
 	}
 	if planned := plan.SpecHash; !planned.IsUnknown() && planned.ValueString() != d.spec.Hash() {
 		resp.Diagnostics.AddError("The trainer is not the planned one", fmt.Sprintf("The model %s of %s has other layers than were planned. Plan again.", d.spec.Model, t))

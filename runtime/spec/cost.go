@@ -41,6 +41,7 @@ var costs = map[string]Cost{
 	"checkpoint.keep":          Live,
 
 	"dataset.path":              Resume, // the same data elsewhere: the hash decides
+	"init_from.path":            Resume,
 	"strategy":                  Resume,
 	"asynchronous":              Resume, // part of the strategy
 	"engine":                    Resume,
@@ -64,6 +65,8 @@ var costs = map[string]Cost{
 	"model":                  NewRun,
 	"layers":                 NewRun,
 	"dataset.hash":           NewRun,
+	"init_from.hash":         NewRun,
+	"init_from.skip":         NewRun,
 	"loss":                   NewRun,
 	"seed":                   NewRun,
 	"batch_size":             NewRun,
@@ -156,7 +159,7 @@ func isLater(field string) bool {
 	case "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
-	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.")
+	return strings.HasPrefix(field, "program.") || strings.HasPrefix(field, "schedule.") || strings.HasPrefix(field, "init_from.")
 }
 
 // Hash identifies the run: it covers exactly the fields whose change means a

@@ -50,6 +50,8 @@ type Spec struct {
 	ClipNorm float64  `json:"clip_norm,omitempty"` // of an update's mean gradient; 0 = none
 	Schedule Schedule `json:"schedule,omitzero"`   // of the learning rate
 
+	InitFrom InitFrom `json:"init_from,omitzero"` // parameters of another model
+
 	Optimizer  Optimizer  `json:"optimizer"`
 	Evaluation Evaluation `json:"evaluation"`
 	Checkpoint Checkpoint `json:"checkpoint"`

@@ -151,7 +151,7 @@ func (w *Weights) Check(vars []model.Var, skip []string) error {
 		switch {
 		case skips(skip, v.Name):
 		case !ok:
-			return fmt.Errorf("%w: %s has no variable %q, and the model's has the shape %v", ErrMisfit, w.Path, v.Name, v.Shape)
+			return fmt.Errorf("%w: %s has no variable %q of the shape %v", ErrMisfit, w.Path, v.Name, v.Shape)
 		case !slices.Equal(shape, v.Shape):
 			return fmt.Errorf("%w: variable %q has the shape %v in %s, and %v in the model", ErrMisfit, v.Name, shape, w.Path, v.Shape)
 		}
