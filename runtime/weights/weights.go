@@ -43,6 +43,16 @@ var (
 	ErrMisfit = errors.New("other model")
 )
 
+// misfitError is an ErrMisfit that says what does not fit.
+type misfitError string
+
+func misfit(format string, args ...any) error { return misfitError(fmt.Sprintf(format, args...)) }
+
+func (e misfitError) Error() string { return string(e) }
+
+// Is implements errors.Is.
+func (e misfitError) Is(target error) bool { return target == ErrMisfit }
+
 // Open opens the weights at a path: a safetensors file, a checkpoint's folder, or the
 // folder of a run, whose finished model it takes.
 func Open(ctx context.Context, path string) (*Weights, error) {
@@ -120,7 +130,7 @@ func (w *Weights) Fill(ctx context.Context, vars []model.Var, skip []string, vec
 	err := w.read(ctx, places, func(at int, values []float32) error {
 		for _, v := range values {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return fmt.Errorf("%w: %s has a value that is not finite", ErrMisfit, nameAt(vars, at))
+				return misfit("%s has a value that is not finite", nameAt(vars, at))
 			}
 		}
 		copy(vector[at:], values)
@@ -151,14 +161,14 @@ func (w *Weights) Check(vars []model.Var, skip []string) error {
 		switch {
 		case skips(skip, v.Name):
 		case !ok:
-			return fmt.Errorf("%w: %s has no variable %q of the shape %v", ErrMisfit, w.Path, v.Name, v.Shape)
+			return misfit("%s has no variable %q of the shape %v", w.Path, v.Name, v.Shape)
 		case !slices.Equal(shape, v.Shape):
-			return fmt.Errorf("%w: variable %q has the shape %v in %s, and %v in the model", ErrMisfit, v.Name, shape, w.Path, v.Shape)
+			return misfit("variable %q has the shape %v in %s, and %v in the model", v.Name, shape, w.Path, v.Shape)
 		}
 	}
 	for _, t := range w.Tensors {
 		if _, ok := left[t.Name]; ok && !skips(skip, t.Name) {
-			return fmt.Errorf("%w: %s has a variable %q, and the model has none of that name", ErrMisfit, w.Path, t.Name)
+			return misfit("%s has a variable %q, and the model has none of that name", w.Path, t.Name)
 		}
 	}
 	return nil
