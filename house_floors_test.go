@@ -16,7 +16,8 @@ var floors = []struct {
 	packages []string
 }{
 	{"processes of the machine", []string{"runtime/process"}},
-	{"files that are whole or absent, regular expressions, usage of machines", []string{"runtime/durable", "runtime/pattern", "runtime/usage"}},
+	{"files that are whole or absent, or of tensors, regular expressions, usage of machines",
+		[]string{"runtime/durable", "runtime/safetensors", "runtime/pattern", "runtime/usage"}},
 	{"snapshots of code", []string{"runtime/code"}},
 	{"the trainer's contracts", []string{"runtime/spec", "runtime/certificate"}},
 	{"models", []string{"runtime/model"}},
@@ -24,7 +25,7 @@ var floors = []struct {
 	{"the engines' interface", []string{"runtime/engine"}},
 	{"the trainer's API, and where checkpoints lie", []string{"runtime/api", "runtime/checkpoint"}},
 	{"a run on one machine", []string{"runtime/run"}},
-	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu"}},
+	{"the trainer's parts", []string{"runtime/engine/*", "runtime/dataset", "runtime/ledger", "runtime/history", "runtime/wire", "runtime/gpu", "runtime/weights"}},
 	{"what a run names, resolved", []string{"runtime/workload", "runtime/collective", "runtime/program"}},
 	{"what keeps a run together", []string{"runtime/session"}},
 	{"the trainer's roles, and who owns their processes", []string{"runtime/coordinator", "runtime/ps", "runtime/worker", "runtime/rendezvous", "runtime/agent", "runtime/supervisor"}},

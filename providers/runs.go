@@ -141,3 +141,26 @@ type RunEvent struct {
 	Message string
 	JSON    json.RawMessage // the whole of it, as the run wrote it
 }
+
+// RunExporter is a Run whose model can be written to a file.
+type RunExporter interface {
+	// Export writes the model in the format safetensors: all of the file, or nothing
+	// of it.
+	Export(ctx context.Context, o RunExport) (RunModel, error)
+}
+
+// RunExport is a request to write a model.
+type RunExport struct {
+	Path    string // of the file
+	Step    int64  // of a checkpoint; -1: the finished model
+	Replace bool   // a file that exists
+}
+
+// RunModel describes a model that was written.
+type RunModel struct {
+	Name       string `json:"name"`
+	Step       int64  `json:"step"`
+	Tensors    int    `json:"tensors"`
+	Parameters int64  `json:"parameters"`
+	Bytes      int64  `json:"bytes"`
+}

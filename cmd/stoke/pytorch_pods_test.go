@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stokehq/stoke/cmd/programtest"
 	"github.com/stokehq/stoke/providers/connect/podtest"
 )
 
@@ -139,7 +140,7 @@ func copyWhole(t *testing.T, from, to string) {
 // TestPyTorchRealPods runs examples/pytorch in real pods, in an image that train_image
 // has built from Debian's files. Its accuracy is that of torchrun on this machine.
 func TestPyTorchRealPods(t *testing.T) {
-	python := withTorch(t)
+	python := programtest.Torch(t)
 	c := podtest.Start(t, podtest.Options{Nodes: 2})
 	trainer := trainerImage(t, c)
 	image := newPodLab(t, c, trainer, "torch")

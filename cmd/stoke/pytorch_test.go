@@ -16,21 +16,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// withTorch returns a Python that has PyTorch, and skips the test where there is none.
-func withTorch(t *testing.T) (python string) {
-	t.Helper()
-	for _, name := range []string{"python3", "/usr/bin/python3"} { // Debian's python3-torch is for the latter
-		out, err := exec.Command(name, "-c", "import torch; assert torch.distributed.is_available(); print(torch.__version__)").Output()
-		if err == nil {
-			t.Logf("PyTorch %s", strings.TrimSpace(string(out)))
-			return name
-		}
-	}
-	t.Skip("PyTorch is not installed: Debian has it in python3-torch")
-	return ""
-}
+	"github.com/stokehq/stoke/cmd/programtest"
+)
 
 // torchrun runs a program under torchrun, and returns its output. Debian's PyTorch 1.13
 // has a function that Python 3.11 does not: it is mended first.
@@ -132,7 +120,7 @@ func (d *ddp) logs(pattern string) string {
 // The program of examples/pytorch runs unchanged under torchrun and under stoke, with
 // equal losses.
 func TestPyTorchEqualsTorchrun(t *testing.T) {
-	python := withTorch(t)
+	python := programtest.Torch(t)
 	d := newDDP(t, python)
 	want := epochs(t, torchrun(t, python, filepath.Join(d.dir, "program", "train.py"), 4))
 	t.Log(d.run(0, "apply", "-auto-approve"))
@@ -150,7 +138,7 @@ func TestPyTorchEqualsTorchrun(t *testing.T) {
 // A rank that is killed costs a checkpoint at most: new processes are started soon, and
 // the accuracy is that of an undisturbed run.
 func TestPyTorchKilledRank(t *testing.T) {
-	python := withTorch(t)
+	python := programtest.Torch(t)
 	for seed := range 3 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			d := newDDP(t, python, fmt.Sprintf("parameters = { epochs = 12, seed = %d }", seed))
@@ -233,7 +221,7 @@ func (d *ddp) eventually(what string, is func() bool) {
 
 // A postcondition fails on a metric of the program.
 func TestPyTorchPostcondition(t *testing.T) {
-	d := newDDP(t, withTorch(t), "parameters = { epochs = 1, learning_rate = 0 }")
+	d := newDDP(t, programtest.Torch(t), "parameters = { epochs = 1, learning_rate = 0 }")
 	out := d.run(1, "apply", "-auto-approve")
 	if !strings.Contains(out, "Accuracy regressed") {
 		t.Error(out)

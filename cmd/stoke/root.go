@@ -162,6 +162,7 @@ func addCommands(s *session, root *cobra.Command) {
 		execCommand,
 		portForwardCommand,
 		metricsCommand,
+		exportCommand,
 		kubeconfigCommand,
 		proxyCommand,
 		consoleCommand,

@@ -45,7 +45,7 @@ func arguments() []argument {
 		textual("strategy", "", "strategy", func(s *spec.Spec) *string { return &s.Strategy }),
 		textual("batch_per", "", "batch_per", func(s *spec.Spec) *string { return &s.BatchPer }),
 		textual("learning_rate_scaling", "", "learning_rate_scaling", func(s *spec.Spec) *string { return &s.LearningRateScaling }),
-		synchronous(), deterministic(), deadline(),
+		synchronous(), deterministic(), deadline(), initFrom(), initSkip(),
 		count("parameter_server.replicas", "parameter_server", "replicas", func(s *spec.Spec) *int { return &s.ParameterServer.Replicas }),
 		count("worker.replicas", "worker", "replicas", func(s *spec.Spec) *int { return &s.Worker.Replicas }),
 		count("worker.min_replicas", "worker", "min_replicas", func(s *spec.Spec) *int { return &s.Worker.MinReplicas }),
@@ -190,6 +190,8 @@ func pathOf(field string) path.Path {
 	switch field {
 	case "dataset.path", "dataset.hash":
 		return path.Root("dataset")
+	case "init_from.hash":
+		return path.Root("init_from")
 	case "program.code":
 		return path.Root(programBlock).AtName("code")
 	case "graph":
@@ -247,6 +249,23 @@ func deadline() argument {
 	a := lapse("deadline", "deadline", func(s *spec.Spec) *spec.Duration { return &s.Deadline })
 	a.in, a.get = "", nil
 	return a
+}
+
+// initFrom is the path of a model. No default is filled in.
+func initFrom() argument {
+	return argument{"init_from.path", "", "init_from",
+		func(s *spec.Spec, v attr.Value) (err error) {
+			s.InitFrom.Path, err = localPath(v.(types.String).ValueString())
+			return err
+		}, nil}
+}
+
+func initSkip() argument {
+	return argument{"init_from.skip", "", "init_skip",
+		func(s *spec.Spec, v attr.Value) (err error) {
+			s.InitFrom.Skip, err = program.JSONOf(v)
+			return err
+		}, nil}
 }
 
 // lapse is a time of the block of a program.
@@ -341,6 +360,8 @@ func (m *experimentModel) top(name string) attr.Value {
 		return m.Synchronous
 	case "deterministic":
 		return m.Deterministic
+	case "init_skip":
+		return m.InitSkip
 	}
 	return *m.text(name)
 }
@@ -370,6 +391,8 @@ func (m *experimentModel) text(name string) *types.String {
 		return &m.Scaling
 	case "deadline":
 		return &m.Deadline
+	case "init_from":
+		return &m.InitFrom
 	}
 	panic("train: no such argument: " + name) // arguments names no other
 }

@@ -66,6 +66,10 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 		d.unknown["name"] = d.unknown["model"]
 	}
 	diags.Append(d.place(m)...)
+	d.unknown["init_from.hash"] = d.unknown["init_from.path"]
+	if d.spec.InitFrom.Path != "" {
+		d.spec.InitFrom.Hash = m.InitHash.ValueString()
+	}
 	if !m.DatasetHash.IsNull() && !m.DatasetHash.IsUnknown() {
 		d.spec.Dataset.Hash = m.DatasetHash.ValueString()
 	}
@@ -131,6 +135,8 @@ var restOn = map[string][]string{
 	"optimizer.epsilon":     {"optimizer.name"},
 	"clip_norm":             {"deterministic", "parameter_server.replicas"},
 	"deterministic":         {"asynchronous"},
+	"epochs":                {"init_from.path"},
+	"init_from.skip":        {"init_from.path"},
 	"engine":                {"worker.gpus"},
 
 	"schedule.name":                  {"schedule.decay_epochs", "schedule.decay_every"},
@@ -158,7 +164,7 @@ func (d *draft) check() diag.Diagnostics {
 		for _, other := range restOn[p.Field] {
 			open = open || d.unknown[other]
 		}
-		if open || p.Field == "dataset.hash" || p.Field == "dataset.path" {
+		if open || p.Field == "dataset.hash" || p.Field == "dataset.path" || p.Field == "init_from.hash" {
 			continue
 		}
 		at := pathOf(p.Field)

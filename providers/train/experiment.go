@@ -36,6 +36,8 @@ type experimentModel struct {
 	BatchPer      types.String `tfsdk:"batch_per"`
 	Scaling       types.String `tfsdk:"learning_rate_scaling"`
 	Deadline      types.String `tfsdk:"deadline"`
+	InitFrom      types.String `tfsdk:"init_from"`
+	InitSkip      types.List   `tfsdk:"init_skip"`
 	Wait          types.Bool   `tfsdk:"wait"`
 	AssumeNodes   types.Bool   `tfsdk:"assume_nodes"`
 
@@ -54,6 +56,7 @@ type experimentModel struct {
 	SpecHash    types.String `tfsdk:"spec_hash"`
 	DatasetHash types.String `tfsdk:"dataset_hash"`
 	CodeHash    types.String `tfsdk:"code_hash"`
+	InitHash    types.String `tfsdk:"init_hash"`
 	StartedAt   types.String `tfsdk:"started_at"`
 	FinishedAt  types.String `tfsdk:"finished_at"`
 
@@ -73,7 +76,7 @@ func (r *experimentResource) Configure(_ context.Context, req resource.Configure
 func (r *experimentResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		Description: "One training run: planned, launched, watched, rescaled and removed. A finished run stays finished.",
-		Attributes:  merged(experimentAttributes(), placementAttributes()),
+		Attributes:  merged(merged(experimentAttributes(), initAttributes()), placementAttributes()),
 		Blocks: map[string]schema.Block{
 			"program":     program.Block(),
 			"coordinator": block("On a cluster: the pod that hands out records, commits updates and keeps the run's log.", coordinatorAttributes()),
@@ -166,7 +169,7 @@ func hyperparameterAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"learning_rate": number("Step size. Default: 0.05; of adam and adamw 0.001, of adagrad 0.01."),
 		"batch_size":    number("Records; see batch_per. Default: 64."),
-		"epochs":        number("Passes over the training records. Default: 1."),
+		"epochs":        number("Passes over the training records; 0 with init_from only evaluates that model. Default: 1."),
 		"max_steps":     number("Most updates. Default: 0, no limit."),
 		"micro_batch":   number("Records per step of the engine. Default: batch_size, at most 32."),
 		"momentum":      number("Of sgd, at least 0 and below 1. Default: 0."),

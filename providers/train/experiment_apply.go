@@ -37,6 +37,9 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		resp.Diagnostics.Append(missing)
 		return
 	}
+	if resp.Diagnostics.Append(d.checkInitFrom(ctx, t)...); resp.Diagnostics.HasError() {
+		return
+	}
 	if !d.spec.HasProgram() {
 		can, err := t.abilities(ctx)
 		if err != nil {
@@ -46,6 +49,11 @@ func (r *experimentResource) Create(ctx context.Context, req resource.CreateRequ
 		d.spec.Layers = can.Layers[d.spec.Model]
 		if problem := d.summarized(&plan); problem != nil {
 			resp.Diagnostics.Append(problem)
+			return
+		}
+	}
+	if d.spec.InitFrom.Path != "" {
+		if resp.Diagnostics.Append(misfit(t.checkFit(ctx, d.spec))...); resp.Diagnostics.HasError() {
 			return
 		}
 	}

@@ -37,6 +37,10 @@ func (r *experimentResource) ValidateConfig(ctx context.Context, req resource.Va
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(d.check()...)
 	resp.Diagnostics.Append(config.checkPlacement(ctx)...)
+	if !config.Cluster.IsNull() && !config.InitFrom.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("init_from"), "init_from works on this machine only",
+			"Pods do not see its file. Leave init_from out, or train without cluster.")
+	}
 	if v, ok := config.Worker.Attributes()["priority"].(types.String); ok && !v.IsNull() && !v.IsUnknown() &&
 		!slices.Contains([]string{"low", "normal", "high"}, v.ValueString()) {
 		resp.Diagnostics.AddAttributeError(path.Root("worker").AtName("priority"), "Unknown value",
@@ -79,6 +83,7 @@ func (r *experimentResource) ModifyPlan(ctx context.Context, req resource.Modify
 	}
 	p := &planning{settings: r.settings, plan: &plan, draft: d, resp: resp, call: call}
 	p.dataset(&prior, exists)
+	p.initFrom(ctx, &prior, exists)
 	p.code(ctx)
 	p.model()
 	if resp.Diagnostics.HasError() {
@@ -208,6 +213,7 @@ func (p *planning) create(ctx context.Context) {
 	} else {
 		p.plan.RunsDir = types.StringValue(p.settings.launcher(p.plan).Location("").Place)
 		p.capable(ctx)
+		p.planFit(ctx)
 	}
 	if p.draft.runKnown() && !p.settings.unknown {
 		p.plan.SpecHash = types.StringValue(p.draft.spec.Hash())
@@ -251,6 +257,10 @@ func (p *planning) capable(ctx context.Context) {
 // forecast says how much work the run is.
 func (p *planning) forecast() {
 	s := &p.draft.spec
+	if s.EvaluatesOnly() {
+		p.call.AddNote(providers.Note{Kind: providers.NoteForecast, Text: "evaluates only: no update"})
+		return
+	}
 	if p.records == 0 || s.HasProgram() {
 		return
 	}
@@ -467,6 +477,10 @@ func (p *planning) newRun(ctx context.Context, changes []spec.Change) path.Paths
 		case "dataset.hash":
 			if !p.draft.unknown[c.Field] {
 				where = path.Root("dataset_hash") // the URI may well be the same
+			}
+		case "init_from.hash":
+			if !p.draft.unknown[c.Field] {
+				where = path.Root("init_hash") // the path may well be the same
 			}
 		case "layers":
 			why = "new run: this trainer's model of that name has other layers"

@@ -140,7 +140,7 @@ func (r *experimentResource) ImportState(ctx context.Context, req resource.Impor
 	hash := of.Hash()
 	for name, v := range map[string]string{
 		"id": run.id, "runs_dir": at.Place, "run_dir": at.Run, "logs_dir": at.Logs, "metrics_file": at.Metrics,
-		"spec_hash": hash, "dataset_hash": of.Dataset.Hash, "code_hash": of.Program.Code,
+		"spec_hash": hash, "dataset_hash": of.Dataset.Hash, "code_hash": of.Program.Code, "init_hash": of.InitFrom.Hash,
 	} {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), optionalText(v))...)
 	}
@@ -161,6 +161,7 @@ func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
 	if of.Dataset.Path != "" {
 		m.Dataset = types.StringValue(uri(of.Dataset.Path))
 	}
+	m.adoptInitFrom(of.InitFrom)
 	if of.Deadline != 0 {
 		text, _ := of.Deadline.MarshalText() // never fails
 		m.Deadline = types.StringValue(string(text))

@@ -24,6 +24,8 @@ var states = []string{"running", "finished", "failed", "lost", "lost without a c
 var unwritten = []string{
 	"engine", // follows from worker.gpus
 	"loss",   // the model's
+
+	"init_from.path", "init_from.skip", // of an experiment without init_from, whose hash changes too
 }
 
 // variation is a configuration in which one field is another one.
@@ -42,7 +44,7 @@ func (b *bench) fields() (all []string) {
 		switch {
 		case slices.Contains(unwritten, field):
 		case i >= 0 && !arguments()[i].isFor(b.code != ""):
-		case field == "program.code" && b.code == "", (field == "layers" || field == "graph") && b.code != "":
+		case field == "program.code" && b.code == "", slices.Contains([]string{"layers", "graph", "init_from.hash"}, field) && b.code != "":
 		default:
 			all = append(all, field)
 		}
@@ -77,6 +79,7 @@ func (b *bench) variations(data *thing) (all []variation) {
 			"hyperparameters.decay_factor": cty.MustParseNumberVal("0.5")},
 		"schedule.minimum_learning_rate": {"hyperparameters.schedule": cty.StringVal("linear"),
 			"hyperparameters.minimum_learning_rate": cty.MustParseNumberVal("0.01")},
+		"init_from.hash":       {"init_from": cty.StringVal(filepath.Join(writeCode(b.t, b.t.TempDir(), "base", "weights"), "base"))},
 		"deadline":             {"deadline": cty.StringVal("200h")},
 		"deterministic":        {"deterministic": cty.True},
 		"worker.replicas":      {"worker.replicas": cty.NumberIntVal(3)},
@@ -95,8 +98,11 @@ func (b *bench) variations(data *thing) (all []variation) {
 	base.Epochs = 2
 	for _, field := range b.fields() {
 		v := variation{field: field, at: pathOf(field).Steps()[0].String(), data: data}
-		if field == "program.code" {
+		switch field {
+		case "program.code":
 			v.at = "code_hash"
+		case "init_from.hash":
+			v.at = "init_hash"
 		}
 		switch i := slices.IndexFunc(arguments(), func(a argument) bool { return a.field == field }); {
 		case special[field] != nil:

@@ -198,7 +198,8 @@ func TestImportTakesAnIDOrAFolder(t *testing.T) {
 }
 
 func TestEveryFieldOfTheSpecHasAPlace(t *testing.T) {
-	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "dataset.path": true, "dataset.hash": true, "program.code": true, "graph": true}
+	computed := map[string]bool{"loss": true, "layers": true, "engine": true, "dataset.path": true, "dataset.hash": true, "program.code": true,
+		"graph": true, "init_from.hash": true}
 	have := make(map[string]bool)
 	for _, a := range arguments() {
 		have[a.field] = true

@@ -35,7 +35,7 @@ func (m *experimentModel) identify(r trainingRun, s *spec.Spec) {
 	m.ID, m.RunsDir = types.StringValue(r.id), types.StringValue(at.Place)
 	m.RunDir, m.LogsDir, m.MetricsFile = types.StringValue(at.Run), types.StringValue(at.Logs), types.StringValue(at.Metrics)
 	m.SpecHash, m.DatasetHash = types.StringValue(s.Hash()), optionalText(s.Dataset.Hash)
-	m.CodeHash = optionalText(s.Program.Code)
+	m.CodeHash, m.InitHash = optionalText(s.Program.Code), optionalText(s.InitFrom.Hash)
 }
 
 // record takes down how the run stands.

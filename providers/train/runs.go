@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/runtime/api"
+	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -32,7 +36,7 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if err != nil {
 		return nil, gone(err)
 	}
-	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}}
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
@@ -61,6 +65,25 @@ func settingsFor(ctx context.Context, o providers.RunObject) (*settings, error) 
 	if c, err := connectionAt(o.Value); err != nil || c == nil || c.Credential.SSH == nil || o.Configured == nil {
 		return new(settings), err
 	}
+	return configuredSettings(ctx, o)
+}
+
+// findTrainerOf returns the trainer next to stoke or in $PATH, or else the trainer of the
+// provider block.
+func findTrainerOf(ctx context.Context, o providers.RunObject) (trainer, error) {
+	t, err := findTrainer("")
+	if err == nil || o.Configured == nil {
+		return t, err
+	}
+	s, configuredErr := configuredSettings(ctx, o)
+	if configuredErr != nil {
+		return "", errors.Join(err, configuredErr)
+	}
+	return findTrainer(s.given)
+}
+
+// configuredSettings returns the settings of the provider block.
+func configuredSettings(ctx context.Context, o providers.RunObject) (*settings, error) {
 	p, err := o.Configured(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +108,10 @@ func textAt(v cty.Value, name string) string {
 }
 
 // experimentRun is one experiment's run.
-type experimentRun struct{ trainingRun }
+type experimentRun struct {
+	trainingRun
+	trainer func(context.Context) (trainer, error)
+}
 
 func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) {
 	s, err := r.trainingRun.Status(ctx, r.id)
@@ -177,4 +203,47 @@ func measured(e spec.Event) map[string]float64 {
 		}
 	}
 	return values
+}
+
+// Export lets the trainer write the model of the run. A run in pods has it on this
+// machine once it was collected.
+func (r experimentRun) Export(ctx context.Context, o providers.RunExport) (m providers.RunModel, err error) {
+	at := r.where()
+	if at.Logs == "" {
+		return m, &providers.RunError{Summary: "There is no model yet", Detail: "The run is being launched."}
+	}
+	folder := run.Folder(filepath.Dir(at.Logs))
+	finals, err := folder.Finals()
+	if err != nil {
+		return m, err
+	}
+	if of, err := r.Spec(ctx, r.id); err == nil && of.HasProgram() {
+		return m, &providers.RunError{Summary: "A program has no model to export",
+			Detail: "The checkpoints of a program have a format of its own. Let the program write the model."}
+	}
+	if inPods := at.Run != string(folder); inPods && len(finals) == 0 {
+		return m, &providers.RunError{Summary: "The model is in the run's pods",
+			Detail: "stoke fetches it to this machine once the run has succeeded. Run \"stoke apply\" then, and export again."}
+	}
+	t, err := r.trainer(ctx)
+	if err != nil {
+		return m, &providers.RunError{Summary: "There is no stoke-trainer",
+			Detail: fmt.Sprintf("It writes the model. Install it next to stoke or in $PATH: %s.", err), Err: err}
+	}
+	args := []string{"model", "export", "--run", string(folder), "--out", o.Path, "--step", strconv.FormatInt(o.Step, 10)}
+	if o.Replace {
+		args = append(args, "--force")
+	}
+	out, err := t.run(ctx, nil, args...)
+	var told api.Failure
+	switch {
+	case errors.As(err, &told):
+		return m, &providers.RunError{Summary: told.Summary, Detail: sentence(told.Detail), Err: err}
+	case err != nil:
+		return m, fmt.Errorf("export the model: %w", err)
+	}
+	if err := json.Unmarshal(out, &m); err != nil {
+		return m, fmt.Errorf("export the model: read the trainer's answer: %w", err)
+	}
+	return m, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/weights"
 	"github.com/stokehq/stoke/runtime/workload"
 )
 
@@ -240,7 +241,7 @@ func (r *restorer) try(ctx context.Context, name string) (used bool, err error) 
 // restoreFrom restores one checkpoint, and repeats that while holders of the
 // parameters are lost meanwhile. Each try is a term of its own.
 func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Manifest) error {
-	from := cut{checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(r.Workload, r.spec.Seed) }}
+	from := cut{checkpoint: name, parts: m.Parts, initial: func() ([]float32, error) { return initialOf(ctx, r.Workload, &r.spec) }}
 	err := r.onLoop(ctx, func() error {
 		from.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas)
 		return nil
@@ -265,9 +266,41 @@ func (r *restorer) restoreFrom(ctx context.Context, name string, m checkpoint.Ma
 }
 
 // initialOf returns the whole vector before the first update.
-func initialOf(w *workload.Workload, seed uint64) ([]float32, error) {
+func initialOf(ctx context.Context, w *workload.Workload, s *spec.Spec) ([]float32, error) {
 	v := make([]float32, model.Length(w.Vars))
-	return v, w.Model.Init(seed, v)
+	err := w.Model.Init(s.Seed, v)
+	if err == nil && s.InitFrom.Path != "" {
+		err = fillFrom(ctx, s.InitFrom, w.Vars, v)
+	}
+	return v, err
+}
+
+// fillFrom writes the parameters of another model into the vector. Without them the
+// run stops, and the next apply may find them; a model that does not fit fails the run.
+func fillFrom(ctx context.Context, f spec.InitFrom, vars []model.Var, v []float32) error {
+	stop := func(err error) error {
+		return session.Stopped{Cause: spec.CauseData, Text: fmt.Sprintf("the model that it begins from cannot be read: %v", err)}
+	}
+	from, err := weights.Open(ctx, f.Path)
+	if err != nil {
+		return stop(err)
+	}
+	defer from.Close() //nolint:errcheck // it is only read
+	hash, err := from.Hash(ctx)
+	if err == nil && hash != f.Hash {
+		err = fmt.Errorf("%s holds another model than planned: its hash is %s, not %s", f.Path, hash, f.Hash)
+	}
+	if err != nil {
+		return stop(err)
+	}
+	skip, _ := f.Patterns() // the specification is valid
+	switch err := from.Fill(ctx, vars, skip, v); {
+	case errors.Is(err, weights.ErrMisfit):
+		return session.Fail(spec.ReasonRejected, "the model that it begins from does not fit: %v", err)
+	case err != nil:
+		return stop(err)
+	}
+	return nil
 }
 
 // meet connects to all holders of parameters, in a term of which no message has

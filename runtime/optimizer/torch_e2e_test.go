@@ -6,20 +6,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stokehq/stoke/cmd/programtest"
 )
 
 // Numbers that the machine's PyTorch makes now are as those of testdata.
 func TestUpdateAsTorchOfThisMachine(t *testing.T) {
-	for _, python := range []string{"python3", "/usr/bin/python3"} { // Debian's python3-torch is for the latter
-		if exec.Command(python, "-c", "import torch").Run() != nil {
-			continue
-		}
-		text, err := exec.Command(python, filepath.Join("testdata", "optimizers.py")).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		compareWithTorch(t, text)
-		return
+	text, err := exec.Command(programtest.Torch(t), filepath.Join("testdata", "optimizers.py")).Output()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Skip("PyTorch is not installed: Debian has it in python3-torch")
+	compareWithTorch(t, text)
 }

@@ -41,6 +41,7 @@ var costs = map[string]Cost{
 	"checkpoint.keep":          Live,
 
 	"dataset.path":              Resume, // the same data elsewhere: the hash decides
+	"init_from.path":            Resume,
 	"strategy":                  Resume,
 	"asynchronous":              Resume, // part of the strategy
 	"engine":                    Resume,
@@ -65,6 +66,8 @@ var costs = map[string]Cost{
 	"graph":                  NewRun,
 	"layers":                 NewRun,
 	"dataset.hash":           NewRun,
+	"init_from.hash":         NewRun,
+	"init_from.skip":         NewRun,
 	"loss":                   NewRun,
 	"seed":                   NewRun,
 	"batch_size":             NewRun,
@@ -159,7 +162,7 @@ func isLater(field string) bool {
 	case "graph", "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
-	for _, prefix := range []string{"program.", "schedule.", "augmentation."} {
+	for _, prefix := range []string{"program.", "schedule.", "augmentation.", "init_from."} {
 		if strings.HasPrefix(field, prefix) {
 			return true
 		}

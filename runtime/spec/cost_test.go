@@ -154,6 +154,9 @@ func TestValidate(t *testing.T) {
 		"batch_per":                 func(s *Spec) { s.BatchPer = "epoch" },
 		"micro_batch":               func(s *Spec) { s.MicroBatch = s.BatchSize + 1 },
 		"epochs":                    func(s *Spec) { s.Epochs = 0 },
+		"init_from.path":            func(s *Spec) { s.InitFrom = InitFrom{Path: "base", Hash: "sha256:1"} },
+		"init_from.hash":            func(s *Spec) { s.InitFrom.Path = "/base" },
+		"init_from.skip":            func(s *Spec) { s.InitFrom = InitFrom{Path: "/base", Hash: "sha256:1", Skip: `["[a"]`} },
 		"max_steps":                 func(s *Spec) { s.MaxSteps = -1 },
 		"learning_rate":             func(s *Spec) { s.LearningRate = 0 },
 		"learning_rate_scaling":     func(s *Spec) { s.LearningRateScaling = ScalingLinear },
@@ -178,6 +181,23 @@ func TestValidate(t *testing.T) {
 		if len(problems) != 1 || problems[0].Field != field {
 			t.Errorf("%s: problems %v", field, problems)
 		}
+	}
+}
+
+// A run that begins from another model may make no update.
+func TestValidateEvaluatesOnly(t *testing.T) {
+	s := sample()
+	s.Epochs, s.InitFrom = 0, InitFrom{Path: "/base", Hash: "sha256:1", Skip: `["output/*"]`}
+	if problems := s.Validate(); len(problems) > 0 || !s.EvaluatesOnly() || s.Updates(100) != 0 {
+		t.Errorf("problems %v, %d updates", problems, s.Updates(100))
+	}
+	s.Epochs = -1
+	if problems := s.Validate(); len(problems) != 1 || problems[0].Field != "epochs" {
+		t.Errorf("problems %v", problems)
+	}
+	s.Epochs, s.InitFrom = 1, InitFrom{Skip: `["output/*"]`}
+	if problems := s.Validate(); len(problems) != 1 || problems[0].Field != "init_from.skip" {
+		t.Errorf("problems %v", problems)
 	}
 }
 

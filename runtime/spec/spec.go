@@ -53,6 +53,7 @@ type Spec struct {
 	Schedule Schedule `json:"schedule,omitzero"`   // of the learning rate
 
 	Augmentation Augmentation `json:"augmentation,omitzero"` // of pictures
+	InitFrom     InitFrom     `json:"init_from,omitzero"`    // parameters of another model
 
 	Optimizer  Optimizer  `json:"optimizer"`
 	Evaluation Evaluation `json:"evaluation"`

@@ -86,7 +86,7 @@ func (s *Spec) validateHyperparameters(c *checks) {
 	c.between("batch_size", s.BatchSize, 1, maxBatch)
 	c.oneOf("batch_per", s.BatchPer, BatchPerUpdate, BatchPerWorker)
 	c.between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
-	c.between("epochs", s.Epochs, 1, maxNumber)
+	s.validateInitFrom(c)
 	c.between("max_steps", s.MaxSteps, 0, maxNumber)
 	c.number("learning_rate", s.LearningRate, 0, 1e6, true, false)
 	c.oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)

@@ -11,20 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/stokehq/stoke/cmd/programtest"
 )
 
 // The numbers of testdata/pytorch.json are those that PyTorch computes.
 func TestPyTorchsNumbers(t *testing.T) {
-	var python string
-	for _, name := range []string{"python3", "/usr/bin/python3"} { // Debian's python3-torch is for the latter
-		if exec.Command(name, "-c", "import torch").Run() == nil {
-			python = name
-		}
-	}
-	if python == "" {
-		t.Skip("PyTorch is not installed: Debian has it in python3-torch")
-	}
-	cmd := exec.CommandContext(t.Context(), python, "pytorch.py")
+	cmd := exec.CommandContext(t.Context(), programtest.Torch(t), "pytorch.py")
 	cmd.Dir, cmd.Stderr = "testdata", os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
