@@ -53,6 +53,9 @@ func newConv(w wiring) *conv {
 		l.transposed = make([]float32, l.patch()*l.maps)
 	}
 	l.apply, l.learn = l.applyPart, l.learnPart
+	if l.isDepthwise() {
+		l.apply, l.learn = l.applyDepthwisePart, l.learnDepthwisePart
+	}
 	return l
 }
 

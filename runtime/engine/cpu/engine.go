@@ -62,6 +62,9 @@ func (maker) Build(m *model.Model, o engine.Options) (engine.Replica, error) {
 		threads: newThreads(o.Threads, parts),
 		vector:  make([]float32, model.Length(vars)),
 	}
+	for v := range r.bytes {
+		r.bytes[v] = float32(v) * r.factor
+	}
 	for range parts {
 		r.sums = append(r.sums, make([]float32, len(r.vector)))
 	}

@@ -175,13 +175,8 @@ func (r *replica) convertPart(_, from, to int) {
 	factor := r.factor
 	switch r.model.Input.Type {
 	case model.U8:
-		for len(x) >= 4 { // the compiler does not unroll
-			y, v := x[:4], data[:4]
-			y[0], y[1], y[2], y[3] = float32(v[0])*factor, float32(v[1])*factor, float32(v[2])*factor, float32(v[3])*factor
-			x, data = x[4:], data[4:]
-		}
-		for i := range x {
-			x[i] = float32(data[i]) * factor
+		for i, v := range data[:len(x)] {
+			x[i] = r.bytes[v]
 		}
 	case model.I32:
 		for i := range x {
