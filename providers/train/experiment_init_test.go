@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/stokehq/stoke/providers"
+	"github.com/stokehq/stoke/providers/train/launch"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -128,6 +129,9 @@ func TestRealTrainerBeginsFromAModel(t *testing.T) {
 		if got, want := measured(only, name), measured(base, name); !got.RawEquals(want) {
 			t.Errorf("%s is %#v, was %#v", name, got, want)
 		}
+	}
+	if text := step(launch.State{Status: spec.Status{Phase: spec.Running, Evaluated: -1}}); !strings.HasPrefix(text, "evaluates only") {
+		t.Errorf("its progress is %q", text)
 	}
 	if s, err := b.folder(only).Status(); err != nil || s.Phase != spec.Succeeded || s.Step != 0 {
 		t.Errorf("status %+v, %v", s, err)

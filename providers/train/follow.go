@@ -131,6 +131,9 @@ func progressOf(s launch.State) (parts []string) {
 		}
 		return parts
 	}
+	if s.Epochs == 0 && s.Step == 0 {
+		return append(parts, "evaluates only")
+	}
 	parts = append(parts, fmt.Sprintf("epoch %d/%d", min(s.Epoch+1, max(1, s.Epochs)), max(1, s.Epochs)))
 	if s.Steps > 0 {
 		parts = append(parts, fmt.Sprintf("step %s/%s", thousands(s.Step), thousands(s.Steps)))
