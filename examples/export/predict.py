@@ -62,8 +62,12 @@ class Network(torch.nn.Module):
     def forward(self, records):
         """Returns the logits of records, which have the input's type and shape."""
         source = self.model["input"]
-        x = records.float() * (source.get("scale") or (1 / 255 if source["type"] == "u8" else 1))
-        if len(source["shape"]) == 2:
+        if any(layer["op"] == "embedding" for layer in self.model["layers"]):
+            x = records.long()  # ids
+        else:
+            x = records.float() * (source.get("scale") or (1 / 255 if source["type"] == "u8" else 1))
+        sequence = self.model.get("target", {}).get("shape") and self.model["classes"]
+        if len(source["shape"]) == 2 and not sequence:
             x = x.unsqueeze(-1)
         done, last = {"input": x}, x
         for layer in self.model["layers"]:
@@ -121,6 +125,24 @@ class Network(torch.nn.Module):
 
     def op_add(self, layer, *inputs):
         return sum(inputs[1:], inputs[0])
+
+    def op_embedding(self, layer, x):
+        return F.embedding(x, self.value(layer, "weight"))
+
+    def op_position(self, layer, x):
+        return x + self.value(layer, "weight")
+
+    def op_attention(self, layer, queries, keys, values):
+        split = lambda x: x.unflatten(-1, (layer["heads"], -1)).transpose(1, 2)  # records × heads × positions × part
+        q, k, v = split(queries), split(keys), split(values)
+        scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+        if layer.get("causal"):
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(later, -math.inf)
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+    def op_matmul(self, layer, a, b):
+        return a @ (b.transpose(-1, -2) if layer.get("transpose") else b)
 
     def op_concat(self, layer, *inputs):
         return torch.cat(inputs, -1)

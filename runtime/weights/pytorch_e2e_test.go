@@ -31,7 +31,7 @@ func every() *model.Model {
 		Name: "every", Input: model.Features{Type: model.F32, Shape: []int{11, 7, 2}, Scale: 0.5}, Classes: 5,
 		Loss: model.SoftmaxCrossEntropy, Metrics: []string{model.Accuracy},
 		Layers: []model.Layer{
-			{Name: "same", Op: model.Conv2D, Filters: 4, Kernel: 4, Stride: 2, Padding: model.Same},
+			{Name: "same", Op: model.Conv2D, Filters: 4, Kernel: 4, Stride: 2, Padding: model.Same, Groups: 2},
 			{Name: "gelu", Op: model.GELU},
 			{Name: "a", Op: model.Conv2D, Filters: 3, Kernel: 3, Pad: 1, NoBias: true},
 			{Name: "tanh", Op: model.Tanh},
@@ -56,12 +56,18 @@ func TestPyTorchPredictsTheSame(t *testing.T) {
 	python := programtest.Torch(t)
 	models := map[string]*model.Model{"every": every()}
 	for _, name := range zoo.Names() {
-		in := model.Features{Type: model.U8, Shape: []int{28, 28}}
-		if name == "cifar-cnn" || name == "resnet20" || name == "resnet18" {
-			in.Shape = []int{32, 32, 3}
+		of := model.Data{Input: model.Features{Type: model.U8, Shape: []int{28, 28}}, Classes: 10}
+		switch name {
+		case "cifar-cnn", "resnet20", "resnet18":
+			of.Input.Shape = []int{32, 32, 3}
+		case "linear":
+			of.Classes, of.Target = 0, model.Features{Type: model.F32, Shape: []int{3}}
+		case "transformer":
+			of.Input.Shape = []int{16}
+			of.Classes, of.Target = 256, of.Input
 		}
 		var err error
-		if models[name], err = zoo.Model(name, in, 10); err != nil {
+		if models[name], err = zoo.Model(name, of); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,14 +133,25 @@ func predict(t *testing.T, python, exported, data string) (all []float32) {
 		t.Fatal(err)
 	}
 	for lines := json.NewDecoder(bytes.NewReader(out)); ; {
-		var logits []float32
+		var logits any
 		if err := lines.Decode(&logits); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, logits...)
+		all = appendNumbers(all, logits)
 	}
+}
+
+// appendNumbers appends the numbers of lists of any depth.
+func appendNumbers(all []float32, v any) []float32 {
+	if list, ok := v.([]any); ok {
+		for _, e := range list {
+			all = appendNumbers(all, e)
+		}
+		return all
+	}
+	return append(all, float32(v.(float64)))
 }
 
 // evaluate returns the logits of the engine.
@@ -145,7 +162,9 @@ func evaluate(t *testing.T, m *model.Model, v []float32, records []byte) []float
 		t.Fatal(err)
 	}
 	defer replica.Close()
-	b := &engine.Batch{Inputs: []engine.Input{{Type: m.Input.Type, Data: records}, {Type: model.I32, Data: make([]byte, 4*batch)}}}
+	answer, size := m.Answer()
+	targets := make([]byte, batch*size*answer.Size())
+	b := &engine.Batch{Inputs: []engine.Input{{Type: m.Input.Type, Data: records}, {Type: answer, Data: targets}}}
 	for i := range int64(batch) {
 		b.Records, b.Weights = append(b.Records, i), append(b.Weights, 1)
 	}
@@ -157,7 +176,11 @@ func evaluate(t *testing.T, m *model.Model, v []float32, records []byte) []float
 		t.Fatal(err)
 	}
 	defer staged.Release()
-	out := make([]float32, batch*m.Classes)
+	shapes, err := m.Shapes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, batch*lengthOf(shapes[len(shapes)-1]))
 	if _, err := replica.Evaluate(t.Context(), staged, engine.Pass{First: true, Last: true}, out); err != nil {
 		t.Fatal(err)
 	}

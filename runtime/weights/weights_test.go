@@ -194,7 +194,7 @@ func TestMisfits(t *testing.T) {
 	f := folder(t)
 	save(t, f, spec.FinalName(1), 70, m, vars, v)
 	w := open(t, string(f))
-	smaller, err := zoo.Model("resnet20", m.Input, 7)
+	smaller, err := zoo.Model("resnet20", model.Data{Input: m.Input, Classes: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

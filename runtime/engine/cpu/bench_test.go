@@ -40,7 +40,7 @@ func pictures(n int) *engine.Batch {
 }
 
 func BenchmarkStep(b *testing.B) {
-	for _, name := range []string{"softmax", "mlp", "mnist-cnn"} {
+	for _, name := range []string{"softmax", "mlp", "mnist-cnn", "resnet20"} {
 		for _, batch := range []int{16, 32, 64} {
 			for _, threads := range []int{1, 2} {
 				b.Run(fmt.Sprintf("%s/batch=%d/threads=%d", name, batch, threads), func(b *testing.B) {

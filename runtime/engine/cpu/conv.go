@@ -27,6 +27,7 @@ type conv struct {
 	weight, bias         parameter
 	transposed           []float32 // maps × patch
 	unfolded, folded     [][]float32
+	scratch              [][]float32 // narrow: per part, the transposed weights' gradient
 	apply, learn         job
 }
 
@@ -49,8 +50,13 @@ func newConv(w wiring) *conv {
 			l.folded = append(l.folded, make([]float32, l.strip*l.columns*l.patch()))
 		}
 	}
-	if l.dx != nil {
+	if l.dx != nil || l.narrow() {
 		l.transposed = make([]float32, l.patch()*l.maps)
+	}
+	if l.narrow() {
+		for range w.threads.parts {
+			l.scratch = append(l.scratch, make([]float32, l.patch()*l.maps))
+		}
 	}
 	l.apply, l.learn = l.applyPart, l.learnPart
 	if l.isDepthwise() {
@@ -61,6 +67,10 @@ func newConv(w wiring) *conv {
 
 // patch is the number of inputs that one output position of a group sees.
 func (l *conv) patch() int { return l.kernel * l.kernel * l.depth / l.groups }
+
+// narrow reports whether products are made along the rows of the patches, because the rows
+// of the maps are short: see dense.
+func (l *conv) narrow() bool { return l.groups == 1 && l.maps <= narrow && l.maps < l.patch() }
 
 func (l *conv) prepare() {
 	if l.transposed != nil {
@@ -81,6 +91,10 @@ func (l *conv) applyPart(part, from, to int) {
 			positions := (end - row) * l.columns
 			for group := range l.groups {
 				l.unfold(x, row, end, group, l.unfolded[part])
+				if l.narrow() {
+					mulAddTB(positions, l.maps, l.patch(), l.unfolded[part], l.transposed, y[row*l.columns*l.maps:])
+					continue
+				}
 				multiply(blas.NoTrans, blas.NoTrans, positions, l.maps/l.groups, l.patch(),
 					matrix{l.unfolded[part], l.patch()}, l.filters(l.weight.value, group), l.filters(y[row*l.columns*l.maps:], group))
 			}
@@ -90,6 +104,10 @@ func (l *conv) applyPart(part, from, to int) {
 
 func (l *conv) learnPart(part, from, to int) {
 	in, out := l.height*l.width*l.depth, l.rows*l.columns*l.maps
+	if l.narrow() {
+		clear(l.scratch[part])
+		defer func() { addTransposed(l.scratch[part], l.maps, l.weight.sums[part]) }()
+	}
 	for r := from; r < to; r++ {
 		x, dy := l.x[r*in:(r+1)*in], l.dy[r*out:(r+1)*out]
 		sumRows(dy, l.maps, l.bias.sums, part)
@@ -102,10 +120,15 @@ func (l *conv) learnPart(part, from, to int) {
 			end := min(row+l.strip, l.rows)
 			positions := (end - row) * l.columns
 			for group := range l.groups {
-				d := l.filters(dy[row*l.columns*l.maps:end*l.columns*l.maps], group)
+				rows := dy[row*l.columns*l.maps : end*l.columns*l.maps]
+				d := l.filters(rows, group)
 				l.unfold(x, row, end, group, l.unfolded[part])
-				multiply(blas.Trans, blas.NoTrans, l.patch(), l.maps/l.groups, positions,
-					matrix{l.unfolded[part], l.patch()}, d, l.filters(l.weight.sums[part], group))
+				if l.narrow() {
+					mulAddTA(l.maps, l.patch(), positions, rows, l.unfolded[part], l.scratch[part])
+				} else {
+					multiply(blas.Trans, blas.NoTrans, l.patch(), l.maps/l.groups, positions,
+						matrix{l.unfolded[part], l.patch()}, d, l.filters(l.weight.sums[part], group))
+				}
 				if dx == nil {
 					continue
 				}

@@ -91,12 +91,7 @@ func (l *dense) learnPart(part, from, to int) {
 		s := l.scratch[part]
 		clear(s)
 		mulAddTA(l.out, l.in, to-from, dy, x, s)
-		for i := range l.in {
-			row := sums[i*l.out : (i+1)*l.out]
-			for j := range row {
-				row[j] += s[j*l.in+i]
-			}
-		}
+		addTransposed(s, l.out, sums)
 	} else {
 		mulAddTA(l.in, l.out, to-from, x, dy, sums)
 	}

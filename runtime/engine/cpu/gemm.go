@@ -72,6 +72,17 @@ func addRow(row, accumulator []float32) {
 	level3.Saxpy(len(row), 1, row, 1, accumulator, 1)
 }
 
+// addTransposed adds the transpose of a matrix of so many rows to an accumulator.
+func addTransposed(a []float32, rows int, accumulator []float32) {
+	columns := len(a) / rows
+	for i := range columns {
+		row := accumulator[i*rows : (i+1)*rows]
+		for j := range row {
+			row[j] += a[j*columns+i]
+		}
+	}
+}
+
 // transpose writes the rows × columns matrix a into t as columns × rows.
 func transpose(rows, columns int, a, t []float32) {
 	for i := range rows {

@@ -15,7 +15,8 @@ import (
 
 // reference is what testdata/pytorch.py reports of a model.
 type reference struct {
-	Rate      float32   `json:"rate"` // of SGD
+	Rate      float32   `json:"rate"`  // of SGD
+	First     int       `json:"first"` // update, which decides about the records
 	Losses    []float64 `json:"losses"`
 	Gradients []sketch  `json:"gradients"` // of the first update
 	Values    []sketch  `json:"values"`    // after the last update
@@ -74,7 +75,7 @@ func compareWithPyTorch(t *testing.T, name string, want reference) {
 	}
 	sums := make([]float32, model.Length(vars))
 	for update, loss := range want.Losses {
-		s := stage(t, r, patterns(m, update, batch))
+		s := stage(t, r, patterns(m, want.First+update, batch))
 		result, err := r.Step(context.Background(), s, engine.Pass{First: true, Last: true, Ready: func(offset int, span []float32) { copy(sums[offset:], span) }})
 		if err != nil {
 			t.Fatal(err)
