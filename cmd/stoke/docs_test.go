@@ -45,6 +45,7 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"README.md", "kill -9 $(pgrep -x stoke)", "", "ends processes of others on the same machine"},
 	{"docs/getting-started.md", "git clone https://github.com/stokehq/stoke", "", "needs the network"},
 	{"docs/getting-started.md", "make -C stoke build", "", "has been done"},
+	{"examples/cifar10/README.md", "./bin/stoke -chdir=examples/cifar10 apply -var pictures=/path/to/cifar10", "", "needs CIFAR-10; TestResNet runs it"},
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster plan -var push=registry.example.com/lab/trainer:1", "", onClusters},
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster apply -var push=registry.example.com/lab/trainer:1", "", "needs nodes that run pods, and a registry"},
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster status module.mnist.train_experiment.this", "", "follows from the one before"},

@@ -51,7 +51,7 @@ variable "test_records" {
 }
 
 variable "model" {
-  description = "Built-in model: softmax, mlp, mnist-cnn, cifar-cnn, resnet20 or resnet18."
+  description = "Built-in model: softmax, linear, mlp, mnist-cnn, cifar-cnn, resnet20, resnet18 or transformer."
   type        = string
 }
 
