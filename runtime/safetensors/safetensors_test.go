@@ -38,7 +38,7 @@ func TestWrittenIsRead(t *testing.T) {
 	for i := range want {
 		want[i] = float32(i) / 8
 	}
-	want[0], want[1] = float32(math.Inf(1)), -0.0
+	want[0], want[1] = float32(math.Inf(1)), float32(math.Copysign(0, -1))
 	var out bytes.Buffer
 	w, err := NewWriter(&out, tensors, metadata)
 	if err != nil {
