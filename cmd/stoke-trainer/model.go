@@ -44,7 +44,7 @@ func describeCommand() *cobra.Command {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(d)
 		},
 	}
-	cmd.Flags().StringVar(&fits, "fits", "", "a specification as JSON: a model that its run cannot begin from is an error")
+	cmd.Flags().StringVar(&fits, "fits", "", "`FILE` of a specification: a model that its run cannot begin from is an error")
 	return cmd
 }
 
@@ -65,9 +65,13 @@ func describe(ctx context.Context, path, fits string) (d described, err error) {
 }
 
 // checkFit checks that the run of a specification can begin from a model.
-func checkFit(model *weights.Weights, text string) error {
+func checkFit(model *weights.Weights, file string) error {
 	s := spec.Default()
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
 		return fmt.Errorf("read the specification: %w", err)
 	}
 	w, err := workload.Open(&s)

@@ -125,6 +125,7 @@ func (d *draft) runKnown() bool {
 
 // restOn lists the fields that a check of another one looks at too.
 var restOn = map[string][]string{
+	"model":                 {"graph"},
 	"micro_batch":           {"batch_size"},
 	"learning_rate_scaling": {"batch_per"},
 	"worker.min_replicas":   {"worker.replicas", "program.evaluator"},

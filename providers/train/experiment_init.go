@@ -34,6 +34,11 @@ type weights struct {
 	Hash string `json:"hash"`
 }
 
+// refusedWeights is an error of the trainer about parameters, not about its start.
+type refusedWeights string
+
+func (e refusedWeights) Error() string { return string(e) }
+
 // describe reads the hash of the parameters at a path.
 func (t trainer) describe(ctx context.Context, path string) (weights, error) {
 	return t.describeWith(ctx, path)
@@ -45,16 +50,24 @@ func (t trainer) checkFit(ctx context.Context, s spec.Spec) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.describeWith(ctx, s.InitFrom.Path, "--fits", string(text))
+	file, err := os.CreateTemp("", "stoke-fits-*.json") // as an argument it may be too long
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	_, err = t.describeWith(ctx, s.InitFrom.Path, "--fits", file.Name())
 	return err
 }
 
 func (t trainer) describeWith(ctx context.Context, args ...string) (w weights, err error) {
 	out, err := t.run(ctx, nil, append([]string{"model", "describe"}, args...)...)
 	if err != nil {
-		var told api.Failure
-		if errors.As(err, &told) {
-			err = errors.New(told.Detail)
+		if told := new(api.Failure); errors.As(err, told) {
+			err = refusedWeights(told.Detail)
 		}
 		return w, err
 	}
@@ -138,9 +151,13 @@ func (d *draft) checkInitFrom(ctx context.Context, t trainer) (diags diag.Diagno
 
 // misfit is the error about a model that does not fit; nil stays nothing.
 func misfit(err error) (diags diag.Diagnostics) {
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.As(err, new(refusedWeights)):
 		diags.AddAttributeError(path.Root("init_from"), "Model of init_from does not fit",
 			capital(err)+". init_skip excepts variables.")
+	default:
+		diags.AddAttributeError(path.Root("init_from"), "Model of init_from cannot be checked", capital(err)+".")
 	}
 	return diags
 }

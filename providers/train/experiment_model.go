@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -53,16 +54,20 @@ func (d *draft) describe(m *experimentModel) (diags diag.Diagnostics) {
 	switch {
 	case m.ModelGraph.IsNull() && m.ModelFile.IsNull():
 		return nil
-	case m.ModelGraph.IsNull() && m.ModelFile.IsUnknown(), !m.ModelGraph.IsNull() && !isKnown(m.ModelGraph):
+	case m.ModelFile.IsUnknown(), m.ModelFile.IsNull() && !isKnown(m.ModelGraph):
 		d.unknown["graph"] = true
 		return nil
-	case m.ModelGraph.IsNull():
+	case m.ModelGraph.IsNull() || m.ModelGraph.IsUnknown():
 		var file string
 		if file, err = localPath(m.ModelFile.ValueString()); err == nil {
 			d.model, err = graph.Read(file)
 		}
 		if err != nil {
-			diags.AddAttributeError(path.Root(graph.File), "Model cannot be used", endSentence(m.ModelFile.ValueString()+": "+err.Error()))
+			detail := endSentence(m.ModelFile.ValueString() + ": " + err.Error())
+			if errors.Is(err, fs.ErrNotExist) {
+				detail += " A relative path begins at the folder of the root module; in a module, begin it with ${path.module}."
+			}
+			diags.AddAttributeError(path.Root(graph.File), "Model cannot be used", detail)
 			d.unknown["model"] = true // one error is enough
 			return diags
 		}
@@ -102,10 +107,16 @@ var (
 // model checks the model with the records, and shows its layers.
 func (p *planning) model() {
 	d := p.draft
-	p.plan.ModelGraph, p.plan.ModelSummary = graph.Value(d.model), summaryNull
+	p.plan.ModelSummary = summaryNull
+	if !p.plan.ModelFile.IsNull() {
+		p.plan.ModelGraph = graph.Value(d.model)
+	}
 	switch {
-	case d.unknown["graph"]:
+	case d.unknown["graph"] && !p.plan.ModelFile.IsNull():
 		p.plan.ModelGraph, p.plan.ModelSummary = types.ObjectUnknown(p.plan.ModelGraph.AttributeTypes(context.Background())), summaryUnknown
+		return
+	case d.unknown["graph"]:
+		p.plan.ModelSummary = summaryUnknown
 		return
 	case d.model == nil:
 		return
@@ -140,8 +151,12 @@ func (d *draft) summarize(m *experimentModel, of split) (types.List, int, diag.D
 	return summaryNull, 0, diag.NewAttributeErrorDiagnostic(at, summary, endSentence(capital(err)))
 }
 
-// summarized fills in a summary that a plan could not know: the records are there now.
+// summarized fills in model and summary where a plan could not know them: the file and
+// the records are known now.
 func (d *draft) summarized(m *experimentModel) diag.Diagnostic {
+	if m.ModelGraph.IsUnknown() {
+		m.ModelGraph = graph.Value(d.model)
+	}
 	if !m.ModelSummary.IsUnknown() {
 		return nil
 	}
@@ -182,7 +197,8 @@ func (p *planning) countParameters() int {
 	}
 	m, err := zoo.Model(s.Model, of.data())
 	if err != nil {
-		return 0 // the trainer reports it
+		p.resp.Diagnostics.AddAttributeError(path.Root("model"), "Model does not fit the data", endSentence(capital(err)))
+		return 0
 	}
 	_, parameters, err := m.Summary()
 	if err != nil {

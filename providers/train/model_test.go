@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/stokehq/stoke/providers/train/graph"
 	"github.com/stokehq/stoke/runtime/model"
 )
 
@@ -49,6 +52,7 @@ func layersOf(layers ...values) cty.Value {
 	}
 	return cty.ObjectVal(values{
 		"layers": cty.ListVal(list), "loss": cty.NullVal(cty.String), "metrics": cty.NullVal(cty.List(cty.String)),
+		"label_smoothing": cty.NullVal(cty.Number),
 	})
 }
 
@@ -120,6 +124,61 @@ func TestModelGraph(t *testing.T) {
 		t.Fatal("the plan has no model")
 	}
 	oneError(t, b.plan(other, inFile).Diagnostics, "Model cannot be used")
+}
+
+// A plan shows a model as it is written, with members that have their defaults, and with
+// numbers of more digits than the trainer computes with.
+func TestModelGraphStaysAsItIsWritten(t *testing.T) {
+	b := newBench(t)
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	text, number := cty.StringVal, cty.NumberIntVal
+	written := layersOf(
+		values{"name": text("conv"), "type": text("conv2d"), "filters": number(3), "kernel": number(3), "pad": cty.Zero, "no_bias": cty.False},
+		values{"name": text("flat"), "type": text("flatten")},
+		values{"name": text("drop"), "type": text("dropout"), "rate": cty.MustParseNumberVal("0.123456789")},
+		values{"name": text("out"), "type": text("dense"), "units": number(10)},
+	).AsValueMap()
+	written["label_smoothing"] = cty.Zero
+	config := b.experiment(data, values{"model": cty.NullVal(cty.String), "model_graph": cty.ObjectVal(written)})
+	p := b.plan(b.new(experiment), config)
+	noErrors(t, p.Diagnostics)
+	if got := p.Planned.GetAttr("model_graph"); !got.RawEquals(cty.ObjectVal(written)) {
+		t.Errorf("planned as %s", show(got))
+	}
+}
+
+// What another resource decides is known at the apply.
+func TestUnknownModels(t *testing.T) {
+	b := newBench(t)
+	b.behave(behaviour{Save: true})
+	data := b.make("train_dataset", "op-data", b.digits(nil))
+	text := cty.StringVal
+	out := func(units cty.Value) cty.Value {
+		return layersOf(values{"name": text("flat"), "type": text("flatten")}, values{"name": text("out"), "type": text("dense"), "units": units})
+	}
+	for name, change := range map[string]values{
+		"member": {"model_graph": out(cty.UnknownVal(cty.Number))},
+		"file":   {"model_file": cty.UnknownVal(cty.String)},
+	} {
+		change["model"] = cty.NullVal(cty.String)
+		p := b.plan(b.new(experiment), b.experiment(data, change))
+		noErrors(t, p.Diagnostics)
+		if p.Planned.GetAttr("model_graph").IsWhollyKnown() || p.Planned.GetAttr("model_summary").IsKnown() {
+			t.Errorf("%s: planned as %s", name, show(p.Planned))
+		}
+	}
+	// The plan had no file: the apply has.
+	var m experimentModel
+	m.ModelFile, m.ModelGraph = types.StringValue(b.writeModel(5)), types.ObjectUnknown(graphTypes())
+	d := &draft{unknown: make(map[string]bool)}
+	if diags := d.describe(&m); diags.HasError() || d.model == nil || d.unknown["graph"] {
+		t.Errorf("the model is %+v, %v", d.model, diags)
+	}
+}
+
+// graphTypes are the types of the members of model_graph.
+func graphTypes() map[string]attr.Type {
+	return graph.Attribute().GetType().(types.ObjectType).AttrTypes
 }
 
 // Each mistake about a model is one error, at its layer where there is one.

@@ -264,7 +264,7 @@ func (s *exampleSplit) fill(ctx context.Context, features, labels []byte) error 
 			return fmt.Errorf("%s: it has become shorter while it was read", path[len(path)-1])
 		case err != nil:
 			return err
-		case image.len()*s.about.Type.Size() != size || max(1, label.len()*4) != target:
+		case image.len()*s.about.Type.Size() != size || max(1, label.len()*4) != target || s.about.Classes > 0 && len(label.ints) == 0:
 			return s.errorf("it has changed while it was read")
 		}
 		s.put(image, features[i*size:])

@@ -23,13 +23,16 @@ type input struct {
 }
 
 func openInput(path string) (*input, error) {
-	f, err := os.Open(path)
+	status, err := os.Stat(path) // before it is opened: a pipe would wait for its writer
+	if err == nil && !status.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	status, err := f.Stat()
-	if err == nil && !status.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
+	f, err := os.Open(path)
+	if err == nil {
+		status, err = f.Stat()
 	}
 	if err != nil {
 		f.Close()

@@ -57,6 +57,9 @@ func (d *Description) Model(of Data) *Model {
 func (d *Description) Validate() error {
 	m := d.Model(Data{})
 	m.Name = ""
+	if d.Loss == "" && len(d.Metrics) > 0 && slices.Contains(Metrics(MeanSquaredError), d.Metrics[0]) {
+		m.Loss = MeanSquaredError // the data decide
+	}
 	if err := m.validateLoss(); err != nil {
 		return err
 	}

@@ -74,6 +74,8 @@ func TestBrokenDescriptions(t *testing.T) {
 		{`line 10: unknown member "los": did you mean "loss"?`, "  ]\n", `], "los": ""`},
 		{`loss: want a text`, "  ]\n", `], "loss": 1`},
 		{`unknown loss "hinge"`, "  ]\n", `], "loss": "hinge"`},
+		{`metric "accuracy" is given twice`, "  ]\n", `], "metrics": ["accuracy", "accuracy"]`},
+		{`unknown metric "accuracy": with loss mean_squared_error`, "  ]\n", `], "metrics": ["mean_absolute_error", "accuracy"]`},
 		{`label_smoothing: want a number`, "  ]\n", `], "label_smoothing": "0.1"`},
 		{`label smoothing 1: want at least 0 and below 1`, "  ]\n", `], "label_smoothing": 1`},
 		{`unknown metric "accuracy": with loss mean_squared_error`, "  ]\n", `], "loss": "mean_squared_error", "metrics": ["accuracy"]`},

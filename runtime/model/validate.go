@@ -132,7 +132,10 @@ func (m *Model) validateLoss() error {
 	if s := m.LabelSmoothing; !(s >= 0 && s < 1) || s > 0 && m.Loss != SoftmaxCrossEntropy {
 		return fmt.Errorf("label smoothing %v: want at least 0 and below 1, and more than 0 only with loss %s", s, SoftmaxCrossEntropy)
 	}
-	for _, metric := range m.Metrics {
+	for i, metric := range m.Metrics {
+		if slices.Contains(m.Metrics[:i], metric) {
+			return fmt.Errorf("metric %q is given twice", metric)
+		}
 		if !slices.Contains(known, metric) {
 			return fmt.Errorf("unknown metric %q: with loss %s want one of %s", metric, m.Loss, strings.Join(known, ", "))
 		}

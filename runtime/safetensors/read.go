@@ -77,6 +77,9 @@ func (f *File) Read(t Tensor, take func(values []float32) error) error {
 	return nil
 }
 
+// Reads reports whether Read reads values of a type.
+func Reads(dtype string) bool { return decoderOf(dtype) != nil }
+
 // decoderOf returns the function that reads one value of a type; nil: values of the
 // type are not float32.
 func decoderOf(name string) func(text []byte) float32 {

@@ -45,7 +45,7 @@ func openCheckpoint(ctx context.Context, folder string) (*Weights, error) {
 				s.name, checkpoint.ErrDamaged, v.Name, v.Shape, v.Len, v.Offset)
 		}
 		at += v.Len
-		w.Tensors = append(w.Tensors, Tensor{v.Name, v.Shape})
+		w.Tensors = append(w.Tensors, Tensor{v.Name, v.Shape, "F32"})
 	}
 	last := s.manifest.Parts[len(s.manifest.Parts)-1] // there is one
 	return w, checkpoint.Covers(s.name, last.To, model.Length(s.manifest.Vars))

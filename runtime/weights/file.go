@@ -39,7 +39,7 @@ func openFile(path string) (*Weights, error) {
 	}
 	w := &Weights{Path: path, source: f}
 	for _, t := range f.tensors.Tensors {
-		w.Tensors = append(w.Tensors, Tensor{t.Name, t.Shape})
+		w.Tensors = append(w.Tensors, Tensor{t.Name, t.Shape, t.Type})
 	}
 	return w, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/run"
+	"github.com/stokehq/stoke/runtime/safetensors"
 	"github.com/stokehq/stoke/runtime/spec"
 )
 
@@ -26,6 +27,7 @@ type Weights struct {
 type Tensor struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
+	Type  string `json:"type"` // of a safetensors file; F32 of a checkpoint
 }
 
 // source is the content of weights. read passes on all values of the tensors with a
@@ -60,6 +62,8 @@ func Open(ctx context.Context, path string) (*Weights, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("open %s: not a file", path)
 	case !info.IsDir():
 		return openFile(path)
 	}
@@ -151,19 +155,21 @@ func nameAt(vars []model.Var, at int) string {
 // Check reports the first variable, in the order of the vector, or else the first
 // tensor that does not fit, as Fill does.
 func (w *Weights) Check(vars []model.Var, skip []string) error {
-	left := make(map[string][]int, len(w.Tensors))
+	left := make(map[string]Tensor, len(w.Tensors))
 	for _, t := range w.Tensors {
-		left[t.Name] = t.Shape
+		left[t.Name] = t
 	}
 	for _, v := range vars {
-		shape, ok := left[v.Name]
+		t, ok := left[v.Name]
 		delete(left, v.Name)
 		switch {
 		case skips(skip, v.Name):
 		case !ok:
 			return misfit("%s has no variable %q of the shape %v", w.Path, v.Name, v.Shape)
-		case !slices.Equal(shape, v.Shape):
-			return misfit("variable %q has the shape %v in %s, and %v in the model", v.Name, shape, w.Path, v.Shape)
+		case !slices.Equal(t.Shape, v.Shape):
+			return misfit("variable %q has the shape %v in %s, and %v in the model", v.Name, t.Shape, w.Path, v.Shape)
+		case !safetensors.Reads(t.Type):
+			return misfit("variable %q has values of type %s in %s: want F32, F16, BF16 or F64", v.Name, t.Type, w.Path)
 		}
 	}
 	for _, t := range w.Tensors {

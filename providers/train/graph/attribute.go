@@ -22,7 +22,7 @@ var meanings = map[string]string{
 	"kernel":   "Of conv2d, max_pool and avg_pool: height and width of a window.",
 	"stride":   "Of conv2d, max_pool and avg_pool: distance between windows. Default: 1; of pools their kernel.",
 	"padding":  "Of conv2d: valid (default, none) or same (zeros around, as in TensorFlow).",
-	"pad":      "Of conv2d, max_pool and avg_pool, instead of padding: so many zeros on each side.",
+	"pad":      "Of conv2d, instead of padding: so many zeros on each side.",
 	"no_bias":  "Of dense and conv2d: whether they have no bias. Default: false.",
 	"rate":     "Of dropout: the part that is dropped, at least 0 and below 1.",
 	"momentum": "Of batch_norm: of the running moments, above 0 and below 1. Default: 0.9.",

@@ -36,14 +36,18 @@ func Problem(err error) (path.Path, error) {
 
 // Read returns the model in a file.
 func Read(file string) (*model.Description, error) {
+	is, err := os.Stat(file) // before it is opened: a pipe would wait for its writer
+	if err == nil && !is.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is not a regular file"))
-	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
