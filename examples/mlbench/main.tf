@@ -12,12 +12,6 @@ variable "push" {
   default     = null
 }
 
-variable "pictures" {
-  description = "Folder with the pictures of CIFAR-10, as train_dataset reads them: ResNet-20 is trained on them. Default: a small network on drawn digits."
-  type        = string
-  default     = null
-}
-
 variable "workers" {
   description = "How many workers train. A change rescales the running benchmark."
   type        = number
@@ -35,29 +29,14 @@ variable "limits" {
   default     = { cpu = "1", memory = "512Mi", gpus = 0, bandwidth_mbps = 1000 }
 }
 
-locals {
-  digits = { learning_rate = 0.05, momentum = 0.9, batch_size = 64, epochs = 10 }
-  pictures = {
-    learning_rate = 0.1
-    momentum      = 0.9
-    nesterov      = true
-    weight_decay  = 0.0001
-    batch_size    = 128
-    epochs        = 164
-    schedule      = "step"
-    decay_epochs  = [82, 109]
-  }
-}
-
 module "benchmark" {
   source          = "library//cluster-training"
   cluster         = { credential = { kubeconfig = { path = var.kubeconfig } } }
   namespace       = "mlbench"
   name            = "mlbench"
-  format          = var.pictures == null ? "synthetic-digits" : "images"
-  path            = var.pictures
-  model           = var.pictures == null ? "mlp" : "resnet20"
-  hyperparameters = var.pictures == null ? local.digits : local.pictures
+  format          = "synthetic-digits"
+  model           = "mlp"
+  hyperparameters = { learning_rate = 0.05, momentum = 0.9, batch_size = 64, epochs = 10 }
   push            = var.push
   tarball         = var.push == null ? "mlbench.tar" : null
   worker          = merge(var.limits, { replicas = var.workers })
