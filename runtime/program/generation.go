@@ -232,7 +232,7 @@ func (g *Generation) awaitRanks(children <-chan os.Signal) (kill <-chan time.Tim
 		select {
 		case e := <-g.ends:
 			running--
-			g.noteEnd(e, asked)
+			g.noteEnd(e, asked, giveUp != nil)
 			if g.result.First >= 0 {
 				ask()
 			}
@@ -276,8 +276,12 @@ func hurryAfter(stop, hurry <-chan struct{}) <-chan struct{} {
 	return hurry
 }
 
-// noteEnd notes the end of a rank, and whether it is the first bad one.
-func (g *Generation) noteEnd(e ending, asked bool) {
+// noteEnd notes the end of a rank, and whether it is the first bad one. A rank that was
+// killed before this package killed any was killed from outside: the errors of others
+// follow from that, though their ends may be observed first.
+func (g *Generation) noteEnd(e ending, asked, killing bool) {
+	outside := e.end.Signal == syscall.SIGKILL && !killing && g.result.Cause == Failed
+	asked = asked && !outside
 	e.end.At, e.end.Asked = g.machine.now(), asked
 	g.result.Ranks[e.local] = e.end
 	g.emit(Event{Kind: Ended, Rank: e.end.Rank, PID: e.end.PID, Text: e.end.String(), OK: e.end.OK()})
