@@ -35,8 +35,9 @@ type dispatch struct {
 	evaluation *evaluation // nil: training goes on
 	leases     map[int64]*lease
 	lastLease  int64
-	early      bool    // workers may report before their pushes have arrived
-	void       []int64 // leases that were taken back, for the holders of the parameters to forget
+	early      bool                       // workers may report before their pushes have arrived
+	serves     func(*session.Member) bool // a worker can get the parameters
+	void       []int64                    // leases that were taken back, for the holders of the parameters to forget
 }
 
 // shape is what an update is made of.
@@ -56,7 +57,7 @@ func shapeOf(s *spec.Spec, records int64) shape {
 func (d *dispatch) assign() {
 	members := make([]*member, 0, len(d.members))
 	for _, m := range d.members {
-		if !m.Leaving() {
+		if !m.Leaving() && d.serves(m.Member) {
 			members = append(members, m)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/ledger"
-	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
@@ -21,6 +20,7 @@ type attachment struct {
 	terms   []int64       // of the parameters, by server: a coordinator may have died while it attached
 	redo    *wire.Apply   // of the newest update, for servers that have only prepared it; nil: all have made it
 	last    *wire.Holding // has the newest update, where the ledger lacks it; nil: it has it
+	source  int           // the member of a group that has the parameters; those of term 0 fetch them
 }
 
 // findAttachment decides whether the servers hold one version of n parameters.
@@ -81,13 +81,13 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 		return false, session.Full(err)
 	}
 	end, _ := log.End()
-	a, ok := findAttachment(held, model.Length(r.Workload.Vars), log.Heads(), end)
+	a, ok := r.parameters.attachable(held, log.Heads(), end)
 	if !ok {
 		return false, nil
 	}
 	s, err := r.recount(ctx, a, end)
 	if errors.Is(err, ledger.ErrUnreadable) {
-		r.Log.Error("cannot attach to the parameter servers", "error", err)
+		r.Log.Error("cannot attach", "error", err)
 		return false, r.onLoop(ctx, func() error {
 			r.session.Note(spec.Event{Type: spec.EventDamage, Message: err.Error()})
 			return nil
@@ -96,19 +96,23 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	at, err := r.declare(ctx, a.version, end, "attached to the parameter servers")
+	at, err := r.declare(ctx, a.version, end, "attached to "+r.parameters.names())
 	if err != nil {
 		return false, err
 	}
-	err = r.parameters.attach(ctx, at, a.terms, a.redo)
+	var c cut
+	if err = r.onLoop(ctx, func() error { c.recipe = recipeOf(&r.Spec, r.Spec.Worker.Replicas); return nil }); err != nil {
+		return false, err
+	}
+	err = r.parameters.attach(ctx, at, a, c)
 	if errors.Is(err, errLost) {
-		r.Log.Warn("cannot attach to the parameter servers", "error", err)
+		r.Log.Warn("cannot attach", "error", err)
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	r.Log.Info("attached to the parameter servers", "step", a.version)
+	r.Log.Info("attached", "to", r.parameters.names(), "step", a.version)
 	err = r.onLoop(ctx, func() error {
 		if a.last != nil {
 			r.record(recordOf(a.last))

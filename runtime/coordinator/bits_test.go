@@ -89,11 +89,14 @@ func TestBitsOfDeterministicRuns(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("batch %d of %d, CPU engine %v", tt.batch, tt.micro, tt.cpu), func(t *testing.T) {
 			for _, workers := range []int{1, 2, 3, 6} {
-				for _, servers := range []int{1, 2} {
+				for _, servers := range []int{0, 1, 2} { // 0: all-reduce
 					s := pointsSpec()
 					s.BatchSize, s.MicroBatch, s.Optimizer.Momentum, s.Deterministic = tt.batch, tt.micro, 0.5, true
 					s.LearningRate = 0.5
 					s.Worker.Replicas, s.ParameterServer.Replicas = workers, servers
+					if servers == 0 {
+						s.Strategy = spec.StrategyAllReduce
+					}
 					b := unserved(t, s, linear{size: 4})
 					b.options.Workload.Train = points{tt.records}
 					if tt.cpu {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,16 +128,28 @@ func open(o Options) (*coordinator, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.RaiseTerm(c.journal.term)
-	c.parameters = newParameterServers(o, func(server int) {
-		o.Log.Warn("server is silent", "server", server)
-		s.TellSupervisor(spec.Control{Hung: &spec.Hung{Server: &server}})
-	})
+	c.parameters = newParameters(o, s)
 	if o.Workload != nil { // else the run is over
 		c.shape = shapeOf(&o.Spec, c.records())
 		c.early = c.parameters.reportBeforePush()
 	}
+	c.serves = c.parameters.serves
 	c.saver = saver{session: s, place: o.Checkpoints, parameters: c.parameters, ledger: c.journal.ledger, log: o.Log}
 	return c, nil
+}
+
+// newParameters returns the place of the parameters that the strategy asks for.
+func newParameters(o Options, s *session.Session) parameters {
+	if o.Spec.Strategy == spec.StrategyAllReduce {
+		return newAllReduce(o, func(worker int) {
+			o.Log.Warn("member is silent", "worker", worker)
+			s.TellSupervisor(spec.Control{Hung: &spec.Hung{Worker: &worker}})
+		})
+	}
+	return newParameterServers(o, func(server int) {
+		o.Log.Warn("server is silent", "server", server)
+		s.TellSupervisor(spec.Control{Hung: &spec.Hung{Server: &server}})
+	})
 }
 
 func (c *coordinator) close() error { return errors.Join(c.session.Close(), c.journal.close()) }
@@ -213,6 +226,7 @@ func (c *coordinator) Join(m *session.Member) (taken bool, err error) {
 		return false, err
 	}
 	c.members[m.Index] = &member{Member: m, leases: make(map[int64]*lease)}
+	c.parameters.enter(m)
 	return true, nil
 }
 
@@ -223,6 +237,9 @@ func (c *coordinator) Leave(m *session.Member) error {
 		return nil
 	}
 	delete(c.members, m.Index)
+	if c.parameters.leave(m) && c.call != nil {
+		c.call.cancel(fmt.Errorf("%w: %s has left", errLost, m.Seat()))
+	}
 	if !m.Leaving() {
 		c.evidence.lose(gone)
 	}
@@ -310,7 +327,7 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 			break
 		}
 		if why := c.parameters.lost(); why != "" || c.book == nil {
-			if why != "" {
+			if why != "" && c.Spec.Strategy != spec.StrategyAllReduce { // else the history has the worker's end
 				c.session.Note(spec.Event{Type: spec.EventServer, Message: why})
 			}
 			if reason := c.session.Reason(); reason != nil {
@@ -318,6 +335,9 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 			}
 			c.restore(ctx)
 			break
+		}
+		if c.admit() {
+			continue
 		}
 		moved, over, err := c.move(ctx)
 		if over || err != nil {
@@ -331,6 +351,29 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 		c.assignAll()
 	}
 	return false, nil
+}
+
+// admit lets newcomers become holders of the parameters where that costs the least:
+// no unit of the next update is computed yet, or too few holders are left.
+func (c *coordinator) admit() bool {
+	names := c.parameters.newcomers()
+	if len(names) == 0 {
+		return false
+	}
+	holders, begun := 0, c.evaluation != nil
+	for _, m := range c.members {
+		if c.parameters.serves(m.Member) {
+			holders++
+		}
+	}
+	if len(c.updates) > 0 {
+		begun = begun || c.updates[0].missing < len(c.updates[0].units)
+	}
+	if begun && holders >= c.Spec.Worker.MinReplicas {
+		return false
+	}
+	c.parameters.drop(fmt.Errorf("%s joins", strings.Join(names, ", ")))
+	return true
 }
 
 // move makes one move, if there is one to make.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
 	"github.com/stokehq/stoke/runtime/optimizer"
+	"github.com/stokehq/stoke/runtime/session"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -25,9 +26,13 @@ type parameters interface {
 	// askHeld returns the state of all holders. From then on no coordinator of a
 	// lower term changes it.
 	askHeld(ctx context.Context, term int64) ([]wire.Holding, error)
-	// attach begins a term at the version that the holders have, in these terms;
-	// redo is the newest update, for holders that have only prepared it.
-	attach(ctx context.Context, at point, held []int64, redo *wire.Apply) error
+	// attachable decides whether the run can go on from what the holders hold. The
+	// ledger, which ends at step end, must have all its updates, except the newest
+	// one at most. terms are the terms that may have made it.
+	attachable(held []wire.Holding, terms []int64, end int64) (attachment, bool)
+	// attach begins a term with the parameters of an attachment. The cut has no
+	// parts: holders that lack parameters are laid out by it.
+	attach(ctx context.Context, at point, from attachment, c cut) error
 	// restore begins a term with the parameters of the cut. An
 	// error about files that cannot be used is of type damaged.
 	restore(ctx context.Context, c cut) error
@@ -47,6 +52,16 @@ type parameters interface {
 	// reportBeforePush reports whether workers may report a lease before its push
 	// has arrived: the holder then waits for it when it commits.
 	reportBeforePush() bool
+	// enter and leave take note of the workers that are members. leave reports
+	// whether a call that is under way cannot succeed without the worker.
+	enter(m *session.Member)
+	leave(m *session.Member) (needed bool)
+	// serves reports whether a worker can get the parameters.
+	serves(m *session.Member) bool
+	// newcomers returns the workers that are to become holders.
+	newcomers() []string
+	// names returns the holders for people.
+	names() string
 	// lost returns why the parameters are no longer usable, or "". watch signals
 	// that lost may have changed. drop declares them unusable until connect.
 	lost() string
@@ -66,6 +81,7 @@ type cut struct {
 	parts      []checkpoint.Part
 	recipe     optimizer.Recipe
 	initial    func() ([]float32, error) // of the whole vector
+	values     []float32                 // the same, once they are computed
 }
 
 // proposal is an update that is to be committed.

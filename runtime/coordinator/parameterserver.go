@@ -53,26 +53,34 @@ func (p *parameterServers) askHeld(ctx context.Context, term int64) (all []wire.
 	return all, nil
 }
 
+// attachable decides whether the servers hold one version of the parameters.
+func (p *parameterServers) attachable(held []wire.Holding, terms []int64, end int64) (attachment, bool) {
+	return findAttachment(held, model.Length(p.workload.Vars), terms, end)
+}
+
 // attach begins a term with the parameters that the servers hold.
-func (p *parameterServers) attach(ctx context.Context, at point, held []int64, redo *wire.Apply) error {
+func (p *parameterServers) attach(ctx context.Context, at point, from attachment, _ cut) error {
 	p.term = at.term
 	_, err := p.askEach(ctx, wire.TypeAttach, func(i int) any {
-		return wire.Attach{Term: at.term, Held: held[i], Version: at.version, Redo: redo}
+		return wire.Attach{Term: at.term, Held: from.terms[i], Version: at.version, Redo: from.redo}
 	})
 	return err
 }
+
+// Workers hold no parameters where servers do.
+func (p *parameterServers) enter(*session.Member)       {}
+func (p *parameterServers) leave(*session.Member) bool  { return false }
+func (p *parameterServers) serves(*session.Member) bool { return true }
+func (p *parameterServers) newcomers() []string         { return nil }
+func (p *parameterServers) names() string               { return "the parameter servers" }
 
 // restore sends every server its span.
 func (p *parameterServers) restore(ctx context.Context, c cut) error {
 	p.term = c.term
 	vars := p.workload.Vars
 	n := model.Length(vars)
-	var initial []float32
-	if c.parts == nil {
-		var err error
-		if initial, err = c.initial(); err != nil {
-			return err
-		}
+	if err := c.begin(); err != nil {
+		return err
 	}
 	k := len(p.addresses)
 	for i := range k {
@@ -81,24 +89,38 @@ func (p *parameterServers) restore(ctx context.Context, c cut) error {
 			Term: c.term, Version: c.version, From: from, To: to, Vars: model.Cut(vars, from, to),
 			Recipe: c.recipe, Checkpoint: c.checkpoint, Parts: c.parts, Exact: p.exact,
 		}
-		var values []float32
-		if initial != nil {
-			values = initial[from:to]
-		}
-		a, err := p.askRestore(ctx, i, r, values)
-		if err == nil && a.Send {
-			a, err = p.send(ctx, i, r)
-		}
-		switch {
-		case err != nil && a.Damaged:
-			return damaged{err}
-		case err != nil && c.parts != nil && a.Error != "":
-			return session.PlaceFailed(err)
-		case err != nil:
+		if err := p.restoreOne(ctx, i, r, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// begin computes the initial values of a cut without parts.
+func (c *cut) begin() (err error) {
+	if c.parts == nil {
+		c.values, err = c.initial()
+	}
+	return err
+}
+
+// restoreOne restores one server.
+func (p *parameterServers) restoreOne(ctx context.Context, i int, r wire.Restore, c cut) error {
+	var values []float32
+	if c.values != nil {
+		values = c.values[r.From:r.To]
+	}
+	a, err := p.askRestore(ctx, i, r, values)
+	if err == nil && a.Send {
+		a, err = p.send(ctx, i, r)
+	}
+	switch {
+	case err != nil && a.Damaged:
+		return damaged{err}
+	case err != nil && c.parts != nil && a.Error != "":
+		return session.PlaceFailed(err)
+	}
+	return err
 }
 
 // span is the part of n values that server i of k holds.

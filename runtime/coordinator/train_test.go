@@ -286,10 +286,35 @@ func (b *bench) serve() {
 
 // work runs one worker until it is told to leave or ctx is done.
 func (b *bench) work(ctx context.Context, index int) error {
-	return worker.Run(ctx, worker.Options{
+	o := worker.Options{
 		Spec: b.options.Spec, Index: index, Credentials: b.options.Credentials, Coordinator: b.options.Workers.Addr().String(),
 		Servers: b.options.Servers, Workload: b.options.Workload, Engine: b.engine, Log: b.options.Log,
-	})
+	}
+	if o.Spec.Strategy == spec.StrategyAllReduce {
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+		served := b.hold(serving, &o)
+		defer func() { stop(); <-served }()
+	}
+	return worker.Run(ctx, o)
+}
+
+// hold serves a worker's own parameters until ctx is done.
+func (b *bench) hold(ctx context.Context, o *worker.Options) (served chan struct{}) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.t.Error(err)
+		return nil
+	}
+	server := ps.New(o.Index, b.options.Credentials, b.place(), nil, b.options.Log)
+	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	served = make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(ctx, l); err != nil {
+			b.t.Error(err)
+		}
+	}()
+	return served
 }
 
 // run trains with the spec's workers to the end.

@@ -60,7 +60,7 @@ func (p *parameterServers) write(ctx context.Context, term int64, name string) (
 	k := len(p.addresses)
 	for i := range k {
 		w := wire.Write{Term: term, Checkpoint: name, Part: fmt.Sprintf("server-%d-of-%d-term-%d.f32", i, k, term)}
-		part, err := p.writeOne(ctx, i, w)
+		part, err := p.writeOne(ctx, p.addresses[i], w)
 		if err != nil {
 			return nil, fmt.Errorf("server %d: %w", i, err)
 		}
@@ -71,9 +71,9 @@ func (p *parameterServers) write(ctx context.Context, term int64, name string) (
 
 // writeOne asks one server over a connection of its own, so that commits need
 // not wait. What a server sends instead of writing it, is written here.
-func (p *parameterServers) writeOne(ctx context.Context, i int, w wire.Write) (checkpoint.Part, error) {
+func (p *parameterServers) writeOne(ctx context.Context, address string, w wire.Write) (checkpoint.Part, error) {
 	none := checkpoint.Part{}
-	conn, err := p.credentials.Dial(ctx, p.addresses[i], wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
+	conn, err := p.credentials.Dial(ctx, address, wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()})
 	if err != nil {
 		return none, err
 	}

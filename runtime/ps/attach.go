@@ -35,6 +35,9 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	if refused := s.begins(a.Term); refused != nil {
 		return *refused
 	}
+	if err := checkGroup(a.Group, len(s.values.v)); err != nil {
+		return wire.Answer{Error: err.Error()}
+	}
 	if s.term != a.Held || s.term == 0 {
 		return refuse("restored in term %d, not %d", s.term, a.Held)
 	}
@@ -50,15 +53,18 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 		s.drop(id)
 	}
 	if s.sum != nil {
-		s.releaseAll(s.sum.Clear())
+		s.sums.give(s.sum.Clear()...)
 	}
 	s.sum = nil
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
 	s.term, s.present = a.Term, new(version)
+	if a.Group != nil {
+		s.layOut(a.Group, s.vars)
+	}
 	s.crowd = s.workers
-	s.freed.ring()
+	s.spans.freed.ring()
 	s.changed.ring()
 	s.log.Info("attached", "term", s.term, "version", s.version)
 	return wire.Answer{}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/stokehq/stoke/runtime/checkpoint"
-	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
 	"github.com/stokehq/stoke/runtime/wire"
 )
@@ -25,13 +24,16 @@ func (s *Server) restore(ctx context.Context, r wire.Restore, initial []float32,
 	if r.From < 0 || n <= 0 || n > wire.MaxBody {
 		return wire.Answer{Error: fmt.Sprintf("span [%d, %d) is not one", r.From, r.To)}, nil
 	}
+	if err := checkGroup(r.Group, n); err != nil {
+		return wire.Answer{Error: err.Error()}, nil
+	}
 	for _, v := range r.Vars {
 		if v.Offset < 0 || v.Len < 0 || v.Offset > n-v.Len {
 			return wire.Answer{Error: fmt.Sprintf("variable %s does not lie in the span", v.Name)}, nil
 		}
 	}
 	vectors := make([][]float32, 1+r.Recipe.Slots())
-	if len(r.Parts) == 0 {
+	if len(r.Parts) == 0 && r.Source == "" {
 		if len(initial) != n {
 			return wire.Answer{Error: fmt.Sprintf("%d initial values for a span of %d", len(initial), n)}, nil
 		}
@@ -43,6 +45,10 @@ func (s *Server) restore(ctx context.Context, r wire.Restore, initial []float32,
 		}
 	}
 	switch {
+	case r.Source != "":
+		if a, err := s.fetch(ctx, r, vectors); err != nil || a != (wire.Answer{}) {
+			return a, err
+		}
 	case len(r.Parts) == 0:
 	case s.place == nil:
 		if a, err := from.takePieces(vectors); err != nil || a != (wire.Answer{}) {
@@ -63,12 +69,10 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	if refused := s.begins(r.Term); refused != nil { // another one came while the files were read
 		return *refused
 	}
-	s.term, s.version, s.from, s.vars = r.Term, r.Version, r.From, r.Vars
+	s.term, s.version, s.from = r.Term, r.Version, r.From
 	s.values, s.slots, s.present, s.exact = &vector{v: vectors[0]}, nil, new(version), r.Exact
-	s.pieces = nil
-	for at := 0; at < len(vectors[0]); at += piece {
-		s.pieces = append(s.pieces, model.Cut(r.Vars, at, min(at+piece, len(vectors[0]))))
-	}
+	s.spans.freed.ring() // buffers of before have another length, or may still be read
+	s.layOut(r.Group, r.Vars)
 	for _, v := range vectors[1:] {
 		s.slots = append(s.slots, &vector{v: v})
 	}
@@ -76,9 +80,8 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
-	s.sum, s.decided, s.snapshot, s.free, s.made = nil, nil, nil, nil, 0 // others' buffers have another length, or may still be read
+	s.sum, s.decided, s.snapshot = nil, nil, nil
 	s.crowd = s.workers
-	s.freed.ring()
 	s.fit()
 	s.changed.ring()
 	s.log.Info("restored", "term", s.term, "version", s.version, "from", r.From, "to", r.To)
@@ -105,14 +108,24 @@ func (l *link) takePieces(vectors [][]float32) (wire.Answer, error) {
 	if err := l.answer(wire.Answer{Send: true}); err != nil {
 		return wire.Answer{}, err
 	}
+	return receivePieces(l.Conn, vectors)
+}
+
+// receivePieces receives whole vectors, piece by piece. An answer in place of a
+// piece is returned.
+func receivePieces(l *wire.Conn, vectors [][]float32) (a wire.Answer, err error) {
 	for got := 0; ; {
 		m, err := l.Receive(0)
 		if err != nil {
 			return wire.Answer{}, err
 		}
 		var p wire.Piece
+		if m.Type == wire.TypeAnswer {
+			err := m.Decode(&a)
+			return a, err
+		}
 		if m.Type != wire.TypePiece {
-			return wire.Answer{}, fmt.Errorf("the coordinator sent %s among the values of a checkpoint", m.Type)
+			return wire.Answer{}, fmt.Errorf("%s came among the values of vectors", m.Type)
 		}
 		if err := m.Decode(&p); err != nil {
 			return wire.Answer{}, err
@@ -142,10 +155,7 @@ func (s *Server) keep(c wire.Cut) wire.Answer {
 		return *a
 	}
 	s.letSnapshotGo(s.snapshot)
-	s.snapshot = &snapshot{from: s.from}
-	for _, v := range vectorsOf(s) {
-		s.snapshot.held = append(s.snapshot.held, v.hold())
-	}
+	s.snapshot = holdAll(s)
 	return wire.Answer{}
 }
 
@@ -169,7 +179,7 @@ func (s *Server) write(ctx context.Context, w wire.Write, to *link) (wire.Answer
 		s.mu.Lock()
 		s.writing--
 		s.letSnapshotGo(c)
-		s.freed.ring()
+		s.spans.freed.ring()
 		s.mu.Unlock()
 	}()
 	if s.place == nil {

@@ -21,7 +21,10 @@ type vector struct {
 func (s *Server) Vectors() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(vectorsOf(s)) + s.made
+	if s.group != nil {
+		return len(vectorsOf(s)) + s.spans.made + (s.sums.made*s.sums.length+s.spans.length-1)/max(1, s.spans.length)
+	}
+	return len(vectorsOf(s)) + s.spans.made
 }
 
 // vectorsOf returns the present parameters and slots. Called with mu held.
@@ -33,22 +36,29 @@ func (s *Server) Frames() int64 { return s.frames.Load() }
 
 // most is the highest number of buffers that the server makes, in addition to
 // parameters and slots: one for each of these, which a reader may hold during an
-// update, but at least two, and two pushes of each worker. Called with mu held.
-func (s *Server) most() int { return max(2, len(s.slots)+1) + 2*s.crowd }
+// update, but at least two, and two pushes of each worker. The pushes of a group
+// have buffers of their own: the update's sums then take one. Called with mu held.
+func (s *Server) most() int {
+	n := max(2, len(s.slots)+1)
+	if s.group != nil {
+		return n + 1
+	}
+	return n + 2*s.crowd
+}
 
 // room waits until n buffers can be had within the bound. Only a checkpoint
 // that is being written is waited for: what else takes buffers gives them back
 // by what comes next. Called with mu held, which it gives up meanwhile.
 func (s *Server) room(n int, closed <-chan struct{}) {
 	var late <-chan time.Time
-	for s.saving() && len(s.free)+max(0, s.most()-s.made) < n {
+	for s.saving() && len(s.spans.free)+max(0, s.most()-s.spans.made) < n {
 		if late == nil {
 			timer := time.NewTimer(maxStall)
 			defer timer.Stop()
 			late = timer.C
 		}
 		s.stalls++
-		freed := s.freed
+		freed := s.spans.freed
 		s.mu.Unlock()
 		over := false
 		select {
@@ -69,29 +79,35 @@ func (s *Server) room(n int, closed <-chan struct{}) {
 // Called with mu held.
 func (s *Server) saving() bool { return s.snapshot != nil || s.writing > 0 }
 
-// buffer gives a span-sized buffer of undefined content. Called with mu held.
-func (s *Server) buffer() []float32 {
-	if n := len(s.free); n > 0 {
-		b := s.free[n-1]
-		s.free = s.free[:n-1]
+// pool keeps buffers of one length to be used again. It is used with the server's
+// mu held.
+type pool struct {
+	length int
+	free   [][]float32
+	made   int  // buffers that were ever made
+	freed  bell // a buffer becomes free
+}
+
+func newPool(length int) *pool { return &pool{length: length, freed: make(bell)} }
+
+// take returns a buffer of undefined content.
+func (p *pool) take() []float32 {
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
 		return b
 	}
-	s.made++
-	return make([]float32, len(s.values.v))
+	p.made++
+	return make([]float32, p.length)
 }
 
-// release takes a buffer back. Called with mu held.
-func (s *Server) release(b []float32) {
-	if b != nil && len(b) == len(s.values.v) {
-		s.free = append(s.free, b)
-		s.freed.ring()
-	}
-}
-
-// releaseAll is release for several. Called with mu held.
-func (s *Server) releaseAll(all [][]float32) {
+// give takes buffers back. Buffers of another length are not kept.
+func (p *pool) give(all ...[]float32) {
 	for _, b := range all {
-		s.release(b)
+		if b != nil && len(b) == p.length {
+			p.free = append(p.free, b)
+			p.freed.ring()
+		}
 	}
 }
 
@@ -107,7 +123,7 @@ func (s *Server) letGo(v *vector) {
 		return
 	}
 	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) {
-		s.release(v.v)
+		s.spans.give(v.v)
 	}
 }
 
@@ -117,7 +133,7 @@ func (s *Server) writable(v *vector) *vector {
 	if v.held == 0 {
 		return v
 	}
-	next := &vector{v: s.buffer()}
+	next := &vector{v: s.spans.take()}
 	copy(next.v, v.v)
 	return next
 }

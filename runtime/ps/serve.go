@@ -23,16 +23,19 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 	log := s.log.With("role", hello.Role, "index", hello.Index)
 	log.Info("connected")
 	handle := s.forCoordinator
-	if hello.Role != wire.RoleCoordinator {
+	switch hello.Role {
+	case wire.RoleCoordinator:
+		s.presence.came()
+		defer s.presence.went()
+	case wire.RoleMember:
+		handle = s.forMember
+	default:
 		handle = s.forWorker
 		s.meet(hello.Session, 1)
 		defer s.meet(hello.Session, -1)
-	} else {
-		s.presence.came()
-		defer s.presence.went()
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1)}
+	l := &link{Conn: c, closed: ctx.Done(), pulls: make(chan pull, 1), member: hello.Address != ""}
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	defer c.Close()
@@ -93,14 +96,16 @@ func (s *Server) push(l *link, m *wire.Message) error {
 		return err
 	}
 	s.mu.Lock()
-	ours := func() bool { return p.Term == s.term && s.term == s.fence && m.Values == len(s.values.v) }
+	ours := func() bool { return p.Term == s.term && s.term == s.fence && m.Values == s.sums.length }
 	if ours() {
 		s.expect(p.ID)
-		s.room(1, l.closed)
+		if s.group == nil {
+			s.room(1, l.closed)
+		}
 	}
 	var sums []float32
 	if ours() {
-		sums = s.buffer()
+		sums = s.sums.take()
 	}
 	s.mu.Unlock()
 	if sums == nil {
@@ -111,7 +116,7 @@ func (s *Server) push(l *link, m *wire.Message) error {
 	}
 	if err := l.Body(m, sums); err != nil {
 		s.mu.Lock()
-		s.release(sums)
+		s.sums.give(sums)
 		if p.Term == s.term {
 			s.settle(p.ID, false)
 		}

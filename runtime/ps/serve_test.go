@@ -146,6 +146,6 @@ func BenchmarkPullPush(b *testing.B) {
 
 // pull is await for tests: nothing ends it.
 func (s *Server) pull(p wire.Pull, closed <-chan struct{}) (wire.Values, *vector, *wire.Answer) {
-	v, held, _, refused := s.await(p, &link{closed: closed})
-	return v, held, refused
+	a := s.await(p, &link{closed: closed})
+	return a.head, a.held, a.refused
 }

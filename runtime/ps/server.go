@@ -54,13 +54,13 @@ type Server struct {
 	sessions map[string]int
 	late     int64 // times that a contribution was waited for until a timer fired, though its connection had ended
 
-	snapshot *snapshot   // for the next checkpoint, until it is written
-	writing  int         // snapshots that are being written
-	free     [][]float32 // buffers of the span's length
-	made     int         // buffers that were ever made for this span
-	freed    bell        // a buffer becomes free
-	stalls   int         // times that somebody has waited for one
-	presence presence    // of a coordinator
+	snapshot *snapshot // for the next checkpoint, until it is written
+	writing  int       // snapshots that are being written
+	spans    *pool     // buffers of the span's length
+	sums     *pool     // buffers of contributions: the same, except in a group
+	stalls   int       // times that a caller has waited for one
+	presence presence  // of a coordinator
+	group    *group    // of an all-reduce; nil: the server holds its span by itself
 
 	frames atomic.Int64 // answers to pulls that were made
 
@@ -82,11 +82,13 @@ type contribution struct {
 // server cannot reach them: its part is then streamed to the coordinator.
 // applied gets a line for every update that the server applies; nil: none.
 func New(index int, credentials wire.Credentials, place *checkpoint.Place, applied io.Writer, log *slog.Logger) *Server {
-	return &Server{
+	s := &Server{
 		index: index, credentials: credentials, place: place, log: log, applied: applied,
 		changed: make(bell), arrived: make(bell), arrival: arrival, pending: make(map[int64]*contribution), void: make(map[int64]bool), coming: make(map[int64]bool), failed: make(map[int64]bool), sessions: make(map[string]int), values: new(vector),
-		freed: make(bell), presence: newPresence(),
+		spans: newPool(0), presence: newPresence(),
 	}
+	s.sums = s.spans
+	return s
 }
 
 // bell wakes all goroutines that wait for it. It is rung, and read, with mu
@@ -139,7 +141,7 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.heed(p.Term); a != nil {
-		s.release(sums)
+		s.sums.give(sums)
 		return *a
 	}
 	why := ""
@@ -159,11 +161,11 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		why = "weight is not above 0"
 	case p.Leaves < 1:
 		why = "it is of no lease"
-	case len(sums) != len(s.values.v):
+	case len(sums) != s.sums.length:
 		why = "span has another length"
 	}
 	if why != "" {
-		s.release(sums)
+		s.sums.give(sums)
 		if p.Term == s.term { // leases of other terms have the same numbers
 			s.settle(p.ID, s.pending[p.ID] != nil)
 		}
@@ -177,7 +179,7 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 // drop forgets a contribution. Called with mu held.
 func (s *Server) drop(id int64) {
 	if c := s.pending[id]; c != nil {
-		s.release(c.sums)
+		s.sums.give(c.sums)
 		delete(s.pending, id)
 	}
 }
@@ -225,16 +227,17 @@ func (s *Server) add(ids []int64) {
 		delete(s.pending, id)
 		s.sum.taken = append(s.sum.taken, c.Contribution)
 		s.sum.weight += c.Weight
-		s.releaseAll(s.sum.Add(c.sums, c.Leaves))
+		s.sums.give(s.sum.Add(c.sums, c.Leaves)...)
 	}
 }
 
 // prepare makes the update's sum. The only server of a run decides by
-// itself what becomes of it.
+// itself what becomes of it, and so does every member of a group: all have the
+// same sums.
 func (s *Server) prepare(p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.Alone != nil {
+	if p.Alone != nil && s.group == nil {
 		if id := s.gather(p); id != 0 {
 			return wire.Answer{Missing: id}
 		}
@@ -339,7 +342,10 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	s.sum = newSum()
 	s.add(p.IDs)
 	r := s.sum
-	s.releaseAll(r.Finish())
+	s.sums.give(r.Finish()...)
+	if a := s.combine(p); a != nil {
+		return *a
+	}
 	norm := squaredNorm(r, s.pieces)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) { // which JSON cannot carry
 		return wire.Answer{}
@@ -349,7 +355,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	finite := true
 	for _, v := range s.vars {
 		if v.Kind == model.Moment {
-			finite = finite && optimizer.Finite(r.Sums()[v.Offset:v.Offset+v.Len])
+			finite = finite && optimizer.Finite(r.values()[v.Offset:v.Offset+v.Len])
 		}
 	}
 	return wire.Answer{SquaredNorm: norm, Finite: finite}
@@ -358,8 +364,9 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 // squaredNorm adds up over the pieces, in their order.
 func squaredNorm(r *sum, pieces [][]model.Var) float64 {
 	norms := make([]float64, len(pieces))
-	spread(len(r.Sums()), func(i, from, to int) {
-		norms[i] = optimizer.SquaredNorm(r.Sums()[from:to], r.weight, pieces[i])
+	sums := r.values()
+	spread(len(sums), func(i, from, to int) {
+		norms[i] = optimizer.SquaredNorm(sums[from:to], r.weight, pieces[i])
 	})
 	total := 0.0
 	for _, n := range norms {
@@ -403,7 +410,7 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 		for i, v := range s.slots {
 			s.slots[i] = s.writable(v)
 		}
-		sums, values := r.Sums(), s.values.v
+		sums, values := r.values(), s.values.v
 		spread(len(values), func(i, from, to int) {
 			slots := make([][]float32, len(s.slots))
 			for k, v := range s.slots {
@@ -412,7 +419,11 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 			optimizer.UpdateScaled(values[from:to], slots, sums[from:to], r.weight, s.pieces[i], a.Recipe, a.Scale)
 		})
 	}
-	s.releaseAll(r.Clear())
+	s.sums.give(r.Clear()...)
+	s.spans.give(r.whole)
+	if s.group != nil {
+		s.group.begin()
+	}
 	s.sum = nil
 	s.decided = &decision{a, r.taken}
 	s.version++

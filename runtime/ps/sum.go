@@ -13,7 +13,16 @@ import (
 type sum struct {
 	engine.Tree
 	weight float64
+	whole  []float32 // in a group: the sums of all shares
 	taken  []spec.Contribution
+}
+
+// values returns the sums of the vector that the server holds.
+func (r *sum) values() []float32 {
+	if r.whole != nil {
+		return r.whole
+	}
+	return r.Sums()
 }
 
 func newSum() *sum { return &sum{Tree: engine.Tree{Merge: merge}} }

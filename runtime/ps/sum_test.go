@@ -38,7 +38,7 @@ func bounded(t *testing.T, s *Server, blocks int64, done func()) {
 		s.mu.Lock()
 		s.writing--
 		s.letSnapshotGo(release)
-		s.freed.ring()
+		s.spans.freed.ring()
 		s.mu.Unlock()
 	}()
 	id := int64(0)
@@ -51,7 +51,7 @@ func bounded(t *testing.T, s *Server, blocks int64, done func()) {
 			p := push(id, true, version)
 			s.mu.Lock()
 			s.room(1, nil)
-			b := s.buffer()
+			b := s.sums.take()
 			s.mu.Unlock()
 			if a := s.take(p, b); a != (wire.Answer{}) {
 				t.Fatal(a)

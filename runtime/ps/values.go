@@ -27,7 +27,8 @@ func (s *Server) answerOf(v *version, head wire.Values, values []float32) (*wire
 type link struct {
 	*wire.Conn
 	closed <-chan struct{} // ends whatever waits for the server
-	pulls  chan pull       // the newest one that nobody has looked at yet
+	pulls  chan pull       // the newest one that is not looked at yet
+	member bool            // of an all-reduce: it pulls sums
 }
 
 // pull is a request for values. One that came with a push is answered only
@@ -75,46 +76,64 @@ func (s *Server) sendValues(l *link) {
 
 // sendVersion returns the version that was sent.
 func (s *Server) sendVersion(l *link, p wire.Pull) (sent point, err error) {
-	head, held, made, refused := s.await(p, l)
-	if refused != nil {
-		return sent, l.Send(wire.TypeValues, wire.Values{Term: head.Term, Refused: refused.Refused}, nil)
+	a := s.await(p, l)
+	if a.refused != nil {
+		return sent, l.Send(wire.TypeValues, wire.Values{Term: a.head.Term, Refused: a.refused.Refused}, nil)
 	}
-	sent = point{head.Term, head.Version}
-	if held == nil {
-		return sent, l.Send(wire.TypeValues, head, nil)
+	sent = point{a.head.Term, a.head.Version}
+	if a.held == nil {
+		return sent, l.Send(wire.TypeValues, a.head, nil)
 	}
 	defer func() {
 		s.mu.Lock()
-		s.letGo(held)
+		s.letGo(a.held)
 		s.mu.Unlock()
 	}()
-	f, err := s.answerOf(made, head, held.v)
+	f, err := s.answerOf(a.made, a.head, a.held.v)
 	if err != nil {
 		return sent, err
 	}
 	return sent, l.SendFrame(f)
 }
 
-// await waits until the server is at the wanted version and holds its values
-// for the caller; nothing is held (nil) when the worker has them. A newer pull
-// takes the place of one that waits.
-func (s *Server) await(p wire.Pull, l *link) (wire.Values, *vector, *version, *wire.Answer) {
+// pulled is the answer to a pull: held is nil where the worker has the values.
+type pulled struct {
+	head    wire.Values
+	held    *vector
+	made    *version
+	refused *wire.Answer
+}
+
+// valuesFor returns the answer to a pull, where the server is at the wanted version
+// by now, and holds its values for the caller. Called with mu held.
+func (s *Server) valuesFor(p wire.Pull) (a pulled, known bool) {
+	a.head = wire.Values{Term: p.Term, Version: s.version, From: s.from}
+	if a.refused = s.heed(p.Term); a.refused != nil {
+		return a, true
+	}
+	if p.Term != s.term || s.term == 0 {
+		why := refuse("term is %d", s.term)
+		a.refused = &why
+		return a, true
+	}
+	if s.version >= p.Version && p.Have != s.version {
+		a.held, a.made = s.values.hold(), s.present
+	}
+	return a, s.version >= p.Version
+}
+
+// await waits until a pull can be answered. A newer pull takes the place of one
+// that waits.
+func (s *Server) await(p wire.Pull, l *link) pulled {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		head := wire.Values{Term: p.Term, Version: s.version, From: s.from}
-		if a := s.heed(p.Term); a != nil {
-			return head, nil, nil, a
+		answer := s.valuesFor
+		if l.member {
+			answer = s.shareFor
 		}
-		if p.Term != s.term || s.term == 0 {
-			a := refuse("term is %d", s.term)
-			return head, nil, nil, &a
-		}
-		if s.version >= p.Version {
-			if p.Have == s.version {
-				return head, nil, nil, nil
-			}
-			return head, s.values.hold(), s.present, nil
+		if a, known := answer(p); known {
+			return a
 		}
 		changed := s.changed
 		s.mu.Unlock()
@@ -128,8 +147,8 @@ func (s *Server) await(p wire.Pull, l *link) (wire.Values, *vector, *version, *w
 		}
 		s.mu.Lock()
 		if over {
-			a := refuse("the connection is closing")
-			return head, nil, nil, &a
+			why := refuse("the connection is closing")
+			return pulled{refused: &why}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import "time"
 // The values that the enumerated fields of a Spec take.
 const (
 	StrategyParameterServer = "parameter_server"
+	StrategyAllReduce       = "all_reduce"
 
 	BatchPerUpdate = "update" // batch_size is the batch of one update, whoever computes it
 	BatchPerWorker = "worker" // batch_size is one worker's part: the global batch grows with the workers

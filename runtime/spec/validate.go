@@ -59,7 +59,7 @@ func (s *Spec) validateModel(c *checks) {
 		c.add("dataset.hash", "No dataset hash given", "Give the hash from the prepared folder's manifest.")
 	}
 	c.oneOf("loss", s.Loss, LossSoftmaxCrossEntropy, LossMeanSquaredError)
-	c.oneOf("strategy", s.Strategy, StrategyParameterServer)
+	c.oneOf("strategy", s.Strategy, StrategyParameterServer, StrategyAllReduce)
 	c.oneOf("engine", s.EngineName(), EngineCPU, EngineXLA)
 	if s.Worker.GPUs > 0 && s.Engine == EngineCPU {
 		c.add("engine", "The cpu engine uses no GPU", "Set worker.gpus to 0, or leave engine out.")
@@ -78,7 +78,16 @@ func (s *Spec) validateModel(c *checks) {
 	} else {
 		c.between("worker.gpus", n, 0, 1)
 	}
-	c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
+	if s.Strategy != StrategyAllReduce {
+		c.between("parameter_server.replicas", s.ParameterServer.Replicas, 1, maxReplicas)
+		return
+	}
+	if s.ParameterServer.Replicas > 0 {
+		c.add("parameter_server.replicas", "All-reduce has no servers", "Leave parameter_server out, or set strategy to %q.", StrategyParameterServer)
+	}
+	if s.Asynchronous {
+		c.add("asynchronous", "All-reduce updates are synchronous", "Leave synchronous out, or set strategy to %q.", StrategyParameterServer)
+	}
 }
 
 // validateHyperparameters checks what a built-in model is trained with.

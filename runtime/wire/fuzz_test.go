@@ -29,7 +29,7 @@ func heads() map[Type]any {
 		TypeHeartbeat: new(Heartbeat), TypeApplied: new(Applied), TypeLeave: new(Leave), TypeFailure: new(Failure),
 		TypePull: new(Pull), TypeValues: new(Values), TypePush: new(Push), TypeAnswer: new(Answer),
 		TypeRestore: new(Restore), TypePrepare: new(Prepare), TypeApply: new(Apply), TypeCut: new(Cut),
-		TypeWrite: new(Write), TypeDiscard: new(Discard), TypeRevoke: new(Revoke), TypePiece: new(Piece),
+		TypeWrite: new(Write), TypeDiscard: new(Discard), TypeRevoke: new(Revoke), TypePiece: new(Piece), TypeFetch: new(Fetch),
 	}
 }
 

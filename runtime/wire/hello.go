@@ -28,6 +28,7 @@ const (
 	RoleCoordinator = "coordinator"
 	RoleWorker      = "worker"
 	RoleServer      = "ps"
+	RoleMember      = "member" // of an all-reduce, to another one
 )
 
 // Hello opens every connection.
@@ -53,6 +54,9 @@ type Hello struct {
 	// far as its launcher knows; "": it did not.
 	Machine string `json:"machine,omitempty"`
 	Crashed string `json:"crashed,omitempty"`
+	// Address, of a worker that is a member of an all-reduce, is where the other
+	// members and the coordinator reach it, host:port.
+	Address string `json:"address,omitempty"`
 }
 
 // Refusal is the answer to a hello that is not accepted.

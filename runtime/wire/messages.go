@@ -62,6 +62,9 @@ const (
 	TypeHalt     // Halt: to the agent
 	TypeResult   // Result: to the coordinator
 	TypeObserved // Observed: to the coordinator
+
+	// Members of a group.
+	TypeFetch // Fetch: answered with Pieces, or by Answer
 )
 
 var typeNames = map[Type]string{
@@ -71,6 +74,7 @@ var typeNames = map[Type]string{
 	TypeApply: "apply", TypeCut: "cut", TypeWrite: "write", TypeDiscard: "discard", TypePiece: "piece", TypePing: "ping",
 	TypeLog: "log", TypeRevoke: "revoke", TypeHold: "hold", TypeAttach: "attach",
 	TypeReady: "ready", TypeBegin: "begin", TypeRunning: "running", TypeHalt: "halt", TypeResult: "result", TypeObserved: "observed",
+	TypeFetch: "fetch",
 }
 
 func (t Type) String() string {
@@ -270,6 +274,28 @@ type Attach struct {
 	Held    int64  `json:"held"` // the term of the parameters
 	Version int64  `json:"version"`
 	Redo    *Apply `json:"redo,omitempty"`
+	// Group is the members of an all-reduce; nil: the servers are no members.
+	Group *Group `json:"group,omitempty"`
+}
+
+// Group is the members of an all-reduce in one term, in the order of their shares
+// of the vector: every member holds all of it, and adds up its share.
+type Group struct {
+	Members []string `json:"members"` // addresses, host:port
+	Mine    int      `json:"mine"`    // which of them the receiver is
+}
+
+// Share returns the share [from, to) of a vector of n values that a member adds up.
+func (g *Group) Share(n, member int) (from, to int) {
+	k := len(g.Members)
+	return n * member / k, n * (member + 1) / k
+}
+
+// Fetch asks a member for its parameters and slots as a term begins with them: it
+// sends them as Pieces once it has begun that term.
+type Fetch struct {
+	Term    int64 `json:"term"`
+	Version int64 `json:"version"`
 }
 
 // Restore puts a server at one cut and begins a term: whatever it held of an
@@ -290,6 +316,10 @@ type Restore struct {
 	// Exact: contributions are computed with just the server's own version.
 	// The coordinator never names one of an earlier version.
 	Exact bool `json:"exact,omitempty"`
+	// Group is the members of an all-reduce; Source is the address of one of them
+	// that has parameters and slots already: the receiver fetches them there.
+	Group  *Group `json:"group,omitempty"`
+	Source string `json:"source,omitempty"`
 }
 
 // Discard makes a server forget the contributions of revoked leases, also where

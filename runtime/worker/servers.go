@@ -92,7 +92,10 @@ func (s *servers) listen(ctx context.Context, i int) error {
 		case wire.TypeAnswer:
 			var a wire.Answer
 			if err = m.Decode(&a); err == nil {
-				err = s.land(p, a)
+				var refused bool
+				if refused, err = takeAnswer(p.flights, a); refused {
+					s.stale.Store(true)
+				}
 			}
 		case wire.TypeValues:
 			err = p.take(m)
@@ -306,21 +309,25 @@ func (s *servers) inFlight() bool {
 	return false
 }
 
-// land takes a server's answer to the oldest push that it has not answered.
-func (s *servers) land(p *peer, a wire.Answer) error {
+// takeAnswer takes the answer to the oldest push that was not answered.
+func takeAnswer(flights chan *flight, a wire.Answer) (refused bool, err error) {
 	var f *flight
 	select {
-	case f = <-p.flights:
+	case f = <-flights:
 	default:
-		return errors.New("answered without having been asked")
+		return false, errors.New("answered without having been asked")
 	}
 	switch {
 	case a.Error != "":
-		return fmt.Errorf("push: %s", a.Error)
+		return false, fmt.Errorf("push: %s", a.Error)
 	case a.Refused != "":
 		f.refused.Store(true)
-		s.stale.Store(true)
 	}
+	return a.Refused != "", f.land()
+}
+
+// land notes one answer. With the last one it calls then.
+func (f *flight) land() error {
 	if f.left.Add(-1) > 0 {
 		return nil
 	}

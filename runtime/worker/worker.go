@@ -28,6 +28,8 @@ type Options struct {
 	Credentials wire.Credentials
 	Coordinator string   // address
 	Servers     []string // addresses, in the order of their spans
+	Holder      Holder   // of the parameters, in an all-reduce; nil: the servers hold them
+	Address     string   // of the holder, for the other members and the coordinator
 	Workload    *workload.Workload
 	Engine      engine.Engine
 	Log         *slog.Logger
@@ -196,7 +198,7 @@ func Fail(ctx context.Context, o Options, why error) error {
 
 func (o *Options) hello() wire.Hello {
 	host, _ := os.Hostname() // without a name, the path has to do
-	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid(), Machine: host + ":" + o.Spec.Dataset.Path, Crashed: o.Crashed}
+	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid(), Machine: host + ":" + o.Spec.Dataset.Path, Crashed: o.Crashed, Address: o.Address}
 }
 
 // heed refuses a coordinator whose term has been followed by another one.
@@ -254,7 +256,7 @@ func (w *worker) session(ctx context.Context) error {
 	}
 	defer c.Close()
 	defer func() { w.met = time.Now() }()
-	peers, err := dialServers(ctx, w.Options, hello.Session)
+	peers, err := w.meetHolders(ctx, hello.Session)
 	if err != nil {
 		return w.overheard(c, err)
 	}
@@ -289,6 +291,14 @@ func (w *worker) session(ctx context.Context) error {
 		return told // whatever was heard of first
 	}
 	return err
+}
+
+// meetHolders returns the way to the parameters.
+func (w *worker) meetHolders(ctx context.Context, session string) (exchange, error) {
+	if w.Holder != nil {
+		return newGroup(w.Options, session), nil
+	}
+	return dialServers(ctx, w.Options, session)
 }
 
 // overheard is what a worker ends its session with that has not found its

@@ -1,0 +1,344 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stokehq/stoke/runtime/checkpoint"
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/session"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// allReduce keeps the parameters in the workers: each member of the group holds all
+// of them. The members give each other the sums of an update, and each makes it by
+// itself. Whoever is left after a loss has everything, so that the run goes on from
+// the newest update that a member has made.
+type allReduce struct {
+	parameterServers
+	wanted int // members that the first group waits for, for a moment
+
+	mu      sync.Mutex
+	present map[int]*session.Member // by index
+	changed chan struct{}           // is closed when present changes
+
+	formed []*session.Member // the group, in the order of its shares; the caller of connect and the loop take turns
+	formMu sync.Mutex
+	keeper string // address of the member that keeps a checkpoint's parameters
+}
+
+// formTime is how long the first group waits for the rest of the workers.
+const formTime = time.Second
+
+func newAllReduce(o Options, hung func(index int)) *allReduce {
+	a := &allReduce{wanted: o.Spec.Worker.Replicas, present: make(map[int]*session.Member), changed: make(chan struct{})}
+	a.parameterServers = *newParameterServers(o, func(position int) {
+		if group := a.group(); position < len(group) {
+			hung(group[position].Index)
+		}
+	})
+	return a
+}
+
+// group returns the members of the present group.
+func (a *allReduce) group() []*session.Member {
+	a.formMu.Lock()
+	defer a.formMu.Unlock()
+	return a.formed
+}
+
+// enter takes note of a worker that has joined.
+func (a *allReduce) enter(m *session.Member) {
+	if m.Hello.Address == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.present[m.Index] = m
+	a.ring()
+}
+
+// ring wakes the callers that wait for another membership. Called with mu held.
+func (a *allReduce) ring() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// leave takes note of a worker that has left, and reports whether the group needs
+// it.
+func (a *allReduce) leave(m *session.Member) bool {
+	a.mu.Lock()
+	if a.present[m.Index] == m {
+		delete(a.present, m.Index)
+		a.ring()
+	}
+	a.mu.Unlock()
+	return a.serves(m)
+}
+
+// serves reports whether a worker is in the group.
+func (a *allReduce) serves(m *session.Member) bool { return slices.Contains(a.group(), m) }
+
+// members returns the workers that are present, by index, and a channel that is
+// closed when others are.
+func (a *allReduce) members() ([]*session.Member, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []*session.Member
+	for _, index := range slices.Sorted(maps.Keys(a.present)) {
+		all = append(all, a.present[index])
+	}
+	return all, a.changed
+}
+
+// lost returns why the group cannot go on: a member has left it, or does not
+// answer.
+func (a *allReduce) lost() string {
+	if why := a.parameterServers.lost(); why != "" || len(a.links) == 0 {
+		return why
+	}
+	present, _ := a.members()
+	for _, m := range a.group() {
+		if !slices.Contains(present, m) {
+			a.drop(fmt.Errorf("%s has left the group", m.Seat()))
+			return a.why
+		}
+	}
+	return ""
+}
+
+// newcomers returns the workers that wait to be taken into the group.
+func (a *allReduce) newcomers() (names []string) {
+	if len(a.links) == 0 {
+		return nil
+	}
+	present, _ := a.members()
+	group := a.group()
+	for _, m := range present {
+		if !slices.Contains(group, m) {
+			names = append(names, m.Seat().String())
+		}
+	}
+	return names
+}
+
+// connect connects to all workers that are present, of which there must be one.
+func (a *allReduce) connect(ctx context.Context) error {
+	first := len(a.group()) == 0
+	began := time.Now()
+	for {
+		present, changed := a.members()
+		late := time.Duration(math.MaxInt64)
+		if len(present) > 0 {
+			late = 0
+			if first && len(present) < a.wanted {
+				late = formTime - time.Since(began)
+			}
+		}
+		if late > 0 {
+			timer := time.NewTimer(late)
+			select {
+			case <-changed:
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return context.Cause(ctx)
+			}
+			timer.Stop()
+			continue
+		}
+		if len(a.links) > 0 && a.parameterServers.lost() == "" && slices.Equal(present, a.group()) {
+			return nil
+		}
+		err := a.form(ctx, present, changed)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if errors.Is(err, wire.ErrRefused) {
+			return err
+		}
+	}
+}
+
+// form connects to the members of a group, unless others are present meanwhile.
+func (a *allReduce) form(ctx context.Context, members []*session.Member, changed <-chan struct{}) error {
+	a.servers.close()
+	a.addresses = nil
+	for _, m := range members {
+		a.addresses = append(a.addresses, m.Hello.Address)
+	}
+	a.formMu.Lock()
+	a.formed = members
+	a.formMu.Unlock()
+	dialling, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-changed:
+			cancel(errors.New("the workers have changed"))
+		case <-done:
+		}
+	}()
+	return a.servers.connect(dialling)
+}
+
+// attachable decides whether a member holds parameters that the run can go on from:
+// the newest ones. The ledger, which ends at step end, must have all their updates,
+// except the newest one at most.
+func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (at attachment, ok bool) {
+	n := model.Length(a.workload.Vars)
+	var newest *wire.Holding
+	for i, h := range held {
+		if !slices.Contains(terms, h.Term) || h.From != 0 || h.To != n {
+			continue
+		}
+		if newest == nil || h.Version > newest.Version || h.Version == newest.Version && newest.Decision == nil {
+			newest, at.source = &held[i], i
+		}
+	}
+	if newest == nil {
+		return at, false
+	}
+	at.version = newest.Version
+	for _, h := range held {
+		if h.Version != at.version || !slices.Contains(terms, h.Term) || h.From != 0 || h.To != n {
+			h.Term = 0 // it fetches them
+		}
+		at.terms = append(at.terms, h.Term)
+	}
+	if end == at.version-1 && newest.Decision != nil && len(newest.Taken) > 0 {
+		at.last = newest
+	}
+	return at, end == at.version || at.last != nil
+}
+
+// attach begins a term with the parameters that a member holds. Members that hold
+// others fetch them.
+func (a *allReduce) attach(ctx context.Context, at point, from attachment, c cut) error {
+	a.term = at.term
+	c.point = at
+	return a.begin(ctx, from.source, c, func(i int) (wire.Type, any) {
+		if from.terms[i] == 0 {
+			return wire.TypeRestore, nil
+		}
+		return wire.TypeAttach, wire.Attach{Term: at.term, Held: from.terms[i], Version: at.version, Group: a.groupFor(i)}
+	})
+}
+
+func (a *allReduce) groupFor(i int) *wire.Group { return &wire.Group{Members: a.addresses, Mine: i} }
+
+// restore gives one member the parameters of the cut. The others fetch them there.
+func (a *allReduce) restore(ctx context.Context, c cut) error {
+	a.term = c.term
+	if err := c.begin(); err != nil {
+		return err
+	}
+	if err := a.restoreOne(ctx, 0, a.restoreOf(0, c), c); err != nil {
+		return err
+	}
+	return a.begin(ctx, 0, c, func(i int) (wire.Type, any) {
+		if i == 0 {
+			return 0, nil // it has begun
+		}
+		return wire.TypeRestore, nil
+	})
+}
+
+func (a *allReduce) restoreOf(i int, c cut) wire.Restore {
+	vars := a.workload.Vars
+	return wire.Restore{
+		Term: c.term, Version: c.version, From: 0, To: model.Length(vars), Vars: vars, Recipe: c.recipe,
+		Checkpoint: c.checkpoint, Parts: c.parts, Exact: true, Group: a.groupFor(i),
+	}
+}
+
+// begin sends every member its request, and waits for all answers. A restore
+// without a head fetches the parameters from the source.
+func (a *allReduce) begin(ctx context.Context, source int, c cut, request func(i int) (wire.Type, any)) (err error) {
+	defer func() {
+		if err != nil {
+			a.drop(err)
+		}
+	}()
+	asked := make(map[int]wire.Type)
+	for i, l := range a.links {
+		t, head := request(i)
+		if t == 0 {
+			continue
+		}
+		if head == nil {
+			r := a.restoreOf(i, c)
+			r.Checkpoint, r.Parts, r.Source = "", nil, a.addresses[source]
+			head = r
+		}
+		if err := l.conn.Send(t, head, nil); err != nil {
+			return fmt.Errorf("%w: member %d: %w", errLost, i, err)
+		}
+		asked[i] = t
+	}
+	for i, t := range asked {
+		if _, err := a.await(ctx, i, t, restoreTime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit lets every member make the update.
+func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, applied bool, err error) {
+	if !p.finite {
+		return a.parameterServers.commit(ctx, p)
+	}
+	answers, err := a.ask(ctx, wire.TypePrepare, wire.Prepare{
+		Term: p.term, Version: p.version, IDs: p.ids, Discard: p.void, Weight: p.weight, Alone: &p.recipe,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	return math.Sqrt(answers[0].SquaredNorm), answers[0].Finite, nil
+}
+
+// reportBeforePush is false: an update's contributions are at all members.
+func (a *allReduce) reportBeforePush() bool { return false }
+
+// hold lets one member keep its parameters.
+func (a *allReduce) hold(ctx context.Context, at point) error {
+	a.formMu.Lock()
+	a.keeper = a.addresses[0]
+	a.formMu.Unlock()
+	if err := a.links[0].conn.Send(wire.TypeCut, wire.Cut{Term: at.term, Version: at.version}, nil); err != nil {
+		return fmt.Errorf("%w: member 0: %w", errLost, err)
+	}
+	_, err := a.await(ctx, 0, wire.TypeCut, answerTime)
+	return err
+}
+
+// write lets the member that keeps the parameters save them.
+func (a *allReduce) write(ctx context.Context, term int64, name string) ([]checkpoint.Part, error) {
+	a.formMu.Lock()
+	keeper := a.keeper
+	a.formMu.Unlock()
+	part, err := a.writeOne(ctx, keeper, wire.Write{Term: term, Checkpoint: name, Part: fmt.Sprintf("member-term-%d.f32", term)})
+	if err != nil {
+		return nil, fmt.Errorf("member %s: %w", keeper, err)
+	}
+	return []checkpoint.Part{part}, nil
+}
+
+// names returns the members of the group for people.
+func (a *allReduce) names() string {
+	var all []string
+	for _, m := range a.group() {
+		all = append(all, m.Seat().String())
+	}
+	return strings.Join(all, ", ")
+}

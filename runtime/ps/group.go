@@ -1,0 +1,326 @@
+package ps
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stokehq/stoke/runtime/model"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// group is the members of an all-reduce, as one of them knows them. Each member
+// holds all parameters and slots, and all of them make the same update. A member
+// adds up the contributions of its share of the vector, and gets the sums of the
+// other shares from the other members. The server's mu guards it.
+type group struct {
+	wire.Group
+	n     int       // values of the vector
+	whole []float32 // the sums of the update that is under way, share by share; nil: there are none yet
+	here  []bool    // the shares that are in it, by member
+	left  int       // shares that are not
+	sent  *vector   // this member's share of the newest sums, which the others pull
+	made  *version  // the same as a frame
+	next  int64     // the version that an update with these sums makes
+}
+
+// newGroup returns the group of a term that begins.
+func newGroup(g *wire.Group, n int) *group {
+	if g == nil {
+		return nil
+	}
+	return &group{Group: *g, n: n, here: make([]bool, len(g.Members)), left: len(g.Members)}
+}
+
+// checkGroup reports whether a group can be the one of a vector of n values.
+func checkGroup(g *wire.Group, n int) error {
+	if g != nil && (g.Mine < 0 || g.Mine >= len(g.Members) || n < 0) {
+		return fmt.Errorf("member %d of a group of %d", g.Mine, len(g.Members))
+	}
+	return nil
+}
+
+// width returns how many values a contribution has.
+func (g *group) width() int {
+	from, to := g.Share(g.n, g.Mine)
+	return to - from
+}
+
+// put enters the sums of one member's share.
+func (g *group) put(member int, spans *pool, sums []float32) {
+	if g.whole == nil {
+		g.whole = spans.take()
+	}
+	from, to := g.Share(g.n, member)
+	copy(g.whole[from:to], sums)
+	g.arrived(member)
+}
+
+// arrived notes that a share is whole.
+func (g *group) arrived(member int) {
+	if !g.here[member] {
+		g.here[member] = true
+		g.left--
+	}
+}
+
+// publish lets the other members pull this member's share of the sums.
+func (g *group) publish(sums []float32, next int64) {
+	if g.sent == nil || g.sent.held > 0 { // another one may still be on its way to a member that was left behind
+		g.sent = &vector{v: make([]float32, len(sums))}
+	}
+	copy(g.sent.v, sums)
+	g.made, g.next = new(version), next
+}
+
+// begin is called once an update is made: the next one has no shares yet.
+func (g *group) begin() {
+	g.whole, g.left = nil, len(g.Members)
+	clear(g.here)
+}
+
+// combine gives this member's share of the sums to the other members, and waits
+// for theirs. Called with mu held, which it gives up meanwhile; the answer is why
+// there are no sums.
+func (s *Server) combine(p wire.Prepare) *wire.Answer {
+	g, r := s.group, s.sum
+	if g == nil {
+		return nil
+	}
+	g.publish(r.Sums(), p.Version+1)
+	g.put(g.Mine, s.spans, r.Sums())
+	s.changed.ring()
+	for g.left > 0 {
+		changed, arrived := s.changed, s.arrived
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-arrived:
+		}
+		s.mu.Lock()
+		if a := s.at(p.Term, p.Version); a != nil {
+			return a
+		}
+		if s.group != g {
+			a := refuse("the group has changed")
+			return &a
+		}
+	}
+	r.whole = g.whole
+	g.begin()
+	return nil
+}
+
+// shareFor returns the answer to a member that pulls this member's share of the
+// sums of an update, where that is known by now. Called with mu held.
+func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
+	a.head = wire.Values{Term: p.Term}
+	if a.refused = s.heed(p.Term); a.refused != nil {
+		return a, true
+	}
+	g := s.group
+	if p.Term > s.term || g == nil || p.Version > g.next {
+		return a, false
+	}
+	if p.Term < s.term || p.Version < g.next || g.sent == nil {
+		why := refuse("the sums of version %d of term %d are not here any more", p.Version, p.Term)
+		a.refused = &why
+		return a, true
+	}
+	from, _ := g.Share(g.n, g.Mine)
+	a.head.Version, a.head.From = g.next, from
+	a.held, a.made = g.sent.hold(), g.made
+	return a, true
+}
+
+// Member is a server as the worker of the same process uses it, in an all-reduce:
+// it holds the parameters of that worker, and the worker's connections to the
+// other members bring the sums.
+type Member struct{ *Server }
+
+// Group returns the group of the present term, and a channel that is closed when
+// anything has changed. Without a group the term is 0.
+func (m Member) Group() (g wire.Group, at wire.Applied, changed <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.group == nil || m.term != m.fence {
+		return g, at, m.changed
+	}
+	return m.group.Group, wire.Applied{Term: m.term, Version: m.version}, m.changed
+}
+
+// Hold returns the parameters of a version, which stay as they are until release
+// is called. Without them, past reports whether they will not come, and changed
+// is closed when that may be another one.
+func (m Member) Hold(term, version int64) (values []float32, release func(), past bool, changed <-chan struct{}) {
+	s := m.Server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case term < s.term || term == s.term && version < s.version || term < s.fence:
+		return nil, nil, true, nil
+	case term > s.term || version > s.version:
+		return nil, nil, false, s.changed
+	}
+	v := s.values.hold()
+	return v.v, func() {
+		s.mu.Lock()
+		s.letGo(v)
+		s.mu.Unlock()
+	}, false, nil
+}
+
+// Contribute takes this worker's own contribution to the share that its member adds
+// up, in parts that follow one another.
+func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
+	s := m.Server
+	s.mu.Lock()
+	n := 0
+	for _, part := range parts {
+		n += len(part)
+	}
+	if p.Term != s.term || s.term != s.fence || n != s.sums.length {
+		s.mu.Unlock()
+		return s.stranger(p)
+	}
+	sums := s.sums.take()
+	s.mu.Unlock()
+	at := 0
+	for _, part := range parts {
+		at += copy(sums[at:], part)
+	}
+	return s.take(p, sums)
+}
+
+// Room returns where the sums of another member's share belong that are about to be
+// read, and the function to call once they are there; nil: they are not needed.
+func (m Member) Room(v wire.Values, values int) (into []float32, done func()) {
+	s := m.Server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.group
+	if g == nil || v.Term != s.term || v.Version != s.version+1 {
+		return nil, nil
+	}
+	for i := range g.Members {
+		from, to := g.Share(g.n, i)
+		if i == g.Mine || g.here[i] || from != v.From || to-from != values {
+			continue
+		}
+		if g.whole == nil {
+			g.whole = s.spans.take()
+		}
+		return g.whole[from:to], func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.group == g {
+				g.arrived(i)
+				s.arrived.ring()
+			}
+		}
+	}
+	return nil, nil
+}
+
+// forMember answers another member that begins to take part.
+func (s *Server) forMember(ctx context.Context, l *link, m *wire.Message) error {
+	if m.Type != wire.TypeFetch {
+		return l.answer(wire.Answer{Error: "a member may not ask for " + m.Type.String()})
+	}
+	var f wire.Fetch
+	if err := m.Decode(&f); err != nil {
+		return err
+	}
+	c, refused := s.awaitTerm(ctx, f)
+	if refused != nil {
+		return l.answer(*refused)
+	}
+	defer func() {
+		s.mu.Lock()
+		s.letSnapshotGo(c)
+		s.mu.Unlock()
+	}()
+	if _, err := l.sendPieces("", c); err != nil {
+		return err
+	}
+	return l.Send(wire.TypePiece, wire.Piece{Last: true}, nil)
+}
+
+// awaitTerm waits until the server has begun a term, and keeps its parameters and
+// slots as they are then.
+func (s *Server) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if a := s.heed(f.Term); a != nil {
+			return nil, a
+		}
+		if s.term == f.Term {
+			if a := s.at(f.Term, f.Version); a != nil {
+				return nil, a
+			}
+			return holdAll(s), nil
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		s.mu.Lock()
+		if err != nil {
+			a := refuse("%v", err)
+			return nil, &a
+		}
+	}
+}
+
+// holdAll keeps parameters and slots as they are. Called with mu held.
+func holdAll(s *Server) *snapshot {
+	c := &snapshot{from: s.from}
+	for _, v := range vectorsOf(s) {
+		c.held = append(c.held, v.hold())
+	}
+	return c
+}
+
+// fetch receives parameters and slots from another member.
+func (s *Server) fetch(ctx context.Context, r wire.Restore, vectors [][]float32) (wire.Answer, error) {
+	failed := func(err error) (wire.Answer, error) {
+		return refuse("member %s does not send its parameters: %v", r.Source, err), nil
+	}
+	conn, err := s.credentials.Dial(ctx, r.Source, wire.Hello{Role: wire.RoleMember, Index: s.index})
+	if err != nil {
+		return failed(err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	if err := conn.Send(wire.TypeFetch, wire.Fetch{Term: r.Term, Version: r.Version}, nil); err != nil {
+		return failed(err)
+	}
+	a, err := receivePieces(conn, vectors)
+	if err == nil && a != (wire.Answer{}) {
+		err = fmt.Errorf("%s%s", a.Error, a.Refused)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return wire.Answer{}, nil
+}
+
+// layOut makes the server's pools and pieces for the vector that it holds from now
+// on. Called with mu held.
+func (s *Server) layOut(g *wire.Group, vars []model.Var) {
+	n := len(s.values.v)
+	s.group, s.spans, s.vars = newGroup(g, n), newPool(n), vars
+	s.sums = s.spans
+	if s.group != nil {
+		s.sums = newPool(s.group.width())
+	}
+	s.pieces = nil
+	for at := 0; at < n; at += piece {
+		s.pieces = append(s.pieces, model.Cut(vars, at, min(at+piece, n)))
+	}
+}

@@ -1,0 +1,347 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stokehq/stoke/runtime/engine"
+	"github.com/stokehq/stoke/runtime/wire"
+)
+
+// Holder holds all parameters of a member of an all-reduce, in the worker's own
+// process. Its methods may be called by several goroutines.
+type Holder interface {
+	// Group returns the group of the present term with the term and the version
+	// that the member is at, and a channel that is closed when anything has
+	// changed. Where there is no group the term is 0.
+	Group() (g wire.Group, at wire.Applied, changed <-chan struct{})
+	// Hold returns the parameters of a version, which stay as they are until
+	// release is called. Without them, past reports whether they will not come,
+	// and changed is closed when that may be another one.
+	Hold(term, version int64) (values []float32, release func(), past bool, changed <-chan struct{})
+	// Contribute takes the worker's contribution to the member's own share.
+	Contribute(p wire.Push, parts [][]float32) wire.Answer
+	// Room returns where the sums of another member's share belong, and the
+	// function to call once they are there; nil: they are not needed.
+	Room(v wire.Values, values int) (into []float32, done func())
+}
+
+// group is the worker's way to the parameters in an all-reduce: an exchange. The
+// worker gives each member its share of a contribution, and brings the sums of
+// all shares to its holder, which makes the update.
+type group struct {
+	options Options
+	session string
+	holder  Holder
+	came    chan struct{} // something has changed
+
+	mu     sync.Mutex
+	term   int64              // of the group that is connected; 0: none is
+	at     wire.Group         // that group
+	links  map[string]*member // by address
+	change chan struct{}      // is closed when term changes
+	over   bool               // the session has ended
+}
+
+// member is the connection to another member.
+type member struct {
+	address string
+	conn    *wire.Conn
+	flights chan *flight // pushes that are not answered yet, in their order
+	gone    atomic.Bool
+}
+
+// newGroup returns the exchange of a session, which connects to the others in run.
+func newGroup(o Options, session string) *group {
+	return &group{options: o, session: session, holder: o.Holder, came: make(chan struct{}, 1),
+		links: make(map[string]*member), change: make(chan struct{})}
+}
+
+// run connects to the members of each term's group, and receives from them. A
+// member that is gone is no reason to end: the coordinator begins another term.
+func (g *group) run(ctx context.Context) error {
+	receiving, stop := errgroup.WithContext(ctx)
+	defer receiving.Wait() //nolint:errcheck // the members' ends are logged
+	defer g.close()
+	for {
+		next, at, changed := g.holder.Group()
+		g.ring()
+		if at.Term != 0 && at.Term != g.connected() {
+			if err := g.connect(stop, receiving, next, at); err != nil {
+				g.options.Log.Warn("cannot connect to another member", "error", err)
+				changed = nil // it is tried again
+			}
+		}
+		var again <-chan time.Time
+		if changed == nil {
+			again = time.After(firstPause)
+		}
+		select {
+		case <-changed:
+		case <-again:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ring tells of a change.
+func (g *group) ring() {
+	select {
+	case g.came <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+func (g *group) connected() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.term
+}
+
+// connect connects to the members of a group, and asks them for their sums of the
+// next update.
+func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wire.Group, at wire.Applied) error {
+	keep := make(map[string]bool)
+	for i, address := range next.Members {
+		if i == next.Mine {
+			continue
+		}
+		keep[address] = true
+		g.mu.Lock()
+		m := g.links[address]
+		g.mu.Unlock()
+		if m == nil || m.gone.Load() {
+			hello := g.options.hello()
+			hello.Session = g.session
+			conn, err := g.options.Credentials.Dial(ctx, address, hello)
+			if err != nil {
+				return fmt.Errorf("connect to member %d: %w", i, err)
+			}
+			m = &member{address: address, conn: conn, flights: make(chan *flight, maxFlights)}
+			g.mu.Lock()
+			g.links[address] = m
+			g.mu.Unlock()
+			receiving.Go(func() error { return g.listen(m) })
+		}
+		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1}, nil); err != nil {
+			m.conn.Close()
+			return fmt.Errorf("ask member %d: %w", i, err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for address, m := range g.links {
+		if !keep[address] {
+			m.conn.Close()
+			delete(g.links, address)
+		}
+	}
+	g.term, g.at = at.Term, next
+	close(g.change)
+	g.change = make(chan struct{})
+	return nil
+}
+
+// listen receives from one member until its connection ends. That is no error:
+// what it has not answered is refused.
+func (g *group) listen(m *member) error {
+	err := g.receive(m)
+	g.options.Log.Warn("member lost", "address", m.address, "error", err)
+	m.gone.Store(true)
+	m.conn.Close()
+	m.refuse()
+	return nil
+}
+
+// refuse refuses all pushes that the member has not answered.
+func (m *member) refuse() {
+	for {
+		select {
+		case f := <-m.flights:
+			f.refused.Store(true)
+			_ = f.land() // the session ends by itself where its coordinator is gone
+		default:
+			return
+		}
+	}
+}
+
+func (g *group) receive(m *member) error {
+	for {
+		msg, err := m.conn.Receive(0)
+		if err != nil {
+			return err
+		}
+		switch msg.Type {
+		case wire.TypeAnswer:
+			var a wire.Answer
+			if err = msg.Decode(&a); err == nil {
+				_, err = takeAnswer(m.flights, a)
+			}
+		case wire.TypeValues:
+			err = g.take(m, msg)
+		default:
+			err = fmt.Errorf("sent %s", msg.Type)
+		}
+		if err != nil {
+			return err
+		}
+		g.ring()
+	}
+}
+
+// take reads the sums of a share to where the holder needs them, and asks for those
+// of the next update.
+func (g *group) take(m *member, msg *wire.Message) error {
+	var v wire.Values
+	if err := msg.Decode(&v); err != nil {
+		return err
+	}
+	into, done := []float32(nil), (func())(nil)
+	if v.Refused == "" {
+		into, done = g.holder.Room(v, msg.Values)
+	}
+	if done == nil {
+		return m.conn.Skip(msg)
+	}
+	if err := m.conn.Body(msg, into); err != nil {
+		return err
+	}
+	done()
+	return m.conn.Send(wire.TypePull, wire.Pull{Term: v.Term, Version: v.Version + 1, Have: -1}, nil)
+}
+
+func (g *group) news() <-chan struct{} { return g.came }
+
+func (g *group) hasArrived(v loaded) bool {
+	_, release, past, _ := g.holder.Hold(v.term, v.version)
+	if release != nil {
+		release()
+	}
+	return release != nil || past
+}
+
+// request does nothing: every member makes every update.
+func (g *group) request(loaded) error { return nil }
+
+// reload does nothing: every pull fills the replica.
+func (g *group) reload() {}
+
+func (g *group) pull(ctx context.Context, r engine.Replica, want loaded, _ bool, has *loaded) error {
+	if *has == want {
+		return nil
+	}
+	for {
+		values, release, past, changed := g.holder.Hold(want.term, want.version)
+		switch {
+		case past:
+			return refusedError{"its version is past"}
+		case release != nil:
+			err := r.Put(0, 0, values)
+			release()
+			if err != nil {
+				return fmt.Errorf("take parameters: %w", err)
+			}
+			*has = want
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// contribute gives every member its share of the sums.
+func (g *group) contribute(p wire.Push, sums spans, then func(refused bool) error) error {
+	p.Next = false
+	at, links := g.membersOf(p.Term)
+	if links == nil {
+		return then(true)
+	}
+	f := &flight{then: then}
+	f.left.Store(int32(len(links)))
+	n := sums.length()
+	for i, m := range links {
+		from, to := at.Share(n, i)
+		parts := sums.cut(from, to)
+		if i == at.Mine {
+			if a := g.holder.Contribute(p, parts); a.Refused != "" {
+				f.refused.Store(true)
+			}
+			if err := f.land(); err != nil {
+				return err
+			}
+			continue
+		}
+		frame, err := wire.NewFrame(wire.TypePush, p, parts...)
+		if err != nil {
+			return err
+		}
+		m.flights <- f // never blocks: it has room for all leases
+		if err := m.conn.SendFrame(frame); err != nil || m.gone.Load() {
+			m.conn.Close() // its listener refuses what is not answered
+			if m.gone.Load() {
+				m.refuse() // the listener may have ended before the push was there
+			}
+		}
+	}
+	return nil
+}
+
+// membersOf waits until the members of a term are connected, and returns them with
+// nil for this one; nil: the term or the session is over.
+func (g *group) membersOf(term int64) (wire.Group, []*member) {
+	for {
+		_, at, changed := g.holder.Group()
+		g.mu.Lock()
+		if g.term == term {
+			links := make([]*member, len(g.at.Members))
+			for i, address := range g.at.Members {
+				links[i] = g.links[address]
+			}
+			defer g.mu.Unlock()
+			return g.at, links
+		}
+		change, over := g.change, g.over
+		g.mu.Unlock()
+		if at.Term > term || over {
+			return wire.Group{}, nil
+		}
+		select {
+		case <-change:
+		case <-changed:
+		}
+	}
+}
+
+func (g *group) inFlight() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.links {
+		if len(m.flights) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *group) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.links {
+		m.conn.Close()
+	}
+	if !g.over {
+		g.over = true
+		close(g.change)
+		g.change = make(chan struct{})
+	}
+}
