@@ -98,7 +98,9 @@ func (s *servers) connect(ctx context.Context) error {
 			if errors.Is(err, wire.ErrRefused) {
 				return fmt.Errorf("connect to server %d: %w", i, err)
 			}
-			s.log.Warn("cannot connect to a server", "server", i, "error", err)
+			if ctx.Err() == nil {
+				s.log.Warn("cannot connect", "holder", i, "error", err)
+			}
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():

@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"context"
 	"io"
 	"slices"
 	"testing"
@@ -38,7 +39,7 @@ func TestNamedContributionsAreWaitedFor(t *testing.T) {
 				s.expect(2)
 			}
 			answer := make(chan wire.Answer)
-			go func() { answer <- s.prepare(named) }()
+			go func() { answer <- s.prepare(context.Background(), named) }()
 			if tt.happens != nil {
 				tt.happens(s)
 			}
@@ -62,7 +63,7 @@ func TestWaitingEndsWithTheTerm(t *testing.T) {
 	s.arrival = time.Hour
 	answer := make(chan wire.Answer)
 	go func() {
-		answer <- s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe})
+		answer <- s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe})
 	}()
 	for a := (wire.Answer{}); a.Refused == ""; { // whichever comes first
 		a = s.keep(wire.Cut{Term: 4, Version: 10})

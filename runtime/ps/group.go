@@ -81,7 +81,7 @@ func (g *group) begin() {
 // combine gives this member's share of the sums to the other members, and waits
 // for theirs. Called with mu held, which it gives up meanwhile; the answer is why
 // there are no sums.
-func (s *Server) combine(p wire.Prepare) *wire.Answer {
+func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	g, r := s.group, s.sum
 	if g == nil {
 		return nil
@@ -95,8 +95,13 @@ func (s *Server) combine(p wire.Prepare) *wire.Answer {
 		select {
 		case <-changed:
 		case <-arrived:
+		case <-ctx.Done():
 		}
 		s.mu.Lock()
+		if ctx.Err() != nil {
+			a := refuse("the member ends")
+			return &a
+		}
 		if a := s.at(p.Term, p.Version); a != nil {
 			return a
 		}

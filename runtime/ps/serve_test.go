@@ -132,7 +132,7 @@ func BenchmarkPullPush(b *testing.B) {
 			b.Fatal(err)
 		}
 		t2 := time.Now()
-		s.prepare(wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1})
+		s.prepare(context.Background(), wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1})
 		if a := s.apply(wire.Apply{Term: 3, Version: version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 			b.Fatal(a)
 		}

@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -234,7 +235,7 @@ func (s *Server) add(ids []int64) {
 // prepare makes the update's sum. The only server of a run decides by
 // itself what becomes of it, and so does every member of a group: all have the
 // same sums.
-func (s *Server) prepare(p wire.Prepare) wire.Answer {
+func (s *Server) prepare(ctx context.Context, p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.Alone != nil && s.group == nil {
@@ -242,7 +243,7 @@ func (s *Server) prepare(p wire.Prepare) wire.Answer {
 			return wire.Answer{Missing: id}
 		}
 	}
-	a := s.complete(p)
+	a := s.complete(ctx, p)
 	if p.Alone == nil || a.Error != "" || a.Refused != "" {
 		return a
 	}
@@ -318,7 +319,7 @@ func (s *Server) settle(id int64, here bool) {
 }
 
 // complete adds up an update and says what came of it. Called with mu held.
-func (s *Server) complete(p wire.Prepare) wire.Answer {
+func (s *Server) complete(ctx context.Context, p wire.Prepare) wire.Answer {
 	if a := s.at(p.Term, p.Version); a != nil {
 		return *a
 	}
@@ -343,7 +344,7 @@ func (s *Server) complete(p wire.Prepare) wire.Answer {
 	s.add(p.IDs)
 	r := s.sum
 	s.sums.give(r.Finish()...)
-	if a := s.combine(p); a != nil {
+	if a := s.combine(ctx, p); a != nil {
 		return *a
 	}
 	norm := squaredNorm(r, s.pieces)

@@ -2,6 +2,7 @@ package ps
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -74,7 +75,7 @@ func TestExactlyTheNamedContributionsAreApplied(t *testing.T) {
 		t.Error("a repeated push was taken")
 	}
 	p := wire.Prepare{Term: 3, Version: 10, IDs: []int64{3, 0}, Discard: []int64{1}, Weight: 2}
-	if a := s.prepare(p); !a.Finite || math.Abs(a.SquaredNorm-4*4.5*4.5) > 1e-12 {
+	if a := s.prepare(context.Background(), p); !a.Finite || math.Abs(a.SquaredNorm-4*4.5*4.5) > 1e-12 {
 		t.Fatalf("prepare: %+v", a)
 	}
 	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
@@ -127,7 +128,7 @@ func TestDiscardedContributionsAreForgotten(t *testing.T) {
 	if a := take(6, 10); a.Refused == "" {
 		t.Error("a contribution that was discarded before it came was taken")
 	}
-	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}); a.Error != "" || a.Refused != "" {
+	if a := s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1, Alone: &recipe}); a.Error != "" || a.Refused != "" {
 		t.Fatalf("prepare: %+v", a)
 	}
 	if len(s.void) != 0 || take(7, 10).Refused == "" {
@@ -155,7 +156,7 @@ func TestBlocksAreAddedUpAsTheirLeases(t *testing.T) {
 			}
 			ids, at = append(ids, int64(i)), at+n
 		}
-		if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: ids, Weight: float64(len(ids))}); a.Error != "" || a.Refused != "" {
+		if a := s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: ids, Weight: float64(len(ids))}); a.Error != "" || a.Refused != "" {
 			t.Fatal(a)
 		}
 		return s.sum.Sums()[0]
@@ -180,18 +181,18 @@ func TestOnlyServerDecidesByItself(t *testing.T) {
 		if v == 1 {
 			want = []float32{0.5, 1.5, 2.5, 3.5}
 		}
-		if a := s.prepare(p); a.Error != "" || a.Refused != "" || a.Finite != (v == 1) {
+		if a := s.prepare(context.Background(), p); a.Error != "" || a.Refused != "" || a.Finite != (v == 1) {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if diff := cmp.Diff(want, values(t, s, 3, 11)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if a := s.prepare(p); a.Refused == "" {
+		if a := s.prepare(context.Background(), p); a.Refused == "" {
 			t.Errorf("%s: a repeated request was answered with %+v", name, a)
 		}
 		p.Version, p.IDs = 11, []int64{7}
 		s.arrival = time.Millisecond
-		if a := s.prepare(p); a.Missing != 7 || s.version != 11 {
+		if a := s.prepare(context.Background(), p); a.Missing != 7 || s.version != 11 {
 			t.Errorf("%s: what is not here was applied: %+v", name, a)
 		}
 	}
@@ -209,7 +210,7 @@ func TestValuesThatArePulledStayAsTheyAre(t *testing.T) {
 		if a := s.take(push(version, true, 10+version), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		s.prepare(wire.Prepare{Term: 3, Version: 10 + version, IDs: []int64{version}, Weight: 1})
+		s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10 + version, IDs: []int64{version}, Weight: 1})
 		if a := s.apply(wire.Apply{Term: 3, Version: 10 + version, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
@@ -244,11 +245,11 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 		"push of another length":        s.take(push(6, true, 10), make([]float32, 3)),
 		"push without weight":           s.take(weightless, make([]float32, 4)),
 		"push without leases":           s.take(leafless, make([]float32, 4)),
-		"prepare of an earlier version": s.prepare(wire.Prepare{Term: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
-		"prepare of what is not there":  s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
-		"prepare of nothing":            s.prepare(wire.Prepare{Term: 3, Version: 10}),
-		"prepare of one twice":          s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
-		"prepare with another weight":   s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
+		"prepare of an earlier version": s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 9, IDs: []int64{1}, Weight: 1}),
+		"prepare of what is not there":  s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 7}, Weight: 2}),
+		"prepare of nothing":            s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10}),
+		"prepare of one twice":          s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1, 1}, Weight: 2}),
+		"prepare with another weight":   s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 5}),
 		"apply of nothing":              s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}),
 		"cut of another version":        s.keep(wire.Cut{Term: 3, Version: 11}),
 		"write without a cut":           write(t, s, wire.Write{Term: 3, Checkpoint: "step-1", Part: "x"}),
@@ -260,7 +261,7 @@ func TestRequestsOutOfPlaceAreRefused(t *testing.T) {
 	if diff := cmp.Diff([]float32{1, 2, 3, 4}, values(t, s, 3, 10)); diff != "" {
 		t.Error(diff)
 	}
-	if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
+	if a := s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1}); !a.Finite {
 		t.Errorf("the one good contribution got lost: %+v", a)
 	}
 	bad := wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: optimizer.Recipe{LearningRate: -1}}
@@ -277,7 +278,7 @@ func TestNonFiniteSumsAreReported(t *testing.T) {
 				t.Fatal(a)
 			}
 		}
-		if a := s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{0, 1}, Weight: 2}); a.Finite || a.Error != "" || a.Refused != "" {
+		if a := s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{0, 1}, Weight: 2}); a.Finite || a.Error != "" || a.Refused != "" {
 			t.Errorf("%s: %+v", name, a)
 		}
 		if a := s.apply(wire.Apply{Term: 3, Version: 10, Skip: true}); a != (wire.Answer{}) {
@@ -299,7 +300,7 @@ func TestAccountThatCannotBeWritten(t *testing.T) {
 	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
 	if a := s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe}); a != (wire.Answer{}) {
 		t.Errorf("apply: %+v", a)
 	}
@@ -310,7 +311,7 @@ func TestCheckpointIsCutAnew(t *testing.T) {
 	if a := s.take(push(1, true, 10), []float32{1, 2, 3, 4}); a != (wire.Answer{}) {
 		t.Fatal(a)
 	}
-	s.prepare(wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
+	s.prepare(context.Background(), wire.Prepare{Term: 3, Version: 10, IDs: []int64{1}, Weight: 1})
 	s.apply(wire.Apply{Term: 3, Version: 10, Scale: 1, Recipe: recipe})
 	want := values(t, s, 3, 11)
 	wantSlots := append([]float32(nil), s.slots[0].v...)

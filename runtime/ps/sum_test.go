@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"context"
 	"io"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func bounded(t *testing.T, s *Server, blocks int64, done func()) {
 			rest = append(rest, id)
 		}
 		p := wire.Prepare{Term: 3, Version: version, IDs: rest, Weight: weight, Alone: &recipe}
-		if a := s.prepare(p); a.Error != "" || a.Refused != "" {
+		if a := s.prepare(context.Background(), p); a.Error != "" || a.Refused != "" {
 			t.Fatalf("%+v", a)
 		}
 	}
@@ -93,7 +94,7 @@ func TestSnapshotStaysAsItIs(t *testing.T) {
 		if a := s.take(push(version, true, version), []float32{1, 1, 1, 1}); a != (wire.Answer{}) {
 			t.Fatal(a)
 		}
-		s.prepare(wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1, Alone: &recipe})
+		s.prepare(context.Background(), wire.Prepare{Term: 3, Version: version, IDs: []int64{version}, Weight: 1, Alone: &recipe})
 	}
 	if was := kept.vectors(); was[0][0] != 1 || was[1][0] != 0 || s.values.v[0] == 1 || s.slots[0].v[0] == 0 {
 		t.Errorf("kept %v; now %v and %v", was, s.values.v, s.slots[0].v)

@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"context"
 	"io"
 	"os"
 	"testing"
@@ -39,7 +40,7 @@ func TestLowerTermsAreRefused(t *testing.T) {
 			"pull":    *pulled,
 			"push":    s.take(p, []float32{1, 1, 1, 1}),
 			"discard": s.forget(wire.Discard{Term: term, Version: 10, IDs: []int64{0}}),
-			"prepare": s.prepare(wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
+			"prepare": s.prepare(context.Background(), wire.Prepare{Term: term, Version: 10, IDs: []int64{0}, Weight: 1}),
 			"apply":   s.apply(wire.Apply{Term: term, Version: 10, Skip: true}),
 			"cut":     s.keep(wire.Cut{Term: term, Version: 10}),
 			"write":   write(t, s, wire.Write{Term: term, Checkpoint: "step-1", Part: "x"}),

@@ -152,7 +152,12 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 // what it has not answered is refused.
 func (g *group) listen(m *member) error {
 	err := g.receive(m)
-	g.options.Log.Warn("member lost", "address", m.address, "error", err)
+	g.mu.Lock()
+	wanted := !g.over && g.links[m.address] == m
+	g.mu.Unlock()
+	if wanted {
+		g.options.Log.Warn("member lost", "address", m.address, "error", err)
+	}
 	m.gone.Store(true)
 	m.conn.Close()
 	m.refuse()
