@@ -35,6 +35,7 @@ type role struct {
 	cores               int // that it may use
 	supervised          bool
 	listen, listenAPI   string
+	address             string // of listen, for the other workers
 	listenAlive         string
 	coordinator         string
 	servers             []string
@@ -252,19 +253,24 @@ func (r *role) readCertificate() error {
 	return nil
 }
 
+// openPort opens a port at an address.
+func (r *role) openPort(address, of string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := r.known.Secure(l); err != nil {
+		l.Close()
+		return nil, usageError{fmt.Errorf("%w: give --certificate-file", err)}
+	}
+	r.log.Info("listening", "for", of, "address", l.Addr().String())
+	return l, nil
+}
+
 // listener takes over a port from the supervisor, or opens one at an address.
 func (r *role) listener(fd uintptr, address, of string) (net.Listener, error) {
 	if !r.supervised {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		if err := r.known.Secure(l); err != nil {
-			l.Close()
-			return nil, usageError{fmt.Errorf("%w: give --certificate-file", err)}
-		}
-		r.log.Info("listening", "for", of, "address", l.Addr().String())
-		return l, nil
+		return r.openPort(address, of)
 	}
 	file := os.NewFile(fd, "port")
 	if file == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,10 @@ func workerCommand() *cobra.Command {
 			f.IntVar(&r.firstIndex, "first-index", 0, "what is added to --index, where these workers' numbers go on behind others'")
 			coordinatorFlag(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` of its own; of a program only")
-			f.StringVar(&r.checkpoints, "checkpoints", "", "`FOLDER` of a program's checkpoints, which all of its members share")
+			f.StringVar(&r.checkpoints, "checkpoints", "",
+				"`PLACE` of checkpoints, of a program or where the strategy is all_reduce; default: none, the coordinator writes and reads them")
+			listenFlag(r, f)
+			f.StringVar(&r.address, "address", "", "`ADDRESS` where the other workers reach what --listen opens, where the strategy is all_reduce; default: that of --listen")
 			programFlags(r, f)
 			apiFlag(r, f)
 			serversFlag(r, f)
@@ -184,12 +188,66 @@ func work(ctx context.Context, r *role) error {
 		return worker.Fail(ctx, o, err)
 	}
 	defer o.Workload.Close()
+	if r.spec.Strategy == spec.StrategyAllReduce {
+		end, err := r.hold(ctx, &o)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	err = worker.Run(ctx, o)
 	how := wire.Leave{End: spec.EndAsked, Reason: "asked to leave"}
 	if !errors.As(err, &how) && ctx.Err() == nil {
 		return err
 	}
 	return leave(how)
+}
+
+// hold serves the parameters of a worker that is a member of an all-reduce, until end
+// is called.
+func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err error) {
+	if r.supervised {
+		r.listen = "127.0.0.1:0"
+	}
+	l, err := r.openPort(r.listen, "the other workers")
+	if err != nil {
+		return nil, err
+	}
+	var place *checkpoint.Place
+	if r.checkpoints != "" {
+		if place, err = r.place(context.WithoutCancel(ctx), r.checkpoints); err != nil {
+			l.Close() //nolint:errcheck // nothing was read
+			return nil, err
+		}
+	}
+	applied, err := r.openAccount("applied")
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	noted := io.Writer(nil)
+	if applied != nil {
+		noted = applied
+	}
+	server := ps.New(r.index, r.known, place, noted, r.log)
+	o.Holder, o.Address = ps.Member{Server: server}, cmp.Or(r.address, l.Addr().String())
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(serving, l); err != nil {
+			r.log.Error("the other workers cannot connect any more", "error", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-served
+		if applied != nil {
+			applied.Close()
+		}
+		if place != nil {
+			place.Close()
+		}
+	}, nil
 }
 
 // leave is the error with which a process ends that was told how to; nil when

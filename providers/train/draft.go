@@ -52,6 +52,9 @@ func (m *experimentModel) draft() (*draft, diag.Diagnostics) {
 			}
 		}
 	}
+	if d.spec.Strategy == spec.StrategyAllReduce && m.ParameterServer.IsNull() {
+		d.spec.ParameterServer.Replicas = 0
+	}
 	d.chooseRate(m)
 	diags.Append(d.describe(m)...)
 	// The name defaults to the model's.
@@ -136,6 +139,7 @@ var restOn = map[string][]string{
 	"optimizer.epsilon":     {"optimizer.name"},
 	"clip_norm":             {"deterministic", "parameter_server.replicas"},
 	"deterministic":         {"asynchronous"},
+	"asynchronous":          {"strategy"},
 	"epochs":                {"init_from.path"},
 	"init_from.skip":        {"init_from.path"},
 	"engine":                {"worker.gpus"},
@@ -149,7 +153,7 @@ var restOn = map[string][]string{
 
 	"program.processes":         {"worker.gpus", "program.framework"},
 	"program.framework":         {"program.chief", "program.evaluator"},
-	"parameter_server.replicas": {"program.framework"},
+	"parameter_server.replicas": {"program.framework", "strategy"},
 }
 
 // check says what is wrong with what is known. While the dataset is only a

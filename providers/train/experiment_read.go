@@ -166,12 +166,12 @@ func (m *experimentModel) adopt(ctx context.Context, of spec.Spec) {
 		text, _ := of.Deadline.MarshalText() // never fails
 		m.Deadline = types.StringValue(string(text))
 	}
-	blocks := []string{"worker", "parameter_server", "evaluation", "checkpoint"}
+	blocks := []string{"worker", "evaluation", "checkpoint"}
 	if of.HasProgram() {
 		blocks = []string{"worker", programBlock}
-		if of.ParameterServer.Replicas > 0 {
-			blocks = append(blocks, "parameter_server")
-		}
+	}
+	if of.ParameterServer.Replicas > 0 {
+		blocks = append(blocks, "parameter_server")
 	}
 	for _, in := range blocks {
 		o, values := m.object(in), make(map[string]attr.Value)

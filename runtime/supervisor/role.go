@@ -55,7 +55,10 @@ func (c *processes) arguments(r *role) []string {
 		return c.agentArguments(r)
 	}
 	f, at := c.Folder, c.ports.endpoints()
-	servers := []string{"--servers", strings.Join(at.Servers, ",")}
+	var servers []string
+	if len(at.Servers) > 0 {
+		servers = []string{"--servers", strings.Join(at.Servers, ",")}
+	}
 	data := []string{"--data", c.spec.Dataset.Path}
 	args := []string{r.name, "--supervised", "--spec", f.Spec(), "--token-file", f.Token()}
 	if r.name != Coordinator {
@@ -72,6 +75,9 @@ func (c *processes) arguments(r *role) []string {
 		args = append(args, "--state", string(f), "--checkpoints", f.Checkpoints())
 	case Worker:
 		args = append(args, "--coordinator", at.Coordinator)
+		if c.spec.Strategy == spec.StrategyAllReduce {
+			args = append(args, "--checkpoints", f.Checkpoints())
+		}
 		args = append(append(args, servers...), data...)
 	}
 	return append(args, "--index", strconv.Itoa(r.index))
