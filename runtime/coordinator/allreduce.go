@@ -37,13 +37,19 @@ type allReduce struct {
 // formTime is how long the first group waits for the rest of the workers.
 const formTime = time.Second
 
-func newAllReduce(o Options, hung func(index int)) *allReduce {
+// memberPatience is how long a member may say nothing before the others go on without
+// it. It comes back once it is heard of again.
+const memberPatience = 3 * time.Second
+
+func newAllReduce(o Options) *allReduce {
 	a := &allReduce{wanted: o.Spec.Worker.Replicas, present: make(map[int]*session.Member), changed: make(chan struct{})}
 	a.parameterServers = *newParameterServers(o, func(position int) {
 		if group := a.group(); position < len(group) {
-			hung(group[position].Index)
+			o.Log.Warn("member is silent", "worker", group[position].Index)
+			group[position].Disconnect() // it leaves the session, which decides what becomes of it
 		}
 	})
+	a.patience = memberPatience
 	return a
 }
 

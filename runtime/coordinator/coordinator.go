@@ -141,10 +141,7 @@ func open(o Options) (*coordinator, error) {
 // newParameters returns the place of the parameters that the strategy asks for.
 func newParameters(o Options, s *session.Session) parameters {
 	if o.Spec.Strategy == spec.StrategyAllReduce {
-		return newAllReduce(o, func(worker int) {
-			o.Log.Warn("member is silent", "worker", worker)
-			s.TellSupervisor(spec.Control{Hung: &spec.Hung{Worker: &worker}})
-		})
+		return newAllReduce(o)
 	}
 	return newParameterServers(o, func(server int) {
 		o.Log.Warn("server is silent", "server", server)

@@ -27,6 +27,7 @@ type servers struct {
 	term        int64  // in which they were restored
 	readers     sync.WaitGroup
 	hung        func(server int) // is called with one that does not answer
+	patience    time.Duration    // with one that says nothing; 0: that of package wire
 }
 
 // link is one connection. Its reader tells at once when it ends.
@@ -119,6 +120,9 @@ func timedOut(err error) bool {
 }
 
 func (s *servers) add(conn *wire.Conn) {
+	if s.patience > 0 {
+		conn.SetPatience(s.patience)
+	}
 	l := &link{conn: conn, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
 	s.links = append(s.links, l)
 	s.readers.Go(func() {

@@ -17,7 +17,7 @@ import (
 // has sent nothing for a while, so that a peer that says nothing for longer is
 // gone: unplugged, or stopped.
 const (
-	pulse   = 2 * time.Second
+	pulse   = time.Second
 	silence = 10 * time.Second
 )
 
@@ -32,12 +32,13 @@ const (
 // goroutines; receiving belongs to one. A peer that has vanished ends it: the
 // error is then a timeout (net.Error).
 type Conn struct {
-	conn   net.Conn
-	local  bool // a Unix socket
-	r      io.Reader
-	until  time.Time         // that a frame must have begun to arrive by; zero: any time
-	header [headerBytes]byte // of the frame being received
-	head   []byte            // reused from frame to frame
+	conn     net.Conn
+	local    bool          // a Unix socket
+	patience time.Duration // with a peer that says nothing
+	r        io.Reader
+	until    time.Time         // that a frame must have begun to arrive by; zero: any time
+	header   [headerBytes]byte // of the frame being received
+	head     []byte            // reused from frame to frame
 
 	send    sync.Mutex
 	out     []byte      // header and head of the frame being sent
@@ -51,7 +52,7 @@ type Conn struct {
 func newConn(c net.Conn) *Conn {
 	widen(c)
 	_, local := c.(*net.UnixConn)
-	conn := &Conn{conn: c, local: local, closed: make(chan struct{})}
+	conn := &Conn{conn: c, local: local, patience: silence, closed: make(chan struct{})}
 	conn.r = arriving{conn} // unbuffered, so that a stranger costs nothing
 	return conn
 }
@@ -89,7 +90,7 @@ func (c *Conn) beat() {
 type arriving struct{ *Conn }
 
 func (a arriving) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(silence)
+	deadline := time.Now().Add(a.patience)
 	if !a.until.IsZero() && a.until.Before(deadline) {
 		deadline = a.until
 	}
@@ -98,6 +99,11 @@ func (a arriving) Read(p []byte) (int, error) {
 	}
 	return a.conn.Read(p)
 }
+
+// SetPatience sets how long the peer may say nothing before it is taken for gone, in
+// place of ten seconds. It is to be called before Receive, and should be more than
+// two seconds, because a peer that lives says something every second.
+func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
 
 // Close ends the connection; whoever is sending or receiving returns.
 func (c *Conn) Close() error {

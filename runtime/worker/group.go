@@ -39,6 +39,7 @@ type group struct {
 	session string
 	holder  Holder
 	came    chan struct{} // something has changed
+	lost    chan struct{} // a member is gone
 
 	mu     sync.Mutex
 	term   int64              // of the group that is connected; 0: none is
@@ -58,7 +59,7 @@ type member struct {
 
 // newGroup returns the exchange of a session, which connects to the others in run.
 func newGroup(o Options, session string) *group {
-	return &group{options: o, session: session, holder: o.Holder, came: make(chan struct{}, 1),
+	return &group{options: o, session: session, holder: o.Holder, came: make(chan struct{}, 1), lost: make(chan struct{}, 1),
 		links: make(map[string]*member), change: make(chan struct{})}
 }
 
@@ -68,26 +69,57 @@ func (g *group) run(ctx context.Context) error {
 	receiving, stop := errgroup.WithContext(ctx)
 	defer receiving.Wait() //nolint:errcheck // the members' ends are logged
 	defer g.close()
+	var since time.Time // a member of the present group cannot be reached
 	for {
 		next, at, changed := g.holder.Group()
 		g.ring()
+		var err error
 		if at.Term != 0 && at.Term != g.connected() {
-			if err := g.connect(stop, receiving, next, at); err != nil {
-				g.options.Log.Warn("cannot connect to another member", "error", err)
-				changed = nil // it is tried again
-			}
+			err = g.connect(stop, receiving, next, at)
+		}
+		if err == nil {
+			err = g.broken()
 		}
 		var again <-chan time.Time
-		if changed == nil {
+		switch {
+		case err == nil:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+			fallthrough
+		case time.Since(since) < memberPatience:
 			again = time.After(firstPause)
+		default:
+			return unreachableError{err}
 		}
 		select {
 		case <-changed:
 		case <-again:
+		case <-g.lost:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// memberPatience is how long a worker waits for the coordinator to form another group
+// where a member cannot be reached. Without one, the worker leaves the session: the
+// others go on.
+const memberPatience = 3 * time.Second
+
+// unreachableError is about a member that only this worker cannot reach.
+type unreachableError struct{ error }
+
+// broken returns an error for a member of the connected group that is gone.
+func (g *group) broken() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for address, m := range g.links {
+		if m.gone.Load() {
+			return fmt.Errorf("member %s is lost", address)
+		}
+	}
+	return nil
 }
 
 // ring tells of a change.
@@ -161,6 +193,10 @@ func (g *group) listen(m *member) error {
 	m.gone.Store(true)
 	m.conn.Close()
 	m.refuse()
+	select {
+	case g.lost <- struct{}{}:
+	default: // one is waiting already
+	}
 	return nil
 }
 

@@ -54,6 +54,7 @@ const (
 	heartbeat  = time.Second
 	firstPause = 50 * time.Millisecond // before connecting again, doubled each time
 	lastPause  = 2 * time.Second
+	longPause  = time.Minute            // where another member cannot be reached
 	overhear   = 500 * time.Millisecond // for the coordinator to say something by itself
 	lastWord   = 20 * time.Millisecond  // for it to be heard of once a server has hung up: it goes on giving out leases
 )
@@ -104,7 +105,10 @@ func Run(ctx context.Context, o Options) error {
 		case o.Patience > 0 && time.Since(w.met) > o.Patience:
 			return wire.Leave{End: spec.EndNoCoordinator, Reason: fmt.Sprintf("no coordinator at %s for %v: %v", o.Coordinator, o.Patience, err)}
 		}
-		if w.leased || time.Since(began) > lastPause {
+		longest := lastPause
+		if errors.As(err, new(unreachableError)) {
+			pause, longest = max(pause, lastPause), longPause // the others get on meanwhile
+		} else if w.leased || time.Since(began) > lastPause {
 			pause = firstPause
 		}
 		o.Log.Warn("session ended; connecting again", "error", err, "in", pause)
@@ -113,7 +117,7 @@ func Run(ctx context.Context, o Options) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		pause = min(2*pause, lastPause)
+		pause = min(2*pause, longest)
 	}
 }
 
