@@ -1,5 +1,4 @@
-# MLBench's tutorial: a benchmark on so many workers, each with so much CPU,
-# memory, bandwidth and so many GPUs, in any cluster of a kubeconfig.
+# MLBench's tutorial: a benchmark on so many workers with so much of a cluster each.
 
 variable "kubeconfig" {
   type    = string
@@ -29,32 +28,32 @@ variable "limits" {
   default     = { cpu = "1", memory = "512Mi", gpus = 0, bandwidth_mbps = 1000 }
 }
 
+variable "task" {
+  description = "What is trained: a small network on drawn digits; resnet20.tfvars has MLBench's own task."
+  type        = any
+  default = {
+    format          = "synthetic-digits"
+    model           = "mlp"
+    hyperparameters = { learning_rate = 0.05, momentum = 0.9, batch_size = 64, epochs = 10 }
+  }
+}
+
 module "benchmark" {
   source          = "library//cluster-training"
   cluster         = { credential = { kubeconfig = { path = var.kubeconfig } } }
   namespace       = "mlbench"
   name            = "mlbench"
-  format          = "synthetic-digits"
-  model           = "mlp"
-  hyperparameters = { learning_rate = 0.05, momentum = 0.9, batch_size = 64, epochs = 10 }
+  format          = var.task.format
+  path            = try(var.task.path, null)
+  model           = var.task.model
+  hyperparameters = var.task.hyperparameters
   push            = var.push
   tarball         = var.push == null ? "mlbench.tar" : null
   worker          = merge(var.limits, { replicas = var.workers })
   evaluate_every  = 200
 }
 
-output "accuracy" {
-  value = module.benchmark.accuracy
-}
-
-output "metrics" {
-  value = module.benchmark.metrics
-}
-
-output "metrics_file" {
-  value = module.benchmark.metrics_file
-}
-
-output "logs" {
-  value = module.benchmark.logs_dir
-}
+output "accuracy" { value = module.benchmark.accuracy }
+output "metrics" { value = module.benchmark.metrics }
+output "metrics_file" { value = module.benchmark.metrics_file }
+output "logs" { value = module.benchmark.logs_dir }
