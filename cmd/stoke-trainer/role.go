@@ -35,7 +35,7 @@ type role struct {
 	cores               int // that it may use
 	supervised          bool
 	listen, listenAPI   string
-	address             string // of listen, for the other workers
+	address             string // host of listen, for the other workers
 	listenAlive         string
 	coordinator         string
 	servers             []string

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -118,7 +118,7 @@ func workerCommand() *cobra.Command {
 			f.StringVar(&r.checkpoints, "checkpoints", "",
 				"`PLACE` of checkpoints, of a program or where the strategy is all_reduce; default: none, the coordinator writes and reads them")
 			listenFlag(r, f)
-			f.StringVar(&r.address, "address", "", "`ADDRESS` where the other workers reach what --listen opens, where the strategy is all_reduce; default: that of --listen")
+			f.StringVar(&r.address, "address", "", "`HOST` by which the other workers reach the port of --listen, where the strategy is all_reduce; default: that of --listen")
 			programFlags(r, f)
 			apiFlag(r, f)
 			serversFlag(r, f)
@@ -229,7 +229,10 @@ func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err err
 		noted = applied
 	}
 	server := ps.New(r.index, r.known, place, noted, r.log)
-	o.Holder, o.Address = ps.Member{Server: server}, cmp.Or(r.address, l.Addr().String())
+	o.Holder, o.Address = ps.Member{Server: server}, l.Addr().String()
+	if _, port, err := net.SplitHostPort(o.Address); err == nil && r.address != "" {
+		o.Address = net.JoinHostPort(r.address, port)
+	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan struct{})
 	go func() {

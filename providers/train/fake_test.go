@@ -120,7 +120,9 @@ func fakeSupervise(b behaviour, f run.Folder) int {
 		return 1
 	}
 	lock := flock.New(f.Lock())
-	if ok, err := lock.TryLock(); err != nil || !ok {
+	waiting, cancel := context.WithTimeout(context.Background(), 10*time.Second) // for all threads of one that was killed
+	defer cancel()
+	if ok, err := lock.TryLockContext(waiting, 10*time.Millisecond); err != nil || !ok {
 		fmt.Fprintln(os.Stderr, "another supervisor owns the run")
 		return 1
 	}

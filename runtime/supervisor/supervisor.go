@@ -37,7 +37,7 @@ var ErrNotStarted = errors.New("the launcher closed the pipe before \"go\": noth
 // as the run's final one, unless the error is ErrFolderGone.
 func Run(ctx context.Context, o Options) (spec.Status, error) {
 	lock := flock.New(o.Folder.Lock(), flock.SetPermissions(0o600))
-	locked, err := lock.TryLock()
+	locked, err := takeLock(ctx, lock, o.Folder)
 	if err != nil {
 		return spec.Status{}, fmt.Errorf("lock run: %w", err)
 	}
@@ -96,6 +96,29 @@ func Run(ctx context.Context, o Options) (spec.Status, error) {
 		return outcome, nil
 	}
 	return room.conclude(o.Folder, outcome)
+}
+
+// lockTime is how long the lock of a supervisor that was killed may be kept: until
+// the last of its threads has ended.
+const lockTime = 10 * time.Second
+
+// takeLock takes the run's lock. Where the supervisor that has it has ended, takeLock
+// waits until the lock is free.
+func takeLock(ctx context.Context, lock *flock.Flock, f run.Folder) (bool, error) {
+	locked, err := lock.TryLock()
+	if locked || err != nil {
+		return locked, err
+	}
+	if before, err := f.ReadSupervisor(); err != nil || before.Alive() {
+		return false, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	locked, err = lock.TryLockContext(waiting, 10*time.Millisecond)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return locked, err
 }
 
 // begun is the status from "go" to the coordinator's first.

@@ -21,7 +21,7 @@ func (s *sight) judge(state *launch.State) {
 // coordinator says: that of the servers, or those of all workers. "" is none.
 func (s *sight) broken() string {
 	of, err := s.spec()
-	if why := s.without(server); why != "" && !(err == nil && of.HasProgram() && of.ParameterServer.Replicas == 0) {
+	if why := s.without(server); why != "" && !(err == nil && of.ParameterServer.Replicas == 0) {
 		return why
 	}
 	high, low := s.job(workerHigh), s.job(worker)

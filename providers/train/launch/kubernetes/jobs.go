@@ -23,7 +23,7 @@ const (
 // coordinator's the run is let go.
 func (l *layout) jobs() []*batch.Job {
 	var all []*batch.Job
-	if n := l.spec.ParameterServer.Replicas; n > 0 || !l.spec.HasProgram() {
+	if n := l.spec.ParameterServer.Replicas; n > 0 {
 		all = append(all, l.indexed(server, n, serverRetries))
 	}
 	low, high := l.spec.Worker.Replicas-l.high(), l.high()

@@ -76,6 +76,14 @@ func (l *layout) coordinatorAddress() string {
 	return l.host(coordinator) + ":" + strconv.Itoa(l.Port)
 }
 
+// listens reports whether the pods of a role are connected to by others of the run.
+func (l *layout) listens(role string) bool {
+	if role == worker || role == workerHigh {
+		return l.spec.Strategy == spec.StrategyAllReduce && !l.spec.HasProgram()
+	}
+	return !l.isAgent(role)
+}
+
 // isAgent reports whether the pods of a role run a program.
 func (l *layout) isAgent(role string) bool { return l.spec.HasProgram() && role != coordinator }
 

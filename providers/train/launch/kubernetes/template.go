@@ -79,7 +79,7 @@ func (l *layout) template(role string) core.PodTemplateSpec {
 	if role == coordinator {
 		pod.RestartPolicy, pod.Hostname = core.RestartPolicyOnFailure, coordinator
 	}
-	if role != worker && role != workerHigh && !l.isAgent(role) {
+	if l.listens(role) {
 		c := &pod.Containers[0]
 		c.Ports = []core.ContainerPort{{Name: "roles", ContainerPort: int32(l.Port)}}
 		if role == coordinator {
@@ -141,42 +141,55 @@ func (l *layout) arguments(role string) []string {
 	if l.isAgent(role) {
 		return l.agentArguments(role)
 	}
-	command, identity := role, keyIdentity
-	if role == worker || role == workerHigh {
-		command, identity = worker, keyCertificate
+	command := role
+	if role == workerHigh {
+		command = worker
 	}
 	args := []string{
-		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken, "--certificate-file=" + secretFolder + "/" + identity,
+		command, "--spec=" + specFolder + "/" + keySpec, "--token-file=" + secretFolder + "/" + keyToken, "--certificate-file=" + secretFolder + "/" + l.identity(role),
 	}
 	args = append(args, "--listen-alive=:"+strconv.Itoa(l.alive()))
 	if role != coordinator {
 		args = append(args, "--api="+l.apiURL())
 	}
-	servers := "--servers=" + strings.Join(l.servers(), ",")
+	var servers []string
+	if all := l.servers(); len(all) > 0 {
+		servers = []string{"--servers=" + strings.Join(all, ",")}
+	}
 	switch role {
 	case coordinator:
 		args = append(args, "--run="+l.id, "--state="+stateFolder)
 		if l.spec.HasProgram() {
 			args = append(args, "--code="+codeFolder)
 		} else {
-			args = append(args, servers, "--data="+l.Dataset)
+			args = append(append(args, servers...), "--data="+l.Dataset)
 		}
 		args = append(args, "--listen=:"+strconv.Itoa(l.Port), "--listen-api=:"+strconv.Itoa(l.api()),
 			"--outcome=/dev/termination-log", "--metrics=-", "--linger="+linger)
 	case server:
 		args = append(args, "--listen=:"+strconv.Itoa(l.Port))
-	case workerHigh:
-		args = append(args, "--coordinator="+l.coordinatorAddress(), servers, "--data="+l.Dataset)
 	default:
-		args = append(args, "--coordinator="+l.coordinatorAddress(), servers, "--data="+l.Dataset)
-		if n := l.high(); n > 0 {
+		args = append(append(append(args, "--coordinator="+l.coordinatorAddress()), servers...), "--data="+l.Dataset)
+		if l.listens(role) {
+			args = append(args, "--listen=:"+strconv.Itoa(l.Port))
+		}
+		if n := l.high(); n > 0 && role == worker {
 			args = append(args, "--first-index="+strconv.Itoa(n))
 		}
 	}
-	if l.Checkpoints != "" && command != worker && !l.spec.HasProgram() {
+	if l.Checkpoints != "" && l.listens(role) && !l.spec.HasProgram() {
 		args = append(args, "--checkpoints="+l.Checkpoints)
 	}
 	return args
+}
+
+// identity returns the key of the certificate that a role is given: with its own
+// key only where the role listens.
+func (l *layout) identity(role string) string {
+	if l.listens(role) {
+		return keyIdentity
+	}
+	return keyCertificate
 }
 
 // environment gives indexed roles their index, and what the user wants.
@@ -186,6 +199,9 @@ func (l *layout) environment(role string) []core.EnvVar {
 		all = append(all, core.EnvVar{Name: "STOKE_INDEX", ValueFrom: &core.EnvVarSource{
 			FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
 		}})
+	}
+	if role != coordinator && role != server && l.listens(role) { // a name would be resolved to an earlier pod for a while
+		all = append(all, core.EnvVar{Name: "STOKE_ADDRESS", ValueFrom: &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}})
 	}
 	if l.isAgent(role) {
 		all = append(all, core.EnvVar{Name: "HOME", Value: "/tmp"}) // the user of the pods has none in the image

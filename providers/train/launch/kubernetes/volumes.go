@@ -18,10 +18,7 @@ func (l *layout) volumes(role string) (volumes []core.Volume, mounts []core.Volu
 	add("spec", specFolder, true, core.VolumeSource{ConfigMap: &core.ConfigMapVolumeSource{
 		LocalObjectReference: core.LocalObjectReference{Name: l.id}, Items: []core.KeyToPath{{Key: keySpec, Path: keySpec}},
 	}})
-	identity := keyIdentity
-	if role == worker || role == workerHigh || l.isAgent(role) {
-		identity = keyCertificate // the key is for who listens
-	}
+	identity := l.identity(role)
 	add("secret", secretFolder, true, core.VolumeSource{Secret: &core.SecretVolumeSource{
 		SecretName: l.id, DefaultMode: new(int32(0o440)), Items: []core.KeyToPath{{Key: keyToken, Path: keyToken}, {Key: identity, Path: identity}},
 	}})
