@@ -60,10 +60,7 @@ resource "train_experiment" "digits" {
     memory = "128Mi"
     STORAGE
   }
-  parameter_server {
-    replicas = 1
-    memory   = "128Mi"
-  }
+  STRATEGY
   worker {
     replicas = WORKERS
     cpu      = "CORES"

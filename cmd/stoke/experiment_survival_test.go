@@ -30,6 +30,7 @@ type podLab struct {
 	t                *testing.T
 	trainer, dir, ns string
 	wait, storage    string // lines of the experiment
+	strategy         string // likewise; "": one parameter server
 	epochs, workers  int
 	cpu, priority    string // of each worker; "": 100m, normal
 	home             string // of whoever runs stoke
@@ -64,6 +65,7 @@ const forever = 1000000
 func (l *podLab) write() {
 	l.t.Helper()
 	text := strings.NewReplacer("KUBECONFIG", l.Kubeconfig(), "TRAINER", l.trainer, "NAMESPACE", l.ns, "WAIT", l.wait, "STORAGE", l.storage,
+		"STRATEGY", cmp.Or(l.strategy, "parameter_server {\n    replicas = 1\n    memory   = \"128Mi\"\n  }"),
 		"EPOCHS", strconv.Itoa(l.epochs), "WORKERS", strconv.Itoa(l.workers), "CORES", cmp.Or(l.cpu, "100m"), "PRIORITY", cmp.Or(l.priority, "normal")).Replace(experimentOnPods)
 	if err := os.WriteFile(filepath.Join(l.dir, "main.tf"), []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)

@@ -65,6 +65,20 @@ func accelerated() launch.Placement {
 	return p
 }
 
+// reducingRun is a run by all-reduce.
+func reducingRun(workers int) spec.Spec {
+	s := someRun(workers, 0)
+	s.Strategy = spec.StrategyAllReduce
+	return s
+}
+
+// reaching is a placement of workers of two priorities that reach the checkpoints.
+func reaching() launch.Placement {
+	p := small()
+	p.Checkpoints, p.HighPriority, p.Worker.Priority = "gs://lab/checkpoints", 1, launch.PriorityLow
+	return p
+}
+
 // privileged is a placement of pods with volumes that the Pod Security level
 // restricted refuses.
 func privileged() launch.Placement {
@@ -83,6 +97,7 @@ func layouts() map[string]*layout {
 		"everything":  {"run-0000000000000002", someRun(4, 2), everything(), 0},
 		"accelerated": {"run-0000000000000003", someRun(3, 1), accelerated(), 0},
 		"program":     programRun(2, 1),
+		"all-reduce":  {"run-0000000000000005", reducingRun(3), reaching(), 0},
 		"privileged":  {"run-0000000000000004", someRun(2, 1), privileged(), 0},
 	}
 }
