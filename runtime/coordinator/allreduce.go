@@ -164,10 +164,10 @@ func (a *allReduce) connect(ctx context.Context) error {
 			return nil
 		}
 		err := a.form(ctx, present, changed)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if errors.Is(err, wire.ErrRefused) {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil || errors.Is(err, wire.ErrRefused):
 			return err
 		}
 	}
@@ -313,8 +313,10 @@ func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, appli
 	return math.Sqrt(answers[0].SquaredNorm), answers[0].Finite, nil
 }
 
-// reportBeforePush is false: an update's contributions are at all members.
-func (a *allReduce) reportBeforePush() bool { return false }
+// reportBeforePush is for vectors of which a share does not travel for long: members
+// wait for what the coordinator names. A contribution that is lost was that of a
+// worker that is, so that another group is formed in any case.
+func (a *allReduce) reportBeforePush() bool { return model.Length(a.workload.Vars) <= maxEarly }
 
 // hold lets one member keep its parameters.
 func (a *allReduce) hold(ctx context.Context, at point) error {

@@ -436,16 +436,21 @@ func TestMaxStepsAndDeadline(t *testing.T) {
 // BenchmarkUpdate measures what an update costs beside its computing: 110,000
 // parameters, one micro-batch for each of two workers, all in one process.
 func BenchmarkUpdate(b *testing.B) {
-	for _, workers := range []int{1, 2} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			s := pointsSpec()
-			s.Worker.Replicas, s.BatchSize, s.MicroBatch, s.LearningRate = workers, workers, 1, 1e-6
-			s.MaxSteps = max(2, b.N)
-			s.Epochs = s.MaxSteps
-			run := newBench(b, s, linear{size: 110_000})
-			b.ResetTimer()
-			st := run.run()
-			b.ReportMetric(1e6*st.Metrics["training_seconds"]/float64(st.Step), "µs/update")
-		})
+	for _, strategy := range []string{spec.StrategyParameterServer, spec.StrategyAllReduce} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/workers=%d", strategy, workers), func(b *testing.B) {
+				s := pointsSpec()
+				s.Worker.Replicas, s.BatchSize, s.MicroBatch, s.LearningRate = workers, workers, 1, 1e-6
+				if s.Strategy = strategy; strategy == spec.StrategyAllReduce {
+					s.ParameterServer.Replicas = 0
+				}
+				s.MaxSteps = max(2, b.N)
+				s.Epochs = s.MaxSteps
+				run := newBench(b, s, linear{size: 110_000})
+				b.ResetTimer()
+				st := run.run()
+				b.ReportMetric(1e6*st.Metrics["training_seconds"]/float64(st.Step), "µs/update")
+			})
+		}
 	}
 }

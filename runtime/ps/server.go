@@ -145,11 +145,14 @@ func (s *Server) take(p wire.Push, sums []float32) wire.Answer {
 		s.sums.give(sums)
 		return *a
 	}
-	why := ""
+	why, newest := "", s.version
+	if s.group != nil { // a member that has made the update may compute the next one before this one has
+		newest++
+	}
 	switch {
 	case p.Term != s.term:
 		why = fmt.Sprintf("term is %d", s.term)
-	case p.Exact && p.Version != s.version || p.Version > s.version:
+	case p.Exact && p.Version < s.version || p.Version > newest:
 		why = fmt.Sprintf("version is %d", s.version)
 	case s.void[p.ID]:
 		delete(s.void, p.ID)
@@ -238,8 +241,11 @@ func (s *Server) add(ids []int64) {
 func (s *Server) prepare(ctx context.Context, p wire.Prepare) wire.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.Alone != nil && s.group == nil {
-		if id := s.gather(p); id != 0 {
+	if p.Alone != nil {
+		switch id := s.gather(p); {
+		case id != 0 && s.group != nil: // others may have added up what this member lacks
+			return refuse("contribution %d did not come", id)
+		case id != 0:
 			return wire.Answer{Missing: id}
 		}
 	}
