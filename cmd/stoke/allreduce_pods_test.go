@@ -39,7 +39,7 @@ func TestAllReduceRealPods(t *testing.T) {
 		t.Errorf("it is another run by now: %s, %s", id, again)
 	}
 	for line := range strings.Lines(l.run(0, "metrics", "train_experiment.digits")) {
-		if strings.HasPrefix(line, "restore ") && !strings.Contains(line, "step 0 ") && !strings.Contains(line, "attached to ") {
+		if strings.HasPrefix(line, "restore ") && !strings.Contains(strings.TrimSpace(line)+" ", "step 0 ") && !strings.Contains(line, "attached to ") {
 			t.Errorf("the run went back: %s", line)
 		}
 	}
