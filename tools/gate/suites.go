@@ -82,7 +82,7 @@ func suites() []suite {
 		{name: "lint", about: "gofmt, go vet, staticcheck, the rules of the house, the gate's own tests", gate: true, always: true,
 			command: []string{"make", "lint"}},
 		{name: "elsewhere", about: "the types of every package for the other platforms", gate: true,
-			command: []string{"go", "run", "-C", "tools", "./gate", "elsewhere"}, packages: []string{"..."}},
+			command: []string{"go", "run", "-C", "tools", "./gate", "elsewhere"}, packages: []string{"..."}, env: []string{"GOGC=400"}},
 		{name: "first-steps", about: "the README's commands: make quickstart, make test, make quickstart", gate: true, always: true,
 			command: []string{".ci/first-steps"}},
 		{name: "race", about: "the race detector, in short, on packages that have goroutines", gate: true, daily: true,
