@@ -369,7 +369,7 @@ func (r *runner) mayRetry() bool {
 // link returns the program of a package's tests. It is linked once for all
 // suites with the same tags, and kept while its sources stay the same.
 func (r *runner) link(s *suite, env []string, pkg string) (string, error) {
-	build := []string{"test", "-c", "-vet=off", "-tags", strings.Join(s.tags, ",")}
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-tags", strings.Join(s.tags, ",")}
 	if s.race {
 		build = append(build, "-race")
 	}
