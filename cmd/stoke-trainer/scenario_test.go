@@ -147,6 +147,9 @@ func TestAllCheckpointsAreDamaged(t *testing.T) {
 			return os.WriteFile(path, bytes.Replace(must(os.ReadFile(path)), []byte("{"), []byte(`{"format": 99,`), 1), 0o600)
 		},
 	} {
+		if testing.Short() && name != "a bit of a part" { // the processes do the same after each damage
+			continue
+		}
 		t.Run(name, func(t *testing.T) { stopsWithout(t, spoil) })
 	}
 }

@@ -132,12 +132,18 @@ func (r *runner) provide(s *suite) (env []string, reason string, err error) {
 	return env, "", nil
 }
 
-// flags are GOFLAGS with -trimpath, so that all checkouts share what is compiled.
+// buildFlags are those of the Makefile, so that all checkouts share what is compiled.
+var buildFlags = []string{"-trimpath", "-gcflags=all=-dwarf=false"}
+
+// flags are GOFLAGS with those that all is built with.
 func flags(given string) string {
-	if slices.Contains(strings.Fields(given), "-trimpath") {
-		return given
+	all := strings.Fields(given)
+	for _, f := range buildFlags {
+		if !slices.Contains(all, f) {
+			all = append(all, f)
+		}
 	}
-	return strings.TrimSpace(given + " -trimpath")
+	return strings.Join(all, " ")
 }
 
 // runCommand runs a suite that is one command. What its tests print names the
@@ -363,7 +369,7 @@ func (r *runner) mayRetry() bool {
 // link returns the program of a package's tests. It is linked once for all
 // suites with the same tags, and kept while its sources stay the same.
 func (r *runner) link(s *suite, env []string, pkg string) (string, error) {
-	build := []string{"test", "-c", "-vet=off", "-tags", strings.Join(s.tags, ",")}
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-tags", strings.Join(s.tags, ",")}
 	if s.race {
 		build = append(build, "-race")
 	}
