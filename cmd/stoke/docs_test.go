@@ -51,6 +51,8 @@ var elsewhere = []struct{ page, line, instead, why string }{
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster status module.mnist.train_experiment.this", "", "follows from the one before"},
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster logs -f module.mnist.train_experiment.this", "", "follows from the one before"},
 	{"examples/elasticdl-cluster/README.md", "./bin/stoke -chdir=examples/elasticdl-cluster destroy -var push=registry.example.com/lab/trainer:1", "", "follows from the one before"},
+	{"examples/elasticdl-local/README.md", "./bin/stoke -chdir=examples/elasticdl-local apply -auto-approve", "./bin/stoke -chdir=examples/elasticdl-local apply -auto-approve -var records=640", "trains for a minute"},
+	{"examples/elasticdl-local/README.md", "./bin/stoke -chdir=examples/elasticdl-local plan -var strategy=parameter_server", "./bin/stoke -chdir=examples/elasticdl-local plan -var strategy=parameter_server -var records=640", "follows from the one before"},
 	{"examples/metal-gpu-cluster/README.md", "./bin/stoke -chdir=examples/metal-gpu-cluster plan", "", "needs machines; TestClusterExample of providers/metal runs it on some"},
 	{"examples/metal-gpu-cluster/README.md", "./bin/stoke -chdir=examples/metal-gpu-cluster apply", "", "needs machines; TestClusterRealKubeadm of providers/metal makes such a cluster"},
 	{"examples/metal-hosts/README.md", "./bin/stoke -chdir=examples/metal-hosts plan", "", "needs machines; the suite of providers/metal runs it on some"},
@@ -200,7 +202,7 @@ func (r *reading) serve(h http.Handler) string {
 }
 
 // copied are the examples that pages call.
-var copied = []string{"distributed-tensorflow", "elasticdl-cluster", "gke-elastic", "gke-mlbench", "metal-gpu-cluster", "mlbench", "mnist", "quickstart"}
+var copied = []string{"distributed-tensorflow", "elasticdl-cluster", "elasticdl-local", "gke-elastic", "gke-mlbench", "metal-gpu-cluster", "mlbench", "mnist", "quickstart"}
 
 // repository lays out what those pages speak of that are read in a checkout:
 // the programs and the examples. The quickstart trains for a moment only.
