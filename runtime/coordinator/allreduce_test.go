@@ -132,3 +132,50 @@ func TestMembersComeAndGo(t *testing.T) {
 		}
 	}
 }
+
+// A run goes on with another strategy from where it was stopped: parameters, slots
+// and ledger stay.
+func TestStrategyChanges(t *testing.T) {
+	undisturbed := newBench(t, reduceSpec(2, 20), linear{size: 5000})
+	if st := undisturbed.run(); st.Phase != spec.Succeeded {
+		t.Fatalf("status %+v", st)
+	}
+	want := hashed(undisturbed.parameters(), 0)
+	strategies := map[string]int{spec.StrategyParameterServer: 1, spec.StrategyAllReduce: 0}
+	for from, servers := range strategies {
+		t.Run("from "+from, func(t *testing.T) {
+			s := reduceSpec(2, 20)
+			s.Strategy, s.ParameterServer.Replicas = from, servers
+			b := newBench(t, s, linear{size: 5000, fails: func([]int64) error { time.Sleep(time.Millisecond); return nil }})
+			var workers sync.WaitGroup
+			for i := range 2 {
+				workers.Go(func() { b.work(b.ctx, i) }) //nolint:errcheck // it is told to leave
+			}
+			stop, ended := b.beginUntilStopped()
+			b.until("the run gets on", func() bool { return b.seen("update") >= 30 })
+			stop()
+			st := <-ended
+			workers.Wait()
+			if st.Phase != spec.Stopped || st.Step < 30 || st.Step >= 240 {
+				t.Fatalf("status %+v", st)
+			}
+			step := st.Step
+			b.options.Stop = nil
+			for to, servers := range strategies {
+				if to != from {
+					b.options.Spec.Strategy, b.options.Spec.ParameterServer.Replicas = to, servers
+				}
+			}
+			next := b.again()
+			if st = next.run(); st.Phase != spec.Succeeded || st.Records != 600*20 || st.Step != 240 {
+				t.Fatalf("status %+v", st)
+			}
+			if got := hashed(next.parameters(), 0); got != want {
+				t.Errorf("the parameters are %s, undisturbed %s", got, want)
+			}
+			if all := next.lines(); !slices.ContainsFunc(all, func(e spec.Event) bool { return e.Type == spec.EventRestore && e.Step == step }) {
+				t.Errorf("the run did not go on from step %d", step)
+			}
+		})
+	}
+}
