@@ -49,7 +49,7 @@ func newAllReduce(o Options) *allReduce {
 			group[position].Disconnect() // it leaves the session, which decides what becomes of it
 		}
 	})
-	a.patience = memberPatience
+	a.patience, a.servers.missing = memberPatience, a.missing
 	return a
 }
 
@@ -104,20 +104,15 @@ func (a *allReduce) members() ([]*session.Member, <-chan struct{}) {
 	return all, a.changed
 }
 
-// lost returns why the group cannot go on: a member has left it, or does not
-// answer.
-func (a *allReduce) lost() string {
-	if why := a.parameterServers.lost(); why != "" || len(a.links) == 0 {
-		return why
-	}
+// missing returns an error where a member of the group has left.
+func (a *allReduce) missing() error {
 	present, _ := a.members()
 	for _, m := range a.group() {
 		if !slices.Contains(present, m) {
-			a.drop(fmt.Errorf("%s has left the group", m.Seat()))
-			return a.why
+			return fmt.Errorf("%s has left the group", m.Seat())
 		}
 	}
-	return ""
+	return nil
 }
 
 // newcomers returns the workers that wait to be taken into the group.

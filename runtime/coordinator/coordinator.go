@@ -333,7 +333,7 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 			c.restore(ctx)
 			break
 		}
-		if c.admit() {
+		if admitNewcomers(c) {
 			continue
 		}
 		moved, over, err := c.move(ctx)
@@ -350,9 +350,9 @@ func (c *coordinator) Advance(ctx context.Context) (over bool, err error) {
 	return false, nil
 }
 
-// admit lets newcomers become holders of the parameters where that costs the least:
+// admitNewcomers lets newcomers become holders of the parameters where that costs the least:
 // no unit of the next update is computed yet, or too few holders are left.
-func (c *coordinator) admit() bool {
+func admitNewcomers(c *coordinator) bool {
 	names := c.parameters.newcomers()
 	if len(names) == 0 {
 		return false

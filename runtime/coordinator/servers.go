@@ -28,6 +28,7 @@ type servers struct {
 	readers     sync.WaitGroup
 	hung        func(server int) // is called with one that does not answer
 	patience    time.Duration    // with one that says nothing; 0: that of package wire
+	missing     func() error     // is asked whether all of them still take part; nil: they do
 }
 
 // link is one connection. Its reader tells at once when it ends.
@@ -50,6 +51,11 @@ func (s *servers) lost() string {
 			s.drop(fmt.Errorf("connection to server %d lost: %w", i, l.err))
 			return s.why
 		default:
+		}
+	}
+	if len(s.links) > 0 && s.missing != nil {
+		if err := s.missing(); err != nil {
+			s.drop(err)
 		}
 	}
 	return s.why

@@ -61,7 +61,7 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	clear(s.failed)
 	s.term, s.present = a.Term, new(version)
 	if a.Group != nil {
-		s.layOut(a.Group, s.vars)
+		layOut(s, a.Group, s.vars)
 	}
 	s.crowd = s.workers
 	s.spans.freed.ring()

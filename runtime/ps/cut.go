@@ -46,7 +46,7 @@ func (s *Server) restore(ctx context.Context, r wire.Restore, initial []float32,
 	}
 	switch {
 	case r.Source != "":
-		if a, err := s.fetch(ctx, r, vectors); err != nil || a != (wire.Answer{}) {
+		if a, err := (Member{s}).fetch(ctx, r, vectors); err != nil || a != (wire.Answer{}) {
 			return a, err
 		}
 	case len(r.Parts) == 0:
@@ -72,7 +72,7 @@ func (s *Server) adopt(r wire.Restore, vectors [][]float32) wire.Answer {
 	s.term, s.version, s.from = r.Term, r.Version, r.From
 	s.values, s.slots, s.present, s.exact = &vector{v: vectors[0]}, nil, new(version), r.Exact
 	s.spans.freed.ring() // buffers of before have another length, or may still be read
-	s.layOut(r.Group, r.Vars)
+	layOut(s, r.Group, r.Vars)
 	for _, v := range vectors[1:] {
 		s.slots = append(s.slots, &vector{v: v})
 	}

@@ -226,16 +226,17 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func()) {
 	return nil, nil
 }
 
-// forMember answers another member that begins to take part.
-func (s *Server) forMember(ctx context.Context, l *link, m *wire.Message) error {
-	if m.Type != wire.TypeFetch {
-		return l.answer(wire.Answer{Error: "a member may not ask for " + m.Type.String()})
+// answer answers another member that begins to take part.
+func (m Member) answer(ctx context.Context, l *link, msg *wire.Message) error {
+	if msg.Type != wire.TypeFetch {
+		return l.answer(wire.Answer{Error: "a member may not ask for " + msg.Type.String()})
 	}
 	var f wire.Fetch
-	if err := m.Decode(&f); err != nil {
+	if err := msg.Decode(&f); err != nil {
 		return err
 	}
-	c, refused := s.awaitTerm(ctx, f)
+	s := m.Server
+	c, refused := m.awaitTerm(ctx, f)
 	if refused != nil {
 		return l.answer(*refused)
 	}
@@ -252,7 +253,8 @@ func (s *Server) forMember(ctx context.Context, l *link, m *wire.Message) error 
 
 // awaitTerm waits until the server has begun a term, and keeps its parameters and
 // slots as they are then.
-func (s *Server) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.Answer) {
+func (m Member) awaitTerm(ctx context.Context, f wire.Fetch) (*snapshot, *wire.Answer) {
+	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -291,11 +293,11 @@ func holdAll(s *Server) *snapshot {
 }
 
 // fetch receives parameters and slots from another member.
-func (s *Server) fetch(ctx context.Context, r wire.Restore, vectors [][]float32) (wire.Answer, error) {
+func (m Member) fetch(ctx context.Context, r wire.Restore, vectors [][]float32) (wire.Answer, error) {
 	failed := func(err error) (wire.Answer, error) {
 		return refuse("member %s does not send its parameters: %v", r.Source, err), nil
 	}
-	conn, err := s.credentials.Dial(ctx, r.Source, wire.Hello{Role: wire.RoleMember, Index: s.index})
+	conn, err := m.credentials.Dial(ctx, r.Source, wire.Hello{Role: wire.RoleMember, Index: m.index})
 	if err != nil {
 		return failed(err)
 	}
@@ -317,7 +319,7 @@ func (s *Server) fetch(ctx context.Context, r wire.Restore, vectors [][]float32)
 
 // layOut makes the server's pools and pieces for the vector that it holds from now
 // on. Called with mu held.
-func (s *Server) layOut(g *wire.Group, vars []model.Var) {
+func layOut(s *Server, g *wire.Group, vars []model.Var) {
 	n := len(s.values.v)
 	s.group, s.spans, s.vars = newGroup(g, n), newPool(n), vars
 	s.sums = s.spans

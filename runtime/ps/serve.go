@@ -28,7 +28,7 @@ func (s *Server) answer(ctx context.Context, c *wire.Conn, hello wire.Hello) {
 		s.presence.came()
 		defer s.presence.went()
 	case wire.RoleMember:
-		handle = s.forMember
+		handle = Member{s}.answer
 	default:
 		handle = s.forWorker
 		s.meet(hello.Session, 1)

@@ -78,7 +78,7 @@ func (g *group) run(ctx context.Context) error {
 			err = g.connect(stop, receiving, next, at)
 		}
 		if err == nil {
-			err = g.broken()
+			err = g.findBroken()
 		}
 		var again <-chan time.Time
 		switch {
@@ -110,8 +110,8 @@ const memberPatience = 3 * time.Second
 // unreachableError is about a member that only this worker cannot reach.
 type unreachableError struct{ error }
 
-// broken returns an error for a member of the connected group that is gone.
-func (g *group) broken() error {
+// findBroken returns an error for a member of the connected group that is gone.
+func (g *group) findBroken() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for address, m := range g.links {
