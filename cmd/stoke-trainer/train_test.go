@@ -120,7 +120,7 @@ func checkRecordsFrom(t *testing.T, f run.Folder, s spec.Spec, records, term int
 				continue
 			}
 			a, ok := noted[c]
-			order, want := ledger.NewOrder(s.Seed, c.Epoch, records), []int64(nil)
+			order, want := ledger.NewOrder(s.Seed, c.Epoch, records, int64(s.ShuffleBlock)), []int64(nil)
 			for p := c.Start; p < c.End; p++ {
 				want = append(want, order.At(p))
 			}
