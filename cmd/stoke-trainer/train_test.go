@@ -120,7 +120,7 @@ func checkRecordsFrom(t *testing.T, f run.Folder, s spec.Spec, records, term int
 				continue
 			}
 			a, ok := noted[c]
-			order, want := ledger.NewOrder(s.Seed, c.Epoch, records), []int64(nil)
+			order, want := ledger.NewOrder(s.Seed, c.Epoch, records, int64(s.ShuffleBlock)), []int64(nil)
 			for p := c.Start; p < c.End; p++ {
 				want = append(want, order.At(p))
 			}
@@ -142,6 +142,7 @@ func TestTrainToTheEnd(t *testing.T) {
 		"synchronous":  func(s *spec.Spec) {},
 		"two servers":  func(s *spec.Spec) { s.ParameterServer.Replicas = 2 },
 		"asynchronous": func(s *spec.Spec) { s.Asynchronous, s.Optimizer.Momentum = true, 0 },
+		"blocks":       func(s *spec.Spec) { s.ShuffleBlock = 20 },
 		"checkpoints":  func(s *spec.Spec) { s.Checkpoint.EverySteps, s.Evaluation.EverySteps = 10, 25 },
 	}
 	for name, set := range tests {

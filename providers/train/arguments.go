@@ -78,6 +78,7 @@ func hyperparameters() []argument {
 		count("batch_size", hyper, "batch_size", func(s *spec.Spec) *int { return &s.BatchSize }),
 		count("epochs", hyper, "epochs", func(s *spec.Spec) *int { return &s.Epochs }),
 		count("max_steps", hyper, "max_steps", func(s *spec.Spec) *int { return &s.MaxSteps }),
+		unfilled(count("shuffle_block", hyper, "shuffle_block", func(s *spec.Spec) *int { return &s.ShuffleBlock })),
 		microBatch(), seed(),
 		truth("optimizer.nesterov", hyper, "nesterov", func(s *spec.Spec) *bool { return &s.Optimizer.Nesterov }),
 

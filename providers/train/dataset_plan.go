@@ -168,9 +168,10 @@ func (s *settings) inspectedAs(hash string) manifest {
 	return manifest{}
 }
 
-// checkPictures checks that the records are pictures, where the experiment
-// changes pictures. An empty manifest passes.
-func (d *draft) checkPictures(is manifest) (diags diag.Diagnostics) {
+// checkRecords checks that the records are pictures, where the experiment
+// changes pictures, and that they are as many as it takes for a block. An empty
+// manifest passes.
+func (d *draft) checkRecords(is manifest) (diags diag.Diagnostics) {
 	if err := d.spec.Augmentation.Check(is.Train.Type.String(), is.Train.Shape); err != nil && is.Train.Shape != nil {
 		name := "random_crop"
 		if d.spec.Augmentation.Crop == 0 {
@@ -178,6 +179,10 @@ func (d *draft) checkPictures(is manifest) (diags diag.Diagnostics) {
 		}
 		diags.AddAttributeError(path.Root(hyper).AtName(name), "Records cannot be changed like that",
 			fmt.Sprintf("%s changes pictures. Leave it out, or take another dataset: of this one, %s.", name, err))
+	}
+	if records := is.Train.Records; records > 0 && int64(d.spec.ShuffleBlock) > records {
+		diags.AddAttributeError(pathOf("shuffle_block"), "Value out of range",
+			fmt.Sprintf("shuffle_block must be between 0 and the number of training records, %d; it is %d.", records, d.spec.ShuffleBlock))
 	}
 	return diags
 }

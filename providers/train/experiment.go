@@ -186,6 +186,8 @@ func hyperparameterAttributes() map[string]schema.Attribute {
 			"and a part of their size is taken at random. Default: 0."),
 		"random_flip": schema.BoolAttribute{Optional: true, Description: "Half of the pictures of training records are mirrored, " +
 			"left to right. Default: false."},
+		"shuffle_block": given("Records of a block, which an epoch's order reads together: for training sets larger than memory. " +
+			"Default: 0, each record is read by itself."),
 		"schedule": option("Learning rate over the committed records: constant (default); step, lowered at epochs; " +
 			"cosine or linear, down to minimum_learning_rate at the run's end."),
 		"warmup_epochs": given("Epochs at the beginning, such as 0.5: the rate grows linearly from 0. Default: 0."),

@@ -133,7 +133,7 @@ func (d *draft) checkDataset() (diags diag.Diagnostics) {
 		return diags
 	}
 	d.spec.Dataset.Hash = is.Hash
-	return d.checkPictures(is)
+	return d.checkRecords(is)
 }
 
 // attend follows the run as far as it is asked to, records how it stands in m,

@@ -175,7 +175,7 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 	switch {
 	case err == nil:
 		d.spec.Dataset.Hash, p.records = m.Hash, m.Train.Records
-		p.resp.Diagnostics.Append(d.checkPictures(m)...)
+		p.resp.Diagnostics.Append(d.checkRecords(m)...)
 	case d.spec.HasProgram() && isFolder(d.spec.Dataset.Path): // of the user's own
 	case !errors.Is(err, fs.ErrNotExist):
 		p.resp.Diagnostics.AddAttributeError(path.Root("dataset"), "Dataset cannot be used",
@@ -193,7 +193,7 @@ func (p *planning) dataset(prior *experimentModel, exists bool) {
 		d.spec.Dataset.Hash = hash
 		m = p.settings.inspectedAs(hash)
 		p.records = m.Train.Records
-		p.resp.Diagnostics.Append(d.checkPictures(m)...)
+		p.resp.Diagnostics.Append(d.checkRecords(m)...)
 	}
 	p.plan.DatasetHash = optionalText(d.spec.Dataset.Hash)
 }

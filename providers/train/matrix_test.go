@@ -67,6 +67,7 @@ func (b *bench) variations(data *thing) (all []variation) {
 		"optimizer.beta1":        {"hyperparameters.optimizer": cty.StringVal("adam"), "hyperparameters.beta1": cty.MustParseNumberVal("0.8")},
 		"optimizer.beta2":        {"hyperparameters.optimizer": cty.StringVal("adamw"), "hyperparameters.beta2": cty.MustParseNumberVal("0.99")},
 		"optimizer.epsilon":      {"hyperparameters.optimizer": cty.StringVal("adagrad"), "hyperparameters.epsilon": cty.MustParseNumberVal("1e-6")},
+		"shuffle_block":          {"hyperparameters.shuffle_block": cty.NumberIntVal(8)},
 		"clip_norm":              {"hyperparameters.clip_norm": cty.NumberIntVal(1)},
 		"augmentation.crop":      {"hyperparameters.random_crop": cty.NumberIntVal(2)},
 		"augmentation.flip":      {"hyperparameters.random_flip": cty.True},

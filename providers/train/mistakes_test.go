@@ -55,6 +55,8 @@ func TestExperimentMistakesAreOneErrorEach(t *testing.T) {
 		{"negative crop", values{"hyperparameters.random_crop": num(-1)}, "Value out of range", hyper.GetAttr("random_crop")},
 		{"half a crop", values{"hyperparameters.random_crop": cty.NumberFloatVal(0.5)}, "Value out of range", hyper.GetAttr("random_crop")},
 		{"wide crop", values{"hyperparameters.random_crop": num(28)}, "Records cannot be changed like that", hyper.GetAttr("random_crop")},
+		{"negative block", values{"hyperparameters.shuffle_block": num(-1)}, "Value out of range", hyper.GetAttr("shuffle_block")},
+		{"block of more than all records", values{"hyperparameters.shuffle_block": num(1001)}, "Value out of range", hyper.GetAttr("shuffle_block")},
 		{"schedule", values{"hyperparameters.schedule": str("poly")}, "Unknown value", hyper.GetAttr("schedule")},
 		{"schedule step without epochs", values{"hyperparameters.schedule": str("step")}, "Nothing says when to decay", hyper.GetAttr("schedule")},
 		{"minimum of a constant rate", values{"hyperparameters.minimum_learning_rate": cty.MustParseNumberVal("0.01")},

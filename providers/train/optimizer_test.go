@@ -19,6 +19,7 @@ func TestOptimizerOfAnExperiment(t *testing.T) {
 		"hyperparameters.optimizer":     cty.StringVal("adam"),
 		"hyperparameters.beta2":         cty.MustParseNumberVal("0.99"),
 		"hyperparameters.clip_norm":     cty.NumberIntVal(1),
+		"hyperparameters.shuffle_block": cty.NumberIntVal(8),
 		"hyperparameters.random_crop":   cty.NumberIntVal(4),
 		"hyperparameters.random_flip":   cty.True,
 		"hyperparameters.schedule":      cty.StringVal("step"),
@@ -31,7 +32,7 @@ func TestOptimizerOfAnExperiment(t *testing.T) {
 	}
 	wantedOptimizer := spec.Optimizer{Name: "adam", Beta2: 0.99}
 	wantedSchedule := spec.Schedule{Name: "step", DecayEpochs: "[1,1.5]"}
-	if got.LearningRate != 0.001 || got.ClipNorm != 1 || got.Augmentation != (spec.Augmentation{Crop: 4, Flip: true}) || got.Optimizer != wantedOptimizer || got.Schedule != wantedSchedule {
+	if got.LearningRate != 0.001 || got.ClipNorm != 1 || got.ShuffleBlock != 8 || got.Augmentation != (spec.Augmentation{Crop: 4, Flip: true}) || got.Optimizer != wantedOptimizer || got.Schedule != wantedSchedule {
 		t.Errorf("spec %+v", got)
 	}
 	state := th.state.GetAttr("hyperparameters")

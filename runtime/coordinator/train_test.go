@@ -54,6 +54,8 @@ func (p points) Read(_ context.Context, records []int64, features, labels []byte
 
 func (p points) Close() error { return nil }
 
+func (p points) Prefetch(int64, int64) {}
+
 // linear is an engine for the tests: logistic regression on points, padded
 // with size more parameters that cost nothing to compute.
 type linear struct {

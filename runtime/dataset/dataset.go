@@ -69,6 +69,9 @@ type Source interface {
 	// Read fills features (FeatureBytes each) and labels (TargetBytes each,
 	// little-endian) with the records of the given numbers, in their order. A record that fails its checksum is an error that names it.
 	Read(ctx context.Context, records []int64, features, labels []byte) error
+	// Prefetch makes the kernel read the records [start, end) ahead, where it can.
+	// It returns before they are read.
+	Prefetch(start, end int64)
 	Close() error
 }
 

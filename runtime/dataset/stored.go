@@ -21,7 +21,7 @@ const readAhead = 1 << 20
 type stored struct {
 	path    string
 	file    io.ReaderAt
-	closer  io.Closer
+	open    *os.File // file, where it is one
 	about   Info
 	first   int64 // offset of record 0
 	buffers sync.Pool
@@ -53,7 +53,7 @@ func openFile(name string) (*stored, error) {
 		f.Close()
 		return nil, fmt.Errorf("open dataset %s: %w", name, err)
 	}
-	s.path, s.closer = name, f
+	s.path, s.open = name, f
 	return s, nil
 }
 
@@ -160,12 +160,20 @@ func (s *stored) run(number int64, n int, buffer, features, labels []byte) error
 	return nil
 }
 
+// Prefetch implements Source.
+func (s *stored) Prefetch(start, end int64) {
+	if start, end = max(0, start), min(end, s.about.Records); s.open != nil && start < end {
+		record := int64(storedRecord(s.about))
+		prefetch(s.open, s.first+start*record, (end-start)*record)
+	}
+}
+
 // Close implements Source.
 func (s *stored) Close() error {
-	if s.closer == nil {
+	if s.open == nil {
 		return nil
 	}
-	return s.closer.Close()
+	return s.open.Close()
 }
 
 // storedStream reads a stored split again, as an origin.

@@ -12,7 +12,7 @@ import (
 
 func TestOrderIsAPermutation(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 4, 5, 16, 17, 1000, 4096, 60000} {
-		o := NewOrder(7, 1, n)
+		o := NewOrder(7, 1, n, 0)
 		seen := make([]bool, n)
 		for p := range n {
 			r := o.At(p)
@@ -34,11 +34,11 @@ func TestOrderDependsOnSeedAndEpoch(t *testing.T) {
 		}
 		return
 	}
-	first := NewOrder(1, 0, n)
-	if same(first, NewOrder(1, 0, n)) != n {
+	first := NewOrder(1, 0, n, 0)
+	if same(first, NewOrder(1, 0, n, 0)) != n {
 		t.Error("the same seed and epoch give another order")
 	}
-	for name, o := range map[string]Order{"epoch": NewOrder(1, 1, n), "seed": NewOrder(2, 0, n)} {
+	for name, o := range map[string]Order{"epoch": NewOrder(1, 1, n, 0), "seed": NewOrder(2, 0, n, 0)} {
 		if k := same(first, o); k > 20 { // 1 is expected
 			t.Errorf("another %s leaves %d of %d records in place", name, k, n)
 		}
@@ -49,7 +49,7 @@ func TestOrderDependsOnSeedAndEpoch(t *testing.T) {
 // distance of two random records is n/3.
 func TestOrderSpreadsNeighbours(t *testing.T) {
 	const n = 10000
-	o := NewOrder(3, 0, n)
+	o := NewOrder(3, 0, n, 0)
 	sum := 0.0
 	for p := range int64(n - 1) {
 		d := o.At(p) - o.At(p+1)

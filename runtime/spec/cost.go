@@ -76,6 +76,7 @@ var costs = map[string]Cost{
 	"epochs":                 NewRun,
 	"deterministic":          NewRun,
 	"max_steps":              NewRun,
+	"shuffle_block":          NewRun,
 	"learning_rate":          NewRun,
 	"learning_rate_scaling":  NewRun,
 	"optimizer.name":         NewRun,
@@ -159,7 +160,7 @@ func resolve(s Spec) Spec {
 // it must not change the hash of a run.
 func isLater(field string) bool {
 	switch field {
-	case "graph", "layers", "deterministic", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
+	case "graph", "layers", "deterministic", "shuffle_block", "clip_norm", "optimizer.beta1", "optimizer.beta2", "optimizer.epsilon":
 		return true
 	}
 	for _, prefix := range []string{"program.", "schedule.", "augmentation.", "init_from."} {

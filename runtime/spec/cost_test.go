@@ -158,6 +158,7 @@ func TestValidate(t *testing.T) {
 		"init_from.hash":            func(s *Spec) { s.InitFrom.Path = "/base" },
 		"init_from.skip":            func(s *Spec) { s.InitFrom = InitFrom{Path: "/base", Hash: "sha256:1", Skip: `["[a"]`} },
 		"max_steps":                 func(s *Spec) { s.MaxSteps = -1 },
+		"shuffle_block":             func(s *Spec) { s.ShuffleBlock = -1 },
 		"learning_rate":             func(s *Spec) { s.LearningRate = 0 },
 		"learning_rate_scaling":     func(s *Spec) { s.LearningRateScaling = ScalingLinear },
 		"optimizer.name":            func(s *Spec) { s.Optimizer.Name = "lion" },

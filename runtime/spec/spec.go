@@ -53,6 +53,8 @@ type Spec struct {
 	ClipNorm float64  `json:"clip_norm,omitempty"` // of an update's mean gradient; 0 = none
 	Schedule Schedule `json:"schedule,omitzero"`   // of the learning rate
 
+	ShuffleBlock int `json:"shuffle_block,omitempty"` // records that an epoch's order keeps near each other; 0 = it keeps none
+
 	Augmentation Augmentation `json:"augmentation,omitzero"` // of pictures
 	InitFrom     InitFrom     `json:"init_from,omitzero"`    // parameters of another model
 

@@ -97,6 +97,7 @@ func (s *Spec) validateHyperparameters(c *checks) {
 	c.between("micro_batch", s.MicroBatch, 0, max(1, s.BatchSize))
 	s.validateInitFrom(c)
 	c.between("max_steps", s.MaxSteps, 0, maxNumber)
+	c.between("shuffle_block", s.ShuffleBlock, 0, maxNumber)
 	c.number("learning_rate", s.LearningRate, 0, 1e6, true, false)
 	c.oneOf("learning_rate_scaling", s.LearningRateScaling, ScalingNone, ScalingLinear, ScalingSqrt)
 	if s.LearningRateScaling != ScalingNone && s.BatchPer != BatchPerWorker {

@@ -134,7 +134,8 @@ func (s *session) readPart(ctx context.Context, b *batch, p *part, start, end in
 	clear(p.weights[n:])
 	var order ledger.Order
 	if !b.Evaluate {
-		order = ledger.NewOrder(s.Spec.Seed, b.Epoch, info.Records)
+		order = s.order(b.Epoch)
+		s.prefetch(b.Epoch, order, start, end)
 	}
 	for i := range n {
 		p.records[i], p.weights[i] = start+int64(i), 1

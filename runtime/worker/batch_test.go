@@ -59,7 +59,7 @@ func TestTargets(t *testing.T) {
 	} {
 		about.Target = c.target
 		p := readOf(t, about, spec.Default(), wire.Lease{Contribution: spec.Contribution{Start: 1, End: 4, Epoch: 2}})
-		order := ledger.NewOrder(0, 2, about.Records)
+		order := ledger.NewOrder(0, 2, about.Records, 0)
 		var records []byte
 		for at := range int64(3) {
 			records = append(records, byte(order.At(1+at)))

@@ -69,6 +69,7 @@ type worker struct {
 	tree     engine.Tree // that the leases of a block are added up in
 	spare    [][]float32 // vectors for it
 	micro    int
+	ahead    prefetcher
 	term     atomic.Int64 // the highest heard of: no coordinator is obeyed in a lower one
 	met      time.Time    // when the coordinator was last connected
 	leased   bool         // the session had a lease

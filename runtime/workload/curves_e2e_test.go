@@ -105,7 +105,7 @@ func newCurve(t *testing.T, name string, from spec.Origin) *curve {
 		t.Fatal(err)
 	}
 	c.model.Layers = slices.DeleteFunc(c.model.Layers, func(l model.Layer) bool { return l.Op == model.Dropout })
-	order := ledger.NewOrder(curveSeed, 0, info.Records)
+	order := ledger.NewOrder(curveSeed, 0, info.Records, 0)
 	numbers := make([]int64, curveBatch*curveUpdates)
 	for i := range numbers {
 		numbers[i] = order.At(int64(i))

@@ -62,6 +62,7 @@ variable "hyperparameters" {
     batch_size            = optional(number)
     epochs                = optional(number)
     max_steps             = optional(number)
+    shuffle_block         = optional(number)
     micro_batch           = optional(number)
     momentum              = optional(number)
     nesterov              = optional(bool)
