@@ -116,9 +116,10 @@ func workerCommand() *cobra.Command {
 			coordinatorFlag(r, f)
 			f.StringVar(&r.state, "state", "", "`FOLDER` of its own; of a program only")
 			f.StringVar(&r.checkpoints, "checkpoints", "",
-				"`PLACE` of checkpoints, of a program or where the strategy is all_reduce; default: none, the coordinator writes and reads them")
+				"`PLACE` of checkpoints, of a program or of an all_reduce; default: none, the coordinator writes and reads them")
 			listenFlag(r, f)
-			f.StringVar(&r.address, "address", "", "`HOST` by which the other workers reach the port of --listen, where the strategy is all_reduce; default: that of --listen")
+			f.StringVar(&r.address, "address", "",
+				"`HOST` of --listen for the other workers of an all_reduce; default: that of --listen")
 			programFlags(r, f)
 			apiFlag(r, f)
 			serversFlag(r, f)
@@ -238,7 +239,7 @@ func (r *role) hold(ctx context.Context, o *worker.Options) (end func(), err err
 	go func() {
 		defer close(served)
 		if err := server.Serve(serving, l); err != nil {
-			r.log.Error("the other workers cannot connect any more", "error", err)
+			r.log.Error("other workers cannot connect", "error", err)
 		}
 	}()
 	return func() {

@@ -127,7 +127,8 @@ func experimentAttributes() map[string]schema.Attribute {
 			Description: "Of model_graph and model_file: each layer with the shape of its output for one record, and its parameters.",
 		},
 		"dataset":               option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
-		"strategy":              text("How gradients become updates: parameter_server (default), or all_reduce, where every worker holds all parameters and there are no servers."),
+		"strategy":              text("How gradients become updates: parameter_server (default), or " +
+			"all_reduce: every worker holds all parameters."),
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
 		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
 		"batch_per":             text("What batch_size counts: the batch of one update (\"update\", default), or one worker's part of it (\"worker\")."),

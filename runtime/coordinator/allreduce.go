@@ -19,8 +19,8 @@ import (
 
 // allReduce keeps the parameters in the workers: each member of the group holds all
 // of them. The members give each other the sums of an update, and each makes it by
-// itself. Whoever is left after a loss has everything, so that the run goes on from
-// the newest update that a member has made.
+// itself. The members that a loss leaves have everything: the run continues with the
+// newest update of any of them.
 type allReduce struct {
 	parameterServers
 	wanted int // members that the first group waits for, for a moment
@@ -29,7 +29,7 @@ type allReduce struct {
 	present map[int]*session.Member // by index
 	changed chan struct{}           // is closed when present changes
 
-	formed []*session.Member // the group, in the order of its shares; the caller of connect and the loop take turns
+	formed []*session.Member // the group, in the order of its shares; formMu guards it
 	formMu sync.Mutex
 	keeper string // address of the member that keeps a checkpoint's parameters
 }
@@ -38,7 +38,7 @@ type allReduce struct {
 const formTime = time.Second
 
 // memberPatience is how long a member may say nothing before the others go on without
-// it. It comes back once it is heard of again.
+// it. It joins again later.
 const memberPatience = 3 * time.Second
 
 func newAllReduce(o Options) *allReduce {
@@ -130,7 +130,7 @@ func (a *allReduce) newcomers() (names []string) {
 	return names
 }
 
-// connect connects to all workers that are present, of which there must be one.
+// connect waits for a worker, and connects to all present ones.
 func (a *allReduce) connect(ctx context.Context) error {
 	first := len(a.group()) == 0
 	began := time.Now()
@@ -168,7 +168,7 @@ func (a *allReduce) connect(ctx context.Context) error {
 	}
 }
 
-// form connects to the members of a group, unless others are present meanwhile.
+// form connects to the members of a group, until the workers change.
 func (a *allReduce) form(ctx context.Context, members []*session.Member, changed <-chan struct{}) error {
 	a.servers.close()
 	a.addresses = nil
@@ -308,9 +308,8 @@ func (a *allReduce) commit(ctx context.Context, p proposal) (norm float64, appli
 	return math.Sqrt(answers[0].SquaredNorm), answers[0].Finite, nil
 }
 
-// reportBeforePush is for vectors of which a share does not travel for long: members
-// wait for what the coordinator names. A contribution that is lost was that of a
-// worker that is, so that another group is formed in any case.
+// reportBeforePush reports whether a share is short enough for members to wait for it.
+// With a lost contribution a worker was lost, too: another group is formed anyway.
 func (a *allReduce) reportBeforePush() bool { return model.Length(a.workload.Vars) <= maxEarly }
 
 // hold lets one member keep its parameters.

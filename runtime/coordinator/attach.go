@@ -20,7 +20,7 @@ type attachment struct {
 	terms   []int64       // of the parameters, by server: a coordinator may have died while it attached
 	redo    *wire.Apply   // of the newest update, for servers that have only prepared it; nil: all have made it
 	last    *wire.Holding // has the newest update, where the ledger lacks it; nil: it has it
-	source  int           // the member of a group that has the parameters; those of term 0 fetch them
+	source  int           // index of the group's member with the parameters; holders of term 0 fetch them
 }
 
 // findAttachment decides whether the servers hold one version of n parameters.

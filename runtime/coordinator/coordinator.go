@@ -138,7 +138,7 @@ func open(o Options) (*coordinator, error) {
 	return c, nil
 }
 
-// newParameters returns the place of the parameters that the strategy asks for.
+// newParameters returns the parameters of the run's strategy.
 func newParameters(o Options, s *session.Session) parameters {
 	if o.Spec.Strategy == spec.StrategyAllReduce {
 		return newAllReduce(o)

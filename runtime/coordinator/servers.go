@@ -28,7 +28,7 @@ type servers struct {
 	readers     sync.WaitGroup
 	hung        func(server int) // is called with one that does not answer
 	patience    time.Duration    // with one that says nothing; 0: that of package wire
-	missing     func() error     // is asked whether all of them still take part; nil: they do
+	missing     func() error     // returns an error where one of them has left; nil: none leaves
 }
 
 // link is one connection. Its reader tells at once when it ends.

@@ -79,8 +79,8 @@ func (g *group) begin() {
 }
 
 // combine gives this member's share of the sums to the other members, and waits
-// for theirs. Called with mu held, which it gives up meanwhile; the answer is why
-// there are no sums.
+// for theirs. It returns an answer where the update cannot be made. Called with mu
+// held, which combine releases while it waits.
 func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	g, r := s.group, s.sum
 	if g == nil {
@@ -115,8 +115,8 @@ func (s *Server) combine(ctx context.Context, p wire.Prepare) *wire.Answer {
 	return nil
 }
 
-// shareFor returns the answer to a member that pulls this member's share of the
-// sums of an update, where that is known by now. Called with mu held.
+// shareFor returns this member's share of the sums of an update, for another member;
+// known reports whether there is an answer. Called with mu held.
 func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term}
 	if a.refused = s.heed(p.Term); a.refused != nil {
@@ -127,7 +127,7 @@ func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 		return a, false
 	}
 	if p.Term < s.term || p.Version < g.next || g.sent == nil {
-		why := refuse("the sums of version %d of term %d are not here any more", p.Version, p.Term)
+		why := refuse("the sums of version %d of term %d were replaced", p.Version, p.Term)
 		a.refused = &why
 		return a, true
 	}

@@ -27,7 +27,7 @@ func (s *Server) answerOf(v *version, head wire.Values, values []float32) (*wire
 type link struct {
 	*wire.Conn
 	closed <-chan struct{} // ends whatever waits for the server
-	pulls  chan pull       // the newest one that is not looked at yet
+	pulls  chan pull       // the newest unanswered one
 	member bool            // of an all-reduce: it pulls sums
 }
 
@@ -104,8 +104,8 @@ type pulled struct {
 	refused *wire.Answer
 }
 
-// valuesFor returns the answer to a pull, where the server is at the wanted version
-// by now, and holds its values for the caller. Called with mu held.
+// valuesFor returns the answer to a pull and holds its values for the caller; known
+// reports whether the server has the version. Called with mu held.
 func (s *Server) valuesFor(p wire.Pull) (a pulled, known bool) {
 	a.head = wire.Values{Term: p.Term, Version: s.version, From: s.from}
 	if a.refused = s.heed(p.Term); a.refused != nil {

@@ -83,10 +83,12 @@ func (s *Spec) validateModel(c *checks) {
 		return
 	}
 	if s.ParameterServer.Replicas > 0 {
-		c.add("parameter_server.replicas", "All-reduce has no servers", "Leave parameter_server out, or set strategy to %q.", StrategyParameterServer)
+		c.add("parameter_server.replicas", "All-reduce has no servers", 
+			"Leave parameter_server out, or set strategy to %q.", StrategyParameterServer)
 	}
 	if s.Asynchronous {
-		c.add("asynchronous", "All-reduce updates are synchronous", "Leave synchronous out, or set strategy to %q.", StrategyParameterServer)
+		c.add("asynchronous", "All-reduce updates are synchronous",
+			"Leave synchronous out, or set strategy to %q.", StrategyParameterServer)
 	}
 }
 

@@ -100,9 +100,8 @@ func (a arriving) Read(p []byte) (int, error) {
 	return a.conn.Read(p)
 }
 
-// SetPatience sets how long the peer may say nothing before it is taken for gone, in
-// place of ten seconds. It is to be called before Receive, and should be more than
-// two seconds, because a peer that lives says something every second.
+// SetPatience sets the longest silence of the peer, in place of ten seconds. Call it
+// before Receive, with more than two seconds: a peer sends something every second.
 func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
 
 // Close ends the connection; whoever is sending or receiving returns.

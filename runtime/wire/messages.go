@@ -274,7 +274,7 @@ type Attach struct {
 	Held    int64  `json:"held"` // the term of the parameters
 	Version int64  `json:"version"`
 	Redo    *Apply `json:"redo,omitempty"`
-	// Group is the members of an all-reduce; nil: the servers are no members.
+	// Group is the members of an all-reduce; nil: of parameter servers.
 	Group *Group `json:"group,omitempty"`
 }
 

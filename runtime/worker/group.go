@@ -18,7 +18,7 @@ import (
 type Holder interface {
 	// Group returns the group of the present term with the term and the version
 	// that the member is at, and a channel that is closed when anything has
-	// changed. Where there is no group the term is 0.
+	// changed. Without a group, the term is 0.
 	Group() (g wire.Group, at wire.Applied, changed <-chan struct{})
 	// Hold returns the parameters of a version, which stay as they are until
 	// release is called. Without them, past reports whether they will not come,
@@ -63,8 +63,8 @@ func newGroup(o Options, session string) *group {
 		links: make(map[string]*member), change: make(chan struct{})}
 }
 
-// run connects to the members of each term's group, and receives from them. A
-// member that is gone is no reason to end: the coordinator begins another term.
+// run connects to the members of each term's group, and receives from them. The
+// loss of a member does not end it: the coordinator begins another term.
 func (g *group) run(ctx context.Context) error {
 	receiving, stop := errgroup.WithContext(ctx)
 	defer receiving.Wait() //nolint:errcheck // the members' ends are logged
@@ -180,8 +180,8 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 	return nil
 }
 
-// listen receives from one member until its connection ends. That is no error:
-// what it has not answered is refused.
+// listen receives from one member until its connection ends. Pushes without an answer
+// are then refused.
 func (g *group) listen(m *member) error {
 	err := g.receive(m)
 	g.mu.Lock()
@@ -237,8 +237,8 @@ func (g *group) receive(m *member) error {
 	}
 }
 
-// take reads the sums of a share to where the holder needs them, and asks for those
-// of the next update.
+// take reads the sums of a share into the holder's buffer, and requests the sums of the
+// next update.
 func (g *group) take(m *member, msg *wire.Message) error {
 	var v wire.Values
 	if err := msg.Decode(&v); err != nil {

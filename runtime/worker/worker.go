@@ -203,7 +203,10 @@ func Fail(ctx context.Context, o Options, why error) error {
 
 func (o *Options) hello() wire.Hello {
 	host, _ := os.Hostname() // without a name, the path has to do
-	return wire.Hello{Role: "worker", Index: o.Index, PID: os.Getpid(), Machine: host + ":" + o.Spec.Dataset.Path, Crashed: o.Crashed, Address: o.Address}
+	return wire.Hello{
+		Role: wire.RoleWorker, Index: o.Index, PID: os.Getpid(), Machine: host + ":" + o.Spec.Dataset.Path,
+		Crashed: o.Crashed, Address: o.Address,
+	}
 }
 
 // heed refuses a coordinator whose term has been followed by another one.

@@ -201,7 +201,9 @@ func (l *layout) environment(role string) []core.EnvVar {
 		}})
 	}
 	if role != coordinator && role != server && l.listens(role) { // a name would be resolved to an earlier pod for a while
-		all = append(all, core.EnvVar{Name: "STOKE_ADDRESS", ValueFrom: &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}})
+		all = append(all, core.EnvVar{Name: "STOKE_ADDRESS", ValueFrom: &core.EnvVarSource{
+			FieldRef: &core.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"},
+		}})
 	}
 	if l.isAgent(role) {
 		all = append(all, core.EnvVar{Name: "HOME", Value: "/tmp"}) // the user of the pods has none in the image
