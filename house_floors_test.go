@@ -48,6 +48,7 @@ var floors = []struct {
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},
+	{"curves", []string{"plan/series"}},
 	{"backends", []string{"plan/state/backend"}},
 	{"states made of objects", []string{"plan/state/store/object"}},
 	{"where states are kept", []string{"plan/state/store/*"}},

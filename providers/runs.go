@@ -138,9 +138,15 @@ type RunEvent struct {
 	Step    int64
 	Epoch   int
 	Values  map[string]float64
+	Role    string              // of usage: the names of its values begin with the role and a dot
+	Count   int64               // updates or samples that Values are means of; 0: it is one
+	Ranges  map[string]RunRange // of values that are means, where they are known
 	Message string
 	JSON    json.RawMessage // the whole of it, as the run wrote it
 }
+
+// RunRange has the least and the largest of several values.
+type RunRange struct{ Min, Max float64 }
 
 // RunExporter is a Run whose model can be written to a file.
 type RunExporter interface {
