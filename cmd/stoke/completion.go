@@ -102,7 +102,7 @@ type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellC
 
 // add teaches all commands below root what they may be given.
 func (c completer) add(root *cobra.Command) {
-	files := map[string]bool{"fmt": true, "show": true, "apply": true, "state push": true, "providers mirror": true}
+	files := map[string]bool{"fmt": true, "show": true, "apply": true, "state push": true, "runs": true, "providers mirror": true}
 	arguments := map[string]completion{
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,

@@ -157,6 +157,7 @@ func addCommands(s *session, root *cobra.Command) {
 		modulesCommand,
 		showCommand,
 		outputCommand,
+		runsCommand,
 		statusCommand,
 		logsCommand,
 		execCommand,

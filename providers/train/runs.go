@@ -15,6 +15,7 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
+	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -36,7 +37,8 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if err != nil {
 		return nil, gone(err)
 	}
-	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, placeOf(o.Value),
+		func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
@@ -51,6 +53,48 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 		}
 	}
 	return r, nil
+}
+
+// OnMachine implements providers.MachineRuns.
+func (runs) OnMachine(folder string) ([]providers.MachineRun, error) {
+	place, err := stateFolder(folder, "runs")
+	if err != nil {
+		return nil, err
+	}
+	if place, err = filepath.Abs(place); err != nil {
+		return nil, err
+	}
+	ids, err := local.Place(place).List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]providers.MachineRun, 0, len(ids))
+	for _, id := range ids {
+		all = append(all, providers.MachineRun{ID: id, Object: providers.RunObject{Type: "train_experiment",
+			Value: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "runs_dir": cty.StringVal(place)})}})
+	}
+	return all, nil
+}
+
+// placeOf returns where the run of a stored object is, for people.
+func placeOf(v cty.Value) string {
+	c, err := connectionAt(v)
+	switch {
+	case err != nil:
+		return ""
+	case c == nil:
+		return "this machine"
+	}
+	name := strings.TrimPrefix(c.Endpoint, "https://")
+	switch k := c.Credential.Kubeconfig; {
+	case k != nil && k.Context != "":
+		name = k.Context
+	case name == "" && k != nil:
+		name = k.Path
+	case name == "":
+		name = "its cluster"
+	}
+	return printable(name + "/" + textAt(v, "runs_dir"))
 }
 
 // reachableRun is one beside whose processes commands run.
@@ -110,6 +154,7 @@ func textAt(v cty.Value, name string) string {
 // experimentRun is one experiment's run.
 type experimentRun struct {
 	trainingRun
+	place   string // for people
 	trainer func(context.Context) (trainer, error)
 }
 
@@ -119,7 +164,8 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Where: r.place,
+		Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
@@ -180,7 +226,8 @@ func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(prov
 // eventOf translates an event; text is its JSON.
 func eventOf(e spec.Event, text []byte) providers.RunEvent {
 	out := providers.RunEvent{
-		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e), Message: printable(e.Message), JSON: text,
+		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e),
+		Message: printable(e.Message), JSON: text,
 	}
 	switch u := e.Usage; {
 	case u != nil:
