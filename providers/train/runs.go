@@ -15,7 +15,6 @@ import (
 
 	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/train/launch"
-	"github.com/stokehq/stoke/providers/train/launch/local"
 	"github.com/stokehq/stoke/runtime/api"
 	"github.com/stokehq/stoke/runtime/run"
 	"github.com/stokehq/stoke/runtime/spec"
@@ -53,27 +52,6 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 		}
 	}
 	return r, nil
-}
-
-// OnMachine implements providers.MachineRuns.
-func (runs) OnMachine(folder string) ([]providers.MachineRun, error) {
-	place, err := stateFolder(folder, "runs")
-	if err != nil {
-		return nil, err
-	}
-	if place, err = filepath.Abs(place); err != nil {
-		return nil, err
-	}
-	ids, err := local.Place(place).List()
-	if err != nil {
-		return nil, err
-	}
-	all := make([]providers.MachineRun, 0, len(ids))
-	for _, id := range ids {
-		all = append(all, providers.MachineRun{ID: id, Object: providers.RunObject{Type: "train_experiment",
-			Value: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "runs_dir": cty.StringVal(place)})}})
-	}
-	return all, nil
 }
 
 // placeOf returns where the run of a stored object is, for people.
