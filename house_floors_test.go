@@ -58,6 +58,7 @@ var floors = []struct {
 	{"what people read", []string{"plan/view"}},
 	{"pseudo-terminals for tests", []string{"cmd/stoke/terminal/terminaltest"}},
 	{"terminals of commands", []string{"cmd/stoke/terminal"}},
+	{"screens of commands", []string{"cmd/stoke/watch"}},
 	{"the commands", []string{"cmd/*", "cmd/programtest/ranktest"}},
 }
 

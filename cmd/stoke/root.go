@@ -158,6 +158,7 @@ func addCommands(s *session, root *cobra.Command) {
 		showCommand,
 		outputCommand,
 		runsCommand,
+		watchCommand,
 		statusCommand,
 		logsCommand,
 		execCommand,
