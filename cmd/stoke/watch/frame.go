@@ -124,6 +124,8 @@ func (f *frame) drawRun(all []view) {
 		f.drawTabs(all)
 	}
 	f.drawHead(v)
+	// The head has the epoch, and short epochs would push all other events out.
+	v.events = slices.DeleteFunc(slices.Clone(v.events), func(e providers.RunEvent) bool { return e.Type == "epoch" })
 	room := f.rows - 1 - len(f.lines) // without the line of the keys
 	roles := min(len(v.status.Roles), max(1, room/5))
 	if len(v.status.Roles) > 0 && room >= 9 {

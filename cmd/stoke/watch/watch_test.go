@@ -256,7 +256,8 @@ func TestFrame(t *testing.T) {
 	for i := range r.events {
 		r.events[i].Values["loss"] = 100 - float64(i)
 	}
-	r.events = append(r.events, providers.RunEvent{Number: 101, Type: "evaluation", Step: 100, Values: map[string]float64{"accuracy": 0.5}})
+	r.events = append(r.events, providers.RunEvent{Number: 101, Type: "evaluation", Step: 100, Values: map[string]float64{"accuracy": 0.5}},
+		providers.RunEvent{Number: 102, Type: "epoch", Step: 100})
 	r.lines = []providers.RunLine{{Role: "worker-0", Text: "first"}, {Role: "worker-1", Text: "the Second"}, {Role: "worker-0", Text: "second, too"}}
 	close(r.done)
 	f := newFeed(r.source("train_experiment.digits"), plain, func() {})
@@ -278,7 +279,7 @@ func TestFrame(t *testing.T) {
 		contain, absent []string
 	}{
 		{"all", choice{}, []string{"train_experiment.digits  running  40%  step 40/100", "loss  1", "accuracy  0.5", "⠉⠒⠢⠤⣀⡀", "└step 1", "  worker-0        running      1.50       3.0G",
-			"no node", "logs of all roles", "worker-0       first", "worker-1       the Second"}, []string{"PAUSED"}},
+			"no node", "  evaluation  step 100", "logs of all roles", "worker-0       first", "worker-1       the Second"}, []string{"PAUSED", "epoch  step"}},
 		{"a role", choice{role: 1}, []string{"> worker-0", "logs of worker-0", "\nfirst", "\nsecond, too"}, []string{"the Second"}},
 		{"search", choice{search: "SECOND"}, []string{"the Second", "second, too", "search: SECOND"}, []string{"first"}},
 		{"back", choice{scroll: 1, search: "second"}, []string{"1 lines back", "the Second"}, []string{"second, too", "first"}},
