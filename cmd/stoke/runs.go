@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/state"
@@ -24,8 +28,10 @@ type runs struct {
 	find    view.Schemas
 	secrets *redact.Secrets
 	flags   *lookFlags
-	asked   *redact.Provider // the provider that was configured, nil for none
-	ends    []func()         // what is to be done once nobody looks any more
+
+	mu    sync.Mutex       // runs may be found by several goroutines
+	asked *redact.Provider // the provider that was configured, nil for none
+	ends  []func()         // what is to be done once nobody looks any more
 }
 
 // lookFlags are the options of commands that look at runs.
@@ -71,8 +77,11 @@ func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
 // clean is a text of a run without secrets and without what moves a cursor.
 func (r *runs) clean(text string) string {
 	text = r.secrets.Redact(text)
-	if r.asked != nil {
-		text = r.asked.Clean(text)
+	r.mu.Lock()
+	asked := r.asked
+	r.mu.Unlock()
+	if asked != nil {
+		text = asked.Clean(text)
 	}
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
@@ -92,6 +101,8 @@ func (r *runs) close() {
 // configured is the provider of an object as the configuration has it.
 func (r *runs) configured(provider string, a address.Instance) func(context.Context) (providers.Provider, error) {
 	return func(ctx context.Context) (providers.Provider, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		p, end, err := r.s.configuredProvider(ctx, r.file, provider, a.String(), &r.flags.plan)
 		if err != nil {
 			return nil, err
@@ -161,6 +172,18 @@ func (r *runs) addresses() (all []address.Instance) {
 	return all
 }
 
+// findRun finds the run at an address, or returns providers.ErrNoRun.
+func (r *runs) findRun(ctx context.Context, a address.Instance) (providers.Run, error) {
+	found, _ := r.objects(a)
+	for _, o := range found {
+		run, err := o.known.Run(ctx, o.RunObject)
+		if !errors.Is(err, providers.ErrNoRun) {
+			return run, err
+		}
+	}
+	return nil, providers.ErrNoRun
+}
+
 // run finds the run at an address, or complains.
 func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	a, err := address.ParseInstance(text)
@@ -168,14 +191,11 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 		r.s.complain(problem("Invalid address", "%q is no address of an object: %s.", text, err))
 		return nil, failed
 	}
-	found, there := r.objects(a)
-	for _, o := range found {
-		run, err := o.known.Run(ctx, o.RunObject)
-		if errors.Is(err, providers.ErrNoRun) {
-			continue
-		}
+	run, err := r.findRun(ctx, a)
+	if !errors.Is(err, providers.ErrNoRun) {
 		return run, err
 	}
+	found, there := r.objects(a)
 	switch {
 	case !there:
 		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
@@ -229,7 +249,7 @@ func (s *session) look(ctx context.Context, l looked, args []string, do func(con
 	if err == nil {
 		err = do(following, r, run)
 	}
-	if code := exitCode(0); err != nil && !errors.As(err, &code) && errors.Is(context.Cause(following), errStopped) {
+	if code := exitCode(0); err != nil && !errors.As(err, &code) && errors.Is(context.Cause(following), terminal.ErrStopped) {
 		return interruptedCode // what failed, failed by that
 	}
 	return r.failed(l.what, err)
@@ -284,4 +304,112 @@ func (c completer) runs(given []string) []string {
 		names = append(names, a.String())
 	}
 	return names
+}
+
+// configurationOf returns the arguments of the object at an address as texts, by
+// their path. Sensitive values are only named, and unset arguments are left out.
+func (r *runs) configurationOf(a address.Instance) map[string]string {
+	o := r.file.State().Current(a)
+	if o == nil { // it is created just now
+		for _, in := range slices.Backward(r.file.Open()) {
+			if in.Action == state.Create && in.Address.String() == a.String() && in.Deposed == "" {
+				o = &state.Object{Meta: state.Meta{Provider: in.Provider, SchemaVersion: in.SchemaVersion}, JSON: in.Planned}
+				break
+			}
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	v, _ := view.ObjectValue(a, o, r.find)
+	var block *providers.Block
+	if schema := r.find(o.Provider, a.Mode, a.Type); schema != nil {
+		block = schema.Block
+	}
+	secret := redact.Places{}.Of(block, o.Sensitive)
+	texts := make(map[string]string)
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if len(path) == 0 {
+			return true, nil
+		}
+		v, _ = v.Unmark()
+		switch {
+		case isResult(block, path) || v.IsNull():
+			return false, nil
+		case slices.ContainsFunc(secret, func(p cty.Path) bool { return covers(p, path) }):
+			texts[pathText(path)] = "(sensitive value)"
+			return false, nil
+		case !v.IsKnown():
+			texts[pathText(path)] = "(known after apply)"
+			return false, nil
+		case v.Type().IsPrimitiveType():
+			text, err := convert.Convert(v, cty.String)
+			if err == nil && !text.IsNull() {
+				texts[pathText(path)] = r.clean(text.AsString())
+			}
+		}
+		return true, nil
+	})
+	return texts
+}
+
+// isResult reports whether a path is at or below an attribute that no configuration
+// sets.
+func isResult(b *providers.Block, path cty.Path) bool {
+	for _, step := range path {
+		name, ok := step.(cty.GetAttrStep)
+		if b == nil || !ok {
+			continue
+		}
+		if a := b.Attributes[name.Name]; a != nil {
+			return a.Computed && !a.Optional
+		}
+		if nested := b.Blocks[name.Name]; nested != nil {
+			b = nested.Block
+		}
+	}
+	return false
+}
+
+// covers reports whether a place is a path or above it. An unknown key of the place is
+// any key.
+func covers(place, path cty.Path) bool {
+	if len(place) > len(path) {
+		return false
+	}
+	for i, step := range place {
+		if key, ok := step.(cty.IndexStep); ok {
+			other, both := path[i].(cty.IndexStep)
+			if !both || key.Key.IsKnown() && other.Key.IsKnown() && !key.Key.RawEquals(other.Key) {
+				return false
+			}
+			continue
+		}
+		if !(cty.Path{step}).Equals(cty.Path{path[i]}) {
+			return false
+		}
+	}
+	return true
+}
+
+// pathText returns a path as people write it: worker.replicas, command[0].
+func pathText(path cty.Path) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			b.WriteString("." + step.Name)
+		case cty.IndexStep:
+			key, _ := step.Key.Unmark()
+			switch {
+			case key.IsKnown() && key.Type() == cty.String:
+				b.WriteString("." + key.AsString())
+			case key.IsKnown() && key.Type() == cty.Number:
+				b.WriteString("[" + key.AsBigFloat().Text('f', 0) + "]")
+			default: // an element of a set
+				b.WriteString("[]")
+			}
+		}
+	}
+	return strings.TrimPrefix(b.String(), ".")
 }

@@ -36,7 +36,8 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if err != nil {
 		return nil, gone(err)
 	}
-	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, placeOf(o.Value),
+		func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
@@ -51,6 +52,27 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 		}
 	}
 	return r, nil
+}
+
+// placeOf returns where the run of a stored object is, for people.
+func placeOf(v cty.Value) string {
+	c, err := connectionAt(v)
+	switch {
+	case err != nil:
+		return ""
+	case c == nil:
+		return "this machine"
+	}
+	name := strings.TrimPrefix(c.Endpoint, "https://")
+	switch k := c.Credential.Kubeconfig; {
+	case k != nil && k.Context != "":
+		name = k.Context
+	case name == "" && k != nil:
+		name = k.Path
+	case name == "":
+		name = "its cluster"
+	}
+	return printable(name + "/" + textAt(v, "runs_dir"))
 }
 
 // reachableRun is one beside whose processes commands run.
@@ -110,6 +132,7 @@ func textAt(v cty.Value, name string) string {
 // experimentRun is one experiment's run.
 type experimentRun struct {
 	trainingRun
+	place   string // for people
 	trainer func(context.Context) (trainer, error)
 }
 
@@ -119,7 +142,8 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Where: r.place,
+		Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
@@ -173,22 +197,40 @@ func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(prov
 		if err != nil {
 			return err
 		}
-		return event(providers.RunEvent{
-			Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e), Message: printable(e.Message), JSON: text,
-		})
+		return event(eventOf(e, text))
 	}))
 }
 
-// measured gives the numbers of an event by name.
+// eventOf translates an event; text is its JSON.
+func eventOf(e spec.Event, text []byte) providers.RunEvent {
+	out := providers.RunEvent{
+		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e),
+		Message: printable(e.Message), JSON: text,
+	}
+	switch u := e.Usage; {
+	case u != nil:
+		out.Role, out.Count = printable(u.Role), e.Count
+	case e.Type == spec.EventUpdates && len(e.Metrics) == 0:
+		out.Count = e.Count - e.Skips
+		if low, high := float64(e.LossMin), float64(e.LossMax); isFinite(low) && isFinite(high) {
+			out.Ranges = map[string]providers.RunRange{"loss": {Min: low, Max: high}}
+		}
+	}
+	return out
+}
+
+// measured gives the numbers of an event by name. Of several updates of a built-in
+// model it gives means.
 func measured(e spec.Event) map[string]float64 {
 	values := make(map[string]float64)
 	for name, v := range e.Metrics {
 		values[name] = v
 	}
-	if e.Type == spec.EventUpdate && len(e.Metrics) == 0 { // of a built-in model
-		values["records"] = float64(e.Records)
+	isUpdate := e.Type == spec.EventUpdate || e.Type == spec.EventUpdates
+	if isUpdate && len(e.Metrics) == 0 { // of a built-in model
+		values["records"] = float64(e.Records) / float64(max(1, e.Count))
 		for name, v := range map[string]spec.Number{"loss": e.Loss, "norm": e.Norm} {
-			if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
+			if isFinite(float64(v)) && (e.Type == spec.EventUpdate || e.Count > e.Skips) {
 				values[name] = float64(v)
 			}
 		}
@@ -204,6 +246,8 @@ func measured(e spec.Event) map[string]float64 {
 	}
 	return values
 }
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // Export lets the trainer write the model of the run. A run in pods has it on this
 // machine once it was collected.
