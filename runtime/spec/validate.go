@@ -83,7 +83,7 @@ func (s *Spec) validateModel(c *checks) {
 		return
 	}
 	if s.ParameterServer.Replicas > 0 {
-		c.add("parameter_server.replicas", "All-reduce has no servers", 
+		c.add("parameter_server.replicas", "All-reduce has no servers",
 			"Leave parameter_server out, or set strategy to %q.", StrategyParameterServer)
 	}
 	if s.Asynchronous {
