@@ -104,6 +104,8 @@ func suites() []suite {
 			grow: []string{"TestOrder", "TestKilledCommand", "TestKilledTraining", "TestKilledAtRequest"}},
 		{name: "e2e-resnet", about: "ResNet-20 learns CIFAR-10, where STOKE_TEST_DATA has it", tags: e2e, packages: []string{"cmd/stoke"}, run: "^TestResNet$",
 			timeout: 3 * time.Hour},
+		{name: "e2e-chaos", about: "200 kills, stops and rescales of a run by all-reduce", packages: []string{"cmd/stoke-trainer"}, run: "^TestChaosOfAllReduce$",
+			env: []string{"STOKE_CHAOS=200"}, timeout: time.Hour},
 		{name: "e2e-order", about: "500 random graphs of 200 objects, changed and destroyed", tags: e2e, packages: []string{"cmd/stoke"}, run: "^TestOrder$",
 			timeout: time.Hour, env: []string{"STOKE_ORDER_GRAPHS=500"}},
 		{name: "e2e-gke", about: "all faults of Google Cloud's double, and 200 processes of capacity", tags: e2e, packages: []string{"providers/gke"},
