@@ -31,8 +31,12 @@ type allReduce struct {
 
 	formed []*session.Member // the group, in the order of its shares; formMu guards it
 	formMu sync.Mutex
-	keeper string // address of the member that keeps a checkpoint's parameters
+	lacks  time.Time // the present workers lack the newest parameters since then; zero: they do not
+	keeper string    // address of the member that keeps a checkpoint's parameters
 }
+
+// slowest is how many values a second members send each other at least.
+const slowest = 250_000
 
 // formTime is how long the first group waits for the rest of the workers.
 const formTime = time.Second
@@ -50,6 +54,9 @@ func newAllReduce(o Options) *allReduce {
 		}
 	})
 	a.patience, a.servers.missing = memberPatience, a.missing
+	if o.Workload != nil { // a vector may travel for a while
+		a.answer += time.Duration(model.Length(o.Workload.Vars)/slowest) * time.Second
+	}
 	return a
 }
 
@@ -123,7 +130,7 @@ func (a *allReduce) newcomers() (names []string) {
 	present, _ := a.members()
 	group := a.group()
 	for _, m := range present {
-		if !slices.Contains(group, m) {
+		if !slices.Contains(group, m) && !m.Leaving() {
 			names = append(names, m.Seat().String())
 		}
 	}
@@ -202,7 +209,7 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 		if !slices.Contains(terms, h.Term) || h.From != 0 || h.To != n {
 			continue
 		}
-		if newest == nil || h.Version > newest.Version || h.Version == newest.Version && newest.Decision == nil {
+		if newest == nil || newer(&h, newest) {
 			newest, at.source = &held[i], i
 		}
 	}
@@ -211,7 +218,7 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 	}
 	at.version = newest.Version
 	for _, h := range held {
-		if h.Version != at.version || !slices.Contains(terms, h.Term) || h.From != 0 || h.To != n {
+		if h.Version != at.version || h.Term != newest.Term || h.From != 0 || h.To != n {
 			h.Term = 0 // it fetches them
 		}
 		at.terms = append(at.terms, h.Term)
@@ -222,10 +229,22 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 	return at, end == at.version || at.last != nil
 }
 
+// newer reports whether a member's parameters are to be taken rather than another
+// one's. Of two that made a version in different terms, the higher term counts.
+func newer(h, than *wire.Holding) bool {
+	switch {
+	case h.Version != than.Version:
+		return h.Version > than.Version
+	case h.Term != than.Term:
+		return h.Term > than.Term
+	}
+	return than.Decision == nil && h.Decision != nil
+}
+
 // attach begins a term with the parameters that a member holds. Members that hold
 // others fetch them.
 func (a *allReduce) attach(ctx context.Context, at point, from attachment, c cut) error {
-	a.term = at.term
+	a.term, a.lacks = at.term, time.Time{}
 	c.point = at
 	return a.begin(ctx, from.source, c, func(i int) (wire.Type, any) {
 		if from.terms[i] == 0 {
@@ -233,6 +252,34 @@ func (a *allReduce) attach(ctx context.Context, at point, from attachment, c cut
 		}
 		return wire.TypeAttach, wire.Attach{Term: at.term, Held: from.terms[i], Version: at.version, Group: a.groupFor(i)}
 	})
+}
+
+// lackTime is how long the run waits for workers with the newest parameters, before it
+// restores a checkpoint: those that lost the coordinator try to connect every two
+// seconds.
+const lackTime = 10 * time.Second
+
+// awaitMore waits for other workers where those that are present lack the newest
+// parameters, and reports whether the group is to be formed again. With all workers of
+// the run present, and after lackTime, it is not.
+func (a *allReduce) awaitMore(ctx context.Context, workers int) bool {
+	if a.lacks.IsZero() {
+		a.lacks = time.Now()
+	}
+	present, changed := a.members()
+	left := time.Until(a.lacks.Add(lackTime))
+	if len(present) >= workers || left <= 0 {
+		a.lacks = time.Time{}
+		return false
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 func (a *allReduce) groupFor(i int) *wire.Group { return &wire.Group{Members: a.addresses, Mine: i} }
@@ -288,6 +335,9 @@ func (a *allReduce) begin(ctx context.Context, source int, c cut, request func(i
 	}
 	for i, t := range asked {
 		if _, err := a.await(ctx, i, t, restoreTime); err != nil {
+			if t == wire.TypeRestore && errors.Is(err, errRefused) { // it cannot reach the source
+				a.group()[i].Disconnect()
+			}
 			return err
 		}
 	}

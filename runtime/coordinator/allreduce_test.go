@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stokehq/stoke/runtime/model"
 	"github.com/stokehq/stoke/runtime/spec"
+	"github.com/stokehq/stoke/runtime/wire"
 )
 
 // reduceSpec is a deterministic run of so many workers by all-reduce.
@@ -177,5 +179,37 @@ func TestStrategyChanges(t *testing.T) {
 				t.Errorf("the run did not go on from step %d", step)
 			}
 		})
+	}
+}
+
+// A worker that comes first after a loss has nothing: the run waits for the others,
+// which have the newest parameters.
+func TestNewestParametersAreWaitedFor(t *testing.T) {
+	b := newBench(t, reduceSpec(2, 20), linear{size: 5000, fails: func([]int64) error { time.Sleep(time.Millisecond); return nil }})
+	a := newAllReduce(b.options)
+	began := time.Now()
+	if !a.awaitMore(t.Context(), 1) {
+		t.Error("with none of its workers present, the run does not wait")
+	}
+	if waited := time.Since(began); waited < lackTime {
+		t.Errorf("waited for %v", waited)
+	}
+	if a.awaitMore(t.Context(), 1) {
+		t.Error("after that time, the run still waits")
+	}
+	if a.awaitMore(t.Context(), 0) {
+		t.Error("with all workers present, the run waits")
+	}
+	n := model.Length(b.options.Workload.Vars)
+	decided := &wire.Apply{}
+	held := []wire.Holding{
+		{Term: 1, Version: 7, To: n, Decision: decided}, {Term: 2, Version: 7, To: n}, {Term: 2, Version: 6, To: n}, {}, {Term: 3, Version: 9, To: n},
+	}
+	at, ok := a.attachable(held, []int64{1, 2}, 7)
+	if want := []int64{0, 2, 0, 0, 0}; !ok || at.version != 7 || at.source != 1 || !slices.Equal(at.terms, want) {
+		t.Errorf("attachment %+v, %v, want the terms %v", at, ok, want)
+	}
+	if _, ok := a.attachable(held[2:4], []int64{1, 2}, 7); ok {
+		t.Error("the run goes on from parameters that lack an update of the ledger")
 	}
 }

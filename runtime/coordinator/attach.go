@@ -71,7 +71,7 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	}
 	r.session.Do(ctx, r.session.UseTerm)
 	held, err := r.parameters.askHeld(ctx, r.session.Term())
-	if errors.Is(err, errLost) {
+	if errors.Is(err, errLost) && !r.reduces() {
 		return false, nil
 	}
 	if err != nil {
@@ -82,6 +82,9 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	}
 	end, _ := log.End()
 	a, ok := r.parameters.attachable(held, log.Heads(), end)
+	if !ok && end > 0 && r.parameters.awaitMore(ctx, r.spec.Worker.Replicas) {
+		return false, fmt.Errorf("%w: the newest parameters are not there yet", errLost)
+	}
 	if !ok {
 		return false, nil
 	}
@@ -105,7 +108,7 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 		return false, err
 	}
 	err = r.parameters.attach(ctx, at, a, c)
-	if errors.Is(err, errLost) {
+	if errors.Is(err, errLost) && !r.reduces() {
 		r.Log.Warn("cannot attach", "error", err)
 		return false, nil
 	}
@@ -124,6 +127,10 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	r.clean(ctx)
 	return true, err
 }
+
+// reduces reports whether the workers hold the parameters: as long as one of them is
+// left, the run goes back to no checkpoint.
+func (r *restorer) reduces() bool { return r.spec.Strategy == spec.StrategyAllReduce }
 
 // recount returns the state that an attachment goes on from: the book has all
 // updates, also the newest one where the ledger lacks it.

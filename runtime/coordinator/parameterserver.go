@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -24,7 +25,7 @@ type parameterServers struct {
 // newParameterServers returns the parameter servers of a run. hung is called
 // with the index of a server that does not answer.
 func newParameterServers(o Options, hung func(server int)) *parameterServers {
-	s := &servers{addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, signal: make(chan struct{}, 1)}
+	s := &servers{addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, answer: answerTime, signal: make(chan struct{}, 1)}
 	return &parameterServers{servers: s, workload: o.Workload, checkpoints: o.Checkpoints, exact: !o.Spec.Asynchronous}
 }
 
@@ -68,11 +69,12 @@ func (p *parameterServers) attach(ctx context.Context, at point, from attachment
 }
 
 // Workers hold no parameters where servers do.
-func (p *parameterServers) enter(*session.Member)       {}
-func (p *parameterServers) leave(*session.Member) bool  { return false }
-func (p *parameterServers) serves(*session.Member) bool { return true }
-func (p *parameterServers) newcomers() []string         { return nil }
-func (p *parameterServers) names() string               { return "the parameter servers" }
+func (p *parameterServers) enter(*session.Member)               {}
+func (p *parameterServers) leave(*session.Member) bool          { return false }
+func (p *parameterServers) serves(*session.Member) bool         { return true }
+func (p *parameterServers) awaitMore(context.Context, int) bool { return false }
+func (p *parameterServers) newcomers() []string                 { return nil }
+func (p *parameterServers) names() string                       { return "the parameter servers" }
 
 // restore sends every server its span.
 func (p *parameterServers) restore(ctx context.Context, c cut) error {
@@ -168,6 +170,9 @@ func (p *parameterServers) hold(ctx context.Context, at point) error {
 	return err
 }
 
+// errRefused means that a holder of parameters did not do what it was asked for.
+var errRefused = errors.New("refused")
+
 // refusal is the error that a server's refusal means to the coordinator of a
 // term; nil: it was none.
 func refusal(a wire.Answer, term int64) error {
@@ -177,5 +182,5 @@ func refusal(a wire.Answer, term int64) error {
 	case a.Term > term:
 		return session.Superseded(term, a.Term)
 	}
-	return fmt.Errorf("%w: %s", errLost, a.Refused)
+	return fmt.Errorf("%w: %w: %s", errLost, errRefused, a.Refused)
 }

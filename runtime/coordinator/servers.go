@@ -26,6 +26,8 @@ type servers struct {
 	why         string // they are lost; "": they are not
 	term        int64  // in which they were restored
 	readers     sync.WaitGroup
+	broken      *breach          // of the present links
+	answer      time.Duration    // the longest that one request may take
 	hung        func(server int) // is called with one that does not answer
 	patience    time.Duration    // with one that says nothing; 0: that of package wire
 	missing     func() error     // returns an error where one of them has left; nil: none leaves
@@ -37,6 +39,12 @@ type link struct {
 	answers chan wire.Answer
 	gone    chan struct{}
 	err     error // why it ended; to be read once gone is closed
+}
+
+// breach tells that one of several connections has ended.
+type breach struct {
+	once sync.Once
+	gone chan struct{}
 }
 
 // watch tells when a connection has ended.
@@ -91,10 +99,11 @@ func (s *servers) connect(ctx context.Context) error {
 		return nil
 	}
 	s.close()
+	s.broken = &breach{gone: make(chan struct{})}
 	for i, address := range s.addresses {
 		hello := wire.Hello{Role: wire.RoleCoordinator, PID: os.Getpid()}
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-			conn, err := s.credentials.Dial(ctx, address, hello)
+			conn, err := s.dial(ctx, address, hello)
 			if err == nil {
 				s.add(conn)
 				break
@@ -102,7 +111,10 @@ func (s *servers) connect(ctx context.Context) error {
 			if timedOut(err) && ctx.Err() == nil {
 				s.hung(i) // its port is open, but nobody answers
 			}
-			if errors.Is(err, wire.ErrRefused) {
+			switch {
+			case errors.Is(err, wire.ErrRefused) && s.patience > 0: // another process has its address by now
+				s.hung(i)
+			case errors.Is(err, wire.ErrRefused):
 				return fmt.Errorf("connect to server %d: %w", i, err)
 			}
 			if ctx.Err() == nil {
@@ -119,6 +131,16 @@ func (s *servers) connect(ctx context.Context) error {
 	return nil
 }
 
+// dial connects to one holder.
+func (s *servers) dial(ctx context.Context, address string, hello wire.Hello) (*wire.Conn, error) {
+	if s.patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.patience)
+		defer cancel()
+	}
+	return s.credentials.Dial(ctx, address, hello)
+}
+
 // timedOut reports whether the other side did not answer, or fell silent.
 func timedOut(err error) bool {
 	timeout := net.Error(nil)
@@ -131,10 +153,12 @@ func (s *servers) add(conn *wire.Conn) {
 	}
 	l := &link{conn: conn, answers: make(chan wire.Answer, 1), gone: make(chan struct{})}
 	s.links = append(s.links, l)
+	broken := s.broken
 	s.readers.Go(func() {
 		l.err = l.read()
 		conn.Close()
 		close(l.gone)
+		broken.once.Do(func() { close(broken.gone) })
 		select {
 		case s.signal <- struct{}{}:
 		default: // one is waiting already
@@ -184,7 +208,7 @@ func (s *servers) askEach(ctx context.Context, t wire.Type, head func(server int
 	}
 	answers = make([]wire.Answer, len(s.links))
 	for i := range s.links {
-		if answers[i], err = s.await(ctx, i, t, answerTime); err != nil {
+		if answers[i], err = s.await(ctx, i, t, s.answer); err != nil {
 			return nil, err
 		}
 	}
@@ -206,6 +230,8 @@ func (s *servers) await(ctx context.Context, i int, t wire.Type, limit time.Dura
 		return a, nil
 	case <-l.gone:
 		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errLost, i)
+	case <-s.broken.gone: // a holder may wait for the one that is lost
+		return wire.Answer{}, fmt.Errorf("%w: a connection was lost during %s", errLost, t)
 	case <-timer.C:
 		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errLost, i, t, limit)
 	case <-ctx.Done():

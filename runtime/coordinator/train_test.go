@@ -394,8 +394,14 @@ func sameForAllShapes(t *testing.T, s spec.Spec, steps int64) {
 }
 
 func TestNonFiniteUpdatesAreSkipped(t *testing.T) {
+	for strategy, servers := range map[string]int{spec.StrategyParameterServer: 2, spec.StrategyAllReduce: 0} {
+		t.Run(strategy, func(t *testing.T) { skipNonFinite(t, strategy, servers) })
+	}
+}
+
+func skipNonFinite(t *testing.T, strategy string, servers int) {
 	s := pointsSpec()
-	s.ParameterServer.Replicas, s.Worker.Replicas = 2, 2
+	s.Strategy, s.ParameterServer.Replicas, s.Worker.Replicas = strategy, servers, 2
 	has := func(records []int64) bool {
 		for _, r := range records {
 			if r == 7 {

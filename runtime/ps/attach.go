@@ -59,12 +59,14 @@ func (s *Server) attach(a wire.Attach) wire.Answer {
 	clear(s.void)
 	clear(s.coming)
 	clear(s.failed)
+	s.letSnapshotGo(s.snapshot) // a request of an earlier term to write it is refused
+	s.snapshot = nil
 	s.term, s.present = a.Term, new(version)
+	s.spans.freed.ring()
 	if a.Group != nil {
 		layOut(s, a.Group, s.vars)
 	}
 	s.crowd = s.workers
-	s.spans.freed.ring()
 	s.changed.ring()
 	s.log.Info("attached", "term", s.term, "version", s.version)
 	return wire.Answer{}

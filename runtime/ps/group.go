@@ -123,13 +123,13 @@ func (s *Server) shareFor(p wire.Pull) (a pulled, known bool) {
 		return a, true
 	}
 	g := s.group
-	if p.Term > s.term || g == nil || p.Version > g.next {
-		return a, false
-	}
-	if p.Term < s.term || p.Version < g.next || g.sent == nil {
-		why := refuse("the sums of version %d of term %d were replaced", p.Version, p.Term)
+	if p.Term < s.term {
+		why := refuse("term is %d", s.term)
 		a.refused = &why
 		return a, true
+	}
+	if p.Term > s.term || g == nil || g.sent == nil || p.Version > g.next { // less than g.next after skipped updates
+		return a, false
 	}
 	from, _ := g.Share(g.n, g.Mine)
 	a.head.Version, a.head.From = g.next, from
@@ -197,8 +197,9 @@ func (m Member) Contribute(p wire.Push, parts [][]float32) wire.Answer {
 }
 
 // Room returns where the sums of another member's share belong that are about to be
-// read, and the function to call once they are there; nil: they are not needed.
-func (m Member) Room(v wire.Values, values int) (into []float32, done func()) {
+// read, and the function to call once they are there; nil: they are not needed. The
+// function reports whether the group is still the same.
+func (m Member) Room(v wire.Values, values int) (into []float32, done func() bool) {
 	s := m.Server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,13 +215,15 @@ func (m Member) Room(v wire.Values, values int) (into []float32, done func()) {
 		if g.whole == nil {
 			g.whole = s.spans.take()
 		}
-		return g.whole[from:to], func() {
+		return g.whole[from:to], func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.group == g {
-				g.arrived(i)
-				s.arrived.ring()
+			if s.group != g {
+				return false
 			}
+			g.arrived(i)
+			s.arrived.ring()
+			return true
 		}
 	}
 	return nil, nil

@@ -122,7 +122,7 @@ func (s *Server) letGo(v *vector) {
 	if v == nil {
 		return
 	}
-	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) {
+	if v.held--; v.held == 0 && v != s.values && !slices.Contains(s.slots, v) && (s.group == nil || v != s.group.sent) {
 		s.spans.give(v.v)
 	}
 }

@@ -269,6 +269,9 @@ const arrival = 2 * time.Second
 // Called with mu held, which it gives up meanwhile.
 func (s *Server) gather(p wire.Prepare) (missing int64) {
 	late, fired := time.Now().Add(s.arrival), false
+	if s.group != nil { // a contribution is lost with its worker only, and then another term begins
+		late = late.Add(time.Hour)
+	}
 	for p.Term == s.term && s.term == s.fence && p.Version == s.version {
 		left, waits := time.Until(late), false
 		for i, id := range p.IDs {
@@ -435,8 +438,10 @@ func (s *Server) decide(a wire.Apply) wire.Answer {
 	s.decided = &decision{a, r.taken}
 	s.version++
 	s.present = new(version)
-	clear(s.failed)
-	if s.exact {
+	if s.group == nil { // members already take contributions of the next version
+		clear(s.failed)
+	}
+	if s.exact && s.group == nil {
 		clear(s.void)
 	}
 	for id, c := range s.pending {

@@ -47,7 +47,10 @@ func (l *link) pull(p pull) {
 		select {
 		case l.pulls <- p:
 			return
-		case <-l.pulls:
+		case before := <-l.pulls:
+			if before.Term > p.Term {
+				p = before
+			}
 		}
 	}
 }
@@ -141,7 +144,9 @@ func (s *Server) await(p wire.Pull, l *link) pulled {
 		select {
 		case <-changed:
 		case newer := <-l.pulls:
-			p = newer.Pull
+			if newer.Term >= p.Term {
+				p = newer.Pull
+			}
 		case <-l.closed:
 			over = true
 		}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,9 @@ type Holder interface {
 	// Contribute takes the worker's contribution to the member's own share.
 	Contribute(p wire.Push, parts [][]float32) wire.Answer
 	// Room returns where the sums of another member's share belong, and the
-	// function to call once they are there; nil: they are not needed.
-	Room(v wire.Values, values int) (into []float32, done func())
+	// function to call once they are there; nil: they are not needed. The function
+	// reports whether the group is still the same.
+	Room(v wire.Values, values int) (into []float32, done func() bool)
 }
 
 // group is the worker's way to the parameters in an all-reduce: an exchange. The
@@ -87,7 +89,7 @@ func (g *group) run(ctx context.Context) error {
 		case since.IsZero():
 			since = time.Now()
 			fallthrough
-		case time.Since(since) < memberPatience:
+		case time.Since(since) < patienceWith(err, next.Mine):
 			again = time.After(firstPause)
 		default:
 			return unreachableError{err}
@@ -110,13 +112,29 @@ const memberPatience = 3 * time.Second
 // unreachableError is about a member that only this worker cannot reach.
 type unreachableError struct{ error }
 
+// memberError is about the connection to a member of the group.
+type memberError struct {
+	member int
+	error
+}
+
+// patienceWith returns the time for another group to be formed after an error: of two
+// members that cannot reach each other, the later one leaves.
+func patienceWith(err error, mine int) time.Duration {
+	var with memberError
+	if errors.As(err, &with) && mine < with.member {
+		return 3 * memberPatience
+	}
+	return memberPatience
+}
+
 // findBroken returns an error for a member of the connected group that is gone.
 func (g *group) findBroken() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for address, m := range g.links {
-		if m.gone.Load() {
-			return fmt.Errorf("member %s is lost", address)
+	for i, address := range g.at.Members {
+		if m := g.links[address]; m != nil && m.gone.Load() {
+			return memberError{i, fmt.Errorf("member %s is lost", address)}
 		}
 	}
 	return nil
@@ -151,9 +169,11 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 		if m == nil || m.gone.Load() {
 			hello := g.options.hello()
 			hello.Session = g.session
-			conn, err := g.options.Credentials.Dial(ctx, address, hello)
+			dialling, cancel := context.WithTimeout(ctx, memberPatience)
+			conn, err := g.options.Credentials.Dial(dialling, address, hello)
+			cancel()
 			if err != nil {
-				return fmt.Errorf("connect to member %d: %w", i, err)
+				return memberError{i, fmt.Errorf("connect to member %d: %w", i, err)}
 			}
 			m = &member{address: address, conn: conn, flights: make(chan *flight, maxFlights)}
 			g.mu.Lock()
@@ -163,7 +183,7 @@ func (g *group) connect(ctx context.Context, receiving *errgroup.Group, next wir
 		}
 		if err := m.conn.Send(wire.TypePull, wire.Pull{Term: at.Term, Version: at.Version + 1, Have: -1}, nil); err != nil {
 			m.conn.Close()
-			return fmt.Errorf("ask member %d: %w", i, err)
+			return memberError{i, fmt.Errorf("ask member %d: %w", i, err)}
 		}
 	}
 	g.mu.Lock()
@@ -244,7 +264,7 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := msg.Decode(&v); err != nil {
 		return err
 	}
-	into, done := []float32(nil), (func())(nil)
+	into, done := []float32(nil), (func() bool)(nil)
 	if v.Refused == "" {
 		into, done = g.holder.Room(v, msg.Values)
 	}
@@ -254,7 +274,9 @@ func (g *group) take(m *member, msg *wire.Message) error {
 	if err := m.conn.Body(msg, into); err != nil {
 		return err
 	}
-	done()
+	if !done() { // connect has asked for the sums of another term
+		return nil
+	}
 	return m.conn.Send(wire.TypePull, wire.Pull{Term: v.Term, Version: v.Version + 1, Have: -1}, nil)
 }
 
