@@ -162,6 +162,7 @@ func addCommands(s *session, root *cobra.Command) {
 		execCommand,
 		portForwardCommand,
 		metricsCommand,
+		dashboardCommand,
 		exportCommand,
 		kubeconfigCommand,
 		proxyCommand,
