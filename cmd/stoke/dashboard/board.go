@@ -157,15 +157,15 @@ func await(ctx context.Context, cells []waited, wait time.Duration) {
 	}
 }
 
-// find returns the run at an address, with a status that is not old; ok is false
+// find returns the run with a key, with a status that is not old; ok is false
 // where the source has no such run.
-func (b *board) find(ctx context.Context, address string) (r row, ok bool, err error) {
+func (b *board) find(ctx context.Context, key string) (r row, ok bool, err error) {
 	entries, err := b.source.Runs(ctx)
 	if err != nil {
 		return row{}, false, err
 	}
 	for i := range entries {
-		if entries[i].Address != address {
+		if keyOf(entries[i].Address) != key {
 			continue
 		}
 		w := b.refreshOne(entries[i])

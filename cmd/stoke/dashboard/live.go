@@ -146,13 +146,13 @@ func (s *Server) streamRuns(w http.ResponseWriter, r *http.Request) {
 		var changed []json.RawMessage
 		now, there := time.Now(), make([]string, 0, len(rows))
 		for i := range rows {
-			there = append(there, rows[i].Address)
+			there = append(there, keyOf(rows[i].Address))
 			text, err := json.Marshal(liveOf(&rows[i], now, false))
 			if err != nil {
 				return err
 			}
-			if sent[rows[i].Address] != string(text) {
-				sent[rows[i].Address] = string(text)
+			if key := keyOf(rows[i].Address); sent[key] != string(text) {
+				sent[key] = string(text)
 				changed = append(changed, text)
 			}
 		}
@@ -186,7 +186,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) {
 	st.keep(everyPoint, func() error {
 		if time.Since(at) >= everyStatus {
 			at = time.Now()
-			now, ok, err := s.board.find(st.ctx, one.Address)
+			now, ok, err := s.board.find(st.ctx, keyOf(one.Address))
 			if err == nil && ok && now.status.Run == id {
 				text, err := json.Marshal(liveOf(&now, time.Now(), true))
 				if err != nil {

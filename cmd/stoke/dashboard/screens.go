@@ -73,7 +73,7 @@ func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
 	var settings []map[string]string
 	now := time.Now()
 	for i := range rows {
-		if slices.Contains(wanted, rows[i].Address) && len(views) < mostCompared {
+		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < mostCompared {
 			views = append(views, viewOf(&rows[i], now))
 			settings = append(settings, linesOf(rows[i].Configuration))
 		}

@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,6 +66,16 @@ func plain(text string, most int, isMany bool) string {
 		text += "…"
 	}
 	return text
+}
+
+// keyOf returns the name that pages and scripts have for a run: its address, or a hash
+// where a link could not have the address as it is.
+func keyOf(address string) string {
+	if name(address) == address && len(address) <= longestName {
+		return address
+	}
+	sum := sha256.Sum256([]byte(address))
+	return "run-" + hex.EncodeToString(sum[:16])
 }
 
 // name returns a name as pages show it.

@@ -15,7 +15,7 @@ import (
 
 // view is a run as pages show it.
 type view struct {
-	Address string
+	Address string // its key
 	Name    string // without the type, where all runs have one type
 	Phase   string
 	Kind    string // class of the phase
@@ -41,7 +41,7 @@ type roleView struct {
 
 // viewOf returns a run for pages.
 func viewOf(r *row, now time.Time) view {
-	v := view{Address: r.Address, Name: shortName(r.Address), Percent: -1, Cells: make(map[string]value)}
+	v := view{Address: keyOf(r.Address), Name: shortName(r.Address), Percent: -1, Cells: make(map[string]value)}
 	s := &r.status
 	switch {
 	case r.read.IsZero():
@@ -65,7 +65,7 @@ func viewOf(r *row, now time.Time) view {
 		v.Metrics = append(v.Metrics, pair{name(key), number(s.Metrics[key])})
 	}
 	for i := range s.Roles {
-		v.Roles = append(v.Roles, roleOf(r.Address, &s.Roles[i], now))
+		v.Roles = append(v.Roles, roleOf(v.Address, v.Name, &s.Roles[i], now))
 	}
 	return v
 }
@@ -105,9 +105,9 @@ func (v *view) cells(s *providers.RunStatus, now time.Time) {
 }
 
 // roleOf returns a role for pages.
-func roleOf(run string, role *providers.RunRole, now time.Time) roleView {
+func roleOf(run, runName string, role *providers.RunRole, now time.Time) roleView {
 	v := roleView{
-		Run: run, RunName: shortName(run), Name: name(role.Name), Phase: name(role.Phase), Kind: kind(role.Phase), Node: name(role.Node),
+		Run: run, RunName: runName, Name: name(role.Name), Phase: name(role.Phase), Kind: kind(role.Phase), Node: name(role.Node),
 		Reason: plain(role.Reason, longestText, false), Cells: make(map[string]value),
 	}
 	v.Cells["phase"] = value{v.Phase, 0}

@@ -27,7 +27,7 @@ func (s *Server) liveRows(r *http.Request) (live []row, all []row, err error) {
 	}
 	only := r.URL.Query().Get("run")
 	for i := range all {
-		if only == "" && all[i].isLive() || only != "" && all[i].Address == only && all[i].run != nil {
+		if only == "" && all[i].isLive() || only != "" && keyOf(all[i].Address) == only && all[i].run != nil {
 			live = append(live, all[i])
 		}
 	}
@@ -101,7 +101,7 @@ func (s *Server) sendWorkers(w http.ResponseWriter, r *http.Request) {
 	for _, one := range live {
 		f, release := s.feeds.open(one)
 		if f.wait(r.Context()) == nil {
-			charts[one.Address] = curvesOf(newestOf(f.set.All()), cardPoints)
+			charts[keyOf(one.Address)] = curvesOf(newestOf(f.set.All()), cardPoints)
 		}
 		release()
 	}
@@ -156,7 +156,7 @@ func (s *Server) streamWorkers(w http.ResponseWriter, r *http.Request) {
 		charts := make(map[string][]curve)
 		for _, one := range all {
 			if fresh := one.drain(one.subscriber); fresh != nil {
-				charts[one.Address] = curvesOf(newestOf(fresh.set.All()), newPoints)
+				charts[keyOf(one.Address)] = curvesOf(newestOf(fresh.set.All()), newPoints)
 			}
 		}
 		if len(charts) == 0 {

@@ -13,7 +13,20 @@ function token(name: string): string { return getComputedStyle(document.document
 
 export function colour(i: number): string { return token("--line-" + (i % colours)); }
 
-export interface Options { title: string; name: string; height?: number; key?: string; x?: Axis; isLog?: boolean }
+// powers are the distances of lines on an axis of bytes.
+const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+// clock writes times of day; where a day is shorter than the chart, the date too.
+function clock(_: uPlot, splits: number[], __: number, ___: number, step: number): string[] {
+  return splits.map((s) => {
+    const t = new Date(s * 1000), two = (n: number) => String(n).padStart(2, "0");
+    const day = `${t.getDate()} ${t.toLocaleString("en", { month: "short" })}`;
+    if (step >= 86400) return day;
+    return `${two(t.getHours())}:${two(t.getMinutes())}${step < 60 ? ":" + two(t.getSeconds()) : ""}`;
+  });
+}
+
+export interface Options { title: string; name: string; height?: number; key?: string; x?: Axis; isLog?: boolean; isSteps?: boolean; fromZero?: boolean }
 
 // Chart is a figure with one or several lines.
 export class Chart {
@@ -85,7 +98,8 @@ export class Chart {
     if (this.lines.length === 0) return;
     const series: uPlot.Series[] = [{}], bands: uPlot.Band[] = [];
     this.columns = [];
-    for (const l of this.lines) {
+    const steps = this.options.isSteps ? uPlot.paths.stepped!({ align: 1 }) : undefined;
+    this.lines.forEach((l, at) => {
       const c = colour(l.colour);
       if (l.min) {
         series.push({ stroke: "transparent", width: 0, points: { show: false }, spanGaps: true });
@@ -93,20 +107,20 @@ export class Chart {
         bands.push({ series: [series.length - 1, series.length - 2], fill: c + "22" });
       }
       if (l.raw) series.push({ stroke: c + "55", width: 1, points: { show: false }, spanGaps: true });
-      series.push({ label: l.label, stroke: c, width: 1.75, points: { show: l.x.length < 3, size: 5, fill: c }, spanGaps: true });
+      series.push({ label: l.label, stroke: c, width: 1.75, points: { show: () => (this.lines[at]?.x.length ?? 3) < 3, size: 5, fill: c }, spanGaps: true, paths: steps });
       this.columns[series.length - 1] = { label: l.label, line: l };
-    }
+    });
     const muted = token("--muted"), grid = { stroke: token("--grid"), width: 1 };
     const font = "12px " + token("--font");
     const isTime = this.options.x === "time";
     this.plot = new uPlot({
       width: Math.max(200, this.box.clientWidth), height: this.options.height ?? 200, series, bands,
       legend: { show: false }, cursor: { sync: this.options.key ? { key: this.options.key } : undefined, drag: { x: true, y: false }, points: { size: 6 } },
-      scales: { x: { time: isTime }, y: { distr: this.options.isLog ? 3 : 1 } },
+      scales: { x: { time: isTime }, y: { distr: this.options.isLog ? 3 : 1, range: this.options.fromZero ? (_, __, max) => [0, max > 0 ? max * 1.1 : 1] : undefined } },
       axes: [
         { stroke: muted, grid: { show: false }, ticks: { stroke: token("--grid"), size: 4 }, font, size: 30,
-          values: isTime ? undefined : (_, v) => v.map((x) => (x === null ? "" : this.options.x === "elapsed" ? seconds(x) : format("", x))) },
-        { stroke: muted, grid, ticks: { show: false }, font, size: isBytes(this.options.name) ? 78 : 58,
+          space: 70, values: isTime ? clock : (_, v) => v.map((x) => (x === null ? "" : this.options.x === "elapsed" ? seconds(x) : format("", x))) },
+        { stroke: muted, grid, ticks: { show: false }, font, incrs: isBytes(this.options.name) ? powers : undefined, size: isBytes(this.options.name) ? 78 : 58,
           values: (_, v) => v.map((x) => (x === null ? "" : format(this.options.name, x))) },
       ],
       hooks: { setCursor: [(u) => this.say(u.cursor.idx ?? null)] },

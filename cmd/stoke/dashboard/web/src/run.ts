@@ -49,7 +49,8 @@ export function run(): void {
     const x = axis.value as Axis;
     const list = curves.list().filter((c) => c.role === "" && c.mean.length > 0);
     list.sort((a, b) => rank(a.name) - rank(b.name) || a.name.localeCompare(b.name));
-    if (history && (history.workers.mean?.length ?? 0) > 1) list.push(history.workers);
+    const members = membersOf(history, list);
+    if (members) list.push(members);
     fill(metric, list.map((c) => [c.name, title(c.name)]));
     const shown = list.filter((c) => metric.value === "" || c.name === metric.value).slice(0, mostCharts);
     for (const [name, chart] of charts) if (!shown.some((c) => c.name === name)) { chart.remove(); charts.delete(name); }
@@ -58,7 +59,8 @@ export function run(): void {
     for (const c of shown) {
       let chart = charts.get(c.name);
       if (!chart) {
-        chart = new Chart(box, { title: title(c.name), name: c.name, key: "run", x, height: metric.value ? 380 : 200, isLog: logScale.checked });
+        chart = new Chart(box, { title: title(c.name), name: c.name, key: "run", x, height: metric.value ? 380 : 200, isLog: logScale.checked && c !== members,
+          isSteps: c === members, fromZero: c === members });
         charts.set(c.name, chart);
       }
       chart.draw([lineOf(c, x, c.name === "workers" ? 0 : weight(), history?.started ?? 0, title(c.name), 0)]);
@@ -79,7 +81,7 @@ export function run(): void {
         }).sort((a, b) => a.colour - b.colour);
       if (lines.length === 0) continue;
       let chart = usageCharts.get(name);
-      if (!chart) { chart = new Chart(usageBox, { title: title(name), name, key: "usage", x: "time", height: 160 }); usageCharts.set(name, chart); }
+      if (!chart) { chart = new Chart(usageBox, { title: title(name), name, key: "usage", x: "time", height: 160, fromZero: true }); usageCharts.set(name, chart); }
       chart.draw(lines);
     }
   };
@@ -123,6 +125,15 @@ export function run(): void {
     other: () => location.reload(),
   });
   log(query);
+}
+
+// membersOf returns the number of workers over the run, up to its newest step; nothing
+// for runs without that.
+function membersOf(history: History | null, list: Curve[]): Curve | undefined {
+  const w = history?.workers, newest = list.find((c) => c.name === "loss") ?? list[0];
+  if (!w?.mean?.length || !newest || list.some((c) => c.name === "workers")) return undefined;
+  const end = (own: number[], other: number[]) => [...own, Math.max(own.at(-1)!, other.at(-1) ?? 0)];
+  return { role: "", name: "workers", times: end(w.times, newest.times), steps: end(w.steps, newest.steps), mean: [...w.mean, w.mean.at(-1)!] };
 }
 
 function showEvents(fresh: Event[]): void {
