@@ -48,7 +48,7 @@ var floors = []struct {
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},
-	{"curves", []string{"plan/series"}},
+	{"curves, and how terminals show them", []string{"plan/series", "plan/canvas"}},
 	{"backends", []string{"plan/state/backend"}},
 	{"states made of objects", []string{"plan/state/store/object"}},
 	{"where states are kept", []string{"plan/state/store/*"}},
@@ -56,6 +56,9 @@ var floors = []struct {
 	{"plans", []string{"plan"}},
 	{"carrying plans out", []string{"plan/run"}},
 	{"what people read", []string{"plan/view"}},
+	{"pseudo-terminals for tests", []string{"cmd/stoke/terminal/terminaltest"}},
+	{"terminals of commands", []string{"cmd/stoke/terminal"}},
+	{"screens of commands", []string{"cmd/stoke/watch"}},
 	{"the commands", []string{"cmd/*", "cmd/programtest/ranktest"}},
 }
 
@@ -80,7 +83,7 @@ var bans = []struct {
 	{"plan/...", "runtime/...", []string{"runtime/pattern"}, "the engine knows no trainer: an experiment is a resource like any other"},
 	{"modules/...", "runtime/...", []string{"runtime/pattern"}, "configurations know no trainer: an experiment is a resource like any other"},
 	{"plan/...", "plan/view", []string{}, "only cmd shows things: return data or events and let plan/view render them"},
-	{"...", "cmd/...", nil, "commands are imported by nobody: move what is shared down to the package that owns it"},
+	{"...", "cmd/...", []string{"cmd/stoke/terminal", "cmd/stoke/terminal/terminaltest", "cmd/stoke/watch"}, "commands are imported by nobody: move what is shared down to the package that owns it"},
 }
 
 // matches tells whether a package is meant by a pattern.

@@ -25,6 +25,19 @@ type Runs interface {
 	Run(ctx context.Context, o RunObject) (Run, error)
 }
 
+// MachineRuns is a Runs that finds runs of this machine without a state.
+type MachineRuns interface {
+	// OnMachine returns an object for each run in a folder, sorted by the run's id; ""
+	// is the folder of a provider without configuration. Run takes them.
+	OnMachine(folder string) ([]MachineRun, error)
+}
+
+// MachineRun is a run of this machine.
+type MachineRun struct {
+	ID     string
+	Object RunObject
+}
+
 // RunObject is an object as a state has it.
 type RunObject struct {
 	Type string
@@ -63,6 +76,7 @@ type RunStatus struct {
 	// something.
 	Trains     bool               `json:"-"`
 	Run        string             `json:"run"`
+	Where      string             `json:"-"` // the machine or the cluster, in words; "" where that is unknown
 	Phase      string             `json:"phase"`
 	Message    string             `json:"message,omitempty"` // what it waits for, why it failed
 	Progress   string             `json:"progress"`          // in words

@@ -102,11 +102,11 @@ type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellC
 
 // add teaches all commands below root what they may be given.
 func (c completer) add(root *cobra.Command) {
-	files := map[string]bool{"fmt": true, "show": true, "apply": true, "state push": true, "providers mirror": true}
+	files := map[string]bool{"fmt": true, "show": true, "apply": true, "state push": true, "runs": true, "providers mirror": true}
 	arguments := map[string]completion{
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
-		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses,
+		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses, "watch": c.moreRunAddresses,
 		"kubeconfig": c.clusterAddresses, "proxy": c.clusterAddresses,
 		"exec": c.runAddresses, "port-forward": c.runAddresses,
 		"workspace select": c.workspaces, "workspace delete": c.workspaces,
@@ -172,6 +172,11 @@ func (c completer) addresses(cmd *cobra.Command, given []string, typed string) (
 
 func (c completer) runAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return offer(func(*cobra.Command) []string { return c.runs(given) })(cmd, given, typed)
+}
+
+// moreRunAddresses completes addresses of any number of runs.
+func (c completer) moreRunAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return offer(func(*cobra.Command) []string { return c.runs(nil) })(cmd, given, typed)
 }
 
 func (c completer) clusterAddresses(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -95,9 +95,9 @@ func (s *session) askVariables(missing []*modules.Variable, values map[string]mo
 			s.say("  %s\n\n", v.Description)
 		}
 		s.say("  Enter a value: ")
-		read := s.answers.line
+		read := s.answers.Line
 		if v.Sensitive {
-			read = s.answers.secret
+			read = s.answers.Secret
 		}
 		text, err := read(s.signals.stopping)
 		s.say("\n")

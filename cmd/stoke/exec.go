@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/providers"
 )
 
@@ -67,9 +68,9 @@ func (s *session) exec(ctx context.Context, in providers.RunExecutor, role strin
 		fmt.Fprintf(s.stage.err, "In %s; -role names another one.\n", role)
 	}
 	if !noTerminal && !noInput && isTerminal(s.stage.in) && isTerminal(s.stage.out) {
-		given := s.give(ctx)
-		defer given.takeBack()
-		streams.Terminal, streams.In, streams.Sizes = true, given, given.sizes
+		given := terminal.Give(ctx, s.stage.in, s.stage.out)
+		defer given.TakeBack()
+		streams.Terminal, streams.In, streams.Sizes = true, given, given.Sizes
 		streams.Chosen = nil // it would be in the way of what is drawn
 	}
 	code, err := in.Exec(ctx, role, command, streams)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/plan/state"
 )
 
@@ -72,9 +73,9 @@ func (s *session) confirm(question, explanation string) (bool, error) {
 		return false, failed
 	}
 	s.say("\n%s\n  %s\n\n  Only 'yes' will be accepted to confirm.\n\n  Enter a value: ", question, explanation)
-	answer, err := s.answers.line(s.signals.stopping)
+	answer, err := s.answers.Line(s.signals.stopping)
 	s.say("\n")
-	if err == errNoAnswer {
+	if err == terminal.ErrNoAnswer {
 		s.complain(problem("Approval needed", "There is nobody to answer: the input has ended."))
 		return false, failed
 	}

@@ -175,7 +175,7 @@ func (f *formatter) file(name string) {
 }
 
 func (f *formatter) stdin() error {
-	src, err := f.s.answers.all(mostFormatted, f.s.signals.stopping)
+	src, err := f.s.answers.All(mostFormatted, f.s.signals.stopping)
 	if err != nil {
 		f.fail("Input cannot be read", "%s.", err)
 		return f.outcome()

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal/terminaltest"
 	"github.com/stokehq/stoke/providers/connect/kubetest"
 )
 
@@ -279,7 +280,7 @@ func (w *podsWorld) interrupted() {
 	write(w.T, vars, fmt.Appendf(nil, "kubeconfig = %q\n", elsewhere))
 	defer os.Remove(vars)
 
-	person, program := pseudoTerminal(w.T)
+	person, program := terminaltest.Open(w.T)
 	out := new(told)
 	go func() { _, _ = io.Copy(out, person) }() // it ends with the terminal
 	cmd := w.command("exec", "kube_manifest.web", "--", "sh")
@@ -303,7 +304,7 @@ func (w *podsWorld) interrupted() {
 // onTerminal runs a command on the terminal that stoke has.
 func (w *podsWorld) onTerminal() {
 	w.Helper()
-	person, program := pseudoTerminal(w.T)
+	person, program := terminaltest.Open(w.T)
 	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 101}); err != nil {
 		w.Fatal(err)
 	}

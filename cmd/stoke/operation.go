@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/plan"
 	"github.com/stokehq/stoke/plan/state"
 	"github.com/stokehq/stoke/plan/state/store/local"
@@ -122,10 +123,10 @@ func (o *operation) approve(pl *plan.Plan) error {
 		question, explanation = "Would you like to update the state with what was found?", "Stoke will store the differences shown above and touch no object."
 	}
 	o.s.say("\n%s\n  %s\n  Only 'yes' will be accepted to approve.\n\n  Enter a value: ", question, explanation)
-	answer, err := o.s.answers.line(o.s.signals.stopping)
+	answer, err := o.s.answers.Line(o.s.signals.stopping)
 	o.s.say("\n")
 	switch {
-	case err == errNoAnswer:
+	case err == terminal.ErrNoAnswer:
 		o.s.complain(problem("Approval needed", "There is nobody to answer: the input has ended. %s", how))
 		return failed
 	case err != nil || answer != "yes":

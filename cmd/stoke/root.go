@@ -157,6 +157,8 @@ func addCommands(s *session, root *cobra.Command) {
 		modulesCommand,
 		showCommand,
 		outputCommand,
+		runsCommand,
+		watchCommand,
 		statusCommand,
 		logsCommand,
 		execCommand,

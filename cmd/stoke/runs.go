@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/spf13/pflag"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/modules/address"
 	"github.com/stokehq/stoke/plan/redact"
 	"github.com/stokehq/stoke/plan/state"
@@ -24,8 +26,10 @@ type runs struct {
 	find    view.Schemas
 	secrets *redact.Secrets
 	flags   *lookFlags
-	asked   *redact.Provider // the provider that was configured, nil for none
-	ends    []func()         // what is to be done once nobody looks any more
+
+	mu    sync.Mutex       // runs may be found by several goroutines
+	asked *redact.Provider // the provider that was configured, nil for none
+	ends  []func()         // what is to be done once nobody looks any more
 }
 
 // lookFlags are the options of commands that look at runs.
@@ -71,8 +75,11 @@ func (s *session) openRuns(ctx context.Context, f *lookFlags) (*runs, error) {
 // clean is a text of a run without secrets and without what moves a cursor.
 func (r *runs) clean(text string) string {
 	text = r.secrets.Redact(text)
-	if r.asked != nil {
-		text = r.asked.Clean(text)
+	r.mu.Lock()
+	asked := r.asked
+	r.mu.Unlock()
+	if asked != nil {
+		text = asked.Clean(text)
 	}
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\t' || unicode.IsPrint(c) {
@@ -92,6 +99,8 @@ func (r *runs) close() {
 // configured is the provider of an object as the configuration has it.
 func (r *runs) configured(provider string, a address.Instance) func(context.Context) (providers.Provider, error) {
 	return func(ctx context.Context) (providers.Provider, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		p, end, err := r.s.configuredProvider(ctx, r.file, provider, a.String(), &r.flags.plan)
 		if err != nil {
 			return nil, err
@@ -161,6 +170,18 @@ func (r *runs) addresses() (all []address.Instance) {
 	return all
 }
 
+// findRun finds the run at an address: providers.ErrNoRun where there is none.
+func (r *runs) findRun(ctx context.Context, a address.Instance) (providers.Run, error) {
+	found, _ := r.objects(a)
+	for _, o := range found {
+		run, err := o.known.Run(ctx, o.RunObject)
+		if !errors.Is(err, providers.ErrNoRun) {
+			return run, err
+		}
+	}
+	return nil, providers.ErrNoRun
+}
+
 // run finds the run at an address, or complains.
 func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 	a, err := address.ParseInstance(text)
@@ -168,14 +189,11 @@ func (r *runs) run(ctx context.Context, text string) (providers.Run, error) {
 		r.s.complain(problem("Invalid address", "%q is no address of an object: %s.", text, err))
 		return nil, failed
 	}
-	found, there := r.objects(a)
-	for _, o := range found {
-		run, err := o.known.Run(ctx, o.RunObject)
-		if errors.Is(err, providers.ErrNoRun) {
-			continue
-		}
+	run, err := r.findRun(ctx, a)
+	if !errors.Is(err, providers.ErrNoRun) {
 		return run, err
 	}
+	found, there := r.objects(a)
 	switch {
 	case !there:
 		r.s.complain(problem("No such object", "The state has no object at %s.%s", a, r.others()))
@@ -229,7 +247,7 @@ func (s *session) look(ctx context.Context, l looked, args []string, do func(con
 	if err == nil {
 		err = do(following, r, run)
 	}
-	if code := exitCode(0); err != nil && !errors.As(err, &code) && errors.Is(context.Cause(following), errStopped) {
+	if code := exitCode(0); err != nil && !errors.As(err, &code) && errors.Is(context.Cause(following), terminal.ErrStopped) {
 		return interruptedCode // what failed, failed by that
 	}
 	return r.failed(l.what, err)

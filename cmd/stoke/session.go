@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/modules"
 	"github.com/stokehq/stoke/plan/view"
 )
@@ -18,7 +19,7 @@ type session struct {
 	stage
 	results *outlet // the standard output
 	root    *cobra.Command
-	answers *answers
+	answers *terminal.Answers
 	logs    *logs
 	signals *signals
 	files   *modules.Files // what diagnostics quote
@@ -36,7 +37,7 @@ type session struct {
 }
 
 func newSession(st stage) *session {
-	s := &session{stage: st, results: &outlet{file: st.out}, files: modules.NewFiles(), answers: newAnswers(st.in)}
+	s := &session{stage: st, results: &outlet{file: st.out}, files: modules.NewFiles(), answers: terminal.NewAnswers(st.in)}
 	s.showOn(&textDisplay{s: s})
 	return s
 }

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 )
 
 // signals turns SIGINT and SIGTERM into what the engine understands: the
@@ -118,7 +120,7 @@ func (g *signals) untilStopped(parent context.Context) (context.Context, func())
 		defer close(done)
 		select {
 		case <-g.stopping:
-			cancel(errStopped)
+			cancel(terminal.ErrStopped)
 		case <-ctx.Done():
 		}
 	}()

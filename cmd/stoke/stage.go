@@ -8,9 +8,9 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
 
+	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/plan/view"
 	"github.com/stokehq/stoke/providers"
 )
@@ -34,7 +34,7 @@ func (st stage) getenv(name string) string {
 }
 
 // isTerminal reports whether a stream is a screen or a keyboard.
-func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+func isTerminal(f *os.File) bool { return terminal.IsTerminal(f) }
 
 // screen says how large the terminal behind a stream is.
 func screen(f *os.File) view.Terminal {

@@ -64,7 +64,7 @@ func (s *session) replaceProvider(ctx context.Context, f *editFlags, from, to st
 			return failed
 		}
 		s.say("\nDo you want to make these changes?\n  Only 'yes' will be accepted to continue.\n\n  Enter a value: ")
-		answer, err := s.answers.line(s.signals.stopping)
+		answer, err := s.answers.Line(s.signals.stopping)
 		s.say("\n")
 		if err != nil {
 			s.complain(problem("Approval needed", "There is nobody to answer. Add -auto-approve to go on without a question."))

@@ -150,6 +150,19 @@ func (s *Set) All() []*Series {
 	return all
 }
 
+// Names returns the names of the series of a role, sorted; "" is the whole run.
+func (s *Set) Names(role string) (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k := range s.all {
+		if k.role == role {
+			names = append(names, k.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Find returns a copy of one series; nil where there is none.
 func (s *Set) Find(role, name string) *Series {
 	s.mu.Lock()

@@ -138,7 +138,7 @@ func TestRealTrainerBeginsFromAModel(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "base.safetensors")
-	from := experimentRun{trainingRun{new(settings).launcherIn(b.runs), folder.Name()},
+	from := experimentRun{trainingRun{new(settings).launcherIn(b.runs), folder.Name()}, "",
 		func(context.Context) (trainer, error) { return trainer(filepath.Join(b.dir, trainerName)), nil }}
 	if _, err := from.Export(t.Context(), providers.RunExport{Path: file, Step: -1}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	core "k8s.io/api/core/v1"
 
+	"github.com/stokehq/stoke/providers"
 	"github.com/stokehq/stoke/providers/connect"
 	connected "github.com/stokehq/stoke/providers/connect/kubernetes"
 	"github.com/stokehq/stoke/providers/kube/live"
@@ -117,6 +118,27 @@ func (s *settings) locate(given string) (trainingRun, error) {
 	}
 	place, id, err := local.Locate(given, s.runs)
 	return trainingRun{s.launcherIn(place), id}, err
+}
+
+// OnMachine implements providers.MachineRuns.
+func (runs) OnMachine(folder string) ([]providers.MachineRun, error) {
+	place, err := stateFolder(folder, "runs")
+	if err != nil {
+		return nil, err
+	}
+	if place, err = filepath.Abs(place); err != nil {
+		return nil, err
+	}
+	ids, err := local.Place(place).List()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]providers.MachineRun, 0, len(ids))
+	for _, id := range ids {
+		all = append(all, providers.MachineRun{ID: id, Object: providers.RunObject{Type: "train_experiment",
+			Value: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "runs_dir": cty.StringVal(place)})}})
+	}
+	return all, nil
 }
 
 // demandsOf is what the pods of a run on a cluster ask of its nodes.

@@ -36,7 +36,8 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 	if err != nil {
 		return nil, gone(err)
 	}
-	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
+	r := experimentRun{trainingRun{l, textAt(o.Value, "id")}, placeOf(o.Value),
+		func(ctx context.Context) (trainer, error) { return findTrainerOf(ctx, o) }}
 	if o.Operation != "" {
 		r.id = l.ID(o.Operation)
 	}
@@ -51,6 +52,27 @@ func (runs) Run(ctx context.Context, o providers.RunObject) (providers.Run, erro
 		}
 	}
 	return r, nil
+}
+
+// placeOf returns where the run of a stored object is, for people.
+func placeOf(v cty.Value) string {
+	c, err := connectionAt(v)
+	switch {
+	case err != nil:
+		return ""
+	case c == nil:
+		return "this machine"
+	}
+	name := strings.TrimPrefix(c.Endpoint, "https://")
+	switch k := c.Credential.Kubeconfig; {
+	case k != nil && k.Context != "":
+		name = k.Context
+	case name == "" && k != nil:
+		name = k.Path
+	case name == "":
+		name = "its cluster"
+	}
+	return printable(name + "/" + textAt(v, "runs_dir"))
 }
 
 // reachableRun is one beside whose processes commands run.
@@ -110,6 +132,7 @@ func textAt(v cty.Value, name string) string {
 // experimentRun is one experiment's run.
 type experimentRun struct {
 	trainingRun
+	place   string // for people
 	trainer func(context.Context) (trainer, error)
 }
 
@@ -119,7 +142,8 @@ func (r experimentRun) Status(ctx context.Context) (providers.RunStatus, error) 
 		return providers.RunStatus{}, gone(err)
 	}
 	out := providers.RunStatus{
-		Trains: true, Run: r.id, Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
+		Trains: true, Run: r.id, Where: r.place,
+		Phase: string(s.Phase), Message: printable(said(s)), Progress: step(s), Percent: percent(s.Status),
 		Step: s.Step, Steps: s.Steps, Epoch: s.Epoch, Epochs: s.Epochs, Workers: s.Workers, Wanted: s.Wanted,
 		Checkpoint: s.Saved, Version: printable(s.Version), Started: s.Started, Ended: s.Ended, Metrics: s.Metrics,
 		Roles: []providers.RunRole{},
@@ -180,7 +204,8 @@ func (r experimentRun) Metrics(ctx context.Context, follow bool, event func(prov
 // eventOf translates an event; text is its JSON.
 func eventOf(e spec.Event, text []byte) providers.RunEvent {
 	out := providers.RunEvent{
-		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e), Message: printable(e.Message), JSON: text,
+		Number: e.Number, Time: e.Time, Type: string(e.Type), Step: e.Step, Epoch: e.Epoch, Values: measured(e),
+		Message: printable(e.Message), JSON: text,
 	}
 	switch u := e.Usage; {
 	case u != nil:

@@ -113,6 +113,20 @@ func (p Place) Find(id string) (run.Folder, error) {
 	return p.Folder(id), nil
 }
 
+// List returns the ids of the runs, sorted; none where the folder does not exist.
+func (p Place) List() (ids []string, err error) {
+	entries, err := os.ReadDir(string(p))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if e.IsDir() && launch.ValidID(e.Name()) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, err
+}
+
 // Remove removes the run's folder with everything in it. One that is gone
 // already is no error; one without the run's mark is ErrNotOurs.
 func (p Place) Remove(id string) error {

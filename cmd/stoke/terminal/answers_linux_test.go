@@ -1,47 +1,24 @@
-package main
+package terminal
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// pseudoTerminal is both ends of one: what people have, and what a program has.
-func pseudoTerminal(t *testing.T) (person, program *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("there are no pseudo-terminals here: %v", err)
-	}
-	t.Cleanup(func() { person.Close() })
-	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Skipf("unlock: %v", err)
-	}
-	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Skipf("number: %v", err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("open: %v", err)
-	}
-	t.Cleanup(func() { program.Close() })
-	return person, program
-}
+	"github.com/stokehq/stoke/cmd/stoke/terminal/terminaltest"
+)
 
 // TestSecretAfterLine types a secret after something that is none: only the
 // latter is echoed.
 func TestSecretAfterLine(t *testing.T) {
-	person, program := pseudoTerminal(t)
-	a := newAnswers(program)
+	person, program := terminaltest.Open(t)
+	a := NewAnswers(program)
 	if _, err := person.WriteString("5\n"); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := a.line(nil); text != "5" || err != nil {
+	if text, err := a.Line(nil); text != "5" || err != nil {
 		t.Fatalf("the line is %q, %v", text, err)
 	}
 	echoes := func() bool {
@@ -55,7 +32,7 @@ func TestSecretAfterLine(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		typed, err = a.secret(nil)
+		typed, err = a.Secret(nil)
 		done <- err
 	}()
 	for deadline := time.Now().Add(time.Minute); echoes(); time.Sleep(time.Millisecond) {
@@ -75,7 +52,7 @@ func TestSecretAfterLine(t *testing.T) {
 	if _, err := person.WriteString("yes\n"); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := a.line(nil); text != "yes" || err != nil {
+	if text, err := a.Line(nil); text != "yes" || err != nil {
 		t.Errorf("the line after it is %q, %v", text, err)
 	}
 	screen := make([]byte, 1000)

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -9,17 +9,17 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mattn/go-isatty"
 	"golang.org/x/term"
 
 	"github.com/stokehq/stoke/providers"
 )
 
-// terminal is the session's, given to a command. It is read first when the
-// command runs: from then on keys go to it as they are, Ctrl-C among them, which
-// stops stoke until then.
-type terminal struct {
+// Keys are the keys and the sizes of a terminal that a command was given. The first
+// read switches it to raw keys, Ctrl-C among them; until then Ctrl-C stops stoke.
+type Keys struct {
 	in    *os.File
-	sizes chan providers.RunSize // the present one first, then every change
+	Sizes chan providers.RunSize // the present one first, then every change
 
 	mu     sync.Mutex
 	before *term.State // as it is given back; nil while keys are stoke's
@@ -27,19 +27,19 @@ type terminal struct {
 	stop   func()
 }
 
-// give hands the terminal over, until takeBack.
-func (s *session) give(ctx context.Context) *terminal {
+// Give gives a terminal to a command until TakeBack.
+func Give(ctx context.Context, in, out *os.File) *Keys {
 	ctx, cancel := context.WithCancel(ctx)
-	t := &terminal{in: s.stage.in, sizes: make(chan providers.RunSize)}
+	t := &Keys{in: in, Sizes: make(chan providers.RunSize)}
 	changed, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(changed, syscall.SIGWINCH)
 	go func() {
 		defer close(done)
 		for {
-			columns, rows, err := term.GetSize(int(s.stage.out.Fd()))
+			columns, rows, err := term.GetSize(int(out.Fd()))
 			if err == nil && columns > 0 && rows > 0 {
 				select {
-				case t.sizes <- providers.RunSize{Columns: uint16(columns), Rows: uint16(rows)}:
+				case t.Sizes <- providers.RunSize{Columns: uint16(columns), Rows: uint16(rows)}:
 				case <-ctx.Done():
 					return
 				}
@@ -59,15 +59,18 @@ func (s *session) give(ctx context.Context) *terminal {
 	return t
 }
 
+// IsTerminal reports whether a stream is a screen or a keyboard.
+func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
 // Read gives the keys.
-func (t *terminal) Read(b []byte) (int, error) {
+func (t *Keys) Read(b []byte) (int, error) {
 	if err := t.raw(); err != nil {
 		return 0, err
 	}
 	return t.in.Read(b)
 }
 
-func (t *terminal) raw() (err error) {
+func (t *Keys) raw() (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.back {
@@ -81,7 +84,8 @@ func (t *terminal) raw() (err error) {
 	return nil
 }
 
-func (t *terminal) takeBack() {
+// TakeBack restores the terminal.
+func (t *Keys) TakeBack() {
 	t.stop()
 	t.mu.Lock()
 	defer t.mu.Unlock()

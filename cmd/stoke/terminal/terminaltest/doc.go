@@ -1,0 +1,2 @@
+// Package terminaltest has pseudo-terminals for tests, on Linux.
+package terminaltest
