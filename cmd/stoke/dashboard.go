@@ -96,7 +96,7 @@ const (
 )
 
 // shownRuns are the runs of a state as the dashboard shows them. An apply may add
-// runs meanwhile, so that the state is read again.
+// runs, so that the state is read again.
 type shownRuns struct {
 	s        *session
 	flags    *lookFlags
@@ -228,9 +228,11 @@ func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (provi
 		defer w.mu.Unlock()
 		for _, o := range found {
 			run, err := o.known.Run(ctx, o.RunObject)
+			r.mu.Lock()
 			if r.asked != nil && !slices.Contains(w.asked, r.asked) {
 				w.asked = append(w.asked, r.asked)
 			}
+			r.mu.Unlock()
 			if errors.Is(err, providers.ErrNoRun) {
 				continue
 			}
@@ -321,7 +323,7 @@ func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
 	return path, errors.Join(err, f.Close())
 }
 
-// drafted is the configuration's files, and one that the form has written.
+// drafted is a configuration with one more file, written by the form.
 type drafted struct {
 	modules.Source
 	dir, text string
@@ -350,7 +352,7 @@ func (d drafted) Read(name string) ([]byte, error) {
 // validate does.
 func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error) {
 	dir := cmp.Or(w.s.configDir, ".")
-	root, files, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
+	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
 	if !diags.HasErrors() {
 		diags = append(diags, validate(ctx, w.s, &configuration{root: root})...)
 	}
@@ -362,6 +364,5 @@ func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error)
 			problems = append(problems, d.Summary+". "+d.Detail)
 		}
 	}
-	_ = files
 	return problems, nil
 }

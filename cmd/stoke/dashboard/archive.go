@@ -29,7 +29,7 @@ func fileName(text string) string {
 
 // sendArchive answers with all of a run in one file.
 func (s *Server) sendArchive(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
@@ -39,7 +39,7 @@ func (s *Server) sendArchive(w http.ResponseWriter, r *http.Request) {
 	z := zip.NewWriter(w)
 	if err := writeArchive(r.Context(), z, one); err != nil {
 		if f, e := z.Create("INCOMPLETE.txt"); e == nil {
-			fmt.Fprintf(f, "This archive is not complete: %s\n", plain(err.Error(), longestText, true))
+			fmt.Fprintf(f, "This archive is not complete: %s\n", cleanText(err.Error(), longestText, true))
 		}
 	}
 	z.Close() //nolint:errcheck // the browser has left
@@ -114,7 +114,7 @@ func writeCSV(ctx context.Context, w io.Writer, run providers.Run) error {
 }
 
 // writeLogs writes a file for each role that the status lists, and one file with the
-// lines of all, those of a program's ranks too, in the order of time.
+// lines of all roles and of a program's ranks, in the order of time.
 func writeLogs(ctx context.Context, z *zip.Writer, one row) error {
 	var known []string
 	for i := range one.status.Roles {
@@ -127,7 +127,7 @@ func writeLogs(ctx context.Context, z *zip.Writer, one row) error {
 		}
 		err := add(z, file, func(w io.Writer) error {
 			return one.run.Logs(ctx, providers.RunLogs{Role: role}, func(line providers.RunLine) error {
-				_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", name(line.Role), name(line.Stream), plain(line.Text, 1<<20, false))
+				_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", name(line.Role), name(line.Stream), cleanText(line.Text, 1<<20, false))
 				return err
 			})
 		})

@@ -62,8 +62,8 @@ func (b *board) close() {
 	b.work.Wait()
 }
 
-// rows returns all runs. It waits at most so long for statuses that are old; those
-// that take longer keep their old status, or none.
+// rows returns all runs. It waits at most so long for statuses that are old; a
+// run whose status takes longer keeps its old one, or has none.
 func (b *board) rows(ctx context.Context, wait time.Duration) ([]row, error) {
 	entries, err := b.source.Runs(ctx)
 	if err != nil {

@@ -85,10 +85,10 @@ func thinned(points []series.Point, most int) []series.Point {
 // usagePoints is the number of points of a usage curve: a run has many of them.
 const usagePoints = 150
 
-// sendSeries answers with curves of a run: those of the whole run, those of all roles
-// (usage), or all of one role.
+// sendSeries answers with curves of a run: the metrics of the whole run, the usage of all
+// roles, or all curves of one role.
 func (s *Server) sendSeries(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}

@@ -88,7 +88,8 @@ func (f *feeds) open(r row) (*feed, func()) {
 		one = nil
 	}
 	if one == nil {
-		one = &feed{run: r.run, set: series.NewSet(mostPoints), loaded: make(chan struct{}), present: make(map[int]bool), subs: make(map[*subscriber]bool)}
+		one = &feed{run: r.run, set: series.NewSet(mostPoints), loaded: make(chan struct{}), present: make(map[int]bool),
+			subs: make(map[*subscriber]bool)}
 		f.all[key] = one
 		f.work.Add(1)
 		go f.load(one)

@@ -82,7 +82,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 			problems = []string{err.Error()}
 		}
 		for _, p := range problems {
-			d.Problems = append(d.Problems, plain(p, longestText, true))
+			d.Problems = append(d.Problems, cleanText(p, longestText, true))
 		}
 		d.Checked = true
 	}
@@ -93,7 +93,7 @@ func (s *Server) showDraft(w http.ResponseWriter, r *http.Request) {
 		}
 		path, err := s.source.Save(r.Context(), d.File, d.HCL)
 		if err != nil {
-			d.Problems = append(d.Problems, plain(err.Error(), longestText, true))
+			d.Problems = append(d.Problems, cleanText(err.Error(), longestText, true))
 		}
 		d.Saved = path
 	}
@@ -141,7 +141,7 @@ func (d *draft) write() {
 }
 
 func (d *draft) problem(field, format string, args ...any) {
-	d.Problems = append(d.Problems, field+": "+plain(fmt.Sprintf(format, args...), longestText, false)+".")
+	d.Problems = append(d.Problems, field+": "+cleanText(fmt.Sprintf(format, args...), longestText, false)+".")
 }
 
 // value returns what a field sets; ok is false for nothing.
@@ -171,7 +171,7 @@ func (d *draft) set(body *hclwrite.Body, f field) {
 	}
 }
 
-// expression sets an argument to a reference, or to a text where it is none.
+// expression sets an argument to a reference, or to the text as it is.
 func (d *draft) expression(body *hclwrite.Body, name string) {
 	text := d.Fields[name]
 	if text == "" {

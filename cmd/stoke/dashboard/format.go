@@ -16,15 +16,15 @@ func number(v float64) string {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return "–"
 	case v == math.Trunc(v) && math.Abs(v) < 1e15:
-		return whole(int64(v))
+		return integer(int64(v))
 	case math.Abs(v) >= 10_000 && math.Abs(v) < 1e15:
-		return whole(int64(math.Round(v)))
+		return integer(int64(math.Round(v)))
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'g', 5, 64), "-", "−", 1)
 }
 
-// whole returns a whole number with its thousands apart.
-func whole(n int64) string {
+// integer returns a whole number with its thousands apart.
+func integer(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {

@@ -104,7 +104,7 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/runs", http.StatusSeeOther)
 }
 
-// spend reports whether a token is the link's, which works once.
+// spend reports whether a token is the token of the link, and makes it void.
 func (g *guard) spend(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

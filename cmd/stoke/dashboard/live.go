@@ -141,7 +141,7 @@ func (s *Server) streamRuns(w http.ResponseWriter, r *http.Request) {
 	st.keep(everyStatus, func() error {
 		rows, err := s.board.rows(st.ctx, everyStatus)
 		if err != nil {
-			return st.send("trouble", plain(err.Error(), longestText, true))
+			return st.send("trouble", cleanText(err.Error(), longestText, true))
 		}
 		var changed []json.RawMessage
 		now, there := time.Now(), make([]string, 0, len(rows))
@@ -171,7 +171,7 @@ func (s *Server) streamRuns(w http.ResponseWriter, r *http.Request) {
 
 // streamRun sends the status of one run, and all that was measured since.
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}

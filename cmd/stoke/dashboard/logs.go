@@ -89,9 +89,9 @@ func (t *tail) finish(err error) {
 	t.ended, t.err = true, err
 }
 
-// streamLogs sends the newest lines of a run, and those that follow.
+// streamLogs sends the newest lines of a run, and the lines that follow.
 func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
@@ -106,7 +106,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request) {
 		defer close(read)
 		t.finish(one.run.Logs(ctx, l.options, func(line providers.RunLine) error {
 			if l.wants(line) {
-				t.add(logLine{name(line.Role), name(line.Stream), plain(line.Text, longestLine, false)})
+				t.add(logLine{name(line.Role), name(line.Stream), cleanText(line.Text, longestLine, false)})
 			}
 			return nil
 		}))
@@ -131,7 +131,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request) {
 		}
 		isOver = true
 		if err != nil {
-			return st.send("trouble", plain(err.Error(), longestText, true))
+			return st.send("trouble", cleanText(err.Error(), longestText, true))
 		}
 		return st.send("end", nil)
 	})
@@ -139,7 +139,7 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request) {
 
 // sendLogs answers with all lines as text.
 func (s *Server) sendLogs(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
@@ -156,11 +156,11 @@ func (s *Server) sendLogs(w http.ResponseWriter, r *http.Request) {
 			at = time.Now()
 			_ = control.SetWriteDeadline(at.Add(slowest))
 		}
-		_, err := b.WriteString(name(line.Role) + "\t" + plain(line.Text, 1<<20, false) + "\n")
+		_, err := b.WriteString(name(line.Role) + "\t" + cleanText(line.Text, 1<<20, false) + "\n")
 		return err
 	})
 	if err != nil {
-		b.WriteString("The rest cannot be read: " + plain(err.Error(), longestText, true) + "\n") //nolint:errcheck // see Flush
+		b.WriteString("The rest cannot be read: " + cleanText(err.Error(), longestText, true) + "\n") //nolint:errcheck // see Flush
 	}
 	b.Flush() //nolint:errcheck // the browser has left
 }

@@ -71,10 +71,10 @@ func (s *Server) show(w http.ResponseWriter, status int, l layout) {
 // fail answers with an error for people; scripts get its text.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, title, detail string) {
 	if r.Header.Get("Sec-Fetch-Dest") == "empty" {
-		http.Error(w, title+". "+plain(detail, longestText, true), status)
+		http.Error(w, title+". "+cleanText(detail, longestText, true), status)
 		return
 	}
-	s.show(w, status, layout{Page: "problem", Title: title, Body: plain(detail, longestText, true)})
+	s.show(w, status, layout{Page: "problem", Title: title, Body: cleanText(detail, longestText, true)})
 }
 
 // assetFiles serves the scripts and styles.
@@ -86,8 +86,8 @@ func assetFiles() http.Handler {
 	return http.FileServerFS(files)
 }
 
-// wanted returns the run that a request names, or answers that there is none.
-func (s *Server) wanted(w http.ResponseWriter, r *http.Request) (row, bool) {
+// findRun returns the run that a request names, or answers with the reason why there is not one.
+func (s *Server) findRun(w http.ResponseWriter, r *http.Request) (row, bool) {
 	address := r.URL.Query().Get("run")
 	one, ok, err := s.board.find(r.Context(), address)
 	switch {
@@ -98,7 +98,8 @@ func (s *Server) wanted(w http.ResponseWriter, r *http.Request) (row, bool) {
 	case one.run == nil && one.err != nil && !one.isGone():
 		s.fail(w, r, http.StatusBadGateway, "The run cannot be read", one.err.Error())
 	case one.run == nil:
-		s.fail(w, r, http.StatusNotFound, "Nothing is left of the run", "The state has "+name(address)+", but its run is not there any longer, or has not begun.")
+		s.fail(w, r, http.StatusNotFound, "Nothing is left of the run",
+			"The state has "+name(address)+", but its run is not there any longer, or has not begun.")
 	default:
 		return one, true
 	}

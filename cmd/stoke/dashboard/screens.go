@@ -32,7 +32,7 @@ func (s *Server) showRuns(w http.ResponseWriter, r *http.Request) {
 
 // showRun answers with one run.
 func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
@@ -40,7 +40,7 @@ func (s *Server) showRun(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	problem := ""
 	if err := f.wait(r.Context()); err != nil {
-		problem = plain(err.Error(), longestText, true)
+		problem = cleanText(err.Error(), longestText, true)
 	}
 	events, left, _, _ := f.timeline()
 	var checkpoints []event

@@ -40,9 +40,9 @@ const (
 	longestText = 2 << 10
 )
 
-// plain returns a text without characters that move a cursor or turn the direction
+// cleanText returns a text without characters that move a cursor or turn the direction
 // of writing, cut to so many bytes. Line feeds stay where isMany allows them.
-func plain(text string, most int, isMany bool) string {
+func cleanText(text string, most int, isMany bool) string {
 	isCut := len(text) > most
 	if isCut {
 		text = text[:most]
@@ -79,4 +79,4 @@ func keyOf(address string) string {
 }
 
 // name returns a name as pages show it.
-func name(text string) string { return plain(text, longestName, false) }
+func name(text string) string { return cleanText(text, longestName, false) }

@@ -12,7 +12,7 @@ import (
 
 // eventOf returns an event as pages list it.
 func eventOf(e providers.RunEvent) event {
-	out := event{Time: e.Time, Clock: clock(e.Time), Type: name(e.Type), Step: e.Step, Message: plain(e.Message, longestText, false)}
+	out := event{Time: e.Time, Clock: clock(e.Time), Type: name(e.Type), Step: e.Step, Message: cleanText(e.Message, longestText, false)}
 	var parts []string
 	if of := memberOf(e); of != nil {
 		parts = append(parts, fmt.Sprintf("%s %d", out.Type, *of))

@@ -47,13 +47,13 @@ func viewOf(r *row, now time.Time) view {
 	case r.read.IsZero():
 		v.Phase, v.Kind = "reading", "waiting"
 	case r.run == nil && r.err != nil && !r.isGone():
-		v.Phase, v.Kind, v.Message = "unknown", "bad", plain(r.err.Error(), longestText, true)
+		v.Phase, v.Kind, v.Message = "unknown", "bad", cleanText(r.err.Error(), longestText, true)
 	case r.run == nil:
 		v.Phase, v.Kind, v.Message = "gone", "over", "Nothing is left of the run, or it has not begun."
 	default:
-		v.Phase, v.Kind, v.Message = name(s.Phase), kind(s.Phase), plain(s.Message, longestText, true)
+		v.Phase, v.Kind, v.Message = name(s.Phase), kind(s.Phase), cleanText(s.Message, longestText, true)
 		if r.err != nil {
-			v.Message = plain("The newest status cannot be read: "+r.err.Error(), longestText, true)
+			v.Message = cleanText("The newest status cannot be read: "+r.err.Error(), longestText, true)
 		}
 	}
 	v.Trains = s.Trains
@@ -70,7 +70,7 @@ func viewOf(r *row, now time.Time) view {
 	return v
 }
 
-// cells sets the values that change while a run goes on.
+// cells sets the values that change while a run is live.
 func (v *view) cells(s *providers.RunStatus, now time.Time) {
 	set := func(key string, isKnown bool, text string, sort float64) {
 		if !isKnown || math.IsNaN(sort) {
@@ -96,11 +96,11 @@ func (v *view) cells(s *providers.RunStatus, now time.Time) {
 	set("started", !s.Started.IsZero(), clock(s.Started), float64(s.Started.Unix()))
 	set("ended", !s.Ended.IsZero(), clock(s.Ended), float64(s.Ended.Unix()))
 	set("workers", s.Wanted > 0 || s.Workers > 0, fmt.Sprintf("%d / %d", s.Workers, s.Wanted), float64(s.Workers))
-	set("step", s.Trains, whole(s.Step), float64(s.Step))
+	set("step", s.Trains, integer(s.Step), float64(s.Step))
 	set("progress", v.Percent >= 0, fmt.Sprintf("%.0f %%", v.Percent), v.Percent)
-	set("words", s.Progress != "", plain(s.Progress, longestName, false), 0)
+	set("words", s.Progress != "", cleanText(s.Progress, longestName, false), 0)
 	set("epoch", s.Epochs > 0, fmt.Sprintf("%d / %d", s.Epoch, s.Epochs), float64(s.Epoch))
-	set("checkpoint", s.Trains && s.Checkpoint >= 0, "step "+whole(s.Checkpoint), float64(s.Checkpoint))
+	set("checkpoint", s.Trains && s.Checkpoint >= 0, "step "+integer(s.Checkpoint), float64(s.Checkpoint))
 	set("phase", true, v.Phase, float64(strings.Index("running waiting good over bad", v.Kind)))
 }
 
@@ -108,7 +108,7 @@ func (v *view) cells(s *providers.RunStatus, now time.Time) {
 func roleOf(run, runName string, role *providers.RunRole, now time.Time) roleView {
 	v := roleView{
 		Run: run, RunName: runName, Name: name(role.Name), Phase: name(role.Phase), Kind: kind(role.Phase), Node: name(role.Node),
-		Reason: plain(role.Reason, longestText, false), Cells: make(map[string]value),
+		Reason: cleanText(role.Reason, longestText, false), Cells: make(map[string]value),
 	}
 	v.Cells["phase"] = value{v.Phase, 0}
 	v.Cells["restarts"] = value{strconv.Itoa(role.Restarts), float64(role.Restarts)}
@@ -120,7 +120,7 @@ func roleOf(run, runName string, role *providers.RunRole, now time.Time) roleVie
 		v.Cells[key] = none
 	}
 	if u := role.Usage; u != nil {
-		v.Partly = plain(u.Partly, longestText, false)
+		v.Partly = cleanText(u.Partly, longestText, false)
 		for key, x := range map[string]float64{
 			"cpu": u.CPU, "memory_bytes": float64(u.Memory), "received_per_second": u.Received, "sent_per_second": u.Sent,
 			"read_per_second": u.Read, "written_per_second": u.Written,
@@ -235,6 +235,6 @@ func flatten(into []setting, path string, v any) []setting {
 }
 
 func lineOf(path, text string) setting {
-	text = plain(text, longestText, true)
+	text = cleanText(text, longestText, true)
 	return setting{name(path), text, len(text) > 60}
 }

@@ -62,20 +62,20 @@ func (s *Server) showWorkers(w http.ResponseWriter, r *http.Request) {
 			others = append(others, viewOf(&all[i], now))
 		default:
 			v := viewOf(&all[i], now)
-			v.Cells["roles"] = value{whole(int64(len(v.Roles))), 0}
+			v.Cells["roles"] = value{integer(int64(len(v.Roles))), 0}
 			v.Roles = nil
 			ended = append(ended, v)
 		}
 	}
 	s.show(w, http.StatusOK, layout{Page: "workers", Title: "Workers", Body: map[string]any{
-		"Cards": cards, "Left": left, "Ended": ended, "Others": others, "Only": shortName(r.URL.Query().Get("run")),
-		"Query": r.URL.Query().Get("run"),
+		"Cards": cards, "Left": left, "Ended": ended, "Others": others,
+		"Only": shortName(r.URL.Query().Get("run")), "Query": r.URL.Query().Get("run"),
 	}})
 }
 
 // showWorker answers with one role and every series of it.
 func (s *Server) showWorker(w http.ResponseWriter, r *http.Request) {
-	one, ok := s.wanted(w, r)
+	one, ok := s.findRun(w, r)
 	if !ok {
 		return
 	}
@@ -83,7 +83,8 @@ func (s *Server) showWorker(w http.ResponseWriter, r *http.Request) {
 	v := viewOf(&one, time.Now())
 	for _, role := range v.Roles {
 		if role.Name == wanted {
-			s.show(w, http.StatusOK, layout{Page: "worker", Title: role.Name, Body: map[string]any{"Run": v, "Role": role, "Live": one.isLive()}})
+			s.show(w, http.StatusOK, layout{Page: "worker", Title: role.Name,
+				Body: map[string]any{"Run": v, "Role": role, "Live": one.isLive()}})
 			return
 		}
 	}
@@ -143,7 +144,7 @@ func (s *Server) streamWorkers(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
 		rows, _, err := s.liveRows(r)
 		if err != nil {
-			return st.send("trouble", plain(err.Error(), longestText, true))
+			return st.send("trouble", cleanText(err.Error(), longestText, true))
 		}
 		cards, _ := cardsOf(rows, now)
 		roles := make([]liveRole, 0, len(cards))
