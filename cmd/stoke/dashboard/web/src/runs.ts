@@ -35,7 +35,11 @@ export function runs(): void {
       const missing = x === -Infinity || y === -Infinity;
       return down && !missing ? -c : c;
     });
-    if (sorted.some((row, i) => body.rows[i] !== row)) body.append(...sorted);
+    if (sorted.some((row, i) => body.rows[i] !== row)) {
+      const focused = document.activeElement;
+      body.append(...sorted);
+      if (focused instanceof HTMLElement && body.contains(focused)) focused.focus({ preventScroll: true });
+    }
     for (const th of table.tHead!.querySelectorAll<HTMLElement>("th[data-key]")) {
       th.setAttribute("aria-sort", th.dataset.key === key ? (down ? "descending" : "ascending") : "none");
     }
