@@ -48,7 +48,7 @@ var floors = []struct {
 	{"the providers", []string{"providers/train", "providers/metal", "providers/gke", "providers/kube"}},
 	{"sealing", []string{"plan/seal"}},
 	{"the state, the providers' contract, and what nobody may see", []string{"plan/state", "plan/contract", "plan/redact"}},
-	{"curves, and how terminals show them", []string{"plan/series", "plan/canvas"}},
+	{"curves, how terminals show them, and runs as files", []string{"plan/series", "plan/canvas", "plan/archive"}},
 	{"backends", []string{"plan/state/backend"}},
 	{"states made of objects", []string{"plan/state/store/object"}},
 	{"where states are kept", []string{"plan/state/store/*"}},

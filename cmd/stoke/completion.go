@@ -106,13 +106,15 @@ func (c completer) add(root *cobra.Command) {
 	arguments := map[string]completion{
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
-		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses, "watch": c.moreRunAddresses,
+		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses,
+		"watch": c.moreRunAddresses, "compare": c.moreRunAddresses,
 		"kubeconfig": c.clusterAddresses, "proxy": c.clusterAddresses,
 		"exec": c.runAddresses, "port-forward": c.runAddresses,
 		"workspace select": c.workspaces, "workspace delete": c.workspaces,
 	}
 	options := map[string]completion{
-		"target": c.addresses, "replace": c.addresses, "exclude": c.addresses, "var": c.variables, "format": fixed("dot", "mermaid"), "stream": fixed("stdout", "stderr"),
+		"target": c.addresses, "replace": c.addresses, "exclude": c.addresses, "var": c.variables, "format": fixed("dot", "mermaid"),
+		"over": fixed("step", "time"), "stream": fixed("stdout", "stderr"),
 		"type": fixed("apply", "plan", "plan-destroy", "plan-refresh-only"),
 	}
 	var visit func(cmd *cobra.Command, path string)

@@ -165,6 +165,7 @@ func addCommands(s *session, root *cobra.Command) {
 		portForwardCommand,
 		metricsCommand,
 		dashboardCommand,
+		compareCommand,
 		exportCommand,
 		kubeconfigCommand,
 		proxyCommand,

@@ -43,7 +43,7 @@ of a run that cannot be read has the reason, and the exit code is 1 then.
   stoke runs -machine ~/.local/state/stoke/runs`,
 		Args: atMost(1, "; one folder is listed at a time"),
 	}
-	cmd.Flags().BoolVar(&machine, "machine", false, "List the runs of this machine, not those of the state.")
+	cmd.Flags().BoolVar(&machine, "machine", false, "List the runs of this machine, not of the state.")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print a JSON array.")
 	f.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -78,7 +78,7 @@ type runPlace struct {
 	open func(context.Context) (providers.Run, error)
 }
 
-// openPlaces returns the runs of the state, or those of this machine.
+// openPlaces returns the runs of the state, or the runs of this machine.
 func openPlaces(ctx context.Context, s *session, f *lookFlags, machine bool, args []string) (*runs, []runPlace, error) {
 	if machine {
 		folder := ""

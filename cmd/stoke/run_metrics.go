@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +14,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/archive"
 	"github.com/stokehq/stoke/providers"
 )
 
+// metricsFlags are the options of metrics.
+type metricsFlags struct {
+	lookFlags
+	asJSON, asCSV, f, follow, force bool
+	since, every, zip               string
+}
+
 func metricsCommand(s *session) *cobra.Command {
-	var look lookFlags
-	var asJSON, asCSV, f, follow bool
+	var o metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics [options] ADDRESS",
 		Short: "Show what was measured in a run",
@@ -27,39 +36,160 @@ first: every update with its loss, every evaluation, and what else happened.
 -csv gives one row per value: number, time, type, epoch, step, name, value. An
 event without values is one row with an empty name and value. Usage of processors,
 memory, network and disks is only in -json and -csv.
-With -f it goes on with what comes, until the run ends.`,
+With -f it goes on with what comes, until the run ends.
+-zip writes a file with the metrics as JSON lines and as CSV, the arguments of the
+object, the status, and the logs of every role.
+
+  stoke metrics -since=10m -every=100 train_experiment.digits
+  stoke metrics -csv -since=2026-01-31T12:00:00Z train_experiment.digits
+  stoke metrics -zip=digits.zip train_experiment.digits`,
 		Args: atMost(1, "; the metrics of one run are shown at a time"),
 	}
-	cmd.Flags().BoolVar(&f, "f", false, "Follow: go on with what comes, until the run ends.")
-	cmd.Flags().BoolVar(&follow, "follow", false, "The same as -f.")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object per line.")
-	cmd.Flags().BoolVar(&asCSV, "csv", false, "Print comma-separated values.")
-	look.add(s, cmd.Flags())
+	cmd.Flags().BoolVar(&o.f, "f", false, "Follow: go on with what comes, until the run ends.")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "The same as -f.")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "Print one JSON object per line.")
+	cmd.Flags().BoolVar(&o.asCSV, "csv", false, "Print comma-separated values.")
+	cmd.Flags().StringVar(&o.since, "since", "",
+		"Leave out events before `START`: a step, a time such as 2026-01-31T12:00:00Z, or a duration before now such as 10m.")
+	cmd.Flags().StringVar(&o.every, "every", "",
+		"Show one update, and one sample of usage of each role, in `INTERVAL`: a number of steps, or a duration such as 30s.")
+	cmd.Flags().StringVar(&o.zip, "zip", "", "Write `FILE`, such as run.zip, whole or not at all.")
+	cmd.Flags().BoolVar(&o.force, "force", false, "Let -zip replace a file that exists.")
+	o.add(s, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if asJSON && asCSV {
-			return &usageError{path: cmd.CommandPath(), err: errors.New("-json and -csv exclude each other")}
+		only, err := o.selection(time.Now())
+		if err != nil {
+			return &usageError{path: cmd.CommandPath(), err: err}
 		}
-		return s.look(cmd.Context(), looked{cmd.CommandPath(), "The run cannot be looked at", &look}, args, func(ctx context.Context, r *runs, run providers.Run) error {
-			if asCSV {
-				if err := s.said("%s", csvLine("number", "time", "type", "epoch", "step", "name", "value")); err != nil {
+		l := looked{cmd.CommandPath(), "The run cannot be looked at", &o.lookFlags}
+		return s.look(cmd.Context(), l, args, func(ctx context.Context, r *runs, run providers.Run) error {
+			if o.zip != "" {
+				return r.saveRun(ctx, args[0], run, &o)
+			}
+			if o.asCSV {
+				if err := s.said("%s", archive.Header()); err != nil {
 					return err
 				}
 			}
-			return run.Metrics(ctx, f || follow, func(e providers.RunEvent) error {
+			return run.Metrics(ctx, o.f || o.follow, func(e providers.RunEvent) error {
 				switch {
-				case asJSON:
+				case !only.take(e):
+					return nil
+				case o.asJSON:
 					return s.said("%s\n", r.secrets.Redact(string(e.JSON)))
-				case asCSV:
-					return s.said("%s", metricsRows(e))
+				case o.asCSV:
+					return s.said("%s", archive.Rows(e))
 				case e.Type == usageEvent:
 					return nil
 				}
-				e.Message = r.clean(e.Message)
-				return s.said("%s\n", metricsLine(e))
+				return s.said("%s\n", r.clean(metricsLine(e)))
 			})
 		})
 	}
 	return cmd
+}
+
+// saveRun writes a run as a zip file.
+func (r *runs) saveRun(ctx context.Context, name string, run providers.Run, o *metricsFlags) error {
+	a, err := address.ParseInstance(name)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(o.zip)
+	if err != nil {
+		return err
+	}
+	err = archive.Create(ctx, path, o.force, archive.Content{
+		Name: a.String(), Run: run, Configuration: r.configurationOf(a), Clean: r.secrets.Redact,
+	})
+	if errors.Is(err, os.ErrExist) {
+		r.s.complain(problem("The file exists already", "%s was left as it is. Name another file, or replace it with -force.", o.zip))
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	return r.s.said("Wrote %s.\n", o.zip)
+}
+
+// selection chooses events.
+type selection struct {
+	fromTime  time.Time
+	fromStep  int64 // 0: all
+	steps     int64 // between two events of a kind at least; 0: all
+	time      time.Duration
+	lastSteps map[string]int64
+	lastTimes map[string]time.Time
+}
+
+// selection reads -since and -every, and checks what excludes what.
+func (o *metricsFlags) selection(now time.Time) (*selection, error) {
+	only := &selection{lastSteps: make(map[string]int64), lastTimes: make(map[string]time.Time)}
+	switch {
+	case o.asJSON && o.asCSV:
+		return nil, errors.New("-json and -csv exclude each other")
+	case o.zip != "" && (o.asJSON || o.asCSV || o.f || o.follow || o.since != "" || o.every != ""):
+		return nil, errors.New("-zip writes all of the run, and excludes options about what is printed")
+	case o.force && o.zip == "":
+		return nil, errors.New("-force is for -zip")
+	}
+	if err := only.setStart(o.since, now); err != nil {
+		return nil, err
+	}
+	if o.every == "" {
+		return only, nil
+	}
+	var err error
+	if only.steps, err = strconv.ParseInt(o.every, 10, 64); err == nil && only.steps > 0 {
+		return only, nil
+	}
+	only.steps = 0
+	if only.time, err = time.ParseDuration(o.every); err == nil && only.time > 0 {
+		return only, nil
+	}
+	return nil, fmt.Errorf("-every=%s is neither a number of steps nor a duration such as 30s", o.every)
+}
+
+func (l *selection) setStart(text string, now time.Time) (err error) {
+	if text == "" {
+		return nil
+	}
+	if l.fromStep, err = strconv.ParseInt(text, 10, 64); err == nil && l.fromStep >= 0 {
+		return nil
+	}
+	l.fromStep = 0
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		l.fromTime = now.Add(-d)
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+		if l.fromTime, err = time.ParseInLocation(layout, text, time.Local); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("-since=%s is not a step, a duration such as 10m, or a time such as 2026-01-31T12:00:00Z", text)
+}
+
+// take reports whether an event is shown. Only updates and samples of usage are
+// thinned: of each role and each set of metrics apart.
+func (l *selection) take(e providers.RunEvent) bool {
+	if e.Time.Before(l.fromTime) || e.Step < l.fromStep {
+		return false
+	}
+	if e.Type == "restore" { // the steps begin again
+		clear(l.lastSteps)
+		clear(l.lastTimes)
+	}
+	isMany := e.Type == "update" || e.Type == "updates" || e.Type == usageEvent
+	if !isMany || l.steps == 0 && l.time == 0 {
+		return true
+	}
+	key := strings.TrimSuffix(e.Type, "s") + "\x00" + strings.Join(slices.Sorted(maps.Keys(e.Values)), "\x00")
+	if last, ok := l.lastTimes[key]; ok && (l.steps > 0 && e.Step < l.lastSteps[key]+l.steps || l.time > 0 && e.Time.Before(last.Add(l.time))) {
+		return false
+	}
+	l.lastSteps[key], l.lastTimes[key] = e.Step, e.Time
+	return true
 }
 
 // usageEvent is the type of events about usage. Each process has one every few
@@ -79,29 +209,4 @@ func metricsLine(e providers.RunEvent) string {
 		parts = append(parts, e.Message)
 	}
 	return strings.Join(parts, "  ")
-}
-
-// metricsRows is an event as rows, one per value; one without values is a row
-// whose name and value are empty, so that the column of values stays numeric.
-func metricsRows(e providers.RunEvent) string {
-	var b strings.Builder
-	row := func(name, value string) {
-		b.WriteString(csvLine(strconv.FormatInt(e.Number, 10), e.Time.UTC().Format(time.RFC3339Nano), e.Type,
-			strconv.Itoa(e.Epoch), strconv.FormatInt(e.Step, 10), name, value))
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
-		row(name, strconv.FormatFloat(e.Values[name], 'g', -1, 64))
-	}
-	if len(e.Values) == 0 {
-		row("", "")
-	}
-	return b.String()
-}
-
-func csvLine(fields ...string) string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	_ = w.Write(fields) // a strings.Builder does not fail
-	w.Flush()
-	return b.String()
 }

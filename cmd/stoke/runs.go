@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/stokehq/stoke/cmd/stoke/terminal"
 	"github.com/stokehq/stoke/modules/address"
@@ -170,7 +172,7 @@ func (r *runs) addresses() (all []address.Instance) {
 	return all
 }
 
-// findRun finds the run at an address: providers.ErrNoRun where there is none.
+// findRun finds the run at an address, or returns providers.ErrNoRun.
 func (r *runs) findRun(ctx context.Context, a address.Instance) (providers.Run, error) {
 	found, _ := r.objects(a)
 	for _, o := range found {
@@ -302,4 +304,112 @@ func (c completer) runs(given []string) []string {
 		names = append(names, a.String())
 	}
 	return names
+}
+
+// configurationOf returns the arguments of the object at an address as texts, by
+// their path. Sensitive values are only named, and unset arguments are left out.
+func (r *runs) configurationOf(a address.Instance) map[string]string {
+	o := r.file.State().Current(a)
+	if o == nil { // it is created just now
+		for _, in := range slices.Backward(r.file.Open()) {
+			if in.Action == state.Create && in.Address.String() == a.String() && in.Deposed == "" {
+				o = &state.Object{Meta: state.Meta{Provider: in.Provider, SchemaVersion: in.SchemaVersion}, JSON: in.Planned}
+				break
+			}
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	v, _ := view.ObjectValue(a, o, r.find)
+	var block *providers.Block
+	if schema := r.find(o.Provider, a.Mode, a.Type); schema != nil {
+		block = schema.Block
+	}
+	secret := redact.Places{}.Of(block, o.Sensitive)
+	texts := make(map[string]string)
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if len(path) == 0 {
+			return true, nil
+		}
+		v, _ = v.Unmark()
+		switch {
+		case isResult(block, path) || v.IsNull():
+			return false, nil
+		case slices.ContainsFunc(secret, func(p cty.Path) bool { return covers(p, path) }):
+			texts[pathText(path)] = "(sensitive value)"
+			return false, nil
+		case !v.IsKnown():
+			texts[pathText(path)] = "(known after apply)"
+			return false, nil
+		case v.Type().IsPrimitiveType():
+			text, err := convert.Convert(v, cty.String)
+			if err == nil && !text.IsNull() {
+				texts[pathText(path)] = r.clean(text.AsString())
+			}
+		}
+		return true, nil
+	})
+	return texts
+}
+
+// isResult reports whether a path is at or below an attribute that no configuration
+// sets.
+func isResult(b *providers.Block, path cty.Path) bool {
+	for _, step := range path {
+		name, ok := step.(cty.GetAttrStep)
+		if b == nil || !ok {
+			continue
+		}
+		if a := b.Attributes[name.Name]; a != nil {
+			return a.Computed && !a.Optional
+		}
+		if nested := b.Blocks[name.Name]; nested != nil {
+			b = nested.Block
+		}
+	}
+	return false
+}
+
+// covers reports whether a place is a path or above it. An unknown key of the place is
+// any key.
+func covers(place, path cty.Path) bool {
+	if len(place) > len(path) {
+		return false
+	}
+	for i, step := range place {
+		if key, ok := step.(cty.IndexStep); ok {
+			other, both := path[i].(cty.IndexStep)
+			if !both || key.Key.IsKnown() && other.Key.IsKnown() && !key.Key.RawEquals(other.Key) {
+				return false
+			}
+			continue
+		}
+		if !(cty.Path{step}).Equals(cty.Path{path[i]}) {
+			return false
+		}
+	}
+	return true
+}
+
+// pathText returns a path as people write it: worker.replicas, command[0].
+func pathText(path cty.Path) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			b.WriteString("." + step.Name)
+		case cty.IndexStep:
+			key, _ := step.Key.Unmark()
+			switch {
+			case key.IsKnown() && key.Type() == cty.String:
+				b.WriteString("." + key.AsString())
+			case key.IsKnown() && key.Type() == cty.Number:
+				b.WriteString("[" + key.AsBigFloat().Text('f', 0) + "]")
+			default: // an element of a set
+				b.WriteString("[]")
+			}
+		}
+	}
+	return strings.TrimPrefix(b.String(), ".")
 }

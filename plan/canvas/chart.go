@@ -42,14 +42,6 @@ var colors = [...]int{36, 33, 35, 32, 34, 31}
 // marks are the letters of the curves without colours.
 const marks = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// Mark returns the sign of a curve in a legend.
-func Mark(curve int, color bool) string {
-	if color {
-		return Colored("●", curve)
-	}
-	return string(marks[curve%len(marks)])
-}
-
 // Colored returns a text in the colour of a curve.
 func Colored(text string, curve int) string {
 	return "\x1b[" + strconv.Itoa(colors[curve%len(colors)]) + "m" + text + "\x1b[0m"

@@ -17,7 +17,7 @@ type lines struct {
 	Options
 	feeds []*feed
 	said  []lastLines // by feed
-	err   error     // of the last write
+	err   error       // of the last write
 }
 
 // lastLines has the last lines about a feed.
