@@ -19,7 +19,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/stokehq/stoke/cmd/stoke/dashboard"
 	"github.com/stokehq/stoke/modules"
@@ -187,9 +186,8 @@ func (w *shownRuns) list(r *runs) (entries []dashboard.Entry, print string) {
 		if len(found) == 0 {
 			continue
 		}
-		e := dashboard.Entry{Address: a.String(), Configuration: w.configuration(r, found[0].Value), Run: w.opener(r, found)}
-		e.ID, _ = e.Configuration["id"].(string)
-		e.ID += found[0].Operation
+		e := dashboard.Entry{Address: a.String(), Configuration: r.configurationOf(a), Run: w.opener(r, found)}
+		e.ID = found[0].Operation + idOf(found[0].Value)
 		entries = append(entries, e)
 		text, err := json.Marshal(e.Configuration)
 		fmt.Fprintln(&b, e.Address, e.ID, string(text), err)
@@ -197,28 +195,17 @@ func (w *shownRuns) list(r *runs) (entries []dashboard.Entry, print string) {
 	return entries, b.String()
 }
 
-// configuration returns a stored value as decoded JSON, without its secrets and
-// without what is not known.
-func (w *shownRuns) configuration(r *runs, v cty.Value) map[string]any {
-	v, _ = v.UnmarkDeep()
-	known, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
-		switch {
-		case !v.IsKnown():
-			return cty.NullVal(v.Type()), nil
-		case v.Type() == cty.String && !v.IsNull():
-			return cty.StringVal(r.secrets.Redact(v.AsString())), nil
-		}
-		return v, nil
-	})
-	if err != nil || !known.Type().IsObjectType() || known.IsNull() {
-		return nil
+// idOf returns the id of a stored object; "" where it has none yet.
+func idOf(v cty.Value) string {
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute("id") {
+		return ""
 	}
-	text, err := ctyjson.Marshal(known, known.Type())
-	var out map[string]any
-	if err != nil || json.Unmarshal(text, &out) != nil {
-		return nil
+	id, _ := v.GetAttr("id").Unmark()
+	if id.Type() != cty.String || id.IsNull() || !id.IsKnown() {
+		return ""
 	}
-	return out
+	return id.AsString()
 }
 
 // opener returns a function that opens the run behind some objects, the newest first.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ func (f *fakeSource) Save(_ context.Context, name, hcl string) (string, error) {
 // fakeRun is a run whose status, events and lines a test sets.
 type fakeRun struct {
 	address       string
-	configuration map[string]any
+	configuration map[string]string
 	gone          error
 
 	mu      sync.Mutex
@@ -145,11 +146,11 @@ var began = time.Now().Add(-31 * time.Minute).Truncate(time.Second)
 func newRun(name string, workers int, rate float64) *fakeRun {
 	r := &fakeRun{
 		address: "train_experiment." + name, changed: make(chan struct{}),
-		configuration: map[string]any{
-			"id": "run-" + name, "model": "resnet20", "strategy": "parameter_server", "dataset": "file:///data/cifar10",
-			"hyperparameters": map[string]any{"learning_rate": rate, "batch_size": 128.0, "epochs": 164.0, "momentum": 0.9, "optimizer": nil},
-			"worker":          map[string]any{"replicas": float64(workers), "min_replicas": 1.0},
-			"evaluation":      map[string]any{"every_steps": 50.0},
+		configuration: map[string]string{
+			"model": "resnet20", "strategy": "parameter_server", "dataset": "file:///data/cifar10",
+			"hyperparameters.learning_rate": strconv.FormatFloat(rate, 'g', -1, 64), "hyperparameters.batch_size": "128",
+			"hyperparameters.epochs": "164", "hyperparameters.momentum": "0.9",
+			"worker.replicas": strconv.Itoa(workers), "worker.min_replicas": "1", "evaluation.every_steps": "50",
 		},
 	}
 	r.status = providers.RunStatus{
@@ -172,7 +173,7 @@ func roleNames(workers int) (names []string) {
 // train adds the events of the steps from one to another: updates, evaluations,
 // checkpoints, and a sample of each role every 20 steps.
 func (r *fakeRun) train(from, to int) {
-	rate := r.configuration["hyperparameters"].(map[string]any)["learning_rate"].(float64)
+	rate, _ := strconv.ParseFloat(r.configuration["hyperparameters.learning_rate"], 64)
 	for step := from; step < to; step++ {
 		at := began.Add(time.Duration(step) * 900 * time.Millisecond)
 		x := float64(step)

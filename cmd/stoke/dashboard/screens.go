@@ -75,28 +75,12 @@ func (s *Server) showCompare(w http.ResponseWriter, r *http.Request) {
 	for i := range rows {
 		if slices.Contains(wanted, keyOf(rows[i].Address)) && len(views) < mostCompared {
 			views = append(views, viewOf(&rows[i], now))
-			settings = append(settings, linesOf(rows[i].Configuration))
+			settings = append(settings, rows[i].Configuration)
 		}
 	}
 	s.show(w, http.StatusOK, layout{Page: "compare", Title: "Compare", Body: map[string]any{
 		"Runs": views, "Different": differences(settings), "Left": max(0, len(wanted)-len(views)), "Most": mostCompared,
 	}})
-}
-
-// linesOf returns the arguments of a configuration by path.
-func linesOf(configuration map[string]any) map[string]string {
-	all := make(map[string]string)
-	for _, g := range settingsOf(configuration) {
-		for _, line := range g.Settings {
-			switch {
-			case g.Title == "Hyperparameters":
-				all["hyperparameters."+line.Path] = line.Value
-			case g.Title != "Recorded":
-				all[line.Path] = line.Value
-			}
-		}
-	}
-	return all
 }
 
 // difference is one argument that not all runs have in common.
@@ -116,13 +100,14 @@ func differences(settings []map[string]string) []difference {
 	slices.Sort(paths)
 	var found []difference
 	for _, path := range slices.Compact(paths) {
-		d := difference{Path: path}
+		d := difference{Path: name(path)}
 		isSame := true
 		for _, all := range settings {
 			text, ok := all[path]
 			if !ok {
 				text = "–"
 			}
+			text = cleanText(text, longestText, false)
 			d.Values = append(d.Values, text)
 			isSame = isSame && text == d.Values[0]
 		}

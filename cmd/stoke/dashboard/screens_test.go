@@ -106,7 +106,7 @@ func hostileRuns() *fakeSource {
 		r.status.Phase, r.status.Message, r.status.Progress = text, text, text
 		r.status.Metrics = map[string]float64{text: 1, "accuracy": 0.5}
 		r.status.Roles[2].Name, r.status.Roles[2].Phase, r.status.Roles[2].Node, r.status.Roles[2].Reason = text, text, text, text
-		r.configuration = map[string]any{"model": text, text: text, "hyperparameters": map[string]any{text: text}, "list": []any{text}}
+		r.configuration = map[string]string{"model": text, text: text, "hyperparameters." + text: text, "list[0]": text, "worker." + text: "1"}
 		for n := range 3 {
 			r.add(providers.RunEvent{Time: began, Type: "update", Step: int64(n), Values: map[string]float64{text: 1, "loss": 0.5}})
 		}
@@ -374,22 +374,25 @@ func TestDownload(t *testing.T) {
 	if err != nil || len(rows) < 3*1240 {
 		t.Errorf("metrics.csv has %d rows: %v", len(rows), err)
 	}
-	if n := strings.Count(files["metrics.json"], "\n"); n != len(run.events) {
-		t.Errorf("metrics.json has %d events of %d", n, len(run.events))
+	if n := strings.Count(files["metrics.jsonl"], "\n"); n != len(run.events) {
+		t.Errorf("metrics.jsonl has %d events of %d", n, len(run.events))
 	}
 	accuracy := number(run.status.Metrics["accuracy"])
 	if !strings.Contains(page, accuracy) || !strings.Contains(files["status.json"], `"accuracy": `+accuracy) {
 		t.Errorf("accuracy %s is not on the page and in status.json: %s", accuracy, files["status.json"])
 	}
-	if !strings.Contains(files["configuration.json"], `"learning_rate": 1.2`) {
+	if !strings.Contains(files["configuration.json"], `"hyperparameters.learning_rate": "1.2"`) {
 		t.Errorf("configuration is %s", files["configuration.json"])
 	}
-	if n := strings.Count(files["logs/all.log"], "\n"); n != len(run.lines) || !strings.Contains(files["logs/worker-1.log"], "Loss = ") ||
+	n := 0
+	for file, text := range files {
+		if strings.HasPrefix(file, "logs/") {
+			n += strings.Count(text, "\n")
+		}
+	}
+	if n != len(run.lines) || !strings.Contains(files["logs/worker-1.log"], "Loss = ") ||
 		strings.Contains(files["logs/worker-1.log"], "checkpoint saved") {
 		t.Errorf("logs have %d lines; worker-1's: %s", n, files["logs/worker-1.log"])
-	}
-	if files["INCOMPLETE.txt"] != "" {
-		t.Error(files["INCOMPLETE.txt"])
 	}
 }
 

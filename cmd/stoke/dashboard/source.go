@@ -28,8 +28,8 @@ type Source interface {
 // Entry is one run of a Source.
 type Entry struct {
 	Address       string
-	ID            string         // of the run; changes with a new one at the address
-	Configuration map[string]any // decoded JSON
+	ID            string            // of the run; changes with a new one at the address
+	Configuration map[string]string // arguments by path
 	Run           func(ctx context.Context) (providers.Run, error)
 }
 

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -169,72 +168,28 @@ type settingGroup struct {
 	Settings []setting
 }
 
-// settingsOf returns a configuration as lines, without what is not set.
-func settingsOf(configuration map[string]any) []settingGroup {
-	var hyper, blocks, rest, results []setting
-	for _, key := range slices.Sorted(maps.Keys(configuration)) {
-		lines := flatten(nil, key, configuration[key])
-		_, isBlock := configuration[key].(map[string]any)
+// settingsOf returns the arguments of a run in groups.
+func settingsOf(configuration map[string]string) []settingGroup {
+	const hyperparameters = "hyperparameters."
+	var hyper, blocks, rest []setting
+	for _, path := range slices.Sorted(maps.Keys(configuration)) {
+		text := cleanText(configuration[path], longestText, true)
+		line := setting{name(path), text, len(text) > 60}
 		switch {
-		case key == "metrics":
-		case key == "hyperparameters":
-			for _, l := range lines {
-				l.Path = strings.TrimPrefix(l.Path, "hyperparameters.")
-				hyper = append(hyper, l)
-			}
-		case isResult(key):
-			results = append(results, lines...)
-		case isBlock:
-			blocks = append(blocks, lines...)
+		case strings.HasPrefix(path, hyperparameters):
+			line.Path = name(path[len(hyperparameters):])
+			hyper = append(hyper, line)
+		case strings.Contains(path, "."):
+			blocks = append(blocks, line)
 		default:
-			rest = append(rest, lines...)
+			rest = append(rest, line)
 		}
 	}
 	var groups []settingGroup
-	for _, g := range []settingGroup{{"Hyperparameters", hyper}, {"Experiment", rest}, {"Blocks", blocks}, {"Recorded", results}} {
+	for _, g := range []settingGroup{{"Hyperparameters", hyper}, {"Experiment", rest}, {"Blocks", blocks}} {
 		if len(g.Settings) > 0 {
 			groups = append(groups, g)
 		}
 	}
 	return groups
-}
-
-// isResult reports whether an attribute is a result rather than an argument.
-func isResult(key string) bool {
-	return slices.Contains([]string{"id", "status", "started_at", "finished_at", "cluster_id", "model_summary"}, key) ||
-		strings.HasSuffix(key, "_dir") || strings.HasSuffix(key, "_hash") || key == "metrics_file"
-}
-
-// flatten appends the lines of a value: one for each that is not a map.
-func flatten(into []setting, path string, v any) []setting {
-	switch v := v.(type) {
-	case nil:
-		return into
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			into = flatten(into, path+"."+key, v[key])
-		}
-		return into
-	case string:
-		return append(into, lineOf(path, v))
-	case []any:
-		if len(v) > 0 {
-			if _, isMap := v[0].(map[string]any); isMap {
-				for i, e := range v {
-					into = flatten(into, fmt.Sprintf("%s[%d]", path, i), e)
-				}
-				return into
-			}
-		}
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return into
-	}
-	return append(into, lineOf(path, string(text)))
-}
-
-func lineOf(path, text string) setting {
-	text = cleanText(text, longestText, true)
-	return setting{name(path), text, len(text) > 60}
 }

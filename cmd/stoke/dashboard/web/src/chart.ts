@@ -73,6 +73,7 @@ export class Chart {
     else this.rebuild();
     this.say(null);
     this.box.setAttribute("aria-label", this.words());
+    this.figure.dataset.lines = String(lines.length);
     this.figure.dataset.points = String(Math.max(0, ...lines.map((l) => l.x.length)));
   }
 
