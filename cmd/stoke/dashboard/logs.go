@@ -77,7 +77,7 @@ func (t *tail) add(line logLine) {
 func (t *tail) drain() (lines []logLine, left int, ended bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines = append(append(lines, t.lines[t.next:]...), t.lines[:t.next]...)
+	lines = append(append([]logLine{}, t.lines[t.next:]...), t.lines[:t.next]...)
 	left = t.left
 	t.lines, t.next, t.left = nil, 0, 0
 	return lines, left, t.ended, t.err
@@ -115,13 +115,14 @@ func (s *Server) streamLogs(w http.ResponseWriter, r *http.Request) {
 	if st.send("reset", nil) != nil {
 		return
 	}
-	isOver := false
+	isOver, ticks := false, 0
 	st.keep(everyLine, func() error {
 		if isOver {
 			return nil // the stream stays open: the browser would connect again
 		}
 		lines, left, ended, err := t.drain()
-		if len(lines) > 0 || left > 0 {
+		ticks++
+		if len(lines) > 0 || left > 0 || ticks == 2 { // without a line too, the page should say so
 			if err := st.send("lines", map[string]any{"lines": lines, "left": left}); err != nil {
 				return err
 			}

@@ -163,6 +163,11 @@ func (s *Server) showCluster(w http.ResponseWriter, r *http.Request) {
 		n.CPU, n.Memory = usageText("cpu", cpu), size(memory)
 		nodes = append(nodes, n)
 	}
-	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b node) int {
+		if a.Name == "" || b.Name == "" { // roles without a node are last
+			return strings.Compare(b.Name, a.Name)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
 	s.show(w, http.StatusOK, layout{Page: "cluster", Title: "Cluster", Body: map[string]any{"Nodes": nodes, "Waiting": waiting}})
 }

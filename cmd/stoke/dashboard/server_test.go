@@ -163,6 +163,8 @@ func TestOtherOriginsAreRefused(t *testing.T) {
 		{"another origin", host, http.Header{"Origin": {"http://evil.example"}}, 403},
 		{"another port of this machine", host, http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
 		{"no origin", host, http.Header{"Origin": {"null"}}, 403},
+		{"no origin, our page", host, http.Header{"Origin": {"null"}, "Sec-Fetch-Site": {"same-origin"}}, 200},
+		{"no origin, another page", host, http.Header{"Origin": {"null"}, "Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}, 403},
 		{"two origins", host, http.Header{"Origin": {s.base, s.base}}, 403},
 		{"another site's script", host, http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}, 403},
 		{"another site's frame", host, http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"iframe"}}, 403},

@@ -143,7 +143,7 @@ export class Chart {
     }
     const x = at === null ? undefined : u.data[0][at];
     const where = x === undefined ? "" : this.options.x === "time" ? new Date(x * 1000).toLocaleTimeString("en-GB") : this.options.x === "elapsed" ? seconds(x) : "step " + format("", x);
-    const shown = parts.length > 4 ? "" : parts.join("   ");
+    const shown = parts.length > 4 ? "" : parts.join(" · ");
     this.value.textContent = [where, shown].filter((t) => t !== "").join(" · ");
   }
 
