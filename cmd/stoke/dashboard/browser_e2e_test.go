@@ -180,7 +180,8 @@ func (b *tab) axe(where string) {
 func (b *tab) fits(where string) {
 	b.t.Helper()
 	if wide := b.eval("document.documentElement.scrollWidth - innerWidth"); wide != float64(0) {
-		b.t.Errorf("%s: the page is %v pixels wider than the window", where, wide)
+		b.t.Errorf("%s: the page is %v pixels wider than the window: %v", where, wide,
+			b.eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .log")).slice(0, 3).map(e => e.outerHTML.slice(0, 80))`))
 	}
 }
 

@@ -132,6 +132,7 @@ export class Chart {
   private say(at: number | null): void {
     const u = this.plot;
     if (!u) { this.value.textContent = ""; return; }
+    if (at === null && this.lines.length > 1) { this.value.textContent = ""; return; } // a legend and a table have the newest values
     const parts: string[] = [];
     for (let s = 1; s < u.series.length; s++) {
       const column = this.columns[s];
