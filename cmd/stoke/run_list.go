@@ -239,10 +239,14 @@ func progressText(is providers.RunStatus) string {
 }
 
 func metricText(is providers.RunStatus, name string) string {
-	if v, ok := is.Metrics[name]; ok {
-		return strconv.FormatFloat(v, 'g', 4, 64)
+	v, ok := is.Metrics[name]
+	switch {
+	case !ok:
+		return "-"
+	case v >= 1e4 && v < 1e15:
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return "-"
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 func nodesOf(is providers.RunStatus) (nodes []string) {

@@ -24,8 +24,6 @@ type lines struct {
 type lastLines struct {
 	phase, progress, lost string
 	at                    time.Time
-	events                int
-	last                  time.Time // of the newest event
 }
 
 // show writes until all runs have ended or ctx is done.

@@ -120,6 +120,9 @@ func TestConnectionLost(t *testing.T) {
 		if v := f.view(false); len(v.find("loss").Points) != 10 || !v.lost.since.IsZero() || v.over {
 			t.Errorf("after broken streams: %d points, lost %v, over %t", len(v.find("loss").Points), v.lost, v.over)
 		}
+		if r.opened != 4 { // at first, and after each break
+			t.Errorf("the run was opened %d times", r.opened)
+		}
 		r.set("running", errors.New("no route to \x1b[31mhost"))
 		time.Sleep(10 * time.Second)
 		if v := f.view(false); v.lost.reason != "no route to host" {
@@ -135,9 +138,6 @@ func TestConnectionLost(t *testing.T) {
 		want := strings.Repeat("metrics: connection lost, trying again: connection reset by peer\n", 3) + "connected again after 10s\n"
 		if !v.lost.since.IsZero() || text != want {
 			t.Errorf("lost %+v, events\n%s\nwant\n%s", v.lost, text, want)
-		}
-		if r.opened < 4 {
-			t.Errorf("the run was opened %d times", r.opened)
 		}
 		r.set("failed", nil)
 		close(r.done)
