@@ -132,6 +132,15 @@ cross: ## Compile for linux and darwin, amd64 and arm64.
 schemas: ## Write the schemas of Kubernetes that stoke has in it (from the Go module proxy).
 	$(GO) run -C testdata/kubernetes ./schemas $(CURDIR)/providers/kube/schema/data v1.35.4 v1.36.3 v1.37.2
 
+# The scripts are in the repository as built, so that go build needs no Node.
+.PHONY: dashboard
+dashboard: ## Build the scripts and styles of stoke dashboard (needs Node and npm).
+	cd cmd/stoke/dashboard/web && npm ci --ignore-scripts --no-audit --no-fund && npx tsc -p . && node build.mjs
+
+.PHONY: dashboard-same
+dashboard-same: dashboard ## Build them, and compare with those in the repository.
+	git diff --exit-code -- cmd/stoke/dashboard/assets
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin

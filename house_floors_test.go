@@ -58,7 +58,7 @@ var floors = []struct {
 	{"what people read", []string{"plan/view"}},
 	{"pseudo-terminals for tests", []string{"cmd/stoke/terminal/terminaltest"}},
 	{"terminals of commands", []string{"cmd/stoke/terminal"}},
-	{"screens of commands", []string{"cmd/stoke/watch"}},
+	{"screens of commands", []string{"cmd/stoke/watch", "cmd/stoke/dashboard"}},
 	{"the commands", []string{"cmd/*", "cmd/programtest/ranktest"}},
 }
 
@@ -83,7 +83,7 @@ var bans = []struct {
 	{"plan/...", "runtime/...", []string{"runtime/pattern"}, "the engine knows no trainer: an experiment is a resource like any other"},
 	{"modules/...", "runtime/...", []string{"runtime/pattern"}, "configurations know no trainer: an experiment is a resource like any other"},
 	{"plan/...", "plan/view", []string{}, "only cmd shows things: return data or events and let plan/view render them"},
-	{"...", "cmd/...", []string{"cmd/stoke/terminal", "cmd/stoke/terminal/terminaltest", "cmd/stoke/watch"}, "commands are imported by nobody: move what is shared down to the package that owns it"},
+	{"...", "cmd/...", []string{"cmd/stoke/terminal", "cmd/stoke/terminal/terminaltest", "cmd/stoke/watch", "cmd/stoke/dashboard"}, "commands are imported by nobody: move what is shared down to the package that owns it"},
 }
 
 // matches tells whether a package is meant by a pattern.

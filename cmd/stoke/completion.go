@@ -107,7 +107,7 @@ func (c completer) add(root *cobra.Command) {
 		"state list": c.addresses, "state show": c.addresses, "state mv": c.addresses, "state rm": c.addresses, "list": c.addresses,
 		"taint": c.addresses, "untaint": c.addresses, "import": c.declared, "output": c.outputs,
 		"status": c.runAddresses, "logs": c.runAddresses, "metrics": c.runAddresses, "export": c.runAddresses,
-		"watch": c.moreRunAddresses, "compare": c.moreRunAddresses,
+		"watch": c.moreRunAddresses, "compare": c.moreRunAddresses, "dashboard": c.moreRunAddresses,
 		"kubeconfig": c.clusterAddresses, "proxy": c.clusterAddresses,
 		"exec": c.runAddresses, "port-forward": c.runAddresses,
 		"workspace select": c.workspaces, "workspace delete": c.workspaces,

@@ -164,6 +164,7 @@ func addCommands(s *session, root *cobra.Command) {
 		execCommand,
 		portForwardCommand,
 		metricsCommand,
+		dashboardCommand,
 		compareCommand,
 		exportCommand,
 		kubeconfigCommand,

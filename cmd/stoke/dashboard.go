@@ -1,0 +1,355 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/stokehq/stoke/cmd/stoke/dashboard"
+	"github.com/stokehq/stoke/modules"
+	"github.com/stokehq/stoke/modules/address"
+	"github.com/stokehq/stoke/plan/redact"
+	"github.com/stokehq/stoke/providers"
+)
+
+func dashboardCommand(s *session) *cobra.Command {
+	var f lookFlags
+	var port uint16
+	var noBrowser, mayWrite bool
+	cmd := &cobra.Command{
+		Use:   "dashboard [options] [ADDRESS...]",
+		Short: "Show runs in a browser",
+		Long: `Serves pages on 127.0.0.1 until Ctrl-C: runs with their curves, logs, workers and
+configuration, and several runs on one chart. It opens the browser with a link
+that works once; the pages are for that browser only. It shows all runs of the
+state, or those at the addresses, and changes none of them. Runs of clusters are
+read as stoke status reads them.`,
+	}
+	cmd.Flags().Uint16Var(&port, "port", 0, "Listen on this `PORT` of 127.0.0.1. Default: any free port.")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "Print the link only.")
+	cmd.Flags().BoolVar(&mayWrite, "allow-write", false, "Let the form of a new run save its configuration as a new file of this folder.")
+	f.add(s, cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s.looking.Store(true)
+		ctx, done := s.signals.untilStopped(cmd.Context())
+		defer done()
+		w := &shownRuns{s: s, flags: &f, mayWrite: mayWrite}
+		defer w.close()
+		if err := w.choose(ctx, args); err != nil {
+			return err
+		}
+		l, err := dashboard.Listen(int(port))
+		if err != nil {
+			s.complain(problem("The port cannot be used", "%s Choose another -port, or none.", asSentence(err.Error())))
+			return failed
+		}
+		server, err := dashboard.New(w, l.Addr().(*net.TCPAddr).Port)
+		if err != nil {
+			l.Close()
+			return err
+		}
+		if err := s.said("The dashboard is at\n\n  %s\n\nThe link works once. Ctrl-C ends the dashboard.\n", server.Link()); err != nil {
+			l.Close()
+			return err
+		}
+		if !noBrowser {
+			openBrowser(server.Link())
+		}
+		return server.Serve(ctx, l)
+	}
+	return cmd
+}
+
+// openBrowser opens a link in the person's browser, where there is one: the link was
+// printed, so that a machine without a browser is not an error.
+func openBrowser(link string) {
+	name := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		name = "open"
+	}
+	cmd := exec.Command(name, link)
+	if cmd.Start() == nil {
+		go cmd.Wait() //nolint:errcheck // see above
+	}
+}
+
+// Bounds of reading the state again.
+const (
+	stateFresh = 5 * time.Second
+	statesKept = 8 // whose connections runs may still use
+)
+
+// shownRuns are the runs of a state as the dashboard shows them. An apply may add
+// runs, so that the state is read again.
+type shownRuns struct {
+	s        *session
+	flags    *lookFlags
+	mayWrite bool
+	only     []string // addresses; none: all
+
+	mu      sync.Mutex // also held while a run is opened, as that configures providers
+	now     *runs
+	old     []*runs
+	asked   []*redact.Provider
+	read    time.Time
+	entries []dashboard.Entry
+	print   string // of the entries
+}
+
+// choose checks the addresses, and reads the state.
+func (w *shownRuns) choose(ctx context.Context, args []string) error {
+	for _, text := range args {
+		a, err := address.ParseInstance(text)
+		if err != nil {
+			w.s.complain(problem("Invalid address", "%q is not an address of an object: %s.", text, err))
+			return failed
+		}
+		w.only = append(w.only, a.String())
+	}
+	entries, err := w.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, text := range w.only {
+		if !slices.ContainsFunc(entries, func(e dashboard.Entry) bool { return e.Address == text }) {
+			w.s.complain(problem("Not a run", "The state has no run at %s.%s", text, w.now.others()))
+			return failed
+		}
+	}
+	return nil
+}
+
+func (w *shownRuns) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range append(w.old, w.now) {
+		if r != nil {
+			r.close()
+		}
+	}
+}
+
+// Runs lists the runs of the state, which is read again after a while.
+func (w *shownRuns) Runs(ctx context.Context) ([]dashboard.Entry, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now != nil && time.Since(w.read) < stateFresh {
+		return w.entries, nil
+	}
+	r, err := w.s.openRuns(ctx, w.flags)
+	if err != nil {
+		if w.now != nil { // it is being written, or out of reach: the runs are known
+			return w.entries, nil
+		}
+		return nil, err
+	}
+	w.read = time.Now()
+	entries, print := w.list(r)
+	if w.now != nil && print == w.print {
+		r.close()
+		return w.entries, nil
+	}
+	if w.now != nil {
+		w.old = append(w.old, w.now)
+	}
+	if len(w.old) > statesKept {
+		w.old[0].close()
+		w.old = w.old[1:]
+	}
+	w.now, w.entries, w.print = r, entries, print
+	return entries, nil
+}
+
+// list returns the runs of a state, and a text that is another one when they change.
+func (w *shownRuns) list(r *runs) (entries []dashboard.Entry, print string) {
+	var b strings.Builder
+	for _, a := range r.addresses() {
+		if len(w.only) > 0 && !slices.Contains(w.only, a.String()) {
+			continue
+		}
+		found, _ := r.objects(a)
+		if len(found) == 0 {
+			continue
+		}
+		e := dashboard.Entry{Address: a.String(), Configuration: r.configurationOf(a), Run: w.opener(r, found)}
+		e.ID = found[0].Operation + idOf(found[0].Value)
+		entries = append(entries, e)
+		text, err := json.Marshal(e.Configuration)
+		fmt.Fprintln(&b, e.Address, e.ID, string(text), err)
+	}
+	return entries, b.String()
+}
+
+// idOf returns the id of a stored object; "" where it has none yet.
+func idOf(v cty.Value) string {
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute("id") {
+		return ""
+	}
+	id, _ := v.GetAttr("id").Unmark()
+	if id.Type() != cty.String || id.IsNull() || !id.IsKnown() {
+		return ""
+	}
+	return id.AsString()
+}
+
+// opener returns a function that opens the run behind some objects, the newest first.
+func (w *shownRuns) opener(r *runs, found []behind) func(context.Context) (providers.Run, error) {
+	return func(ctx context.Context) (providers.Run, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, o := range found {
+			run, err := o.known.Run(ctx, o.RunObject)
+			r.mu.Lock()
+			if r.asked != nil && !slices.Contains(w.asked, r.asked) {
+				w.asked = append(w.asked, r.asked)
+			}
+			r.mu.Unlock()
+			if errors.Is(err, providers.ErrNoRun) {
+				continue
+			}
+			if err != nil {
+				return nil, errors.New(w.cleanLocked(r, err.Error()))
+			}
+			return &cleanRun{run, func(text string) string {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				return w.cleanLocked(r, text)
+			}}, nil
+		}
+		return nil, providers.ErrNoRun
+	}
+}
+
+// cleanLocked returns a text without secrets. Called with mu held.
+func (w *shownRuns) cleanLocked(r *runs, text string) string {
+	text = r.secrets.Redact(text)
+	for _, p := range w.asked {
+		text = p.Clean(text)
+	}
+	return text
+}
+
+// cleanRun is a run whose texts are without secrets.
+type cleanRun struct {
+	providers.Run
+	clean func(string) string
+}
+
+func (c *cleanRun) error(err error) error {
+	var told *providers.RunError
+	switch {
+	case err == nil, errors.Is(err, providers.ErrNoRun):
+		return err
+	case errors.As(err, &told):
+		return errors.New(c.clean(told.Summary + ". " + told.Detail))
+	}
+	return errors.New(c.clean(err.Error()))
+}
+
+func (c *cleanRun) Status(ctx context.Context) (providers.RunStatus, error) {
+	is, err := c.Run.Status(ctx)
+	is.Message, is.Progress = c.clean(is.Message), c.clean(is.Progress)
+	for i := range is.Roles {
+		role := &is.Roles[i]
+		role.Reason = c.clean(role.Reason)
+		if role.Usage != nil {
+			role.Usage.Partly = c.clean(role.Usage.Partly)
+		}
+	}
+	return is, c.error(err)
+}
+
+func (c *cleanRun) Logs(ctx context.Context, o providers.RunLogs, line func(providers.RunLine) error) error {
+	return c.error(c.Run.Logs(ctx, o, func(l providers.RunLine) error {
+		l.Text = c.clean(l.Text)
+		return line(l)
+	}))
+}
+
+func (c *cleanRun) Metrics(ctx context.Context, follow bool, event func(providers.RunEvent) error) error {
+	return c.error(c.Run.Metrics(ctx, follow, func(e providers.RunEvent) error {
+		e.Message = c.clean(e.Message)
+		e.JSON = json.RawMessage(c.clean(string(e.JSON)))
+		return event(e)
+	}))
+}
+
+// MayWrite reports whether the form of a new run may save files.
+func (w *shownRuns) MayWrite() bool { return w.mayWrite }
+
+// Save writes a new file next to the configuration.
+func (w *shownRuns) Save(_ context.Context, name, hcl string) (string, error) {
+	if !w.mayWrite {
+		return "", errors.New("the dashboard was started without -allow-write")
+	}
+	path := filepath.Join(cmp.Or(w.s.configDir, "."), filepath.Base(name))
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("%s exists already: choose another label", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(hcl)
+	return path, errors.Join(err, f.Close())
+}
+
+// drafted is a configuration with one more file, written by the form.
+type drafted struct {
+	modules.Source
+	dir, text string
+}
+
+// draftName is the name of the draft's file in problems.
+const draftName = "new_run.tf"
+
+func (d drafted) List(dir string) ([]string, error) {
+	names, err := d.Source.List(dir)
+	if filepath.Clean(dir) == filepath.Clean(d.dir) {
+		names = append(names, draftName)
+		slices.Sort(names)
+	}
+	return names, err
+}
+
+func (d drafted) Read(name string) ([]byte, error) {
+	if filepath.Clean(name) == filepath.Join(d.dir, draftName) {
+		return []byte(d.text), nil
+	}
+	return d.Source.Read(name)
+}
+
+// Validate checks a draft together with the configuration of the folder, as stoke
+// validate does.
+func (w *shownRuns) Validate(ctx context.Context, text string) ([]string, error) {
+	dir := cmp.Or(w.s.configDir, ".")
+	root, _, diags := modules.Load(drafted{modules.OnDiskWith(w.s.dataDir()), dir, text}, dir)
+	if !diags.HasErrors() {
+		diags = append(diags, validate(ctx, w.s, &configuration{root: root})...)
+	}
+	var problems []string
+	for _, d := range diags {
+		if d.Subject != nil && filepath.Base(d.Subject.Filename) == draftName {
+			problems = append(problems, fmt.Sprintf("Line %d: %s. %s", d.Subject.Start.Line, d.Summary, d.Detail))
+		} else {
+			problems = append(problems, d.Summary+". "+d.Detail)
+		}
+	}
+	return problems, nil
+}

@@ -1,0 +1,293 @@
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stokehq/stoke/plan/series"
+	"github.com/stokehq/stoke/providers"
+)
+
+// Bounds of histories in memory.
+const (
+	mostPoints = 600  // of a series
+	mostEvents = 1000 // of a run, samples and updates aside
+	mostChange = 2000 // in the number of workers
+	idleFeeds  = 6    // that are kept without a viewer
+)
+
+// feeds keeps the histories of runs that are on a screen: each is read once, and
+// followed while the run is live and has a viewer.
+type feeds struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	slots  chan struct{} // histories that are read at the same time
+
+	mu  sync.Mutex
+	all map[string]*feed
+}
+
+func newFeeds() *feeds {
+	f := &feeds{all: make(map[string]*feed), slots: make(chan struct{}, 4)}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	return f
+}
+
+func (f *feeds) close() {
+	f.cancel()
+	f.work.Wait()
+}
+
+// feed is the history of one run.
+type feed struct {
+	run    providers.Run
+	set    *series.Set
+	loaded chan struct{} // closed once the history was read
+
+	// These belong to feeds.mu.
+	viewers int
+	used    time.Time
+	follow  context.CancelFunc // nil: it is not followed
+
+	mu      sync.Mutex
+	err     error
+	number  int64 // of the newest event
+	events  []event
+	left    int // events that were dropped
+	workers []change
+	present map[int]bool
+	subs    map[*subscriber]bool
+}
+
+// event is one line of what happened.
+type event struct {
+	Time    time.Time `json:"-"`
+	Clock   string    `json:"time"`
+	Type    string    `json:"type"`
+	Step    int64     `json:"step"`
+	Message string    `json:"message"`
+}
+
+// change is the number of workers from a time on.
+type change struct {
+	at     time.Time
+	step   int64
+	number int
+}
+
+// open returns the history of a run, which is read in the background. The caller
+// releases it.
+func (f *feeds) open(r row) (*feed, func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := r.Address + "\x00" + r.status.Run
+	one := f.all[key]
+	if one != nil && one.hasFailed() && one.viewers == 0 {
+		one = nil
+	}
+	if one == nil {
+		one = &feed{run: r.run, set: series.NewSet(mostPoints), loaded: make(chan struct{}), present: make(map[int]bool),
+			subs: make(map[*subscriber]bool)}
+		f.all[key] = one
+		f.work.Add(1)
+		go f.load(one)
+	}
+	one.viewers++
+	if r.isLive() && one.follow == nil && f.ctx.Err() == nil {
+		ctx, cancel := context.WithCancel(f.ctx)
+		one.follow = cancel
+		f.work.Add(1)
+		go f.goOn(ctx, one)
+	}
+	var once sync.Once
+	return one, func() { once.Do(func() { f.release(one) }) }
+}
+
+// release ends the following of a run without a viewer, and drops the histories that
+// were not used for longest.
+func (f *feeds) release(one *feed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one.viewers, one.used = one.viewers-1, time.Now()
+	if one.viewers == 0 && one.follow != nil {
+		one.follow()
+		one.follow = nil
+	}
+	for {
+		idle, oldest, at := 0, "", time.Time{}
+		for key, o := range f.all {
+			if o.viewers > 0 {
+				continue
+			}
+			if idle++; oldest == "" || o.used.Before(at) {
+				oldest, at = key, o.used
+			}
+		}
+		if idle <= idleFeeds {
+			return
+		}
+		delete(f.all, oldest)
+	}
+}
+
+func (o *feed) hasFailed() bool {
+	select {
+	case <-o.loaded:
+	default:
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err != nil
+}
+
+// load reads the history up to now.
+func (f *feeds) load(o *feed) {
+	defer f.work.Done()
+	defer close(o.loaded)
+	select {
+	case f.slots <- struct{}{}:
+		defer func() { <-f.slots }()
+	case <-f.ctx.Done():
+		return
+	}
+	o.note(o.run.Metrics(f.ctx, false, o.take))
+}
+
+func (o *feed) note(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.err = err
+	}
+}
+
+// goOn follows the run until it ends, or has no viewer.
+func (f *feeds) goOn(ctx context.Context, o *feed) {
+	defer f.work.Done()
+	select {
+	case <-o.loaded:
+	case <-ctx.Done():
+		return
+	}
+	for ctx.Err() == nil {
+		err := o.run.Metrics(ctx, true, o.take)
+		if ctx.Err() != nil {
+			return
+		}
+		o.note(err)
+		if err == nil {
+			break // it has ended
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * time.Second):
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o.follow != nil && ctx.Err() == nil {
+		o.follow()
+		o.follow = nil
+	}
+}
+
+// take adds one event of the run; following gives all events from the first one.
+func (o *feed) take(e providers.RunEvent) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e.Number <= o.number {
+		return nil
+	}
+	o.number, o.err = e.Number, nil
+	o.set.Add(e)
+	told := e.Type != "usage" && e.Type != "update" && e.Type != "updates"
+	if told {
+		o.list(e)
+		o.count(e)
+	}
+	for s := range o.subs {
+		s.take(e, told)
+	}
+	return nil
+}
+
+// list keeps an event for the list of events.
+func (o *feed) list(e providers.RunEvent) {
+	if len(o.events) >= mostEvents {
+		o.left += len(o.events) / 4
+		o.events = append(o.events[:0], o.events[len(o.events)/4:]...)
+	}
+	o.events = append(o.events, eventOf(e))
+}
+
+// wait waits until the history was read, and returns the error of that.
+func (o *feed) wait(ctx context.Context) error {
+	select {
+	case <-o.loaded:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// timeline returns copies of what happened and of the numbers of workers.
+func (o *feed) timeline() (events []event, left int, workers []change, number int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]event(nil), o.events...), o.left, append([]change(nil), o.workers...), o.number
+}
+
+// subscriber gathers what is new since it was last asked, in bounded memory.
+type subscriber struct {
+	set     *series.Set
+	events  []event
+	isBack  bool // the run went back: curves have to be read again
+	changed bool
+}
+
+const newPoints = 8 // of a series between two messages to a browser
+
+// subscribe returns a subscriber to all events that follow, and the number of the
+// newest one before them.
+func (o *feed) subscribe() *subscriber {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := &subscriber{set: series.NewSet(newPoints)}
+	o.subs[s] = true
+	return s
+}
+
+func (o *feed) unsubscribe(s *subscriber) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.subs, s)
+}
+
+// take is called with the feed's mu held.
+func (s *subscriber) take(e providers.RunEvent, told bool) {
+	s.changed = true
+	s.set.Add(e)
+	if e.Type == "restore" {
+		s.isBack = true
+	}
+	if told && len(s.events) < 100 {
+		s.events = append(s.events, eventOf(e))
+	}
+}
+
+// drain returns what was gathered, nil for nothing.
+func (o *feed) drain(s *subscriber) *subscriber {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !s.changed {
+		return nil
+	}
+	now := *s
+	*s = subscriber{set: series.NewSet(newPoints)}
+	return &now
+}

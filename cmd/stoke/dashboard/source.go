@@ -1,0 +1,82 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// Source lists the runs that a dashboard shows. All texts that it and its runs give
+// are without secrets. Its methods may be called by several goroutines.
+type Source interface {
+	// Runs returns the runs, in the order of the state.
+	Runs(ctx context.Context) ([]Entry, error)
+	// Validate checks a configuration that the form has written, and returns the
+	// problems as lines for people.
+	Validate(ctx context.Context, hcl string) ([]string, error)
+	// Save writes the configuration to a new file of the folder and returns the
+	// file's path. Where the dashboard may not write, MayWrite is false.
+	Save(ctx context.Context, name, hcl string) (path string, err error)
+	MayWrite() bool
+}
+
+// Entry is one run of a Source.
+type Entry struct {
+	Address       string
+	ID            string            // of the run; changes with a new one at the address
+	Configuration map[string]string // arguments by path
+	Run           func(ctx context.Context) (providers.Run, error)
+}
+
+// Bounds of texts on a page, in bytes.
+const (
+	longestName = 200
+	longestLine = 4 << 10
+	longestText = 2 << 10
+)
+
+// cleanText returns a text without characters that move a cursor or turn the direction
+// of writing, cut to so many bytes. Line feeds stay where isMany allows them.
+func cleanText(text string, most int, isMany bool) string {
+	isCut := len(text) > most
+	if isCut {
+		text = text[:most]
+		for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
+			text = text[:len(text)-1]
+		}
+		if r, n := utf8.DecodeLastRuneInString(text); r == utf8.RuneError && n == 1 {
+			text = text[:len(text)-1] // the first byte of the character that is cut
+		}
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t', isMany && r == '\n', unicode.IsPrint(r):
+			return r
+		case r == '\n':
+			return ' '
+		}
+		return -1
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if isCut {
+		text += "…"
+	}
+	return text
+}
+
+// keyOf returns the name that pages and scripts have for a run: its address, or a hash
+// where a link could not have the address as it is.
+func keyOf(address string) string {
+	if name(address) == address && len(address) <= longestName {
+		return address
+	}
+	sum := sha256.Sum256([]byte(address))
+	return "run-" + hex.EncodeToString(sum[:16])
+}
+
+// name returns a name as pages show it.
+func name(text string) string { return cleanText(text, longestName, false) }

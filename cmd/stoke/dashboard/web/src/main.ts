@@ -1,0 +1,10 @@
+import "uplot/dist/uPlot.min.css";
+import "./app.css";
+import { compare } from "./compare";
+import { form } from "./form";
+import { run } from "./run";
+import { runs } from "./runs";
+import { worker, workers } from "./workers";
+
+const pages: Record<string, () => void> = { runs, run, workers, worker, compare, new: form };
+pages[document.body.dataset.page ?? ""]?.();

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stokehq/stoke/providers"
+)
+
+// tellingRun is a run that has a secret in all its texts.
+type tellingRun struct{ secret string }
+
+func (r tellingRun) Status(context.Context) (providers.RunStatus, error) {
+	return providers.RunStatus{Message: r.secret, Progress: r.secret, Roles: []providers.RunRole{
+		{Reason: r.secret, Usage: &providers.RunUsage{Partly: r.secret}}}}, nil
+}
+
+func (r tellingRun) Logs(_ context.Context, _ providers.RunLogs, line func(providers.RunLine) error) error {
+	return errors.Join(line(providers.RunLine{Text: "says " + r.secret}), errors.New("lost "+r.secret))
+}
+
+func (r tellingRun) Metrics(_ context.Context, _ bool, event func(providers.RunEvent) error) error {
+	err := event(providers.RunEvent{Message: r.secret, JSON: json.RawMessage(`{"message":"` + r.secret + `"}`)})
+	return errors.Join(err, &providers.RunError{Summary: "Gone", Detail: r.secret})
+}
+
+func TestDashboardHidesSecrets(t *testing.T) {
+	const secret = "open-sesame-please"
+	run := &cleanRun{tellingRun{secret}, func(text string) string { return strings.ReplaceAll(text, secret, "(hidden)") }}
+	var told strings.Builder
+	is, err := run.Status(t.Context())
+	fmt.Fprintf(&told, "%+v %+v %v\n", is, *is.Roles[0].Usage, err)
+	err = run.Logs(t.Context(), providers.RunLogs{}, func(l providers.RunLine) error { fmt.Fprintln(&told, l); return nil })
+	fmt.Fprintln(&told, err)
+	err = run.Metrics(t.Context(), false, func(e providers.RunEvent) error { fmt.Fprintln(&told, e.Message, string(e.JSON)); return nil })
+	fmt.Fprintln(&told, err)
+	if n := strings.Count(told.String(), "(hidden)"); strings.Contains(told.String(), secret) || n != 9 {
+		t.Errorf("%d texts are hidden, want 9: %s", n, told.String())
+	}
+}
+
+func TestDashboardSavesOnlyNewFiles(t *testing.T) {
+	w := &shownRuns{s: &session{configDir: t.TempDir()}}
+	if _, err := w.Save(t.Context(), "x.tf", "a"); err == nil {
+		t.Error("it writes without -allow-write")
+	}
+	w.mayWrite = true
+	path, err := w.Save(t.Context(), "../x.tf", "a")
+	if err != nil || !strings.HasPrefix(path, w.s.configDir) {
+		t.Errorf("saved as %s, %v", path, err)
+	}
+	if _, err := w.Save(t.Context(), "x.tf", "b"); err == nil {
+		t.Error("it replaces a file")
+	}
+}
