@@ -229,8 +229,8 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 	return at, end == at.version || at.last != nil
 }
 
-// newer reports whether a member's parameters are to be taken rather than another
-// one's. Of two that made a version in different terms, the higher term counts.
+// newer compares the parameters of two members. Of one version from two terms, that of
+// the higher term is newer.
 func newer(h, than *wire.Holding) bool {
 	switch {
 	case h.Version != than.Version:
@@ -254,14 +254,13 @@ func (a *allReduce) attach(ctx context.Context, at point, from attachment, c cut
 	})
 }
 
-// lackTime is how long the run waits for workers with the newest parameters, before it
-// restores a checkpoint: those that lost the coordinator try to connect every two
-// seconds.
+// lackTime is the time for workers with the newest parameters to join, before the run
+// restores a checkpoint. Workers without a coordinator connect every two seconds.
 const lackTime = 10 * time.Second
 
-// awaitMore waits for other workers where those that are present lack the newest
-// parameters, and reports whether the group is to be formed again. With all workers of
-// the run present, and after lackTime, it is not.
+// awaitMore waits for other workers, because the present ones lack the newest
+// parameters. It reports whether to form the group again: not with all workers of the
+// run present, and not after lackTime.
 func (a *allReduce) awaitMore(ctx context.Context, workers int) bool {
 	if a.lacks.IsZero() {
 		a.lacks = time.Now()

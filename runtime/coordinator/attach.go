@@ -128,8 +128,8 @@ func (r *restorer) attach(ctx context.Context) (attached bool, err error) {
 	return true, err
 }
 
-// reduces reports whether the workers hold the parameters: as long as one of them is
-// left, the run goes back to no checkpoint.
+// reduces reports whether the workers hold the parameters: one worker is enough to go
+// on without a checkpoint.
 func (r *restorer) reduces() bool { return r.spec.Strategy == spec.StrategyAllReduce }
 
 // recount returns the state that an attachment goes on from: the book has all

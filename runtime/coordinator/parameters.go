@@ -58,8 +58,9 @@ type parameters interface {
 	leave(m *session.Member) (needed bool)
 	// serves reports whether a worker can get the parameters.
 	serves(m *session.Member) bool
-	// awaitMore waits for more holders where the present ones have nothing that the
-	// run can go on from, of so many workers; false: a checkpoint is to be restored.
+	// awaitMore waits for more holders, of so many workers, because the run cannot
+	// continue with those that it has. It reports whether to look again; if not, the
+	// run restores a checkpoint.
 	awaitMore(ctx context.Context, workers int) bool
 	// newcomers returns the workers that are to become holders.
 	newcomers() []string

@@ -25,7 +25,9 @@ type parameterServers struct {
 // newParameterServers returns the parameter servers of a run. hung is called
 // with the index of a server that does not answer.
 func newParameterServers(o Options, hung func(server int)) *parameterServers {
-	s := &servers{addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, answer: answerTime, signal: make(chan struct{}, 1)}
+	s := &servers{
+		addresses: o.Servers, credentials: o.Credentials, log: o.Log, hung: hung, answer: answerTime, signal: make(chan struct{}, 1),
+	}
 	return &parameterServers{servers: s, workload: o.Workload, checkpoints: o.Checkpoints, exact: !o.Spec.Asynchronous}
 }
 
@@ -170,7 +172,7 @@ func (p *parameterServers) hold(ctx context.Context, at point) error {
 	return err
 }
 
-// errRefused means that a holder of parameters did not do what it was asked for.
+// errRefused is the refusal of a request by a holder of parameters.
 var errRefused = errors.New("refused")
 
 // refusal is the error that a server's refusal means to the coordinator of a

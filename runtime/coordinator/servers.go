@@ -41,7 +41,7 @@ type link struct {
 	err     error // why it ended; to be read once gone is closed
 }
 
-// breach tells that one of several connections has ended.
+// breach is the end of the first of several connections.
 type breach struct {
 	once sync.Once
 	gone chan struct{}
@@ -112,7 +112,7 @@ func (s *servers) connect(ctx context.Context) error {
 				s.hung(i) // its port is open, but nobody answers
 			}
 			switch {
-			case errors.Is(err, wire.ErrRefused) && s.patience > 0: // another process has its address by now
+			case errors.Is(err, wire.ErrRefused) && s.patience > 0: // another process has the address now
 				s.hung(i)
 			case errors.Is(err, wire.ErrRefused):
 				return fmt.Errorf("connect to server %d: %w", i, err)
@@ -230,7 +230,7 @@ func (s *servers) await(ctx context.Context, i int, t wire.Type, limit time.Dura
 		return a, nil
 	case <-l.gone:
 		return wire.Answer{}, fmt.Errorf("%w: server %d: connection lost", errLost, i)
-	case <-s.broken.gone: // a holder may wait for the one that is lost
+	case <-s.broken.gone: // other holders may wait for the lost one
 		return wire.Answer{}, fmt.Errorf("%w: a connection was lost during %s", errLost, t)
 	case <-timer.C:
 		return wire.Answer{}, fmt.Errorf("%w: server %d: no answer to %s in %v", errLost, i, t, limit)
