@@ -229,8 +229,8 @@ func (a *allReduce) attachable(held []wire.Holding, terms []int64, end int64) (a
 	return at, end == at.version || at.last != nil
 }
 
-// newer compares the parameters of two members. Of one version from two terms, that of
-// the higher term is newer.
+// newer compares the parameters of two members: first their versions, then the terms
+// that made them.
 func newer(h, than *wire.Holding) bool {
 	switch {
 	case h.Version != than.Version:

@@ -58,9 +58,8 @@ type parameters interface {
 	leave(m *session.Member) (needed bool)
 	// serves reports whether a worker can get the parameters.
 	serves(m *session.Member) bool
-	// awaitMore waits for more holders, of so many workers, because the run cannot
-	// continue with those that it has. It reports whether to look again; if not, the
-	// run restores a checkpoint.
+	// awaitMore waits for a holder with the newest parameters, among so many workers.
+	// It reports whether to look again; if not, the run restores a checkpoint.
 	awaitMore(ctx context.Context, workers int) bool
 	// newcomers returns the workers that are to become holders.
 	newcomers() []string
