@@ -75,16 +75,16 @@ func (s *storm) strike() {
 		kill(s.t, s.folder, "coordinator")
 	case kind == "scale":
 		n := 2 + s.random.IntN(5)
+		for _, p := range all { // also where the answer is lost, the change may have come
+			if index, _ := strconv.Atoi(strings.TrimPrefix(p.role, "worker ")); index >= n {
+				s.stopped[p.pid] = true
+			}
+		}
 		c := client(s.t, s.folder)
 		if err := c.Change(context.Background(), spec.LiveChange{Workers: &n}); err != nil {
 			return // the coordinator is away, or the run has ended
 		}
 		s.workers = n
-		for _, p := range all {
-			if index, _ := strconv.Atoi(strings.TrimPrefix(p.role, "worker ")); index >= n {
-				s.stopped[p.pid] = true
-			}
-		}
 	case victim.pid == 0:
 		return
 	case kind == "kill":
