@@ -101,10 +101,14 @@ func (s *storm) strike() {
 	s.kinds[kind]++
 }
 
-// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 20.
+// chaosEvents is how many events a run is disturbed by: STOKE_CHAOS, or 20; 6 under the
+// race detector.
 func chaosEvents(t *testing.T) int {
 	text := os.Getenv("STOKE_CHAOS")
-	if text == "" {
+	switch {
+	case text == "" && testing.Short():
+		return 6
+	case text == "":
 		return 20
 	}
 	n, err := strconv.Atoi(text)
