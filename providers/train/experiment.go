@@ -126,8 +126,8 @@ func experimentAttributes() map[string]schema.Attribute {
 			Computed: true, ElementType: types.StringType,
 			Description: "Of model_graph and model_file: each layer with the shape of its output for one record, and its parameters.",
 		},
-		"dataset":               option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
-		"strategy":              text("How gradients become updates: parameter_server (default), or " +
+		"dataset": option("Prepared dataset to train on: train_dataset's uri. A program may have any folder, or none."),
+		"strategy": text("How gradients become updates: parameter_server (default), or " +
 			"all_reduce: every worker holds all parameters."),
 		"synchronous":           schema.BoolAttribute{Optional: true, Computed: true, Description: "Whether an update waits for its whole batch; otherwise each push is one. Default: true."},
 		"deterministic":         schema.BoolAttribute{Optional: true, Description: "Whether sums are made in one order on any number of workers, servers and threads, so that the same machine gives the same parameters to the bit; needs a little more memory. Default: false."},
