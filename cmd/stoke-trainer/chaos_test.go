@@ -62,6 +62,24 @@ func (s *storm) live() (all []process) {
 	return all
 }
 
+// settle waits until all wanted workers hold the parameters: they have joined, and two
+// updates were made since. What is then done to one of them leaves another holder.
+func (s *storm) settle() {
+	joined := int64(-1)
+	eventually(s.t, "the run goes on with all its workers", func() bool {
+		now := status(s.t, s.folder)
+		switch {
+		case now.Phase.Final():
+			return true
+		case now.Workers < now.Wanted || len(s.live()) > now.Workers:
+			joined = -1
+		case joined < 0:
+			joined = now.Step
+		}
+		return joined >= 0 && now.Step >= joined+2
+	})
+}
+
 // strike does one thing to the run. At least one worker is left as it is.
 func (s *storm) strike() {
 	all := s.live()
@@ -135,8 +153,7 @@ func TestChaosOfAllReduce(t *testing.T) {
 	st := &storm{trial: r, random: rand.New(rand.NewPCG(3, uint64(events))), workers: 4, stopped: make(map[int]bool), kinds: make(map[string]int)}
 	var before []process
 	for range events {
-		from := status(t, r.folder).Step
-		eventually(t, "the run goes on", func() bool { now := status(t, r.folder); return now.Step > from || now.Phase.Final() })
+		st.settle()
 		now := st.live()
 		if status(t, r.folder).Phase.Final() {
 			break
