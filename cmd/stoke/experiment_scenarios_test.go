@@ -77,8 +77,8 @@ func (l *podLab) unattended() {
 	l.destroyed()
 }
 
-// preempted has pods of a higher priority take the place of half of the workers:
-// the others go on alone, and all do once those pods are gone.
+// preempted has pods of a higher priority take the place of half of the workers, three
+// times: the others train alone, and all do once those pods are gone.
 func (l *podLab) preempted() {
 	least := l.twoOnEach()
 	l.workers, l.priority = 4, "low"
@@ -115,6 +115,12 @@ spec:
 		return waiting == 2
 	})
 	is = l.goesOn(2, is.Step)
+	for range 2 {
+		l.Kubectl(l.t, "", "scale", "deployment", "guest", "--replicas=0")
+		is = l.goesOn(4, is.Step)
+		l.Kubectl(l.t, "", "scale", "deployment", "guest", "--replicas=2")
+		is = l.goesOn(2, is.Step)
+	}
 	l.Kubectl(l.t, "", "delete", "deployment", "guest", "--wait=true")
 	l.goesOn(4, is.Step)
 	if again := l.id(); again != id {
